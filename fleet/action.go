@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"strings"
+	"time"
+)
+
+// An ActionKind names what an action does.
+type ActionKind string
+
+// The kinds of action, in the order of a cluster's life.
+const (
+	EnsureCertificates   ActionKind = "EnsureCertificates"   // make the authorities, once
+	EnsureInfrastructure ActionKind = "EnsureInfrastructure" // create or repair what the machines share
+	EnsureKubeconfig     ActionKind = "EnsureKubeconfig"     // issue the administrator's kubeconfig
+	CreateMachine        ActionKind = "CreateMachine"
+	RefreshToken         ActionKind = "RefreshToken"  // a machine still has to join and its token is running out
+	SyncNode             ActionKind = "SyncNode"      // bring labels and taints of a node in line
+	DrainNode            ActionKind = "DrainNode"     // mark, cordon and evict, one step
+	RemoveMember         ActionKind = "RemoveMember"  // take a node out of etcd, handing leadership on first
+	DeleteMachine        ActionKind = "DeleteMachine" // remove its infrastructure
+	DeleteNode           ActionKind = "DeleteNode"    // remove the Node object of a machine that is gone
+	DeleteInfrastructure ActionKind = "DeleteInfrastructure"
+	DeleteSecrets        ActionKind = "DeleteSecrets" // the last step of a deletion
+)
+
+// A Join says how a machine becomes part of its cluster.
+type Join string
+
+// The ways to join.
+const (
+	JoinInit         Join = "Init"         // kubeadm init: the first control-plane machine
+	JoinControlPlane Join = "ControlPlane" // kubeadm join --control-plane
+	JoinWorker       Join = "Worker"       // kubeadm join
+)
+
+// An Action is one change as data. Carrying it out is the executor's work.
+// Fields that do not apply to the kind are zero.
+type Action struct {
+	Kind          ActionKind
+	Operation     OperationID
+	Cluster       Key
+	Pool          PoolName
+	Machine       MachineName
+	ProviderID    ProviderID // of the machine to delete, where two share a name
+	Node          string
+	Member        uint64 // etcd member
+	Join          Join
+	FailureDomain string
+	Reason        string // why, for people: it becomes plan output and commit message
+}
+
+// String returns kind and subject, the way plans, logs and commits show it.
+func (a Action) String() string {
+	return strings.TrimSpace(string(a.Kind) + " " + a.Subject())
+}
+
+// Subject returns what the action is done to: a machine, a node, or nothing
+// where it is the cluster.
+func (a Action) Subject() string {
+	if a.Machine != "" {
+		return string(a.Machine)
+	}
+	return a.Node
+}
+
+// An Attempt is what this agent remembers of an action that it began: memory
+// that may be lost, since a new agent waits one settle window before it creates.
+type Attempt struct {
+	Action Action
+	At     time.Time
+	// Answered says that the other side said yes. An attempt that it refused is
+	// forgotten; one that is neither is open, and may still surface.
+	Answered bool
+}

@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Annotations that people put on a Cluster.
+const (
+	// DeleteAnnotation with the value "true" on a Cluster that is in Git is the
+	// explicit wish to delete it.
+	DeleteAnnotation = "fairlead.dev/delete"
+	// ProtectAnnotation with the value "true" refuses every deletion.
+	ProtectAnnotation = "fairlead.dev/protect"
+)
+
+// A Cluster is the desired state of one workload cluster: everything that one
+// overlay says about it, decoded, defaulted and validated.
+//
+// A Cluster is shared between goroutines and is never changed after decoding.
+type Cluster struct {
+	Fleet    ID
+	Key      Key
+	Overlay  string   // folder that it was rendered from
+	Revision Revision // revision that it was rendered from; older than the fleet's where the newest is broken
+	Digest   string   // of the rendered content: equal digests mean equal clusters
+
+	Delete  bool // explicit intent to delete
+	Protect bool
+	Paused  bool
+
+	Provider       string                   // infrastructure provider, from the infrastructure kind
+	Infrastructure Object                   // DevCluster, OpenStackCluster, …
+	Endpoint       Endpoint                 // of the API server where Git fixes it, else zero
+	Network        clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
+	ControlPlane   Pool
+	Workers        []Pool // sorted by name
+	HealthChecks   []clusterv1.MachineHealthCheck
+	Secrets        map[string]SecretData // by object name, in the cluster's namespace
+	ConfigMaps     map[string]map[string]string
+}
+
+// Pools returns the control plane, then the workers.
+func (c *Cluster) Pools() []Pool {
+	return append([]Pool{c.ControlPlane}, c.Workers...)
+}
+
+// Pool returns the pool called name.
+func (c *Cluster) Pool(name PoolName) (Pool, bool) {
+	if c.ControlPlane.Name == name {
+		return c.ControlPlane, true
+	}
+	i := slices.IndexFunc(c.Workers, func(p Pool) bool { return p.Name == name })
+	if i < 0 {
+		return Pool{}, false
+	}
+	return c.Workers[i], true
+}
+
+// A Role is what a machine is for.
+type Role string
+
+// The roles.
+const (
+	RoleControlPlane Role = "control-plane"
+	RoleWorker       Role = "worker"
+)
+
+// A Strategy says how machines of an outdated template are replaced.
+type Strategy string
+
+// The strategies of a MachineDeployment; a control plane always rolls.
+const (
+	RollingUpdate Strategy = "RollingUpdate"
+	OnDelete      Strategy = "OnDelete"
+)
+
+// A DeletionOrder says which machines of a pool go first when it shrinks.
+type DeletionOrder string
+
+// The orders of a MachineDeployment.
+const (
+	DeleteRandom DeletionOrder = "Random"
+	DeleteNewest DeletionOrder = "Newest"
+	DeleteOldest DeletionOrder = "Oldest"
+)
+
+// A Pool is a group of machines that are made from one template: the control
+// plane, or one MachineDeployment.
+type Pool struct {
+	Name     PoolName
+	Role     Role
+	Replicas int
+	Version  string       // Kubernetes version with its v: "v1.34.1"
+	Template TemplateHash // over everything that a change of makes machines outdated
+
+	Bootstrap      bootstrapv1.KubeadmConfigSpec
+	Infrastructure Object // DevMachineTemplate, …: its spec.template.spec is what a machine is made from
+	FailureDomain  string // of a worker pool, may be empty
+
+	Strategy        Strategy
+	MaxSurge        int // machines above Replicas during a rollout, resolved
+	MaxUnavailable  int // machines below Replicas during a rollout, resolved
+	MaxRemediations int // machines of the pool that health checks may replace at once, resolved; negative means no bound
+	DeletionOrder   DeletionOrder
+	MinReadySeconds int
+	Paused          bool
+
+	// Labels are the machine's labels; NodeLabels are those of them that
+	// Cluster API propagates to the Node.
+	Labels      map[string]string
+	NodeLabels  map[string]string
+	Annotations map[string]string
+	Taints      []clusterv1.MachineTaint
+
+	// Bounds on the steps of removing a machine, in seconds; 0 means none.
+	NodeDrainTimeoutSeconds        int
+	NodeVolumeDetachTimeoutSeconds int
+	NodeDeletionTimeoutSeconds     int
+}
+
+// An Object is an object of a provider's own kind. Its Spec is canonical JSON
+// of the newest version that the provider knows: equal content, equal bytes.
+type Object struct {
+	GVK         schema.GroupVersionKind
+	Name        string
+	File        string // where it was defined, for messages
+	Labels      map[string]string
+	Annotations map[string]string
+	Spec        json.RawMessage
+}
+
+// An Endpoint is where an API server answers.
+type Endpoint struct {
+	Host string
+	Port int32
+}
+
+// IsZero reports whether nothing is known of the endpoint.
+func (e Endpoint) IsZero() bool { return e.Host == "" }

@@ -1,0 +1,56 @@
+package fleet
+
+import "strings"
+
+// A Fleet is everything that one revision asks for.
+type Fleet struct {
+	ID       ID
+	Revision Revision
+	Config   Config
+	Clusters []Cluster // sorted by key, keys are unique
+	Problems []Problem // sorted; a cluster with a problem is not in Clusters
+}
+
+// Config is the content of fleet.yaml, with defaults filled in.
+type Config struct {
+	StatusBranch string // default "fairlead/status"
+	Prune        Prune
+}
+
+// Prune says what happens to a cluster that vanishes from Git. By default it
+// becomes an orphan that nobody deletes.
+type Prune struct {
+	Enabled bool
+	Limit   int // clusters that one revision may delete; 0 means none
+}
+
+// A Problem is one thing that is wrong with the content of a fleet, with its
+// place. Fields that do not apply are empty.
+type Problem struct {
+	Overlay string // folder of the kustomization, "clusters/prod/eu-1"
+	Cluster Key    // the cluster that it keeps from being applied
+	File    string // "clusters/prod/eu-1/cluster.yaml"
+	Object  string // "KubeadmControlPlane prod/eu-1-cp"
+	Field   string // "spec.rollout.strategy"
+	Message string // what is wrong
+	Hint    string // what to do
+}
+
+// String returns the problem on one line: place, what is wrong, what to do.
+func (p Problem) String() string {
+	var parts []string
+	place := p.File
+	if place == "" {
+		place = p.Overlay
+	}
+	for _, s := range []string{place, p.Object, p.Field, p.Message} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	s := strings.Join(parts, ": ")
+	if p.Hint != "" {
+		s += " (" + p.Hint + ")"
+	}
+	return strings.ReplaceAll(s, "\n", " ")
+}

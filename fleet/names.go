@@ -1,0 +1,84 @@
+package fleet
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// ID names one fleet. It is part of every ownership tag, so that two fleets
+// that share a cloud project never touch each other's machines.
+type ID string
+
+// A Key names one cluster of a fleet.
+type Key struct {
+	Namespace string
+	Name      string
+}
+
+// String returns "namespace/name".
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// Compare orders keys by namespace, then name.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
+}
+
+// ParseKey reads "namespace/name", or "name" in the namespace "default".
+func ParseKey(s string) (Key, error) {
+	ns, name, ok := strings.Cut(s, "/")
+	if !ok {
+		ns, name = "default", s
+	}
+	if ns == "" || name == "" || strings.Contains(name, "/") {
+		return Key{}, Errorf(Invalid, "parse cluster key", "%q is not NAMESPACE/NAME", s)
+	}
+	return Key{Namespace: ns, Name: name}, nil
+}
+
+// PoolName names a group of machines in a cluster: the name of its
+// KubeadmControlPlane or MachineDeployment.
+type PoolName string
+
+// MachineName names a machine, and its Node. It is unique in its cluster.
+type MachineName string
+
+// ProviderID is what a provider and the Node of a machine call it, as in
+// "openstack://<region>/<server id>".
+type ProviderID string
+
+// TemplateHash identifies the content that a machine was made from. It is
+// "<schema>-<hex>": hashes of different schemas are never compared.
+type TemplateHash string
+
+// OperationID identifies one intended change. The same intent has the same id
+// on every agent and after every restart.
+type OperationID string
+
+// maxNameLength is what a DNS label, and so a Node name, may have.
+const maxNameLength = 63
+
+// NewMachineName returns the name of machine index of a pool. It depends on
+// nothing but its arguments, so a repeated create asks for the same machine.
+// A long cluster or pool name is shortened; the hash keeps it distinct.
+func NewMachineName(cluster Key, pool PoolName, template TemplateHash, index int) MachineName {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", cluster, pool, template, index))
+	hash := hex.EncodeToString(sum[:4])
+	prefix := cluster.Name + "-" + string(pool)
+	if strings.HasPrefix(string(pool), cluster.Name+"-") {
+		prefix = string(pool)
+	}
+	prefix = strings.ReplaceAll(prefix, ".", "-")
+	if room := maxNameLength - len(hash) - 1; len(prefix) > room {
+		prefix = strings.TrimRight(prefix[:room], "-")
+	}
+	return MachineName(prefix + "-" + hash)
+}
+
+// NewOperationID returns the id of doing kind to subject in cluster.
+func NewOperationID(cluster Key, kind ActionKind, subject string) OperationID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", cluster, kind, subject))
+	return OperationID(hex.EncodeToString(sum[:8]))
+}

@@ -1,0 +1,128 @@
+package fleet
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Observed is all that was seen of one cluster at one time. Each part is
+// complete: what is not in it was not there.
+type Observed struct {
+	At             time.Time
+	Infrastructure Infrastructure
+	Secrets        SecretState
+	Workload       Workload
+}
+
+// Infrastructure is what a provider has that carries a cluster's tags.
+type Infrastructure struct {
+	Exists         bool // something of the shared part is there, perhaps half made
+	Ready          bool // all of it is there and works: machines may be made
+	Endpoint       Endpoint
+	FailureDomains []FailureDomain // sorted by name
+	Message        string          // the provider's own words when not ready
+	Machines       []Machine       // sorted by name, then provider id
+}
+
+// A FailureDomain is a place where machines fail together.
+type FailureDomain struct {
+	Name         string
+	ControlPlane bool // whether control-plane machines may be there
+}
+
+// A MachineState is how far the infrastructure of a machine got.
+type MachineState string
+
+// The states of a machine's infrastructure.
+const (
+	MachinePending  MachineState = "Pending"  // asked for, not running
+	MachineRunning  MachineState = "Running"  // powered on
+	MachineFailed   MachineState = "Failed"   // will never run: Message says why
+	MachineDeleting MachineState = "Deleting" // on its way out
+)
+
+// A Machine is one instance at a provider, with the ownership tags that were
+// put on it when it was made. Two machines of one name are possible where the
+// provider allows it.
+type Machine struct {
+	Name          MachineName
+	ProviderID    ProviderID
+	Pool          PoolName
+	Role          Role
+	Template      TemplateHash
+	Version       string // Kubernetes version that it was made for
+	Operation     OperationID
+	FailureDomain string
+	State         MachineState
+	Message       string // the provider's own words about State
+	Created       time.Time
+	Addresses     []string
+}
+
+// SecretState is what the secret store has for a cluster.
+type SecretState struct {
+	Missing    []SecretName // authorities that are not there; empty when complete
+	Kubeconfig KubeconfigState
+}
+
+// KubeconfigState describes the stored kubeconfig.
+type KubeconfigState struct {
+	Exists    bool
+	Endpoint  Endpoint
+	NotBefore time.Time
+	NotAfter  time.Time
+}
+
+// Workload is what was seen through a cluster's API server.
+type Workload struct {
+	Reachable bool
+	Message   string // why not reachable, in the other side's own words
+	Nodes     []Node // sorted by name
+	Tokens    []TokenState
+	Etcd      *Etcd // nil: not looked at
+}
+
+// A Node is a Kubernetes node.
+type Node struct {
+	Name           string
+	ProviderID     ProviderID
+	Created        time.Time
+	KubeletVersion string
+	Ready          bool
+	Conditions     []corev1.NodeCondition
+	Labels         map[string]string
+	Annotations    map[string]string
+	Taints         []corev1.Taint
+	Unschedulable  bool
+	ControlPlane   bool // has the control-plane role label
+	// ControlPlaneReady says that its static pods run and are ready; false for workers.
+	ControlPlaneReady bool
+	// Draining says that Fairlead began to remove the node; it is not undone.
+	Draining bool
+	// DrainStarted is when Draining began; zero when it did not.
+	DrainStarted time.Time
+	// Pods that drain must still move away, "namespace/name: why", sorted; only
+	// looked at while Draining.
+	Pods []string
+}
+
+// A TokenState is one bootstrap token in a workload cluster, without its secret.
+type TokenState struct {
+	ID      string
+	Expires time.Time
+}
+
+// Etcd is the membership of a stacked etcd.
+type Etcd struct {
+	Members []Member // sorted by name
+}
+
+// A Member is one etcd member. Its name is the name of its Node.
+type Member struct {
+	ID      uint64
+	Name    string
+	Learner bool
+	Healthy bool
+	Leader  bool
+}

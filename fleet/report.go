@@ -1,0 +1,97 @@
+package fleet
+
+// A Phase is the headline of a cluster. It is computed on every look, and no
+// decision is taken from it.
+type Phase string
+
+// The phases, in the order in which a new cluster goes through them, and the
+// two that stand beside.
+const (
+	PhaseInfrastructure Phase = "Infrastructure"
+	PhaseControlPlane   Phase = "ControlPlane"
+	PhaseWorkers        Phase = "Workers"
+	PhaseProvisioned    Phase = "Provisioned"
+	PhaseDeleting       Phase = "Deleting"
+	PhaseDeleted        Phase = "Deleted"
+)
+
+// A ConditionStatus is True, False or Unknown.
+type ConditionStatus string
+
+// The statuses of a condition.
+const (
+	True          ConditionStatus = "True"
+	False         ConditionStatus = "False"
+	StatusUnknown ConditionStatus = "Unknown"
+)
+
+// A Condition is one fact for people and tools, with the types and reasons of
+// Cluster API v1beta2. Message has no time, count of retries or other text that
+// changes while the fact does not. When it last changed is found by comparing
+// with the status that was written before.
+type Condition struct {
+	Type    string
+	Status  ConditionStatus
+	Reason  string // CamelCase
+	Message string
+}
+
+// A Report is what one pass over a cluster found. Passes that find the same
+// make equal reports, so that nothing is committed when nothing happened.
+type Report struct {
+	Cluster    Key
+	Revision   Revision // what was being applied
+	Overlay    string
+	Phase      Phase
+	Conditions []Condition // sorted by type
+	Endpoint   Endpoint
+	Provider   string
+	Version    string // Kubernetes version asked for
+	Pools      []PoolReport
+	Machines   []MachineReport // sorted by name
+	Waiting    []string        // what the next step waits for
+	Actions    []string        // what the pass did, "CreateMachine x: why"; goes into the commit message only
+	Problems   []Problem       // why the newest revision is not being applied
+	Failure    string          // the error of the pass, in the other side's own words
+}
+
+// A PoolReport counts the machines of a pool.
+type PoolReport struct {
+	Name      PoolName
+	Role      Role
+	Version   string
+	Desired   int
+	Current   int
+	UpToDate  int
+	Ready     int
+	Available int
+}
+
+// A MachinePhase is the headline of a machine, with Cluster API's names.
+type MachinePhase string
+
+// The phases of a machine.
+const (
+	MachinePhaseProvisioning MachinePhase = "Provisioning" // infrastructure is being made
+	MachinePhaseProvisioned  MachinePhase = "Provisioned"  // it runs, its Node is not there or not ready
+	MachinePhaseRunning      MachinePhase = "Running"
+	MachinePhaseDeleting     MachinePhase = "Deleting"
+	MachinePhaseFailed       MachinePhase = "Failed"
+)
+
+// A MachineReport is what is told of one machine.
+type MachineReport struct {
+	Machine    Machine
+	Phase      MachinePhase
+	Node       string // empty while it has none
+	Version    string // kubelet's, once it has a Node
+	UpToDate   bool
+	Conditions []Condition // sorted by type
+}
+
+// An Owner says which agent may change the clusters of a fleet. Epoch grows by
+// one with each hand-over.
+type Owner struct {
+	Agent string
+	Epoch int64
+}

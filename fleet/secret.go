@@ -1,0 +1,61 @@
+package fleet
+
+import "log/slog"
+
+const redacted = "REDACTED"
+
+// A Secret is a value that must not be seen. It hides itself from fmt, slog,
+// JSON and YAML; only Reveal shows it.
+type Secret struct{ data []byte }
+
+// NewSecret returns a secret of data, which the caller must not change.
+func NewSecret(data []byte) Secret { return Secret{data} }
+
+// Reveal returns the content. Calls to it are few and easy to find.
+func (s Secret) Reveal() []byte { return s.data }
+
+// IsZero reports whether there is no content.
+func (s Secret) IsZero() bool { return len(s.data) == 0 }
+
+// String implements fmt.Stringer.
+func (Secret) String() string { return redacted }
+
+// GoString implements fmt.GoStringer.
+func (Secret) GoString() string { return redacted }
+
+// LogValue implements slog.LogValuer.
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText implements encoding.TextMarshaler, which JSON and YAML use.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// SecretData is the content of one Kubernetes Secret: key to value.
+type SecretData map[string]Secret
+
+// A SecretName says what a secret of a cluster is for. The Kubernetes Secret of
+// purpose p is called "<cluster>-<p>", as Cluster API calls it.
+type SecretName string
+
+// The secrets that each cluster has. The authorities have the keys tls.crt and
+// tls.key, the kubeconfig has the key value.
+// Source: Cluster API, util/secret.
+const (
+	ClusterCA      SecretName = "ca"
+	EtcdCA         SecretName = "etcd"
+	FrontProxyCA   SecretName = "proxy"
+	ServiceAccount SecretName = "sa"
+	Kubeconfig     SecretName = "kubeconfig"
+)
+
+// Authorities are the secrets that a cluster's identity hangs on: made once,
+// before the first machine, and never again.
+func Authorities() []SecretName {
+	return []SecretName{ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount}
+}
+
+// The keys in SecretData.
+const (
+	TLSCertKey    = "tls.crt"
+	TLSKeyKey     = "tls.key"
+	KubeconfigKey = "value"
+)

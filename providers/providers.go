@@ -1,0 +1,173 @@
+// Package providers defines what the reconciler needs from the systems that
+// clusters run on and from the cluster's own API server. Implementations live
+// in the folders below it; every infrastructure provider passes package
+// conformance.
+package providers
+
+import (
+	"context"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// Infrastructure creates what a cluster runs on. It is safe for concurrent use.
+//
+// Every change may be repeated with the same operation id: the second call
+// finishes or confirms what the first began. Everything created carries the
+// ownership tags of package fleet, and only what carries the tags of this fleet
+// and cluster is ever returned, changed or deleted.
+//
+// Errors are *fleet.Error. A call that was sent and got no answer gives the
+// kind Unanswered; one that cannot have been sent gives Unavailable.
+type Infrastructure interface {
+	// Observe reports everything that carries c's tags. It returns all of it or
+	// an error, never a part: the planner takes absence as proof.
+	Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error)
+
+	// EnsureInfrastructure creates or repairs what c's machines share. It does
+	// not wait: Observe tells when it is ready.
+	EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
+
+	// DeleteInfrastructure removes it. Nothing there is success. While machines
+	// of c are on it the error is of kind Conflict.
+	DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
+
+	// CreateMachine starts the machine and does not wait for it. A machine that
+	// exists with the same name and template is adopted; one that differs gives
+	// the kind Conflict.
+	CreateMachine(ctx context.Context, op fleet.OperationID, r MachineRequest) error
+
+	// DeleteMachine removes the machine called name; where id is not empty, only
+	// the one with that id. Nothing there is success.
+	DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error
+
+	// Settle is how long a change may take to show in Observe.
+	Settle() time.Duration
+}
+
+// A MachineRequest is a machine to create.
+type MachineRequest struct {
+	Cluster       *fleet.Cluster
+	Pool          fleet.Pool
+	Name          fleet.MachineName
+	FailureDomain string
+	UserData      UserData
+}
+
+// Watcher is an Infrastructure that can tell when machines change.
+type Watcher interface {
+	// Watch calls changed with the cluster until ctx ends. Events may be lost
+	// and repeated: they say when to look, never what is.
+	Watch(ctx context.Context, changed func(fleet.Key)) error
+}
+
+// Lister is an Infrastructure that can list the clusters of a fleet by their
+// tags, for finding orphans.
+type Lister interface {
+	Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error)
+}
+
+// As finds the first T in a chain of decorated providers.
+func As[T any](p Infrastructure) (T, bool) {
+	for p != nil {
+		if t, ok := p.(T); ok {
+			return t, true
+		}
+		w, ok := p.(interface{ Unwrap() Infrastructure })
+		if !ok {
+			break
+		}
+		p = w.Unwrap()
+	}
+	var zero T
+	return zero, false
+}
+
+// Workload reaches into workload clusters through their API servers. It is safe
+// for concurrent use and keeps connections between calls. An API server that
+// does not answer gives the kind Unavailable, never an empty answer.
+type Workload interface {
+	// Observe reports nodes, their static pods and bootstrap tokens.
+	Observe(ctx context.Context, a Access) (fleet.Workload, error)
+
+	// Etcd reports the members of a stacked etcd.
+	Etcd(ctx context.Context, a Access) (*fleet.Etcd, error)
+
+	// EnsureToken stores t as a bootstrap token that is good for ttl from now,
+	// or makes an existing one last that long.
+	EnsureToken(ctx context.Context, a Access, t Token, ttl time.Duration) error
+
+	// SyncNode brings labels, annotations and taints of the node of a machine
+	// in line with its pool, and removes the uninitialized taint.
+	SyncNode(ctx context.Context, a Access, node string, p fleet.Pool) error
+
+	// Drain takes one step: it marks and cordons the node and evicts what may
+	// be evicted. What remains shows in Node.Pods of the next Observe.
+	Drain(ctx context.Context, a Access, node string) error
+
+	// RemoveMember takes a member out of etcd, after it handed leadership to
+	// another if it led. A member that is not there is success.
+	RemoveMember(ctx context.Context, a Access, id uint64) error
+
+	// DeleteNode removes a Node object. Nothing there is success.
+	DeleteNode(ctx context.Context, a Access, node string) error
+
+	// Watch calls changed when nodes of the cluster change, until Forget or ctx
+	// ends. A second call for the same cluster replaces the first one's access.
+	Watch(ctx context.Context, a Access, changed func())
+
+	// Forget closes what is kept for a cluster.
+	Forget(k fleet.Key)
+}
+
+// Access is what is needed to reach the API server of a cluster.
+type Access struct {
+	Cluster    fleet.Key
+	Kubeconfig fleet.Secret
+	EtcdCA     fleet.SecretData // for a client certificate of a stacked etcd
+}
+
+// A Token is a bootstrap token, "id.secret".
+type Token struct {
+	ID     string // 6 characters of [a-z0-9]
+	Secret fleet.Secret
+}
+
+// Bootstrap issues what a cluster's machines boot with and trust. Its results
+// depend on nothing but its arguments, but for NewAuthorities, which is random.
+type Bootstrap interface {
+	// NewAuthorities returns new authorities for c, with the algorithm its
+	// ClusterConfiguration asks for.
+	NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error)
+
+	// NewKubeconfig issues the administrator's kubeconfig.
+	NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, ca fleet.SecretData, now time.Time) (fleet.SecretData, error)
+
+	// InspectKubeconfig describes a kubeconfig.
+	InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error)
+
+	// Token returns the bootstrap token of a machine. The same machine always
+	// gets the same token, so that a repeated create is the same request.
+	Token(c *fleet.Cluster, ca fleet.SecretData, m fleet.MachineName) (Token, error)
+
+	// UserData returns what the machine boots with.
+	UserData(in BootstrapInput) (UserData, error)
+}
+
+// BootstrapInput is all that user data may depend on.
+type BootstrapInput struct {
+	Cluster     *fleet.Cluster
+	Pool        fleet.Pool
+	Machine     fleet.MachineName
+	Join        fleet.Join
+	Endpoint    fleet.Endpoint
+	Authorities map[fleet.SecretName]fleet.SecretData
+	Token       Token // of Machine; not used with JoinInit
+}
+
+// UserData is what a machine boots with.
+type UserData struct {
+	Format  string // "cloud-config", "ignition"
+	Content fleet.Secret
+}

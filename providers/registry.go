@@ -1,0 +1,63 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// A Factory makes one kind of Infrastructure.
+type Factory struct {
+	Name  string
+	Kinds []fleet.Kind
+	New   func(ctx context.Context, o Options) (Infrastructure, error)
+}
+
+// Options are what every provider is made with.
+type Options struct {
+	Log *slog.Logger
+	// Settings are the provider's own: flag "--<provider>-<key>" or environment
+	// FAIRLEAD_<PROVIDER>_<KEY>.
+	Settings map[string]string
+}
+
+// A Registry holds the factories that a program was built with.
+type Registry struct{ factories map[string]Factory }
+
+// NewRegistry returns a registry of fs. A repeated name is an error.
+func NewRegistry(fs ...Factory) (*Registry, error) {
+	r := &Registry{factories: make(map[string]Factory, len(fs))}
+	for _, f := range fs {
+		if _, ok := r.factories[f.Name]; ok {
+			return nil, fmt.Errorf("two infrastructure providers are named %q", f.Name)
+		}
+		r.factories[f.Name] = f
+	}
+	return r, nil
+}
+
+// Open makes the provider called name.
+func (r *Registry) Open(ctx context.Context, name string, o Options) (Infrastructure, error) {
+	f, ok := r.factories[name]
+	if !ok {
+		return nil, fleet.Errorf(fleet.Invalid, "open infrastructure provider",
+			"%q is not built in; there are %q", name, r.Names())
+	}
+	return f.New(ctx, o)
+}
+
+// Names returns the names of the providers, sorted.
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.factories)) }
+
+// Kinds returns the kinds of all providers, by provider name.
+func (r *Registry) Kinds() []fleet.Kind {
+	var out []fleet.Kind
+	for _, name := range r.Names() {
+		out = append(out, r.factories[name].Kinds...)
+	}
+	return out
+}

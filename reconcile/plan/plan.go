@@ -1,0 +1,76 @@
+// Package plan decides what to do next for one cluster. It is pure: no clock,
+// no randomness, no I/O, no goroutines. All it knows is in Input, all it wants
+// is in Plan; equal inputs give equal plans, byte for byte.
+package plan
+
+import (
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// Input is all that a decision may depend on.
+type Input struct {
+	Desired  *fleet.Cluster
+	Observed fleet.Observed
+	// Attempts are the actions of this agent that are answered or open and not
+	// older than a settle window.
+	Attempts []fleet.Attempt
+	// Since is when this agent began to look at the cluster as its owner. No
+	// machine is created before a settle window has passed from it: what
+	// another agent began may still surface.
+	Since  time.Time
+	Settle time.Duration // how long the provider may take to show a change
+	Now    time.Time
+}
+
+// A Plan is what may be done now. Its actions do not depend on each other: what
+// must come later comes in a later plan, after another look.
+type Plan struct {
+	Phase      fleet.Phase
+	Conditions []fleet.Condition // sorted by type
+	Actions    []fleet.Action    // in the order in which they are to be started
+	Waiting    []string          // what the next step waits for, for people, sorted
+	Pools      []fleet.PoolReport
+	Machines   []fleet.MachineReport
+
+	// NeedEtcd says that the plan needs the etcd members, which were not looked
+	// at, before it can say more.
+	NeedEtcd bool
+
+	// After is how long nothing can happen without an event; zero means that
+	// only an event or the next regular look brings anything new.
+	After time.Duration
+}
+
+// A Change is one difference between what Git asks for and what is, as people
+// review it: not what may be done now, but all that will be done.
+type Change struct {
+	Kind    ChangeKind
+	Cluster fleet.Key
+	Pool    fleet.PoolName
+	Machine fleet.MachineName // the machine to be; of a replacement the old one
+	By      fleet.MachineName // of a replacement, the new machine
+	Reason  string
+}
+
+// A ChangeKind says what happens to a machine or a cluster.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	CreateCluster  ChangeKind = "create cluster"
+	DeleteCluster  ChangeKind = "delete cluster"
+	CreateMachine  ChangeKind = "create"
+	ReplaceMachine ChangeKind = "replace"
+	DeleteMachine  ChangeKind = "delete"
+	UpdateNode     ChangeKind = "update in place"
+)
+
+// Compute returns the plan for in.
+func Compute(in Input) Plan { return Plan{} }
+
+// Preview returns every change that leads from in.Observed to in.Desired: what
+// repeated Compute, carried out, comes to. Attempts, settling, Since and Now do
+// not matter to it.
+func Preview(in Input) []Change { return nil }

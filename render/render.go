@@ -1,0 +1,32 @@
+// Package render turns the content of a revision into fleet definitions. It
+// finds fleet.yaml and the overlays, builds each overlay whose inputs changed,
+// substitutes variables and has the objects decoded.
+package render
+
+import (
+	"context"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// A Renderer builds one fleet from one tree. The same tree always gives the
+// same fleet: a Renderer reads nothing but tree and fetches nothing.
+type Renderer interface {
+	// Render returns the fleet. What is wrong with single overlays is in its
+	// Problems; the error is for a tree that cannot be read at all or a
+	// fleet.yaml that is refused, and then nothing is known of any cluster.
+	Render(ctx context.Context, rev fleet.Revision, tree sources.Tree) (fleet.Fleet, error)
+}
+
+// An Object is one rendered object, as a decoder gets it.
+type Object struct {
+	File string // the file it came from, best known
+	YAML []byte // one document
+}
+
+// A Decoder turns the objects of one overlay into clusters. Problems name file,
+// object and field; a cluster with a problem is not returned.
+type Decoder interface {
+	Decode(overlay string, objects []Object) ([]fleet.Cluster, []fleet.Problem)
+}

@@ -1,0 +1,102 @@
+// Package sources is where fleet definitions come from and where status goes.
+// It holds the contracts; the folders below it keep them.
+package sources
+
+import (
+	"context"
+	"io/fs"
+
+	"fairlead.dev/fleet"
+)
+
+// A Source follows one fleet repository. It is safe for concurrent use.
+type Source interface {
+	// Resolve returns the newest revision without fetching its content. It is
+	// cheap: it is called on every poll.
+	Resolve(ctx context.Context) (fleet.Revision, error)
+
+	// Fetch returns the content of rev, read-only. An error of kind NotFound
+	// says that rev is gone; Invalid, that its content is refused (a budget, a
+	// signature).
+	Fetch(ctx context.Context, rev fleet.Revision) (Tree, error)
+}
+
+// A Notifier is a Source that knows when its content may have changed.
+type Notifier interface {
+	// Notify calls changed, debounced, until ctx ends.
+	Notify(ctx context.Context, changed func()) error
+}
+
+// A Tree is the content of one revision. Paths are those of io/fs. It is
+// read-only and safe for concurrent use; symbolic links never leave it.
+type Tree interface {
+	fs.FS
+
+	// Digest returns an identity of the content of the file or folder at path:
+	// equal digests mean equal content. It reads no content. Errors are those
+	// of fs.Stat.
+	Digest(path string) (string, error)
+}
+
+// A Branch is a branch that Fairlead writes to. Its commits are its only state,
+// and a commit lands only on the head it was made from: Git is the lock.
+type Branch interface {
+	// Read returns the head of the branch and its content. A branch that does
+	// not exist yet is a zero revision and an empty tree, not an error.
+	Read(ctx context.Context) (fleet.Revision, Tree, error)
+
+	// Commit lands c on base and returns the new head. If the branch is not at
+	// base any more the error is of kind Conflict and nothing happened. An edit
+	// that changes nothing makes no commit and returns base. An error of kind
+	// Unanswered may have landed: Read tells.
+	Commit(ctx context.Context, base fleet.Revision, c Commit) (fleet.Revision, error)
+}
+
+// A Commit is a change of a branch.
+type Commit struct {
+	Edits   map[string][]byte // path to new content; nil deletes the file
+	Message string
+	// Trailers are "Key: value" lines at the end of the message, in order.
+	Trailers []string
+}
+
+// A StatusWriter publishes reports. It coalesces: many reports become one commit.
+type StatusWriter interface {
+	// Put takes the newest report of a cluster. It does not block on the network.
+	Put(r fleet.Report)
+
+	// Forget drops the status of a cluster that is deleted and gone from Git.
+	Forget(k fleet.Key)
+
+	// PutFleet takes the newest state of the fleet as a whole.
+	PutFleet(s FleetStatus)
+
+	// Flush writes what is waiting and returns the head of the status branch.
+	Flush(ctx context.Context) (fleet.Revision, error)
+
+	// Run writes until ctx ends, then flushes once more.
+	Run(ctx context.Context) error
+}
+
+// FleetStatus is what is told of the fleet as a whole.
+type FleetStatus struct {
+	Fleet    fleet.ID
+	Revision fleet.Revision // newest revision seen
+	Problems []fleet.Problem
+	Orphans  []fleet.Key // have status or infrastructure, vanished from Git, not deleted
+}
+
+// An Arbiter decides which agent may act on a fleet.
+type Arbiter interface {
+	// Owner returns the owner, or the zero Owner where there is none yet.
+	Owner(ctx context.Context) (fleet.Owner, error)
+
+	// Claim makes self the owner of a fleet that has none, and returns the
+	// owner then: of two that race, both get the same answer.
+	Claim(ctx context.Context, self string) (fleet.Owner, error)
+
+	// HandOver replaces from by to with the next epoch, or fails with kind
+	// Conflict where from is not the owner any more. It is the one atomic step
+	// of a pivot.
+	HandOver(ctx context.Context, from fleet.Owner, to string) (fleet.Owner, error)
+}
