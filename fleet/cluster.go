@@ -99,7 +99,7 @@ type Pool struct {
 	Template TemplateHash // over everything that a change of makes machines outdated
 
 	Bootstrap      bootstrapv1.KubeadmConfigSpec
-	Infrastructure Object // DevMachineTemplate, …: its spec.template.spec is what a machine is made from
+	Infrastructure Object // DevMachineTemplate, …: its Spec is that of one machine
 	FailureDomain  string // of a worker pool, may be empty
 
 	Strategy        Strategy

@@ -28,7 +28,8 @@ type Kind struct {
 
 	// Normalise turns what New returned, decoded, into the newest version's
 	// spec with defaults filled in, and says what is wrong with it. What it
-	// returns is marshalled to Object.Spec.
+	// returns is marshalled to Object.Spec: the spec of the shared
+	// infrastructure, or of a template's one machine (spec.template.spec).
 	Normalise func(v any) (spec any, errs field.ErrorList)
 
 	// Refused maps the path of a field that is known and not honoured
