@@ -2,9 +2,19 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile/exec"
+	"fairlead.dev/reconcile/plan"
 )
 
 // A SecretStore keeps what may not be kept in Git. It is durable, and safe for
@@ -22,4 +32,198 @@ type SecretStore interface {
 
 	// Delete removes all secrets of a cluster. None there is success.
 	Delete(ctx context.Context, c fleet.Key) error
+}
+
+// Options are what a Reconciler works with. Infrastructure, Workload, Bootstrap
+// and Secrets are required.
+type Options struct {
+	// Infrastructure returns the provider of that name.
+	Infrastructure func(name string) (providers.Infrastructure, error)
+	Workload       providers.Workload
+	Bootstrap      providers.Bootstrap
+	Secrets        SecretStore
+
+	// May is asked before anything is changed. An error, such as one that names
+	// the fleet's real owner, leaves the pass at looking. Nil permits all.
+	May func(fleet.Key) error
+	// Changed is called when nodes of a cluster change. Nil: they are not watched.
+	Changed func(fleet.Key)
+
+	Now      func() time.Time // default time.Now
+	Log      *slog.Logger     // default: none
+	Parallel int              // actions of one pass at once, default 8
+	Progress time.Duration    // between looks at a cluster that waits for something, default 10 s
+}
+
+// A Reconciler makes passes over clusters. It is safe for concurrent use by
+// passes over different clusters.
+type Reconciler struct {
+	o        Options
+	executor *exec.Executor
+
+	mu       sync.Mutex
+	memories map[fleet.Key]*memory
+}
+
+// New returns a Reconciler that knows nothing yet.
+func New(o Options) *Reconciler {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Parallel = cmp.Or(o.Parallel, 8)
+	o.Progress = cmp.Or(o.Progress, 10*time.Second)
+	return &Reconciler{
+		o: o,
+		executor: &exec.Executor{
+			Workload: o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets,
+			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
+		},
+		memories: make(map[fleet.Key]*memory),
+	}
+}
+
+// A Result is what came of one pass.
+type Result struct {
+	Report fleet.Report
+	Plan   plan.Plan
+	// After is when to look again where no event comes first; zero means at the
+	// next regular look.
+	After time.Duration
+	// Err joins what went wrong. It is in Report.Failure too.
+	Err error
+}
+
+// Pass looks at c once, decides, does what may be done now and reports. It never
+// waits for anything to happen: the next pass will see.
+func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster) Result {
+	m := r.memory(c.Key)
+	res := Result{Report: fleet.Report{
+		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay,
+		Provider: c.Provider, Version: c.ControlPlane.Version,
+	}}
+	errs := r.pass(ctx, c, m, &res)
+	res.Err = joined(errs)
+	if res.Err != nil {
+		res.Report.Failure = res.Err.Error()
+	}
+	n := m.failed(len(errs) > 0)
+	if len(errs) > 0 {
+		res.After = recoverAfter(errs, n)
+	}
+	if res.Plan.Phase == fleet.PhaseDeleted {
+		r.Forget(c.Key)
+	}
+	return res
+}
+
+func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res *Result) []error {
+	infra, err := r.o.Infrastructure(c.Provider)
+	if err != nil {
+		return []error{err}
+	}
+	observed, err := r.Look(ctx, c)
+	if err != nil {
+		return []error{err}
+	}
+	settle := infra.Settle()
+	in := plan.Input{
+		Desired: c, Observed: observed, Attempts: m.recent(observed.At, settle),
+		Since: m.since, Settle: settle, Now: observed.At,
+	}
+	p := plan.Compute(in)
+	var errs []error
+	if p.NeedEtcd {
+		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c.Key); err != nil {
+			errs = append(errs, fmt.Errorf("cannot see the etcd members of %s: %w", c.Key, err))
+		}
+		p = plan.Compute(in)
+	}
+	res.Plan = p
+	res.report(observed)
+	if len(p.Actions) > 0 && r.o.May != nil {
+		if err := r.o.May(c.Key); err != nil {
+			return append(errs, err)
+		}
+	}
+	out := r.executor.Run(ctx, exec.World{
+		Cluster: c, Infrastructure: infra, Endpoint: observed.Infrastructure.Endpoint, Memory: m,
+	}, p.Actions)
+	for _, o := range out {
+		if o.Err == nil {
+			res.Report.Actions = append(res.Report.Actions, o.Action.String()+": "+o.Action.Reason)
+			continue
+		}
+		errs = append(errs, o.Err)
+	}
+	res.After = r.next(p, m)
+	return errs
+}
+
+// next says when to look again after p was carried out. Order comes from
+// looking again, so something done means another look at once; the same done
+// again and again means a longer and longer wait.
+func (r *Reconciler) next(p plan.Plan, m *memory) time.Duration {
+	repeats := m.did(p.Actions)
+	switch {
+	case len(p.Actions) > 0:
+		return repeatBackoff.after(repeats + 1)
+	case p.After > 0:
+		return p.After
+	case len(p.Waiting) > 0:
+		return r.o.Progress
+	}
+	return 0
+}
+
+func (res *Result) report(o fleet.Observed) {
+	res.Report.Phase = res.Plan.Phase
+	res.Report.Conditions = res.Plan.Conditions
+	res.Report.Endpoint = o.Infrastructure.Endpoint
+	res.Report.Pools = res.Plan.Pools
+	res.Report.Machines = res.Plan.Machines
+	res.Report.Waiting = res.Plan.Waiting
+}
+
+// Forget drops what is remembered of a cluster and closes its connections.
+func (r *Reconciler) Forget(k fleet.Key) {
+	r.mu.Lock()
+	delete(r.memories, k)
+	r.mu.Unlock()
+	r.o.Workload.Forget(k)
+}
+
+// Close forgets all clusters. The Reconciler can be used again; it begins then
+// as one that knows nothing.
+func (r *Reconciler) Close() {
+	r.mu.Lock()
+	keys := make([]fleet.Key, 0, len(r.memories))
+	for k := range r.memories {
+		keys = append(keys, k)
+	}
+	r.mu.Unlock()
+	for _, k := range keys {
+		r.Forget(k)
+	}
+}
+
+func (r *Reconciler) memory(k fleet.Key) *memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, ok := r.memories[k]
+	if !ok {
+		m = newMemory(r.o.Now())
+		r.memories[k] = m
+	}
+	return m
+}
+
+// joined joins errors in an order that depends on their texts alone, so that
+// equal failures make equal reports.
+func joined(errs []error) error {
+	errs = slices.Clone(errs)
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
 }

@@ -1,0 +1,253 @@
+// Package exec carries out plans. It is the only package that changes the
+// world, and it decides nothing: what may run, and why, stands in the action.
+package exec
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// tokenTTL is how long a bootstrap token is good for after each refresh.
+// Source: Cluster API, bootstrap/kubeadm: the default of --bootstrap-token-ttl.
+const tokenTTL = 15 * time.Minute
+
+// Secrets is what the executor needs of a secret store.
+type Secrets interface {
+	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
+	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
+	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
+	Delete(ctx context.Context, c fleet.Key) error
+}
+
+// Memory keeps what was begun, for as long as it may still surface.
+type Memory interface {
+	// Begin records a before it is asked for.
+	Begin(a fleet.Action, at time.Time)
+	// End records the outcome: nil is a yes, an error for which fleet.Refused
+	// is true is a no, any other leaves the attempt open.
+	End(a fleet.Action, err error)
+}
+
+// An Executor runs the actions of plans. It is safe for concurrent use.
+type Executor struct {
+	Workload  providers.Workload
+	Bootstrap providers.Bootstrap
+	Secrets   Secrets
+	Now       func() time.Time
+	Log       *slog.Logger
+	Parallel  int // actions of one plan at once
+}
+
+// A World is what the actions of one plan are carried out on.
+type World struct {
+	Cluster        *fleet.Cluster
+	Infrastructure providers.Infrastructure
+	Endpoint       fleet.Endpoint // of the API server, as observed
+	Memory         Memory
+}
+
+// An Outcome is what came of one action.
+type Outcome struct {
+	Action fleet.Action
+	Err    error // nil: done
+}
+
+// Run carries out actions, bounded and in parallel, and returns an outcome for
+// each, in their order. One that fails does not stop the others.
+func (e *Executor) Run(ctx context.Context, w World, actions []fleet.Action) []Outcome {
+	out := make([]Outcome, len(actions))
+	var g errgroup.Group
+	g.SetLimit(max(1, e.Parallel))
+	for i, a := range actions {
+		g.Go(func() error {
+			out[i] = Outcome{Action: a, Err: e.run(ctx, w, a)}
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in its outcome
+	return out
+}
+
+func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
+	if err := permitted(w.Cluster, a); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fleet.Errorf(fleet.Unavailable, describe(a), "not started: %w", err)
+	}
+	e.Log.InfoContext(ctx, "Carrying out action", "cluster", a.Cluster, "action", a.Kind,
+		"subject", a.Subject(), "operation", a.Operation, "reason", a.Reason)
+	w.Memory.Begin(a, e.Now())
+	err := e.do(ctx, w, a)
+	w.Memory.End(a, err)
+	if err != nil {
+		return fmt.Errorf("cannot %s: %w", describe(a), err)
+	}
+	return nil
+}
+
+// permitted looks once more, at the last moment, whether a may be done at all.
+func permitted(c *fleet.Cluster, a fleet.Action) error {
+	if a.Cluster != c.Key {
+		return fleet.Errorf(fleet.Invalid, describe(a), "it is meant for %s, not %s", a.Cluster, c.Key)
+	}
+	whole := a.Kind == fleet.DeleteInfrastructure || a.Kind == fleet.DeleteSecrets
+	if whole && (!c.Delete || c.Protect) {
+		return fleet.Errorf(fleet.Invalid, describe(a), "%s is not meant to be deleted", c.Key)
+	}
+	return nil
+}
+
+func describe(a fleet.Action) string { return a.String() + " of " + a.Cluster.String() }
+
+func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
+	c := w.Cluster
+	switch a.Kind {
+	case fleet.EnsureCertificates:
+		return e.ensureAuthorities(ctx, c)
+	case fleet.EnsureInfrastructure:
+		return w.Infrastructure.EnsureInfrastructure(ctx, a.Operation, c)
+	case fleet.EnsureKubeconfig:
+		return e.ensureKubeconfig(ctx, c, w.Endpoint)
+	case fleet.CreateMachine:
+		return e.createMachine(ctx, w, a)
+	case fleet.RefreshToken:
+		return e.ensureToken(ctx, c, a.Machine)
+	case fleet.DeleteMachine:
+		return w.Infrastructure.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
+	case fleet.DeleteInfrastructure:
+		return w.Infrastructure.DeleteInfrastructure(ctx, a.Operation, c)
+	case fleet.DeleteSecrets:
+		e.Workload.Forget(c.Key)
+		return e.Secrets.Delete(ctx, c.Key)
+	}
+	return e.doInWorkload(ctx, c, a)
+}
+
+func (e *Executor) doInWorkload(ctx context.Context, c *fleet.Cluster, a fleet.Action) error {
+	access, err := Access(ctx, e.Secrets, c.Key)
+	if err != nil {
+		return err
+	}
+	switch a.Kind {
+	case fleet.SyncNode:
+		p, ok := c.Pool(a.Pool)
+		if !ok {
+			return fleet.Errorf(fleet.Invalid, describe(a), "%s has no pool %q", c.Key, a.Pool)
+		}
+		return e.Workload.SyncNode(ctx, access, a.Node, p)
+	case fleet.DrainNode:
+		return e.Workload.Drain(ctx, access, a.Node)
+	case fleet.RemoveMember:
+		return e.Workload.RemoveMember(ctx, access, a.Member)
+	case fleet.DeleteNode:
+		return e.Workload.DeleteNode(ctx, access, a.Node)
+	}
+	return fleet.Errorf(fleet.Invalid, describe(a), "there is no action %q", a.Kind)
+}
+
+// ensureAuthorities stores new authorities where none are stored. What another
+// agent stored meanwhile stays.
+func (e *Executor) ensureAuthorities(ctx context.Context, c *fleet.Cluster) error {
+	made, err := e.Bootstrap.NewAuthorities(c, e.Now())
+	if err != nil {
+		return err
+	}
+	for _, name := range fleet.Authorities() {
+		if _, err := e.Secrets.Create(ctx, c.Key, name, made[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Executor) ensureKubeconfig(ctx context.Context, c *fleet.Cluster, endpoint fleet.Endpoint) error {
+	ca, err := e.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
+	if err != nil {
+		return err
+	}
+	k, err := e.Bootstrap.NewKubeconfig(c, endpoint, ca, e.Now())
+	if err != nil {
+		return err
+	}
+	return e.Secrets.Replace(ctx, c.Key, fleet.Kubeconfig, k)
+}
+
+func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) error {
+	c := w.Cluster
+	p, ok := c.Pool(a.Pool)
+	if !ok {
+		return fleet.Errorf(fleet.Invalid, describe(a), "%s has no pool %q", c.Key, a.Pool)
+	}
+	in := providers.BootstrapInput{
+		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
+		Authorities: make(map[fleet.SecretName]fleet.SecretData, 4),
+	}
+	for _, name := range fleet.Authorities() {
+		d, err := e.Secrets.Get(ctx, c.Key, name)
+		if err != nil {
+			return err
+		}
+		in.Authorities[name] = d
+	}
+	if a.Join != fleet.JoinInit {
+		if err := e.ensureToken(ctx, c, a.Machine); err != nil {
+			return err
+		}
+		t, err := e.Bootstrap.Token(c, in.Authorities[fleet.ClusterCA], a.Machine)
+		if err != nil {
+			return err
+		}
+		in.Token = t
+	}
+	data, err := e.Bootstrap.UserData(in)
+	if err != nil {
+		return err
+	}
+	return w.Infrastructure.CreateMachine(ctx, a.Operation, providers.MachineRequest{
+		Cluster: c, Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
+	})
+}
+
+func (e *Executor) ensureToken(ctx context.Context, c *fleet.Cluster, m fleet.MachineName) error {
+	ca, err := e.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
+	if err != nil {
+		return err
+	}
+	t, err := e.Bootstrap.Token(c, ca, m)
+	if err != nil {
+		return err
+	}
+	access, err := Access(ctx, e.Secrets, c.Key)
+	if err != nil {
+		return err
+	}
+	return e.Workload.EnsureToken(ctx, access, t, tokenTTL)
+}
+
+// Access returns what is needed to reach the API server of k. An error of kind
+// NotFound says that there is no kubeconfig yet.
+func Access(ctx context.Context, s Secrets, k fleet.Key) (providers.Access, error) {
+	d, err := s.Get(ctx, k, fleet.Kubeconfig)
+	if err != nil {
+		return providers.Access{}, err
+	}
+	etcd, err := s.Get(ctx, k, fleet.EtcdCA)
+	if err != nil && fleet.KindOf(err) != fleet.NotFound {
+		return providers.Access{}, err
+	}
+	return providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey], EtcdCA: etcd}, nil
+}
+
+// Failed returns the outcomes that are errors.
+func Failed(out []Outcome) []Outcome {
+	return slices.DeleteFunc(slices.Clone(out), func(o Outcome) bool { return o.Err == nil })
+}

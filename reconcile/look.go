@@ -1,0 +1,99 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile/exec"
+)
+
+// Look observes everything of c: infrastructure, secrets and, through its API
+// server, nodes. The etcd members are not looked at. An API server that cannot
+// be reached is an observation, not an error; anything else that cannot be seen
+// is an error, since absence would be taken as proof.
+func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
+	o := fleet.Observed{At: r.o.Now()}
+	infra, err := r.o.Infrastructure(c.Provider)
+	if err != nil {
+		return o, err
+	}
+	if o.Infrastructure, err = infra.Observe(ctx, c); err != nil {
+		return o, fmt.Errorf("cannot observe infrastructure of %s: %w", c.Key, err)
+	}
+	if o.Secrets, err = r.lookAtSecrets(ctx, c.Key); err != nil {
+		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
+	}
+	o.Workload, err = r.lookAtWorkload(ctx, c.Key, o)
+	return o, err
+}
+
+func (r *Reconciler) lookAtSecrets(ctx context.Context, k fleet.Key) (fleet.SecretState, error) {
+	var s fleet.SecretState
+	for _, name := range fleet.Authorities() {
+		switch _, err := r.o.Secrets.Get(ctx, k, name); {
+		case fleet.KindOf(err) == fleet.NotFound:
+			s.Missing = append(s.Missing, name)
+		case err != nil:
+			return s, err
+		}
+	}
+	d, err := r.o.Secrets.Get(ctx, k, fleet.Kubeconfig)
+	switch {
+	case fleet.KindOf(err) == fleet.NotFound:
+		return s, nil
+	case err != nil:
+		return s, err
+	}
+	s.Kubeconfig, err = r.o.Bootstrap.InspectKubeconfig(d)
+	return s, err
+}
+
+func (r *Reconciler) lookAtWorkload(ctx context.Context, k fleet.Key, o fleet.Observed) (fleet.Workload, error) {
+	switch {
+	case !o.Secrets.Kubeconfig.Exists:
+		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
+	case !hasControlPlane(o.Infrastructure):
+		return fleet.Workload{Message: "no control-plane machine is running"}, nil
+	}
+	access, err := exec.Access(ctx, r.o.Secrets, k)
+	if err != nil {
+		return fleet.Workload{}, err
+	}
+	w, err := r.o.Workload.Observe(ctx, access)
+	switch {
+	case err == nil:
+		r.watch(ctx, access)
+		return w, nil
+	case ctx.Err() != nil:
+		return w, fleet.Errorf(fleet.Unavailable, "observe nodes of "+k.String(), "%w", ctx.Err())
+	}
+	return fleet.Workload{Message: err.Error()}, nil
+}
+
+func hasControlPlane(i fleet.Infrastructure) bool {
+	for _, m := range i.Machines {
+		if m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning {
+			return true
+		}
+	}
+	return false
+}
+
+// watch asks to be told when nodes of the cluster change. The watch outlives
+// the pass that began it: Forget ends it.
+func (r *Reconciler) watch(ctx context.Context, a providers.Access) {
+	if r.o.Changed == nil || r.memory(a.Cluster).watching(string(a.Kubeconfig.Reveal())) {
+		return
+	}
+	r.o.Workload.Watch(context.WithoutCancel(ctx), a, func() { r.o.Changed(a.Cluster) })
+}
+
+func (r *Reconciler) lookAtEtcd(ctx context.Context, k fleet.Key) (*fleet.Etcd, error) {
+	access, err := exec.Access(ctx, r.o.Secrets, k)
+	if err != nil {
+		return nil, err
+	}
+	return r.o.Workload.Etcd(ctx, access)
+}

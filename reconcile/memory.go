@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// memory is what an agent knows of a cluster and nobody else: when it began to
+// look, what it began to do, how often it failed. All of it may be lost at any
+// time; it only spares repeating a create before its outcome can be seen.
+type memory struct {
+	mu       sync.Mutex
+	since    time.Time
+	attempts map[fleet.OperationID]fleet.Attempt
+	last     []fleet.OperationID // what the last pass did, sorted
+	repeats  int                 // passes in a row that did the same
+	failures int                 // passes in a row that failed
+	watched  string              // kubeconfig that the node watch runs with
+}
+
+func newMemory(now time.Time) *memory {
+	return &memory{since: now, attempts: make(map[fleet.OperationID]fleet.Attempt)}
+}
+
+// Begin implements exec.Memory.
+func (m *memory) Begin(a fleet.Action, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.attempts[a.Operation] = fleet.Attempt{Action: a, At: at}
+}
+
+// End implements exec.Memory.
+func (m *memory) End(a fleet.Action, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err == nil:
+		t := m.attempts[a.Operation]
+		t.Answered = true
+		m.attempts[a.Operation] = t
+	case fleet.Refused(err) || fleet.KindOf(err) == fleet.Unavailable:
+		// Refused, or it cannot have been sent: nothing happened.
+		delete(m.attempts, a.Operation)
+	}
+}
+
+// recent returns the attempts that are not older than settle, oldest first, and
+// forgets the others.
+func (m *memory) recent(now time.Time, settle time.Duration) []fleet.Attempt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []fleet.Attempt
+	for op, t := range m.attempts {
+		if now.Sub(t.At) >= settle {
+			delete(m.attempts, op)
+			continue
+		}
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b fleet.Attempt) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		if a.Action.Operation < b.Action.Operation {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// did records what a pass did and returns how many passes in a row did just
+// that, this one not counted.
+func (m *memory) did(actions []fleet.Action) int {
+	ops := make([]fleet.OperationID, 0, len(actions))
+	for _, a := range actions {
+		ops = append(ops, a.Operation)
+	}
+	slices.Sort(ops)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Equal(ops, m.last) {
+		m.repeats++
+	} else {
+		m.last, m.repeats = ops, 0
+	}
+	return m.repeats
+}
+
+// failed counts passes in a row that failed.
+func (m *memory) failed(failed bool) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if failed {
+		m.failures++
+	} else {
+		m.failures = 0
+	}
+	return m.failures
+}
+
+// watching reports whether the node watch already runs with kubeconfig, and
+// remembers that it does now.
+func (m *memory) watching(kubeconfig string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	same := m.watched == kubeconfig
+	m.watched = kubeconfig
+	return same
+}

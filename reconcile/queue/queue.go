@@ -1,0 +1,59 @@
+// Package queue hands clusters to workers: one cluster, one worker. Adding a
+// cluster that already waits changes nothing; adding one that is being worked
+// on makes it come again when that work is done.
+//
+// The waiting and the de-duplication are client-go's work queue; this package
+// gives it workers that end with their context.
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"fairlead.dev/fleet"
+)
+
+// A Queue holds the keys of clusters that are to be looked at.
+type Queue struct {
+	q workqueue.TypedDelayingInterface[fleet.Key]
+}
+
+// New returns an empty queue.
+func New() *Queue {
+	return &Queue{q: workqueue.NewTypedDelayingQueue[fleet.Key]()}
+}
+
+// Add makes k ready at once.
+func (q *Queue) Add(k fleet.Key) { q.q.Add(k) }
+
+// AddAfter makes k ready after d, or earlier where it was already to be.
+func (q *Queue) AddAfter(k fleet.Key, d time.Duration) { q.q.AddAfter(k, d) }
+
+// Len returns how many clusters are ready and not yet taken by a worker.
+func (q *Queue) Len() int { return q.q.Len() }
+
+// Run calls work for each key with so many workers, until ctx ends and the
+// calls under way have returned. A queue runs once.
+func (q *Queue) Run(ctx context.Context, workers int, work func(context.Context, fleet.Key)) {
+	stop := context.AfterFunc(ctx, q.q.ShutDown)
+	defer stop()
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				k, shutdown := q.q.Get()
+				if shutdown {
+					return
+				}
+				if ctx.Err() == nil {
+					work(ctx, k)
+				}
+				q.q.Done(k)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,76 @@
+package queue_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/queue"
+)
+
+func key(name string) fleet.Key { return fleet.Key{Namespace: "default", Name: name} }
+
+// TestOneClusterOneWorker adds a cluster while it is being worked on: it must
+// come again, and never to two workers at once.
+func TestOneClusterOneWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := queue.New()
+		var mu sync.Mutex
+		busy, calls := 0, 0
+		q.Add(key("a"))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			q.Run(ctx, 4, func(context.Context, fleet.Key) {
+				mu.Lock()
+				busy++
+				calls++
+				if busy > 1 {
+					t.Error("two workers have one cluster")
+				}
+				again := calls < 10
+				mu.Unlock()
+				if again {
+					q.Add(key("a"))
+				}
+				time.Sleep(time.Second)
+				mu.Lock()
+				busy--
+				mu.Unlock()
+			})
+		}()
+		time.Sleep(time.Minute)
+		cancel()
+		<-done
+		if calls != 10 {
+			t.Errorf("worked %d times, want 10", calls)
+		}
+	})
+}
+
+// TestAddAfterKeepsTheEarlier adds a cluster with two delays: the shorter wins.
+func TestAddAfterKeepsTheEarlier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := queue.New()
+		start := time.Now()
+		var at []time.Duration
+		q.AddAfter(key("a"), time.Hour)
+		q.AddAfter(key("a"), time.Minute)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			q.Run(ctx, 1, func(context.Context, fleet.Key) { at = append(at, time.Since(start)) })
+		}()
+		time.Sleep(2 * time.Hour)
+		cancel()
+		<-done
+		if len(at) != 1 || at[0] < time.Minute || at[0] > 2*time.Minute {
+			t.Errorf("worked at %v, want once, after a minute", at)
+		}
+	})
+}
