@@ -1,0 +1,217 @@
+package inmemory
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// ProviderName is the name of the provider in the registry and in its kinds.
+const ProviderName = "inmemory"
+
+// group is the API group of the kinds.
+const group = "infrastructure.cluster.x-k8s.io"
+
+// defaultPort is where an API server listens when nothing says otherwise.
+const defaultPort = 6443
+
+// DevCluster is the shared infrastructure of a cluster, with the fields of
+// Cluster API's kind of that name. Both versions have the same fields, but for
+// those of the docker backend, which is refused.
+type DevCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DevClusterSpec  `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
+// DevClusterSpec is the spec of a DevCluster.
+type DevClusterSpec struct {
+	// ControlPlaneEndpoint is where the API server is to answer: a loopback
+	// address. Without one the cloud takes a free address.
+	ControlPlaneEndpoint APIEndpoint       `json:"controlPlaneEndpoint,omitzero"`
+	Backend              DevClusterBackend `json:"backend"`
+}
+
+// APIEndpoint is host and port of an API server.
+type APIEndpoint struct {
+	Host string `json:"host,omitempty"`
+	Port int32  `json:"port,omitempty"`
+}
+
+// DevClusterBackend chooses the backend of a DevCluster.
+type DevClusterBackend struct {
+	Docker   json.RawMessage     `json:"docker,omitempty"`
+	InMemory *DevClusterInMemory `json:"inMemory,omitempty"`
+}
+
+// DevClusterInMemory has no settings.
+type DevClusterInMemory struct{}
+
+// DevMachineTemplate is what machines are made from, with the fields of Cluster
+// API's kind of that name.
+type DevMachineTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DevMachineTemplateSpec `json:"spec,omitempty"`
+	Status json.RawMessage        `json:"status,omitempty"`
+}
+
+// DevMachineTemplateSpec is the spec of a DevMachineTemplate.
+type DevMachineTemplateSpec struct {
+	Template DevMachineTemplateResource `json:"template"`
+}
+
+// DevMachineTemplateResource is the machine in a template.
+type DevMachineTemplateResource struct {
+	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
+	Spec     DevMachineSpec       `json:"spec"`
+}
+
+// DevMachineSpec is the spec of one machine.
+type DevMachineSpec struct {
+	ProviderID string            `json:"providerID,omitempty"`
+	Backend    DevMachineBackend `json:"backend"`
+}
+
+// DevMachineBackend chooses the backend of a machine.
+type DevMachineBackend struct {
+	Docker   json.RawMessage     `json:"docker,omitempty"`
+	InMemory *DevMachineInMemory `json:"inMemory,omitempty"`
+}
+
+// DevMachineInMemory says how long the parts of a machine take to start. They
+// start in this order: the virtual machine, its Node, then etcd and API server.
+type DevMachineInMemory struct {
+	VM        *Component `json:"vm,omitempty"`
+	Node      *Component `json:"node,omitempty"`
+	APIServer *Component `json:"apiServer,omitempty"`
+	Etcd      *Component `json:"etcd,omitempty"`
+}
+
+// A Component is one part of a machine.
+type Component struct {
+	Provisioning *Provisioning `json:"provisioning,omitempty"`
+}
+
+// Provisioning says how long a part takes to start: StartupDuration, a Go
+// duration, and up to StartupJitter times that on top, a decimal number.
+type Provisioning struct {
+	StartupDuration string `json:"startupDuration"`
+	StartupJitter   string `json:"startupJitter,omitempty"`
+}
+
+// Kinds returns the kinds of this provider.
+func Kinds() []fleet.Kind {
+	const docker = "the docker backend runs containers on the machine of a management cluster, which Fairlead does not have: " +
+		"use backend.inMemory, or a provider of real machines"
+	versions := []string{"v1beta2", "v1beta1"}
+	return []fleet.Kind{
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureCluster,
+			Group: group, Kind: "DevCluster", Versions: versions,
+			New:       func(string) any { return new(DevCluster) },
+			Normalise: normaliseCluster,
+			Refused:   map[string]string{"spec.backend.docker": docker},
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureMachineTemplate,
+			Group: group, Kind: "DevMachineTemplate", Versions: versions,
+			New:       func(string) any { return new(DevMachineTemplate) },
+			Normalise: normaliseTemplate,
+			Refused: map[string]string{
+				"spec.template.spec.backend.docker": docker,
+				"spec.template.spec.providerID":     "the provider gives each machine its own id: leave the field out",
+				"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
+					"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
+			},
+		},
+	}
+}
+
+// normaliseCluster implements fleet.Kind for DevCluster.
+func normaliseCluster(v any) (any, field.ErrorList) {
+	c := v.(*DevCluster)
+	spec, at := c.Spec, field.NewPath("spec")
+	var errs field.ErrorList
+	if len(spec.Backend.Docker) == 0 && spec.Backend.InMemory == nil {
+		errs = append(errs, backendRequired(at.Child("backend")))
+	}
+	e, at := &spec.ControlPlaneEndpoint, at.Child("controlPlaneEndpoint")
+	if len(e.Host) > 512 {
+		errs = append(errs, field.TooLong(at.Child("host"), e.Host, 512))
+	}
+	if e.Port < 0 || e.Port > 65535 {
+		errs = append(errs, field.Invalid(at.Child("port"), e.Port, "must be between 1 and 65535"))
+	}
+	if e.Host != "" && e.Port == 0 {
+		e.Port = defaultPort
+	}
+	spec.Backend.Docker = nil
+	return spec, errs
+}
+
+// normaliseTemplate implements fleet.Kind for DevMachineTemplate.
+func normaliseTemplate(v any) (any, field.ErrorList) {
+	spec, at := v.(*DevMachineTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec", "backend")
+	if spec.Backend.InMemory == nil {
+		if len(spec.Backend.Docker) == 0 {
+			return nil, field.ErrorList{backendRequired(at)}
+		}
+		return DevMachineSpec{}, nil
+	}
+	at = at.Child("inMemory")
+	var errs field.ErrorList
+	canonical := func(name string, c *Component) *Component {
+		if c == nil || c.Provisioning == nil {
+			return nil
+		}
+		p, es := c.Provisioning.canonical(at.Child(name, "provisioning"))
+		errs = append(errs, es...)
+		return &Component{Provisioning: &p}
+	}
+	in := spec.Backend.InMemory
+	return DevMachineSpec{Backend: DevMachineBackend{InMemory: &DevMachineInMemory{
+		VM:        canonical("vm", in.VM),
+		Node:      canonical("node", in.Node),
+		APIServer: canonical("apiServer", in.APIServer),
+		Etcd:      canonical("etcd", in.Etcd),
+	}}}, errs
+}
+
+// backendRequired is the error of a backend that is not chosen.
+func backendRequired(at *field.Path) *field.Error {
+	return field.Required(at.Child("inMemory"),
+		"Cluster API takes the docker backend where none is given, and Fairlead does not have it: say inMemory: {}")
+}
+
+// canonical returns p with equal settings written equally, and what is wrong
+// with it.
+func (p Provisioning) canonical(at *field.Path) (Provisioning, field.ErrorList) {
+	var errs field.ErrorList
+	if p.StartupDuration == "" {
+		errs = append(errs, field.Required(at.Child("startupDuration"), `a duration like "10s"`))
+	} else if d, err := time.ParseDuration(p.StartupDuration); err != nil || d < 0 {
+		errs = append(errs, field.Invalid(at.Child("startupDuration"), p.StartupDuration, `must be a duration like "10s"`))
+	} else {
+		p.StartupDuration = d.String()
+	}
+	if p.StartupJitter != "" {
+		// The comparison also refuses not-a-number.
+		f, err := strconv.ParseFloat(p.StartupJitter, 64)
+		if err != nil || !(f >= 0 && f <= 1000) {
+			errs = append(errs, field.Invalid(at.Child("startupJitter"), p.StartupJitter, `must be a number from 0 up, like "0.2"`))
+		} else {
+			p.StartupJitter = strconv.FormatFloat(f, 'f', -1, 64)
+		}
+	}
+	return p, errs
+}
