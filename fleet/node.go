@@ -1,0 +1,100 @@
+package fleet
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// DrainingAnnotation on a Node says that Fairlead is removing it. Its value is
+// the time at which that began, in RFC 3339.
+const DrainingAnnotation = "fairlead.dev/draining"
+
+// NodeAnnotations returns the annotations that the Node of machine m in pool p
+// carries: Cluster API's, with the MachineDeployment as the owner of a worker,
+// since Fairlead has no MachineSets. Those that list labels and taints are the
+// memory of what came from the pool, so that it can be taken away again.
+func NodeAnnotations(k Key, p Pool, m MachineName) map[string]string {
+	owner := "MachineDeployment"
+	if p.Role == RoleControlPlane {
+		owner = "KubeadmControlPlane"
+	}
+	return map[string]string{
+		clusterv1.ClusterNameAnnotation:      k.Name,
+		clusterv1.ClusterNamespaceAnnotation: k.Namespace,
+		clusterv1.MachineAnnotation:          string(m),
+		clusterv1.OwnerKindAnnotation:        owner,
+		clusterv1.OwnerNameAnnotation:        string(p.Name),
+		clusterv1.LabelsFromMachineAnnotation: strings.Join(
+			slices.Sorted(maps.Keys(p.NodeLabels)), ","),
+		clusterv1.TaintsFromMachineAnnotation: strings.Join(taintIDs(p), ","),
+	}
+}
+
+// taintIDs returns "key:effect" of the taints that a pool always keeps.
+func taintIDs(p Pool) []string {
+	var ids []string
+	for _, t := range p.Taints {
+		if t.Propagation == clusterv1.MachineTaintPropagationAlways {
+			ids = append(ids, t.Key+":"+string(t.Effect))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// NodeTaints returns the taints that a Node which has taints now and the
+// annotations old should have, sorted: those of pool p (the ones for
+// initialization only as long as the node was never synced), none that p gave
+// up, not the uninitialized one, and all others unchanged.
+func NodeTaints(p Pool, old map[string]string, now []corev1.Taint) []corev1.Taint {
+	memory, synced := old[clusterv1.TaintsFromMachineAnnotation]
+	ours := strings.Split(memory, ",")
+	ours = append(ours, clusterv1.NodeUninitializedTaint.Key+":"+string(clusterv1.NodeUninitializedTaint.Effect))
+	var want []corev1.Taint
+	for _, t := range p.Taints {
+		if t.Propagation == clusterv1.MachineTaintPropagationAlways || !synced {
+			ours = append(ours, t.Key+":"+string(t.Effect))
+			want = append(want, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		}
+	}
+	for _, t := range now {
+		if !slices.Contains(ours, t.Key+":"+string(t.Effect)) {
+			want = append(want, t)
+		}
+	}
+	slices.SortFunc(want, compareTaints)
+	return want
+}
+
+func compareTaints(a, b corev1.Taint) int {
+	return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(string(a.Effect), string(b.Effect)))
+}
+
+// NodeInSync reports whether n, the Node of machine m of pool p, has the
+// labels, annotations and taints that the pool asks for, so that syncing it
+// would change nothing.
+func NodeInSync(c *Cluster, p Pool, m MachineName, n Node) bool {
+	if !contains(n.Annotations, NodeAnnotations(c.Key, p, m)) || !contains(n.Labels, p.NodeLabels) {
+		return false
+	}
+	return slices.EqualFunc(
+		slices.SortedFunc(slices.Values(n.Taints), compareTaints),
+		NodeTaints(p, n.Annotations, n.Taints),
+		func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect },
+	)
+}
+
+// contains reports whether all of part is in m.
+func contains(m, part map[string]string) bool {
+	for k, v := range part {
+		if got, ok := m[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
