@@ -1,0 +1,67 @@
+# Fairlead. `make help` lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOFLAGS ?=
+LDFLAGS := -s -w -X main.version=$(VERSION)
+PKGS    := ./...
+TOOL    := go tool -modfile=tools/go.mod
+FUZZTIME ?= 30s
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/fairlead
+	go build $(GOFLAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
+
+.PHONY: demo
+demo: build ## a push becomes running clusters and a status commit, on the in-memory infrastructure
+	bin/fairlead demo
+
+.PHONY: test
+test: ## run the tests: what a change must pass
+	go vet $(PKGS)
+	go test $(GOFLAGS) $(PKGS)
+
+.PHONY: race
+race: ## run the tests with the race detector
+	go test -race $(PKGS)
+
+.PHONY: lint
+lint: ## run golangci-lint with the rules of .golangci.yml
+	$(TOOL) golangci-lint run
+
+.PHONY: generate
+generate: ## write again what is generated: coverage, CLI and metrics pages, golden files
+	UPDATE=1 go test ./render/decode ./agent/... -run 'Generated|Golden' -count=1
+
+.PHONY: verify
+verify: generate ## regenerate and fail on a difference
+	go mod tidy -diff
+	git diff --exit-code
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (default 30s)
+	@set -e; grep -rl --include=*_test.go '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r d; do \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$d/*_test.go | sed 's/func //'); do \
+	    echo "== $$d $$f"; go test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done; done
+
+.PHONY: bench
+bench: ## run the Go benchmarks
+	go test -run '^$$' -bench . -benchmem $(PKGS)
+
+.PHONY: bench-fleet
+bench-fleet: build ## measure whole fleets; docs/performance.md has the figures
+	go run ./test/benchfleet -fairlead bin/fairlead
+
+.PHONY: cover
+cover: ## run the tests with coverage and print the total
+	go test -coverprofile=cover.out -coverpkg=./... $(PKGS)
+	go tool cover -func=cover.out | tail -1
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin dist cover.out

@@ -1,0 +1,120 @@
+// Package arrows holds the picture of the house against the code: which package
+// may import which, and which heavy dependency belongs to which room.
+package arrows
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "fairlead.dev/"
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// rule forbids packages below from to import packages below any of to, but for
+// those that are in except.
+type rule struct {
+	from   string
+	to     []string
+	except []string // importing packages that may
+	deep   bool     // counts what is imported indirectly too
+	reason string
+}
+
+var rules = []rule{
+	{from: "fleet", to: []string{module}, reason: "the words depend on no room", deep: true},
+	{from: "reconcile/plan", deep: false, reason: "plan is pure: nothing of the world reaches it",
+		to: []string{"context", "net", "os", "log", "math/rand", "sync", "io", "crypto/rand", "runtime", module + "providers", module + "sources", module + "render", module + "agent"}},
+	{from: "render", to: []string{module + "providers", module + "reconcile", module + "agent"}, deep: true, reason: "rendering knows no provider: kinds are handed to it"},
+	{from: "sources", to: []string{module + "providers", module + "reconcile", module + "render", module + "agent"}, deep: true, reason: "a source knows files, not clusters"},
+	{from: "providers", to: []string{module + "reconcile", module + "render", module + "sources", module + "agent"}, deep: true, reason: "a provider is used, it uses no room above it"},
+	{from: "reconcile", to: []string{module + "agent", module + "sources", module + "render", module + "providers/all", module + "providers/infrastructure", module + "providers/bootstrap", module + "providers/workload"}, deep: true, reason: "the reconciler knows contracts, not providers"},
+	{from: "", to: []string{module + "providers/all"}, except: []string{"agent"}, reason: "only the agent knows the list of providers"},
+	{from: "", to: []string{"github.com/go-git/"}, except: []string{"sources/git"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"sigs.k8s.io/kustomize/"}, except: []string{"render/kustomize"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"github.com/fsnotify/"}, except: []string{"sources/dir"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"github.com/prometheus/"}, except: []string{"agent"}, reason: "metrics are the agent's; other rooms offer hooks"},
+	{from: "", to: []string{"github.com/spf13/cobra"}, except: []string{"agent"}, reason: "the command line is the agent's"},
+	{from: "", to: []string{"filippo.io/age"}, except: []string{"agent/secrets"}, reason: "one heavy dependency, one package"},
+}
+
+// workQueue is a light part of client-go with nothing of the client in it.
+const workQueue = "k8s.io/client-go/util/workqueue"
+
+func below(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
+}
+
+func TestArrows(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, r := range rules {
+			if r.from != "" && !below(name, r.from) || slices.ContainsFunc(r.except, func(e string) bool { return below(name, e) }) {
+				continue
+			}
+			deps := p.Imports
+			if r.deep {
+				deps = p.Deps
+			}
+			for _, d := range deps {
+				if d == workQueue || r.from != "" && below(d, module+r.from) {
+					continue
+				}
+				if slices.ContainsFunc(r.to, func(to string) bool { return below(d, to) }) {
+					t.Errorf("%s imports %s: %s", name, d, r.reason)
+				}
+			}
+		}
+	}
+}
+
+// TestProvidersApart keeps each infrastructure provider to itself.
+func TestProvidersApart(t *testing.T) {
+	const root = module + "providers/infrastructure/"
+	for _, p := range list(t) {
+		own, ok := strings.CutPrefix(p.ImportPath, root)
+		if !ok {
+			continue
+		}
+		own, _, _ = strings.Cut(own, "/")
+		for _, d := range p.Deps {
+			other, ok := strings.CutPrefix(d, root)
+			if ok && !below(other, own) {
+				t.Errorf("%s imports %s: no provider imports another", p.ImportPath, d)
+			}
+		}
+	}
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("cannot list packages: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p pkg
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	if len(pkgs) < 10 {
+		t.Fatalf("listed %d packages, which cannot be all", len(pkgs))
+	}
+	return pkgs
+}
