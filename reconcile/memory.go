@@ -19,6 +19,7 @@ type memory struct {
 	repeats  int                 // passes in a row that did the same
 	failures int                 // passes in a row that failed
 	watched  string              // kubeconfig that the node watch runs with
+	report   fleet.Report        // of the last pass that could look
 }
 
 func newMemory(now time.Time) *memory {
@@ -110,4 +111,17 @@ func (m *memory) watching(kubeconfig string) bool {
 	same := m.watched == kubeconfig
 	m.watched = kubeconfig
 	return same
+}
+
+// known returns the report of the last pass that could look, if there was one.
+func (m *memory) known() fleet.Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.report
+}
+
+func (m *memory) know(r fleet.Report) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.report = r
 }

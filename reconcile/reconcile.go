@@ -87,6 +87,8 @@ func New(o Options) *Reconciler {
 
 // A Result is what came of one pass.
 type Result struct {
+	// Report has no Phase where the cluster could not be looked at, not now and
+	// not before: then it tells of nothing but the failure.
 	Report fleet.Report
 	Plan   plan.Plan
 	// After is when to look again where no event comes first; zero means at the
@@ -106,6 +108,14 @@ func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster) Result {
 	}}
 	errs := r.pass(ctx, c, m, &res)
 	res.Err = joined(errs)
+	if res.Report.Phase == "" { // it could not look: what was known still is the best that is known
+		known := m.known()
+		known.Cluster, known.Revision, known.Overlay = c.Key, c.Revision, c.Overlay
+		known.Actions = nil
+		res.Report = known
+	} else {
+		m.know(res.Report)
+	}
 	if res.Err != nil {
 		res.Report.Failure = res.Err.Error()
 	}

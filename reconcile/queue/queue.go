@@ -2,8 +2,11 @@
 // cluster that already waits changes nothing; adding one that is being worked
 // on makes it come again when that work is done.
 //
+// There are two lanes. What is under way goes first, so that a fleet of a
+// thousand new clusters comes up one after another and not all at the end.
+//
 // The waiting and the de-duplication are client-go's work queue; this package
-// gives it workers that end with their context.
+// gives it the lanes, and workers that end with their context.
 package queue
 
 import (
@@ -18,16 +21,30 @@ import (
 
 // A Queue holds the keys of clusters that are to be looked at.
 type Queue struct {
-	q workqueue.TypedDelayingInterface[fleet.Key]
+	q     workqueue.TypedDelayingInterface[fleet.Key]
+	lanes *lanes
 }
 
 // New returns an empty queue.
 func New() *Queue {
-	return &Queue{q: workqueue.NewTypedDelayingQueue[fleet.Key]()}
+	l := &lanes{bulk: make(map[fleet.Key]bool)}
+	return &Queue{
+		lanes: l,
+		q: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[fleet.Key]{
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[fleet.Key]{Queue: l}),
+		}),
+	}
 }
 
 // Add makes k ready at once.
 func (q *Queue) Add(k fleet.Key) { q.q.Add(k) }
+
+// AddBulk makes k ready once nothing that Add or AddAfter brought is: for
+// clusters of a new revision and for regular looks.
+func (q *Queue) AddBulk(k fleet.Key) {
+	q.lanes.mark(k)
+	q.q.Add(k)
+}
 
 // AddAfter makes k ready after d, or earlier where it was already to be.
 func (q *Queue) AddAfter(k fleet.Key, d time.Duration) { q.q.AddAfter(k, d) }

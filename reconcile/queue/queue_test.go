@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -71,6 +72,30 @@ func TestAddAfterKeepsTheEarlier(t *testing.T) {
 		<-done
 		if len(at) != 1 || at[0] < time.Minute || at[0] > 2*time.Minute {
 			t.Errorf("worked at %v, want once, after a minute", at)
+		}
+	})
+}
+
+// TestUnderWayGoesFirst fills the bulk lane; what comes by an event overtakes.
+func TestUnderWayGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := queue.New()
+		for _, name := range []string{"bulk-1", "bulk-2"} {
+			q.AddBulk(key(name))
+		}
+		q.Add(key("event"))
+		var got []string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			q.Run(ctx, 1, func(_ context.Context, k fleet.Key) { got = append(got, k.Name) })
+		}()
+		synctest.Wait()
+		cancel()
+		<-done
+		if want := []string{"event", "bulk-1", "bulk-2"}; !slices.Equal(got, want) {
+			t.Errorf("worked on %v, want %v", got, want)
 		}
 	})
 }
