@@ -1,0 +1,230 @@
+// Package agent keeps the line: it follows a source, renders what changed,
+// brings each changed cluster to the reconciler and each report to the status
+// branch. It decides nothing about clusters; it decides which definition of a
+// cluster is held to, and who may act.
+//
+// What it guarantees:
+//
+//   - A definition that is broken never replaces a good one.
+//   - A cluster that vanishes from Git is reported, and deleted only where the
+//     fleet asks for that.
+//   - Nothing is changed while another agent owns the fleet.
+//   - An unchanged fleet costs one look at the head of a branch per poll.
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oklog/run"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/reconcile/queue"
+	"fairlead.dev/render"
+	"fairlead.dev/sources"
+)
+
+// Parts are what an agent is put together from. All but Infrastructure are
+// required.
+type Parts struct {
+	Source   sources.Source
+	Renderer render.Renderer
+	Status   sources.StatusWriter
+	Arbiter  sources.Arbiter
+	// Record reads what the status branch says. It is read once, at the start.
+	Record func(ctx context.Context) (Record, error)
+	// Reconciler returns what makes the passes. It asks may before it changes
+	// anything, and calls changed when nodes of a cluster change.
+	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) Reconciler
+	// Infrastructure returns the provider of that name. What it returns is
+	// watched where it can be.
+	Infrastructure func(name string) (providers.Infrastructure, error)
+	Metrics        *Metrics
+	Log            *slog.Logger
+}
+
+// A Reconciler makes one pass over one cluster. See package reconcile.
+type Reconciler interface {
+	Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result
+	Forget(k fleet.Key)
+}
+
+// Options say how an agent works.
+type Options struct {
+	Name     string        // of this agent, as owner.yaml knows it
+	Interval time.Duration // between polls of the source
+	Resync   time.Duration // between regular looks at a cluster
+	Workers  int           // clusters that are worked on at once
+	// WaitForOwnership makes an agent that does not own the fleet wait for it.
+	WaitForOwnership bool
+}
+
+// A NotOwnerError says that another agent owns the fleet.
+type NotOwnerError struct {
+	Self  string
+	Owner fleet.Owner
+}
+
+// Error implements error.
+func (e *NotOwnerError) Error() string {
+	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)
+}
+
+// An Agent runs one fleet.
+type Agent struct {
+	o Options
+	p Parts
+
+	queue      *queue.Queue
+	reconciler Reconciler
+	applied    chan struct{} // closed once a first revision is held to
+	owned      chan struct{} // closed once the fleet is owned
+	owner      atomic.Pointer[fleet.Owner]
+	refused    fleet.Revision // newest revision that cannot be used, so that it is reported once
+
+	mu      sync.Mutex
+	desired desired
+
+	watches sync.WaitGroup
+	watched map[string]bool // providers, touched by follow alone
+	ready   *readiness
+}
+
+// The things that must be so before the agent is ready.
+const (
+	readyOwner    = "owner"
+	readyRevision = "revision"
+)
+
+// New returns an agent that has done nothing yet.
+func New(o Options, p Parts) *Agent {
+	a := &Agent{
+		o: o, p: p, queue: queue.New(),
+		applied: make(chan struct{}), owned: make(chan struct{}),
+		watched: make(map[string]bool),
+		ready: newReadiness(map[string]string{
+			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
+		}),
+	}
+	a.reconciler = p.Reconciler(a.may, a.queue.Add)
+	p.Metrics.QueueDepth(a.queue.Len)
+	return a
+}
+
+// Run works until ctx ends, which is no error, or until it cannot go on. The
+// error is a *NotOwnerError where another agent owns the fleet.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g run.Group
+	add := func(f func(context.Context) error) {
+		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
+	}
+	add(a.follow)
+	add(a.publish)
+	add(func(ctx context.Context) error {
+		select {
+		case <-a.applied:
+			a.queue.Run(ctx, a.o.Workers, a.work)
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	err := g.Run()
+	a.watches.Wait()
+	return err
+}
+
+// publish runs the status writer once the fleet is ours.
+func (a *Agent) publish(ctx context.Context) error {
+	select {
+	case <-a.owned:
+		return a.p.Status.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// follow takes ownership, reads the record and then follows the source.
+func (a *Agent) follow(ctx context.Context) error {
+	if err := a.own(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if !a.remember(ctx) {
+		return nil
+	}
+	changed := make(chan struct{}, 1)
+	if n, ok := a.p.Source.(sources.Notifier); ok {
+		a.watches.Go(func() { a.notify(ctx, n, changed) })
+	}
+	for {
+		if err := a.poll(ctx); err != nil {
+			return err
+		}
+		timer := time.NewTimer(jitter(a.o.Interval))
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func (a *Agent) notify(ctx context.Context, n sources.Notifier, changed chan<- struct{}) {
+	err := n.Notify(ctx, func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		a.p.Log.Warn("cannot watch the source, polling alone", "error", err)
+	}
+}
+
+// remember reads the record, until it can be read: without it the agent would
+// take clusters for new that it only does not know any more.
+func (a *Agent) remember(ctx context.Context) bool {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		record, err := a.p.Record(ctx)
+		if err == nil {
+			a.mu.Lock()
+			a.desired = record.desired()
+			a.mu.Unlock()
+			return true
+		}
+		a.p.Log.Error("cannot read the status branch, trying again", "error", err, "after", wait)
+		if !pause(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// pause waits for d and reports whether ctx still goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// jitter returns d, a tenth shorter or longer, so that agents and clusters do
+// not march in step.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+}

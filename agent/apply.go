@@ -1,0 +1,242 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/sources"
+)
+
+// poll brings the agent to the newest revision. Only lost ownership is an
+// error; whatever else goes wrong is reported, and tried again with the next
+// poll.
+func (a *Agent) poll(ctx context.Context) error {
+	if err := a.stillOwner(ctx); err != nil {
+		return err
+	}
+	started := time.Now()
+	rev, err := a.p.Source.Resolve(ctx)
+	a.p.Metrics.Fetched("resolve", err, time.Since(started))
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		a.p.Log.Error("cannot see the newest revision, keeping what is", "error", err)
+		return nil
+	}
+	a.mu.Lock()
+	current := a.desired.revision
+	a.mu.Unlock()
+	if rev != current && rev != a.refused {
+		a.take(ctx, rev)
+	}
+	a.restore(ctx)
+	return nil
+}
+
+// take renders rev and holds to it. A revision that cannot be used leaves
+// everything as it is and says so.
+func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
+	f, err := a.render(ctx, rev)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !settled(err):
+		a.p.Log.Error("cannot get the revision, trying again", "revision", rev, "error", err)
+		return
+	case err != nil:
+		a.p.Log.Error("the revision is refused, keeping what is", "revision", rev, "error", err)
+		a.refused = rev
+		a.refuse(rev, err)
+		return
+	}
+	a.refused = fleet.Revision{}
+	a.mu.Lock()
+	next, changed := a.desired.advance(f)
+	a.desired = next
+	a.mu.Unlock()
+	a.p.Metrics.Problems(len(next.problems))
+	a.p.Log.Info("holding to a new revision", "revision", rev,
+		"clusters", len(f.Clusters), "changed", len(changed), "problems", len(next.problems))
+	for _, p := range next.problems {
+		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
+	}
+	a.p.Status.PutFleet(sources.FleetStatus{
+		Fleet: f.ID, Revision: rev, Problems: next.problems, Orphans: a.orphans(ctx, next),
+	})
+	for _, k := range changed {
+		a.queue.AddBulk(k)
+	}
+	a.watch(ctx, next)
+	a.begin()
+}
+
+// settled reports whether trying again with the same revision cannot help.
+func settled(err error) bool {
+	switch fleet.KindOf(err) {
+	case fleet.Invalid, fleet.NotFound:
+		return true
+	}
+	return false
+}
+
+// refuse reports that rev cannot be used at all. What was held to before goes on.
+func (a *Agent) refuse(rev fleet.Revision, err error) {
+	problem := fleet.Problem{Message: err.Error(), Hint: "everything stays at the last revision that was good"}
+	a.mu.Lock()
+	a.desired.problems = []fleet.Problem{problem}
+	d := a.desired
+	a.mu.Unlock()
+	a.p.Metrics.Problems(1)
+	a.p.Status.PutFleet(sources.FleetStatus{
+		Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: d.orphans(),
+	})
+}
+
+func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+	started := time.Now()
+	tree, err := a.p.Source.Fetch(ctx, rev)
+	a.p.Metrics.Fetched("fetch", err, time.Since(started))
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	started = time.Now()
+	f, err := a.p.Renderer.Render(ctx, rev, tree)
+	a.p.Metrics.Rendered(err, time.Since(started))
+	if err != nil && fleet.KindOf(err) == fleet.Unknown {
+		err = fleet.Errorf(fleet.Invalid, "render "+rev.String(), "%w", err)
+	}
+	return f, err
+}
+
+// begin lets the workers start and says ready. Repeating it does nothing.
+func (a *Agent) begin() {
+	select {
+	case <-a.applied:
+	default:
+		close(a.applied)
+		a.ready.set(readyRevision, "")
+	}
+}
+
+// restore looks up the last good definition of clusters that are known by name
+// alone: broken in the newest revision, or half deleted when an agent ended. It
+// is in the revision that the status branch names. One that cannot be found is
+// reported and left alone.
+func (a *Agent) restore(ctx context.Context) {
+	a.mu.Lock()
+	wanted := make(map[fleet.Revision][]fleet.Key)
+	for k, h := range a.desired.clusters {
+		if h.cluster == nil && h.recorded != nil && !h.orphan {
+			wanted[h.recorded.Revision] = append(wanted[h.recorded.Revision], k)
+		}
+	}
+	a.mu.Unlock()
+	for rev, keys := range wanted {
+		slices.SortFunc(keys, fleet.Key.Compare)
+		f, err := a.render(ctx, rev)
+		if err != nil && !settled(err) {
+			a.p.Log.Error("cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
+			continue
+		}
+		for _, k := range keys {
+			i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
+			if err != nil || i < 0 {
+				a.lost(k, rev, err)
+				continue
+			}
+			a.found(k, &f.Clusters[i])
+		}
+	}
+}
+
+// found holds cluster k to its last good definition.
+func (a *Agent) found(k fleet.Key, c *fleet.Cluster) {
+	a.mu.Lock()
+	if h, ok := a.desired.clusters[k]; ok && h.cluster == nil {
+		a.desired.clusters[k] = h.restored(c)
+	}
+	a.mu.Unlock()
+	a.p.Log.Info("holding to the last good revision", "cluster", k, "revision", c.Revision)
+	a.queue.AddBulk(k)
+}
+
+// lost leaves cluster k alone: nothing good is known of it.
+func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
+	a.mu.Lock()
+	h := a.desired.clusters[k]
+	h.recorded = nil
+	a.desired.clusters[k] = h
+	a.desired.problems = append(slices.Clone(a.desired.problems), fleet.Problem{
+		Overlay: h.overlay(), Cluster: k,
+		Message: "its last good definition, of revision " + rev.String() + ", is gone: the cluster is left alone",
+		Hint:    "repair the newest revision",
+	})
+	d := a.desired
+	a.mu.Unlock()
+	a.p.Log.Error("cannot find the last good definition, leaving the cluster alone", "cluster", k, "revision", rev, "error", err)
+	a.p.Status.PutFleet(sources.FleetStatus{Fleet: d.fleet, Revision: d.revision, Problems: d.problems, Orphans: d.orphans()})
+}
+
+// orphans returns the clusters that vanished from Git, and those that the
+// infrastructure has and Git never had.
+func (a *Agent) orphans(ctx context.Context, d desired) []fleet.Key {
+	out := d.orphans()
+	for _, name := range d.providers() {
+		infra, err := a.p.Infrastructure(name)
+		if err != nil {
+			continue // the passes over its clusters report it
+		}
+		lister, ok := providers.As[providers.Lister](infra)
+		if !ok {
+			continue
+		}
+		keys, err := lister.Clusters(ctx, d.fleet)
+		if err != nil {
+			a.p.Log.Warn("cannot list clusters for orphans", "provider", name, "error", err)
+			continue
+		}
+		for _, k := range keys {
+			if _, known := d.clusters[k]; !known {
+				out = append(out, k)
+			}
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return slices.Compact(out)
+}
+
+// watch makes the providers in use tell when machines change.
+func (a *Agent) watch(ctx context.Context, d desired) {
+	for _, name := range d.providers() {
+		if a.watched[name] {
+			continue
+		}
+		infra, err := a.p.Infrastructure(name)
+		if err != nil {
+			continue // the passes over its clusters report it
+		}
+		a.watched[name] = true
+		if w, ok := providers.As[providers.Watcher](infra); ok {
+			a.watches.Go(func() { a.follows(ctx, name, w) })
+		}
+	}
+}
+
+func (a *Agent) follows(ctx context.Context, name string, w providers.Watcher) {
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
+		started := time.Now()
+		err := w.Watch(ctx, a.queue.Add)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > time.Minute {
+			wait = time.Second
+		}
+		a.p.Log.Warn("the watch of machines ended, beginning again", "provider", name, "error", err, "after", wait)
+		pause(ctx, wait)
+	}
+}

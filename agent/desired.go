@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// A Record is what the status branch says of the time before this agent began.
+type Record struct {
+	Clusters map[fleet.Key]Recorded
+	Orphans  []fleet.Key
+}
+
+// Recorded is what the status branch says of one cluster.
+type Recorded struct {
+	Revision fleet.Revision // that it was last applied from
+	Overlay  string
+	Phase    fleet.Phase
+	Report   fleet.Report
+}
+
+func (r Record) desired() desired {
+	d := desired{clusters: make(map[fleet.Key]held, len(r.Clusters))}
+	for k, c := range r.Clusters {
+		d.clusters[k] = held{recorded: &c, orphan: slices.Contains(r.Orphans, k)}
+	}
+	return d
+}
+
+// desired is what the agent holds to. It is a value: advance makes a new one.
+type desired struct {
+	revision fleet.Revision // newest that was rendered; zero before the first
+	fleet    fleet.ID
+	clusters map[fleet.Key]held
+	problems []fleet.Problem // of the newest revision
+}
+
+// held is one cluster that the agent knows.
+type held struct {
+	cluster  *fleet.Cluster  // the definition held to; nil: known by name alone, nothing is done
+	recorded *Recorded       // where cluster is nil: where its last good definition may be found
+	problems []fleet.Problem // why the newest revision is not applied
+	inGit    bool            // the newest revision has it, good or broken
+	orphan   bool            // vanished from Git and left alone
+	pruned   bool            // vanished from Git and to be deleted
+}
+
+// overlay returns the folder that the cluster was last rendered from.
+func (h held) overlay() string {
+	switch {
+	case h.cluster != nil:
+		return h.cluster.Overlay
+	case h.recorded != nil:
+		return h.recorded.Overlay
+	}
+	return ""
+}
+
+// deleting reports whether deletion was asked for, or had begun when the record
+// was written.
+func (h held) deleting() bool {
+	if h.cluster != nil {
+		return h.cluster.Delete
+	}
+	return h.recorded != nil && (h.recorded.Phase == fleet.PhaseDeleting || h.recorded.Phase == fleet.PhaseDeleted)
+}
+
+// advance returns what is held to once f is the newest revision, and the keys
+// whose definition or standing changed, sorted.
+//
+// A definition that is equal to the one held is not taken: its revision stays
+// the one that brought the last change. A cluster that f has a problem with
+// stays at its last good definition. One that f does not mention becomes an
+// orphan, unless its deletion was asked for before or f says to prune.
+func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
+	next := desired{
+		revision: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
+		problems: slices.Clone(f.Problems),
+	}
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		old, known := d.clusters[c.Key]
+		if known && old.cluster != nil && old.cluster.Digest == c.Digest && old.inGit && old.cluster.Overlay == c.Overlay {
+			c = old.cluster
+		}
+		next.clusters[c.Key] = held{cluster: c, inGit: true}
+	}
+	var vanished []fleet.Key
+	for k, old := range d.clusters {
+		if _, ok := next.clusters[k]; ok {
+			continue
+		}
+		if problems := concerning(f.Problems, k, old.overlay()); len(problems) > 0 {
+			next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true}
+			continue
+		}
+		h := held{cluster: old.cluster, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned}
+		switch {
+		case old.deleting():
+			h.orphan = false
+		case !old.orphan && !old.pruned:
+			vanished = append(vanished, k)
+		}
+		next.clusters[k] = h
+	}
+	slices.SortFunc(vanished, fleet.Key.Compare)
+	next.prune(f, vanished)
+	return next, d.changed(next)
+}
+
+// prune marks the clusters that vanished with f for deletion, if f says so and
+// it is safe to believe.
+func (d *desired) prune(f fleet.Fleet, vanished []fleet.Key) {
+	if len(vanished) == 0 {
+		return
+	}
+	refuse := func(message, hint string) {
+		d.problems = append(d.problems, fleet.Problem{File: "fleet.yaml", Message: message, Hint: hint})
+	}
+	names := make([]string, len(vanished))
+	for i, k := range vanished {
+		names[i] = k.String()
+	}
+	list := strings.Join(names, ", ")
+	switch limit := f.Config.Prune.Limit; {
+	case len(f.Clusters) == 0 && len(f.Problems) == 0:
+		refuse("the revision has no clusters at all: nothing is deleted, "+list+" stay as they are",
+			"put the files back, or delete a cluster with the annotation "+fleet.DeleteAnnotation)
+	case !f.Config.Prune.Enabled:
+	case len(vanished) > limit:
+		refuse(fmt.Sprintf("%d clusters vanished and prune.limit is %d: nothing is deleted, %s stay as they are", len(vanished), limit, list),
+			"put the files back, and remove them again with a higher limit or in steps")
+	default:
+		for _, k := range vanished {
+			h := d.clusters[k]
+			if h.cluster != nil && h.cluster.Protect {
+				continue
+			}
+			h.orphan, h.pruned = false, true
+			if h.cluster != nil {
+				h.cluster = deleted(h.cluster)
+			}
+			d.clusters[k] = h
+		}
+	}
+}
+
+// deleted returns c with the wish to delete it.
+func deleted(c *fleet.Cluster) *fleet.Cluster {
+	out := *c
+	out.Delete = true
+	return &out
+}
+
+// restored returns h with c as its definition, found at the recorded revision.
+func (h held) restored(c *fleet.Cluster) held {
+	if !h.inGit && (h.pruned || h.deleting()) && !c.Protect {
+		c = deleted(c)
+	}
+	h.cluster, h.recorded = c, nil
+	return h
+}
+
+// changed returns the keys of next that a pass has something new to say about.
+func (d desired) changed(next desired) []fleet.Key {
+	var out []fleet.Key
+	for k, n := range next.clusters {
+		o, ok := d.clusters[k]
+		same := ok && o.cluster == n.cluster && o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
+		if !same {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out
+}
+
+// orphans returns the clusters that vanished and are left alone, sorted.
+func (d desired) orphans() []fleet.Key {
+	var out []fleet.Key
+	for k, h := range d.clusters {
+		if h.orphan {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out
+}
+
+// providers returns the names of the infrastructure providers in use, sorted.
+func (d desired) providers() []string {
+	names := make(map[string]bool)
+	for _, h := range d.clusters {
+		if h.cluster != nil {
+			names[h.cluster.Provider] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// concerning returns the problems that keep cluster k, of folder overlay, from
+// being applied. A problem without a place may concern any cluster.
+func concerning(problems []fleet.Problem, k fleet.Key, overlay string) []fleet.Problem {
+	var out []fleet.Problem
+	for _, p := range problems {
+		switch {
+		case p.Cluster == k,
+			p.Cluster == fleet.Key{} && p.Overlay == overlay,
+			p.Cluster == fleet.Key{} && p.Overlay == "":
+			out = append(out, p)
+		}
+	}
+	return out
+}

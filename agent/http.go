@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"sync"
+	"time"
+)
+
+// readiness is what an agent still lacks to be ready.
+type readiness struct {
+	mu      sync.Mutex
+	missing map[string]string // what, and why it is missing
+}
+
+func newReadiness(missing map[string]string) *readiness {
+	return &readiness{missing: missing}
+}
+
+// set says why what is missing, or with an empty reason that it is there.
+func (r *readiness) set(what, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reason == "" {
+		delete(r.missing, what)
+		return
+	}
+	r.missing[what] = reason
+}
+
+// ServeHTTP answers 200 when nothing is missing, else 503 with what is.
+func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	r.mu.Lock()
+	missing := maps.Clone(r.missing)
+	r.mu.Unlock()
+	if len(missing) == 0 {
+		fmt.Fprintln(w, "ready")
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	for _, what := range slices.Sorted(maps.Keys(missing)) {
+		fmt.Fprintf(w, "not ready: %s: %s\n", what, missing[what])
+	}
+}
+
+// Handler serves the agent's own pages: /metrics, /healthz and /readyz, and
+// /debug/pprof where profiling is asked for.
+func (a *Agent) Handler(profiling bool) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.p.Metrics.Handler(a.p.Log))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /readyz", a.ready)
+	if profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return mux
+}
+
+// Serve answers requests on l with h until ctx ends, and then gives those under
+// way a moment to finish.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 256 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			server.Close()
+		}
+	})
+	err := server.Serve(l)
+	if !stop() {
+		<-done
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// work makes one pass over the cluster called k.
+func (a *Agent) work(ctx context.Context, k fleet.Key) {
+	a.mu.Lock()
+	h, ok := a.desired.clusters[k]
+	a.mu.Unlock()
+	if !ok || h.cluster == nil || h.orphan {
+		return
+	}
+	started := time.Now()
+	res := a.reconciler.Pass(ctx, h.cluster)
+	if ctx.Err() != nil {
+		return
+	}
+	report := res.Report
+	report.Problems = h.problems
+	a.p.Metrics.Passed(report, res.Plan.Actions, res.Err, time.Since(started))
+	if res.Err != nil {
+		a.p.Log.Warn("the pass failed", "cluster", k, "error", res.Err, "after", res.After)
+	}
+	if report.Phase == fleet.PhaseDeleted && a.drop(k) {
+		a.p.Log.Info("forgetting the cluster", "cluster", k)
+		return
+	}
+	a.p.Status.Put(report)
+	if res.After > 0 {
+		a.queue.AddAfter(k, res.After)
+		return
+	}
+	a.queue.AddAfter(k, jitter(a.o.Resync))
+}
+
+// drop forgets a cluster that is deleted, unless Git still has it: then its
+// status says that it is deleted until the files go.
+func (a *Agent) drop(k fleet.Key) bool {
+	a.mu.Lock()
+	h := a.desired.clusters[k]
+	if !h.inGit {
+		delete(a.desired.clusters, k)
+	}
+	a.mu.Unlock()
+	if h.inGit {
+		return false
+	}
+	a.reconciler.Forget(k)
+	a.p.Metrics.Forget(k)
+	a.p.Status.Forget(k)
+	return true
+}
