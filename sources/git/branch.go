@@ -1,0 +1,220 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/tree"
+)
+
+// BranchOptions say who writes a branch.
+type BranchOptions struct {
+	Name  string           // of author and committer: "Fairlead"
+	Email string           // "fairlead@fairlead.dev"
+	Now   func() time.Time // time of commits; nil is time.Now
+}
+
+// A Branch is one branch that is written by editing Git objects in memory and
+// pushing them with the head that they were made from: the server compares and
+// swaps. It is safe for concurrent use.
+type Branch struct {
+	repo    string
+	name    string
+	ref     plumbing.ReferenceName
+	remote  remote
+	budget  Budget
+	options BranchOptions
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	clone *clone
+}
+
+var _ sources.Branch = (*Branch)(nil)
+
+// Branch returns the branch called name ("fairlead/status"). It uses the
+// repository's connection and credential, and has its own memory. The branch
+// need not exist: the first commit makes it, without a parent.
+func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
+	if isHash(name) || name == "HEAD" || !validRef("refs/heads/"+name) {
+		return nil, fleet.Errorf(fleet.Invalid, "write to "+r.name, "%q is not a branch name", name)
+	}
+	o.Name = cmp.Or(o.Name, "Fairlead")
+	o.Email = cmp.Or(o.Email, "fairlead@fairlead.dev")
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Branch{
+		repo: r.name, name: name, ref: plumbing.NewBranchReferenceName(name), remote: r.remote, budget: r.budget,
+		options: o, log: r.log.With("branch", name), clone: newClone(r.remote, r.budget),
+	}, nil
+}
+
+// Read implements sources.Branch. It costs one ls-remote, and a fetch of what
+// changed where somebody else wrote.
+func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	op := "read branch " + b.name + " of " + b.repo
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, cancel := withTimeout(ctx, b.budget.Timeout)
+	defer cancel()
+	ar, err := list(ctx, b.remote, uploadPack)
+	if err != nil && !isEmpty(err) {
+		return fleet.Revision{}, nil, classify(ctx, op, err)
+	}
+	var head plumbing.Hash
+	if err == nil {
+		head = ar.References[b.ref.String()]
+	}
+	t, err := b.tree(ctx, head)
+	if err != nil {
+		return fleet.Revision{}, nil, classify(ctx, op, err)
+	}
+	return b.revision(head), t, nil
+}
+
+func (b *Branch) tree(ctx context.Context, head plumbing.Hash) (*tree.Tree, error) {
+	if head.IsZero() {
+		return b.clone.store.index.Tree("")
+	}
+	return b.clone.at(ctx, head)
+}
+
+func (b *Branch) revision(h plumbing.Hash) fleet.Revision {
+	if h.IsZero() {
+		return fleet.Revision{}
+	}
+	return fleet.Revision{Ref: b.name, Digest: digestOf(h)}
+}
+
+// Commit implements sources.Branch.
+func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
+	op := "commit to branch " + b.name + " of " + b.repo
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, cancel := withTimeout(ctx, b.budget.Timeout)
+	defer cancel()
+	var old, oldTree plumbing.Hash
+	if !base.IsZero() {
+		old = hashOf(base.Digest)
+		if _, err := b.clone.at(ctx, old); err != nil {
+			return fleet.Revision{}, classify(ctx, op, err)
+		}
+		parent, err := b.clone.store.commit(old)
+		if err != nil {
+			return fleet.Revision{}, classify(ctx, op, err)
+		}
+		oldTree = parent.TreeHash
+	}
+	e := &editor{store: b.clone.store.stage()}
+	newTree, err := e.apply(oldTree, c.Edits)
+	if err != nil {
+		return fleet.Revision{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	if newTree == oldTree || oldTree.IsZero() && newTree.String() == emptyTree {
+		return base, nil
+	}
+	head, err := b.object(e, old, newTree, c)
+	if err != nil {
+		return fleet.Revision{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	if err := b.push(ctx, op, old, head, e); err != nil {
+		return fleet.Revision{}, err
+	}
+	b.clone.store.land(e.store)
+	b.clone.have = append(b.clone.have, head)
+	b.clone.have = b.clone.have[max(0, len(b.clone.have)-maxHave):]
+	return b.revision(head), nil
+}
+
+// object makes the commit object.
+func (b *Branch) object(e *editor, parent, tree plumbing.Hash, c sources.Commit) (plumbing.Hash, error) {
+	text, err := message(c.Message, c.Trailers)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	who := object.Signature{Name: b.options.Name, Email: b.options.Email, When: b.options.Now().UTC().Truncate(time.Second)}
+	commit := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
+	if !parent.IsZero() {
+		commit.ParentHashes = []plumbing.Hash{parent}
+	}
+	return e.encode(commit)
+}
+
+// push asks the server to move the branch from old to head, sending what e made.
+func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e *editor) error {
+	pack, err := encodePack(e)
+	if err != nil {
+		return classify(ctx, op, err)
+	}
+	s, err := b.remote.open(ctx, receivePack)
+	if err != nil {
+		return classify(ctx, op, err)
+	}
+	defer s.close()
+	ar, err := refs(ctx, s)
+	if err != nil {
+		return classify(ctx, op, err)
+	}
+	if now := ar.References[b.ref.String()]; now != old {
+		return fleet.Errorf(fleet.Conflict, op, "the branch is at %s, not at %s: somebody else wrote", now, old)
+	}
+	req := packp.NewReferenceUpdateRequestFromCapabilities(ar.Capabilities)
+	if ar.Capabilities.Supports(capability.Sideband64k) {
+		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
+			return classify(ctx, op, err)
+		}
+	}
+	heard := &words{}
+	req.Progress = heard
+	req.Commands = []*packp.Command{{Name: b.ref, Old: old, New: head}}
+	req.Packfile = io.NopCloser(bytes.NewReader(pack))
+	b.log.Debug("pushing", "old", old.String(), "new", head.String(), "bytes", len(pack))
+	report, err := s.push(ctx, req)
+	if err == nil && report == nil {
+		return fleet.Errorf(fleet.Unanswered, op, "the server said nothing about the push")
+	}
+	if err != nil && report != nil {
+		err = &rejection{status: statusOf(report), said: heard.String()}
+	}
+	return classifyPush(op, err)
+}
+
+// statusOf returns the server's words about the one command.
+func statusOf(r *packp.ReportStatus) string {
+	for _, c := range r.CommandStatuses {
+		if c.Status != "ok" {
+			return c.Status
+		}
+	}
+	return "unpack failed: " + r.UnpackStatus
+}
+
+// encodePack returns a pack of the objects that e made, without a search for
+// deltas: they are few and small.
+func encodePack(e *editor) ([]byte, error) {
+	st := memory.NewStorage()
+	for _, h := range e.made {
+		o, _ := e.store.get(h)
+		if _, err := st.SetEncodedObject(o.encoded()); err != nil {
+			return nil, err
+		}
+	}
+	var buf bytes.Buffer
+	_, err := packfile.NewEncoder(&buf, st, false).Encode(e.made, 0)
+	return buf.Bytes(), err
+}

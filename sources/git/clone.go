@@ -1,0 +1,134 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/tree"
+)
+
+// A clone keeps the newest commits of a repository in memory, each without its
+// history. It is not safe for concurrent use; the trees that it returns are.
+type clone struct {
+	remote remote
+	budget Budget
+	store  *store
+	first  int64           // bytes in the store after the first fetch
+	have   []plumbing.Hash // complete commits in the store, the newest last
+}
+
+// maxHave is how many commits are offered as a base for what is sent next.
+const maxHave = 4
+
+func newClone(r remote, b Budget) *clone {
+	return &clone{remote: r, budget: b, store: newStore(b.Tree)}
+}
+
+// at returns the tree of the commit h, fetching what is missing.
+func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
+	t, err := c.try(ctx, h)
+	if errors.Is(err, errMissing) && len(c.have) > 1 {
+		// The server took something for granted that we do not have.
+		*c = *newClone(c.remote, c.budget)
+		return c.try(ctx, h)
+	}
+	return t, err
+}
+
+func (c *clone) try(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
+	if _, ok := c.store.get(h); !ok {
+		if err := c.fetch(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	commit, err := c.store.commitOf(h)
+	if err != nil {
+		return nil, err
+	}
+	return c.store.index.Tree(digestOf(commit.TreeHash))
+}
+
+// fetch gets the commit h. Where the store has grown to a multiple of what one
+// revision takes, it starts a new one; trees of the old one stay good. A fetch
+// that fails half-way leaves nothing behind.
+func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
+	if c.store.size() > max(32<<20, 4*c.first) {
+		*c = *newClone(c.remote, c.budget)
+	}
+	s, err := c.remote.open(ctx, uploadPack)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ar, err := refs(ctx, s)
+	if err != nil {
+		return err
+	}
+	staged := c.store.stage()
+	if err := get(ctx, s, ar, h, c.have, staged, c.budget); err != nil {
+		return err
+	}
+	if _, err := staged.commitOf(h); err != nil {
+		return err
+	}
+	c.store.land(staged)
+	if len(c.have) == 0 {
+		c.first = c.store.size()
+	}
+	c.have = append(c.have, h)
+	c.have = c.have[max(0, len(c.have)-maxHave):]
+	return nil
+}
+
+// get asks for the one commit h, without history and without what the commits
+// in have hold already, and unpacks the answer into st.
+//
+// It asks for a thin pack at depth 1: that way the answer is what changed,
+// whether h continues what we have, rewinds it or replaces it.
+func get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbing.Hash, have []plumbing.Hash, st *store, b Budget) error {
+	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
+	req.Wants = []plumbing.Hash{h}
+	for _, c := range []capability.Capability{capability.ThinPack, capability.NoProgress} {
+		if err := req.Capabilities.Set(c); err != nil {
+			return err
+		}
+	}
+	if ar.Capabilities.Supports(capability.Shallow) {
+		req.Depth = packp.DepthCommits(1)
+		if err := req.Capabilities.Set(capability.Shallow); err != nil {
+			return err
+		}
+		req.Haves = have
+		req.Shallows = have
+	}
+	res, err := s.fetch(ctx, req)
+	if err != nil {
+		if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
+			return fleet.Errorf(fleet.NotFound, "fetch", "the server does not give commit %s: it is not at the tip of a ref", h)
+		}
+		return err
+	}
+	defer res.Close()
+	var pack io.Reader = res
+	if req.Capabilities.Supports(capability.Sideband64k) {
+		pack = sideband.NewDemuxer(sideband.Sideband64k, res)
+	} else if req.Capabilities.Supports(capability.Sideband) {
+		pack = sideband.NewDemuxer(sideband.Sideband, res)
+	}
+	return unpack(pack, st, b)
+}
+
+// withTimeout bounds ctx, with a cause that says so.
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("the server did not finish its answer within %s", d))
+}

@@ -1,0 +1,190 @@
+package git
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"fairlead.dev/fleet"
+)
+
+// This file is the one place that knows what errors of go-git, of servers and
+// of the libraries below them mean.
+
+// classify turns an error of anything but a push into one with a kind.
+func classify(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*fleet.Error](err); ok && e == err {
+		return err
+	}
+	if c := context.Cause(ctx); c != nil {
+		kind := fleet.Unavailable
+		if errors.Is(c, context.Canceled) {
+			kind = fleet.Unknown
+		}
+		return &fleet.Error{Kind: kind, Op: op, Err: c}
+	}
+	return &fleet.Error{Kind: kindOr(err, kindOfText(err.Error())), Op: op, Err: err}
+}
+
+// kindOr returns the kind that the types in err prove, or other.
+func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		return e.Kind
+	}
+	for kind, list := range map[fleet.ErrorKind][]error{
+		fleet.Invalid:      {errBudget, object.ErrMalformedTree, packfile.ErrInvalidDelta, packfile.ErrInflatedSizeMismatch, errSHA256},
+		fleet.Unauthorized: {transport.ErrAuthenticationRequired, transport.ErrAuthorizationFailed, errRedirect},
+		fleet.NotFound:     {transport.ErrRepositoryNotFound, transport.ErrEmptyRemoteRepository},
+	} {
+		for _, e := range list {
+			if errors.Is(err, e) {
+				return kind
+			}
+		}
+	}
+	if is[*knownhosts.KeyError](err) || is[*knownhosts.RevokedError](err) ||
+		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) {
+		return fleet.Unauthorized
+	}
+	if e, ok := errors.AsType[*githttp.Err](err); ok {
+		return kindOfStatus(e.StatusCode())
+	}
+	if is[net.Error](err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !is[*spokenError](err) {
+		return fleet.Unavailable
+	}
+	return other
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func kindOfStatus(code int) fleet.ErrorKind {
+	switch {
+	case code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500:
+		return fleet.Unavailable
+	case code == http.StatusConflict:
+		return fleet.Conflict
+	}
+	return fleet.Unknown
+}
+
+// Words of servers, in lower case, and what they mean. Earlier rows win.
+var said = []struct {
+	kind  fleet.ErrorKind
+	words []string
+}{
+	{fleet.NotFound, []string{
+		"not our ref", "unadvertised object", "bad object", "does not appear to be a git repository",
+		"repository not found", "repository does not exist", "project you were looking for", "no such repository",
+	}},
+	{fleet.Unauthorized, []string{
+		"unable to authenticate", "permission denied", "access denied", "dubious ownership", "host key", "key is unknown",
+		"key mismatch", "protected branch", "hook declined", "not allowed", "read-only", "read only", "prohibited",
+		"deny updating", "denied", "insufficient", "forbidden",
+	}},
+	{fleet.Exhausted, []string{"quota", "no space left"}},
+	{fleet.Unavailable, []string{
+		"connection refused", "connection reset", "connection closed", "broken pipe", "timed out", "temporarily", "early eof",
+	}},
+}
+
+// lost holds the spellings of a lost race for a ref, of git, go-git, GitHub,
+// GitLab, Gitea, Gerrit and JGit.
+var lost = []string{
+	"non-fast-forward", "fetch first", "stale info", "reference already exists", "incorrect old value", "failed to update ref",
+	"failed to lock", "cannot lock ref", "object not found", "remote ref", "lock_failure", "fails to lock", "remote moved",
+	"already exists",
+}
+
+func kindOfText(text string) fleet.ErrorKind {
+	text = strings.ToLower(text)
+	for _, row := range said {
+		for _, w := range row.words {
+			if strings.Contains(text, w) {
+				return row.kind
+			}
+		}
+	}
+	return fleet.Unknown
+}
+
+// A rejection is a server's answer that it did not move a ref.
+type rejection struct {
+	status string
+	said   string // beside it, on the way
+}
+
+func (r *rejection) Error() string {
+	if r.said == "" {
+		return r.status
+	}
+	return r.status + ": " + r.said
+}
+
+// classifyPush turns the error of a push into one with a kind. Only what the
+// server answered proves that nothing happened; all else may have landed.
+func classifyPush(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind := fleet.Unanswered
+	if r, ok := errors.AsType[*rejection](err); ok {
+		kind = kindOfRejection(r)
+	} else if k := kindOr(err, fleet.Unknown); k == fleet.Unauthorized || k == fleet.NotFound || k == fleet.Conflict {
+		kind = k // the request was turned away at the door
+	} else if s, ok := errors.AsType[*spokenError](err); ok && kindOfText(s.said) == fleet.Unauthorized {
+		kind = fleet.Unauthorized
+	} else if e, ok := errors.AsType[*pktline.ErrorLine](err); ok {
+		kind = kindOfText(e.Text)
+	}
+	return &fleet.Error{Kind: kind, Op: op, Err: err}
+}
+
+func kindOfRejection(r *rejection) fleet.ErrorKind {
+	if isLost(r.status) {
+		return fleet.Conflict
+	}
+	if kind := kindOfText(r.Error()); kind != fleet.Unknown || !isLost(r.said) {
+		return kind
+	}
+	return fleet.Conflict
+}
+
+func isLost(text string) bool {
+	text = strings.ToLower(text)
+	for _, w := range lost {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// cause returns what a *fleet.Error is about, so that wrapping it again does
+// not say "cannot" twice.
+func cause(err error) error {
+	if e, ok := err.(*fleet.Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+// isEmpty reports whether err says that nothing was ever pushed.
+func isEmpty(err error) bool { return errors.Is(err, transport.ErrEmptyRemoteRepository) }

@@ -1,0 +1,84 @@
+// Package git follows a fleet in a Git repository and writes branches of it.
+// It is the only importer of go-git, and uses it at the level of objects: bare,
+// in memory, one commit deep. There is no worktree and nothing on disk.
+//
+//	repo, err := git.New(git.Options{URL: "https://git.example.com/fleet.git", Ref: "main"})
+//	rev, err := repo.Resolve(ctx)      // one ls-remote
+//	tree, err := repo.Fetch(ctx, rev)  // only what changed
+//	status := repo.Branch("fairlead/status", git.BranchOptions{})
+//
+// Whatever a server or a repository does, an operation ends: its time, the
+// bytes that it may receive and the memory that they may unfold to are bounded.
+package git
+
+import (
+	"log/slog"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/tree"
+)
+
+// Options describe one repository and how to reach it.
+type Options struct {
+	// URL is https://, http://, ssh://, git@host:path, file:// or a local path.
+	// A user and password in it are used where Auth is zero, and never shown.
+	URL string
+	// Ref is what to follow: a branch, a tag, a full ref name, or a commit in
+	// full. Empty is the repository's default branch.
+	Ref string
+
+	Auth Auth
+	// CABundle is PEM of authorities to trust beside the system's.
+	CABundle []byte
+	// KnownHosts is the content of a known_hosts file. ssh requires it.
+	KnownHosts []byte
+
+	Budget Budget
+	Log    *slog.Logger // nil discards
+}
+
+// Auth is a credential. For http(s) it is Token, or Username and Password; for
+// ssh it is Key.
+type Auth struct {
+	Username   string
+	Password   fleet.Secret
+	Token      fleet.Secret // sent as the password of Username, or of "x-access-token"
+	Key        fleet.Secret // private key, PEM or OpenSSH
+	Passphrase fleet.Secret // of Key
+}
+
+func (a Auth) isZero() bool {
+	return a.Username == "" && a.Password.IsZero() && a.Token.IsZero() && a.Key.IsZero()
+}
+
+// A Budget bounds what one operation may take and one revision may hold. A
+// field that is 0 takes its default.
+type Budget struct {
+	Tree        tree.Budget
+	Received    int64         // bytes of one answer: 128 MiB
+	Unpacked    int64         // bytes that one pack may unfold to: twice Tree.Bytes
+	Objects     int           // objects in one pack: 1,000,000
+	ListTimeout time.Duration // of asking for the refs: 30 s
+	Timeout     time.Duration // of a fetch or a push: 2 min
+}
+
+func (b Budget) withDefaults() Budget {
+	b.Tree = b.Tree.WithDefaults()
+	if b.Received == 0 {
+		b.Received = 128 << 20
+	}
+	if b.Unpacked == 0 {
+		b.Unpacked = 2 * b.Tree.Bytes
+	}
+	if b.Objects == 0 {
+		b.Objects = 1_000_000
+	}
+	if b.ListTimeout == 0 {
+		b.ListTimeout = 30 * time.Second
+	}
+	if b.Timeout == 0 {
+		b.Timeout = 2 * time.Minute
+	}
+	return b
+}

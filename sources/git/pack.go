@@ -1,0 +1,193 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// errBudget says that an answer is bigger than allowed.
+var errBudget = errors.New("over budget")
+
+// A boundedReader ends with errBudget after n bytes.
+type boundedReader struct {
+	r io.Reader
+	n int64
+	// limit is n at the start, for the message.
+	limit int64
+}
+
+func bounded(r io.Reader, n int64) *boundedReader { return &boundedReader{r: r, n: n, limit: n} }
+
+// Read implements io.Reader.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.n <= 0 {
+		return 0, fmt.Errorf("%w: the answer has more than %d bytes", errBudget, b.limit)
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.n)])
+	b.n -= int64(n)
+	return n, err
+}
+
+// An unpacker reads one pack into a store. What it holds in memory is bounded
+// by the budget, whatever the pack claims: sizes are checked before anything is
+// unfolded.
+type unpacker struct {
+	store  *store
+	budget Budget
+	used   int64
+
+	at      map[int64]plumbing.Hash // objects by their place in the pack
+	waiting map[any][]delta         // deltas by their base, a place or a hash
+	pending int
+}
+
+type delta struct {
+	place int64
+	data  []byte
+}
+
+// A resolved object, whose deltas can be applied now.
+type resolved struct {
+	place int64
+	hash  plumbing.Hash
+}
+
+// unpack reads the pack r into s. Bases of deltas may be in s already.
+func unpack(r io.Reader, s *store, b Budget) error {
+	u := &unpacker{store: s, budget: b, at: map[int64]plumbing.Hash{}, waiting: map[any][]delta{}}
+	scan := packfile.NewScanner(bufio.NewReader(r))
+	_, n, err := scan.Header()
+	if err != nil {
+		return err
+	}
+	if int64(n) > int64(b.Objects) {
+		return fmt.Errorf("%w: the pack has %d objects, more than %d", errBudget, n, b.Objects)
+	}
+	for range n {
+		if err := u.next(scan); err != nil {
+			return err
+		}
+	}
+	if _, err := scan.Checksum(); err != nil {
+		return err
+	}
+	return u.thin()
+}
+
+// next reads one object.
+func (u *unpacker) next(scan *packfile.Scanner) error {
+	h, err := scan.NextObjectHeader()
+	if err != nil {
+		return err
+	}
+	if err := u.spend(h.Length); err != nil {
+		return err
+	}
+	var buf bytes.Buffer
+	if _, _, err := scan.NextObject(&buf); err != nil {
+		return err
+	}
+	if int64(buf.Len()) != h.Length {
+		return fmt.Errorf("object at %d has %d bytes instead of %d", h.Offset, buf.Len(), h.Length)
+	}
+	switch h.Type {
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+		return u.add(h.Offset, h.Type, buf.Bytes())
+	case plumbing.OFSDeltaObject:
+		if base, ok := u.at[h.OffsetReference]; ok {
+			return u.patch(base, delta{h.Offset, buf.Bytes()})
+		}
+		u.wait(h.OffsetReference, delta{h.Offset, buf.Bytes()})
+	case plumbing.REFDeltaObject:
+		if _, ok := u.store.get(h.Reference); ok {
+			return u.patch(h.Reference, delta{h.Offset, buf.Bytes()})
+		}
+		u.wait(h.Reference, delta{h.Offset, buf.Bytes()})
+	default:
+		return fmt.Errorf("object at %d is of unknown type %d", h.Offset, h.Type)
+	}
+	return nil
+}
+
+func (u *unpacker) wait(base any, d delta) {
+	u.waiting[base] = append(u.waiting[base], d)
+	u.pending++
+}
+
+// spend takes n bytes from the budget.
+func (u *unpacker) spend(n int64) error {
+	if n < 0 || n > u.budget.Unpacked-u.used {
+		return fmt.Errorf("%w: the pack unfolds to more than %d bytes", errBudget, u.budget.Unpacked)
+	}
+	u.used += n
+	return nil
+}
+
+// add stores an object and then, without recursion, all deltas that waited for
+// it and for what they became.
+func (u *unpacker) add(place int64, kind plumbing.ObjectType, data []byte) error {
+	h := u.store.put(kind, data)
+	u.at[place] = h
+	for todo := []resolved{{place, h}}; len(todo) > 0; {
+		r := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		ready := append(u.waiting[r.place], u.waiting[r.hash]...)
+		delete(u.waiting, r.place)
+		delete(u.waiting, r.hash)
+		for _, d := range ready {
+			u.pending--
+			kind, data, err := u.apply(r.hash, d)
+			if err != nil {
+				return err
+			}
+			h := u.store.put(kind, data)
+			u.at[d.place] = h
+			todo = append(todo, resolved{d.place, h})
+		}
+	}
+	return nil
+}
+
+// patch applies d to a base that is there, and stores the result.
+func (u *unpacker) patch(base plumbing.Hash, d delta) error {
+	kind, data, err := u.apply(base, d)
+	if err != nil {
+		return err
+	}
+	return u.add(d.place, kind, data)
+}
+
+func (u *unpacker) apply(base plumbing.Hash, d delta) (plumbing.ObjectType, []byte, error) {
+	o, _ := u.store.get(base)
+	_, n := binary.Uvarint(d.data) // the size of the base
+	if n <= 0 {
+		return 0, nil, packfile.ErrInvalidDelta
+	}
+	size, m := binary.Uvarint(d.data[n:])
+	if m <= 0 || size > 1<<40 {
+		return 0, nil, packfile.ErrInvalidDelta
+	}
+	if err := u.spend(int64(size)); err != nil {
+		return 0, nil, err
+	}
+	data, err := packfile.PatchDelta(o.data, d.data)
+	if err != nil {
+		return 0, nil, fmt.Errorf("delta at %d: %w", d.place, err)
+	}
+	return o.kind, data, nil
+}
+
+// thin says what is missing when deltas are left whose base never came.
+func (u *unpacker) thin() error {
+	if u.pending > 0 {
+		return fmt.Errorf("the pack has %d deltas without their base", u.pending)
+	}
+	return nil
+}

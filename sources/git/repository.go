@@ -1,0 +1,185 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// errSHA256 says that a repository has object names that go-git cannot read.
+var errSHA256 = errors.New("the repository uses SHA-256 object names, which are not supported: use one with SHA-1")
+
+// A Repository follows one ref of one repository.
+type Repository struct {
+	remote remote
+	name   string // normal URL
+	ref    string
+	budget Budget
+	log    *slog.Logger
+
+	mu    sync.Mutex // one fetch at a time
+	clone *clone
+}
+
+var _ sources.Source = (*Repository)(nil)
+
+// New returns the repository that o describes. It does not connect.
+func New(o Options) (*Repository, error) {
+	o.Budget = o.Budget.withDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	remote, name, err := newRemote(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Ref != "" && !validRef(o.Ref) {
+		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
+	}
+	r := &Repository{remote: remote, name: name, ref: o.Ref, budget: o.Budget, log: o.Log.With("repository", name)}
+	r.clone = newClone(remote, o.Budget)
+	return r, nil
+}
+
+// URL returns the normal URL of the repository, without credentials.
+func (r *Repository) URL() string { return r.name }
+
+// Resolve implements sources.Source. A ref that does not exist, and an empty
+// repository, are of kind NotFound.
+func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
+	if isHash(r.ref) {
+		return fleet.Revision{Ref: r.ref, Digest: digestPrefix + r.ref}, nil
+	}
+	op := "resolve " + cmp.Or(r.ref, "the default branch") + " of " + r.name
+	ctx, cancel := withTimeout(ctx, r.budget.ListTimeout)
+	defer cancel()
+	ar, err := list(ctx, r.remote, uploadPack)
+	if err != nil {
+		return fleet.Revision{}, classify(ctx, op, err)
+	}
+	name, hash, err := find(ar, r.ref)
+	if err != nil {
+		return fleet.Revision{}, classify(ctx, op, err)
+	}
+	return fleet.Revision{Ref: name, Digest: digestOf(hash)}, nil
+}
+
+// Fetch implements sources.Source. A revision that was fetched before costs
+// nothing; an older one is asked for by its hash, which the server must allow.
+func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error) {
+	op := "fetch " + rev.Short() + " of " + r.name
+	if !isHash(rev.Hash()) {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%q is not a commit", rev.Digest)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := withTimeout(ctx, r.budget.Timeout)
+	defer cancel()
+	t, err := r.clone.at(ctx, hashOf(rev.Digest))
+	if err != nil {
+		return nil, classify(ctx, op, err)
+	}
+	return t, nil
+}
+
+// list asks a server for its refs.
+func list(ctx context.Context, r remote, service string) (*packp.AdvRefs, error) {
+	s, err := r.open(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return refs(ctx, s)
+}
+
+// refs reads the refs of a session and refuses what cannot work.
+func refs(ctx context.Context, s session) (*packp.AdvRefs, error) {
+	ar, err := s.refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(ar.Capabilities.Get(capability.ObjectFormat), "sha256") {
+		return nil, errSHA256
+	}
+	return ar, nil
+}
+
+// find returns the ref that people mean by name, and its commit: a branch
+// before a tag; of an annotated tag what it points to.
+func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, error) {
+	if name == "" {
+		return head(ar)
+	}
+	for _, full := range []string{name, "refs/heads/" + name, "refs/tags/" + name, "refs/" + name} {
+		if full == name && !strings.HasPrefix(name, "refs/") && name != "HEAD" {
+			continue
+		}
+		if h, ok := ar.Peeled[full]; ok {
+			return name, h, nil
+		}
+		if h, ok := ar.References[full]; ok {
+			return name, h, nil
+		}
+	}
+	return "", plumbing.ZeroHash, fleet.Errorf(fleet.NotFound, "find ref", "%q does not exist (or not any more); there are %s", name, some(ar))
+}
+
+// head returns the default branch.
+func head(ar *packp.AdvRefs) (string, plumbing.Hash, error) {
+	if ar.Head == nil {
+		return "", plumbing.ZeroHash, fleet.Errorf(fleet.NotFound, "find the default branch", "HEAD points to a branch that does not exist; there are %s", some(ar))
+	}
+	for _, s := range ar.Capabilities.Get(capability.SymRef) {
+		if branch, ok := strings.CutPrefix(s, "HEAD:refs/heads/"); ok {
+			return branch, *ar.Head, nil
+		}
+	}
+	return "HEAD", *ar.Head, nil
+}
+
+// some lists a few refs for people.
+func some(ar *packp.AdvRefs) string {
+	var names []string
+	for n := range ar.References {
+		for _, p := range []string{"refs/heads/", "refs/tags/"} {
+			if short, ok := strings.CutPrefix(n, p); ok {
+				names = append(names, short)
+			}
+		}
+	}
+	slices.Sort(names)
+	if len(names) > 5 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
+	}
+	return cmp.Or(strings.Join(names, ", "), "no branches")
+}
+
+// validRef reports whether name may be a ref, by the rules of
+// git check-ref-format.
+func validRef(name string) bool {
+	if name == "HEAD" || isHash(name) {
+		return true
+	}
+	full := name
+	if !strings.HasPrefix(name, "refs/") {
+		full = "refs/heads/" + name
+	}
+	return plumbing.ReferenceName(full).Validate() == nil
+}
+
+// isHash reports whether s is a commit in full.
+func isHash(s string) bool {
+	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
+}

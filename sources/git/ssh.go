@@ -1,0 +1,150 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+)
+
+type sshRemote struct {
+	address string
+	path    string
+	config  ssh.ClientConfig
+	limit   int64
+}
+
+func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
+	port := ep.Port
+	if port == 0 {
+		port = 22
+	}
+	r := &sshRemote{
+		address: net.JoinHostPort(strings.Trim(ep.Host, "[]"), strconv.Itoa(port)),
+		path:    ep.Path,
+		limit:   o.Budget.Received,
+	}
+	if len(o.KnownHosts) == 0 {
+		return nil, fmt.Errorf("ssh needs known_hosts, the server's public key: get it with ssh-keyscan %s and compare it with what its operators publish", ep.Host)
+	}
+	hosts, err := knownHosts(o.KnownHosts)
+	if err != nil {
+		return nil, err
+	}
+	r.config.HostKeyCallback = hosts.HostKeyCallback()
+	r.config.HostKeyAlgorithms = hosts.HostKeyAlgorithms(r.address)
+	r.config.User = ep.User
+	if auth.Username != "" {
+		r.config.User = auth.Username
+	}
+	if r.config.User == "" {
+		r.config.User = "git"
+	}
+	switch {
+	case !auth.Key.IsZero():
+		signer, err := parseKey(auth)
+		if err != nil {
+			return nil, err
+		}
+		r.config.Auth = []ssh.AuthMethod{ssh.PublicKeys(signer)}
+	case !auth.Password.IsZero():
+		r.config.Auth = []ssh.AuthMethod{ssh.Password(string(auth.Password.Reveal()))}
+	default:
+		return nil, errors.New("ssh needs a private key")
+	}
+	return r, nil
+}
+
+func parseKey(auth Auth) (ssh.Signer, error) {
+	signer, err := ssh.ParsePrivateKey(auth.Key.Reveal())
+	if _, encrypted := errors.AsType[*ssh.PassphraseMissingError](err); encrypted {
+		if auth.Passphrase.IsZero() {
+			return nil, errors.New("the private key is encrypted and there is no passphrase")
+		}
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(auth.Key.Reveal(), auth.Passphrase.Reveal())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the private key cannot be read: %w", err)
+	}
+	return signer, nil
+}
+
+// knownHosts parses the content of a known_hosts file. The library reads files
+// only, so it gets one for a moment; what is in it is public.
+func knownHosts(content []byte) (*knownhosts.HostKeyDB, error) {
+	f, err := os.CreateTemp("", "known_hosts-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	db, err := knownhosts.NewDB(f.Name())
+	if err != nil {
+		return nil, fmt.Errorf("known_hosts cannot be read: %w", err)
+	}
+	return db, nil
+}
+
+func (r *sshRemote) open(ctx context.Context, service string) (session, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address)
+	if err != nil {
+		return nil, err
+	}
+	// Closing the connection is what ends everything below, the handshake too.
+	unhook := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := sync.OnceFunc(func() { unhook(); conn.Close() })
+	c, chans, reqs, err := ssh.NewClientConn(conn, r.address, &r.config)
+	if err != nil {
+		stop()
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	client := ssh.NewClient(c, chans, reqs)
+	s, err := r.start(client, service)
+	if err != nil {
+		stop()
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	s.stop = stop
+	return s, nil
+}
+
+func (r *sshRemote) start(client *ssh.Client, service string) (*stream, error) {
+	se, err := client.NewSession()
+	if err != nil {
+		return nil, err
+	}
+	said := &words{}
+	se.Stderr = said
+	in, err := se.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := se.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := se.Start(service + " " + quote(r.path)); err != nil {
+		return nil, err
+	}
+	return &stream{
+		in: in, out: bounded(out, r.limit), stderr: said, empty: service == receivePack,
+		wait: sync.OnceValue(se.Wait),
+	}, nil
+}
+
+// quote quotes s for a shell on the other side, the way git itself does.
+func quote(s string) string {
+	s = strings.ReplaceAll(s, "'", `'\''`)
+	return "'" + strings.ReplaceAll(s, "!", `'\!'`) + "'"
+}

@@ -1,0 +1,187 @@
+package git
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"fairlead.dev/sources/tree"
+)
+
+// emptyTree is the id of the folder with nothing in it, which repositories
+// refer to without having it.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// A store holds Git objects in memory and judges the trees among them. Objects
+// are only added. It is safe for concurrent use.
+type store struct {
+	index *tree.Index
+	base  *store // where else to look; may be nil
+
+	mu      sync.RWMutex
+	objects map[plumbing.Hash]rawObject
+	bytes   int64
+}
+
+type rawObject struct {
+	kind plumbing.ObjectType
+	data []byte
+}
+
+var _ tree.Objects = (*store)(nil)
+
+func newStore(b tree.Budget) *store {
+	s := &store{objects: map[plumbing.Hash]rawObject{}}
+	s.index = tree.NewIndex(s, b)
+	return s
+}
+
+// stage returns an empty store that also sees what is in s.
+func (s *store) stage() *store {
+	return &store{base: s, objects: map[plumbing.Hash]rawObject{}}
+}
+
+// land adds what was staged to s.
+func (s *store) land(staged *store) {
+	for _, o := range staged.objects {
+		s.put(o.kind, o.data)
+	}
+}
+
+// put adds an object and returns its hash. data is not copied.
+func (s *store) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+	h := plumbing.ComputeHash(kind, data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.objects[h]; !ok {
+		s.objects[h] = rawObject{kind, data}
+		s.bytes += int64(len(data))
+	}
+	return h
+}
+
+func (s *store) get(h plumbing.Hash) (rawObject, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o, ok := s.objects[h]
+	if !ok && s.base != nil {
+		return s.base.get(h)
+	}
+	return o, ok
+}
+
+func (s *store) size() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.bytes
+}
+
+// encoded returns an object as go-git wants it.
+func (o rawObject) encoded() plumbing.EncodedObject {
+	m := &plumbing.MemoryObject{}
+	m.SetType(o.kind)
+	_, _ = m.Write(o.data) // into memory: cannot fail
+	return m
+}
+
+var errMissing = errors.New("object is not in the repository")
+
+// commit returns the commit h.
+func (s *store) commit(h plumbing.Hash) (*object.Commit, error) {
+	o, ok := s.get(h)
+	if !ok {
+		return nil, fmt.Errorf("commit %s: %w", h, errMissing)
+	}
+	c := &object.Commit{}
+	if err := c.Decode(o.encoded()); err != nil {
+		return nil, fmt.Errorf("commit %s: %w", h, err)
+	}
+	return c, nil
+}
+
+// commitOf follows annotated tags from h to a commit.
+func (s *store) commitOf(h plumbing.Hash) (*object.Commit, error) {
+	for range 10 {
+		o, ok := s.get(h)
+		if !ok {
+			return nil, fmt.Errorf("object %s: %w", h, errMissing)
+		}
+		if o.kind != plumbing.TagObject {
+			return s.commit(h)
+		}
+		t := &object.Tag{}
+		if err := t.Decode(o.encoded()); err != nil {
+			return nil, fmt.Errorf("tag %s: %w", h, err)
+		}
+		h = t.Target
+	}
+	return nil, fmt.Errorf("tag %s: tags of tags of tags", h)
+}
+
+// entries returns the decoded tree h.
+func (s *store) entries(h plumbing.Hash) ([]object.TreeEntry, error) {
+	o, ok := s.get(h)
+	if !ok {
+		if h.String() == emptyTree || h.IsZero() {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("tree %s: %w", h, errMissing)
+	}
+	t := &object.Tree{}
+	if err := t.Decode(o.encoded()); err != nil {
+		return nil, fmt.Errorf("tree %s: %w", h, err)
+	}
+	return t.Entries, nil
+}
+
+// Dir implements tree.Objects.
+func (s *store) Dir(id string) ([]tree.Entry, error) {
+	raw, err := s.entries(hashOf(id))
+	if err != nil {
+		return nil, err
+	}
+	list := make([]tree.Entry, len(raw))
+	for i, e := range raw {
+		list[i] = tree.Entry{Name: e.Name, ID: digestOf(e.Hash)}
+		switch e.Mode {
+		case filemode.Dir:
+			list[i].Mode = fs.ModeDir
+			continue
+		case filemode.Submodule:
+			list[i].Mode = fs.ModeIrregular
+			continue
+		case filemode.Symlink:
+			list[i].Mode = fs.ModeSymlink
+		}
+		o, ok := s.get(e.Hash)
+		if !ok || o.kind != plumbing.BlobObject {
+			return nil, fmt.Errorf("file %q (%s): %w", e.Name, e.Hash, errMissing)
+		}
+		list[i].Size = int64(len(o.data))
+	}
+	return list, nil
+}
+
+// File implements tree.Objects.
+func (s *store) File(id string) ([]byte, error) {
+	o, ok := s.get(hashOf(id))
+	if !ok {
+		return nil, errMissing
+	}
+	return o.data, nil
+}
+
+const digestPrefix = "sha1:"
+
+func digestOf(h plumbing.Hash) string { return digestPrefix + hex.EncodeToString(h[:]) }
+
+func hashOf(digest string) plumbing.Hash {
+	return plumbing.NewHash(strings.TrimPrefix(digest, digestPrefix))
+}

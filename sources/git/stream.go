@@ -1,0 +1,168 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// A stream is a session over the pipes of a git process, here or behind ssh.
+type stream struct {
+	in     io.WriteCloser
+	out    io.Reader
+	stderr *words
+	stop   func()       // ends the process at once; may be called again
+	wait   func() error // waits for its end
+	done   bool         // it ends by itself: let it
+	asked  *packp.AdvRefs
+	empty  bool // an empty repository is fine
+}
+
+func (s *stream) refs(context.Context) (*packp.AdvRefs, error) {
+	if s.asked != nil {
+		return s.asked, nil
+	}
+	ar := packp.NewAdvRefs()
+	err := ar.Decode(s.out)
+	if errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && ar.IsEmpty() && !s.empty {
+		return nil, transport.ErrEmptyRemoteRepository
+	}
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	transport.FilterUnsupportedCapabilities(ar.Capabilities)
+	s.asked = ar
+	return ar, nil
+}
+
+func (s *stream) fetch(_ context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {
+	err := errors.Join(req.UploadRequest.Encode(s.in), req.UploadHaves.Encode(s.in, len(req.Haves) > 0))
+	if err == nil {
+		err = pktline.NewEncoder(s.in).EncodeString("done\n")
+	}
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	res := packp.NewUploadPackResponse(req)
+	if err := res.Decode(io.NopCloser(s.out)); err != nil {
+		return nil, s.fail(err)
+	}
+	return res, nil
+}
+
+func (s *stream) push(_ context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
+	if err := req.Encode(s.in); err != nil {
+		return nil, s.fail(err)
+	}
+	r := s.out
+	if req.Capabilities.Supports(capability.Sideband64k) {
+		d := sideband.NewDemuxer(sideband.Sideband64k, r)
+		d.Progress = req.Progress
+		r = d
+	}
+	report := packp.NewReportStatus()
+	if err := report.Decode(r); err != nil {
+		return nil, s.fail(err)
+	}
+	s.done = true
+	return report, report.Error()
+}
+
+// close ends the process. What was answered is left to finish its hooks.
+func (s *stream) close() {
+	_ = s.in.Close()
+	if !s.done {
+		s.stop()
+	}
+	_ = s.wait()
+	s.stop()
+}
+
+// fail ends the process and adds what it said to err.
+func (s *stream) fail(err error) error {
+	s.done = s.done || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, packp.ErrEmptyInput)
+	s.close()
+	if said := s.stderr.String(); said != "" {
+		return &spokenError{said: said, err: err}
+	}
+	return err
+}
+
+// A spokenError is an error with the other side's own words for it.
+type spokenError struct {
+	said string
+	err  error
+}
+
+func (e *spokenError) Error() string { return e.said }
+func (e *spokenError) Unwrap() error { return e.err }
+
+// words keeps the beginning of what somebody says.
+type words struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+const maxWords = 4096
+
+// Write implements io.Writer. It takes everything.
+func (w *words) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf.Write(p[:min(len(p), maxWords-w.buf.Len())])
+	return len(p), nil
+}
+
+// String returns what was said on one line, without the decoration of "remote:".
+func (w *words) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines []string
+	for l := range strings.FieldsFuncSeq(w.buf.String(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		l = strings.TrimSpace(strings.TrimPrefix(l, "remote:"))
+		if strings.Trim(l, "= ") != "" {
+			lines = append(lines, l)
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// fileRemote serves a local repository by the git binary, without a shell.
+type fileRemote struct {
+	path  string
+	limit int64
+}
+
+func (r *fileRemote) open(ctx context.Context, service string) (session, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, "git", strings.TrimPrefix(service, "git-"), r.path)
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "GIT_PROTOCOL=version=0")
+	cmd.WaitDelay = 5 * time.Second
+	said := &words{}
+	cmd.Stderr = said
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		var out io.ReadCloser
+		if out, err = cmd.StdoutPipe(); err == nil {
+			if err = cmd.Start(); err == nil {
+				return &stream{
+					in: in, out: bounded(out, r.limit), stderr: said, empty: service == receivePack,
+					stop: cancel, wait: sync.OnceValue(cmd.Wait),
+				}, nil
+			}
+		}
+	}
+	cancel()
+	return nil, fmt.Errorf("run git: %w", err)
+}

@@ -1,0 +1,238 @@
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"fairlead.dev/sources"
+)
+
+// Bounds on the symbolic links on the way to one file, as Linux has them.
+const (
+	maxLinks  = 40
+	maxTarget = 4096
+)
+
+// A Tree is one judged tree as a filesystem. It is safe for concurrent use.
+type Tree struct {
+	index *Index
+	root  *folder
+}
+
+var (
+	_ sources.Tree  = (*Tree)(nil)
+	_ fs.ReadDirFS  = (*Tree)(nil)
+	_ fs.ReadFileFS = (*Tree)(nil)
+	_ fs.StatFS     = (*Tree)(nil)
+)
+
+// Digest implements sources.Tree.
+func (t *Tree) Digest(name string) (string, error) {
+	e, err := t.find("stat", name)
+	return e.ID, err
+}
+
+// Stat implements fs.StatFS. It follows links.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	e, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return info{e}, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	e, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.content(e, name)
+	return bytes.Clone(b), err
+}
+
+// ReadDir implements fs.ReadDirFS. Links are shown as links.
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	e, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if !e.Mode.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a folder")}
+	}
+	f := t.index.folder(e.ID)
+	list := make([]fs.DirEntry, len(f.entries))
+	for i, e := range f.entries {
+		list[i] = fs.FileInfoToDirEntry(info{e})
+	}
+	return list, nil
+}
+
+// Open implements fs.FS.
+func (t *Tree) Open(name string) (fs.File, error) {
+	e, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if e.Mode.IsDir() {
+		list, err := t.ReadDir(name)
+		if err != nil {
+			return nil, err
+		}
+		return &openDir{info: info{e}, list: list}, nil
+	}
+	b, err := t.content(e, name)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{Reader: bytes.NewReader(b), info: info{e}}, nil
+}
+
+func (t *Tree) content(e Entry, name string) ([]byte, error) {
+	switch {
+	case e.Mode.IsDir():
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a folder")}
+	case !e.Mode.IsRegular():
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a submodule or special file, which is not followed: put its content into the repository")}
+	}
+	b, err := t.index.objects.File(e.ID)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return b, nil
+}
+
+// find returns the entry at name with all links followed.
+func (t *Tree) find(op, name string) (Entry, error) {
+	if !fs.ValidPath(name) {
+		return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	e, err := t.walk(name)
+	if err != nil {
+		return Entry{}, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	if name == "." {
+		return e, nil
+	}
+	e.Name = path.Base(name)
+	return e, nil
+}
+
+// walk goes from the root to name, one element at a time, replacing each link
+// that it meets by its target.
+func (t *Tree) walk(name string) (Entry, error) {
+	root := Entry{Name: ".", Mode: fs.ModeDir, ID: t.root.id}
+	rest, here, at := strings.Split(name, "/"), []Entry{root}, []string{}
+	link := ""
+	for links := 0; len(rest) > 0; {
+		elem := rest[0]
+		rest = rest[1:]
+		switch elem {
+		case ".", "":
+			continue
+		case "..":
+			if len(at) == 0 {
+				return Entry{}, refuse("symbolic link %q points out of the repository", link)
+			}
+			here, at = here[:len(here)-1], at[:len(at)-1]
+			continue
+		}
+		dir := here[len(here)-1]
+		if !dir.Mode.IsDir() {
+			return Entry{}, fs.ErrNotExist
+		}
+		f := t.index.folder(dir.ID)
+		i, ok := f.names[elem]
+		if !ok {
+			return Entry{}, fs.ErrNotExist
+		}
+		e := f.entries[i]
+		if e.Mode.Type() != fs.ModeSymlink {
+			here, at = append(here, e), append(at, elem)
+			continue
+		}
+		link = path.Join(path.Join(at...), elem)
+		if links++; links > maxLinks {
+			return Entry{}, refuse("symbolic link %q leads in a circle", link)
+		}
+		target, err := t.target(e, link)
+		if err != nil {
+			return Entry{}, err
+		}
+		rest = append(target, rest...)
+	}
+	return here[len(here)-1], nil
+}
+
+// target returns the elements of the link e, which is at path link.
+func (t *Tree) target(e Entry, link string) ([]string, error) {
+	b, err := t.index.objects.File(e.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxTarget {
+		return nil, refuse("symbolic link %q has a target of %d bytes", link, len(b))
+	}
+	to := string(b)
+	if to == "" || strings.HasPrefix(to, "/") || strings.ContainsAny(to, "\\\x00") {
+		return nil, refuse("symbolic link %q points to %q: only relative links within the repository are followed", link, to)
+	}
+	return strings.Split(to, "/"), nil
+}
+
+// info is an Entry as fs.FileInfo. Content has no times.
+type info struct{ e Entry }
+
+func (i info) Name() string       { return i.e.Name }
+func (i info) Size() int64        { return i.e.Size }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.e.Mode.IsDir() }
+func (i info) Sys() any           { return nil }
+
+func (i info) Mode() fs.FileMode {
+	if i.IsDir() {
+		return fs.ModeDir | 0o555
+	}
+	return i.e.Mode | 0o444
+}
+
+type openFile struct {
+	*bytes.Reader
+	info info
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Close() error               { return nil }
+
+type openDir struct {
+	info info
+	list []fs.DirEntry
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDir) Close() error               { return nil }
+
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.Name(), Err: errors.New("is a folder")}
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 {
+		list := d.list
+		d.list = nil
+		return list, nil
+	}
+	if len(d.list) == 0 {
+		return nil, io.EOF
+	}
+	n = min(n, len(d.list))
+	list := d.list[:n:n]
+	d.list = d.list[n:]
+	return list, nil
+}
