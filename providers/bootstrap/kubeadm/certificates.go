@@ -1,0 +1,60 @@
+package kubeadm
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+
+	"fairlead.dev/fleet"
+)
+
+// certificates returns the files of the authorities, and with an external etcd
+// those that the user gave for it.
+func (w *writer) certificates() ([]writeFile, error) {
+	conf := w.spec.ClusterConfiguration
+	dir := cmp.Or(conf.CertificatesDir, certificatesDir)
+	var out []writeFile
+	for _, a := range []struct {
+		name      fleet.SecretName
+		cert, key string
+	}{
+		{fleet.ClusterCA, "ca.crt", "ca.key"},
+		{fleet.EtcdCA, "etcd/ca.crt", "etcd/ca.key"},
+		{fleet.FrontProxyCA, "front-proxy-ca.crt", "front-proxy-ca.key"},
+		{fleet.ServiceAccount, "sa.pub", "sa.key"},
+	} {
+		if a.name == fleet.EtcdCA && conf.Etcd.External.IsDefined() {
+			continue
+		}
+		d := w.in.Authorities[a.name]
+		if d[fleet.TLSCertKey].IsZero() || d[fleet.TLSKeyKey].IsZero() {
+			return nil, fmt.Errorf("%w: authority %s is missing", errIncomplete, a.name)
+		}
+		out = append(out, pair(d, path.Join(dir, a.cert), path.Join(dir, a.key))...)
+	}
+	if !conf.Etcd.External.IsDefined() {
+		return out, nil
+	}
+	external := conf.Etcd.External
+	for _, s := range []struct{ suffix, cert, key string }{
+		{"-etcd", external.CAFile, ""},
+		{"-apiserver-etcd-client", external.CertFile, external.KeyFile},
+	} {
+		name := w.in.Cluster.Key.Name + s.suffix
+		d := w.in.Cluster.Secrets[name]
+		if d[fleet.TLSCertKey].IsZero() || s.key != "" && d[fleet.TLSKeyKey].IsZero() {
+			return nil, fmt.Errorf("clusterConfiguration.etcd.external: there is no Secret %s with %s and %s",
+				name, fleet.TLSCertKey, fleet.TLSKeyKey)
+		}
+		out = append(out, pair(d, s.cert, s.key)...)
+	}
+	return out, nil
+}
+
+func pair(d fleet.SecretData, cert, key string) []writeFile {
+	out := []writeFile{{Path: text(cert), Owner: rootOwner, Permissions: "0640", Content: text(d[fleet.TLSCertKey].Reveal())}}
+	if key != "" {
+		out = append(out, writeFile{Path: text(key), Owner: rootOwner, Permissions: "0600", Content: text(d[fleet.TLSKeyKey].Reveal())})
+	}
+	return out
+}

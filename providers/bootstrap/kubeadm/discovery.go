@@ -1,0 +1,79 @@
+package kubeadm
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+)
+
+// discover makes sure that the join configuration says how to find and trust
+// the cluster: what the user says stands, what is missing is filled in. A
+// kubeconfig for discovery becomes a file.
+func (w *writer) discover() ([]writeFile, error) {
+	d := &w.spec.JoinConfiguration.Discovery
+	if d.File.IsDefined() {
+		return w.discoveryFile(d.File)
+	}
+	b := &d.BootstrapToken
+	if len(b.CACertHashes) == 0 {
+		certs, err := pki.Certificates(w.in.Authorities[fleet.ClusterCA][fleet.TLSCertKey].Reveal())
+		if err != nil {
+			return nil, fmt.Errorf("%w: authority ca: %w", errIncomplete, err)
+		}
+		for _, c := range certs {
+			b.CACertHashes = append(b.CACertHashes, pki.Hash(c))
+		}
+	}
+	b.APIServerEndpoint = cmp.Or(b.APIServerEndpoint, hostPort(w.in.Endpoint))
+	if b.Token == "" {
+		if w.in.Token.ID == "" || w.in.Token.Secret.IsZero() {
+			return nil, fmt.Errorf("%w: there is no bootstrap token", errIncomplete)
+		}
+		b.Token = w.in.Token.ID + "." + string(w.in.Token.Secret.Reveal())
+	}
+	return nil, nil
+}
+
+// discoveryFile returns the kubeconfig that kubeadm finds the cluster by, where
+// the user asks for one to be made.
+func (w *writer) discoveryFile(f bootstrapv1.FileDiscovery) ([]writeFile, error) {
+	if !f.KubeConfig.IsDefined() {
+		return nil, nil
+	}
+	in := f.KubeConfig
+	cluster := kubeconfigCluster{
+		Server:                   cmp.Or(in.Cluster.Server, "https://"+hostPort(w.in.Endpoint)),
+		TLSServerName:            in.Cluster.TLSServerName,
+		InsecureSkipTLSVerify:    in.Cluster.InsecureSkipTLSVerify != nil && *in.Cluster.InsecureSkipTLSVerify,
+		CertificateAuthorityData: in.Cluster.CertificateAuthorityData,
+		ProxyURL:                 in.Cluster.ProxyURL,
+	}
+	if len(cluster.CertificateAuthorityData) == 0 {
+		cluster.CertificateAuthorityData = w.in.Authorities[fleet.ClusterCA][fleet.TLSCertKey].Reveal()
+	}
+	var user kubeconfigUser
+	if p := in.User.AuthProvider; p.IsDefined() {
+		user.AuthProvider = &kubeconfigAuthProvider{Name: p.Name, Config: p.Config}
+	}
+	if e := in.User.Exec; e.IsDefined() {
+		user.Exec = &kubeconfigExec{
+			APIVersion:         cmp.Or(e.APIVersion, "client.authentication.k8s.io/v1"),
+			Command:            e.Command,
+			Args:               e.Args,
+			Env:                e.Env,
+			ProvideClusterInfo: e.ProvideClusterInfo != nil && *e.ProvideClusterInfo,
+			InteractiveMode:    "Never",
+		}
+	}
+	const name = "default"
+	var b bytes.Buffer
+	if err := encodeJSONAsYAML(&b, newKubeconfig(name, name, name, cluster, user)); err != nil {
+		return nil, err
+	}
+	return []writeFile{{Path: text(f.KubeConfigPath), Owner: rootOwner, Permissions: "0640", Content: text(b.String())}}, nil
+}

@@ -1,0 +1,118 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+// machine fills in what is about the machine and not about kubeadm: time,
+// users, disks and mounts.
+func (w *writer) machine(out *cloudConfig) error {
+	if n := w.spec.NTP; n.IsDefined() {
+		out.NTP = &ntp{Enabled: n.Enabled, Servers: texts(n.Servers)}
+	}
+	for i, u := range w.spec.Users {
+		converted, err := w.user(u)
+		if err != nil {
+			return fmt.Errorf("users[%d] (%s): %w", i, u.Name, err)
+		}
+		out.Users = append(out.Users, converted)
+	}
+	for i, p := range w.spec.DiskSetup.Partitions {
+		if out.DiskSetup == nil {
+			out.DiskSetup = make(map[text]partitioning)
+		}
+		if _, ok := out.DiskSetup[text(p.Device)]; ok {
+			return fmt.Errorf("diskSetup.partitions[%d].device: %s is partitioned twice", i, p.Device)
+		}
+		out.DiskSetup[text(p.Device)] = partitioning{
+			TableType: text(p.TableType),
+			Layout:    layout(p),
+			Overwrite: p.Overwrite,
+		}
+	}
+	for _, f := range w.spec.DiskSetup.Filesystems {
+		out.FSSetup = append(out.FSSetup, filesystem{
+			Label:      text(f.Label),
+			Filesystem: text(f.Filesystem),
+			Device:     text(f.Device),
+			Partition:  text(f.Partition),
+			Overwrite:  f.Overwrite,
+			ReplaceFS:  text(f.ReplaceFS),
+			ExtraOpts:  texts(f.ExtraOpts),
+		})
+	}
+	for _, m := range w.spec.Mounts {
+		out.Mounts = append(out.Mounts, texts(m))
+	}
+	return nil
+}
+
+func (w *writer) user(u bootstrapv1.User) (user, error) {
+	passwd := u.Passwd
+	if u.PasswdFrom.IsDefined() {
+		content, err := w.secret(u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
+		if err == nil && !utf8.Valid(content) {
+			err = errors.New("the password is not UTF-8 text")
+		}
+		if err != nil {
+			return user{}, fmt.Errorf("passwdFrom.secret: %w", err)
+		}
+		passwd = string(content)
+	}
+	return user{
+		Name:              text(u.Name),
+		Passwd:            text(passwd),
+		Gecos:             text(u.Gecos),
+		Groups:            text(u.Groups),
+		HomeDir:           text(u.HomeDir),
+		Inactive:          u.Inactive,
+		LockPasswd:        u.LockPassword,
+		Shell:             text(u.Shell),
+		PrimaryGroup:      text(u.PrimaryGroup),
+		Sudo:              text(u.Sudo),
+		SSHAuthorizedKeys: texts(u.SSHAuthorizedKeys),
+	}, nil
+}
+
+// layout returns cloud-init's layout: a list of percentages, with a partition
+// type where the user names one, or whether there is one partition at all.
+func layout(p bootstrapv1.Partition) any {
+	if len(p.DiskLayout) == 0 {
+		return p.Layout != nil && *p.Layout
+	}
+	list := make([]any, 0, len(p.DiskLayout))
+	for _, d := range p.DiskLayout {
+		if d.PartitionType == "" {
+			list = append(list, d.Percentage)
+			continue
+		}
+		list = append(list, []any{d.Percentage, text(partitionType(d.PartitionType))})
+	}
+	return list
+}
+
+// partitionType returns the MBR code of a name, or what it is given: people
+// write codes as well.
+func partitionType(name string) string {
+	switch name {
+	case bootstrapv1.PartitionTypeLinux:
+		return "83"
+	case bootstrapv1.PartitionTypeLinuxSwap:
+		return "82"
+	case bootstrapv1.PartitionTypeLinuxRAID:
+		return "fd"
+	case bootstrapv1.PartitionTypeLVM:
+		return "8e"
+	case bootstrapv1.PartitionTypeFat32:
+		return "0c"
+	case bootstrapv1.PartitionTypeNTFS:
+		return "07"
+	case bootstrapv1.PartitionTypeLinuxExtended:
+		return "85"
+	}
+	return name
+}

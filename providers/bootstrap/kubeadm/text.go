@@ -1,0 +1,154 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A text is a string as YAML holds it here: never plain, so that no reader of
+// YAML 1.1 takes "on", "0640" or "=" for something else, and in a style that
+// leaves Jinja expressions as they are wherever there is one.
+type text string
+
+// MarshalYAML implements yaml.Marshaler.
+func (t text) MarshalYAML() (any, error) {
+	if !utf8.ValidString(string(t)) {
+		return nil, errors.New("there is text that is not UTF-8")
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t), Style: style(string(t))}, nil
+}
+
+func texts(in []string) []text {
+	out := make([]text, 0, len(in))
+	for _, s := range in {
+		out = append(out, text(s))
+	}
+	return out
+}
+
+// style returns how s is written. Single quotes double a quote inside, double
+// quotes put a backslash before some characters; a block does neither.
+func style(s string) yaml.Style {
+	switch {
+	case strings.Contains(s, "\n") && isBlock(s):
+		return yaml.LiteralStyle
+	case !isPrintable(s):
+		return yaml.DoubleQuotedStyle
+	case !strings.Contains(s, "'"):
+		return yaml.SingleQuotedStyle
+	case !strings.ContainsAny(s, `"\`):
+		return yaml.DoubleQuotedStyle
+	case hasJinja(s) && isBlock(s):
+		return yaml.LiteralStyle
+	}
+	return yaml.SingleQuotedStyle
+}
+
+// isBlock reports whether a literal block can hold s: it does not begin with
+// space, no line ends with space, and nothing in it needs an escape.
+func isBlock(s string) bool {
+	if s == "" || strings.ContainsAny(s[:1], " \t\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.HasSuffix(line, " ") || !isPrintable(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPrintable reports whether s is one line of characters that YAML holds
+// without an escape.
+func isPrintable(s string) bool {
+	for _, r := range s {
+		if r != '\t' && !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasJinja reports whether cloud-init evaluates something in s.
+func hasJinja(s string) bool {
+	return strings.Contains(s, "{{") || strings.Contains(s, "{%")
+}
+
+// breaksJinja reports whether writing s as YAML changes a Jinja expression in
+// it: no block can hold s, and the expression has a character that quotes escape.
+func breaksJinja(s string) bool {
+	escaped := "'"
+	if style(s) == yaml.LiteralStyle {
+		return false
+	}
+	if style(s) == yaml.DoubleQuotedStyle {
+		escaped = "\"\\\n\r\t"
+	}
+	for {
+		i := strings.IndexAny(s, "{")
+		if i < 0 {
+			return false
+		}
+		s = s[i+1:]
+		if s == "" || !strings.ContainsAny(s[:1], "{%") {
+			continue
+		}
+		expr := s
+		if end := strings.IndexAny(s, "}"); end >= 0 {
+			expr = s[:end]
+		}
+		if strings.ContainsAny(expr, escaped) {
+			return true
+		}
+	}
+}
+
+// encodeYAML writes v, with the usual indent of two.
+func encodeYAML(w io.Writer, v any) error {
+	e := yaml.NewEncoder(w)
+	e.SetIndent(2)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// encodeJSONAsYAML writes v, a value with JSON tags, as a YAML document whose
+// strings are texts.
+func encodeJSONAsYAML(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(data, &n); err != nil {
+		return err
+	}
+	restyle(&n)
+	return encodeYAML(w, &n)
+}
+
+// restyle turns a tree that was read from JSON into one in block style, with
+// strings as texts. Keys stay plain where that is clear.
+func restyle(n *yaml.Node) {
+	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		n.Style = style(n.Value)
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			child.Style = 0
+			continue
+		}
+		restyle(child)
+	}
+	if (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+}

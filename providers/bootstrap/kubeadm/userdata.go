@@ -1,0 +1,200 @@
+package kubeadm
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// The places on a machine that tools rely on, as Cluster API has them.
+const (
+	initConfigPath  = "/run/kubeadm/kubeadm.yaml"
+	joinConfigPath  = "/run/kubeadm/kubeadm-join-config.yaml"
+	placeholderPath = "/run/cluster-api/placeholder"
+	successCommand  = "echo success > /run/cluster-api/bootstrap-success.complete"
+	certificatesDir = "/etc/kubernetes/pki"
+	rootOwner       = "root:root"
+)
+
+// UserData implements providers.Bootstrap. Its errors name the pool and the
+// field, and hold nothing that is secret.
+func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, error) {
+	op := fmt.Sprintf("write the user data of machine %s of pool %s", in.Machine, in.Pool.Name)
+	spec := *in.Pool.Bootstrap.DeepCopy()
+	if f := cmp.Or(spec.Format, bootstrapv1.CloudConfig); f != bootstrapv1.CloudConfig {
+		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "format: %q is not supported, only %q is", f, bootstrapv1.CloudConfig)
+	}
+	w := writer{in: in, spec: spec}
+	config, err := w.cloudConfig()
+	if errors.Is(err, errIncomplete) {
+		return providers.UserData{}, fleet.Errorf(fleet.Unknown, op, "%w", err)
+	}
+	if err != nil {
+		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	data, err := config.marshal()
+	if err != nil {
+		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return providers.UserData{Format: string(bootstrapv1.CloudConfig), Content: fleet.NewSecret(data)}, nil
+}
+
+// errIncomplete says that the request lacks something that is not in Git, so
+// that a change of Git would not help.
+var errIncomplete = errors.New("the request is not complete")
+
+// A writer makes the user data of one machine. spec is its own copy.
+type writer struct {
+	in   providers.BootstrapInput
+	spec bootstrapv1.KubeadmConfigSpec
+}
+
+func (w *writer) cloudConfig() (cloudConfig, error) {
+	var out cloudConfig
+	convert, err := newConverter(w.in.Pool.Version)
+	if err != nil {
+		return out, err
+	}
+	files, err := w.userFiles()
+	if err != nil {
+		return out, err
+	}
+	if w.in.Endpoint.IsZero() {
+		return out, fmt.Errorf("%w: the endpoint is not known yet", errIncomplete)
+	}
+	var certificates []writeFile
+	if w.in.Join != fleet.JoinWorker {
+		if certificates, err = w.certificates(); err != nil {
+			return out, err
+		}
+	}
+	config, command, err := w.kubeadm(convert)
+	if err != nil {
+		return out, err
+	}
+	out.WriteFiles = append(certificates, files...)
+	out.WriteFiles = append(out.WriteFiles, config...)
+	// The marker of success needs its directory, and a file makes it.
+	out.WriteFiles = append(out.WriteFiles, writeFile{
+		Path: placeholderPath, Owner: rootOwner, Permissions: "0640",
+		Content: "This file is here so that its directory is.",
+	})
+	if v := w.spec.Verbosity; v != nil {
+		command = fmt.Sprintf("%s --v %d", command, *v)
+	}
+	out.BootCmd = texts(w.spec.BootCommands)
+	out.RunCmd = texts(w.spec.PreKubeadmCommands)
+	out.RunCmd = append(out.RunCmd, text(command+" && "+successCommand))
+	out.RunCmd = append(out.RunCmd, texts(w.spec.PostKubeadmCommands)...)
+	if err := w.checkCommands(); err != nil {
+		return out, err
+	}
+	return out, w.machine(&out)
+}
+
+func (w *writer) checkCommands() error {
+	for _, list := range []struct {
+		field    string
+		commands []string
+	}{
+		{"bootCommands", w.spec.BootCommands},
+		{"preKubeadmCommands", w.spec.PreKubeadmCommands},
+		{"postKubeadmCommands", w.spec.PostKubeadmCommands},
+	} {
+		for i, c := range list.commands {
+			if err := checkJinja(c); err != nil {
+				return fmt.Errorf("%s[%d]: %w", list.field, i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// kubeadm returns kubeadm's configuration and the command that uses it.
+func (w *writer) kubeadm(convert *converter) (files []writeFile, command string, err error) {
+	var b bytes.Buffer
+	file := writeFile{Owner: rootOwner, Permissions: "0640"}
+	if w.in.Join == fleet.JoinInit {
+		cluster, init := w.initConfiguration(convert)
+		if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, cluster)); err != nil {
+			return nil, "", err
+		}
+		b.WriteString("---\n")
+		if err := encodeJSONAsYAML(&b, init); err != nil {
+			return nil, "", err
+		}
+		file.Path, command = initConfigPath, "kubeadm init --config "+initConfigPath
+	} else {
+		discoveryFiles, err := w.discover()
+		if err != nil {
+			return nil, "", err
+		}
+		join := w.joinConfiguration(convert)
+		if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, join)); err != nil {
+			return nil, "", err
+		}
+		files = discoveryFiles
+		file.Path, command = joinConfigPath, "kubeadm join --config "+joinConfigPath
+	}
+	file.Content = text(b.String())
+	return append(files, file), command, nil
+}
+
+// initConfiguration fills what other objects say into what the user says.
+func (w *writer) initConfiguration(convert *converter) (clusterConfiguration, initConfiguration) {
+	registration := &w.spec.InitConfiguration.NodeRegistration
+	registration.Taints = w.taints(registration.Taints)
+	cluster := convert.cluster(w.spec.ClusterConfiguration, w.spec.InitConfiguration.Timeouts)
+	c := w.in.Cluster
+	cluster.ClusterName = c.Key.Name
+	cluster.KubernetesVersion = w.in.Pool.Version
+	cluster.ControlPlaneEndpoint = cmp.Or(cluster.ControlPlaneEndpoint, hostPort(w.in.Endpoint))
+	cluster.Networking = networking{
+		ServiceSubnet: strings.Join(c.Network.Services.CIDRBlocks, ","),
+		PodSubnet:     strings.Join(c.Network.Pods.CIDRBlocks, ","),
+		DNSDomain:     c.Network.ServiceDomain,
+	}
+	return cluster, convert.init(w.spec.InitConfiguration)
+}
+
+func (w *writer) joinConfiguration(convert *converter) joinConfiguration {
+	join := &w.spec.JoinConfiguration
+	join.NodeRegistration.Taints = w.taints(join.NodeRegistration.Taints)
+	if w.in.Join == fleet.JoinControlPlane && join.ControlPlane == nil {
+		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
+	}
+	return convert.join(*join)
+}
+
+// taints returns the taints that the node registers with: those of the user,
+// those of the pool, and, on a worker, the one that keeps pods away until its
+// labels are in place. Where nobody says anything it is kubeadm's choice.
+func (w *writer) taints(user *[]corev1.Taint) *[]corev1.Taint {
+	var add []corev1.Taint
+	for _, t := range w.in.Pool.Taints {
+		add = append(add, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+	}
+	var taints []corev1.Taint
+	if user != nil {
+		taints = *user
+	}
+	if w.in.Join == fleet.JoinWorker {
+		add = append(add, clusterv1.NodeUninitializedTaint)
+	} else if len(add) == 0 {
+		return user
+	} else if user == nil {
+		// Taints that are given replace kubeadm's own, which has to stay.
+		taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	out := withTaints(taints, add...)
+	return &out
+}
