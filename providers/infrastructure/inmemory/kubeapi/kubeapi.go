@@ -1,18 +1,25 @@
 // Package kubeapi is a Kubernetes API server for simulated clusters: thousands
 // of them fit in one process, and kubectl and client-go cannot tell.
 //
-// It stores objects and serves the API. It runs no controllers, but for the
-// few habits of a real cluster that removing a machine depends on: evictions
-// honour disruption budgets, a kubelet that is alive ends its pods at once, and
-// the pods of a deleted node or namespace go with it.
+// It stores objects and serves the API in JSON. It runs no controllers, but for
+// the few habits of a real cluster that removing a machine depends on:
+// evictions honour disruption budgets, a kubelet that is alive ends its pods at
+// once, and the pods of a deleted node or namespace go with it.
+//
+// Whoever has a certificate of the cluster's authority may do everything. The
+// pages of a list are read one after the other, not from one snapshot.
 package kubeapi
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,7 +36,7 @@ type Etcd interface {
 	Members() []fleet.Member
 	// Remove takes out a member, or says why not.
 	Remove(id uint64) error
-	// MoveLeader makes the member to the leader, or says why not.
+	// MoveLeader makes the member the leader, or says why not.
 	MoveLeader(to uint64) error
 }
 
@@ -45,33 +52,108 @@ type Options struct {
 }
 
 // A Server is the API server of one cluster. It is safe for concurrent use.
-type Server struct{ o Options }
+type Server struct {
+	o       Options
+	catalog *catalog
+	store   store
+	gate    gate
+	clients verifier
 
-// New returns a server that holds the namespaces that every cluster has.
-func New(o Options) (*Server, error) { return &Server{o: o}, nil }
-
-// Serve answers TLS connections of l until ctx ends, and closes l then.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	<-ctx.Done()
-	return l.Close()
+	serving     func() (*tls.Config, error) // made at the first connection
+	etcdServing func() (*tls.Config, error)
 }
 
-// Upsert creates obj or replaces what has its name.
-func (s *Server) Upsert(obj runtime.Object) error { return nil }
+// New returns a server that holds the namespaces that every cluster has.
+func New(o Options) (*Server, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if _, err := tls.X509KeyPair(o.CACert, o.CAKey); err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "make the API server", "cluster authority: %w", err)
+	}
+	s := &Server{o: o, catalog: shared()}
+	s.serving = sync.OnceValues(s.newServing)
+	s.etcdServing = sync.OnceValues(s.newEtcdServing)
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		ns := &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}},
+			Status:     corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
+		}
+		if err := s.Upsert(ns); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
 
-// Get returns an object.
+// Serve answers TLS connections of l until ctx ends, and closes l then.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.serve(ctx, l) }
+
+// Upsert creates obj or replaces what has its name, status included. Where obj
+// carries a resourceVersion that is not the current one, nothing changes and
+// the error is a conflict, as apierrors.IsConflict knows it.
+func (s *Server) Upsert(obj runtime.Object) error {
+	u, k, err := s.toUnstructured(obj)
+	if err != nil {
+		return fleet.Errorf(fleet.Invalid, "store an object", "%w", err)
+	}
+	w := write{kind: k, namespace: u.GetNamespace(), name: u.GetName(), inProcess: true}
+	_, err = s.write(w, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return u, nil })
+	return err
+}
+
+func (s *Server) toUnstructured(obj runtime.Object) (*unstructured.Unstructured, *kind, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() {
+		gvks, _, err := s.catalog.scheme.ObjectKinds(obj)
+		if err != nil {
+			return nil, nil, err
+		}
+		gvk = gvks[0]
+	}
+	k, ok := s.catalog.byGVK[gvk]
+	if !ok {
+		return nil, nil, runtime.NewNotRegisteredErrForKind("kubeapi", gvk)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &unstructured.Unstructured{Object: content}, k, nil
+}
+
+// Get returns a copy of an object.
 func (s *Server) Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool) {
-	return nil, false
+	k, ok := s.catalog.byGVK[gvk]
+	if !ok {
+		return nil, false
+	}
+	raw, ok := s.read(k, namespace, name)
+	if !ok {
+		return nil, false
+	}
+	return decode(raw), true
 }
 
 // Delete removes an object at once, finalizers or not. Nothing there is fine.
-func (s *Server) Delete(gvk schema.GroupVersionKind, namespace, name string) {}
+func (s *Server) Delete(gvk schema.GroupVersionKind, namespace, name string) {
+	if k, ok := s.catalog.byGVK[gvk]; ok {
+		s.remove(k, namespace, name)
+	}
+}
 
 // SetAvailable false makes the server look like a load balancer without
 // backends: connections are cut, and new ones closed without a word.
-func (s *Server) SetAvailable(ok bool) {}
+func (s *Server) SetAvailable(ok bool) { s.gate.set(ok) }
 
 // OnChange calls f after every change, made in process or by a client. f may
-// use the server. Functions are called one after the other, in order of the
+// use the server. Functions are called one after the other, in the order of the
 // changes, and never before the change that they tell of can be read.
-func (s *Server) OnChange(f func(gvk schema.GroupVersionKind, namespace, name string)) {}
+func (s *Server) OnChange(f func(gvk schema.GroupVersionKind, namespace, name string)) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.hooks = append(s.store.hooks, f)
+}

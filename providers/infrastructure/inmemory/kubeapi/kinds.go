@@ -1,0 +1,126 @@
+package kubeapi
+
+import (
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A kind is one resource that the server serves.
+type kind struct {
+	schema.GroupVersionKind
+	plural     string
+	short      string // for kubectl
+	namespaced bool
+	all        bool           // in kubectl's category "all"
+	subs       []string       // subresources
+	typed      runtime.Object // a zero value: it knows the merge keys of strategic patches
+}
+
+func (k *kind) resource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.plural}
+}
+
+func (k *kind) singular() string { return strings.ToLower(k.Kind) }
+
+// root returns the path under which the group and version are served.
+func (k *kind) root() string {
+	if k.Group == "" {
+		return "api/" + k.Version
+	}
+	return "apis/" + k.GroupVersion().String()
+}
+
+func (k *kind) hasStatus() bool {
+	for _, s := range k.subs {
+		if s == "status" {
+			return true
+		}
+	}
+	return false
+}
+
+// A catalog is what all servers of a process serve. It never changes.
+type catalog struct {
+	kinds    []*kind
+	byPath   map[string]*kind // "api/v1/nodes"
+	byGVK    map[schema.GroupVersionKind]*kind
+	scheme   *runtime.Scheme
+	versions []schema.GroupVersion // in the order of kinds
+}
+
+// shared returns the catalog, made at first use: a table per server would be
+// larger than everything else that a server holds.
+var shared = sync.OnceValue(newCatalog)
+
+func newCatalog() *catalog {
+	c := &catalog{
+		byPath: make(map[string]*kind),
+		byGVK:  make(map[schema.GroupVersionKind]*kind),
+		scheme: runtime.NewScheme(),
+	}
+	status := []string{"status"}
+	scaled := []string{"status", "scale"}
+
+	v1 := corev1.SchemeGroupVersion
+	c.add(v1, &corev1.Namespace{}, kind{plural: "namespaces", short: "ns", subs: []string{"status", "finalize"}})
+	c.add(v1, &corev1.Node{}, kind{plural: "nodes", short: "no", subs: status})
+	c.add(v1, &corev1.Pod{}, kind{plural: "pods", short: "po", namespaced: true, all: true, subs: []string{"status", "eviction", "portforward"}})
+	c.add(v1, &corev1.ConfigMap{}, kind{plural: "configmaps", short: "cm", namespaced: true})
+	c.add(v1, &corev1.Secret{}, kind{plural: "secrets", namespaced: true})
+	c.add(v1, &corev1.Service{}, kind{plural: "services", short: "svc", namespaced: true, all: true, subs: status})
+	c.add(v1, &corev1.ServiceAccount{}, kind{plural: "serviceaccounts", short: "sa", namespaced: true})
+	c.add(v1, &corev1.Event{}, kind{plural: "events", short: "ev", namespaced: true})
+	c.add(v1, &corev1.PersistentVolumeClaim{}, kind{plural: "persistentvolumeclaims", short: "pvc", namespaced: true, subs: status})
+	c.add(v1, &corev1.PersistentVolume{}, kind{plural: "persistentvolumes", short: "pv", subs: status})
+
+	apps := appsv1.SchemeGroupVersion
+	c.add(apps, &appsv1.Deployment{}, kind{plural: "deployments", short: "deploy", namespaced: true, all: true, subs: scaled})
+	c.add(apps, &appsv1.DaemonSet{}, kind{plural: "daemonsets", short: "ds", namespaced: true, all: true, subs: status})
+	c.add(apps, &appsv1.ReplicaSet{}, kind{plural: "replicasets", short: "rs", namespaced: true, all: true, subs: scaled})
+	c.add(apps, &appsv1.StatefulSet{}, kind{plural: "statefulsets", short: "sts", namespaced: true, all: true, subs: scaled})
+
+	policy := policyv1.SchemeGroupVersion
+	c.add(policy, &policyv1.PodDisruptionBudget{}, kind{plural: "poddisruptionbudgets", short: "pdb", namespaced: true, subs: status})
+
+	c.scheme.AddKnownTypes(policy, &policyv1.Eviction{})
+
+	c.add(coordinationv1.SchemeGroupVersion, &coordinationv1.Lease{}, kind{plural: "leases", namespaced: true})
+
+	rbac := rbacv1.SchemeGroupVersion
+	c.add(rbac, &rbacv1.ClusterRole{}, kind{plural: "clusterroles"})
+	c.add(rbac, &rbacv1.ClusterRoleBinding{}, kind{plural: "clusterrolebindings"})
+	c.add(rbac, &rbacv1.Role{}, kind{plural: "roles", namespaced: true})
+	c.add(rbac, &rbacv1.RoleBinding{}, kind{plural: "rolebindings", namespaced: true})
+
+	storage := storagev1.SchemeGroupVersion
+	c.add(storage, &storagev1.StorageClass{}, kind{plural: "storageclasses", short: "sc"})
+	c.add(storage, &storagev1.VolumeAttachment{}, kind{plural: "volumeattachments", subs: status})
+	return c
+}
+
+// add puts in k as the kind of typed in gv.
+func (c *catalog) add(gv schema.GroupVersion, typed runtime.Object, k kind) {
+	c.scheme.AddKnownTypes(gv, typed)
+	metav1.AddToGroupVersion(c.scheme, gv) // DeleteOptions are of every group
+	gvks, _, err := c.scheme.ObjectKinds(typed)
+	if err != nil {
+		panic(err) // it was added one line above
+	}
+	k.GroupVersionKind, k.typed = gvks[0], typed
+	if n := len(c.versions); n == 0 || c.versions[n-1] != gv {
+		c.versions = append(c.versions, gv)
+	}
+	c.kinds = append(c.kinds, &k)
+	c.byGVK[k.GroupVersionKind] = &k
+	c.byPath[k.root()+"/"+k.plural] = &k
+}
