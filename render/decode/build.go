@@ -1,0 +1,291 @@
+package decode
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// A builder puts one cluster together from its decoded objects. Objects with
+// problems of their own are passed over: their cluster is not returned anyway.
+type builder struct {
+	set      *overlaySet
+	fleet    fleet.ID
+	key      fleet.Key
+	provider string
+	problems []fleet.Problem
+}
+
+func (b *builder) addf(o *object, field, hint, format string, args ...any) {
+	p := o.problem(flaw{field, fmt.Sprintf(format, args...), hint})
+	p.Cluster = b.key
+	b.problems = append(b.problems, p)
+}
+
+// build returns the cluster of root, which may be incomplete if there are
+// problems.
+func (b *builder) build(root *object) *fleet.Cluster {
+	c := &fleet.Cluster{Fleet: b.fleet, Key: b.key, Overlay: b.set.path}
+	in, ok := root.value.(*clusterv1.Cluster)
+	if !ok {
+		return c
+	}
+	c.Delete = root.notes[fleet.DeleteAnnotation] == "true"
+	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
+	c.Paused = isPaused(in.Spec.Paused, root)
+	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
+	c.Network = in.Spec.ClusterNetwork
+	c.Infrastructure = b.infrastructure(root, "spec.infrastructureRef", in.Spec.InfrastructureRef, fleet.InfrastructureCluster)
+	c.Provider = b.provider
+	c.ControlPlane = b.controlPlane(root, in.Spec.ControlPlaneRef)
+	c.Secrets = make(map[string]fleet.SecretData)
+	c.ConfigMaps = make(map[string]map[string]string)
+	for _, o := range b.set.objects {
+		if o.namespace != b.key.Namespace {
+			continue
+		}
+		switch v := o.value.(type) {
+		case *clusterv1.MachineDeployment:
+			if v.Spec.ClusterName == b.key.Name {
+				c.Workers = append(c.Workers, b.workers(o, v, c.ControlPlane.Version))
+			}
+		case *clusterv1.MachineHealthCheck:
+			if v.Spec.ClusterName == b.key.Name {
+				c.HealthChecks = append(c.HealthChecks, *v)
+			}
+		case fleet.SecretData:
+			c.Secrets[o.name] = v
+		case map[string]string:
+			c.ConfigMaps[o.name] = v
+		}
+	}
+	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
+	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
+	for _, p := range c.Workers {
+		if p.Name == c.ControlPlane.Name {
+			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment are both called %q", p.Name)
+		}
+	}
+	return c
+}
+
+// isPaused reports whether an object asks not to be acted on.
+func isPaused(paused *bool, o *object) bool {
+	_, annotated := o.notes[clusterv1.PausedAnnotation]
+	return annotated || paused != nil && *paused
+}
+
+// resolve returns the object that ref, at field of from, refers to, or nil
+// after a problem.
+func (b *builder) resolve(from *object, field string, ref clusterv1.ContractVersionedObjectReference) *object {
+	if o := b.set.get(ref.APIGroup, ref.Kind, from.namespace, ref.Name); o != nil {
+		return o
+	}
+	var there []string
+	for _, o := range b.set.objects {
+		if o.gvk.Kind == ref.Kind && o.name != "" {
+			there = append(there, o.key().String())
+		}
+	}
+	hint := "the overlay holds no " + ref.Kind
+	if len(there) > 0 {
+		slices.Sort(there)
+		hint = "the overlay holds " + ref.Kind + " " + strings.Join(there, ", ")
+	}
+	b.addf(from, field, hint, "refers to %s %s/%s of %s, which the overlay does not hold", ref.Kind, from.namespace, ref.Name, ref.APIGroup)
+	return nil
+}
+
+// infrastructure resolves a reference to an object of a provider.
+func (b *builder) infrastructure(from *object, field string, ref clusterv1.ContractVersionedObjectReference, role fleet.KindRole) fleet.Object {
+	o := b.resolve(from, field, ref)
+	if o == nil || len(o.problems) > 0 {
+		return fleet.Object{}
+	}
+	in, ok := o.value.(*infrastructure)
+	switch {
+	case !ok, in.role != role:
+		b.addf(from, field, "", "must refer to an %s of a provider, not to %s", role, ref.Kind)
+		return fleet.Object{}
+	case b.provider == "":
+		b.provider = in.provider
+	case b.provider != in.provider:
+		b.addf(from, field, "", "refers to %s of the provider %s; the cluster is on %s", ref.Kind, in.provider, b.provider)
+	}
+	return fleet.Object{
+		GVK: o.gvk.GroupKind().WithVersion(o.kind.versions[0]), Name: o.name, File: o.file,
+		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: in.spec,
+	}
+}
+
+// copied returns m, or nil where it is empty.
+func copied(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return maps.Clone(m)
+}
+
+func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObjectReference) fleet.Pool {
+	const field = "spec.controlPlaneRef"
+	o := b.resolve(root, field, ref)
+	if o == nil || len(o.problems) > 0 {
+		return fleet.Pool{}
+	}
+	in, ok := o.value.(*controlplanev1.KubeadmControlPlane)
+	if !ok {
+		b.addf(root, field, "", "must refer to a KubeadmControlPlane, not to %s", ref.Kind)
+		return fleet.Pool{}
+	}
+	template := in.Spec.MachineTemplate
+	labels := copied(template.ObjectMeta.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = b.key.Name
+	labels[clusterv1.MachineControlPlaneLabel] = ""
+	labels[clusterv1.MachineControlPlaneNameLabel] = o.name
+	infra := b.infrastructure(o, o.written("spec.machineTemplate.spec.infrastructureRef"), template.Spec.InfrastructureRef, fleet.InfrastructureMachineTemplate)
+	b.secrets(o, o.written("spec.kubeadmConfigSpec"), &in.Spec.KubeadmConfigSpec)
+	p := fleet.Pool{
+		Name: fleet.PoolName(o.name), Role: fleet.RoleControlPlane,
+		Replicas: int(*in.Spec.Replicas), Version: in.Spec.Version,
+		Bootstrap: in.Spec.KubeadmConfigSpec, Infrastructure: infra,
+		Strategy: fleet.RollingUpdate, MaxSurge: in.Spec.Rollout.Strategy.RollingUpdate.MaxSurge.IntValue(), MaxUnavailable: 0,
+		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
+		Paused: isPaused(nil, o),
+		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
+		Taints:                         template.Spec.Taints,
+		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds, 0),
+		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds, 0),
+		NodeDeletionTimeoutSeconds:     seconds(template.Spec.Deletion.NodeDeletionTimeoutSeconds, nodeDeletionTimeout),
+	}
+	if p.MaxSurge == 0 {
+		p.MaxUnavailable = 1
+	}
+	p.Template = templateHash(&p)
+	return p
+}
+
+// nodeDeletionTimeout is how many seconds Cluster API tries to delete a Node
+// object where nothing else is asked for.
+const nodeDeletionTimeout = 10
+
+func seconds(n *int32, otherwise int) int {
+	if n == nil {
+		return otherwise
+	}
+	return int(*n)
+}
+
+// nodeLabels returns the labels of a machine that its Node has as well.
+// Source: Cluster API, "Metadata propagation".
+func nodeLabels(labels map[string]string) map[string]string {
+	var out map[string]string
+	for key, value := range labels {
+		domain, _, ok := strings.Cut(key, "/")
+		if !ok || domain != "node-role.kubernetes.io" && !inDomain(domain, "node-restriction.kubernetes.io") && !inDomain(domain, "node.cluster.x-k8s.io") {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]string)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+func inDomain(name, domain string) bool {
+	return name == domain || strings.HasSuffix(name, "."+domain)
+}
+
+func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPlane string) fleet.Pool {
+	machine := in.Spec.Template.Spec
+	replicas := int(*in.Spec.Replicas)
+	p := fleet.Pool{
+		Name: fleet.PoolName(o.name), Role: fleet.RoleWorker,
+		Replicas: replicas, Version: machine.Version,
+		FailureDomain: machine.FailureDomain,
+		Strategy:      fleet.Strategy(in.Spec.Rollout.Strategy.Type), DeletionOrder: fleet.DeletionOrder(in.Spec.Deletion.Order),
+		MaxRemediations: -1,
+		MinReadySeconds: seconds(machine.MinReadySeconds, 0),
+		Paused:          isPaused(in.Spec.Paused, o),
+		Labels:          copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
+		Annotations:                    copied(in.Spec.Template.Annotations),
+		Taints:                         machine.Taints,
+		NodeDrainTimeoutSeconds:        seconds(machine.Deletion.NodeDrainTimeoutSeconds, 0),
+		NodeVolumeDetachTimeoutSeconds: seconds(machine.Deletion.NodeVolumeDetachTimeoutSeconds, 0),
+		NodeDeletionTimeoutSeconds:     seconds(machine.Deletion.NodeDeletionTimeoutSeconds, nodeDeletionTimeout),
+	}
+	if p.Strategy == fleet.RollingUpdate {
+		u := in.Spec.Rollout.Strategy.RollingUpdate
+		p.MaxSurge, p.MaxUnavailable = resolveRollout(u.MaxSurge, u.MaxUnavailable, replicas)
+	}
+	if n := in.Spec.Remediation.MaxInFlight; n != nil {
+		p.MaxRemediations = scaled(n, replicas, true)
+	}
+	if why := validateSkew(machine.Version, controlPlane); why != "" {
+		b.addf(o, "spec.template.spec.version", "", "%s %s", machine.Version, why)
+	}
+	p.Infrastructure = b.infrastructure(o, "spec.template.spec.infrastructureRef", machine.InfrastructureRef, fleet.InfrastructureMachineTemplate)
+	if t := b.resolve(o, "spec.template.spec.bootstrap.configRef", machine.Bootstrap.ConfigRef); t != nil && len(t.problems) == 0 {
+		template, ok := t.value.(*bootstrapv1.KubeadmConfigTemplate)
+		if !ok {
+			b.addf(o, "spec.template.spec.bootstrap.configRef", "", "must refer to a KubeadmConfigTemplate, not to %s", t.gvk.Kind)
+			return p
+		}
+		p.Bootstrap = template.Spec.Template.Spec
+		b.secrets(t, "spec.template.spec", &p.Bootstrap)
+	}
+	p.Template = templateHash(&p)
+	return p
+}
+
+// resolveRollout turns bounds of a rollout into numbers of machines: surge is
+// rounded up, unavailable down, and one of them is at least 1.
+func resolveRollout(surge, unavailable *intstr.IntOrString, replicas int) (int, int) {
+	s, u := scaled(surge, replicas, true), scaled(unavailable, replicas, false)
+	if s == 0 && u == 0 {
+		u = 1
+	}
+	return s, u
+}
+
+// scaled resolves a number or percentage that was checked before.
+func scaled(n *intstr.IntOrString, total int, up bool) int {
+	v, _ := intstr.GetScaledValueFromIntOrPercent(n, total, up)
+	return v
+}
+
+// secrets checks that the values which a bootstrap configuration, at field of
+// o, takes from secrets are there.
+func (b *builder) secrets(o *object, field string, c *bootstrapv1.KubeadmConfigSpec) {
+	check := func(field, name, key string) {
+		if name == "" {
+			return
+		}
+		s := b.set.get("", "Secret", b.key.Namespace, name)
+		if s == nil {
+			b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, name)
+			return
+		}
+		if data, ok := s.value.(fleet.SecretData); ok {
+			if _, ok := data[key]; !ok {
+				b.addf(o, field, "it has "+strings.Join(quote(slices.Sorted(maps.Keys(data))), ", "), "refers to key %q of %s, which it does not have", key, s)
+			}
+		}
+	}
+	for i, f := range c.Files {
+		check(fmt.Sprintf("%s.files[%d].contentFrom.secret", field, i), f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
+	}
+	for i, u := range c.Users {
+		check(fmt.Sprintf("%s.users[%d].passwdFrom.secret", field, i), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
+	}
+}

@@ -1,0 +1,82 @@
+package decode
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+)
+
+// A Decoder decodes overlays of one fleet. It is safe for concurrent use.
+type Decoder struct {
+	fleet fleet.ID
+	kinds map[string]*kind // by groupKind
+}
+
+var _ render.Decoder = (*Decoder)(nil)
+
+// New returns a Decoder for the fleet id that knows the kinds of Cluster API
+// and those of providers.
+func New(id fleet.ID, providers []fleet.Kind) *Decoder {
+	return &Decoder{fleet: id, kinds: knownKinds(providers)}
+}
+
+// Decode implements render.Decoder. Clusters are sorted by key, problems by
+// place. A problem without a cluster holds back all clusters of the overlay:
+// then none is returned.
+func (d *Decoder) Decode(overlay string, objects []render.Object) ([]fleet.Cluster, []fleet.Problem) {
+	s := &overlaySet{path: overlay, byName: make(map[string]*object)}
+	for _, in := range objects {
+		if o := d.read(overlay, in); o != nil {
+			s.add(o)
+		}
+	}
+	s.findMembers()
+
+	var problems []fleet.Problem
+	held := false // by a problem of no cluster
+	for _, o := range s.objects {
+		owners := s.owners(o)
+		for _, p := range o.problems {
+			for _, k := range owners {
+				p.Cluster = k
+				problems = append(problems, p)
+			}
+			if len(owners) == 0 {
+				held = true
+				problems = append(problems, p)
+			}
+		}
+	}
+	var clusters []fleet.Cluster
+	for _, k := range s.keys {
+		b := &builder{set: s, fleet: d.fleet, key: k}
+		c := b.build(s.clusters[k])
+		problems = append(problems, b.problems...)
+		if !held && !slices.ContainsFunc(problems, func(p fleet.Problem) bool { return p.Cluster == k }) {
+			c.Digest = digest(c)
+			clusters = append(clusters, *c)
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b fleet.Problem) int {
+		return cmp.Or(a.Cluster.Compare(b.Cluster), strings.Compare(a.String(), b.String()))
+	})
+	return clusters, slices.Compact(problems)
+}
+
+// infrastructureKinds lists the infrastructure kinds, for people.
+func (d *Decoder) infrastructureKinds() string {
+	var names []string
+	for _, gk := range slices.Sorted(maps.Keys(d.kinds)) {
+		if k := d.kinds[gk]; strings.HasPrefix(k.group, "infrastructure.") {
+			names = append(names, k.name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,95 @@
+package decode_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestDecodeBothVersionsToOneModel(t *testing.T) {
+	machines := fleet.Object{
+		GVK:  schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestMachineTemplate"},
+		Name: "m", File: "prod/eu.yaml", Spec: json.RawMessage(`{"flavor":"small"}`),
+	}
+	want := fleet.Cluster{
+		Fleet: "f1", Key: fleet.Key{Namespace: "prod", Name: "eu"}, Overlay: "prod",
+		Provider: "test",
+		Infrastructure: fleet.Object{
+			GVK:  schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestCluster"},
+			Name: "eu", File: "prod/eu.yaml", Spec: json.RawMessage(`{"region":"fra"}`),
+		},
+		Network: clusterv1.ClusterNetwork{Pods: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.1.0.0/16"}}},
+		ControlPlane: fleet.Pool{
+			Name: "eu-cp", Role: "control-plane", Replicas: 1, Version: "v1.34.1",
+			Bootstrap: bootstrapv1.KubeadmConfigSpec{
+				ClusterConfiguration: bootstrapv1.ClusterConfiguration{
+					APIServer: bootstrapv1.APIServer{ExtraArgs: []bootstrapv1.Arg{{Name: "v", Value: ptr("2")}}},
+				},
+				JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
+					KubeletExtraArgs: []bootstrapv1.Arg{{Name: "cloud-provider", Value: ptr("external")}},
+				}},
+			},
+			Infrastructure: machines,
+			Strategy:       "RollingUpdate", MaxSurge: 1, MaxRemediations: 1, DeletionOrder: "Oldest",
+			Labels: map[string]string{
+				"cluster.x-k8s.io/cluster-name": "eu", "cluster.x-k8s.io/control-plane": "", "cluster.x-k8s.io/control-plane-name": "eu-cp",
+			},
+			NodeDrainTimeoutSeconds: 10, NodeDeletionTimeoutSeconds: 10,
+		},
+		Workers: []fleet.Pool{{
+			Name: "eu-md-0", Role: "worker", Replicas: 3, Version: "v1.34.1", FailureDomain: "a",
+			Bootstrap:      bootstrapv1.KubeadmConfigSpec{PreKubeadmCommands: []string{"echo hello"}},
+			Infrastructure: machines,
+			Strategy:       "RollingUpdate", MaxSurge: 2, MaxUnavailable: 1, MaxRemediations: -1, DeletionOrder: "Random",
+			MinReadySeconds: 5,
+			Labels: map[string]string{
+				"cluster.x-k8s.io/cluster-name": "eu", "cluster.x-k8s.io/deployment-name": "eu-md-0",
+				"node-role.kubernetes.io/worker": "", "tier": "web",
+			},
+			NodeLabels:                 map[string]string{"node-role.kubernetes.io/worker": ""},
+			NodeDeletionTimeoutSeconds: 10,
+		}},
+		HealthChecks: []clusterv1.MachineHealthCheck{{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "MachineHealthCheck"},
+			ObjectMeta: metav1.ObjectMeta{Name: "eu-hc", Namespace: "prod"},
+			Spec: clusterv1.MachineHealthCheckSpec{
+				ClusterName: "eu",
+				Selector:    metav1.LabelSelector{MatchLabels: map[string]string{"cluster.x-k8s.io/deployment-name": "eu-md-0"}},
+				Checks: clusterv1.MachineHealthCheckChecks{
+					NodeStartupTimeoutSeconds: ptr(int32(600)),
+					UnhealthyNodeConditions:   []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "Unknown", TimeoutSeconds: ptr(int32(300))}},
+				},
+				Remediation: clusterv1.MachineHealthCheckRemediation{TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf{
+					UnhealthyLessThanOrEqualTo: ptr(intstr.FromString("40%")),
+				}},
+			},
+		}},
+		Secrets:    map[string]fleet.SecretData{},
+		ConfigMaps: map[string]map[string]string{},
+	}
+	for name, manifests := range map[string]string{"v1beta2": newest, "v1beta1": older} {
+		t.Run(name, func(t *testing.T) {
+			got := mustDecode(t, manifests)
+			// Literal hashes: a change of them rolls every machine of every fleet.
+			if diff := cmp.Diff([]fleet.TemplateHash{"1-2a2f12d142e8125a8ed0", "1-68d58f108e319e101d2e"}, []fleet.TemplateHash{got.ControlPlane.Template, got.Workers[0].Template}); diff != "" {
+				t.Errorf("template hashes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff("b97b4179897f7e925f01735f0ebe3b4d7017b5671252ad1581d6209f01a9f8be", got.Digest); diff != "" {
+				t.Errorf("digest (-want +got):\n%s", diff)
+			}
+			got.ControlPlane.Template, got.Workers[0].Template, got.Digest = "", "", ""
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

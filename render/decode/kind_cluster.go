@@ -1,0 +1,98 @@
+package decode
+
+import (
+	"net"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+func clusterKind() *kind {
+	return &kind{
+		group: "cluster.x-k8s.io", name: "Cluster",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &clusterv1beta1.Cluster{}
+			}
+			return &clusterv1.Cluster{}
+		},
+		normalise: normaliseCluster,
+		refused: metadataRefused(map[string]string{
+			"spec.topology":          "managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates",
+			"spec.availabilityGates": "nothing sets conditions that Fairlead does not know; remove it",
+		}),
+		limited: map[string]string{
+			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, cluster.x-k8s.io/paused; others do nothing",
+			"metadata.labels":      "nothing depends on labels of a Cluster",
+			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay",
+		},
+		unused: metadataUnused(map[string]string{
+			"spec.controlPlaneRef.fieldPath":         "has no meaning here, as in Cluster API",
+			"spec.controlPlaneRef.resourceVersion":   "has no meaning here, as in Cluster API",
+			"spec.controlPlaneRef.uid":               "has no meaning here, as in Cluster API",
+			"spec.infrastructureRef.fieldPath":       "has no meaning here, as in Cluster API",
+			"spec.infrastructureRef.resourceVersion": "has no meaning here, as in Cluster API",
+			"spec.infrastructureRef.uid":             "has no meaning here, as in Cluster API",
+		}),
+	}
+}
+
+// normaliseCluster keeps the rules of Cluster API's webhook for Cluster, and
+// that a cluster has an infrastructure and a control plane.
+func normaliseCluster(v any) (any, field.ErrorList) {
+	c, errs := clusterToNewest(v)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	spec := field.NewPath("spec")
+	for _, msg := range validation.IsValidLabelValue(c.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name, msg))
+	}
+	errs = append(errs, requireRef(c.Spec.InfrastructureRef, spec.Child("infrastructureRef"))...)
+	errs = append(errs, requireRef(c.Spec.ControlPlaneRef, spec.Child("controlPlaneRef"))...)
+
+	network := spec.Child("clusterNetwork")
+	errs = append(errs, validateCIDRs(c.Spec.ClusterNetwork.Pods.CIDRBlocks, network.Child("pods", "cidrBlocks"))...)
+	errs = append(errs, validateCIDRs(c.Spec.ClusterNetwork.Services.CIDRBlocks, network.Child("services", "cidrBlocks"))...)
+	if p := c.Spec.ClusterNetwork.APIServerPort; p > 65535 {
+		errs = append(errs, field.Invalid(network.Child("apiServerPort"), p, "must be a port, at most 65535"))
+	}
+	endpoint := c.Spec.ControlPlaneEndpoint
+	if (endpoint.Host == "") != (endpoint.Port == 0) || endpoint.Port > 65535 {
+		errs = append(errs, field.Invalid(spec.Child("controlPlaneEndpoint"), endpoint.String(), "must have both a host and a port of 1 to 65535"))
+	}
+	if c.Annotations["fairlead.dev/delete"] == "true" && c.Annotations["fairlead.dev/protect"] == "true" {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations"), "fairlead.dev/delete",
+			"the cluster is protected by fairlead.dev/protect; remove one of the two"))
+	}
+	return c, errs
+}
+
+func clusterToNewest(v any) (*clusterv1.Cluster, field.ErrorList) {
+	old, ok := v.(*clusterv1beta1.Cluster)
+	if !ok {
+		return v.(*clusterv1.Cluster), nil
+	}
+	c := &clusterv1.Cluster{}
+	if err := clusterv1beta1.Convert_v1beta1_Cluster_To_v1beta2_Cluster(old, c, nil); err != nil {
+		return nil, cannotConvert(err)
+	}
+	spec := field.NewPath("spec")
+	var errs field.ErrorList
+	c.Spec.InfrastructureRef, errs = convertRef(old.Spec.InfrastructureRef, old.Namespace, spec.Child("infrastructureRef"), errs)
+	c.Spec.ControlPlaneRef, errs = convertRef(old.Spec.ControlPlaneRef, old.Namespace, spec.Child("controlPlaneRef"), errs)
+	return c, errs
+}
+
+func validateCIDRs(cidrs []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, cidr := range cidrs {
+		if _, _, err := net.ParseCIDR(cidr); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), cidr, `must be an address range such as "10.128.0.0/12"`))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,76 @@
+package decode
+
+import (
+	"fairlead.dev/fleet"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func secretKind() *kind {
+	return &kind{
+		name:      "Secret",
+		versions:  []string{"v1"},
+		secret:    true,
+		new:       func(string) any { return &corev1.Secret{} },
+		normalise: normaliseSecret,
+		refused:   metadataRefused(nil),
+		limited:   namedOnly(),
+		unused: metadataUnused(map[string]string{
+			"immutable": "what is in Git changes with Git",
+			"type":      "machines and providers take values by key",
+		}),
+	}
+}
+
+func configMapKind() *kind {
+	return &kind{
+		name:      "ConfigMap",
+		versions:  []string{"v1"},
+		new:       func(string) any { return &corev1.ConfigMap{} },
+		normalise: normaliseConfigMap,
+		refused: metadataRefused(map[string]string{
+			"binaryData": "only text is passed on; put it into a Secret",
+		}),
+		limited: namedOnly(),
+		unused:  metadataUnused(map[string]string{"immutable": "what is in Git changes with Git"}),
+	}
+}
+
+func namedOnly() map[string]string {
+	return map[string]string{
+		"metadata.annotations": "annotations of this object do nothing",
+		"metadata.labels":      "nothing depends on labels of this object",
+	}
+}
+
+// normaliseSecret merges data and stringData, of which the latter wins, as an
+// API server does.
+func normaliseSecret(v any) (any, field.ErrorList) {
+	s := v.(*corev1.Secret)
+	data := make(fleet.SecretData, len(s.Data)+len(s.StringData))
+	for key, value := range s.Data {
+		data[key] = fleet.NewSecret(value)
+	}
+	for key, value := range s.StringData {
+		data[key] = fleet.NewSecret([]byte(value))
+	}
+	var errs field.ErrorList
+	for key := range data {
+		for _, msg := range validation.IsConfigMapKey(key) {
+			errs = append(errs, field.Invalid(field.NewPath("data"), key, msg))
+		}
+	}
+	return data, errs
+}
+
+func normaliseConfigMap(v any) (any, field.ErrorList) {
+	c := v.(*corev1.ConfigMap)
+	var errs field.ErrorList
+	for key := range c.Data {
+		for _, msg := range validation.IsConfigMapKey(key) {
+			errs = append(errs, field.Invalid(field.NewPath("data"), key, msg))
+		}
+	}
+	return c.Data, errs
+}

@@ -1,0 +1,174 @@
+package decode
+
+import (
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+func kubeadmConfigTemplateKind() *kind {
+	refused, unused := map[string]string{}, map[string]string{
+		"spec.template.metadata.labels":      "there are no KubeadmConfig objects to carry them",
+		"spec.template.metadata.annotations": "there are no KubeadmConfig objects to carry them",
+	}
+	limited := map[string]string{
+		"metadata.annotations": "annotations of a KubeadmConfigTemplate do nothing",
+		"metadata.labels":      "nothing depends on labels of a KubeadmConfigTemplate",
+	}
+	addKubeadmConfig("spec.template.spec.", refused, limited, unused)
+	return &kind{
+		group: "bootstrap.cluster.x-k8s.io", name: "KubeadmConfigTemplate",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &bootstrapv1beta1.KubeadmConfigTemplate{}
+			}
+			return &bootstrapv1.KubeadmConfigTemplate{}
+		},
+		normalise: normaliseKubeadmConfigTemplate,
+		refused:   metadataRefused(refused),
+		limited:   limited,
+		unused:    metadataUnused(unused),
+	}
+}
+
+// addKubeadmConfig adds the fields of a KubeadmConfigSpec that are at prefix.
+func addKubeadmConfig(prefix string, refused, limited, unused map[string]string) {
+	cluster := "it comes from the Cluster; set it there"
+	for path, why := range map[string]string{
+		"clusterConfiguration.etcd.external":     "external etcd is not supported yet; leave it out and etcd runs on the control plane",
+		"clusterConfiguration.networking":        "it comes from spec.clusterNetwork of the Cluster; set it there",
+		"clusterConfiguration.clusterName":       cluster,
+		"clusterConfiguration.kubernetesVersion": "it comes from the version of the KubeadmControlPlane or MachineDeployment; set it there",
+		"ignition":                               "only cloud-config is made so far; use preKubeadmCommands and files",
+		"files.contentFormat":                    "files are written as they are; leave it out",
+	} {
+		refused[prefix+path] = why
+	}
+	limited[prefix+"format"] = "cloud-config; Ignition is refused for now"
+	limited[prefix+"files.contentFrom.secret"] = "a Secret in the same overlay"
+	limited[prefix+"users.passwdFrom.secret"] = "a Secret in the same overlay"
+	unused[prefix+"useExperimentalRetryJoin"] = "does nothing in Cluster API either"
+	for _, c := range []string{"clusterConfiguration", "initConfiguration", "joinConfiguration"} {
+		unused[prefix+c+".apiVersion"] = "the version of the kubeadm API follows from that of Kubernetes"
+		unused[prefix+c+".kind"] = "says what is known"
+	}
+}
+
+// normaliseKubeadmConfigTemplate keeps the rules of Cluster API's webhook for
+// KubeadmConfigTemplate.
+func normaliseKubeadmConfigTemplate(v any) (any, field.ErrorList) {
+	t, ok := v.(*bootstrapv1.KubeadmConfigTemplate)
+	if !ok {
+		old := v.(*bootstrapv1beta1.KubeadmConfigTemplate)
+		t = &bootstrapv1.KubeadmConfigTemplate{}
+		if err := bootstrapv1beta1.Convert_v1beta1_KubeadmConfigTemplate_To_v1beta2_KubeadmConfigTemplate(old, t, nil); err != nil {
+			return nil, cannotConvert(err)
+		}
+		convertTimeouts(&old.Spec.Template.Spec, &t.Spec.Template.Spec)
+	}
+	path := field.NewPath("spec", "template")
+	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
+	return t, append(errs, validateKubeadmConfig(&t.Spec.Template.Spec, path.Child("spec"))...)
+}
+
+// validateKubeadmConfig keeps the rules that hold for every KubeadmConfigSpec.
+// Contents and passwords never show in its errors.
+func validateKubeadmConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if c.Format == bootstrapv1.Ignition {
+		errs = append(errs, field.Invalid(path.Child("format"), c.Format, "only cloud-config is made so far"))
+	}
+	paths := map[string]bool{}
+	for i, f := range c.Files {
+		p := path.Child("files").Index(i)
+		if f.Path == "" {
+			errs = append(errs, field.Required(p.Child("path"), ""))
+		}
+		if paths[f.Path] && f.Path != "" {
+			errs = append(errs, field.Duplicate(p.Child("path"), f.Path))
+		}
+		paths[f.Path] = true
+		errs = append(errs, validateSource(f.Content != "", f.ContentFrom.IsDefined(), "content",
+			f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key, p)...)
+	}
+	for i, u := range c.Users {
+		p := path.Child("users").Index(i)
+		if u.Name == "" {
+			errs = append(errs, field.Required(p.Child("name"), ""))
+		}
+		errs = append(errs, validateSource(u.Passwd != "", u.PasswdFrom.IsDefined(), "passwd",
+			u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key, p)...)
+	}
+	for i, partition := range c.DiskSetup.Partitions {
+		sum := 0
+		for _, l := range partition.DiskLayout {
+			sum += int(l.Percentage)
+		}
+		if sum > 100 {
+			errs = append(errs, field.Invalid(path.Child("diskSetup", "partitions").Index(i).Child("diskLayout"), sum, "percentages must not add up to more than 100"))
+		}
+	}
+	if user := c.JoinConfiguration.Discovery.File.KubeConfig.User; user.AuthProvider.IsDefined() && user.Exec.IsDefined() {
+		errs = append(errs, field.Forbidden(path.Child("joinConfiguration", "discovery", "file", "kubeConfig", "user"), "only one of authProvider and exec may be set"))
+	}
+	return errs
+}
+
+// validateSource checks a value that is written out or comes from a secret.
+func validateSource(inline, from bool, name, secret, key string, path *field.Path) field.ErrorList {
+	if !from {
+		return nil
+	}
+	var errs field.ErrorList
+	source := path.Child(name + "From")
+	if inline {
+		errs = append(errs, field.Forbidden(source, "only one of "+name+" and "+name+"From may be set"))
+	}
+	if secret == "" {
+		errs = append(errs, field.Required(source.Child("secret", "name"), ""))
+	}
+	if key == "" {
+		errs = append(errs, field.Required(source.Child("secret", "key"), ""))
+	}
+	return errs
+}
+
+// defaultCAValidityDays is how long Cluster API's authorities last.
+const defaultCAValidityDays = 3650
+
+// validateControlPlaneConfig keeps the rules for a KubeadmConfigSpec of a
+// control plane.
+func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	cluster, clusterPath := c.ClusterConfiguration, path.Child("clusterConfiguration")
+	tag := regexp.MustCompile(`^[\w][\w.-]{0,127}$`)
+	for _, image := range []struct {
+		tag  string
+		path *field.Path
+	}{
+		{cluster.DNS.ImageTag, clusterPath.Child("dns", "imageTag")},
+		{cluster.Etcd.Local.ImageTag, clusterPath.Child("etcd", "local", "imageTag")},
+	} {
+		if image.tag != "" && !tag.MatchString(image.tag) {
+			errs = append(errs, field.Invalid(image.path, image.tag, "is not a tag of an image"))
+		}
+	}
+	ca := cluster.CACertificateValidityPeriodDays
+	if ca == 0 {
+		ca = defaultCAValidityDays
+	}
+	if days := cluster.CertificateValidityPeriodDays; days > ca {
+		errs = append(errs, field.Invalid(clusterPath.Child("certificateValidityPeriodDays"), days,
+			fmt.Sprintf("must not be longer than that of the authorities, %d", ca)))
+	}
+	before, after := c.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds, c.JoinConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds
+	if (before == nil) != (after == nil) || before != nil && *before != *after {
+		errs = append(errs, field.Forbidden(path.Child("joinConfiguration", "timeouts", "controlPlaneComponentHealthCheckSeconds"),
+			"must be the same in initConfiguration and joinConfiguration"))
+	}
+	return errs
+}

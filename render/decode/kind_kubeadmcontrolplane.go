@@ -1,0 +1,120 @@
+package decode
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+)
+
+func kubeadmControlPlaneKind() *kind {
+	after := "a rollout by the clock is not supported; change the template when machines are to be replaced"
+	expiry := "certificates of machines are not watched yet; replace machines before they expire"
+	naming := "machine names are made by Fairlead so that a repeated create adopts"
+	retries := "remediation of the control plane goes one machine at a time while etcd has quorum; there are no retries to bound"
+	gates := "nothing sets conditions that Fairlead does not know; remove it"
+	refused := map[string]string{
+		"spec.rollout.after":                       after,
+		"spec.rolloutAfter":                        after,
+		"spec.rollout.before":                      expiry,
+		"spec.rolloutBefore":                       expiry,
+		"spec.machineNaming":                       naming,
+		"spec.machineNamingStrategy":               naming,
+		"spec.remediation":                         retries,
+		"spec.remediationStrategy":                 retries,
+		"spec.machineTemplate.readinessGates":      gates,
+		"spec.machineTemplate.spec.readinessGates": gates,
+	}
+	limited := map[string]string{
+		"metadata.annotations":                         "cluster.x-k8s.io/paused; others do nothing",
+		"metadata.labels":                              "nothing depends on labels of a KubeadmControlPlane",
+		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
+		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
+		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
+	}
+	unused := map[string]string{}
+	for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
+		unused["spec.machineTemplate.infrastructureRef."+f] = "has no meaning here, as in Cluster API"
+	}
+	addKubeadmConfig("spec.kubeadmConfigSpec.", refused, limited, unused)
+	return &kind{
+		group: "controlplane.cluster.x-k8s.io", name: "KubeadmControlPlane",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &controlplanev1beta1.KubeadmControlPlane{}
+			}
+			return &controlplanev1.KubeadmControlPlane{}
+		},
+		normalise: normaliseKubeadmControlPlane,
+		renamed: map[string]map[string]string{"v1beta1": {
+			"spec.machineTemplate.spec":          "spec.machineTemplate",
+			"spec.machineTemplate.spec.deletion": "spec.machineTemplate",
+			"spec.rollout.strategy":              "spec.rolloutStrategy",
+		}},
+		refused: metadataRefused(refused),
+		limited: limited,
+		unused:  metadataUnused(unused),
+	}
+}
+
+// normaliseKubeadmControlPlane keeps the defaults and rules of Cluster API's
+// webhook for KubeadmControlPlane.
+func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
+	k, errs := kubeadmControlPlaneToNewest(v)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	one := int32(1)
+	if k.Spec.Replicas == nil {
+		k.Spec.Replicas = &one
+	}
+	k.Spec.Version = withV(k.Spec.Version)
+	k.Spec.Rollout.Strategy.Type = controlplanev1.RollingUpdateStrategyType
+	surge := &k.Spec.Rollout.Strategy.RollingUpdate.MaxSurge
+	*surge = intstr.ValueOrDefault(*surge, intstr.FromInt32(1))
+
+	spec := field.NewPath("spec")
+	for _, msg := range validation.IsDNS1123Subdomain(k.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), k.Name, msg))
+	}
+	n := *k.Spec.Replicas
+	switch {
+	case n <= 0:
+		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be at least 1; a cluster is deleted with the annotation fairlead.dev/delete"))
+	case n%2 == 0:
+		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be odd: etcd runs on these machines and needs a majority"))
+	}
+	surgePath := spec.Child("rollout", "strategy", "rollingUpdate", "maxSurge")
+	switch s := **surge; {
+	case s.Type != intstr.Int || s.IntVal > 1:
+		errs = append(errs, field.Invalid(surgePath, s.String(), "must be 0 or 1"))
+	case s.IntVal == 0 && n < 3:
+		errs = append(errs, field.Invalid(surgePath, 0, "needs at least 3 replicas: machines are removed before they are replaced"))
+	}
+	template := spec.Child("machineTemplate")
+	errs = append(errs, requireRef(k.Spec.MachineTemplate.Spec.InfrastructureRef, template.Child("spec", "infrastructureRef"))...)
+	errs = append(errs, validateVersion(k.Spec.Version, spec.Child("version"))...)
+	errs = append(errs, validateTaints(k.Spec.MachineTemplate.Spec.Taints, template.Child("spec", "taints"))...)
+	errs = append(errs, k.Spec.MachineTemplate.ObjectMeta.Validate(template.Child("metadata"))...)
+	errs = append(errs, validateKubeadmConfig(&k.Spec.KubeadmConfigSpec, spec.Child("kubeadmConfigSpec"))...)
+	errs = append(errs, validateControlPlaneConfig(&k.Spec.KubeadmConfigSpec, spec.Child("kubeadmConfigSpec"))...)
+	return k, errs
+}
+
+func kubeadmControlPlaneToNewest(v any) (*controlplanev1.KubeadmControlPlane, field.ErrorList) {
+	old, ok := v.(*controlplanev1beta1.KubeadmControlPlane)
+	if !ok {
+		return v.(*controlplanev1.KubeadmControlPlane), nil
+	}
+	k := &controlplanev1.KubeadmControlPlane{}
+	if err := controlplanev1beta1.Convert_v1beta1_KubeadmControlPlane_To_v1beta2_KubeadmControlPlane(old, k, nil); err != nil {
+		return nil, cannotConvert(err)
+	}
+	convertTimeouts(&old.Spec.KubeadmConfigSpec, &k.Spec.KubeadmConfigSpec)
+	var errs field.ErrorList
+	k.Spec.MachineTemplate.Spec.InfrastructureRef, errs = convertRef(&old.Spec.MachineTemplate.InfrastructureRef, old.Namespace,
+		field.NewPath("spec", "machineTemplate", "spec", "infrastructureRef"), errs)
+	return k, errs
+}

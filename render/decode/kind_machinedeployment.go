@@ -1,0 +1,200 @@
+package decode
+
+import (
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+func machineDeploymentKind() *kind {
+	after := "a rollout by the clock is not supported; change the template when machines are to be replaced"
+	naming := "machine names are made by Fairlead so that a repeated create adopts"
+	noMeaning := "has no meaning here, as in Cluster API"
+	unused := map[string]string{
+		"spec.progressDeadlineSeconds": "does nothing in Cluster API either",
+		"spec.revisionHistoryLimit":    "there are no MachineSets to keep: Git is the history",
+	}
+	for _, ref := range []string{"spec.template.spec.bootstrap.configRef", "spec.template.spec.infrastructureRef"} {
+		for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
+			unused[ref+"."+f] = noMeaning
+		}
+	}
+	return &kind{
+		group: "cluster.x-k8s.io", name: "MachineDeployment",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &clusterv1beta1.MachineDeployment{}
+			}
+			return &clusterv1.MachineDeployment{}
+		},
+		normalise: normaliseMachineDeployment,
+		renamed: map[string]map[string]string{"v1beta1": {
+			"spec.rollout.strategy":              "spec.strategy",
+			"spec.remediation":                   "spec.strategy.remediation",
+			"spec.deletion.order":                "spec.strategy.rollingUpdate.deletePolicy",
+			"spec.template.spec.minReadySeconds": "spec.minReadySeconds",
+		}},
+		refused: metadataRefused(map[string]string{
+			"spec.rollout.after":                          after,
+			"spec.rolloutAfter":                           after,
+			"spec.machineNaming":                          naming,
+			"spec.machineNamingStrategy":                  naming,
+			"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
+			"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
+			"spec.template.spec.readinessGates":           "nothing sets conditions that Fairlead does not know; remove it",
+		}),
+		limited: map[string]string{
+			"metadata.annotations":                   "cluster.x-k8s.io/paused, and the size annotations of the autoscaler where replicas is not set; others do nothing",
+			"metadata.labels":                        "nothing depends on labels of a MachineDeployment",
+			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
+			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
+			"spec.template.spec.bootstrap.configRef": "a KubeadmConfigTemplate in the same overlay",
+		},
+		unused: metadataUnused(unused),
+	}
+}
+
+// normaliseMachineDeployment keeps the defaults and rules of Cluster API's
+// webhook for MachineDeployment.
+func normaliseMachineDeployment(v any) (any, field.ErrorList) {
+	m, errs := machineDeploymentToNewest(v)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	if m.Spec.Replicas == nil {
+		n, err := defaultReplicas(m.Annotations)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		m.Spec.Replicas = &n
+	}
+	errs = append(errs, defaultRollout(m)...)
+	defaultSelector(m)
+	m.Spec.Template.Spec.Version = withV(m.Spec.Template.Spec.Version)
+	return m, append(errs, validateMachineDeployment(m)...)
+}
+
+func machineDeploymentToNewest(v any) (*clusterv1.MachineDeployment, field.ErrorList) {
+	old, ok := v.(*clusterv1beta1.MachineDeployment)
+	if !ok {
+		return v.(*clusterv1.MachineDeployment), nil
+	}
+	m := &clusterv1.MachineDeployment{}
+	if err := clusterv1beta1.Convert_v1beta1_MachineDeployment_To_v1beta2_MachineDeployment(old, m, nil); err != nil {
+		return nil, cannotConvert(err)
+	}
+	spec := field.NewPath("spec", "template", "spec")
+	machine := &m.Spec.Template.Spec
+	var errs field.ErrorList
+	machine.InfrastructureRef, errs = convertRef(&old.Spec.Template.Spec.InfrastructureRef, old.Namespace, spec.Child("infrastructureRef"), errs)
+	machine.Bootstrap.ConfigRef, errs = convertRef(old.Spec.Template.Spec.Bootstrap.ConfigRef, old.Namespace, spec.Child("bootstrap", "configRef"), errs)
+	machine.MinReadySeconds = old.Spec.MinReadySeconds
+	return m, errs
+}
+
+// defaultReplicas is one machine, or the lower bound that annotations give the
+// autoscaler.
+func defaultReplicas(annotations map[string]string) (int32, *field.Error) {
+	lower, hasLower := annotations[clusterv1.AutoscalerMinSizeAnnotation]
+	_, hasUpper := annotations[clusterv1.AutoscalerMaxSizeAnnotation]
+	if !hasLower || !hasUpper {
+		return 1, nil
+	}
+	n, err := strconv.ParseInt(lower, 10, 32)
+	if err != nil || n < 0 {
+		return 1, field.Invalid(field.NewPath("metadata", "annotations").Key(clusterv1.AutoscalerMinSizeAnnotation), lower, "must be a whole number")
+	}
+	return int32(n), nil
+}
+
+// defaultRollout fills in the strategy.
+func defaultRollout(m *clusterv1.MachineDeployment) field.ErrorList {
+	strategy := &m.Spec.Rollout.Strategy
+	if strategy.Type == "" {
+		strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
+	}
+	if m.Spec.Deletion.Order == "" {
+		m.Spec.Deletion.Order = clusterv1.RandomMachineSetDeletionOrder
+	}
+	if strategy.Type != clusterv1.RollingUpdateMachineDeploymentStrategyType {
+		return nil
+	}
+	u := &strategy.RollingUpdate
+	zero := intstr.FromInt32(0)
+	if u.MaxSurge != nil && u.MaxUnavailable != nil && *u.MaxSurge == zero && *u.MaxUnavailable == zero {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "rollout", "strategy", "rollingUpdate"), "0 and 0",
+			"maxSurge and maxUnavailable must not both be 0: no machine could ever be replaced")}
+	}
+	one := intstr.FromInt32(1)
+	u.MaxSurge = intstr.ValueOrDefault(u.MaxSurge, one)
+	u.MaxUnavailable = intstr.ValueOrDefault(u.MaxUnavailable, zero)
+	return nil
+}
+
+// defaultSelector fills in selector and labels that tie machines to the
+// deployment and the cluster.
+func defaultSelector(m *clusterv1.MachineDeployment) {
+	selector, template := &m.Spec.Selector, &m.Spec.Template
+	if selector.MatchLabels == nil {
+		selector.MatchLabels = map[string]string{}
+	}
+	if template.Labels == nil {
+		template.Labels = map[string]string{}
+	}
+	if len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0 {
+		selector.MatchLabels[clusterv1.MachineDeploymentNameLabel] = m.Name
+	}
+	selector.MatchLabels[clusterv1.ClusterNameLabel] = m.Spec.ClusterName
+	template.Labels[clusterv1.ClusterNameLabel] = m.Spec.ClusterName
+	template.Labels[clusterv1.MachineDeploymentNameLabel] = m.Name
+}
+
+func validateMachineDeployment(m *clusterv1.MachineDeployment) field.ErrorList {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	for _, msg := range validation.IsValidLabelValue(m.Name) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), m.Name, msg))
+	}
+	if m.Spec.ClusterName == "" {
+		errs = append(errs, field.Required(spec.Child("clusterName"), ""))
+	}
+	machine, path := m.Spec.Template.Spec, spec.Child("template", "spec")
+	switch machine.ClusterName {
+	case m.Spec.ClusterName:
+	case "":
+		errs = append(errs, field.Required(path.Child("clusterName"), ""))
+	default:
+		errs = append(errs, field.Invalid(path.Child("clusterName"), machine.ClusterName, "must be the same as spec.clusterName"))
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
+	if err != nil {
+		errs = append(errs, field.Invalid(spec.Child("selector"), "", err.Error()))
+	} else if !selector.Matches(labels.Set(m.Spec.Template.Labels)) {
+		errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"),
+			labels.Set(m.Spec.Template.Labels).String(), "must match spec.selector "+strconv.Quote(selector.String())))
+	}
+	order := m.Spec.Deletion.Order
+	switch order {
+	case clusterv1.RandomMachineSetDeletionOrder, clusterv1.NewestMachineSetDeletionOrder, clusterv1.OldestMachineSetDeletionOrder:
+	default:
+		errs = append(errs, field.NotSupported(spec.Child("deletion", "order"), order, []clusterv1.MachineSetDeletionOrder{"Random", "Newest", "Oldest"}))
+	}
+	errs = append(errs, requireRef(machine.Bootstrap.ConfigRef, path.Child("bootstrap", "configRef"))...)
+	errs = append(errs, requireRef(machine.InfrastructureRef, path.Child("infrastructureRef"))...)
+	errs = append(errs, validateVersion(machine.Version, path.Child("version"))...)
+	errs = append(errs, validateTaints(machine.Taints, path.Child("taints"))...)
+	for i, t := range machine.Taints {
+		if strings.HasPrefix(t.Key, "node-role.kubernetes.io/control-plane") {
+			errs = append(errs, field.Invalid(path.Child("taints").Index(i).Child("key"), t.Key, "is for control-plane machines"))
+		}
+	}
+	return append(errs, m.Spec.Template.ObjectMeta.Validate(spec.Child("template", "metadata"))...)
+}

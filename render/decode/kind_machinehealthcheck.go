@@ -1,0 +1,105 @@
+package decode
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+func machineHealthCheckKind() *kind {
+	external := "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
+	machines := "nothing sets conditions on machines yet; use unhealthy conditions of the node"
+	return &kind{
+		group: "cluster.x-k8s.io", name: "MachineHealthCheck",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &clusterv1beta1.MachineHealthCheck{}
+			}
+			return &clusterv1.MachineHealthCheck{}
+		},
+		normalise: normaliseMachineHealthCheck,
+		renamed: map[string]map[string]string{"v1beta1": {
+			"spec.checks.nodeStartupTimeoutSeconds":                 "spec.nodeStartupTimeout",
+			"spec.checks.unhealthyNodeConditions":                   "spec.unhealthyConditions",
+			"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo": "spec.maxUnhealthy",
+			"spec.remediation.triggerIf.unhealthyInRange":           "spec.unhealthyRange",
+		}},
+		refused: metadataRefused(map[string]string{
+			"spec.checks.unhealthyMachineConditions": machines,
+			"spec.unhealthyMachineConditions":        machines,
+			"spec.remediation.templateRef":           external,
+			"spec.remediationTemplate":               external,
+		}),
+		limited: map[string]string{
+			"metadata.annotations": "annotations of a MachineHealthCheck do nothing",
+			"metadata.labels":      "nothing depends on labels of a MachineHealthCheck",
+		},
+		unused: metadataUnused(nil),
+	}
+}
+
+// minNodeStartupTimeout is the shortest time in seconds that Cluster API lets a
+// machine have to become a node; 0 switches the check off.
+const minNodeStartupTimeout = 30
+
+// normaliseMachineHealthCheck keeps the defaults and rules of Cluster API's
+// webhook for MachineHealthCheck.
+func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
+	h, ok := v.(*clusterv1.MachineHealthCheck)
+	if !ok {
+		h = &clusterv1.MachineHealthCheck{}
+		if err := clusterv1beta1.Convert_v1beta1_MachineHealthCheck_To_v1beta2_MachineHealthCheck(v.(*clusterv1beta1.MachineHealthCheck), h, nil); err != nil {
+			return nil, cannotConvert(err)
+		}
+	}
+	h.TypeMeta = metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineHealthCheck"}
+	h.ObjectMeta = metav1.ObjectMeta{Name: h.Name, Namespace: h.Namespace, Labels: h.Labels, Annotations: h.Annotations}
+	h.Status = clusterv1.MachineHealthCheckStatus{}
+	if h.Spec.Checks.NodeStartupTimeoutSeconds == nil {
+		seconds := clusterv1.DefaultNodeStartupTimeoutSeconds
+		h.Spec.Checks.NodeStartupTimeoutSeconds = &seconds
+	}
+
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	if h.Spec.ClusterName == "" {
+		errs = append(errs, field.Required(spec.Child("clusterName"), ""))
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&h.Spec.Selector)
+	switch {
+	case err != nil:
+		errs = append(errs, field.Invalid(spec.Child("selector"), "", err.Error()))
+	case selector.Empty():
+		errs = append(errs, field.Required(spec.Child("selector"), "an empty selector would select every machine"))
+	}
+	if name, ok := h.Spec.Selector.MatchLabels[clusterv1.ClusterNameLabel]; ok && name != h.Spec.ClusterName {
+		errs = append(errs, field.Invalid(spec.Child("selector"), name, "must not select another cluster than spec.clusterName"))
+	}
+	checks := spec.Child("checks")
+	if s := *h.Spec.Checks.NodeStartupTimeoutSeconds; s != 0 && s < minNodeStartupTimeout {
+		errs = append(errs, field.Invalid(checks.Child("nodeStartupTimeoutSeconds"), s, "must be at least 30 seconds, or 0 to switch the check off"))
+	}
+	for i, c := range h.Spec.Checks.UnhealthyNodeConditions {
+		path := checks.Child("unhealthyNodeConditions").Index(i)
+		if c.Type == "" {
+			errs = append(errs, field.Required(path.Child("type"), ""))
+		}
+		if c.Status == "" {
+			errs = append(errs, field.Required(path.Child("status"), ""))
+		}
+		if c.TimeoutSeconds == nil {
+			errs = append(errs, field.Required(path.Child("timeoutSeconds"), ""))
+		}
+	}
+	if r := h.Spec.Remediation.TriggerIf.UnhealthyInRange; r != "" {
+		var low, high int
+		if n, err := fmt.Sscanf(r, "[%d-%d]", &low, &high); n != 2 || err != nil || r != fmt.Sprintf("[%d-%d]", low, high) || low < 0 || high < low {
+			errs = append(errs, field.Invalid(spec.Child("remediation", "triggerIf", "unhealthyInRange"), r, `must be a range such as "[1-3]"`))
+		}
+	}
+	return h, errs
+}

@@ -1,0 +1,193 @@
+package decode
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A kind is one kind of object that the decoder knows, with the reviewed
+// tables of its fields. What is in no table is honoured.
+//
+// Paths in the tables have no indices. A path that only one version has is for
+// that version; one that several have means the same in all of them.
+type kind struct {
+	group       string
+	name        string
+	versions    []string // newest first
+	secret      bool     // values never show in messages
+	nonNegative bool     // no number may be negative
+	union       bool     // an empty mapping may be a choice: it is refused like a full one
+	enums       map[reflect.Type][]string
+
+	// new returns a pointer to a zero value of version.
+	new func(version string) any
+	// normalise turns a decoded value of any version into that of the newest,
+	// defaulted, and says what is wrong with it by itself. Paths of errors are
+	// those of the newest version.
+	normalise func(v any) (any, field.ErrorList)
+	// renamed maps paths of the newest version to those of an older one, so
+	// that messages name what people wrote.
+	renamed map[string]map[string]string
+
+	refused map[string]string // path → why, and the way out
+	limited map[string]string // path → which values of it are honoured
+	unused  map[string]string // path → why it may be there and does nothing
+}
+
+// groupKind returns "Kind.group", or "Kind" in the core group.
+func groupKind(group, name string) string {
+	if group == "" {
+		return name
+	}
+	return name + "." + group
+}
+
+func (k *kind) groupKind() string { return groupKind(k.group, k.name) }
+
+// written returns path as it is called in version.
+func (k *kind) written(version, path string) string {
+	longest := ""
+	for newest := range k.renamed[version] {
+		if strings.HasPrefix(path, newest) && len(newest) > len(longest) {
+			longest = newest
+		}
+	}
+	if longest == "" {
+		return path
+	}
+	return k.renamed[version][longest] + strings.TrimPrefix(path, longest)
+}
+
+// metadataUnused are the fields of metadata that an API server fills in: an
+// exported manifest has them, and they wish for nothing.
+func metadataUnused(more map[string]string) map[string]string {
+	server := "written by API servers, not a wish"
+	unused := map[string]string{
+		"metadata.creationTimestamp":          server,
+		"metadata.deletionGracePeriodSeconds": server,
+		"metadata.deletionTimestamp":          server,
+		"metadata.finalizers":                 "Fairlead needs no finalizers: what it made is found by its tags",
+		"metadata.generation":                 server,
+		"metadata.managedFields":              server,
+		"metadata.ownerReferences":            "ownership follows from the references in spec",
+		"metadata.resourceVersion":            server,
+		"metadata.selfLink":                   server,
+		"metadata.uid":                        server,
+		"status":                              server,
+	}
+	for path, why := range more {
+		unused[path] = why
+	}
+	return unused
+}
+
+// metadataRefused adds what metadata of no kind may hold.
+func metadataRefused(more map[string]string) map[string]string {
+	refused := map[string]string{
+		"metadata.generateName": "names in Git are fixed; set metadata.name",
+	}
+	for path, why := range more {
+		refused[path] = why
+	}
+	return refused
+}
+
+// knownKinds returns all kinds by groupKind.
+func knownKinds(providers []fleet.Kind) map[string]*kind {
+	out := make(map[string]*kind)
+	values := enums()
+	for _, k := range []*kind{
+		clusterKind(), machineDeploymentKind(), machineHealthCheckKind(),
+		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
+		secretKind(), configMapKind(),
+	} {
+		k.enums = values
+		out[k.groupKind()] = k
+	}
+	for _, p := range providers {
+		k := providerKind(p)
+		out[k.groupKind()] = k
+	}
+	return out
+}
+
+// An infrastructure is a decoded object of a provider's kind.
+type infrastructure struct {
+	provider string
+	role     fleet.KindRole
+	spec     json.RawMessage
+}
+
+// providerKind wraps what a provider says of one of its kinds.
+func providerKind(p fleet.Kind) *kind {
+	return &kind{
+		group:    p.Group,
+		name:     p.Kind,
+		versions: p.Versions,
+		union:    true,
+		new:      p.New,
+		refused:  metadataRefused(p.Refused),
+		unused:   metadataUnused(nil),
+		normalise: func(v any) (any, field.ErrorList) {
+			spec, errs := p.Normalise(v)
+			if len(errs) > 0 {
+				return nil, errs
+			}
+			canonical, err := canonicalJSON(spec)
+			if err != nil {
+				return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+			}
+			return &infrastructure{provider: p.Provider, role: p.Role, spec: canonical}, nil
+		},
+	}
+}
+
+// refuseKind says why an object of a kind that the decoder does not know is
+// refused, and what to do.
+func (d *Decoder) refuseKind(group, version, name string) (message, hint string) {
+	gk := groupKind(group, name)
+	if hint, ok := unsupported()[gk]; ok {
+		return name + " is not supported", hint
+	}
+	switch group {
+	case "cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io",
+		"addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io", "runtime.cluster.x-k8s.io", "clusterctl.cluster.x-k8s.io":
+		return name + " is not supported", "remove it from the overlay"
+	}
+	if group == "infrastructure.cluster.x-k8s.io" || strings.HasSuffix(group, ".infrastructure.cluster.x-k8s.io") || group == "metal3.io" {
+		return fmt.Sprintf("no infrastructure provider of this build knows %s of %s/%s", name, group, version),
+			"these kinds of infrastructure are known: " + d.infrastructureKinds()
+	}
+	apiVersion := version
+	if group != "" {
+		apiVersion = group + "/" + version
+	}
+	return fmt.Sprintf("%s of %s is no Cluster API object", name, apiVersion),
+		"Fairlead applies Cluster API objects only, not what runs in a cluster; keep it outside of the overlay"
+}
+
+// unsupported are kinds of Cluster API that people's fleets hold and Fairlead
+// does not honour, with the way out.
+func unsupported() map[string]string {
+	plain := "describe the cluster with Cluster, KubeadmControlPlane, MachineDeployment and their templates"
+	return map[string]string{
+		"ClusterClass.cluster.x-k8s.io":                             plain,
+		"MachinePool.cluster.x-k8s.io":                              "use a MachineDeployment",
+		"MachineSet.cluster.x-k8s.io":                               "use a MachineDeployment",
+		"Machine.cluster.x-k8s.io":                                  "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
+		"MachineDrainRule.cluster.x-k8s.io":                         "label pods with cluster.x-k8s.io/drain=skip instead, and remove it from the overlay",
+		"KubeadmConfig.bootstrap.cluster.x-k8s.io":                  "use a KubeadmConfigTemplate",
+		"KubeadmControlPlaneTemplate.controlplane.cluster.x-k8s.io": plain,
+		"ClusterResourceSet.addons.cluster.x-k8s.io":                "install addons with your GitOps tool for workloads, and remove it from the overlay",
+		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":         "remove it from the overlay",
+		"DevClusterTemplate.infrastructure.cluster.x-k8s.io":        plain,
+		"DevMachinePool.infrastructure.cluster.x-k8s.io":            "use a MachineDeployment",
+		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":    "use a MachineDeployment",
+		"DevMachine.infrastructure.cluster.x-k8s.io":                "Fairlead makes machines itself; use a DevMachineTemplate",
+	}
+}

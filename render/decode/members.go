@@ -1,0 +1,112 @@
+package decode
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// An overlaySet is all objects of an overlay and which clusters they belong to.
+type overlaySet struct {
+	path     string
+	objects  []*object
+	byName   map[string]*object // by nameKey
+	clusters map[fleet.Key]*object
+	keys     []fleet.Key // of clusters, sorted
+	members  map[*object][]fleet.Key
+}
+
+func nameKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// add takes an object into the set, unless there is one of its name.
+func (s *overlaySet) add(o *object) {
+	s.objects = append(s.objects, o)
+	if o.gvk.Kind == "" || o.name == "" {
+		return
+	}
+	key := nameKey(o.groupKind(), o.namespace, o.name)
+	if first, ok := s.byName[key]; ok {
+		o.add("metadata.name", "rename or remove one of them", "the overlay holds this object twice; the other one is in %s", cmp.Or(first.file, "the same overlay"))
+		return
+	}
+	s.byName[key] = o
+}
+
+// get returns an object by kind and name.
+func (s *overlaySet) get(group, kind, namespace, name string) *object {
+	return s.byName[nameKey(groupKind(group, kind), namespace, name)]
+}
+
+// findMembers works out the clusters that each object belongs to, from the
+// documents alone, so that it holds for objects that could not be decoded.
+func (s *overlaySet) findMembers() {
+	s.clusters = make(map[fleet.Key]*object)
+	s.members = make(map[*object][]fleet.Key)
+	byKind := make(map[string]*object) // by nameKey, kinds without group
+	for _, key := range slices.Sorted(maps.Keys(s.byName)) {
+		o := s.byName[key]
+		byKind[nameKey(o.gvk.Kind, o.namespace, o.name)] = o
+		if o.groupKind() == "Cluster.cluster.x-k8s.io" {
+			s.clusters[o.key()] = o
+		}
+	}
+	s.keys = slices.SortedFunc(maps.Keys(s.clusters), fleet.Key.Compare)
+	for _, k := range s.keys {
+		var visit func(o *object)
+		visit = func(o *object) {
+			if o == nil || slices.Contains(s.members[o], k) {
+				return
+			}
+			s.members[o] = append(s.members[o], k)
+			refs(o.raw, func(kind, name string) { visit(byKind[nameKey(kind, k.Namespace, name)]) })
+		}
+		visit(s.clusters[k])
+		for _, o := range s.objects {
+			if o.namespace == k.Namespace && o.claims() == k.Name {
+				visit(o)
+			}
+		}
+	}
+}
+
+// claims returns the name of the cluster that the object says it belongs to.
+func (o *object) claims() string {
+	spec, _ := o.raw["spec"].(map[string]any)
+	if name, ok := spec["clusterName"].(string); ok {
+		return name
+	}
+	return o.labels[clusterv1.ClusterNameLabel]
+}
+
+// refs calls found for everything in v that looks like a reference to another
+// object: a mapping with a name, and a kind unless it is that of a Secret.
+func refs(v any, found func(kind, name string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		if name, ok := v["name"].(string); ok {
+			if kind, ok := v["kind"].(string); ok && kind != "Cluster" {
+				found(kind, name)
+			} else if !ok {
+				found("Secret", name)
+			}
+		}
+		for _, e := range v {
+			refs(e, found)
+		}
+	case []any:
+		for _, e := range v {
+			refs(e, found)
+		}
+	}
+}
+
+// owners returns the clusters that a problem of o holds back; none means all.
+func (s *overlaySet) owners(o *object) []fleet.Key {
+	if o.groupKind() == "Cluster.cluster.x-k8s.io" && o.name != "" {
+		return []fleet.Key{o.key()}
+	}
+	return s.members[o]
+}

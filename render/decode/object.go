@@ -1,0 +1,232 @@
+package decode
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// defaultNamespace is where objects without a namespace are.
+const defaultNamespace = "default"
+
+// An object is one document of an overlay, read as far as it can be.
+type object struct {
+	overlay   string
+	file      string
+	kind      *kind // nil where the decoder does not know it
+	gvk       schema.GroupVersionKind
+	namespace string
+	name      string
+	labels    map[string]string
+	notes     map[string]string // annotations
+	raw       map[string]any
+	value     any // what kind.normalise returned; nil where there are problems
+	problems  []fleet.Problem
+}
+
+func (o *object) key() fleet.Key { return fleet.Key{Namespace: o.namespace, Name: o.name} }
+
+func (o *object) groupKind() string { return groupKind(o.gvk.Group, o.gvk.Kind) }
+
+// String returns "Kind namespace/name", as problems name an object.
+func (o *object) String() string {
+	if o.gvk.Kind == "" {
+		return ""
+	}
+	if o.name == "" {
+		return o.gvk.Kind
+	}
+	return o.gvk.Kind + " " + o.key().String()
+}
+
+func (o *object) problem(f flaw) fleet.Problem {
+	return fleet.Problem{Overlay: o.overlay, File: o.file, Object: o.String(), Field: f.field, Message: f.message, Hint: f.hint}
+}
+
+// written returns the path of a field of the newest version as the version of
+// the object calls it.
+func (o *object) written(path string) string { return o.kind.written(o.gvk.Version, path) }
+
+func (o *object) add(field, hint, format string, args ...any) {
+	o.problems = append(o.problems, o.problem(flaw{field, fmt.Sprintf(format, args...), hint}))
+}
+
+// read decodes one document. It returns nil for an empty one.
+func (d *Decoder) read(overlay string, in render.Object) *object {
+	o := &object{overlay: overlay, file: in.File}
+	if moreDocuments(in.YAML) {
+		o.add("", "separate the objects into documents of their own", "more than one document where one object is expected")
+		return o
+	}
+	data, err := yaml.YAMLToJSONStrict(in.YAML)
+	if err != nil {
+		// Read again without strictness, so that the message can name the object.
+		if data, lenient := yaml.YAMLToJSON(in.YAML); lenient == nil {
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &o.raw)
+			o.identify()
+		}
+		o.addYAMLError(err)
+		return o
+	}
+	var v any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &v); err != nil {
+		o.add("", "", "cannot be read: %s", err)
+		return o
+	}
+	if v == nil {
+		return nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		o.add("", "", "is not a Kubernetes object: a mapping with apiVersion, kind and metadata is expected")
+		return o
+	}
+	o.raw = m
+	o.identify()
+	d.decode(o, data)
+	return o
+}
+
+// addYAMLError adds the error of the YAML parser, which knows lines of the
+// document and, of a repeated key, its name.
+func (o *object) addYAMLError(err error) {
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(text, "yaml: unmarshal errors:\n")
+	duplicate := regexp.MustCompile(`^\s*line (\d+): key "?([^"]*)"? already set in map$`)
+	for line := range strings.SplitSeq(text, "\n") {
+		if m := duplicate.FindStringSubmatch(line); m != nil {
+			o.add(m[2], "keep one of them", "is set twice, again in line %s of the object", m[1])
+			continue
+		}
+		o.add("", "", "is not valid YAML: %s", strings.TrimPrefix(strings.TrimSpace(line), "yaml: "))
+	}
+}
+
+// identify fills in what names the object.
+func (o *object) identify() {
+	text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
+	o.gvk = schema.FromAPIVersionAndKind(text(o.raw, "apiVersion"), text(o.raw, "kind"))
+	meta, _ := o.raw["metadata"].(map[string]any)
+	o.name = text(meta, "name")
+	o.namespace = cmp.Or(text(meta, "namespace"), defaultNamespace)
+	o.labels = texts(meta["labels"])
+	o.notes = texts(meta["annotations"])
+}
+
+// texts returns the strings of a mapping; what is no string is found by check.
+func texts(v any) map[string]string {
+	m, _ := v.(map[string]any)
+	out := make(map[string]string, len(m))
+	for key, value := range m {
+		if s, ok := value.(string); ok {
+			out[key] = s
+		}
+	}
+	return out
+}
+
+// decode checks the document and fills in value, or problems.
+func (d *Decoder) decode(o *object, data []byte) {
+	if o.gvk.Kind == "" || o.gvk.Version == "" {
+		o.add("", "", "is not a Kubernetes object: apiVersion and kind are expected")
+		return
+	}
+	k := d.kinds[o.groupKind()]
+	o.kind = k
+	if k == nil {
+		message, hint := d.refuseKind(o.gvk.Group, o.gvk.Version, o.gvk.Kind)
+		o.add("", hint, "%s", message)
+		return
+	}
+	if !slices.Contains(k.versions, o.gvk.Version) {
+		o.add("apiVersion", "use "+strings.Join(k.versions, " or "), "%s has no version %s that is supported", k.name, o.gvk.Version)
+		return
+	}
+	if _, ok := o.raw["status"]; ok {
+		delete(o.raw, "status")
+		data = marshal(o.raw)
+	}
+	value := k.new(o.gvk.Version)
+	c := checker{kind: k, version: o.gvk.Version}
+	c.check(o.raw, reflect.TypeOf(value), "", "")
+	o.identity(&c)
+	for _, f := range c.flaws {
+		o.problems = append(o.problems, o.problem(f))
+	}
+	if len(o.problems) > 0 {
+		return
+	}
+	strict, err := kjson.UnmarshalStrict(data, value)
+	if err != nil {
+		strict = append(strict, err)
+	}
+	for _, err := range strict {
+		o.add("", "", "cannot be read: %s", err)
+	}
+	if len(o.problems) > 0 {
+		return
+	}
+	setNamespace(value, o.namespace)
+	normalised, errs := k.normalise(value)
+	for _, err := range errs {
+		o.add(o.written(err.Field), "", "%s", err.ErrorBody())
+	}
+	if len(errs) == 0 {
+		o.value = normalised
+	}
+}
+
+// identity checks the name and namespace of an object.
+func (o *object) identity(c *checker) {
+	if meta, ok := o.raw["metadata"].(map[string]any); !ok || isEmpty(meta["name"]) {
+		c.addf("metadata.name", "", "is required")
+		return
+	}
+	if o.name != "" {
+		for _, msg := range validation.IsDNS1123Subdomain(o.name) {
+			c.addf("metadata.name", "", "%q is not a name: %s", o.name, msg)
+		}
+	}
+	for _, msg := range validation.IsDNS1123Label(o.namespace) {
+		c.addf("metadata.namespace", "", "%q is not a namespace: %s", o.namespace, msg)
+	}
+}
+
+// setNamespace fills in the namespace of a decoded object of Kubernetes' shape.
+func setNamespace(v any, namespace string) {
+	if m, ok := v.(interface{ SetNamespace(string) }); ok {
+		m.SetNamespace(namespace)
+	}
+}
+
+// moreDocuments reports whether data holds a second YAML document, which the
+// parser would leave out without a word.
+func moreDocuments(data []byte) bool {
+	content, ended := false, false
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimRight(line, " \t\r\n")
+		if len(line) >= 3 && (string(line[:3]) == "---" || string(line[:3]) == "...") && (len(line) == 3 || line[3] == ' ' || line[3] == '\t') {
+			ended = content
+			line = bytes.TrimSpace(line[3:])
+		}
+		if len(line) == 0 || line[0] == '#' || line[0] == '%' {
+			continue
+		}
+		if ended {
+			return true
+		}
+		content = true
+	}
+	return false
+}

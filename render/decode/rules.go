@@ -1,0 +1,83 @@
+package decode
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// withV puts the v before a version that lacks it, as Cluster API does.
+func withV(v string) string {
+	if v == "" || strings.HasPrefix(v, "v") {
+		return v
+	}
+	return "v" + v
+}
+
+// validateVersion checks a version of Kubernetes.
+func validateVersion(v string, path *field.Path) field.ErrorList {
+	if v == "" {
+		return field.ErrorList{field.Required(path, "the version of Kubernetes")}
+	}
+	if _, err := version.ParseSemantic(v); err != nil {
+		return field.ErrorList{field.Invalid(path, v, `must be a version of Kubernetes such as "v1.34.1"`)}
+	}
+	return nil
+}
+
+// maxSkew is how many minor versions a kubelet may be behind its API server.
+// Source: Kubernetes version skew policy.
+const maxSkew = 3
+
+// validateSkew checks the version of workers against that of their control
+// plane. Versions that are no versions are left to validateVersion.
+func validateSkew(worker, controlPlane string) string {
+	w, err := version.ParseSemantic(worker)
+	if err != nil {
+		return ""
+	}
+	c, err := version.ParseSemantic(controlPlane)
+	if err != nil {
+		return ""
+	}
+	switch {
+	case c.LessThan(w):
+		return "must not be newer than the control plane, which has " + controlPlane
+	case w.Major() != c.Major() || w.Minor()+maxSkew < c.Minor():
+		return "must be within 3 minor versions of the control plane, which has " + controlPlane
+	}
+	return ""
+}
+
+// validateTaints keeps Cluster API's rules for taints of machines: keys that
+// Kubernetes or Cluster API manage themselves are refused.
+func validateTaints(taints []clusterv1.MachineTaint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, t := range taints {
+		p := path.Index(i)
+		key := p.Child("key")
+		switch {
+		case t.Key == clusterv1.NodeUninitializedTaint.Key, t.Key == clusterv1.NodeOutdatedRevisionTaint.Key:
+			errs = append(errs, field.Invalid(key, t.Key, "is set and removed by Fairlead itself"))
+		case strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Key != "node.kubernetes.io/out-of-service":
+			errs = append(errs, field.Invalid(key, t.Key, "is reserved for Kubernetes"))
+		case strings.HasPrefix(t.Key, "node.cloudprovider.kubernetes.io/"):
+			errs = append(errs, field.Invalid(key, t.Key, "is reserved for cloud providers"))
+		case t.Key == "node-role.kubernetes.io/master":
+			errs = append(errs, field.Invalid(key, t.Key, "is gone since Kubernetes 1.24; use node-role.kubernetes.io/control-plane"))
+		}
+		for _, msg := range validation.IsQualifiedName(t.Key) {
+			errs = append(errs, field.Invalid(key, t.Key, msg))
+		}
+		if t.Effect == "" {
+			errs = append(errs, field.Required(p.Child("effect"), ""))
+		}
+		if t.Propagation == "" {
+			errs = append(errs, field.Required(p.Child("propagation"), `"Always" or "OnInitialization"`))
+		}
+	}
+	return errs
+}
