@@ -1,0 +1,231 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/kustomize"
+	"fairlead.dev/sources"
+)
+
+// Options are what a Builder is made with.
+type Options struct {
+	// Decoder makes clusters of objects; required for Render.
+	Decoder Decoder
+	// FleetID names a fleet whose fleet.yaml does not.
+	FleetID fleet.ID
+	// Values are substituted before those that the tree gives.
+	Values map[string]string
+	// AllowUnset leaves variables without a value standing.
+	AllowUnset bool
+	// Parallelism is how many overlays are built at once; 0 means one for each
+	// processor.
+	Parallelism int
+	// Observe, if not nil, is told of each Render.
+	Observe func(Stats)
+	// Log, if not nil, gets debug messages.
+	Log *slog.Logger
+}
+
+// Stats say what one Render cost.
+type Stats struct {
+	Overlays int // in the tree
+	Built    int // of them built
+	Problems int
+	Duration time.Duration
+}
+
+// A Builder is a Renderer that keeps what it built, and builds only overlays
+// whose inputs changed. It is safe for concurrent use; one Render runs at a time.
+type Builder struct {
+	options    Options
+	kustomizer *kustomize.Kustomizer
+
+	mu      sync.Mutex
+	folders map[string]*folder  // what discovery found, by where it began
+	built   map[string]*overlay // by folder
+}
+
+var _ Renderer = (*Builder)(nil)
+
+// New returns a Builder.
+func New(o Options) *Builder {
+	if o.Parallelism <= 0 {
+		o.Parallelism = runtime.GOMAXPROCS(0)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Builder{
+		options:    o,
+		kustomizer: kustomize.New(kustomize.DefaultLimits()),
+		folders:    map[string]*folder{},
+		built:      map[string]*overlay{},
+	}
+}
+
+// Render implements Renderer. The Revision of a cluster is the one for which
+// its overlay was last built.
+func (b *Builder) Render(ctx context.Context, rev fleet.Revision, tree sources.Tree) (fleet.Fleet, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	start := time.Now()
+	cfg, err := b.config(tree)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	d := newDigests(tree)
+	dirs, err := b.discover(tree, d, cfg)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	changed := b.changed(dirs, cfg.fingerprint(), d)
+	if err := b.build(ctx, rev, tree, cfg, d, changed); err != nil {
+		return fleet.Fleet{}, err
+	}
+	f := b.assemble(rev, cfg)
+	b.report(Stats{Overlays: len(dirs), Built: len(changed), Problems: len(f.Problems), Duration: time.Since(start)})
+	return f, nil
+}
+
+func (b *Builder) report(s Stats) {
+	b.options.Log.Debug("rendered", "overlays", s.Overlays, "built", s.Built, "problems", s.Problems, "seconds", s.Duration.Seconds())
+	if b.options.Observe != nil {
+		b.options.Observe(s)
+	}
+}
+
+// changed forgets overlays that are gone and returns the folders of those that
+// must be built.
+func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []string {
+	kept := make(map[string]*overlay, len(dirs))
+	var changed []string
+	for _, dir := range dirs {
+		o, ok := b.built[dir]
+		if ok {
+			kept[dir] = o
+		}
+		if !ok || o.fingerprint != fingerprint || !d.same(o.inputs) {
+			changed = append(changed, dir)
+		}
+	}
+	b.built = kept
+	return changed
+}
+
+// build builds the overlays in dirs. If ctx ends before all are done, those
+// that are not are built the next time.
+func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree sources.Tree, cfg config, d *digests, dirs []string) error {
+	results := make([]*overlay, len(dirs))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(b.options.Parallelism)
+	for i, dir := range dirs {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			results[i] = b.decode(rev, cfg, b.objects(tree, cfg, dir))
+			return nil
+		})
+	}
+	err := g.Wait()
+	for i, dir := range dirs {
+		o := results[i]
+		if o == nil {
+			delete(b.built, dir)
+			continue
+		}
+		if old := b.built[dir]; old != nil && o.unread {
+			// What it includes is still not taken for overlays.
+			o.includes = union(o.includes, old.includes)
+		}
+		o.fingerprint = cfg.fingerprint()
+		o.inputs = d.of(o.reads)
+		b.built[dir] = o
+	}
+	return err
+}
+
+// assemble puts the fleet together from what is built.
+func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
+	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config}
+	owners := map[fleet.Key][]string{}
+	bases := b.bases()
+	dirs := slices.Sorted(maps.Keys(b.built))
+	for _, dir := range dirs {
+		if bases[dir] {
+			continue
+		}
+		for _, c := range b.built[dir].clusters {
+			owners[c.Key] = append(owners[c.Key], dir)
+		}
+	}
+	for _, dir := range dirs {
+		if bases[dir] {
+			continue
+		}
+		o := b.built[dir]
+		f.Problems = append(f.Problems, o.problems...)
+		for _, c := range o.clusters {
+			if others := owners[c.Key]; len(others) > 1 {
+				f.Problems = append(f.Problems, twice(c, o, others))
+				continue
+			}
+			f.Clusters = append(f.Clusters, c)
+		}
+	}
+	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
+	slices.SortStableFunc(f.Problems, compareProblems)
+	return f
+}
+
+// twice is the problem of cluster c of o, which others define as well.
+func twice(c fleet.Cluster, o *overlay, others []string) fleet.Problem {
+	others = slices.DeleteFunc(slices.Clone(others), func(dir string) bool { return dir == o.dir })
+	return fleet.Problem{
+		Overlay: o.dir,
+		Cluster: c.Key,
+		File:    o.file,
+		Object:  "Cluster " + c.Key.String(),
+		Message: fmt.Sprintf("the cluster is defined in %s as well; none of them is applied", strings.Join(others, " and ")),
+		Hint:    "rename one, or give it another namespace",
+	}
+}
+
+// bases returns the folders that another overlay includes: they are parts of
+// it. Two that include each other are both overlays, with a problem each.
+func (b *Builder) bases() map[string]bool {
+	out := map[string]bool{}
+	for dir, o := range b.built {
+		for _, part := range o.includes {
+			if p, ok := b.built[part]; ok && !slices.Contains(p.includes, dir) {
+				out[part] = true
+			}
+		}
+	}
+	return out
+}
+
+func compareProblems(x, y fleet.Problem) int {
+	return cmp.Or(
+		cmp.Compare(x.Overlay, y.Overlay), cmp.Compare(x.File, y.File), x.Cluster.Compare(y.Cluster),
+		cmp.Compare(x.Object, y.Object), cmp.Compare(x.Field, y.Field), cmp.Compare(x.Message, y.Message),
+	)
+}
+
+func union(x, y []string) []string {
+	out := slices.Concat(x, y)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,244 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	kjson "sigs.k8s.io/json"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+	"fairlead.dev/render/kustomize"
+	"fairlead.dev/render/substitute"
+)
+
+// ConfigFile is the file at the root of a fleet that describes it.
+const ConfigFile = "fleet.yaml"
+
+// What ConfigFile says when it says nothing.
+const (
+	defaultClusters     = "clusters/**"
+	defaultStatusBranch = "fairlead/status"
+	defaultPruneLimit   = 1
+)
+
+// Manifest is the content of ConfigFile. docs/fleet-yaml.md explains it.
+type Manifest struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name,omitempty"`
+	} `json:"metadata"`
+	Spec struct {
+		Clusters struct {
+			Include []string `json:"include,omitempty"`
+			Exclude []string `json:"exclude,omitempty"`
+		} `json:"clusters"`
+		Substitute map[string]Value `json:"substitute,omitempty"`
+		Prune      struct {
+			Enabled bool `json:"enabled,omitempty"`
+			Limit   *int `json:"limit,omitempty"`
+		} `json:"prune"`
+		Status struct {
+			Branch string `json:"branch,omitempty"`
+		} `json:"status"`
+	} `json:"spec"`
+}
+
+// A Value is a value for substitution: a text, a whole number or a boolean, or
+// a list or mapping, which is kept as JSON.
+type Value string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		var s string
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		*v = Value(s)
+		return nil
+	}
+	text := string(data)
+	if text == "null" {
+		return errors.New("a value is missing; write \"\" for an empty one")
+	}
+	if first := text[0]; (first == '-' || first >= '0' && first <= '9') && strings.ContainsAny(text, ".eE") {
+		return fmt.Errorf("%s is not a whole number; quote it to keep it as it is written", text)
+	}
+	*v = Value(text)
+	return nil
+}
+
+// A ConfigError says all that is wrong with ConfigFile.
+type ConfigError struct{ Problems []fleet.Problem }
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// config is a Manifest with defaults, ready for use.
+type config struct {
+	fleet.Config
+	id       fleet.ID
+	clusters globs
+	values   map[string]string
+}
+
+// fingerprint identifies what of c goes into every overlay.
+func (c config) fingerprint() string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q\n", c.id)
+	for _, name := range slices.Sorted(maps.Keys(c.values)) {
+		_, _ = fmt.Fprintf(h, "%q=%q\n", name, c.values[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// config reads ConfigFile of tree. The error is of kind Invalid and holds a
+// *ConfigError where the content is refused.
+func (b *Builder) config(tree fs.FS) (config, error) {
+	const op = "read " + ConfigFile
+	data, err := kustomize.ReadFile(tree, ConfigFile, documents.DefaultLimits())
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.checked(&Manifest{APIVersion: apiVersion, Kind: kind})
+	}
+	if _, refused := errors.AsType[*documents.Refusal](err); err != nil && !refused {
+		return config{}, &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
+	}
+	var m *Manifest
+	if err == nil {
+		m, err = parseManifest(data)
+	}
+	if err != nil {
+		return config{}, &fleet.Error{Kind: fleet.Invalid, Op: op, Err: asConfigError(err)}
+	}
+	return b.checked(m)
+}
+
+const (
+	apiVersion = "fairlead.dev/v1alpha1"
+	kind       = "Fleet"
+)
+
+// parseManifest decodes data, strictly.
+func parseManifest(data []byte) (*Manifest, error) {
+	f, err := documents.Parse(data, documents.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	if len(f.Documents) != 1 {
+		return nil, &documents.Refusal{Message: "the file must hold one document", Hint: "write apiVersion: " + apiVersion + ", kind: " + kind}
+	}
+	raw, err := k8syaml.YAMLToJSON(f.Plain)
+	if err != nil {
+		return nil, err
+	}
+	var m Manifest
+	strict, err := kjson.UnmarshalStrict(raw, &m)
+	if err != nil {
+		return nil, err
+	}
+	if len(strict) > 0 {
+		e := &ConfigError{}
+		for _, err := range strict {
+			e.Problems = append(e.Problems, configProblem(quoted(err.Error()), "this field does not exist", "see docs/fleet-yaml.md for those that do"))
+		}
+		return nil, e
+	}
+	return &m, nil
+}
+
+// checked validates m and fills in defaults.
+func (b *Builder) checked(m *Manifest) (config, error) {
+	e := &ConfigError{}
+	fail := func(field, message, hint string) {
+		e.Problems = append(e.Problems, configProblem(field, message, hint))
+	}
+	if m.APIVersion != apiVersion {
+		fail("apiVersion", fmt.Sprintf("%q is not known", m.APIVersion), "write "+apiVersion)
+	}
+	if m.Kind != kind {
+		fail("kind", fmt.Sprintf("%q is not known", m.Kind), "write "+kind)
+	}
+	c := config{id: b.options.FleetID, values: map[string]string{}}
+	if m.Metadata.Name != "" {
+		c.id = fleet.ID(m.Metadata.Name)
+		for _, text := range validation.IsDNS1123Label(m.Metadata.Name) {
+			fail("metadata.name", text, "it becomes part of every ownership tag")
+		}
+	}
+	for name, value := range m.Spec.Substitute {
+		if !substitute.IsName(name) {
+			fail("spec.substitute", fmt.Sprintf("%q cannot be the name of a variable", name), "use letters, digits and underscores")
+		}
+		c.values[name] = string(value)
+	}
+	c.Prune = fleet.Prune{Enabled: m.Spec.Prune.Enabled, Limit: defaultPruneLimit}
+	if l := m.Spec.Prune.Limit; l != nil {
+		c.Prune.Limit = *l
+		if *l < 0 {
+			fail("spec.prune.limit", fmt.Sprintf("%d is negative", *l), "it is how many clusters one revision may delete")
+		}
+	}
+	c.StatusBranch = m.Spec.Status.Branch
+	if c.StatusBranch == "" {
+		c.StatusBranch = defaultStatusBranch
+	}
+	if !branchName.MatchString(c.StatusBranch) || strings.Contains(c.StatusBranch, "..") || strings.Contains(c.StatusBranch, "//") {
+		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+defaultStatusBranch)
+	}
+	var err error
+	if c.clusters, err = newGlobs(m.Spec.Clusters.Include, m.Spec.Clusters.Exclude); err != nil {
+		fail("spec.clusters", err.Error(), "patterns are folders relative to the root, such as clusters/prod/**")
+	}
+	if len(e.Problems) > 0 {
+		slices.SortFunc(e.Problems, compareProblems)
+		return config{}, &fleet.Error{Kind: fleet.Invalid, Op: "read " + ConfigFile, Err: e}
+	}
+	return c, nil
+}
+
+var branchName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*[A-Za-z0-9_-]$`)
+
+func configProblem(field, message, hint string) fleet.Problem {
+	return fleet.Problem{File: ConfigFile, Field: field, Message: message, Hint: hint}
+}
+
+// asConfigError makes what went wrong while decoding a problem with a field.
+func asConfigError(err error) *ConfigError {
+	if e, ok := errors.AsType[*ConfigError](err); ok {
+		return e
+	}
+	p := configProblem("", documents.OneLine(err), "see docs/fleet-yaml.md")
+	if r, ok := errors.AsType[*documents.Refusal](err); ok {
+		p.Hint = r.Hint
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		p.Field = t.Field
+		p.Message = fmt.Sprintf("it is a %s and should be a %s", t.Value, t.Type)
+	}
+	return &ConfigError{Problems: []fleet.Problem{p}}
+}
+
+// quoted returns what stands in quotes in s.
+func quoted(s string) string {
+	_, after, _ := strings.Cut(s, `"`)
+	before, _, _ := strings.Cut(after, `"`)
+	return before
+}

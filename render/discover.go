@@ -1,0 +1,171 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/kustomize"
+	"fairlead.dev/sources"
+)
+
+// globs select folders. A pattern is a path of segments; * and ? and [a-z] are
+// within one segment, ** is any number of segments.
+type globs struct{ include, exclude [][]string }
+
+func newGlobs(include, exclude []string) (globs, error) {
+	if len(include) == 0 {
+		include = []string{defaultClusters}
+	}
+	var g globs
+	for _, list := range []struct {
+		patterns []string
+		to       *[][]string
+	}{{include, &g.include}, {exclude, &g.exclude}} {
+		for _, p := range list.patterns {
+			segments, err := parseGlob(p)
+			if err != nil {
+				return globs{}, err
+			}
+			*list.to = append(*list.to, segments)
+		}
+	}
+	return g, nil
+}
+
+// parseGlob splits a pattern. The name of a kustomization file at its end is
+// left out.
+func parseGlob(pattern string) ([]string, error) {
+	clean := path.Clean(pattern)
+	if slices.Contains(kustomize.FileNames(), path.Base(clean)) {
+		clean = path.Dir(clean)
+	}
+	if pattern == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+		return nil, fmt.Errorf("the pattern %q is not within the repository", pattern)
+	}
+	if clean == "." {
+		return nil, nil
+	}
+	segments := strings.Split(clean, "/")
+	for _, s := range segments {
+		if _, err := path.Match(s, ""); err != nil {
+			return nil, fmt.Errorf("the pattern %q is not valid", pattern)
+		}
+	}
+	if len(segments) > 32 {
+		return nil, fmt.Errorf("the pattern %q has more than 32 segments", pattern)
+	}
+	return segments, nil
+}
+
+// match reports whether dir is selected.
+func (g globs) match(dir string) bool {
+	var segments []string
+	if dir != "." {
+		segments = strings.Split(dir, "/")
+	}
+	matches := func(p []string) bool { return matchGlob(p, segments) }
+	return slices.ContainsFunc(g.include, matches) && !slices.ContainsFunc(g.exclude, matches)
+}
+
+func matchGlob(pattern, segments []string) bool {
+	if len(pattern) == 0 {
+		return len(segments) == 0
+	}
+	if pattern[0] == "**" {
+		return matchGlob(pattern[1:], segments) || len(segments) > 0 && matchGlob(pattern, segments[1:])
+	}
+	if len(segments) == 0 {
+		return false
+	}
+	ok, _ := path.Match(pattern[0], segments[0])
+	return ok && matchGlob(pattern[1:], segments[1:])
+}
+
+// roots returns the folders below which everything selected lies.
+func (g globs) roots() []string {
+	var out []string
+	for _, p := range g.include {
+		n := slices.IndexFunc(p, func(s string) bool { return strings.ContainsAny(s, `*?[\`) })
+		if n < 0 {
+			n = len(p)
+		}
+		out = append(out, path.Join(append([]string{"."}, p[:n]...)...))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// A folder is what discovery found in a folder of the tree. It is true as long
+// as the digest is.
+type folder struct {
+	digest        string
+	kustomization bool
+	children      map[string]*folder
+}
+
+// discover returns the folders of tree that may be overlays, sorted: those that
+// are selected and have a kustomization file. Folders whose names begin with a
+// dot are left out. It goes only into folders that changed since the last time.
+func (b *Builder) discover(tree sources.Tree, d *digests, cfg config) ([]string, error) {
+	var out []string
+	folders := map[string]*folder{}
+	for _, root := range cfg.clusters.roots() {
+		f, err := look(tree, d, root, b.folders[root])
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, &fleet.Error{Kind: fleet.KindOf(err), Op: "look for overlays in " + root, Err: err}
+		}
+		folders[root] = f
+		out = f.overlays(root, cfg.clusters, out)
+	}
+	b.folders = folders
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// look returns what is in dir; old is what was there before, or nil.
+func look(tree sources.Tree, d *digests, dir string, old *folder) (*folder, error) {
+	f := &folder{digest: d.at(dir), children: map[string]*folder{}}
+	if old != nil && old.digest == f.digest && f.digest != unstable && f.digest != absent {
+		return old, nil
+	}
+	entries, err := fs.ReadDir(tree, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case strings.HasPrefix(name, "."):
+		case e.IsDir():
+			var before *folder
+			if old != nil {
+				before = old.children[name]
+			}
+			if f.children[name], err = look(tree, d, path.Join(dir, name), before); err != nil {
+				return nil, err
+			}
+		case slices.Contains(kustomize.FileNames(), name):
+			f.kustomization = true
+		}
+	}
+	return f, nil
+}
+
+// overlays appends the selected folders at and below dir.
+func (f *folder) overlays(dir string, g globs, out []string) []string {
+	if f.kustomization && g.match(dir) {
+		out = append(out, dir)
+	}
+	for name, c := range f.children {
+		out = c.overlays(path.Join(dir, name), g, out)
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+// Package documents reads YAML that nobody has vouched for. Parse bounds what a
+// file may cost before and after the parser sees it, and refuses what two YAML
+// parsers could read in two ways. What it returns is plain: no aliases, no merge
+// keys, no tags, no repeated keys, no numbers that JSON cannot hold.
+package documents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// Limits bound one file.
+type Limits struct {
+	Bytes     int // of the file
+	Documents int
+	Nodes     int // keys, values and items, with aliases expanded
+	Depth     int // of nesting
+}
+
+// DefaultLimits are far above what people write by hand or generate for one
+// cluster, and low enough that a file at the limit costs some tens of megabytes.
+func DefaultLimits() Limits {
+	return Limits{Bytes: 2 << 20, Documents: 1000, Nodes: 100_000, Depth: 100}
+}
+
+// A Refusal says why a file is not read. Line is 0 where no line is to blame.
+type Refusal struct {
+	Line    int
+	Message string
+	Hint    string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	if r.Line > 0 {
+		return fmt.Sprintf("line %d: %s", r.Line, r.Message)
+	}
+	return r.Message
+}
+
+// A File is the content of one YAML file.
+type File struct {
+	Documents []*yaml.Node // the root value of each document that is not empty
+	Plain     []byte       // the same content in plain UTF-8, without aliases and merge keys
+}
+
+var utf8BOM = []byte("\xef\xbb\xbf")
+
+// Parse reads data. The error is always a *Refusal.
+func Parse(data []byte, l Limits) (*File, error) {
+	if err := checkBytes(data, l); err != nil {
+		return nil, err
+	}
+	plain := bytes.TrimPrefix(data, utf8BOM)
+	p := &parser{limits: l}
+	f := &File{Plain: plain}
+	dec := yaml.NewDecoder(bytes.NewReader(plain))
+	for {
+		var doc yaml.Node
+		err := decode(dec, &doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, syntax(err)
+		}
+		root, err := p.document(&doc)
+		if err != nil {
+			return nil, err
+		}
+		if root != nil {
+			f.Documents = append(f.Documents, root)
+		}
+	}
+	if !p.rewritten {
+		return f, nil
+	}
+	out, err := Marshal(f.Documents)
+	if err != nil {
+		return nil, &Refusal{Message: "cannot be written without its aliases: " + err.Error()}
+	}
+	f.Plain = out
+	return f, nil
+}
+
+// Marshal writes documents as a YAML stream.
+func Marshal(docs []*yaml.Node) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	for _, d := range docs {
+		if err := enc.Encode(d); err != nil {
+			return nil, err
+		}
+	}
+	if err := enc.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// decode turns a panic of the parser into an error.
+func decode(dec *yaml.Decoder, n *yaml.Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the YAML parser failed: %v", r)
+		}
+	}()
+	return dec.Decode(n)
+}
+
+// checkBytes refuses what should not even be parsed.
+func checkBytes(data []byte, l Limits) error {
+	if len(data) > l.Bytes {
+		return TooLarge(int64(len(data)), l)
+	}
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.IndexByte(data, 0) >= 0 {
+		return &Refusal{Message: "the file is UTF-16 or binary", Hint: "save it as UTF-8"}
+	}
+	if !utf8.Valid(data) {
+		return &Refusal{Message: "the file is not UTF-8", Hint: "save it as UTF-8"}
+	}
+	if n := 1 + bytes.Count(data, []byte("\n---")); n > l.Documents {
+		return &Refusal{Message: fmt.Sprintf("the file has more than %d documents", l.Documents), Hint: "split the file"}
+	}
+	// Each node but the last of its collection costs one of these bytes, so
+	// their number bounds what the parser will build.
+	nodes, depth, deepest := 1, 0, 0
+	for _, c := range data {
+		switch c {
+		case '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+			nodes++
+		case ']', '}':
+			depth = max(0, depth-1)
+		case ',', ':', '-', '?', '\n':
+			nodes++
+		}
+	}
+	if nodes > 4*l.Nodes {
+		return tooMany(0, l)
+	}
+	if deepest > 20*l.Depth {
+		return tooDeep(0, l)
+	}
+	return nil
+}
+
+// TooLarge is the refusal of a file of size bytes, for callers that know the
+// size before they read it.
+func TooLarge(size int64, l Limits) *Refusal {
+	return &Refusal{
+		Message: fmt.Sprintf("the file has %d bytes, more than the %d that are read", size, l.Bytes),
+		Hint:    "split the file, or keep what is not a manifest elsewhere",
+	}
+}
+
+func tooMany(line int, l Limits) *Refusal {
+	return &Refusal{Line: line, Message: fmt.Sprintf("the content has more than %d keys, values and items, with aliases expanded", l.Nodes), Hint: "split the file; check for aliases of aliases"}
+}
+
+func tooDeep(line int, l Limits) *Refusal {
+	return &Refusal{Line: line, Message: fmt.Sprintf("the content is nested more than %d levels deep", l.Depth), Hint: "flatten it"}
+}
+
+var lineOf = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntax turns an error of the parser into a refusal.
+func syntax(err error) *Refusal {
+	text := err.Error()
+	m := lineOf.FindStringSubmatch(text)
+	r := &Refusal{Message: "the file is not valid YAML: " + strings.TrimPrefix(text, "yaml: ")}
+	if m != nil {
+		r.Line, _ = strconv.Atoi(m[1])
+		r.Message = "the file is not valid YAML: " + text[len(m[0]):]
+	}
+	if strings.Contains(text, "max depth") {
+		r.Message = "the content is nested too deep"
+	}
+	return r
+}
+
+// OneLine returns the text of err on one line.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,103 @@
+package kustomize
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+)
+
+// Build runs kustomize on what s holds. The objects are in kustomize's order.
+func (k *Kustomizer) Build(s *Scan) (objects []Object, problem *fleet.Problem) {
+	defer func() {
+		if r := recover(); r != nil {
+			objects, problem = nil, s.failed(fmt.Sprintf("kustomize failed on it: %v", r))
+		}
+	}()
+	out, err := krusty.MakeKustomizer(&krusty.Options{
+		Reorder:          krusty.ReorderOptionUnspecified,
+		LoadRestrictions: types.LoadRestrictionsNone, // there is only what was scanned
+		PluginConfig:     types.DisabledPluginConfig(),
+	}).Run(newScanned(s.files), path.Join("/", s.Overlay))
+	if err != nil {
+		return nil, s.failed(cleaned(err))
+	}
+	for _, r := range out.Resources() {
+		objects = append(objects, Object{File: s.origin(r), Node: withoutOrigin(r.YNode())})
+	}
+	return objects, nil
+}
+
+func (s *Scan) failed(message string) *fleet.Problem {
+	return &fleet.Problem{Overlay: s.Overlay, File: s.File, Message: message}
+}
+
+// origin returns the file that r came from, or that of its generator.
+func (s *Scan) origin(r *resource.Resource) string {
+	o, err := r.GetOrigin()
+	if err != nil || o == nil {
+		return s.File
+	}
+	for _, p := range []string{o.Path, o.ConfiguredIn} {
+		if p != "" {
+			return path.Join(s.Overlay, p)
+		}
+	}
+	return s.File
+}
+
+const originAnnotation = "config.kubernetes.io/origin"
+
+// withoutOrigin removes the annotation that Build asked for.
+func withoutOrigin(n *yaml.Node) *yaml.Node {
+	meta := child(n, "metadata")
+	if meta == nil {
+		return n
+	}
+	notes := child(meta, "annotations")
+	if notes == nil {
+		return n
+	}
+	remove(notes, originAnnotation)
+	if len(notes.Content) == 0 {
+		remove(meta, "annotations")
+	}
+	return n
+}
+
+// remove takes key out of the mapping n.
+func remove(n *yaml.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// noise is what kustomize puts around a message, from the outside in.
+var noise = regexp.MustCompile(`^(accumulating (resources|components)( from '[^']*')?: |accumulation err='[^']*': |accumulateDirectory: |recursed (accumulation of|merging from) path '[^']*': |couldn't make target for path '[^']*': )`)
+
+// cleaned returns the message of err without the way to it.
+func cleaned(err error) string {
+	text := documents.OneLine(err)
+	for {
+		short := noise.ReplaceAllString(text, "")
+		if unquoted, ok := strings.CutPrefix(short, `"`); ok && strings.HasSuffix(short, `"`) {
+			short = strings.ReplaceAll(strings.TrimSuffix(unquoted, `"`), `\"`, `"`)
+		}
+		if short == text {
+			return text
+		}
+		text = short
+	}
+}

@@ -1,0 +1,189 @@
+package kustomize
+
+import (
+	"slices"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"fairlead.dev/render/documents"
+)
+
+// configurationFile is where the built-in configuration lies in the file system
+// of a build. Colons and spaces keep it apart from what people would name a file.
+const configurationFile = ".fairlead: built-in configuration.yaml"
+
+// fieldSpecs is a transformer configuration, as far as Fairlead has one.
+type fieldSpecs struct {
+	Namespace     []types.FieldSpec `json:"namespace,omitempty"`
+	NameReference []nameReference   `json:"nameReference,omitempty"`
+	Replicas      []types.FieldSpec `json:"replicas,omitempty"`
+}
+
+// A nameReference says which fields hold the name of an object of a kind.
+type nameReference struct {
+	resid.Gvk `json:",inline"`
+	Fields    []types.FieldSpec `json:"fieldSpecs"`
+}
+
+// The groups of Cluster API. A kind is not named where any provider's will do.
+const (
+	coreGroup           = "cluster.x-k8s.io"
+	bootstrapGroup      = "bootstrap.cluster.x-k8s.io"
+	controlPlaneGroup   = "controlplane.cluster.x-k8s.io"
+	infrastructureGroup = "infrastructure.cluster.x-k8s.io"
+	addonsGroup         = "addons.cluster.x-k8s.io"
+)
+
+// fields returns the specs of paths in a kind, or in all kinds of a group.
+func fields(group, kind string, paths ...string) []types.FieldSpec {
+	var out []types.FieldSpec
+	for _, p := range paths {
+		out = append(out, types.FieldSpec{Gvk: resid.Gvk{Group: group, Kind: kind}, Path: p})
+	}
+	return out
+}
+
+// machineKinds are the kinds with a machine's spec in spec.template.spec.
+func machineKinds() []string { return []string{"MachineDeployment", "MachineSet", "MachinePool"} }
+
+// ofMachines returns the specs of a path in the machine's spec of each kind
+// that has one.
+func ofMachines(path string) []types.FieldSpec {
+	out := fields(coreGroup, "Machine", "spec/"+path)
+	for _, k := range machineKinds() {
+		out = append(out, fields(coreGroup, k, "spec/template/spec/"+path)...)
+	}
+	return out
+}
+
+// clusterNames returns the specs of the fields that name a machine's cluster.
+func clusterNames() []types.FieldSpec {
+	const label = `cluster.x-k8s.io\/cluster-name`
+	out := slices.Concat(
+		fields(coreGroup, "Machine", "spec/clusterName"),
+		fields(coreGroup, "MachineHealthCheck", "spec/clusterName", "spec/selector/matchLabels/"+label),
+		fields("", "", "metadata/labels/"+label),
+	)
+	for _, k := range machineKinds() {
+		out = append(out, fields(coreGroup, k, "spec/clusterName", "spec/template/spec/clusterName",
+			"spec/selector/matchLabels/"+label, "spec/template/metadata/labels/"+label)...)
+	}
+	return out
+}
+
+// classRefs returns the specs of the references in a ClusterClass, v1beta1 and
+// v1beta2, below the given path.
+func classRefs(path string) []types.FieldSpec {
+	return fields(coreGroup, "ClusterClass", path+"/ref/name", path+"/templateRef/name")
+}
+
+// kubeadmFiles returns the specs of the Secrets that kubeadm configs take files from.
+func kubeadmFiles() []types.FieldSpec {
+	const file = "files/contentFrom/secret/name"
+	return slices.Concat(
+		fields(bootstrapGroup, "KubeadmConfig", "spec/"+file),
+		fields(bootstrapGroup, "KubeadmConfigTemplate", "spec/template/spec/"+file),
+		fields(controlPlaneGroup, "KubeadmControlPlane", "spec/kubeadmConfigSpec/"+file),
+		fields(controlPlaneGroup, "KubeadmControlPlaneTemplate", "spec/template/spec/kubeadmConfigSpec/"+file),
+	)
+}
+
+// builtin returns what kustomize has to know of Cluster API so that namePrefix,
+// nameSuffix, namespace and replicas do what people expect.
+func builtin() fieldSpecs {
+	infrastructure := slices.Concat(
+		fields(coreGroup, "Cluster", "spec/infrastructureRef/name"),
+		ofMachines("infrastructureRef/name"),
+		fields(controlPlaneGroup, "", "spec/machineTemplate/infrastructureRef/name", "spec/machineTemplate/spec/infrastructureRef/name"),
+		fields(coreGroup, "MachineHealthCheck", "spec/remediationTemplate/name", "spec/remediation/templateRef/name"),
+		classRefs("spec/infrastructure"), classRefs("spec/controlPlane/machineInfrastructure"),
+	)
+	bootstrap := ofMachines("bootstrap/configRef/name")
+	for _, pools := range []string{"machineDeployments", "machinePools"} {
+		for _, template := range []string{"", "/template"} {
+			at := "spec/workers/" + pools + template
+			infrastructure = append(infrastructure, classRefs(at+"/infrastructure")...)
+			bootstrap = append(bootstrap, classRefs(at+"/bootstrap")...)
+		}
+	}
+	objects := fields(addonsGroup, "ClusterResourceSet", "spec/resources/name")
+	secrets := slices.Concat(objects, kubeadmFiles(), fields(infrastructureGroup, "",
+		"spec/identityRef/name", "spec/template/spec/identityRef/name", "spec/userData/name"))
+	return fieldSpecs{
+		Namespace: slices.Concat(
+			fields(coreGroup, "Cluster", "spec/infrastructureRef/namespace", "spec/controlPlaneRef/namespace"),
+			ofMachines("infrastructureRef/namespace"), ofMachines("bootstrap/configRef/namespace"),
+			fields(controlPlaneGroup, "", "spec/machineTemplate/infrastructureRef/namespace"),
+		),
+		NameReference: []nameReference{
+			{resid.Gvk{Group: infrastructureGroup}, infrastructure},
+			{resid.Gvk{Group: bootstrapGroup}, bootstrap},
+			{resid.Gvk{Group: controlPlaneGroup}, slices.Concat(fields(coreGroup, "Cluster", "spec/controlPlaneRef/name"), classRefs("spec/controlPlane"))},
+			{resid.Gvk{Group: coreGroup, Kind: "Cluster"}, clusterNames()},
+			{resid.Gvk{Group: coreGroup, Kind: "ClusterClass"}, fields(coreGroup, "Cluster", "spec/topology/class", "spec/topology/classRef/name")},
+			{resid.Gvk{Version: "v1", Kind: "Secret"}, secrets},
+			{resid.Gvk{Version: "v1", Kind: "ConfigMap"}, objects},
+		},
+		Replicas: slices.Concat(
+			fields(coreGroup, "MachineDeployment", "spec/replicas"), fields(coreGroup, "MachineSet", "spec/replicas"),
+			fields(coreGroup, "MachinePool", "spec/replicas"), fields(controlPlaneGroup, "", "spec/replicas"),
+		),
+	}
+}
+
+// configurations admits the configuration files that a kustomization brings and
+// adds the built-in one.
+func (v *visit) configurations() error {
+	for i, ref := range v.k.Configurations {
+		at := v.at("configurations[%d]", i)
+		file, err := v.localFile(ref, at)
+		if err != nil {
+			return err
+		}
+		v.k.Configurations[i] = relative(v.dir, file)
+		if err := v.yamlFile(file, at, false); err != nil {
+			return err
+		}
+		var own fieldSpecs
+		if err := k8syaml.Unmarshal(v.files[file], &own); err != nil {
+			return place{file: file}.refuse("see kustomize's transformer configurations", "%s", documents.OneLine(err))
+		}
+		v.configs = append(v.configs, own)
+	}
+	v.k.Configurations = append(v.k.Configurations, relative(v.dir, configurationFile))
+	return nil
+}
+
+// addConfiguration stores the built-in configuration without the fields for
+// which the overlay brings its own: kustomize refuses two that differ.
+func (s *scanner) addConfiguration() error {
+	out := builtin()
+	for _, own := range s.configs {
+		out.Namespace = without(out.Namespace, own.Namespace)
+		out.Replicas = without(out.Replicas, own.Replicas)
+		for _, o := range own.NameReference {
+			for i, b := range out.NameReference {
+				if b.Gvk == o.Gvk {
+					out.NameReference[i].Fields = without(b.Fields, o.Fields)
+				}
+			}
+		}
+	}
+	data, err := k8syaml.Marshal(out)
+	if err != nil {
+		return err
+	}
+	s.files[configurationFile] = data
+	return nil
+}
+
+// without returns the specs that select other fields than every one in own.
+func without(specs, own []types.FieldSpec) []types.FieldSpec {
+	return slices.DeleteFunc(specs, func(f types.FieldSpec) bool {
+		return slices.ContainsFunc(own, func(o types.FieldSpec) bool {
+			return o.Path == f.Path && (o.IsSelected(&f.Gvk) || f.IsSelected(&o.Gvk))
+		})
+	})
+}

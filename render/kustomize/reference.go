@@ -1,0 +1,66 @@
+package kustomize
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// remote matches what kustomize would fetch, and what looks enough like it to
+// mislead a reader. Everything that it does not match is rewritten to a path
+// that begins with "./" or "../", which kustomize never fetches.
+var remote = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9+.-]*:/|[^/]*@[^/]*:|[a-z0-9-]+(\.[a-z0-9-]+)+(/|:).*(//|\?|\.git(/|$))|(github\.com|gitlab\.com|bitbucket\.org|gist\.github\.com|dev\.azure\.com)(/|:))|://|[?&](ref|version|timeout|submodules)=`)
+
+// resolve returns the path in the tree that ref means in a kustomization in
+// dir, and whether it is a folder. It is recorded as read, there or not; of a
+// folder only what is read in it.
+func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
+	switch {
+	case ref == "":
+		return "", false, at.refuse("remove the entry or name a file", "the reference is empty")
+	case strings.ContainsAny(ref, "\n\x00"):
+		return "", false, at.refuse("name one file or folder", "the reference is not a path")
+	case remote.MatchString(ref):
+		return "", false, at.refuse("copy it into the repository", "%q is a remote reference; nothing is fetched while rendering", ref)
+	case path.IsAbs(ref) || strings.Contains(ref, `\`) || len(ref) > 1 && ref[1] == ':':
+		return "", false, at.refuse("use a path relative to the kustomization", "%q is an absolute path", ref)
+	}
+	target := path.Join(dir, ref)
+	if target == ".." || strings.HasPrefix(target, "../") {
+		return "", false, at.refuse("use what is in the repository", "%q leads out of the repository", ref)
+	}
+	info, err := fs.Stat(s.tree, target)
+	if err != nil || !info.IsDir() {
+		s.reads[target] = true
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, at.refuse("check the path; it is relative to the kustomization", "%q does not exist", ref)
+	}
+	if err != nil {
+		return "", false, at.refuse("", "cannot read %q: %v", ref, err)
+	}
+	return target, info.IsDir(), nil
+}
+
+// relative returns the path from dir to target, beginning with "./" or "../".
+func relative(dir, target string) string {
+	from, to := segments(dir), segments(target)
+	n := 0
+	for n < len(from) && n < len(to) && from[n] == to[n] {
+		n++
+	}
+	up := strings.Repeat("../", len(from)-n)
+	if up == "" {
+		up = "./"
+	}
+	return up + strings.Join(to[n:], "/")
+}
+
+func segments(p string) []string {
+	if p == "." {
+		return nil
+	}
+	return strings.Split(p, "/")
+}

@@ -1,0 +1,252 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+)
+
+// A scanner walks the kustomizations that an overlay includes. The first thing
+// that it refuses ends the walk.
+type scanner struct {
+	tree    fs.FS
+	overlay string
+	limits  Limits
+
+	reads    map[string]bool
+	files    map[string][]byte
+	includes map[string]bool
+	kust     string // the overlay's own kustomization file
+	part     bool   // it is a Component
+
+	weights map[string]weight // of folders that are done
+	parsed  map[string]int    // objects in YAML files that are done
+	stack   []string          // folders that are being walked
+	configs []fieldSpecs      // of the configurations that overlays bring
+}
+
+// A weight is what a folder costs each time that it is included.
+type weight struct {
+	includes, objects int
+	bytes             int64
+}
+
+func (w *weight) add(o weight) {
+	w.includes += o.includes
+	w.objects += o.objects
+	w.bytes += o.bytes
+}
+
+func newScanner(tree fs.FS, overlay string, l Limits) *scanner {
+	return &scanner{
+		tree: tree, overlay: overlay, limits: l,
+		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{},
+		weights: map[string]weight{}, parsed: map[string]int{},
+	}
+}
+
+func (s *scanner) run() *fleet.Problem {
+	if _, err := s.folder(s.overlay, place{}); err != nil {
+		return s.problem(err)
+	}
+	if s.part {
+		return nil
+	}
+	return s.problem(s.addConfiguration())
+}
+
+func (s *scanner) result() *Scan {
+	return &Scan{
+		Overlay:   s.overlay,
+		File:      s.kust,
+		Component: s.part,
+		Reads:     slices.Sorted(maps.Keys(s.reads)),
+		Includes:  slices.Sorted(maps.Keys(s.includes)),
+		files:     s.files,
+	}
+}
+
+// A place is a field of a kustomization file.
+type place struct{ file, field string }
+
+func (p place) at(format string, args ...any) place {
+	return place{p.file, fmt.Sprintf(format, args...)}
+}
+
+// A refusal is what a scan ends with.
+type refusal struct {
+	place
+	message, hint string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+func (p place) refuse(hint, format string, args ...any) error {
+	return &refusal{place: p, message: fmt.Sprintf(format, args...), hint: hint}
+}
+
+// problem turns the end of a scan into what the user reads.
+func (s *scanner) problem(err error) *fleet.Problem {
+	if err == nil {
+		return nil
+	}
+	p := &fleet.Problem{Overlay: s.overlay, File: s.kust, Message: err.Error()}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		p.Field, p.Message, p.Hint = r.field, r.message, r.hint
+		if r.file != "" {
+			p.File = r.file
+		}
+	}
+	return p
+}
+
+// folder walks the kustomization in dir, which from includes, and returns its weight.
+func (s *scanner) folder(dir string, from place) (weight, error) {
+	if w, ok := s.weights[dir]; ok {
+		return w, s.within(w, from)
+	}
+	for _, open := range s.stack {
+		if open == dir || dir == "." || strings.HasPrefix(open, dir+"/") {
+			return weight{}, from.refuse("a kustomization cannot include itself, what includes it, or a folder above either",
+				"the kustomizations include each other in a circle: %s", strings.Join(append(s.stack, dir), " → "))
+		}
+	}
+	if len(s.stack) >= s.limits.Depth {
+		return weight{}, from.refuse("include fewer levels", "kustomizations include each other more than %d levels deep", s.limits.Depth)
+	}
+	if len(s.stack) > 0 {
+		s.includes[dir] = true
+	}
+	s.stack = append(s.stack, dir)
+	defer func() { s.stack = s.stack[:len(s.stack)-1] }()
+
+	file, data, err := s.kustomizationFile(dir, from)
+	if err != nil {
+		return weight{}, err
+	}
+	if dir == s.overlay {
+		s.kust = file
+	}
+	k, err := s.kustomization(place{file: file}, data)
+	if err != nil {
+		return weight{}, err
+	}
+	if dir == s.overlay && k.Kind == types.ComponentKind {
+		s.part = true
+		return weight{}, nil
+	}
+	if err := kindFits(k, place{file: file}, from); err != nil {
+		return weight{}, err
+	}
+	v := &visit{scanner: s, dir: dir, place: place{file: file}, k: k}
+	v.weight.bytes = int64(len(data))
+	if err := v.run(); err != nil {
+		return weight{}, err
+	}
+	if err := s.put(file, k); err != nil {
+		return weight{}, err
+	}
+	s.weights[dir] = v.weight
+	return v.weight, s.within(v.weight, from)
+}
+
+// kindFits checks that resources name Kustomizations and components Components.
+func kindFits(k *types.Kustomization, at, from place) error {
+	component := strings.HasPrefix(from.field, "components")
+	switch {
+	case component && k.Kind != types.ComponentKind:
+		return at.at("kind").refuse("write kind: Component, apiVersion: "+types.ComponentVersion, "it is included as a component of %s and is a %s", from.file, k.Kind)
+	case !component && k.Kind == types.ComponentKind:
+		return from.refuse("list it under components", "%s is a Component", at.file)
+	}
+	return nil
+}
+
+// kustomizationFile finds and reads the one kustomization file in dir.
+func (s *scanner) kustomizationFile(dir string, from place) (string, []byte, error) {
+	var found []string
+	for _, name := range FileNames() {
+		file := path.Join(dir, name)
+		s.reads[file] = true
+		if info, err := fs.Stat(s.tree, file); err == nil && !info.IsDir() {
+			found = append(found, file)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil, from.refuse("add one, or name a file", "the folder %s has no kustomization.yaml", dir)
+	case 1:
+		data, err := s.read(found[0], place{file: found[0]})
+		return found[0], data, err
+	}
+	return "", nil, place{file: found[0]}.refuse("keep one of them", "the folder has more than one kustomization file: %s", strings.Join(found, ", "))
+}
+
+// within says whether w fits the budget.
+func (s *scanner) within(w weight, from place) error {
+	hint := "split the overlay; check for folders that are included many times"
+	switch {
+	case w.includes > s.limits.Includes:
+		return from.refuse(hint, "the overlay includes more than %d files and folders", s.limits.Includes)
+	case w.objects > s.limits.Objects:
+		return from.refuse(hint, "the overlay has more than %d objects", s.limits.Objects)
+	case w.bytes > s.limits.Bytes:
+		return from.refuse(hint, "the overlay reads more than %d bytes", s.limits.Bytes)
+	}
+	return nil
+}
+
+// read returns the content of a file, within the budget for one.
+func (s *scanner) read(file string, at place) ([]byte, error) {
+	s.reads[file] = true
+	data, err := ReadFile(s.tree, file, s.limits.File)
+	if err != nil {
+		return nil, refusalOf(at, file, err)
+	}
+	return data, nil
+}
+
+// refusalOf places err, which is about file, at the file itself if it is about
+// its content, else at the reference to it.
+func refusalOf(at place, file string, err error) error {
+	r, ok := errors.AsType[*documents.Refusal](err)
+	if !ok {
+		return at.refuse("", "cannot read %s: %v", file, err)
+	}
+	return place{file: file}.refuse(r.Hint, "%s", r.Error())
+}
+
+// ReadFile reads a file of tree that has at most l.Bytes bytes. What is too
+// large is not read; the error is then a *documents.Refusal.
+func ReadFile(tree fs.FS, file string, l documents.Limits) ([]byte, error) {
+	f, err := tree.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > int64(l.Bytes) {
+		return nil, documents.TooLarge(info.Size(), l)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(l.Bytes)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > l.Bytes {
+		return nil, documents.TooLarge(int64(len(data)), l)
+	}
+	return data, nil
+}

@@ -1,0 +1,366 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"fairlead.dev/render/documents"
+)
+
+// A visit checks one kustomization and rewrites it into what kustomize gets:
+// local references in one form, deprecated fields replaced as `kustomize edit
+// fix` replaces them, the built-in configuration added.
+type visit struct {
+	*scanner
+	place
+
+	dir    string
+	k      *types.Kustomization
+	weight weight
+}
+
+// kustomization decodes a kustomization file.
+func (s *scanner) kustomization(at place, data []byte) (*types.Kustomization, error) {
+	f, err := documents.Parse(data, s.limits.File)
+	if err != nil {
+		return nil, refusalOf(at, at.file, err)
+	}
+	if len(f.Documents) != 1 || f.Documents[0].Kind != yaml.MappingNode {
+		return nil, at.refuse("write kind: Kustomization with resources", "the file must hold one kustomization")
+	}
+	var k types.Kustomization
+	if err := k.Unmarshal(f.Plain); err != nil {
+		return nil, at.refuse("see the kustomization reference for its fields", "%s", strings.TrimPrefix(err.Error(), "invalid Kustomization: "))
+	}
+	k.FixKustomization()
+	if errs := k.EnforceFields(); len(errs) > 0 {
+		return nil, at.at("kind").refuse("", "%s", strings.Join(errs, ", "))
+	}
+	if err := k.CheckEmpty(); err != nil {
+		return nil, at.refuse("add resources", "the kustomization is empty")
+	}
+	return &k, nil
+}
+
+// put stores k as the kustomization file for the build.
+func (s *scanner) put(file string, k *types.Kustomization) error {
+	data, err := k8syaml.Marshal(k)
+	if err != nil {
+		return place{file: file}.refuse("", "cannot be written again: %v", err)
+	}
+	s.files[file] = data
+	return nil
+}
+
+func (v *visit) run() error {
+	if err := v.forbidden(); err != nil {
+		return err
+	}
+	v.deprecated()
+	steps := []func() error{
+		v.resources, v.patches, v.replacements, v.configurations,
+		v.crds, v.generated, v.plugins,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+		if err := v.within(v.weight, v.place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forbidden refuses what reaches beyond the build: the process-global schema,
+// programs and charts.
+func (v *visit) forbidden() error {
+	switch k := v.k; {
+	case len(k.OpenAPI) > 0:
+		return v.at("openapi").refuse("remove it: the merge keys of Cluster API's kinds are built in", "openapi changes every other build in the process and is refused")
+	case len(k.HelmCharts) > 0:
+		return v.at("helmCharts").refuse("render the chart and commit the result", "charts are not inflated")
+	case k.HelmGlobals != nil:
+		return v.at("helmGlobals").refuse("render the chart and commit the result", "charts are not inflated")
+	}
+	return nil
+}
+
+// deprecated moves fields to those that replace them, which also keeps
+// kustomize from writing warnings to the standard error.
+func (v *visit) deprecated() {
+	k := v.k
+	var patches []types.Patch
+	for _, p := range k.PatchesStrategicMerge {
+		if text := string(p); strings.ContainsAny(text, "\n{") {
+			patches = append(patches, types.Patch{Patch: text})
+		} else {
+			patches = append(patches, types.Patch{Path: text})
+		}
+	}
+	k.Patches = slices.Concat(patches, k.Patches, k.PatchesJson6902)
+	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
+	if len(k.CommonLabels) > 0 {
+		k.Labels = append(k.Labels, types.Label{Pairs: k.CommonLabels, IncludeSelectors: true})
+		k.CommonLabels = nil
+	}
+	k.BuildMetadata = slices.DeleteFunc(k.BuildMetadata, func(o string) bool { return o != types.ManagedByLabelOption })
+	if v.dir == v.overlay {
+		k.BuildMetadata = append(k.BuildMetadata, types.OriginAnnotations)
+	}
+}
+
+func (v *visit) resources() error {
+	for i, ref := range v.k.Resources {
+		at := v.at("resources[%d]", i)
+		target, dir, err := v.resolve(v.dir, ref, at)
+		if err != nil {
+			return err
+		}
+		v.k.Resources[i] = relative(v.dir, target)
+		if dir {
+			err = v.include(target, at)
+		} else {
+			err = v.yamlFile(target, at, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i, ref := range v.k.Components {
+		at := v.at("components[%d]", i)
+		target, dir, err := v.resolve(v.dir, ref, at)
+		if err != nil {
+			return err
+		}
+		if !dir {
+			return at.refuse("name the folder of the component", "%q is not a folder", ref)
+		}
+		v.k.Components[i] = relative(v.dir, target)
+		if err := v.include(target, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visit) include(dir string, at place) error {
+	w, err := v.folder(dir, at)
+	if err != nil {
+		return err
+	}
+	w.includes++
+	v.weight.add(w)
+	return v.within(v.weight, at)
+}
+
+func (v *visit) patches() error {
+	for i := range v.k.Patches {
+		p := &v.k.Patches[i]
+		at := v.at("patches[%d]", i)
+		if p.Path != "" {
+			file, err := v.localFile(p.Path, at.at("patches[%d].path", i))
+			if err != nil {
+				return err
+			}
+			p.Path = relative(v.dir, file)
+			if err := v.yamlFile(file, at, false); err != nil {
+				return err
+			}
+		}
+		plain, err := v.inline(p.Patch, at.at("patches[%d].patch", i))
+		if err != nil {
+			return err
+		}
+		p.Patch = plain
+	}
+	return nil
+}
+
+func (v *visit) replacements() error {
+	for i := range v.k.Replacements {
+		r := &v.k.Replacements[i]
+		if r.Path == "" {
+			continue
+		}
+		at := v.at("replacements[%d].path", i)
+		file, err := v.localFile(r.Path, at)
+		if err != nil {
+			return err
+		}
+		r.Path = relative(v.dir, file)
+		if err := v.yamlFile(file, at, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visit) crds() error {
+	for i, ref := range v.k.Crds {
+		at := v.at("crds[%d]", i)
+		file, err := v.localFile(ref, at)
+		if err != nil {
+			return err
+		}
+		v.k.Crds[i] = relative(v.dir, file)
+		if err := v.yamlFile(file, at, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generated checks the files that ConfigMaps and Secrets are made from; their
+// content is text and is not parsed.
+func (v *visit) generated() error {
+	for i := range v.k.ConfigMapGenerator {
+		if err := v.sources(&v.k.ConfigMapGenerator[i].KvPairSources, fmt.Sprintf("configMapGenerator[%d]", i)); err != nil {
+			return err
+		}
+	}
+	for i := range v.k.SecretGenerator {
+		if err := v.sources(&v.k.SecretGenerator[i].KvPairSources, fmt.Sprintf("secretGenerator[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visit) sources(kv *types.KvPairSources, field string) error {
+	v.weight.objects++
+	for i, src := range kv.FileSources {
+		key, ref, ok := strings.Cut(src, "=")
+		if !ok {
+			key, ref = "", src
+		}
+		file, err := v.rawFile(ref, v.at("%s.files[%d]", field, i))
+		if err != nil {
+			return err
+		}
+		kv.FileSources[i] = relative(v.dir, file)
+		if ok {
+			kv.FileSources[i] = key + "=" + kv.FileSources[i]
+		}
+	}
+	for i, ref := range kv.EnvSources {
+		file, err := v.rawFile(ref, v.at("%s.envs[%d]", field, i))
+		if err != nil {
+			return err
+		}
+		kv.EnvSources[i] = relative(v.dir, file)
+	}
+	return nil
+}
+
+// localFile returns the path of the file that ref means.
+func (v *visit) localFile(ref string, at place) (string, error) {
+	target, dir, err := v.resolve(v.dir, ref, at)
+	if err != nil {
+		return "", err
+	}
+	if dir {
+		v.reads[target] = true
+		return "", at.refuse("name a file", "%q is a folder", ref)
+	}
+	return target, nil
+}
+
+// rawFile admits a file that is not parsed.
+func (v *visit) rawFile(ref string, at place) (string, error) {
+	file, err := v.localFile(ref, at)
+	if err != nil {
+		return "", err
+	}
+	data, err := v.read(file, at)
+	if err != nil {
+		return "", err
+	}
+	// A file that is also read as YAML stays in its plain form.
+	if _, ok := v.files[file]; !ok {
+		v.files[file] = data
+	}
+	v.weight.add(weight{includes: 1, bytes: int64(len(data))})
+	return file, v.within(v.weight, at)
+}
+
+// yamlFile admits a file that kustomize parses.
+func (v *visit) yamlFile(file string, at place, resource bool) error {
+	objects, ok := v.parsed[file]
+	if !ok {
+		data, err := v.read(file, at)
+		if err != nil {
+			return err
+		}
+		f, err := documents.Parse(data, v.limits.File)
+		if err != nil {
+			return refusalOf(at, file, err)
+		}
+		if objects, err = countObjects(file, f.Documents, resource); err != nil {
+			return err
+		}
+		v.files[file] = f.Plain
+		v.parsed[file] = objects
+	}
+	v.weight.add(weight{includes: 1, bytes: int64(len(v.files[file]))})
+	if resource {
+		v.weight.objects += objects
+	}
+	return v.within(v.weight, at)
+}
+
+// countObjects counts the objects in documents, those in lists included. A
+// resource must look like an object, which kustomize says less clearly.
+func countObjects(file string, docs []*yaml.Node, resource bool) (int, error) {
+	n := 0
+	for _, d := range docs {
+		n++
+		if d.Kind != yaml.MappingNode {
+			if resource {
+				return 0, place{file: file}.refuse("write apiVersion, kind and metadata", "line %d: a document is not an object", d.Line)
+			}
+			continue
+		}
+		if items := child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
+			n += len(items.Content)
+			continue
+		}
+		if !resource {
+			continue
+		}
+		for _, key := range []string{"apiVersion", "kind", "metadata"} {
+			if c := child(d, key); c == nil || c.Kind == yaml.ScalarNode && c.Value == "" {
+				return 0, place{file: file, field: key}.refuse("write apiVersion, kind and metadata", "line %d: an object has no %s", d.Line, key)
+			}
+		}
+	}
+	return n, nil
+}
+
+// child returns the value of key in the mapping n, or nil.
+func child(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// inline returns the plain form of YAML that stands in a field.
+func (v *visit) inline(text string, at place) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	f, err := documents.Parse([]byte(text), v.limits.File)
+	if r, ok := errors.AsType[*documents.Refusal](err); ok {
+		return "", at.refuse(r.Hint, "%s", r.Error())
+	}
+	return string(f.Plain), nil
+}

@@ -1,0 +1,121 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+	"fairlead.dev/render/kustomize"
+	"fairlead.dev/sources"
+)
+
+// Objects renders what lies at name, for people to look at: a folder with a
+// kustomization, a YAML file, or else every overlay at and below the folder
+// that the fleet selects. Nothing is decoded and nothing is kept. The objects
+// come in the order of the overlays; those of overlays with problems may be
+// missing. The error is as for Render.
+func (b *Builder) Objects(ctx context.Context, tree sources.Tree, name string) ([]Object, []fleet.Problem, error) {
+	cfg, err := b.config(tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	name = path.Clean(name)
+	info, err := fs.Stat(tree, name)
+	if err != nil {
+		kind := fleet.KindOf(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = fleet.NotFound
+		}
+		return nil, nil, &fleet.Error{Kind: kind, Op: "render " + name, Err: err}
+	}
+	if !info.IsDir() {
+		o := b.file(tree, cfg, name)
+		return o.objects, o.problems, nil
+	}
+	dirs, err := b.selected(tree, cfg, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	overlays := make([]*overlay, len(dirs))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(b.options.Parallelism)
+	for i, dir := range dirs {
+		g.Go(func() error {
+			overlays[i] = b.objects(tree, cfg, dir)
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	var objects []Object
+	var problems []fleet.Problem
+	for _, o := range overlays {
+		if base := func(other *overlay) bool {
+			return slices.Contains(other.includes, o.dir) && !slices.Contains(o.includes, other.dir)
+		}; slices.ContainsFunc(overlays, base) {
+			continue
+		}
+		objects = append(objects, o.objects...)
+		problems = append(problems, o.problems...)
+	}
+	slices.SortStableFunc(problems, compareProblems)
+	return objects, problems, nil
+}
+
+// selected returns name if it has a kustomization, else the overlays of the
+// fleet at and below it.
+func (b *Builder) selected(tree sources.Tree, cfg config, name string) ([]string, error) {
+	for _, file := range kustomize.FileNames() {
+		if _, err := fs.Stat(tree, path.Join(name, file)); err == nil {
+			return []string{name}, nil
+		}
+	}
+	if name != "." {
+		below, err := newGlobs([]string{name + "/**"}, nil)
+		if err != nil {
+			return nil, &fleet.Error{Kind: fleet.Invalid, Op: "render " + name, Err: err}
+		}
+		cfg.clusters.include = below.include
+	}
+	f := &Builder{options: b.options}
+	dirs, err := f.discover(tree, newDigests(tree), cfg)
+	if err != nil {
+		return nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, fleet.Errorf(fleet.NotFound, "render "+name, "there is no kustomization.yaml in it or below it")
+	}
+	return dirs, nil
+}
+
+// file renders a YAML file that no kustomization names.
+func (b *Builder) file(tree fs.FS, cfg config, name string) *overlay {
+	o := &overlay{dir: path.Dir(name), file: name}
+	data, err := kustomize.ReadFile(tree, name, documents.DefaultLimits())
+	var f *documents.File
+	if err == nil {
+		f, err = documents.Parse(data, documents.DefaultLimits())
+	}
+	if err != nil {
+		p := fleet.Problem{Overlay: o.dir, File: name, Message: fmt.Sprint(err)}
+		if r, ok := errors.AsType[*documents.Refusal](err); ok {
+			p.Hint = r.Hint
+		}
+		o.problems = append(o.problems, p)
+		return o
+	}
+	var built []kustomize.Object
+	for _, n := range f.Documents {
+		built = append(built, kustomize.Object{File: name, Node: n})
+	}
+	b.substitute(tree, cfg, o, built)
+	return o
+}

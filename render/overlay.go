@@ -1,0 +1,150 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+	"fairlead.dev/render/kustomize"
+	"fairlead.dev/render/substitute"
+	"fairlead.dev/sources"
+)
+
+// An overlay is what one build gave, with all that it depends on.
+type overlay struct {
+	dir  string
+	file string // its kustomization file
+
+	reads    []string // paths that the build looked at
+	includes []string // folders of other kustomizations
+	unread   bool     // the scan did not get through, includes may lack some
+	part     bool     // a Component
+
+	objects  []Object // until they are decoded
+	clusters []fleet.Cluster
+	problems []fleet.Problem
+
+	fingerprint string
+	inputs      []input
+}
+
+// objects builds the overlay in dir and fills in its variables.
+func (b *Builder) objects(tree sources.Tree, cfg config, dir string) (o *overlay) {
+	o = &overlay{dir: dir}
+	defer func() {
+		if r := recover(); r != nil {
+			o.objects = nil
+			o.problems = append(o.problems, fleet.Problem{Overlay: dir, File: o.file, Message: fmt.Sprintf("rendering failed on it: %v", r)})
+		}
+	}()
+	scan, problem := b.kustomizer.Scan(tree, dir)
+	o.file, o.reads, o.includes, o.part = scan.File, scan.Reads, scan.Includes, scan.Component
+	if problem != nil {
+		o.unread = true
+		o.problems = append(o.problems, *problem)
+		return o
+	}
+	if o.part {
+		return o
+	}
+	built, problem := b.kustomizer.Build(scan)
+	if problem != nil {
+		o.problems = append(o.problems, *problem)
+		return o
+	}
+	b.substitute(tree, cfg, o, built)
+	return o
+}
+
+// substitute fills in the variables of built, and writes the objects down.
+func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomize.Object) {
+	values := maps.Clone(cfg.values)
+	env := path.Join(o.dir, ".env")
+	o.reads = append(o.reads, env)
+	if err := readEnv(tree, env, values); err != nil {
+		o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: env, Message: err.Error(), Hint: "write lines NAME=value"})
+		return
+	}
+	built = slices.DeleteFunc(built, func(obj kustomize.Object) bool {
+		more, ok := substitute.IsSource(obj.Node)
+		maps.Copy(values, more)
+		return ok
+	})
+	maps.Copy(values, b.options.Values)
+	s := &substitute.Substituter{Values: values, AllowUnset: b.options.AllowUnset}
+	for _, obj := range built {
+		for _, e := range s.Object(obj.Node) {
+			o.problems = append(o.problems, fleet.Problem{
+				Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: e.Field, Message: e.Message, Hint: e.Hint,
+			})
+		}
+		data, err := documents.Marshal([]*yaml.Node{obj.Node})
+		if err != nil {
+			o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: obj.File, Object: title(obj.Node), Message: err.Error()})
+			continue
+		}
+		o.objects = append(o.objects, Object{File: obj.File, YAML: data})
+	}
+}
+
+// decode makes clusters of the objects of o, unless there are problems already.
+func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overlay) {
+	objects := o.objects
+	o.objects = nil
+	if o.part || len(o.problems) > 0 {
+		return o
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			out = o
+			o.clusters = nil
+			o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: o.file, Message: fmt.Sprintf("decoding failed on it: %v", r)})
+		}
+	}()
+	o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects)
+	for i := range o.clusters {
+		c := &o.clusters[i]
+		c.Fleet, c.Overlay, c.Revision = cfg.id, o.dir, rev
+	}
+	if len(o.clusters) == 0 && len(o.problems) == 0 {
+		o.problems = []fleet.Problem{{
+			Overlay: o.dir, File: o.file, Message: "the overlay renders no Cluster",
+			Hint: "add one, make it kind: Component, or exclude the folder in fleet.yaml under spec.clusters.exclude",
+		}}
+	}
+	return o
+}
+
+// title names an object: "Cluster prod/eu-1".
+func title(n *yaml.Node) string {
+	var o struct {
+		Kind     string
+		Metadata struct{ Namespace, Name string }
+	}
+	if err := n.Decode(&o); err != nil && o.Kind == "" {
+		return ""
+	}
+	if o.Metadata.Namespace == "" {
+		return o.Kind + " " + o.Metadata.Name
+	}
+	return o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+}
+
+// readEnv adds the values in an env file, if it is there, to values.
+func readEnv(tree fs.FS, file string, values map[string]string) error {
+	data, err := kustomize.ReadFile(tree, file, documents.DefaultLimits())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return parseEnv(data, values)
+}

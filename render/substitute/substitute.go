@@ -1,0 +1,207 @@
+// Package substitute fills ${VARIABLES} into rendered objects.
+//
+//	${NAME}                the value; an error where there is none
+//	${NAME:=text}          the text where there is no value or an empty one
+//	${NAME:-text}          the same
+//	${NAME=text} ${NAME-text}  the text where there is no value
+//	${NAME%pattern} ${NAME%%pattern} ${NAME#pattern} ${NAME##pattern}
+//	                       the value without the shortest or longest end or
+//	                       beginning that matches; * and ? are wildcards
+//	$$                     a dollar sign: $${NAME} stays ${NAME}
+//
+// A dollar sign before anything else stands for itself. Other expressions of
+// the shell are refused.
+//
+// Values are filled into single scalars of parsed YAML, so that no value can
+// add documents, keys or items beside the place where its name stands:
+//
+//   - a scalar that is exactly one expression and is not quoted becomes what
+//     the value says: a number, a boolean, a text, or a list or mapping in
+//     brackets; below metadata, and in the data of ConfigMaps and Secrets, it
+//     is always a text;
+//   - every other scalar, and every key, stays a text.
+//
+// Values are not searched for expressions again; the texts of defaults are.
+package substitute
+
+import (
+	"fmt"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// Annotation steers substitution: "disabled" on an object leaves it alone;
+// "true" on a ConfigMap makes its data values for the overlay.
+const Annotation = "fairlead.dev/substitute"
+
+// The values of Annotation.
+const (
+	Disabled = "disabled"
+	Source   = "true"
+)
+
+// maxOutput bounds the bytes that one Substituter writes.
+const maxOutput = 16 << 20
+
+// A Substituter fills in the values of one overlay.
+type Substituter struct {
+	Values map[string]string
+	// AllowUnset leaves expressions without a value standing.
+	AllowUnset bool
+
+	written int
+}
+
+// An Error says what is wrong at one place of an object.
+type Error struct {
+	Field   string // "spec.template.spec.replicas"
+	Message string
+	Hint    string
+}
+
+// Object fills in n, which is the root of an object, in place. An object with
+// errors is not to be used. An unset variable is reported once for an object.
+func (s *Substituter) Object(n *yaml.Node) []Error {
+	if annotation(n) == Disabled {
+		return nil
+	}
+	w := &walk{Substituter: s, kind: text(child(n, "kind")), unset: map[string]bool{}}
+	w.node(n, nil)
+	return w.errs
+}
+
+// IsSource reports whether n is a ConfigMap whose data are values, and returns
+// them.
+func IsSource(n *yaml.Node) (map[string]string, bool) {
+	if text(child(n, "kind")) != "ConfigMap" || annotation(n) != Source {
+		return nil, false
+	}
+	values := map[string]string{}
+	data := child(n, "data")
+	for i := 0; data != nil && i+1 < len(data.Content); i += 2 {
+		values[data.Content[i].Value] = data.Content[i+1].Value
+	}
+	return values, true
+}
+
+// annotation returns the value of Annotation on the object n.
+func annotation(n *yaml.Node) string {
+	return text(child(child(child(n, "metadata"), "annotations"), Annotation))
+}
+
+// child returns the value of key in the mapping n, or nil.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func text(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+// A walk goes through one object.
+type walk struct {
+	*Substituter
+	kind  string
+	unset map[string]bool
+	errs  []Error
+}
+
+func (w *walk) node(n *yaml.Node, path []string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		w.scalar(n, path)
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			w.node(c, append(path, fmt.Sprintf("[%d]", i)))
+		}
+	case yaml.MappingNode:
+		w.mapping(n, path)
+	}
+}
+
+func (w *walk) mapping(n *yaml.Node, path []string) {
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		below := append(path, "."+key.Value)
+		if out, ok := w.expand(key.Value, below); ok {
+			asText(key, out)
+		}
+		if seen[key.Value] {
+			w.fail(below, "change one of the variables", "the key %q is there twice after substitution", key.Value)
+		}
+		seen[key.Value] = true
+		w.node(value, below)
+	}
+}
+
+func (w *walk) scalar(n *yaml.Node, path []string) {
+	whole := n.Style == 0 && isOne(n.Value) && !w.textOnly(path)
+	out, ok := w.expand(n.Value, path)
+	switch {
+	case !ok:
+	case whole && out != n.Value:
+		asValue(n, out)
+	default:
+		asText(n, out)
+	}
+}
+
+// textOnly reports whether Kubernetes wants text at path, whatever it looks like.
+func (w *walk) textOnly(path []string) bool {
+	if len(path) == 0 {
+		return false
+	}
+	if path[0] == ".metadata" {
+		return true
+	}
+	data := path[0] == ".data" || path[0] == ".stringData"
+	return data && (w.kind == "ConfigMap" || w.kind == "Secret")
+}
+
+// expand returns text with its expressions filled in, and whether anything is
+// to be written.
+func (w *walk) expand(text string, path []string) (string, bool) {
+	if !strings.Contains(text, "$") {
+		return "", false
+	}
+	e := expander{Substituter: w.Substituter}
+	out, err := e.expand(text, 0)
+	if err != nil {
+		w.fail(path, err.hint, "%s", err.message)
+		return "", false
+	}
+	for _, name := range e.unset {
+		if !w.unset[name] {
+			w.unset[name] = true
+			w.fail(path, fmt.Sprintf("set it in fleet.yaml under spec.substitute, in a .env file of the overlay, or give a default: ${%s:=value}", name),
+				"the variable %s has no value", name)
+		}
+	}
+	w.written += len(out)
+	if w.written > maxOutput {
+		w.fail(path, "use shorter values", "substitution makes more than %d bytes", maxOutput)
+		return "", false
+	}
+	return out, out != text
+}
+
+func (w *walk) fail(path []string, hint, format string, args ...any) {
+	w.errs = append(w.errs, Error{
+		Field:   strings.TrimPrefix(strings.Join(path, ""), "."),
+		Message: fmt.Sprintf(format, args...),
+		Hint:    hint,
+	})
+}
