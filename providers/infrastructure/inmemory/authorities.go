@@ -1,0 +1,133 @@
+package inmemory
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+)
+
+// authorities are what a control-plane machine must be given.
+type authorities struct {
+	ca, etcd, proxy pair
+	sa              pair // a public key in place of the certificate
+}
+
+// pair is a certificate and its key, PEM.
+type pair struct{ cert, key []byte }
+
+// equal reports whether both are the same cluster's.
+func (a authorities) equal(b authorities) bool {
+	return bytes.Equal(a.ca.cert, b.ca.cert) && bytes.Equal(a.etcd.cert, b.etcd.cert) &&
+		bytes.Equal(a.proxy.cert, b.proxy.cert) && bytes.Equal(a.sa.cert, b.sa.cert)
+}
+
+// readAuthorities reads them from the disk of a machine. Those that lie there
+// must be whole: kubeadm would make its own for what is missing, which nobody
+// else knows.
+func readAuthorities(d disk, dir string) (authorities, error) {
+	if dir == "" {
+		dir = "/etc/kubernetes/pki"
+	}
+	var a authorities
+	for _, x := range []struct {
+		to        *pair
+		cert, key string
+		check     func(pair) error
+	}{
+		{&a.ca, "ca.crt", "ca.key", checkAuthority},
+		{&a.etcd, "etcd/ca.crt", "etcd/ca.key", checkAuthority},
+		{&a.proxy, "front-proxy-ca.crt", "front-proxy-ca.key", checkAuthority},
+		{&a.sa, "sa.pub", "sa.key", checkKeys},
+	} {
+		cert, key := path.Join(dir, x.cert), path.Join(dir, x.key)
+		for _, name := range []string{cert, key} {
+			if len(d.files[name].content) == 0 {
+				return a, fmt.Errorf("certs: %s is not there", name)
+			}
+		}
+		if mode := d.files[key].mode; mode != 0o600 {
+			return a, fmt.Errorf("certs: %s has mode %#o, and a private key has 0600", key, mode)
+		}
+		*x.to = pair{cert: d.files[cert].content, key: d.files[key].content}
+		if err := x.check(*x.to); err != nil {
+			return a, fmt.Errorf("certs: %s and %s: %w", cert, key, err)
+		}
+	}
+	return a, nil
+}
+
+// checkAuthority checks that a certificate belongs to its key and may sign.
+func checkAuthority(p pair) error {
+	both, err := tls.X509KeyPair(p.cert, p.key)
+	if err != nil {
+		return err
+	}
+	if !both.Leaf.IsCA {
+		return errors.New("the certificate is not that of an authority")
+	}
+	if time.Now().After(both.Leaf.NotAfter) || time.Now().Before(both.Leaf.NotBefore) {
+		return errors.New("the certificate is expired or not yet valid")
+	}
+	return nil
+}
+
+// checkKeys checks that a public key belongs to its private key.
+func checkKeys(p pair) error {
+	public, _ := pem.Decode(p.cert)
+	private, _ := pem.Decode(p.key)
+	if public == nil || private == nil {
+		return errors.New("no PEM")
+	}
+	pub, err := x509.ParsePKIXPublicKey(public.Bytes)
+	if err != nil {
+		return err
+	}
+	key, err := parseKey(private.Bytes)
+	if err != nil {
+		return err
+	}
+	if k, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !k.Equal(pub) {
+		return errors.New("the public key does not belong to the private key")
+	}
+	return nil
+}
+
+func parseKey(der []byte) (crypto.Signer, error) {
+	if k, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		return k, nil
+	}
+	if k, err := x509.ParseECPrivateKey(der); err == nil {
+		return k, nil
+	}
+	k, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, errors.New("no private key that this machine knows")
+	}
+	s, ok := k.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("no private key that can sign")
+	}
+	return s, nil
+}
+
+// keyHash returns the hash of a certificate's public key as kubeadm pins it.
+func keyHash(cert []byte) string {
+	block, _ := pem.Decode(cert)
+	if block == nil {
+		return ""
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,95 @@
+package inmemory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"fairlead.dev/fleet"
+)
+
+// maxBody bounds what a request to a cloud may hold: user data is the most.
+const maxBody = 4 << 20
+
+// A failure is an error on the wire.
+type failure struct {
+	Kind    fleet.ErrorKind `json:"kind"`
+	Op      string          `json:"op"`
+	Message string          `json:"message"`
+}
+
+// filter asks for what carries tags; reference names one thing.
+type (
+	filter struct {
+		Tags map[string]string `json:"tags,omitempty"`
+	}
+	reference struct {
+		ID string `json:"id"`
+	}
+	nothing struct{}
+)
+
+// Handler serves a cloud to clients made by [Dial]: each call is a POST of JSON.
+// It asks nobody who they are: serve it on a loopback address.
+func Handler(c *Cloud) http.Handler {
+	mux := http.NewServeMux()
+	handle(mux, "networks/list", func(ctx context.Context, f filter) ([]Network, error) { return c.Networks(ctx, f.Tags) })
+	handle(mux, "networks/create", c.CreateNetwork)
+	handle(mux, "networks/delete", func(ctx context.Context, r reference) (nothing, error) {
+		return nothing{}, c.DeleteNetwork(ctx, r.ID)
+	})
+	handle(mux, "vms/list", func(ctx context.Context, f filter) ([]VM, error) { return c.VMs(ctx, f.Tags) })
+	handle(mux, "vms/create", c.CreateVM)
+	handle(mux, "vms/delete", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.DeleteVM(ctx, r.ID) })
+	handle(mux, "vms/stop", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StopVM(ctx, r.ID) })
+	handle(mux, "vms/start", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StartVM(ctx, r.ID) })
+	handle(mux, "faults/get", func(ctx context.Context, _ nothing) (Faults, error) { return c.Faults(ctx) })
+	handle(mux, "faults/set", func(ctx context.Context, f Faults) (nothing, error) { return nothing{}, c.SetFaults(ctx, f) })
+	mux.HandleFunc("POST /v1/watch", func(w http.ResponseWriter, r *http.Request) { stream(w, r, c) })
+	return mux
+}
+
+// handle serves call f at path. The call runs to its end even where the client
+// leaves: what was sent is done.
+func handle[In, Out any](mux *http.ServeMux, path string, f func(context.Context, In) (Out, error)) {
+	mux.HandleFunc("POST /v1/"+path, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		var in In
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&in); err != nil {
+			reply(w, http.StatusBadRequest, failure{Kind: fleet.Invalid, Op: path, Message: err.Error()})
+			return
+		}
+		out, err := f(context.WithoutCancel(r.Context()), in)
+		if err != nil {
+			fail := failure{Kind: fleet.KindOf(err), Op: path, Message: err.Error()}
+			if e, ok := errors.AsType[*fleet.Error](err); ok {
+				fail.Op, fail.Message = e.Op, e.Err.Error()
+			}
+			reply(w, http.StatusConflict, fail)
+			return
+		}
+		reply(w, http.StatusOK, out)
+	})
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client is gone: nobody to tell
+}
+
+// stream writes one line for each change until the client leaves.
+func stream(w http.ResponseWriter, r *http.Request, c *Cloud) {
+	control := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	_ = control.Flush()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	enc := json.NewEncoder(w)
+	_ = c.Watch(ctx, func(o Owner) {
+		if enc.Encode(o) != nil || control.Flush() != nil {
+			cancel()
+		}
+	})
+}

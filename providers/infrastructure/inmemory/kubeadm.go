@@ -1,0 +1,326 @@
+package inmemory
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// The parts of kubeadm's documents that this cloud acts on. Source: kubeadm API
+// v1beta3 and v1beta4; they differ in extraArgs alone here.
+type (
+	clusterConfiguration struct {
+		KubernetesVersion    string `json:"kubernetesVersion"`
+		ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+		ClusterName          string `json:"clusterName"`
+		CertificatesDir      string `json:"certificatesDir"`
+		APIServer            struct {
+			CertSANs []string `json:"certSANs"`
+		} `json:"apiServer"`
+		Etcd struct {
+			External json.RawMessage `json:"external"`
+		} `json:"etcd"`
+	}
+	initConfiguration struct {
+		NodeRegistration nodeRegistration `json:"nodeRegistration"`
+	}
+	joinConfiguration struct {
+		NodeRegistration nodeRegistration `json:"nodeRegistration"`
+		Discovery        struct {
+			BootstrapToken *struct {
+				Token                    string   `json:"token"`
+				APIServerEndpoint        string   `json:"apiServerEndpoint"`
+				CACertHashes             []string `json:"caCertHashes"`
+				UnsafeSkipCAVerification bool     `json:"unsafeSkipCAVerification"`
+			} `json:"bootstrapToken"`
+		} `json:"discovery"`
+		ControlPlane *struct{} `json:"controlPlane"`
+	}
+	nodeRegistration struct {
+		Name             string          `json:"name"`
+		Taints           *[]corev1.Taint `json:"taints"`
+		CRISocket        string          `json:"criSocket"`
+		KubeletExtraArgs json.RawMessage `json:"kubeletExtraArgs"` // map in v1beta3, list in v1beta4
+	}
+)
+
+// bootData is what a machine's user data says, as far as it can be known
+// without the world: a kubeadm command with its documents and files.
+type bootData struct {
+	err     error // the machine never becomes a Node
+	join    bool
+	cluster clusterConfiguration // of init
+	raw     string               // the document that cluster was read from
+	token   string               // of join, "id.secret"
+	server  string               // of join, "host:port"
+	hashes  []string             // of join; none where the authority is not verified
+	control bool                 // becomes a control plane
+	pki     authorities          // of a control plane
+	node    registration
+}
+
+// registration is how a kubelet registers its Node.
+type registration struct {
+	name       string
+	criSocket  string
+	providerID string
+	labels     map[string]string
+	taints     []corev1.Taint
+}
+
+var kubeadmCommand = regexp.MustCompile(`(?:^|[\s;&|])kubeadm\s+(init|join)\s[^;&|]*--config[=\s]+(\S+)`)
+
+// readBootData reads the user data of s.
+func readBootData(s VMSpec) bootData {
+	b, err := parseBootData(s)
+	b.err = err
+	return b
+}
+
+func parseBootData(s VMSpec) (bootData, error) {
+	var b bootData
+	if len(s.UserData) == 0 {
+		return b, errors.New("cloud-init: no user data was given, nothing to do")
+	}
+	d, err := readCloudConfig(s.UserData, map[string]string{
+		"ds.meta_data.local_hostname": s.Name,
+		"ds.meta_data.hostname":       s.Name,
+		"v1.local_hostname":           s.Name,
+		"local_hostname":              s.Name,
+	})
+	if err != nil {
+		return b, err
+	}
+	for _, line := range d.commands {
+		m := kubeadmCommand.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		config, ok := d.files[m[2]]
+		if !ok {
+			return b, fmt.Errorf("kubeadm %s: unable to read config from %q: open %s: no such file or directory", m[1], m[2], m[2])
+		}
+		docs, err := readDocuments(config.content, s.Version)
+		if err != nil {
+			return b, fmt.Errorf("kubeadm %s: %w", m[1], err)
+		}
+		if b.join = m[1] == "join"; b.join {
+			err = b.readJoin(d, docs, s)
+		} else {
+			err = b.readInit(d, docs, s)
+		}
+		if err != nil {
+			return b, fmt.Errorf("kubeadm %s: %w", m[1], err)
+		}
+		return b, nil
+	}
+	return b, errors.New("cloud-init: no command of runcmd is kubeadm init or kubeadm join with --config")
+}
+
+// A document is one of kubeadm's.
+type document struct {
+	data  []byte
+	lists bool // extraArgs are lists
+}
+
+// readDocuments splits a configuration by kind and checks that the kubeadm of
+// version knows it.
+func readDocuments(data []byte, version string) (map[string]document, error) {
+	out := make(map[string]document)
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var head struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+		}
+		if err := yaml.Unmarshal(doc, &head); err != nil {
+			return nil, fmt.Errorf("unable to decode the configuration: %w", err)
+		}
+		if head == (struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+		}{}) {
+			continue
+		}
+		lists := head.APIVersion == "kubeadm.k8s.io/v1beta4"
+		if strings.HasPrefix(head.APIVersion, "kubeadm.k8s.io/") &&
+			(!lists && head.APIVersion != "kubeadm.k8s.io/v1beta3" || lists && minor(version) < 31) {
+			return nil, fmt.Errorf("your configuration file uses an API version that kubeadm %s does not know: %q", version, head.APIVersion)
+		}
+		if _, ok := out[head.Kind]; ok {
+			return nil, fmt.Errorf("the configuration has two documents of kind %s", head.Kind)
+		}
+		out[head.Kind] = document{data: doc, lists: lists}
+	}
+}
+
+// minor returns the minor of a version like v1.34.1, or 0.
+func minor(version string) int {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[1])
+	return n
+}
+
+func (b *bootData) readInit(d disk, docs map[string]document, s VMSpec) error {
+	var i initConfiguration
+	if err := yaml.Unmarshal(docs["InitConfiguration"].data, &i); err != nil {
+		return fmt.Errorf("InitConfiguration: %w", err)
+	}
+	doc, ok := docs["ClusterConfiguration"]
+	if !ok {
+		return errors.New("the configuration has no ClusterConfiguration")
+	}
+	if err := yaml.Unmarshal(doc.data, &b.cluster); err != nil {
+		return fmt.Errorf("ClusterConfiguration: %w", err)
+	}
+	b.raw, b.control = string(doc.data), true
+	if b.cluster.KubernetesVersion != s.Version {
+		return fmt.Errorf("kubernetesVersion is %q, and the machine has %s", b.cluster.KubernetesVersion, s.Version)
+	}
+	if len(b.cluster.Etcd.External) > 0 && string(b.cluster.Etcd.External) != "null" {
+		return errors.New("an external etcd is nothing that this cloud has")
+	}
+	var err error
+	if b.pki, err = readAuthorities(d, b.cluster.CertificatesDir); err != nil {
+		return err
+	}
+	lists := doc.lists
+	if i, ok := docs["InitConfiguration"]; ok {
+		lists = i.lists
+	}
+	b.node, err = i.NodeRegistration.read(s.Name, lists, true)
+	return err
+}
+
+func (b *bootData) readJoin(d disk, docs map[string]document, s VMSpec) error {
+	doc, ok := docs["JoinConfiguration"]
+	if !ok {
+		return errors.New("the configuration has no JoinConfiguration")
+	}
+	var j joinConfiguration
+	if err := yaml.Unmarshal(doc.data, &j); err != nil {
+		return fmt.Errorf("JoinConfiguration: %w", err)
+	}
+	t := j.Discovery.BootstrapToken
+	if t == nil {
+		return errors.New("discovery.bootstrapToken: Required value: this cloud knows no other discovery")
+	}
+	if !tokenForm.MatchString(t.Token) {
+		return errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token is not of the form [a-z0-9]{6}.[a-z0-9]{16}")
+	}
+	if len(t.CACertHashes) == 0 && !t.UnsafeSkipCAVerification {
+		return errors.New("discovery.bootstrapToken.caCertHashes: Invalid value: using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification to continue")
+	}
+	b.token, b.server, b.hashes, b.control = t.Token, t.APIServerEndpoint, t.CACertHashes, j.ControlPlane != nil
+	var err error
+	if b.control {
+		if b.pki, err = readAuthorities(d, ""); err != nil {
+			return err
+		}
+	}
+	b.node, err = j.NodeRegistration.read(s.Name, doc.lists, b.control)
+	return err
+}
+
+var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+
+// read returns how the kubelet of a machine called host registers.
+func (n nodeRegistration) read(host string, lists, control bool) (registration, error) {
+	r := registration{name: strings.ToLower(n.Name), criSocket: n.CRISocket, labels: make(map[string]string)}
+	if r.name == "" {
+		r.name = strings.ToLower(host)
+	}
+	if n.Taints != nil {
+		r.taints = append(r.taints, *n.Taints...)
+	} else if control {
+		r.taints = append(r.taints, corev1.Taint{Key: controlPlaneLabel, Effect: corev1.TaintEffectNoSchedule})
+	}
+	args, err := extraArgs(n.KubeletExtraArgs, lists)
+	if err != nil {
+		return r, fmt.Errorf("nodeRegistration.kubeletExtraArgs: %w", err)
+	}
+	r.providerID = args["provider-id"]
+	for _, pair := range split(args["node-labels"]) {
+		key, value, _ := strings.Cut(pair, "=")
+		if !kubeletMaySet(key) {
+			return r, fmt.Errorf("the kubelet exits: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [%s]", key)
+		}
+		r.labels[key] = value
+	}
+	for _, text := range split(args["register-with-taints"]) {
+		i := strings.LastIndex(text, ":")
+		if i < 0 {
+			return r, fmt.Errorf("the kubelet exits: invalid taint %q in --register-with-taints", text)
+		}
+		key, value, _ := strings.Cut(text[:i], "=")
+		r.taints = append(r.taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(text[i+1:])})
+	}
+	return r, nil
+}
+
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func extraArgs(raw json.RawMessage, lists bool) (map[string]string, error) {
+	out := make(map[string]string)
+	if len(raw) == 0 {
+		return out, nil
+	}
+	if !lists {
+		return out, json.Unmarshal(raw, &out)
+	}
+	var args []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, err
+	}
+	for _, a := range args {
+		out[a.Name] = a.Value
+	}
+	return out, nil
+}
+
+// kubeletMaySet reports whether a kubelet starts with the label: of the
+// namespaces of Kubernetes it knows only some. Source: Kubernetes,
+// IsKubeletLabel.
+func kubeletMaySet(key string) bool {
+	space := path.Dir(key)
+	if !strings.HasSuffix("."+space, ".kubernetes.io") && !strings.HasSuffix("."+space, ".k8s.io") {
+		return true
+	}
+	for _, own := range []string{"kubelet.kubernetes.io", "node.kubernetes.io"} {
+		if space == own || strings.HasSuffix(space, "."+own) {
+			return true
+		}
+	}
+	switch key {
+	case corev1.LabelHostname, corev1.LabelArchStable, corev1.LabelOSStable,
+		corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceTypeStable:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,260 @@
+package inmemory
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/fleet"
+)
+
+const (
+	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+	system            = "kube-system"
+)
+
+var (
+	nodeKind = corev1.SchemeGroupVersion.WithKind("Node")
+	podKind  = corev1.SchemeGroupVersion.WithKind("Pod")
+)
+
+// staticPods are the parts of a control plane, as kubeadm names them.
+func staticPods() []string {
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+}
+
+// register has the kubelet of v register its Node. A Node of that name that is
+// there already is taken over as it is.
+func register(k *cluster, v *vm) error {
+	r := v.boot.node
+	if _, ok := k.api.Get(nodeKind, "", r.name); !ok {
+		if err := k.api.Upsert(newNode(v)); err != nil {
+			return err
+		}
+	}
+	v.node, v.shown = r.name, ""
+	k.nodes[r.name] = v
+	if v.boot.control {
+		for _, part := range staticPods() {
+			if err := k.api.Upsert(newStaticPod(v, part)); err != nil {
+				return err
+			}
+		}
+	}
+	return showNode(k, v)
+}
+
+func newNode(v *vm) *corev1.Node {
+	r := v.boot.node
+	labels := map[string]string{corev1.LabelHostname: r.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
+	maps.Copy(labels, r.labels)
+	if v.boot.control {
+		labels[controlPlaneLabel] = ""
+		labels[corev1.LabelNodeExcludeBalancers] = ""
+	}
+	id := r.providerID
+	if id == "" {
+		id = string(v.Provider)
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: r.name, Labels: labels,
+			Annotations: map[string]string{"kubeadm.alpha.kubernetes.io/cri-socket": r.criSocket},
+		},
+		Spec: corev1.NodeSpec{ProviderID: id, Taints: r.taints},
+		Status: corev1.NodeStatus{
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: v.Addresses[0]},
+				{Type: corev1.NodeHostName, Address: r.name},
+			},
+			NodeInfo: corev1.NodeSystemInfo{
+				KubeletVersion: v.version, MachineID: v.ID, SystemUUID: v.ID, BootID: v.ID,
+				OperatingSystem: "linux", Architecture: "amd64", OSImage: "Fairlead in memory",
+				ContainerRuntimeVersion: "containerd://2.1.4", KernelVersion: "6.12.0",
+			},
+		},
+	}
+}
+
+func newStaticPod(v *vm, part string) *corev1.Pod {
+	annotations := map[string]string{"kubernetes.io/config.mirror": v.ID}
+	switch part {
+	case "etcd":
+		annotations["kubeadm.kubernetes.io/etcd.advertise-client-urls"] = "https://" + net.JoinHostPort(v.Addresses[0], "2379")
+	case "kube-apiserver":
+		annotations["kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"] = net.JoinHostPort(v.Addresses[0], "6443")
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: system, Name: part + "-" + v.boot.node.name, Annotations: annotations,
+			Labels: map[string]string{"component": part, "tier": "control-plane"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: v.boot.node.name, HostNetwork: true, PriorityClassName: "system-node-critical",
+			Containers: []corev1.Container{{Name: part, Image: "registry.k8s.io/" + part + ":" + v.version}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+}
+
+// nodeReady reports whether a Node of that name is there, and ready.
+func (k *cluster) nodeReady(name string) (ready, ok bool) {
+	u, ok := k.api.Get(nodeKind, "", name)
+	if !ok {
+		return false, false
+	}
+	var n corev1.Node
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &n); err != nil {
+		return false, true
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue, true
+		}
+	}
+	return false, true
+}
+
+// showNode writes what became of the machine to its Node and static pods. Those
+// that somebody deleted stay away.
+func showNode(k *cluster, v *vm) error {
+	if v.node == "" || k.nodes[v.node] != v {
+		return nil
+	}
+	status, reason, message := corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"
+	switch {
+	case !v.alive():
+		status, reason, message = corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."
+	case !v.nodeReady:
+		status, reason, message = corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready"
+	}
+	m := k.member(v.member)
+	etcd, api := m != nil && m.alive(), v.apiServerUp(k)
+	shown := fmt.Sprint(status, etcd, api)
+	if v.shown == shown {
+		return nil
+	}
+	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) {
+		setNodeCondition(n, corev1.NodeReady, status, reason, message)
+		for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+			s := corev1.ConditionFalse
+			if !v.alive() {
+				s = corev1.ConditionUnknown
+			}
+			setNodeCondition(n, pressure, s, reason, message)
+		}
+	})
+	if err != nil || !v.boot.control {
+		v.shown = shown
+		return err
+	}
+	for _, part := range staticPods() {
+		ready := api
+		if part == "etcd" {
+			ready = etcd
+		}
+		if err := modify(k, podKind, system, part+"-"+v.node, func(p *corev1.Pod) { setPodReady(p, ready) }); err != nil {
+			return err
+		}
+	}
+	v.shown = shown
+	return nil
+}
+
+// maxConflicts is how often an object may change while it is being modified.
+const maxConflicts = 20
+
+// modify changes an object that others change too.
+func modify[T any, P interface {
+	*T
+	runtime.Object
+}](k *cluster, kind schema.GroupVersionKind, namespace, name string, change func(P)) error {
+	var err error
+	for range maxConflicts {
+		u, ok := k.api.Get(kind, namespace, name)
+		if !ok {
+			return nil
+		}
+		p := P(new(T))
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p); err != nil {
+			return err
+		}
+		change(p)
+		if err = k.api.Upsert(p); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func setNodeCondition(n *corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
+	now := metav1.NewTime(time.Now())
+	next := corev1.NodeCondition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	for i, c := range n.Status.Conditions {
+		if c.Type == kind {
+			if c.Status == status {
+				next.LastTransitionTime = c.LastTransitionTime
+			}
+			n.Status.Conditions[i] = next
+			return
+		}
+	}
+	n.Status.Conditions = append(n.Status.Conditions, next)
+}
+
+func setPodReady(p *corev1.Pod, ready bool) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+		p.Status.Phase = corev1.PodRunning
+	}
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.ContainersReady, Status: status},
+		{Type: corev1.PodReady, Status: status},
+	}
+}
+
+// initialObjects are those that kubeadm init leaves in a new cluster.
+func initialObjects(b bootData, e fleet.Endpoint) []runtime.Object {
+	kubeconfig := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- name: \"\"\n  cluster:\n    certificate-authority-data: %s\n    server: https://%s\n",
+		base64.StdEncoding.EncodeToString(b.pki.ca.cert), net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
+	workload := func(name, app string) (metav1.ObjectMeta, *metav1.LabelSelector, corev1.PodTemplateSpec) {
+		labels := map[string]string{"k8s-app": app}
+		return metav1.ObjectMeta{Namespace: system, Name: name, Labels: labels},
+			&metav1.LabelSelector{MatchLabels: labels},
+			corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: "registry.k8s.io/" + name + ":" + b.cluster.KubernetesVersion}}},
+			}
+	}
+	proxy, dns := &appsv1.DaemonSet{}, &appsv1.Deployment{}
+	proxy.ObjectMeta, proxy.Spec.Selector, proxy.Spec.Template = workload("kube-proxy", "kube-proxy")
+	dns.ObjectMeta, dns.Spec.Selector, dns.Spec.Template = workload("coredns", "kube-dns")
+	dns.Spec.Template.Spec.Containers[0].Image = "registry.k8s.io/coredns/coredns:v1.12.1"
+	replicas := int32(2)
+	dns.Spec.Replicas = &replicas
+	return []runtime.Object{
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "kubeadm-config"},
+			Data:       map[string]string{"ClusterConfiguration": b.raw},
+		},
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: "cluster-info"},
+			Data:       map[string]string{"kubeconfig": kubeconfig},
+		},
+		proxy, dns,
+	}
+}

@@ -1,0 +1,277 @@
+package inmemory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// A Provider is the infrastructure provider of a cloud in memory.
+type Provider struct {
+	api    API
+	settle time.Duration
+}
+
+var (
+	_ providers.Infrastructure = (*Provider)(nil)
+	_ providers.Watcher        = (*Provider)(nil)
+	_ providers.Lister         = (*Provider)(nil)
+)
+
+// NewProvider returns the provider of a cloud that shows every change after
+// settle at the latest.
+func NewProvider(api API, settle time.Duration) *Provider {
+	return &Provider{api: api, settle: settle}
+}
+
+// API returns the cloud: a *Cloud where it is in this process.
+func (p *Provider) API() API { return p.api }
+
+// Close closes the cloud where it is in this process.
+func (p *Provider) Close() {
+	if c, ok := p.api.(*Cloud); ok {
+		c.Close()
+	}
+}
+
+// Settle implements providers.Infrastructure.
+func (p *Provider) Settle() time.Duration { return p.settle }
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	op := "observe " + c.Key.String()
+	networks, err := p.networks(ctx, op, c)
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
+	vms, err := p.machines(ctx, op, c, "")
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
+	var out fleet.Infrastructure
+	if len(networks) > 0 {
+		out.Exists, out.Ready, out.Endpoint = true, true, networks[0].Endpoint
+	}
+	for _, v := range vms {
+		m := fleet.MachineFromTags(v.Tags)
+		m.ProviderID, m.FailureDomain = v.Provider, v.FailureDomain
+		m.State, m.Message = v.State, v.Message
+		m.Created, m.Addresses = v.Created, v.Addresses
+		out.Machines = append(out.Machines, m)
+	}
+	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
+		if d := strings.Compare(string(a.Name), string(b.Name)); d != 0 {
+			return d
+		}
+		return strings.Compare(string(a.ProviderID), string(b.ProviderID))
+	})
+	return out, nil
+}
+
+// networks lists those of c, the oldest first: it is the one in use.
+func (p *Provider) networks(ctx context.Context, op string, c *fleet.Cluster) ([]Network, error) {
+	list, err := p.api.Networks(ctx, c.Tags())
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	return list, nil
+}
+
+// machines lists those of c, or those of them called name.
+func (p *Provider) machines(ctx context.Context, op string, c *fleet.Cluster, name fleet.MachineName) ([]VM, error) {
+	tags := c.Tags()
+	if name != "" {
+		tags[fleet.TagMachine] = string(name)
+	}
+	list, err := p.api.VMs(ctx, tags)
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	return list, nil
+}
+
+// EnsureInfrastructure implements providers.Infrastructure. Where a call that
+// was repeated too early made a second load balancer, the younger one goes.
+func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
+	what := "create infrastructure of " + c.Key.String()
+	networks, err := p.networks(ctx, what, c)
+	if err != nil {
+		return err
+	}
+	if len(networks) > 0 {
+		for _, n := range networks[1:] {
+			if err := p.api.DeleteNetwork(ctx, n.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
+				return wrap(what, err)
+			}
+		}
+		return nil
+	}
+	want, err := endpoint(c)
+	if err != nil {
+		return wrap(what, err)
+	}
+	tags := c.Tags()
+	tags[fleet.TagOperation] = string(op)
+	_, err = p.api.CreateNetwork(ctx, NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: want})
+	return wrap(what, err)
+}
+
+// endpoint returns where c's API server is to answer, as far as Git says.
+func endpoint(c *fleet.Cluster) (fleet.Endpoint, error) {
+	e := c.Endpoint
+	if e.IsZero() && len(c.Infrastructure.Spec) > 0 {
+		var spec DevClusterSpec
+		if err := json.Unmarshal(c.Infrastructure.Spec, &spec); err != nil {
+			return e, fleet.Errorf(fleet.Invalid, "read "+c.Infrastructure.Name, "%w", err)
+		}
+		e = fleet.Endpoint(spec.ControlPlaneEndpoint)
+	}
+	if e.Port == 0 {
+		e.Port = c.Network.APIServerPort
+	}
+	return e, nil
+}
+
+// DeleteInfrastructure implements providers.Infrastructure.
+func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "delete infrastructure of " + c.Key.String()
+	vms, err := p.machines(ctx, op, c, "")
+	if err != nil {
+		return err
+	}
+	if len(vms) > 0 {
+		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", vms[0].Name)
+	}
+	networks, err := p.networks(ctx, op, c)
+	if err != nil {
+		return err
+	}
+	for _, n := range networks {
+		if err := p.api.DeleteNetwork(ctx, n.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
+			return wrap(op, err)
+		}
+	}
+	return nil
+}
+
+// CreateMachine implements providers.Infrastructure.
+func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	c := r.Cluster
+	what := fmt.Sprintf("create machine %s/%s", c.Key.Namespace, r.Name)
+	if r.UserData.Format != "cloud-config" {
+		return fleet.Errorf(fleet.Invalid, what, "its image reads cloud-config, and the user data is %q", r.UserData.Format)
+	}
+	var spec DevMachineSpec
+	if err := json.Unmarshal(r.Pool.Infrastructure.Spec, &spec); err != nil {
+		return fleet.Errorf(fleet.Invalid, what, "spec of %s: %w", r.Pool.Infrastructure.Name, err)
+	}
+	there, err := p.machines(ctx, what, c, r.Name)
+	if err != nil {
+		return err
+	}
+	for _, v := range there {
+		if v.State == fleet.MachineDeleting {
+			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
+		}
+		if v.Tags[fleet.TagTemplate] != string(r.Pool.Template) {
+			return fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", v.Tags[fleet.TagTemplate])
+		}
+	}
+	if len(there) > 0 {
+		return nil // adopted
+	}
+	networks, err := p.networks(ctx, what, c)
+	if err != nil {
+		return err
+	}
+	if len(networks) == 0 {
+		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
+	}
+	var timing DevMachineInMemory
+	if spec.Backend.InMemory != nil {
+		timing = *spec.Backend.InMemory
+	}
+	_, err = p.api.CreateVM(ctx, VMSpec{
+		Name: string(r.Name), Network: networks[0].ID, FailureDomain: r.FailureDomain,
+		Tags: c.MachineTags(r.Pool, r.Name, op), Version: r.Pool.Version,
+		UserData: r.UserData.Content.Reveal(), Timing: timing,
+	})
+	return wrap(what, err)
+}
+
+// DeleteMachine implements providers.Infrastructure.
+func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := fmt.Sprintf("delete machine %s/%s", c.Key.Namespace, name)
+	if name == "" {
+		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+	}
+	vms, err := p.machines(ctx, op, c, name)
+	if err != nil {
+		return err
+	}
+	for _, v := range vms {
+		if id != "" && v.Provider != id {
+			continue
+		}
+		if err := p.api.DeleteVM(ctx, v.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
+			return wrap(op, err)
+		}
+	}
+	return nil
+}
+
+// Watch implements providers.Watcher. It tells of clusters of every fleet.
+func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
+	return p.api.Watch(ctx, func(o Owner) {
+		if k, err := fleet.ParseKey(o.Cluster); err == nil {
+			changed(k)
+		}
+	})
+}
+
+// Clusters implements providers.Lister.
+func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
+	const op = "list clusters"
+	tags := map[string]string{fleet.TagFleet: string(id)}
+	networks, err := p.api.Networks(ctx, tags)
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	vms, err := p.api.VMs(ctx, tags)
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	var out []fleet.Key
+	add := func(tags map[string]string) {
+		if k, err := fleet.ParseKey(tags[fleet.TagCluster]); err == nil {
+			out = append(out, k)
+		}
+	}
+	for _, n := range networks {
+		add(n.Tags)
+	}
+	for _, v := range vms {
+		add(v.Tags)
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return slices.Compact(out), nil
+}
+
+// wrap says what could not be done for the cloud's own words.
+func wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	cause := err
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		cause = e.Err
+	}
+	return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: cause}
+}

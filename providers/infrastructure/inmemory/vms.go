@@ -1,0 +1,196 @@
+package inmemory
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// vm is a VM with what is in it.
+type vm struct {
+	VM
+	version string
+	timing  DevMachineInMemory
+	network *network
+	boot    bootData // what its user data says
+	deleted time.Time
+	stopped bool
+
+	node      string    // its Node, once it has registered
+	nodeReady bool      // the kubelet has reported ready
+	apiReady  bool      // the static pods of a control plane are up
+	member    uint64    // of etcd
+	booted    bool      // cloud-init has run kubeadm in vain, and runs once
+	giveUp    time.Time // when kubeadm stops waiting
+
+	powerCycles int    // counts cuts of power and returns
+	shown       string // what its Node and pods were last told
+}
+
+// alive reports whether the machine is powered on.
+func (v *vm) alive() bool {
+	return v.State == fleet.MachineRunning && v.deleted.IsZero() && !v.stopped
+}
+
+// VMs implements API.
+func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
+	var out []VM
+	err := c.list(ctx, "list servers", func() {
+		from := c.vms
+		if o := ownerOf(tags); o.Fleet != "" && o.Cluster != "" {
+			from = c.owned[o]
+		}
+		for _, v := range from {
+			if !carries(v.Tags, tags) {
+				continue
+			}
+			shown := v.VM
+			if !v.deleted.IsZero() && time.Since(v.deleted) >= c.faults.Lag {
+				shown.State = fleet.MachineDeleting
+			}
+			if time.Since(v.Created) >= c.faults.Lag {
+				out = append(out, shown)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b VM) int {
+		if d := strings.Compare(a.Name, b.Name); d != 0 {
+			return d
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return out, nil
+}
+
+// CreateVM implements API.
+func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
+	op := "create server " + s.Name
+	boot := readBootData(s) // without the lock: it is the costly part
+	var out VM
+	err := c.change(ctx, op, func() error {
+		n, ok := c.networks[s.Network]
+		if !ok || !n.deleted.IsZero() {
+			return fleet.Errorf(fleet.Conflict, op, "400 Bad Request: no network %s", s.Network)
+		}
+		if err := c.quotaExceeded(op); err != nil {
+			return err
+		}
+		v := &vm{
+			VM: VM{
+				ID: c.newID(), Name: s.Name, Network: s.Network, FailureDomain: s.FailureDomain,
+				Tags: maps.Clone(s.Tags), State: fleet.MachinePending, Created: time.Now(),
+			},
+			version: s.Version, timing: s.Timing, network: n, boot: boot,
+		}
+		v.Provider = fleet.ProviderID("inmemory://" + c.id + "/" + v.ID)
+		c.vms[v.ID], n.vms[v.ID] = v, v
+		o := ownerOf(v.Tags)
+		if c.owned[o] == nil {
+			c.owned[o] = make(map[string]*vm)
+		}
+		c.owned[o][v.ID] = v
+		c.after(v.takes("vm", v.timing.VM), func() { c.powerOn(v) })
+		c.showed(o)
+		out = v.VM
+		return nil
+	})
+	return out, err
+}
+
+// takes returns how long a part of the machine takes to start. The jitter
+// depends on the machine's id and the part alone.
+func (v *vm) takes(part string, p *Component) time.Duration {
+	if p == nil || p.Provisioning == nil {
+		return 0
+	}
+	d, err := time.ParseDuration(p.Provisioning.StartupDuration)
+	if err != nil {
+		return 0 // the decoder refused it
+	}
+	jitter, err := strconv.ParseFloat(p.Provisioning.StartupJitter, 64)
+	if err != nil {
+		return d
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(v.ID + part))
+	share := float64(h.Sum64()>>11) / (1 << 53)
+	return d + time.Duration(share*jitter*float64(d))
+}
+
+// powerOn ends the provisioning of the machine and starts its boot.
+func (c *Cloud) powerOn(v *vm) {
+	if !v.deleted.IsZero() {
+		return
+	}
+	defer c.changed(ownerOf(v.Tags))
+	if c.faults.failsBoot(v.Name) {
+		v.State = fleet.MachineFailed
+		v.Message = "No valid host was found. There are not enough hosts available."
+		return
+	}
+	v.State = fleet.MachineRunning
+	c.sequence++
+	v.Addresses = []string{fmt.Sprintf("10.%d.%d.%d", byte(c.sequence>>16), byte(c.sequence>>8), byte(c.sequence))}
+	c.startBoot(v)
+}
+
+// DeleteVM implements API.
+func (c *Cloud) DeleteVM(ctx context.Context, id string) error {
+	op := "delete server " + id
+	return c.change(ctx, op, func() error {
+		v, ok := c.vms[id]
+		if !ok || !v.deleted.IsZero() {
+			return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
+		}
+		v.deleted = time.Now()
+		delete(v.network.vms, id)
+		c.powerChanged(v)
+		o := ownerOf(v.Tags)
+		if c.faults.SlowDelete > 0 {
+			c.showed(o)
+		}
+		c.after(c.faults.Lag+c.faults.SlowDelete, func() {
+			delete(c.vms, id)
+			if delete(c.owned[o], id); len(c.owned[o]) == 0 {
+				delete(c.owned, o)
+			}
+			c.changed(o)
+		})
+		return nil
+	})
+}
+
+// StopVM implements Control.
+func (c *Cloud) StopVM(_ context.Context, id string) error {
+	return c.power("stop server "+id, id, true)
+}
+
+// StartVM implements Control.
+func (c *Cloud) StartVM(_ context.Context, id string) error {
+	return c.power("start server "+id, id, false)
+}
+
+func (c *Cloud) power(op, id string, stopped bool) error {
+	c.lock()
+	defer c.unlock()
+	v, ok := c.vms[id]
+	if !ok || !v.deleted.IsZero() {
+		return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
+	}
+	if v.stopped != stopped {
+		v.stopped = stopped
+		c.powerChanged(v)
+		c.changed(ownerOf(v.Tags))
+	}
+	return nil
+}
