@@ -38,7 +38,7 @@ type (
 		Gecos             text   `yaml:"gecos,omitempty"`
 		Groups            text   `yaml:"groups,omitempty"`
 		HomeDir           text   `yaml:"homedir,omitempty"`
-		Inactive          *bool  `yaml:"inactive,omitempty"`
+		Inactive          text   `yaml:"inactive,omitempty"`
 		LockPasswd        *bool  `yaml:"lock_passwd,omitempty"`
 		Shell             text   `yaml:"shell,omitempty"`
 		PrimaryGroup      text   `yaml:"primary_group,omitempty"`

@@ -187,7 +187,7 @@ func everything(v1beta4 bool) bootstrapv1.KubeadmConfigSpec {
 		Users: []bootstrapv1.User{
 			{
 				Name: "admin", Gecos: "Admin, of all", Groups: "users, sudo", HomeDir: "/home/admin", Shell: "/bin/bash",
-				Passwd: "$6$x$y", PrimaryGroup: "admin", LockPassword: ptr(false), Sudo: "ALL=(ALL) NOPASSWD:ALL",
+				Passwd: "$6$x$y", PrimaryGroup: "admin", LockPassword: ptr(false), Inactive: ptr(true), Sudo: "ALL=(ALL) NOPASSWD:ALL",
 				SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA admin@example.com"},
 			},
 			{Name: "backup", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "users", Key: "hash"}}},

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -63,13 +64,19 @@ func (w *writer) user(u bootstrapv1.User) (user, error) {
 		}
 		passwd = string(content)
 	}
+	var inactive text
+	if u.Inactive != nil && *u.Inactive {
+		// cloud-init wants the days between the end of the password and that of
+		// the account, and takes no notice of a bool.
+		inactive = "0"
+	}
 	return user{
 		Name:              text(u.Name),
 		Passwd:            text(passwd),
 		Gecos:             text(u.Gecos),
 		Groups:            text(u.Groups),
 		HomeDir:           text(u.HomeDir),
-		Inactive:          u.Inactive,
+		Inactive:          inactive,
 		LockPasswd:        u.LockPassword,
 		Shell:             text(u.Shell),
 		PrimaryGroup:      text(u.PrimaryGroup),
@@ -90,7 +97,12 @@ func layout(p bootstrapv1.Partition) any {
 			list = append(list, d.Percentage)
 			continue
 		}
-		list = append(list, []any{d.Percentage, text(partitionType(d.PartitionType))})
+		var code any = text(partitionType(d.PartitionType))
+		// cloud-init's schema wants a number where the code looks like one.
+		if n, err := strconv.Atoi(partitionType(d.PartitionType)); err == nil && n >= 10 {
+			code = n
+		}
+		list = append(list, []any{d.Percentage, code})
 	}
 	return list
 }
