@@ -1,0 +1,269 @@
+package status
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// Read returns what the tree of a status branch says. Where single files cannot
+// be read, the error names them, and the status has all the others.
+func Read(t sources.Tree) (Status, error) {
+	c := &cache{}
+	owner, errOwner := readOwner(t)
+	s, errRest := c.read(t)
+	s.Owner = owner
+	return s, errors.Join(errOwner, errRest)
+}
+
+// readOwner returns the owner, or zero where there is no owner.yaml.
+func readOwner(t fs.FS) (fleet.Owner, error) {
+	b, err := fs.ReadFile(t, ownerPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fleet.Owner{}, nil
+	}
+	if err != nil {
+		return fleet.Owner{}, unreadable(ownerPath, err)
+	}
+	var f ownerFile
+	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+		return fleet.Owner{}, unreadable(ownerPath, err)
+	}
+	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
+		return fleet.Owner{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
+	}
+	return fleet.Owner{Agent: f.Agent, Epoch: f.Epoch}, nil
+}
+
+func unreadable(path string, err error) error {
+	return fleet.Errorf(fleet.Invalid, "read "+path+" of the status branch", "%w", err)
+}
+
+// A cache remembers decoded cluster files, so that reading a branch again costs
+// what changed in it.
+type cache struct {
+	files map[string]cached // by path
+}
+
+type cached struct {
+	digest  string   // of the tree
+	sum     checksum // of the file
+	cluster Cluster
+	err     error
+}
+
+type checksum = [sha256.Size]byte
+
+// read returns all but the owner.
+func (c *cache) read(t sources.Tree) (Status, error) {
+	s, err := readFleet(t)
+	errs := []error{err}
+	files, err := clusterFiles(t)
+	errs = append(errs, err)
+	seen := make(map[string]cached, len(files))
+	for _, p := range files {
+		digest, err := t.Digest(p)
+		if err != nil {
+			errs = append(errs, unreadable(p, err))
+			continue
+		}
+		f, ok := c.files[p]
+		if !ok || f.digest != digest {
+			f = readCluster(t, p)
+			f.digest = digest
+		}
+		seen[p] = f
+		if f.err != nil {
+			errs = append(errs, f.err)
+			continue
+		}
+		s.Clusters = append(s.Clusters, f.cluster)
+	}
+	c.files = seen
+	sortClusters(s.Clusters)
+	return s, errors.Join(errs...)
+}
+
+// clusterFiles returns the paths of all cluster files.
+func clusterFiles(t fs.FS) ([]string, error) {
+	namespaces, err := fs.ReadDir(t, clustersDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(clustersDir, err)
+	}
+	var files []string
+	var errs []error
+	for _, ns := range namespaces {
+		if !ns.IsDir() {
+			continue
+		}
+		list, err := fs.ReadDir(t, path.Join(clustersDir, ns.Name()))
+		if err != nil {
+			errs = append(errs, unreadable(path.Join(clustersDir, ns.Name()), err))
+		}
+		for _, f := range list {
+			if !f.IsDir() && strings.HasSuffix(f.Name(), ".yaml") {
+				files = append(files, path.Join(clustersDir, ns.Name(), f.Name()))
+			}
+		}
+	}
+	return files, errors.Join(errs...)
+}
+
+func readFleet(t fs.FS) (Status, error) {
+	b, err := fs.ReadFile(t, fleetPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Status{}, nil
+	}
+	if err != nil {
+		return Status{}, unreadable(fleetPath, err)
+	}
+	var f fleetFile
+	if err := yaml.Unmarshal(b, &f); err != nil {
+		return Status{}, unreadable(fleetPath, err)
+	}
+	s := Status{Fleet: sources.FleetStatus{Fleet: fleet.ID(f.Fleet), Revision: f.Revision.fleet(), Problems: fleetProblems(f.Problems)}}
+	for _, o := range f.Orphans {
+		if k, err := fleet.ParseKey(o); err == nil {
+			s.Fleet.Orphans = append(s.Fleet.Orphans, k)
+		}
+	}
+	return s, nil
+}
+
+func readCluster(t fs.FS, p string) cached {
+	b, err := fs.ReadFile(t, p)
+	f := cached{sum: sha256.Sum256(b)}
+	if err == nil {
+		f.cluster, err = decodeCluster(b)
+	}
+	if err == nil && clusterPath(f.cluster.Report.Cluster) != p {
+		err = fmt.Errorf("it is about %s", f.cluster.Report.Cluster)
+	}
+	if err != nil {
+		f.err = unreadable(p, err)
+	}
+	return f
+}
+
+// decodeCluster is the inverse of encodeCluster.
+func decodeCluster(b []byte) (Cluster, error) {
+	var c Cluster
+	for doc := range bytes.SplitSeq(b, []byte("\n---\n")) {
+		var t typeMeta
+		if err := yaml.Unmarshal(doc, &t); err != nil {
+			return c, err
+		}
+		var err error
+		switch t.Kind {
+		case "ClusterReport":
+			var f reportFile
+			err = yaml.Unmarshal(doc, &f)
+			c.Report = reportOf(f)
+		case "Cluster":
+			err = yaml.Unmarshal(doc, &c.Cluster)
+		case "Machine":
+			var m clusterv1.Machine
+			err = yaml.Unmarshal(doc, &m)
+			c.Machines = append(c.Machines, m)
+		default:
+			err = fmt.Errorf("kind %q is not expected", t.Kind)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	if c.Report.Cluster.Name == "" {
+		return c, errors.New("it has no ClusterReport")
+	}
+	c.Report.Endpoint = fleet.Endpoint{Host: c.Cluster.Spec.ControlPlaneEndpoint.Host, Port: c.Cluster.Spec.ControlPlaneEndpoint.Port}
+	c.Report.Conditions = conditionsOf(c.Cluster.Status.Conditions)
+	for _, m := range c.Machines {
+		c.Report.Machines = append(c.Report.Machines, machineOf(m))
+	}
+	return c, nil
+}
+
+func reportOf(f reportFile) fleet.Report {
+	r := fleet.Report{
+		Cluster:  fleet.Key{Namespace: f.Metadata.Namespace, Name: f.Metadata.Name},
+		Revision: f.Revision.fleet(),
+		Overlay:  f.Overlay,
+		Phase:    fleet.Phase(f.Phase),
+		Provider: f.Provider,
+		Version:  f.Version,
+		Waiting:  f.Waiting,
+		Problems: fleetProblems(f.Problems),
+		Failure:  f.Failure,
+	}
+	for _, p := range f.Pools {
+		r.Pools = append(r.Pools, fleet.PoolReport{
+			Name: fleet.PoolName(p.Name), Role: fleet.Role(p.Role), Version: p.Version,
+			Desired: p.Desired, Current: p.Current, UpToDate: p.UpToDate, Ready: p.Ready, Available: p.Available,
+		})
+	}
+	return r
+}
+
+func machineOf(o clusterv1.Machine) fleet.MachineReport {
+	m := fleet.MachineReport{
+		Machine: fleet.Machine{
+			Name:          fleet.MachineName(o.Name),
+			ProviderID:    fleet.ProviderID(o.Spec.ProviderID),
+			Pool:          fleet.PoolName(o.Labels[clusterv1.MachineDeploymentNameLabel]),
+			Role:          fleet.RoleWorker,
+			Template:      fleet.TemplateHash(o.Annotations[templateAnnotation]),
+			Version:       o.Spec.Version,
+			Operation:     fleet.OperationID(o.Annotations[operationAnnot]),
+			FailureDomain: o.Spec.FailureDomain,
+			State:         fleet.MachineState(o.Annotations[stateAnnotation]),
+			Message:       o.Annotations[messageAnnotation],
+			Created:       o.CreationTimestamp.Time,
+		},
+		Phase:      fleet.MachinePhase(o.Status.Phase),
+		Node:       o.Status.NodeRef.Name,
+		Version:    o.Annotations[kubeletAnnotation],
+		UpToDate:   o.Annotations[upToDateAnnotation] == "true",
+		Conditions: conditionsOf(o.Status.Conditions),
+	}
+	if name, ok := o.Labels[clusterv1.MachineControlPlaneNameLabel]; ok {
+		m.Machine.Role, m.Machine.Pool = fleet.RoleControlPlane, fleet.PoolName(name)
+	}
+	if !m.Machine.Created.IsZero() {
+		m.Machine.Created = m.Machine.Created.UTC()
+	}
+	for _, a := range o.Status.Addresses {
+		m.Machine.Addresses = append(m.Machine.Addresses, a.Address)
+	}
+	return m
+}
+
+func conditionsOf(list []metav1.Condition) []fleet.Condition {
+	var out []fleet.Condition
+	for _, c := range list {
+		out = append(out, fleet.Condition{Type: c.Type, Status: fleet.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	}
+	return out
+}
+
+// sumOf returns the checksum of a file, or zero where there is none.
+func sumOf(t fs.FS, p string) checksum {
+	b, err := fs.ReadFile(t, p)
+	if err != nil {
+		return checksum{}
+	}
+	return sha256.Sum256(b)
+}

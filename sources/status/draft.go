@@ -1,0 +1,231 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// known is what the branch says at head, as far as the writer knows.
+type known struct {
+	head     fleet.Revision
+	stale    bool // somebody else may have written since
+	owner    fleet.Owner
+	fleet    sources.FleetStatus
+	fleetSum checksum
+	clusters map[fleet.Key]cached
+	cache    cache
+}
+
+// load reads the branch. Files of clusters and of the fleet that cannot be read
+// count as missing, and are written again.
+func (n *known) load(ctx context.Context, b sources.Branch) error {
+	head, t, err := b.Read(ctx)
+	if err != nil {
+		return err
+	}
+	owner, err := readOwner(t)
+	if err != nil {
+		return err
+	}
+	s, _ := n.cache.read(t)
+	n.head, n.stale, n.owner, n.fleet = head, false, owner, s.Fleet
+	n.fleetSum = sumOf(t, fleetPath)
+	n.clusters = make(map[fleet.Key]cached, len(s.Clusters))
+	for _, f := range n.cache.files {
+		if f.err == nil {
+			n.clusters[f.cluster.Report.Cluster] = f
+		}
+	}
+	return nil
+}
+
+// A draft is a commit in the making.
+type draft struct {
+	edits    map[string][]byte
+	changes  []change // sorted by key
+	clusters map[fleet.Key]cached
+	removed  []fleet.Key
+	fleet    sources.FleetStatus
+	fleetOld sources.FleetStatus
+	fleetSum checksum
+	revision fleet.Revision
+}
+
+// A change is what is new about one cluster.
+type change struct {
+	key      fleet.Key
+	old, new fleet.Report
+	fresh    bool // had no status before
+	gone     bool
+	actions  []string
+}
+
+// draft makes the files that differ from what is known.
+func (n *known) draft(b batch, now time.Time) (*draft, error) {
+	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]cached{}, fleet: n.fleet, fleetOld: n.fleet}
+	if b.fleet != nil {
+		d.fleet = *b.fleet
+	}
+	d.revision = d.fleet.Revision
+	for _, k := range slices.SortedFunc(maps.Keys(b.reports), fleet.Key.Compare) {
+		r := b.reports[k]
+		old, had := n.clusters[k]
+		c := newCluster(r, old.cluster, now)
+		content, err := encodeCluster(c)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(content)
+		if had && sum == old.sum {
+			continue
+		}
+		d.edits[clusterPath(k)] = content
+		d.clusters[k] = cached{sum: sum, cluster: c}
+		d.changes = append(d.changes, change{key: k, old: old.cluster.Report, new: c.Report, fresh: !had, actions: r.Actions})
+		if d.revision.IsZero() {
+			d.revision = r.Revision
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(b.forgets), fleet.Key.Compare) {
+		if old, had := n.clusters[k]; had {
+			d.edits[clusterPath(k)] = nil
+			d.removed = append(d.removed, k)
+			d.changes = append(d.changes, change{key: k, old: old.cluster.Report, gone: true})
+		}
+	}
+	content, err := encodeFleet(d.fleet, n.lines(d))
+	if err != nil {
+		return nil, err
+	}
+	if d.fleetSum = sha256.Sum256(content); d.fleetSum != n.fleetSum {
+		d.edits[fleetPath] = content
+	}
+	return d, nil
+}
+
+// lines returns the clusters in fleet.yaml with d applied.
+func (n *known) lines(d *draft) []clusterLine {
+	all := maps.Clone(n.clusters)
+	if all == nil {
+		all = map[fleet.Key]cached{}
+	}
+	maps.Copy(all, d.clusters)
+	for _, k := range d.removed {
+		delete(all, k)
+	}
+	lines := make([]clusterLine, 0, len(all))
+	for _, k := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
+		lines = append(lines, lineOf(all[k].cluster.Report))
+	}
+	return lines
+}
+
+// apply notes that d landed as head.
+func (n *known) apply(d *draft, head fleet.Revision) {
+	n.head, n.fleet, n.fleetSum = head, d.fleet, d.fleetSum
+	maps.Copy(n.clusters, d.clusters)
+	for _, k := range d.removed {
+		delete(n.clusters, k)
+	}
+}
+
+// maxBody bounds the lines of a commit message.
+const maxBody = 200
+
+// message returns subject and body of the commit.
+func (d *draft) message() string {
+	var body []string
+	for _, c := range d.changes {
+		for _, a := range c.actions {
+			body = append(body, oneLine(c.key.String()+": "+a, 300))
+		}
+		if c.new.Failure != "" && c.new.Failure != c.old.Failure {
+			body = append(body, oneLine(c.key.String()+": "+c.new.Failure, 300))
+		}
+		for _, p := range c.new.Problems {
+			if !slices.Contains(c.old.Problems, p) {
+				body = append(body, oneLine(c.key.String()+": "+p.String(), 300))
+			}
+		}
+	}
+	if n := len(body); n > maxBody {
+		body = append(body[:maxBody], fmt.Sprintf("and %d more lines", n-maxBody))
+	}
+	return strings.TrimSpace(d.subject() + "\n\n" + strings.Join(body, "\n"))
+}
+
+// subject says what changed in one line.
+func (d *draft) subject() string {
+	switch len(d.changes) {
+	case 0:
+		return d.fleetSubject()
+	case 1:
+		return oneLine(d.changes[0].key.String()+": "+d.changes[0].headline(), 100)
+	}
+	counts := map[string]int{}
+	for _, c := range d.changes {
+		counts[c.class()]++
+	}
+	var parts []string
+	for _, class := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[class], class))
+	}
+	return oneLine(fmt.Sprintf("%d clusters: %s", len(d.changes), strings.Join(parts, ", ")), 100)
+}
+
+func (d *draft) fleetSubject() string {
+	switch {
+	case d.fleet.Revision != d.fleetOld.Revision:
+		return "fleet: at " + d.fleet.Revision.Short()
+	case len(d.fleet.Problems) != len(d.fleetOld.Problems):
+		return fmt.Sprintf("fleet: %d problems", len(d.fleet.Problems))
+	}
+	return "fleet: status"
+}
+
+// headline says what is new about one cluster.
+func (c change) headline() string {
+	switch {
+	case c.gone:
+		return "gone"
+	case c.fresh:
+		return cmp.Or(string(c.new.Phase), "new")
+	case c.new.Phase != c.old.Phase:
+		return string(c.old.Phase) + " → " + string(c.new.Phase)
+	case c.new.Failure != "" && c.old.Failure == "":
+		return "failed: " + c.new.Failure
+	case len(c.new.Problems) > 0 && len(c.old.Problems) == 0:
+		return fmt.Sprintf("%s is not applied: %d problems", c.new.Problems[0].Overlay, len(c.new.Problems))
+	case c.new.Failure == "" && c.old.Failure != "":
+		return "recovered"
+	case len(c.new.Problems) == 0 && len(c.old.Problems) > 0:
+		return "problems solved"
+	case len(c.actions) > 0:
+		return c.actions[0]
+	}
+	return cmp.Or(string(c.new.Phase), "status")
+}
+
+// class says it in a word or two, to be counted.
+func (c change) class() string {
+	switch {
+	case c.gone:
+		return "gone"
+	case c.fresh || c.new.Phase != c.old.Phase:
+		return "→ " + string(c.new.Phase)
+	case c.new.Failure != "" && c.old.Failure == "":
+		return "failed"
+	case len(c.new.Problems) > 0 && len(c.old.Problems) == 0:
+		return "not applied"
+	}
+	return "changed"
+}

@@ -1,0 +1,271 @@
+package status
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// Annotations on Machines for what Cluster API has no field for.
+const (
+	templateAnnotation = fleet.TagTemplate
+	operationAnnot     = fleet.TagOperation
+	stateAnnotation    = "fairlead.dev/state"
+	messageAnnotation  = "fairlead.dev/message"
+	upToDateAnnotation = "fairlead.dev/up-to-date"
+	kubeletAnnotation  = "fairlead.dev/kubelet-version"
+)
+
+// newCluster returns r as the objects of a file. Conditions that old has with
+// the same status keep their time, others changed now.
+func newCluster(r fleet.Report, old Cluster, now time.Time) Cluster {
+	r.Actions = nil
+	c := Cluster{Report: r, Cluster: clusterObject(r, old.Cluster, now)}
+	before := map[string]clusterv1.Machine{}
+	for _, m := range old.Machines {
+		before[machineID(m)] = m
+	}
+	for _, m := range r.Machines {
+		o := machineObject(r, m)
+		o.Status.Conditions = conditions(m.Conditions, before[machineID(o)].Status.Conditions, now)
+		c.Machines = append(c.Machines, o)
+	}
+	return c
+}
+
+// machineID tells machines of one name apart.
+func machineID(m clusterv1.Machine) string { return m.Name + " " + m.Spec.ProviderID }
+
+func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) clusterv1.Cluster {
+	c := clusterv1.Cluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Cluster.Namespace, Name: r.Cluster.Name},
+	}
+	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: r.Endpoint.Host, Port: r.Endpoint.Port}
+	c.Status.Conditions = conditions(r.Conditions, old.Status.Conditions, now)
+	c.Status.Phase = string(clusterPhase(r))
+	yes := true
+	for _, cond := range r.Conditions {
+		if cond.Status != fleet.True {
+			continue
+		}
+		switch cond.Type {
+		case clusterv1.ClusterInfrastructureReadyCondition:
+			c.Status.Initialization.InfrastructureProvisioned = &yes
+		case clusterv1.ClusterControlPlaneInitializedCondition:
+			c.Status.Initialization.ControlPlaneInitialized = &yes
+		}
+	}
+	if n, ok := count(r.Pools, fleet.RoleControlPlane); ok {
+		c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{
+			DesiredReplicas: n.desired, Replicas: n.current, UpToDateReplicas: n.upToDate, ReadyReplicas: n.ready, AvailableReplicas: n.available,
+		}
+	}
+	if n, ok := count(r.Pools, fleet.RoleWorker); ok {
+		c.Status.Workers = &clusterv1.WorkersStatus{
+			DesiredReplicas: n.desired, Replicas: n.current, UpToDateReplicas: n.upToDate, ReadyReplicas: n.ready, AvailableReplicas: n.available,
+		}
+	}
+	return c
+}
+
+// clusterPhase returns Cluster API's headline, which knows less than ours: a
+// cluster is Provisioned there once its infrastructure and endpoint are.
+func clusterPhase(r fleet.Report) clusterv1.ClusterPhase {
+	switch {
+	case r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted:
+		return clusterv1.ClusterPhaseDeleting
+	case r.Phase == "":
+		return clusterv1.ClusterPhasePending
+	case r.Phase == fleet.PhaseInfrastructure || r.Endpoint.IsZero():
+		return clusterv1.ClusterPhaseProvisioning
+	}
+	return clusterv1.ClusterPhaseProvisioned
+}
+
+type counters struct{ desired, current, upToDate, ready, available *int32 }
+
+// count adds up the pools of a role.
+func count(pools []fleet.PoolReport, role fleet.Role) (counters, bool) {
+	var n [5]int32
+	found := false
+	for _, p := range pools {
+		if p.Role != role {
+			continue
+		}
+		found = true
+		for i, v := range []int{p.Desired, p.Current, p.UpToDate, p.Ready, p.Available} {
+			n[i] += int32(v)
+		}
+	}
+	return counters{&n[0], &n[1], &n[2], &n[3], &n[4]}, found
+}
+
+func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
+	o := clusterv1.Machine{
+		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   r.Cluster.Namespace,
+			Name:        string(m.Machine.Name),
+			Labels:      map[string]string{clusterv1.ClusterNameLabel: r.Cluster.Name},
+			Annotations: map[string]string{},
+		},
+	}
+	if !m.Machine.Created.IsZero() {
+		o.CreationTimestamp = metav1.NewTime(m.Machine.Created.UTC().Truncate(time.Second))
+	}
+	if m.Machine.Role == fleet.RoleControlPlane {
+		o.Labels[clusterv1.MachineControlPlaneLabel] = ""
+		o.Labels[clusterv1.MachineControlPlaneNameLabel] = string(m.Machine.Pool)
+	} else {
+		o.Labels[clusterv1.MachineDeploymentNameLabel] = string(m.Machine.Pool)
+	}
+	upToDate := ""
+	if m.UpToDate {
+		upToDate = "true"
+	}
+	for k, v := range map[string]string{
+		templateAnnotation: string(m.Machine.Template),
+		operationAnnot:     string(m.Machine.Operation),
+		stateAnnotation:    string(m.Machine.State),
+		messageAnnotation:  m.Machine.Message,
+		upToDateAnnotation: upToDate,
+		kubeletAnnotation:  m.Version,
+	} {
+		if v != "" {
+			o.Annotations[k] = v
+		}
+	}
+	o.Spec.ClusterName = r.Cluster.Name
+	o.Spec.Version = m.Machine.Version
+	o.Spec.ProviderID = string(m.Machine.ProviderID)
+	o.Spec.FailureDomain = m.Machine.FailureDomain
+	o.Status.Phase = string(m.Phase)
+	o.Status.FailureDomain = m.Machine.FailureDomain
+	o.Status.NodeRef.Name = m.Node
+	for _, a := range m.Machine.Addresses {
+		o.Status.Addresses = append(o.Status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: a})
+	}
+	return o
+}
+
+// conditions returns list with times: of old where the status is the same.
+func conditions(list []fleet.Condition, old []metav1.Condition, now time.Time) []metav1.Condition {
+	var out []metav1.Condition
+	for _, c := range list {
+		m := metav1.Condition{
+			Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+		}
+		i := slices.IndexFunc(old, func(o metav1.Condition) bool { return o.Type == c.Type && o.Status == m.Status })
+		if i >= 0 && !old[i].LastTransitionTime.IsZero() {
+			m.LastTransitionTime = metav1.NewTime(old[i].LastTransitionTime.UTC())
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// encodeCluster returns the file of c.
+func encodeCluster(c Cluster) ([]byte, error) {
+	r := c.Report
+	docs := []any{reportFile{
+		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "ClusterReport"},
+		Metadata: meta{Namespace: r.Cluster.Namespace, Name: r.Cluster.Name},
+		Phase:    string(r.Phase),
+		Revision: revisionOf(r.Revision),
+		Overlay:  r.Overlay,
+		Provider: r.Provider,
+		Version:  r.Version,
+		Pools:    poolsOf(r.Pools),
+		Waiting:  r.Waiting,
+		Problems: problemsOf(r.Problems),
+		Failure:  r.Failure,
+	}, c.Cluster}
+	for _, m := range c.Machines {
+		docs = append(docs, m)
+	}
+	return encodeDocs("cluster "+r.Cluster.String(), docs...)
+}
+
+func poolsOf(list []fleet.PoolReport) []pool {
+	var out []pool
+	for _, p := range list {
+		out = append(out, pool{
+			Name: string(p.Name), Role: string(p.Role), Version: p.Version,
+			Desired: p.Desired, Current: p.Current, UpToDate: p.UpToDate, Ready: p.Ready, Available: p.Available,
+		})
+	}
+	return out
+}
+
+// encodeFleet returns fleet.yaml.
+func encodeFleet(s sources.FleetStatus, lines []clusterLine) ([]byte, error) {
+	f := fleetFile{
+		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "FleetStatus"},
+		Fleet:    string(s.Fleet),
+		Revision: revisionOf(s.Revision),
+		Phases:   map[string]int{},
+		Clusters: lines,
+		Problems: problemsOf(s.Problems),
+	}
+	for _, l := range lines {
+		if l.Phase != "" {
+			f.Phases[l.Phase]++
+		}
+	}
+	for _, k := range slices.SortedFunc(slices.Values(s.Orphans), fleet.Key.Compare) {
+		f.Orphans = append(f.Orphans, k.String())
+	}
+	return encodeDocs("fleet.yaml", f)
+}
+
+// lineOf returns the line of a cluster in fleet.yaml.
+func lineOf(r fleet.Report) clusterLine {
+	l := clusterLine{Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.Short()}
+	desired, ready := 0, 0
+	for _, p := range r.Pools {
+		desired, ready = desired+p.Desired, ready+p.Ready
+	}
+	if len(r.Pools) > 0 {
+		l.Machines = fmt.Sprintf("%d/%d", ready, desired)
+	}
+	switch {
+	case r.Failure != "":
+		l.Message = oneLine(r.Failure, 200)
+	case len(r.Problems) > 0:
+		l.Message = oneLine(r.Problems[0].String(), 200)
+	case len(r.Waiting) > 0:
+		l.Message = oneLine("waiting for "+strings.Join(r.Waiting, ", "), 200)
+	}
+	return l
+}
+
+// encodeOwner returns owner.yaml.
+func encodeOwner(o fleet.Owner) ([]byte, error) {
+	return encodeDocs(ownerPath, ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: o.Agent, Epoch: o.Epoch})
+}
+
+func encodeDocs(what string, docs ...any) ([]byte, error) {
+	var buf bytes.Buffer
+	for i, d := range docs {
+		b, err := yaml.Marshal(d)
+		if err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "write the status of "+what, "%w", err)
+		}
+		if i > 0 {
+			buf.WriteString("---\n")
+		}
+		buf.Write(b)
+	}
+	return buf.Bytes(), nil
+}

@@ -1,0 +1,202 @@
+// Package status keeps the status branch: what every cluster is like, told in
+// Cluster API's own shape, and who owns the fleet.
+//
+//	owner.yaml                        who may act: agent and epoch
+//	fleet.yaml                        the fleet in one file: revision, phases, problems, orphans
+//	clusters/<namespace>/<name>.yaml  one cluster: a ClusterReport, the Cluster, its Machines
+//
+// The files are a function of facts: the same facts give the same bytes, and so
+// no commit. Times in them are those at which a fact changed. A commit lands
+// only on the head that it was made from; after a lost race the files are made
+// again from the new head, never merged.
+//
+// docs/status.md has an example.
+package status
+
+import (
+	"cmp"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// The places on the branch.
+const (
+	ownerPath   = "owner.yaml"
+	fleetPath   = "fleet.yaml"
+	clustersDir = "clusters"
+)
+
+const apiVersion = "fairlead.dev/v1alpha1"
+
+// Status is all that a status branch says.
+type Status struct {
+	Owner    fleet.Owner // zero: nobody
+	Fleet    sources.FleetStatus
+	Clusters []Cluster // sorted by key
+}
+
+// A Cluster is what the branch says of one cluster.
+type Cluster struct {
+	// Report is what was reported; its Actions are in the commits only.
+	Report fleet.Report
+	// Cluster and Machines are the objects as they are in the file, with the
+	// times at which conditions changed.
+	Cluster  clusterv1.Cluster
+	Machines []clusterv1.Machine
+}
+
+// Cluster returns what s says of k.
+func (s *Status) Cluster(k fleet.Key) (Cluster, bool) {
+	i, ok := slices.BinarySearchFunc(s.Clusters, k, func(c Cluster, k fleet.Key) int {
+		return c.Report.Cluster.Compare(k)
+	})
+	if !ok {
+		return Cluster{}, false
+	}
+	return s.Clusters[i], true
+}
+
+// clusterPath returns the file of a cluster.
+func clusterPath(k fleet.Key) string {
+	return clustersDir + "/" + k.Namespace + "/" + k.Name + ".yaml"
+}
+
+// typeMeta begins each document of a kind of ours.
+type typeMeta struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// ownerFile is owner.yaml.
+type ownerFile struct {
+	typeMeta
+	Agent string `json:"agent"`
+	Epoch int64  `json:"epoch"`
+}
+
+// fleetFile is fleet.yaml.
+type fleetFile struct {
+	typeMeta
+	Fleet    string         `json:"fleet,omitempty"`
+	Revision *revision      `json:"revision,omitempty"`
+	Phases   map[string]int `json:"phases,omitempty"` // clusters by phase
+	Clusters []clusterLine  `json:"clusters,omitempty"`
+	Problems []problem      `json:"problems,omitempty"`
+	Orphans  []string       `json:"orphans,omitempty"`
+}
+
+// clusterLine is one cluster in fleet.yaml.
+type clusterLine struct {
+	Name     string `json:"name"` // namespace/name
+	Phase    string `json:"phase,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Machines string `json:"machines,omitempty"` // "3/4": ready of desired
+	Revision string `json:"revision,omitempty"` // short
+	Message  string `json:"message,omitempty"`  // failure, problem or what is awaited
+}
+
+// reportFile is the first document of a cluster's file.
+type reportFile struct {
+	typeMeta
+	Metadata meta      `json:"metadata"`
+	Phase    string    `json:"phase,omitempty"`
+	Revision *revision `json:"revision,omitempty"` // what is being applied
+	Overlay  string    `json:"overlay,omitempty"`
+	Provider string    `json:"provider,omitempty"`
+	Version  string    `json:"version,omitempty"` // Kubernetes version asked for
+	Pools    []pool    `json:"pools,omitempty"`
+	Waiting  []string  `json:"waiting,omitempty"`  // what the next step waits for
+	Problems []problem `json:"problems,omitempty"` // why the newest revision is not being applied
+	Failure  string    `json:"failure,omitempty"`  // error of the last pass
+}
+
+type meta struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+type revision struct {
+	Ref    string `json:"ref"`
+	Digest string `json:"digest"`
+}
+
+func revisionOf(r fleet.Revision) *revision {
+	if r.IsZero() {
+		return nil
+	}
+	return &revision{Ref: r.Ref, Digest: r.Digest}
+}
+
+func (r *revision) fleet() fleet.Revision {
+	if r == nil {
+		return fleet.Revision{}
+	}
+	return fleet.Revision{Ref: r.Ref, Digest: r.Digest}
+}
+
+type pool struct {
+	Name      string `json:"name"`
+	Role      string `json:"role"`
+	Version   string `json:"version,omitempty"`
+	Desired   int    `json:"desired"`
+	Current   int    `json:"current"`
+	UpToDate  int    `json:"upToDate"`
+	Ready     int    `json:"ready"`
+	Available int    `json:"available"`
+}
+
+type problem struct {
+	Overlay string `json:"overlay,omitempty"`
+	Cluster string `json:"cluster,omitempty"`
+	File    string `json:"file,omitempty"`
+	Object  string `json:"object,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func problemsOf(list []fleet.Problem) []problem {
+	var out []problem
+	for _, p := range list {
+		q := problem{Overlay: p.Overlay, File: p.File, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint}
+		if p.Cluster != (fleet.Key{}) {
+			q.Cluster = p.Cluster.String()
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+func fleetProblems(list []problem) []fleet.Problem {
+	var out []fleet.Problem
+	for _, p := range list {
+		q := fleet.Problem{Overlay: p.Overlay, File: p.File, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint}
+		if k, err := fleet.ParseKey(p.Cluster); err == nil {
+			q.Cluster = k
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+func sortClusters(list []Cluster) {
+	slices.SortFunc(list, func(a, b Cluster) int { return a.Report.Cluster.Compare(b.Report.Cluster) })
+}
+
+func oneLine(s string, limit int) string {
+	s = string([]rune(cmp.Or(s, "")))
+	for i, r := range s {
+		if r == '\n' || r == '\r' {
+			s = s[:i]
+			break
+		}
+	}
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
+	}
+	return s
+}

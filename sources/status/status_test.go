@@ -1,0 +1,423 @@
+package status_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+var update = flag.Bool("update", false, "write the expected files")
+
+var self = fleet.Owner{Agent: "agent-a", Epoch: 1}
+
+// owned returns a branch whose owner is self.
+func owned(t *testing.T) *branch {
+	t.Helper()
+	b := &branch{}
+	if o, err := status.NewArbiter(b).Claim(t.Context(), "agent-a"); err != nil || o != self {
+		t.Fatalf("claim gives %v, %v", o, err)
+	}
+	return b
+}
+
+func writer(b sources.Branch, o status.Options) *status.Writer {
+	o.Owner = self
+	if o.Now == nil {
+		o.Now = clock
+	}
+	return status.NewWriter(b, o)
+}
+
+func flush(t *testing.T, w *status.Writer) fleet.Revision {
+	t.Helper()
+	rev, err := w.Flush(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rev
+}
+
+func TestFiles(t *testing.T) {
+	b := owned(t)
+	w := writer(b, status.Options{})
+	w.PutFleet(sources.FleetStatus{
+		Fleet: "demo", Revision: report("").Revision,
+		Problems: []fleet.Problem{{Overlay: "clusters/dev/us-1", File: "clusters/dev/us-1/cluster.yaml", Object: "Cluster dev/us-1", Field: "spec.paussed", Message: "unknown field", Hint: "did you mean paused?"}},
+		Orphans:  []fleet.Key{{Namespace: "dev", Name: "old"}},
+	})
+	w.Put(report(fleet.PhaseWorkers))
+	flush(t, w)
+	for _, path := range []string{"clusters/prod/eu-1.yaml", "fleet.yaml", "owner.yaml"} {
+		golden(t, filepath.Join("testdata", filepath.Base(path)), b.file(t, path))
+	}
+	_, tr, _ := b.Read(t.Context())
+	s, err := status.Read(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := report(fleet.PhaseWorkers)
+	want.Actions = nil
+	c, ok := s.Cluster(eu1)
+	if diff := cmp.Diff(want, c.Report); !ok || diff != "" {
+		t.Errorf("the report is not read back: %s", diff)
+	}
+	if s.Owner != self || s.Fleet.Fleet != "demo" || len(s.Fleet.Problems) != 1 || s.Fleet.Problems[0].Field != "spec.paussed" || len(s.Fleet.Orphans) != 1 {
+		t.Errorf("read back: %+v %+v", s.Owner, s.Fleet)
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (run with -update to accept): %s", path, diff)
+	}
+}
+
+// Safety: same facts, no commit; by the same writer and by one that starts
+// with nothing but the branch, at any later time.
+func TestSameFactsNoCommit(t *testing.T) {
+	b := owned(t)
+	w := writer(b, status.Options{})
+	w.Put(report(fleet.PhaseWorkers))
+	w.PutFleet(sources.FleetStatus{Fleet: "demo", Revision: report("").Revision})
+	flush(t, w)
+	n := len(b.log)
+	later := writer(b, status.Options{Now: func() time.Time { return clock().Add(time.Hour) }})
+	for _, w := range []*status.Writer{w, later} {
+		w.Put(report(fleet.PhaseWorkers))
+		w.PutFleet(sources.FleetStatus{Fleet: "demo", Revision: report("").Revision})
+		flush(t, w)
+	}
+	if len(b.log) != n || b.commits != n {
+		t.Errorf("%d commits, %d asked for, want %d", len(b.log), b.commits, n)
+	}
+}
+
+// A condition that did not change its status keeps its time, one that did has
+// the time of the change.
+func TestTransitionTimes(t *testing.T) {
+	b := owned(t)
+	w := writer(b, status.Options{})
+	w.Put(report(fleet.PhaseWorkers))
+	flush(t, w)
+	later := writer(b, status.Options{Now: func() time.Time { return clock().Add(time.Hour) }})
+	r := report(fleet.PhaseProvisioned)
+	r.Conditions[0].Status = fleet.True
+	r.Conditions[1].Message = "another message"
+	later.Put(r)
+	flush(t, later)
+	_, tr, _ := b.Read(t.Context())
+	s, err := status.Read(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := s.Cluster(eu1)
+	var got []string
+	for _, cond := range c.Cluster.Status.Conditions {
+		got = append(got, cond.Type+" "+cond.LastTransitionTime.UTC().Format(time.TimeOnly))
+	}
+	if diff := cmp.Diff([]string{"Available 04:04:05", "InfrastructureReady 03:04:05"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	b := owned(t)
+	w := writer(b, status.Options{})
+	w.Put(report(fleet.PhaseWorkers))
+	flush(t, w)
+	r := report(fleet.PhaseProvisioned)
+	r.Actions = []string{"SyncNode eu-1-md-0-9xw4t: label tier is missing"}
+	w.Put(r)
+	flush(t, w)
+	other := report(fleet.PhaseControlPlane)
+	other.Cluster.Name, other.Actions = "eu-2", nil
+	r.Failure, r.Actions = "cannot create machine: no capacity\nin zone a", nil
+	w.Put(other)
+	w.Put(r)
+	flush(t, w)
+	w.Forget(eu1)
+	flush(t, w)
+	var got []string
+	for _, l := range b.log {
+		got = append(got, l.Message, strings.Join(l.Trailers, "\n"))
+	}
+	trailers := "Fairlead-Revision: main@sha1:5b3c7e0a1f2d4c6b8a9e0f1d2c3b4a5968778695\nFairlead-Agent: agent-a\nFairlead-Epoch: 1"
+	want := []string{
+		"owner: agent-a (epoch 1)", "Fairlead-Agent: agent-a\nFairlead-Epoch: 1",
+		"prod/eu-1: Workers\n\nprod/eu-1: CreateMachine eu-1-md-0-9xw4t: pool eu-1-md-0 has 0 of 1 machines", trailers,
+		"prod/eu-1: Workers → Provisioned\n\nprod/eu-1: SyncNode eu-1-md-0-9xw4t: label tier is missing", trailers,
+		"2 clusters: 1 failed, 1 → ControlPlane\n\nprod/eu-1: cannot create machine: no capacity", trailers,
+		"prod/eu-1: gone", "Fairlead-Agent: agent-a\nFairlead-Epoch: 1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, fs := b.head(); fs["clusters/prod/eu-1.yaml"] != nil || strings.Contains(b.file(t, "fleet.yaml"), "prod/eu-1") {
+		t.Error("what was forgotten is still there")
+	}
+}
+
+// After a lost race the meaning is applied to the new head: what others wrote
+// stays, and the actions are told once.
+func TestRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		races := 0
+		w := writer(b, status.Options{Observer: status.Observer{Race: func(error) { races++ }}})
+		w.Put(report(fleet.PhaseWorkers))
+		flush(t, w)
+		rev, _, _ := b.Read(t.Context())
+		if _, err := b.Commit(t.Context(), rev, sources.Commit{Edits: map[string][]byte{"requests/x": []byte("x")}, Message: "a wish"}); err != nil {
+			t.Fatal(err)
+		}
+		w.Put(report(fleet.PhaseProvisioned))
+		flush(t, w)
+		if races != 1 || b.file(t, "requests/x") != "x" || !strings.Contains(b.file(t, "clusters/prod/eu-1.yaml"), "phase: Provisioned") {
+			t.Errorf("after a race: %d races, files %v", races, b.last().Edits)
+		}
+	})
+}
+
+// A push that landed without an answer is found, and not repeated.
+func TestUnanswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		w := writer(b, status.Options{})
+		w.Put(report(fleet.PhaseWorkers))
+		once := 0
+		b.after = func() error {
+			if once++; once == 1 {
+				return fleet.Errorf(fleet.Unanswered, "commit", "connection reset")
+			}
+			return nil
+		}
+		flush(t, w)
+		if len(b.log) != 2 || b.commits != 2 {
+			t.Errorf("%d commits from %d tries", len(b.log), b.commits)
+		}
+	})
+}
+
+// Safety: a deposed agent writes nothing, not even one commit.
+func TestDeposedWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		w := writer(b, status.Options{})
+		w.Put(report(fleet.PhaseWorkers))
+		flush(t, w)
+		if o, err := status.NewArbiter(b).HandOver(t.Context(), self, "agent-b"); err != nil || o != (fleet.Owner{Agent: "agent-b", Epoch: 2}) {
+			t.Fatalf("hand-over gives %v, %v", o, err)
+		}
+		n := len(b.log)
+		done := make(chan error)
+		go func() { done <- w.Run(t.Context()) }()
+		w.Put(report(fleet.PhaseProvisioned))
+		err := <-done
+		if !errors.Is(err, status.ErrDeposed) || !strings.Contains(err.Error(), "agent-b does, with epoch 2") {
+			t.Errorf("got %v", err)
+		}
+		if _, err := w.Flush(t.Context()); !errors.Is(err, status.ErrDeposed) || len(b.log) != n {
+			t.Errorf("after that: %v, %d commits, want %d", err, len(b.log), n)
+		}
+	})
+}
+
+func TestDeletedBranch(t *testing.T) {
+	w := writer(&branch{}, status.Options{})
+	w.Put(report(fleet.PhaseWorkers))
+	if _, err := w.Flush(t.Context()); !errors.Is(err, status.ErrDeposed) || !strings.Contains(err.Error(), "nobody does") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Reports are gathered, headlines are not kept waiting, and a second headline
+// waits for the gap.
+func TestCoalesce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		var lags []time.Duration
+		w := writer(b, status.Options{Observer: status.Observer{Commit: func(_ int, _, lag time.Duration) { lags = append(lags, lag) }}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		put := func(change func(r *fleet.Report)) {
+			r := report(fleet.PhaseWorkers)
+			change(&r)
+			w.Put(r)
+			synctest.Wait()
+		}
+		put(func(*fleet.Report) {}) // the first is a headline
+		for i := range 5 {
+			time.Sleep(time.Second)
+			put(func(r *fleet.Report) { r.Waiting = []string{fmt.Sprint(i)} })
+		}
+		time.Sleep(20 * time.Second)
+		put(func(r *fleet.Report) { r.Failure = "it failed" }) // headline
+		put(func(r *fleet.Report) { r.Failure = "" })          // headline, after the gap
+		time.Sleep(2 * time.Second)
+		put(func(r *fleet.Report) { r.Waiting = []string{"end"} })
+		cancel() // the last flush
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]time.Duration{0, 10 * time.Second, 0, time.Second, 0}, lags); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A credential that cannot push makes the writer wait, say so once, and go on
+// with everything once it may.
+func TestReadOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		var told []error
+		w := writer(b, status.Options{Observer: status.Observer{Error: func(err error) { told = append(told, err) }}})
+		b.before = func() error { return fleet.Errorf(fleet.Unauthorized, "commit", "protected branch") }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- w.Run(ctx) }()
+		w.Put(report(fleet.PhaseWorkers))
+		time.Sleep(150 * time.Second)
+		if w.Err() == nil || len(told) != 1 || b.commits != 4 {
+			t.Errorf("err %v, told %d times, %d tries", w.Err(), len(told), b.commits)
+		}
+		b.before = nil
+		time.Sleep(time.Minute)
+		if w.Err() != nil || len(told) != 2 || len(b.log) != 2 || !strings.Contains(b.last().Message, "CreateMachine") {
+			t.Errorf("err %v, told %d times, %d commits", w.Err(), len(told), len(b.log))
+		}
+		cancel()
+		<-done
+	})
+}
+
+// Files that somebody broke are written again; a broken owner.yaml stops
+// everything.
+func TestBrokenFiles(t *testing.T) {
+	b := owned(t)
+	w := writer(b, status.Options{})
+	w.Put(report(fleet.PhaseWorkers))
+	head := flush(t, w)
+	want := b.file(t, "clusters/prod/eu-1.yaml")
+	head, err := b.Commit(t.Context(), head, sources.Commit{Message: "break", Edits: map[string][]byte{"clusters/prod/eu-1.yaml": []byte("a: [")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tr, _ := b.Read(t.Context())
+	if _, err := status.Read(tr); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "clusters/prod/eu-1.yaml") {
+		t.Errorf("reading a broken file gives %v", err)
+	}
+	again := writer(b, status.Options{})
+	again.Put(report(fleet.PhaseWorkers))
+	head = flush(t, again)
+	if got := b.file(t, "clusters/prod/eu-1.yaml"); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+	if _, err := b.Commit(t.Context(), head, sources.Commit{Message: "break", Edits: map[string][]byte{"owner.yaml": []byte("agent: agent-a")}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := status.NewArbiter(b).Claim(t.Context(), "agent-b"); fleet.KindOf(err) != fleet.Invalid {
+		t.Errorf("claiming with a broken owner.yaml gives %v", err)
+	}
+}
+
+// Safety: of many that claim at once all see one owner; of many hand-overs
+// from one owner exactly one works, and the epoch grows by one.
+func TestOneOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &branch{}
+		a := status.NewArbiter(b)
+		if o, err := a.Owner(t.Context()); err != nil || o != (fleet.Owner{}) {
+			t.Fatalf("a new fleet has owner %v, %v", o, err)
+		}
+		oneOwner(t, b)
+	})
+}
+
+func oneOwner(t *testing.T, b sources.Branch) {
+	t.Helper()
+	const agents = 8
+	a := status.NewArbiter(b)
+	var mu sync.Mutex
+	claims := map[fleet.Owner]int{}
+	var wg sync.WaitGroup
+	for i := range agents {
+		wg.Go(func() {
+			o, err := a.Claim(t.Context(), fmt.Sprintf("agent-%d", i))
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			claims[o]++
+		})
+	}
+	wg.Wait()
+	if len(claims) != 1 {
+		t.Fatalf("owners are %v", claims)
+	}
+	first, err := a.Owner(t.Context())
+	if err != nil || first.Epoch != 1 || claims[first] != agents {
+		t.Fatalf("owner is %v, %v", first, err)
+	}
+	won := map[fleet.Owner]int{}
+	for i := range agents {
+		wg.Go(func() {
+			o, err := a.HandOver(t.Context(), first, fmt.Sprintf("next-%d", i))
+			if err != nil && fleet.KindOf(err) != fleet.Conflict {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				won[o]++
+			}
+		})
+	}
+	wg.Wait()
+	last, err := a.Owner(t.Context())
+	if err != nil || last.Epoch != 2 || len(won) != 1 || won[last] != 1 {
+		t.Fatalf("owner is %v, %v, hand-overs that worked: %v", last, err, won)
+	}
+}
+
+// A hand-over whose push landed without an answer worked.
+func TestHandOverUnanswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		b.after = func() error { return fleet.Errorf(fleet.Unanswered, "commit", "connection reset") }
+		o, err := status.NewArbiter(b).HandOver(t.Context(), self, "agent-b")
+		if err != nil || o != (fleet.Owner{Agent: "agent-b", Epoch: 2}) {
+			t.Errorf("got %v, %v", o, err)
+		}
+	})
+}

@@ -1,0 +1,315 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// ErrDeposed is in the error of a writer whose agent does not own the fleet
+// any more. It writes nothing from then on.
+var ErrDeposed = errors.New("this agent does not own the fleet")
+
+// Options configure a Writer.
+type Options struct {
+	// Owner is this agent with the epoch that it claimed. Required.
+	Owner fleet.Owner
+	// Interval is how long reports are gathered before they become a commit;
+	// default 10 s. A changed headline does not wait for it.
+	Interval time.Duration
+	// Gap is the least time between two commits; default 1 s.
+	Gap time.Duration
+	// Slow is how long the writer waits after it was refused for lack of
+	// rights; default 1 min.
+	Slow time.Duration
+	// Now is the time of changed conditions; nil is time.Now.
+	Now func() time.Time
+	Log *slog.Logger // nil discards
+	// Observer is told what happens, for metrics. Its fields may be nil.
+	Observer Observer
+}
+
+// An Observer is told what a writer does. Functions are called from one
+// goroutine at a time and must not block.
+type Observer struct {
+	// Commit: a commit with so many changed clusters landed. It took so long,
+	// and its oldest report had waited lag.
+	Commit func(clusters int, took, lag time.Duration)
+	// Race: a push lost against another writer, or was not answered.
+	Race func(err error)
+	// Error: a flush failed; nil: the first that worked again.
+	Error func(err error)
+}
+
+// A Writer publishes reports on a status branch.
+type Writer struct {
+	branch  sources.Branch
+	options Options
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	waiting batch
+	heads   map[fleet.Key]headline // of what was put last
+	fleet   headline
+	err     error
+
+	flushing sync.Mutex // guards what is below
+	known    known
+	deposed  error
+}
+
+var _ sources.StatusWriter = (*Writer)(nil)
+
+// NewWriter returns a writer to branch. It reads nothing before the first flush.
+func NewWriter(branch sources.Branch, o Options) *Writer {
+	if o.Interval == 0 {
+		o.Interval = 10 * time.Second
+	}
+	if o.Gap == 0 {
+		o.Gap = time.Second
+	}
+	if o.Slow == 0 {
+		o.Slow = time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Writer{
+		branch: branch, options: o, wake: make(chan struct{}, 1),
+		heads: map[fleet.Key]headline{}, waiting: newBatch(),
+	}
+}
+
+// A headline is what readers are told at once.
+type headline struct {
+	put             bool
+	phase           fleet.Phase
+	failed, problem bool
+	revision        fleet.Revision
+}
+
+// Put implements sources.StatusWriter.
+func (w *Writer) Put(r fleet.Report) {
+	h := headline{put: true, phase: r.Phase, failed: r.Failure != "", problem: len(r.Problems) > 0}
+	w.add(func() bool {
+		changed := w.heads[r.Cluster] != h
+		w.heads[r.Cluster] = h
+		w.waiting.put(r)
+		return changed
+	})
+}
+
+// Forget implements sources.StatusWriter.
+func (w *Writer) Forget(k fleet.Key) {
+	w.add(func() bool {
+		delete(w.heads, k)
+		w.waiting.forget(k)
+		return true
+	})
+}
+
+// PutFleet implements sources.StatusWriter.
+func (w *Writer) PutFleet(s sources.FleetStatus) {
+	h := headline{put: true, problem: len(s.Problems) > 0, revision: s.Revision}
+	w.add(func() bool {
+		changed := w.fleet != h
+		w.fleet = h
+		w.waiting.fleet = &s
+		return changed
+	})
+}
+
+// add changes what is waiting and wakes Run.
+func (w *Writer) add(change func() (urgent bool)) {
+	w.mu.Lock()
+	if change() {
+		w.waiting.urgent = true
+	}
+	if w.waiting.since.IsZero() {
+		w.waiting.since = time.Now()
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Err returns why status is not being written, or nil. After an error of kind
+// Unauthorized the writer only reads, and tries again slowly.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Run implements sources.StatusWriter. It ends early with an error that wraps
+// ErrDeposed when the agent has lost the fleet.
+func (w *Writer) Run(ctx context.Context) error {
+	var retry backoff
+	var notBefore time.Time
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var fire <-chan time.Time
+		if d, ok := w.due(notBefore); ok {
+			timer.Reset(d)
+			fire = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return w.last(ctx)
+		case <-w.wake:
+			continue
+		case <-fire:
+		}
+		_, err := w.Flush(ctx)
+		switch {
+		case err == nil:
+			retry, notBefore = backoff{}, time.Now().Add(w.options.Gap)
+		case errors.Is(err, ErrDeposed):
+			return err
+		case fleet.KindOf(err) == fleet.Unauthorized:
+			notBefore = time.Now().Add(w.options.Slow)
+		default:
+			notBefore = time.Now().Add(retry.next())
+		}
+	}
+}
+
+// last flushes once more after ctx has ended.
+func (w *Writer) last(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWait)
+	defer cancel()
+	_, err := w.Flush(ctx)
+	return err
+}
+
+// due returns how long to wait before the next flush, if anything is waiting.
+func (w *Writer) due(notBefore time.Time) (time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting.since.IsZero() {
+		return 0, false
+	}
+	at := w.waiting.since
+	if !w.waiting.urgent {
+		at = at.Add(w.options.Interval)
+	}
+	if at.Before(notBefore) {
+		at = notBefore
+	}
+	return max(0, time.Until(at)), true
+}
+
+// maxRaces bounds the pushes of one flush.
+const maxRaces = 12
+
+// Flush implements sources.StatusWriter.
+func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
+	w.flushing.Lock()
+	defer w.flushing.Unlock()
+	if w.deposed != nil {
+		return fleet.Revision{}, w.deposed
+	}
+	w.mu.Lock()
+	b := w.waiting
+	w.waiting = newBatch()
+	w.mu.Unlock()
+	head, err := w.write(ctx, b)
+	w.mu.Lock()
+	if err != nil {
+		w.waiting.giveBack(b)
+	}
+	before := w.err
+	w.err = err
+	w.mu.Unlock()
+	w.tell(before, err)
+	return head, err
+}
+
+// write lands b on the branch, however often another writer comes first.
+func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
+	start := time.Now()
+	var wait backoff
+	for try := 1; ; try++ {
+		head, n, err := w.attempt(ctx, b)
+		if err == nil {
+			if n > 0 && w.options.Observer.Commit != nil {
+				lag := time.Duration(0)
+				if !b.since.IsZero() {
+					lag = time.Since(b.since)
+				}
+				w.options.Observer.Commit(n, time.Since(start), lag)
+			}
+			return head, nil
+		}
+		if errors.Is(err, ErrDeposed) {
+			w.deposed = err
+			return head, err
+		}
+		w.known.stale = true
+		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered {
+			return head, err
+		}
+		if w.options.Observer.Race != nil {
+			w.options.Observer.Race(err)
+		}
+		if try == maxRaces || wait.sleep(ctx) != nil {
+			return head, err
+		}
+	}
+}
+
+// attempt makes the files from the head that is known and pushes them once. It
+// returns how many files changed.
+func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, error) {
+	if w.known.stale || w.known.head.IsZero() {
+		if err := w.known.load(ctx, w.branch); err != nil {
+			return fleet.Revision{}, 0, err
+		}
+	}
+	// The push lands only on the head that this owner was read from.
+	if now := w.known.owner; now != w.options.Owner {
+		return fleet.Revision{}, 0, &fleet.Error{Kind: fleet.Conflict, Op: "write status", Err: deposedBy(now, w.options.Owner)}
+	}
+	if b.isEmpty() {
+		return w.known.head, 0, nil
+	}
+	d, err := w.known.draft(b, w.options.Now())
+	if err != nil || len(d.edits) == 0 {
+		return w.known.head, 0, err
+	}
+	text := d.message()
+	head, err := w.branch.Commit(ctx, w.known.head, sources.Commit{
+		Edits: d.edits, Message: text, Trailers: trailers(d.revision, w.options.Owner),
+	})
+	if err != nil {
+		return fleet.Revision{}, 0, err
+	}
+	w.known.apply(d, head)
+	return head, len(d.edits), nil
+}
+
+// tell logs and reports a change between working and not working.
+func (w *Writer) tell(before, err error) {
+	if err == nil && before == nil || err != nil && before != nil && fleet.KindOf(err) == fleet.KindOf(before) {
+		return
+	}
+	if err == nil {
+		w.options.Log.Info("writing status works again")
+	} else {
+		w.options.Log.Error("not writing status", "error", err)
+	}
+	if w.options.Observer.Error != nil {
+		w.options.Observer.Error(err)
+	}
+}
