@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticksPerSecond is the unit of CPU times in /proc on Linux.
+const ticksPerSecond = 100
+
+// An agent is one `fairlead agent` in a process of its own.
+type agent struct {
+	cmd    *exec.Cmd
+	listen string
+	ended  chan error
+}
+
+// start runs the agent on the repository at source, with all it writes in dir.
+func start(binary, source, listen, dir string) (*agent, error) {
+	log, err := os.Create(filepath.Join(dir, "agent.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(binary, "agent", "--source", source, "--listen", listen,
+		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	a := &agent{cmd: cmd, listen: listen, ended: make(chan error, 1)}
+	go func() { a.ended <- cmd.Wait() }()
+	return a, nil
+}
+
+// stop ends the agent and waits for it.
+func (a *agent) stop() error {
+	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	select {
+	case err := <-a.ended:
+		return err
+	case <-time.After(time.Minute):
+		return errors.Join(errors.New("the agent did not end within a minute"), a.cmd.Process.Kill())
+	}
+}
+
+// A usage is what a process has used so far.
+type usage struct {
+	cpu  float64 // seconds
+	rss  int     // MiB, now
+	peak int     // MiB, at most
+}
+
+// usage reads the operating system's own accounting.
+func (a *agent) usage() (usage, error) {
+	var u usage
+	pid := strconv.Itoa(a.cmd.Process.Pid)
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return u, err
+	}
+	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
+	user, _ := strconv.ParseFloat(f[11], 64)
+	system, _ := strconv.ParseFloat(f[12], 64)
+	u.cpu = (user + system) / ticksPerSecond
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(status)) {
+		f := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(line, "VmRSS:"):
+			u.rss, _ = strconv.Atoi(f[1])
+		case strings.HasPrefix(line, "VmHWM:"):
+			u.peak, _ = strconv.Atoi(f[1])
+		}
+	}
+	u.rss, u.peak = u.rss/1024, u.peak/1024
+	return u, nil
+}
+
+// A sight is what the metrics of the agent say at one time.
+type sight struct {
+	clusters map[string]string         // name to phase
+	machines map[string]map[string]int // cluster to phase to count
+	desired  map[string]int            // cluster to replicas of its worker pool
+}
+
+// look reads the metrics.
+func (a *agent) look(ctx context.Context) (sight, error) {
+	s := sight{clusters: map[string]string{}, machines: map[string]map[string]int{}, desired: map[string]int{}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.listen+"/metrics", nil)
+	if err != nil {
+		return s, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return s, err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		metric, labels, value, ok := parse(lines.Text())
+		if !ok || value == 0 {
+			continue
+		}
+		switch metric {
+		case "fairlead_cluster_phase":
+			s.clusters[labels["name"]] = labels["phase"]
+		case "capi_machine_status_phase":
+			c := labels["cluster_name"]
+			if s.machines[c] == nil {
+				s.machines[c] = map[string]int{}
+			}
+			s.machines[c][labels["phase"]]++
+		case "capi_machinedeployment_spec_replicas":
+			s.desired[labels["cluster_name"]] = int(value)
+		}
+	}
+	return s, lines.Err()
+}
+
+// parse reads one line of the Prometheus text format.
+func parse(line string) (metric string, labels map[string]string, value float64, ok bool) {
+	if !strings.HasPrefix(line, "capi_machine") && !strings.HasPrefix(line, "fairlead_cluster_phase") {
+		return "", nil, 0, false
+	}
+	metric, rest, ok := strings.Cut(line, "{")
+	body, number, ok2 := strings.Cut(rest, "} ")
+	value, err := strconv.ParseFloat(number, 64)
+	if !ok || !ok2 || err != nil {
+		return "", nil, 0, false
+	}
+	labels = map[string]string{}
+	for pair := range strings.SplitSeq(body, ",") {
+		k, v, _ := strings.Cut(pair, "=")
+		labels[k] = strings.Trim(v, `"`)
+	}
+	return metric, labels, value, true
+}
+
+// until looks every so often until done says so, and calls each with what was seen.
+func (a *agent) until(ctx context.Context, every time.Duration, done func(sight) bool) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var seen sight
+	for {
+		s, err := a.look(ctx)
+		if err == nil {
+			seen = s
+			if done(s) {
+				return nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case err := <-a.ended:
+			return fmt.Errorf("the agent ended: %w", err)
+		case <-ctx.Done():
+			phases := map[string]int{}
+			for _, p := range seen.clusters {
+				phases[p]++
+			}
+			return fmt.Errorf("gave up: %w; clusters by phase: %v", ctx.Err(), phases)
+		}
+	}
+}
