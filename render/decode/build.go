@@ -88,18 +88,9 @@ func (b *builder) resolve(from *object, field string, ref clusterv1.ContractVers
 	if o := b.set.get(ref.APIGroup, ref.Kind, from.namespace, ref.Name); o != nil {
 		return o
 	}
-	var there []string
-	for _, o := range b.set.objects {
-		if o.gvk.Kind == ref.Kind && o.name != "" {
-			there = append(there, o.key().String())
-		}
+	if !b.set.unreadable {
+		b.addf(from, field, b.set.there(ref.Kind), "refers to %s %s/%s of %s, which the overlay does not hold", ref.Kind, from.namespace, ref.Name, ref.APIGroup)
 	}
-	hint := "the overlay holds no " + ref.Kind
-	if len(there) > 0 {
-		slices.Sort(there)
-		hint = "the overlay holds " + ref.Kind + " " + strings.Join(there, ", ")
-	}
-	b.addf(from, field, hint, "refers to %s %s/%s of %s, which the overlay does not hold", ref.Kind, from.namespace, ref.Name, ref.APIGroup)
 	return nil
 }
 
@@ -273,6 +264,9 @@ func (b *builder) secrets(o *object, field string, c *bootstrapv1.KubeadmConfigS
 		}
 		s := b.set.get("", "Secret", b.key.Namespace, name)
 		if s == nil {
+			if b.set.unreadable {
+				return
+			}
 			b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, name)
 			return
 		}

@@ -35,6 +35,7 @@ func (d *Decoder) Decode(overlay string, objects []render.Object) ([]fleet.Clust
 		}
 	}
 	s.findMembers()
+	s.strays()
 
 	var problems []fleet.Problem
 	held := false // by a problem of no cluster

@@ -62,6 +62,13 @@ func testKinds() []fleet.Kind {
 			return spec, nil
 		},
 	}, {
+		Provider: "test", Role: fleet.InfrastructureMachineTemplate,
+		Group: testGroup, Kind: "SameMachineTemplate", Versions: []string{"v1beta2"},
+		New: func(string) any { return &testMachineTemplate{} },
+		Normalise: func(v any) (any, field.ErrorList) {
+			return v.(*testMachineTemplate).Spec.Template.Spec, nil
+		},
+	}, {
 		Provider: "other", Role: fleet.InfrastructureMachineTemplate,
 		Group: testGroup, Kind: "OtherMachineTemplate", Versions: []string{"v1beta2"},
 		New: func(string) any { return &testMachineTemplate{} },

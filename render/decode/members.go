@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -17,6 +18,9 @@ type overlaySet struct {
 	clusters map[fleet.Key]*object
 	keys     []fleet.Key // of clusters, sorted
 	members  map[*object][]fleet.Key
+	// unreadable says that there are objects whose kind or name is not known:
+	// what seems to be missing may be one of them.
+	unreadable bool
 }
 
 func nameKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
@@ -24,7 +28,8 @@ func nameKey(kind, namespace, name string) string { return kind + "/" + namespac
 // add takes an object into the set, unless there is one of its name.
 func (s *overlaySet) add(o *object) {
 	s.objects = append(s.objects, o)
-	if o.gvk.Kind == "" || o.name == "" {
+	if !o.identified() {
+		s.unreadable = true
 		return
 	}
 	key := nameKey(o.groupKind(), o.namespace, o.name)
@@ -72,6 +77,33 @@ func (s *overlaySet) findMembers() {
 	}
 }
 
+// strays adds problems to the objects that name a cluster which is not there.
+func (s *overlaySet) strays() {
+	for _, o := range s.objects {
+		switch o.value.(type) {
+		case *clusterv1.MachineDeployment, *clusterv1.MachineHealthCheck:
+			if len(s.members[o]) == 0 && !s.unreadable {
+				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.claims())
+			}
+		}
+	}
+}
+
+// there says which objects of a kind the overlay holds.
+func (s *overlaySet) there(kind string) string {
+	var names []string
+	for _, o := range s.objects {
+		if o.gvk.Kind == kind && o.name != "" {
+			names = append(names, o.key().String())
+		}
+	}
+	if len(names) == 0 {
+		return "the overlay holds no " + kind
+	}
+	slices.Sort(names)
+	return "the overlay holds " + kind + " " + strings.Join(names, ", ")
+}
+
 // claims returns the name of the cluster that the object says it belongs to.
 func (o *object) claims() string {
 	spec, _ := o.raw["spec"].(map[string]any)
@@ -105,8 +137,8 @@ func refs(v any, found func(kind, name string)) {
 
 // owners returns the clusters that a problem of o holds back; none means all.
 func (s *overlaySet) owners(o *object) []fleet.Key {
-	if o.groupKind() == "Cluster.cluster.x-k8s.io" && o.name != "" {
-		return []fleet.Key{o.key()}
+	if !o.identified() {
+		return nil
 	}
 	return s.members[o]
 }

@@ -37,6 +37,9 @@ type object struct {
 
 func (o *object) key() fleet.Key { return fleet.Key{Namespace: o.namespace, Name: o.name} }
 
+// identified reports whether it is known what object this is.
+func (o *object) identified() bool { return o.gvk.Kind != "" && o.name != "" }
+
 func (o *object) groupKind() string { return groupKind(o.gvk.Group, o.gvk.Kind) }
 
 // String returns "Kind namespace/name", as problems name an object.

@@ -1,0 +1,409 @@
+package decode_test
+
+import (
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"github.com/google/go-cmp/cmp"
+)
+
+// place is what a user needs of a problem.
+type place struct{ Object, Field, Message, Hint string }
+
+func TestProblems(t *testing.T) {
+	const (
+		cluster = "Cluster prod/eu"
+		kcp     = "KubeadmControlPlane prod/eu-cp"
+		md      = "MachineDeployment prod/eu-md-0"
+		kct     = "KubeadmConfigTemplate prod/w"
+		mhc     = "MachineHealthCheck prod/eu-hc"
+		infra   = "TestCluster prod/eu"
+		machine = "TestMachineTemplate prod/m"
+	)
+	cases := map[string]struct {
+		reason string
+		from   string   // newest where empty
+		change []string // pairs of old and new text
+		want   []place
+	}{
+		"unknown field": {
+			reason: "a misspelt field would silently do nothing",
+			change: []string{"replicas: 3", "replcas: 3"},
+			want:   []place{{md, "spec.replcas", "unknown field", `did you mean "replicas"?`}},
+		},
+		"case": {
+			reason: "fields are case-sensitive, as in the API server",
+			change: []string{"minReadySeconds: 5", "minreadyseconds: 5"},
+			want:   []place{{md, "spec.template.spec.minreadyseconds", "unknown field", `did you mean "minReadySeconds"?`}},
+		},
+		"field of the other version": {
+			reason: "people move manifests to v1beta2 by changing apiVersion only",
+			change: []string{"      deletion: {nodeDrainTimeoutSeconds: 10}\n", "    nodeDrainTimeout: 10s\n"},
+			want:   []place{{kcp, "spec.machineTemplate.nodeDrainTimeout", "unknown field", "it is a field of v1beta1, not of v1beta2"}},
+		},
+		"unknown field in a list": {
+			reason: "the index says which entry",
+			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, content: x}, {path: /b, contents: x}]"},
+			want:   []place{{kct, "spec.template.spec.files[1].contents", "unknown field", `did you mean "content"?`}},
+		},
+		"unknown field of a provider": {
+			reason: "kinds of providers are as strict",
+			change: []string{"{flavor: small}", "{flavour: small}"},
+			want:   []place{{machine, "spec.template.spec.flavour", "unknown field", `did you mean "flavor"?`}},
+		},
+		"rules of a provider": {
+			reason: "a provider says what is wrong with its kinds",
+			change: []string{"{flavor: small}", "{disk: 1}"},
+			want:   []place{{machine, "spec.template.spec.flavor", "Required value", ""}},
+		},
+		"refused by a provider": {
+			reason: "a provider refuses what it does not honour",
+			change: []string{"{region: fra}", "{bastion: yes please}"},
+			want:   []place{{infra, "spec.bastion", "is not supported: use a jump host", ""}},
+		},
+		"duplicate key": {
+			reason: "the last one would win without a word",
+			change: []string{"  replicas: 3\n", "  replicas: 3\n  replicas: 30\n"},
+			want:   []place{{md, "replicas", "is set twice, again in line 7 of the object", "keep one of them"}},
+		},
+		"not YAML": {
+			reason: "the parser's own words",
+			change: []string{"metadata: {name: w, namespace: prod}", "metadata: {name: w, namespace: prod"},
+			want:   []place{{"", "", "is not valid YAML: line 3: did not find expected ',' or '}'", ""}},
+		},
+		"two documents": {
+			reason: "the parser would take the first and leave out the other",
+			change: []string{"metadata: {name: w, namespace: prod}", "metadata: {name: w, namespace: prod}\n---  \nx: y"},
+			want:   []place{{"", "", "more than one document where one object is expected", "separate the objects into documents of their own"}},
+		},
+		"name y": {
+			reason: "YAML 1.1 reads y as a boolean",
+			change: []string{"name: eu-hc", "name: y"},
+			want: []place{{"MachineHealthCheck", "metadata.name", "must be a string, is the boolean true",
+				"YAML reads y, yes, on, n, no and off as a boolean: put it in quotes"}},
+		},
+		"version as number": {
+			reason: "YAML reads 1.30 as a number and drops the zero",
+			change: []string{"      version: v1.34.1", "      version: 1.30"},
+			want:   []place{{md, "spec.template.spec.version", "must be a string, is the number 1.3", "YAML reads it as a number: put it in quotes"}},
+		},
+		"number in quotes": {
+			reason: "the other way round",
+			change: []string{"replicas: 3", `replicas: "3"`},
+			want:   []place{{md, "spec.replicas", `must be a whole number, is the string "3"`, "leave out the quotes"}},
+		},
+		"mapping expected": {
+			change: []string{"spec: {region: fra}", "spec: [fra]"},
+			want:   []place{{infra, "spec", "must be a mapping, is a list", ""}},
+		},
+		"list expected": {
+			change: []string{"[echo hello]", "echo hello"},
+			want:   []place{{kct, "spec.template.spec.preKubeadmCommands", `must be a list, is the string "echo hello"`, ""}},
+		},
+		"duration": {
+			reason: "v1beta1 has durations, and people write seconds",
+			from:   older, change: []string{"nodeDrainTimeout: 10s", "nodeDrainTimeout: 10"},
+			want: []place{{kcp, "spec.machineTemplate.nodeDrainTimeout", `must be a duration such as "10m30s", is the number 10`, ""}},
+		},
+		"negative duration": {
+			from: older, change: []string{"nodeDrainTimeout: 10s", "nodeDrainTimeout: -10s"},
+			want: []place{{kcp, "spec.machineTemplate.nodeDrainTimeout", "must not be negative, is -10s", ""}},
+		},
+		"negative number": {
+			change: []string{"replicas: 3", "replicas: -3"},
+			want:   []place{{md, "spec.replicas", "must not be negative, is -3", ""}},
+		},
+		"large number": {
+			change: []string{"replicas: 3", "replicas: 3000000000"},
+			want:   []place{{md, "spec.replicas", "3000000000 is too large", ""}},
+		},
+		"percentage": {
+			change: []string{"maxSurge: 50%", "maxSurge: half"},
+			want:   []place{{md, "spec.rollout.strategy.rollingUpdate.maxSurge", `must be a whole number or a percentage such as "30%", is "half"`, ""}},
+		},
+		"enum": {
+			change: []string{"    strategy:\n", "    strategy:\n      type: Recreate\n"},
+			want:   []place{{md, "spec.rollout.strategy.type", `"Recreate" is not a value of this field`, `use one of: "RollingUpdate", "OnDelete"`}},
+		},
+		"topology": {
+			change: []string{"spec:\n  clusterNetwork:", "spec:\n  topology: {version: v1.34.1}\n  clusterNetwork:"},
+			want: []place{{cluster, "spec.topology",
+				"is not supported: managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates", ""}},
+		},
+		"dangling template": {
+			reason: "the hint lists what is there",
+			change: []string{"kind: KubeadmConfigTemplate, name: w", "kind: KubeadmConfigTemplate, name: v"},
+			want: []place{{md, "spec.template.spec.bootstrap.configRef",
+				"refers to KubeadmConfigTemplate prod/v of bootstrap.cluster.x-k8s.io, which the overlay does not hold",
+				"the overlay holds KubeadmConfigTemplate prod/w"}},
+		},
+		"dangling control plane": {
+			change: []string{"kind: KubeadmControlPlane, name: eu-cp", "kind: ManagedControlPlane, name: eu-cp"},
+			want: []place{{cluster, "spec.controlPlaneRef",
+				"refers to ManagedControlPlane prod/eu-cp of controlplane.cluster.x-k8s.io, which the overlay does not hold",
+				"the overlay holds no ManagedControlPlane"}},
+		},
+		"another namespace": {
+			reason: "v1beta1 references have a namespace",
+			from:   older, change: []string{"name: eu-cp, namespace: prod}", "name: eu-cp, namespace: test}"},
+			want: []place{
+				{cluster, "spec.controlPlaneRef.namespace",
+					`Invalid value: "test": must be the namespace of the object itself, prod; references do not leave it`, ""},
+			},
+		},
+		"wrong kind of reference": {
+			change: []string{"kind: KubeadmConfigTemplate, name: w}", "kind: KubeadmConfigTemplate, name: w}\n      providerID: x",
+				"apiGroup: infrastructure.cluster.x-k8s.io, kind: TestCluster, name: eu", "apiGroup: infrastructure.cluster.x-k8s.io, kind: TestMachineTemplate, name: m"},
+			want: []place{
+				{cluster, "spec.infrastructureRef", "must refer to an InfrastructureCluster of a provider, not to TestMachineTemplate", ""},
+				{md, "spec.template.spec.providerID", "is not supported: machines are made by Fairlead, existing ones are not taken over", ""},
+			},
+		},
+		"two providers": {
+			change: []string{"kind: TestMachineTemplate, name: m}\n---\napiVersion: bootstrap", "kind: OtherMachineTemplate, name: o}\n" +
+				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: OtherMachineTemplate\nmetadata: {name: o, namespace: prod}\nspec: {template: {spec: {}}}\n" +
+				"---\napiVersion: bootstrap"},
+			want: []place{{md, "spec.template.spec.infrastructureRef", "refers to OtherMachineTemplate of the provider other; the cluster is on test", ""}},
+		},
+		"pool of an unknown cluster": {
+			reason: "a misspelt name must not remove a pool",
+			change: []string{"clusterName: eu\n  replicas", "clusterName: ue\n  replicas", "      clusterName: eu", "      clusterName: ue"},
+			want:   []place{{md, "spec.clusterName", "names Cluster prod/ue, which the overlay does not hold", "the overlay holds Cluster prod/eu"}},
+		},
+		"pool in another namespace": {
+			change: []string{"metadata: {name: eu-md-0, namespace: prod}", "metadata: {name: eu-md-0}"},
+			want: []place{{"MachineDeployment default/eu-md-0", "spec.clusterName", "names Cluster default/eu, which the overlay does not hold",
+				"the overlay holds Cluster prod/eu"}},
+		},
+		"no references": {
+			change: []string{
+				"  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: eu-cp}\n", "",
+				"  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: TestCluster, name: eu}\n", "",
+			},
+			want: []place{{cluster, "spec.controlPlaneRef", "Required value", ""}, {cluster, "spec.infrastructureRef", "Required value", ""}},
+		},
+		"even control plane": {
+			change: []string{"  version: v1.34.1\n  machineTemplate", "  replicas: 2\n  version: v1.34.1\n  machineTemplate"},
+			want:   []place{{kcp, "spec.replicas", "Invalid value: 2: must be odd: etcd runs on these machines and needs a majority", ""}},
+		},
+		"no control plane": {
+			change: []string{"  version: v1.34.1\n  machineTemplate", "  replicas: 0\n  version: v1.34.1\n  machineTemplate"},
+			want:   []place{{kcp, "spec.replicas", "Invalid value: 0: must be at least 1; a cluster is deleted with the annotation fairlead.dev/delete", ""}},
+		},
+		"surge of a control plane": {
+			reason: "v1beta1 is named as it was written",
+			from:   older,
+			change: []string{"  version: 1.34.1\n", "  version: 1.34.1\n  rolloutStrategy: {rollingUpdate: {maxSurge: 0}}\n"},
+			want: []place{{kcp, "spec.rolloutStrategy.rollingUpdate.maxSurge",
+				"Invalid value: 0: needs at least 3 replicas: machines are removed before they are replaced", ""}},
+		},
+		"surge and unavailable 0": {
+			change: []string{"{maxSurge: 50%, maxUnavailable: 50%}", "{maxSurge: 0, maxUnavailable: 0}"},
+			want: []place{{md, "spec.rollout.strategy.rollingUpdate",
+				`Invalid value: "0 and 0": maxSurge and maxUnavailable must not both be 0: no machine could ever be replaced`, ""}},
+		},
+		"bad version": {
+			change: []string{"      version: v1.34.1", "      version: v1.34"},
+			want:   []place{{md, "spec.template.spec.version", `Invalid value: "v1.34": must be a version of Kubernetes such as "v1.34.1"`, ""}},
+		},
+		"no version": {
+			change: []string{"      version: v1.34.1\n", ""},
+			want:   []place{{md, "spec.template.spec.version", "Required value: the version of Kubernetes", ""}},
+		},
+		"workers ahead": {
+			change: []string{"      version: v1.34.1", "      version: v1.34.2"},
+			want:   []place{{md, "spec.template.spec.version", "v1.34.2 must not be newer than the control plane, which has v1.34.1", ""}},
+		},
+		"workers far behind": {
+			change: []string{"      version: v1.34.1", "      version: v1.30.9"},
+			want:   []place{{md, "spec.template.spec.version", "v1.30.9 must be within 3 minor versions of the control plane, which has v1.34.1", ""}},
+		},
+		"selector": {
+			change: []string{"  replicas: 3\n", "  replicas: 3\n  selector: {matchLabels: {tier: db}}\n"},
+			want: []place{{md, "spec.template.metadata.labels",
+				`Invalid value: "cluster.x-k8s.io/cluster-name=eu,cluster.x-k8s.io/deployment-name=eu-md-0,node-role.kubernetes.io/worker=,tier=web": ` +
+					`must match spec.selector "cluster.x-k8s.io/cluster-name=eu,tier=db"`, ""}},
+		},
+		"other cluster in the template": {
+			change: []string{"    spec:\n      clusterName: eu", "    spec:\n      clusterName: us"},
+			want:   []place{{md, "spec.template.spec.clusterName", `Invalid value: "us": must be the same as spec.clusterName`, ""}},
+		},
+		"address range": {
+			change: []string{"10.1.0.0/16", "10.1.0.0"},
+			want:   []place{{cluster, "spec.clusterNetwork.pods.cidrBlocks[0]", `Invalid value: "10.1.0.0": must be an address range such as "10.128.0.0/12"`, ""}},
+		},
+		"half an endpoint": {
+			change: []string{"spec:\n  clusterNetwork:", "spec:\n  controlPlaneEndpoint: {host: api.example.org}\n  clusterNetwork:"},
+			want:   []place{{cluster, "spec.controlPlaneEndpoint", `Invalid value: "api.example.org:0": must have both a host and a port of 1 to 65535`, ""}},
+		},
+		"delete and protect": {
+			change: []string{"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/delete: \"true\", fairlead.dev/protect: \"true\"}}\nspec:\n  clusterNetwork"},
+			want: []place{{cluster, "metadata.annotations",
+				`Invalid value: "fairlead.dev/delete": the cluster is protected by fairlead.dev/protect; remove one of the two`, ""}},
+		},
+		"health check for everything": {
+			change: []string{"selector: {matchLabels: {cluster.x-k8s.io/deployment-name: eu-md-0}}", "selector: {}"},
+			want:   []place{{mhc, "spec.selector", "Required value: an empty selector would select every machine", ""}},
+		},
+		"short startup": {
+			from: older, change: []string{"  maxUnhealthy: 40%", "  maxUnhealthy: 40%\n  nodeStartupTimeout: 20s"},
+			want: []place{{mhc, "spec.nodeStartupTimeout", "Invalid value: 20: must be at least 30 seconds, or 0 to switch the check off", ""}},
+		},
+		"range": {
+			change: []string{"{unhealthyLessThanOrEqualTo: 40%}", `{unhealthyInRange: "[3-1]"}`},
+			want:   []place{{mhc, "spec.remediation.triggerIf.unhealthyInRange", `Invalid value: "[3-1]": must be a range such as "[1-3]"`, ""}},
+		},
+		"external remediation": {
+			from: older, change: []string{"  maxUnhealthy: 40%", "  remediationTemplate: {kind: X, name: y}"},
+			want: []place{{mhc, "spec.remediationTemplate",
+				"is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself", ""}},
+		},
+		"ignition": {
+			change: []string{"preKubeadmCommands: [echo hello]", "format: ignition"},
+			want:   []place{{kct, "spec.template.spec.format", `Invalid value: "ignition": only cloud-config is made so far`, ""}},
+		},
+		"external etcd": {
+			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      etcd: {external: {endpoints: [https://e]}}\n"},
+			want: []place{{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external",
+				"is not supported: external etcd is not supported yet; leave it out and etcd runs on the control plane", ""}},
+		},
+		"two sources": {
+			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, content: secret-content, contentFrom: {secret: {name: s}}}, {path: /a}]"},
+			want: []place{
+				{kct, "spec.template.spec.files[0].contentFrom.secret.key", "Required value", ""},
+				{kct, "spec.template.spec.files[0].contentFrom", "Forbidden: only one of content and contentFrom may be set", ""},
+				{kct, "spec.template.spec.files[1].path", `Duplicate value: "/a"`, ""},
+			},
+		},
+		"no secret": {
+			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, contentFrom: {secret: {name: s, key: k}}}]"},
+			want: []place{{kct, "spec.template.spec.files[0].contentFrom.secret",
+				"refers to Secret prod/s, which the overlay does not hold", "add it to the overlay"}},
+		},
+		"no key": {
+			change: []string{"preKubeadmCommands: [echo hello]", "users: [{name: u, passwdFrom: {secret: {name: s, key: k}}}]\n" +
+				"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: prod}\nstringData: {p: hidden}"},
+			want: []place{{kct, "spec.template.spec.users[0].passwdFrom.secret", `refers to key "k" of Secret prod/s, which it does not have`, `it has "p"`}},
+		},
+		"taint": {
+			change: []string{"minReadySeconds: 5", "taints: [{key: node.kubernetes.io/x, effect: NoSchedule, propagation: Always}]"},
+			want:   []place{{md, "spec.template.spec.taints[0].key", `Invalid value: "node.kubernetes.io/x": is reserved for Kubernetes`, ""}},
+		},
+		"no name": {
+			change: []string{"metadata: {name: eu-hc, namespace: prod}", "metadata: {namespace: prod}"},
+			want:   []place{{"MachineHealthCheck", "metadata.name", "is required", ""}},
+		},
+		"bad name": {
+			change: []string{"name: eu-hc", "name: EU_hc"},
+			want: []place{{"MachineHealthCheck prod/EU_hc", "metadata.name",
+				`"EU_hc" is not a name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ` +
+					`and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
+					`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`, ""}},
+		},
+		"version that does not exist": {
+			change: []string{"cluster.x-k8s.io/v1beta2\nkind: MachineHealthCheck", "cluster.x-k8s.io/v1alpha4\nkind: MachineHealthCheck"},
+			want:   []place{{mhc, "apiVersion", "MachineHealthCheck has no version v1alpha4 that is supported", "use v1beta2 or v1beta1"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			from := c.from
+			if from == "" {
+				from = newest
+			}
+			clusters, problems := decodeAll(replaced(t, from, c.change...))
+			var got []place
+			for _, p := range problems {
+				got = append(got, place{p.Object, p.Field, p.Message, p.Hint})
+				if p.File != "prod/eu.yaml" || p.Overlay != "prod" {
+					t.Errorf("the problem has file %q and overlay %q", p.File, p.Overlay)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+			if len(clusters) != 0 {
+				t.Errorf("%s: a cluster with a problem was returned", c.reason)
+			}
+		})
+	}
+}
+
+func TestSecretsStayHidden(t *testing.T) {
+	for name, data := range map[string]string{
+		"not base64":    `data: {p: "hunter2!"}`,
+		"number":        `stringData: {p: 31337}`,
+		"boolean":       `data: {p: 31337}`,
+		"unknown field": `hunter2: 31337`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := decodeAll("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n" + data)
+			if len(problems) != 1 {
+				t.Fatalf("got %d problems, want 1", len(problems))
+			}
+			for _, s := range []string{"hunter2!", "31337"} {
+				if got := problems[0].String(); strings.Contains(got, s) {
+					t.Errorf("%q shows the content of a secret", got)
+				}
+			}
+		})
+	}
+}
+
+func TestRefusedKinds(t *testing.T) {
+	cases := map[string]struct {
+		object  string
+		message string
+		hint    string
+	}{
+		"ClusterClass": {
+			object:  "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: x}",
+			message: "ClusterClass is not supported",
+			hint:    "describe the cluster with Cluster, KubeadmControlPlane, MachineDeployment and their templates",
+		},
+		"unknown kind of Cluster API": {
+			object:  "apiVersion: runtime.cluster.x-k8s.io/v1beta2\nkind: ExtensionConfig\nmetadata: {name: x}",
+			message: "ExtensionConfig is not supported",
+			hint:    "remove it from the overlay",
+		},
+		"unknown infrastructure": {
+			object:  "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: MoonCluster\nmetadata: {name: x}",
+			message: "no infrastructure provider of this build knows MoonCluster of infrastructure.cluster.x-k8s.io/v1beta2",
+			hint:    "these kinds of infrastructure are known: OtherMachineTemplate, SameMachineTemplate, TestCluster, TestMachineTemplate",
+		},
+		"workload": {
+			object:  "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}",
+			message: "Deployment of apps/v1 is no Cluster API object",
+			hint:    "Fairlead applies Cluster API objects only, not what runs in a cluster; keep it outside of the overlay",
+		},
+		"core": {
+			object:  "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: x}",
+			message: "ServiceAccount of v1 is no Cluster API object",
+			hint:    "Fairlead applies Cluster API objects only, not what runs in a cluster; keep it outside of the overlay",
+		},
+		"no kind": {
+			object:  "metadata: {name: x}",
+			message: "is not a Kubernetes object: apiVersion and kind are expected",
+		},
+		"no object": {
+			object:  "[1, 2]",
+			message: "is not a Kubernetes object: a mapping with apiVersion, kind and metadata is expected",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			clusters, problems := decodeAll(newest + "\n---\n" + c.object)
+			if len(problems) != 1 {
+				t.Fatalf("got %d problems, want 1: %v", len(problems), problems)
+			}
+			if diff := cmp.Diff([2]string{c.message, c.hint}, [2]string{problems[0].Message, problems[0].Hint}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(clusters) != 0 || problems[0].Cluster != (fleet.Key{}) {
+				t.Errorf("the problem is of no cluster: all clusters of the overlay must be held back")
+			}
+		})
+	}
+}
