@@ -9,12 +9,16 @@ import (
 	"fairlead.dev/fleet"
 )
 
+// Memory is how long an attempt is to be remembered where the settle window is
+// shorter: some actions are repeated, but not more often than that.
+const Memory = 5 * time.Minute
+
 // Input is all that a decision may depend on.
 type Input struct {
 	Desired  *fleet.Cluster
 	Observed fleet.Observed
 	// Attempts are the actions of this agent that are answered or open and not
-	// older than a settle window.
+	// older than a settle window or Memory, whichever is longer.
 	Attempts []fleet.Attempt
 	// Since is when this agent began to look at the cluster as its owner. No
 	// machine is created before a settle window has passed from it: what
@@ -22,6 +26,9 @@ type Input struct {
 	Since  time.Time
 	Settle time.Duration // how long the provider may take to show a change
 	Now    time.Time
+	// NeverAnswered says that the API server of the cluster has not answered
+	// once since Since. False also means that it is not known.
+	NeverAnswered bool
 }
 
 // A Plan is what may be done now. Its actions do not depend on each other: what
@@ -68,9 +75,13 @@ const (
 )
 
 // Compute returns the plan for in.
-func Compute(in Input) Plan { return Plan{} }
-
-// Preview returns every change that leads from in.Observed to in.Desired: what
-// repeated Compute, carried out, comes to. Attempts, settling, Since and Now do
-// not matter to it.
-func Preview(in Input) []Change { return nil }
+func Compute(in Input) Plan {
+	v := look(in)
+	if v.deleting() {
+		v.delete()
+	} else {
+		v.climb()
+	}
+	v.report()
+	return v.finish()
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// pace is how long after it was answered an action of kind is not repeated. For
+// what shows at the provider that is a settle window, 0 here.
+func pace(kind fleet.ActionKind) time.Duration {
+	switch kind {
+	case fleet.CreateMachine, fleet.DeleteMachine:
+		return 0
+	case fleet.DrainNode:
+		return 20 * time.Second
+	case fleet.SyncNode:
+		return time.Minute
+	case fleet.RefreshToken:
+		return Memory
+	}
+	return 5 * time.Second
+}
+
+// operation returns the id of a. Machines that share a name are told apart.
+func (v *view) operation(a fleet.Action) fleet.OperationID {
+	subject := a.Subject()
+	switch {
+	case a.Kind == fleet.DeleteMachine && a.ProviderID != "":
+		subject += "\x00" + string(a.ProviderID)
+	case a.Kind == fleet.RemoveMember:
+		subject += fmt.Sprintf("\x00%x", a.Member)
+	}
+	return fleet.NewOperationID(v.Desired.Key, a.Kind, subject)
+}
+
+// recent reports whether a was begun less than d ago.
+func (v *view) recent(a fleet.Attempt, d time.Duration) bool { return v.Now.Sub(a.At) < d }
+
+// asked reports whether a was begun so recently that its outcome may not show.
+func (v *view) asked(a fleet.Action) bool {
+	if len(v.attempts) == 0 {
+		return false
+	}
+	at, ok := v.attempts[v.operation(a)]
+	return ok && v.recent(at, v.Settle)
+}
+
+// settled reports whether what another agent began before this one has shown
+// by now.
+func (v *view) settled() bool { return v.Now.Sub(v.Since) >= v.Settle }
+
+// unsettled reports whether what another agent began may still surface, and
+// says that something waits for it.
+func (v *view) unsettled() bool {
+	if v.settled() {
+		return false
+	}
+	v.wait("what an earlier agent began may still surface until the settle window is over")
+	v.wake(v.Settle - v.Now.Sub(v.Since))
+	return true
+}
+
+// do adds a to the plan, unless the same action is open or too recent.
+func (v *view) do(a fleet.Action) {
+	a.Cluster = v.Desired.Key
+	a.Operation = v.operation(a)
+	if at, ok := v.attempts[a.Operation]; ok {
+		hold := pace(a.Kind)
+		if !at.Answered || hold == 0 {
+			hold = v.Settle
+		}
+		if v.recent(at, hold) {
+			if at.Answered {
+				v.wait("%s: asked for, waiting for it to show", a)
+			} else {
+				v.wait("%s: got no answer, it may still happen", a)
+			}
+			v.wake(hold - v.Now.Sub(at.At))
+			return
+		}
+	}
+	if !slices.ContainsFunc(v.out.Actions, func(b fleet.Action) bool { return b.Operation == a.Operation }) {
+		v.out.Actions = append(v.out.Actions, a)
+	}
+}
+
+// wait notes what the next step waits for.
+func (v *view) wait(format string, args ...any) { v.waits[fmt.Sprintf(format, args...)] = true }
+
+// wake asks for another look after d at the latest.
+func (v *view) wake(d time.Duration) {
+	if d > 0 && (v.out.After == 0 || d < v.out.After) {
+		v.out.After = d
+	}
+}
+
+// nameAt returns the name of machine i of p.
+func (v *view) nameAt(p *fleet.Pool, i int) fleet.MachineName {
+	return fleet.NewMachineName(v.Desired.Key, p.Name, p.Template, i)
+}
+
+// newName returns the free name of the lowest index, and takes it.
+func (v *view) newName(g *group) fleet.MachineName {
+	for ; ; g.next++ {
+		if name := v.nameAt(g.pool, g.next); !v.taken[name] {
+			v.taken[name] = true
+			return name
+		}
+	}
+}
+
+// create adds a machine to g.
+func (v *view) create(g *group, join fleet.Join, domain, reason string) {
+	if v.unsettled() {
+		return
+	}
+	v.do(fleet.Action{
+		Kind: fleet.CreateMachine, Pool: g.name, Machine: v.newName(g),
+		Join: join, FailureDomain: domain, Reason: reason,
+	})
+}
+
+// deleteOf returns the action that deletes the infrastructure of m.
+func deleteOf(m *machine) fleet.Action {
+	return fleet.Action{Kind: fleet.DeleteMachine, Pool: m.Pool, Machine: m.Name, ProviderID: m.ProviderID}
+}
+
+// finish returns the plan.
+func (v *view) finish() Plan {
+	if v.Desired.Paused {
+		v.out.Actions, v.out.NeedEtcd, v.out.After = nil, false, 0
+		v.waits = map[string]bool{"cluster is paused": true}
+	}
+	for w := range v.waits {
+		v.out.Waiting = append(v.out.Waiting, w)
+	}
+	slices.Sort(v.out.Waiting)
+	return v.out
+}

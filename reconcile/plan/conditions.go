@@ -1,0 +1,283 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// A ledger collects conditions.
+type ledger []fleet.Condition
+
+// set adds a condition that is true for the reason yes, or false for the reason
+// no, with a message.
+func (l *ledger) set(kind string, is bool, yes, no, message string) {
+	c := fleet.Condition{Type: kind, Status: fleet.False, Reason: no, Message: message}
+	if is {
+		c.Status, c.Reason = fleet.True, yes
+	}
+	*l = append(*l, c)
+}
+
+// unknown adds a condition of which nothing can be said.
+func (l *ledger) unknown(kind, reason, message string) {
+	*l = append(*l, fleet.Condition{Type: kind, Status: fleet.StatusUnknown, Reason: reason, Message: message})
+}
+
+// need is like set for a condition that should be true: it has a message only
+// when it is not, and is true exactly when there is none.
+func (l *ledger) need(kind, yes, no, problem string) { l.set(kind, problem == "", yes, no, problem) }
+
+// note is like set for a condition that should be false: it is true exactly
+// when there is a message.
+func (l *ledger) note(kind, yes, no, text string) { l.set(kind, text != "", yes, no, text) }
+
+func (l ledger) sorted() []fleet.Condition {
+	slices.SortFunc(l, func(a, b fleet.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	return l
+}
+
+// conditions tells the state of the cluster in Cluster API's words.
+func (v *view) conditions() []fleet.Condition {
+	var l ledger
+	l.set(clusterv1.PausedCondition, v.Desired.Paused, clusterv1.PausedReason, clusterv1.NotPausedReason, "")
+	v.deletingCondition(&l)
+	v.infrastructureConditions(&l)
+	v.controlPlaneConditions(&l)
+	v.machineSummaries(&l)
+	v.progressConditions(&l)
+	v.availableCondition(&l)
+	return l.sorted()
+}
+
+func (v *view) deletingCondition(l *ledger) {
+	switch {
+	case v.deleting():
+		reason, message := v.deletion()
+		l.set(clusterv1.ClusterDeletingCondition, true, reason, "", message)
+	case v.Desired.Delete:
+		l.set(clusterv1.ClusterDeletingCondition, false, "", clusterv1.ClusterNotDeletingReason,
+			"Deletion is refused: the cluster has the annotation "+fleet.ProtectAnnotation)
+	default:
+		l.set(clusterv1.ClusterDeletingCondition, false, "", clusterv1.ClusterNotDeletingReason, "")
+	}
+}
+
+func (v *view) infrastructureConditions(l *ledger) {
+	i, problem := v.Observed.Infrastructure, ""
+	if !i.Ready {
+		problem = cmp.Or(i.Message, "Infrastructure is not ready")
+	}
+	l.need(clusterv1.ClusterInfrastructureReadyCondition,
+		clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
+
+	problem = ""
+	if missing := v.missing(); missing != "" {
+		problem = "Missing: " + missing
+		if v.authoritiesLost() {
+			problem += ". The cluster trusts them, so they are never made anew: restore them. No machine is changed until then"
+		}
+	}
+	l.need(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,
+		controlplanev1.KubeadmControlPlaneCertificatesAvailableReason,
+		controlplanev1.KubeadmControlPlaneCertificatesNotAvailableReason, problem)
+}
+
+func (v *view) controlPlaneConditions(l *ledger) {
+	cp := v.groups[0]
+	initialized := v.initialized() || (v.blind && (len(cp.all) > 1 || len(v.machines) > len(cp.all)))
+	problem := ""
+	if !initialized {
+		problem = "Control plane not yet initialized"
+	}
+	l.need(clusterv1.ClusterControlPlaneInitializedCondition,
+		clusterv1.ClusterControlPlaneInitializedReason, clusterv1.ClusterControlPlaneNotInitializedReason, problem)
+
+	if problem == "" {
+		problem = v.controlPlaneProblem()
+	}
+	l.need(clusterv1.ClusterControlPlaneAvailableCondition,
+		clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
+
+	e := v.Observed.Workload.Etcd
+	if e == nil || v.blind || !v.stackedEtcd() {
+		return
+	}
+	var bad []string
+	for _, m := range e.Members {
+		switch {
+		case m.Learner:
+			bad = append(bad, m.Name+" is a learner")
+		case !m.Healthy:
+			bad = append(bad, m.Name+" is not healthy")
+		}
+	}
+	if o := v.orphan(); o != nil {
+		bad = append(bad, o.Name+" has no machine")
+	}
+	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
+		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyReason,
+		controlplanev1.KubeadmControlPlaneEtcdClusterNotHealthyReason, some(bad))
+}
+
+// controlPlaneProblem says why the control plane is not available; empty when
+// it answers, one of its machines is well, and etcd has its quorum.
+func (v *view) controlPlaneProblem() string {
+	if v.blind {
+		return "The API server does not answer" + because(v.Observed.Workload.Message)
+	}
+	if e := v.Observed.Workload.Etcd; e != nil && v.stackedEtcd() {
+		voting, healthy := 0, 0
+		for _, m := range e.Members {
+			if !m.Learner {
+				voting++
+				if m.Healthy {
+					healthy++
+				}
+			}
+		}
+		if healthy < voting/2+1 {
+			return "etcd has lost its quorum"
+		}
+	}
+	for _, m := range v.groups[0].all {
+		if m.node != nil && m.node.ControlPlaneReady {
+			return ""
+		}
+	}
+	return "No control-plane machine is ready"
+}
+
+// machineSummaries tells about the machines of the control plane and of the
+// workers, each in one condition.
+func (v *view) machineSummaries(l *ledger) {
+	workers := v.groups[1:]
+	v.summary(l, v.groups[:1], clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition)
+	v.summary(l, workers, clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition)
+
+	var short []string
+	for _, g := range workers {
+		if g.pool == nil {
+			continue
+		}
+		if r := g.report(); r.Available < g.pool.Replicas-g.pool.MaxUnavailable {
+			short = append(short, fmt.Sprintf("pool %s has too few available machines", g.name))
+		}
+	}
+	switch {
+	case len(v.Desired.Workers) == 0:
+		l.set(clusterv1.ClusterWorkersAvailableCondition, true, clusterv1.ClusterWorkersAvailableNoWorkersReason, "", "")
+	case v.blind && v.anyMachine(workers):
+		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, "The API server does not answer")
+	default:
+		l.need(clusterv1.ClusterWorkersAvailableCondition,
+			clusterv1.ClusterWorkersAvailableReason, clusterv1.ClusterWorkersNotAvailableReason, some(short))
+	}
+}
+
+func (v *view) anyMachine(groups []*group) bool {
+	return slices.ContainsFunc(groups, func(g *group) bool { return len(g.all) > 0 })
+}
+
+func (v *view) summary(l *ledger, groups []*group, ready, upToDate string) {
+	var all []*machine
+	for _, g := range groups {
+		all = append(all, g.all...)
+	}
+	if len(all) == 0 {
+		l.set(ready, true, clusterv1.NoReplicasReason, "", "")
+		l.set(upToDate, true, clusterv1.NoReplicasReason, "", "")
+		return
+	}
+	if v.blind {
+		l.unknown(ready, clusterv1.ReadyUnknownReason, "The API server does not answer")
+	} else {
+		l.need(ready, clusterv1.ReadyReason, clusterv1.NotReadyReason,
+			after("Not ready: ", named(all, func(m *machine) bool { return v.notReady(m) != "" })))
+	}
+	l.need(upToDate, clusterv1.UpToDateReason, clusterv1.NotUpToDateReason,
+		after("Not up to date: ", named(all, func(m *machine) bool { return !m.current })))
+}
+
+// progressConditions tells what is going on.
+func (v *view) progressConditions(l *ledger) {
+	var rolling, up, down []string
+	var sick []*machine
+	for _, g := range v.groups {
+		for _, m := range g.all {
+			if m.remedy || (m.leaving && m.sick != nil) {
+				sick = append(sick, m)
+			}
+		}
+		if g.pool == nil {
+			down = append(down, fmt.Sprintf("pool %s is not in Git any more", g.name))
+			continue
+		}
+		has := len(g.fresh) + len(g.old)
+		switch want := fmt.Sprintf("%s wants %s", g.name, machines(g.pool.Replicas)); {
+		case has < g.pool.Replicas:
+			up = append(up, want)
+		case has > g.pool.Replicas && len(g.old) == 0:
+			down = append(down, want)
+		}
+		if slices.ContainsFunc(g.all, func(m *machine) bool { return !m.current }) {
+			rolling = append(rolling, string(g.name)+": "+g.outdated())
+		}
+	}
+	l.note(clusterv1.ClusterRollingOutCondition, clusterv1.ClusterRollingOutReason, clusterv1.ClusterNotRollingOutReason, some(rolling))
+	l.note(clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingUpReason, clusterv1.ClusterNotScalingUpReason, some(up))
+	l.note(clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingDownReason, clusterv1.ClusterNotScalingDownReason, some(down))
+	remediating := after("Replacing unhealthy machines: ", named(sick, func(*machine) bool { return true }))
+	l.set(clusterv1.ClusterRemediatingCondition, remediating != "",
+		clusterv1.ClusterRemediatingReason, clusterv1.ClusterNotRemediatingReason,
+		cmp.Or(remediating, strings.Join(v.tooSick, "; ")))
+}
+
+// outdated says in what the machines of g differ from what is asked for.
+func (g *group) outdated() string {
+	var why []string
+	for _, m := range g.all {
+		if !m.current {
+			why = append(why, differs(m, g.pool))
+		}
+	}
+	slices.Sort(why)
+	return some(slices.Compact(why))
+}
+
+// availableCondition sums up. It names what is not as it should be.
+func (v *view) availableCondition(l *ledger) {
+	var bad []string
+	unknown := false
+	for _, c := range l.sorted() {
+		switch c.Type {
+		case clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition:
+			if c.Status != fleet.True {
+				bad = append(bad, c.Type+because(c.Message))
+			}
+			unknown = unknown || c.Status == fleet.StatusUnknown
+		case clusterv1.ClusterDeletingCondition:
+			if c.Status == fleet.True {
+				bad = append(bad, c.Type)
+			}
+		}
+	}
+	if len(bad) == 1 && unknown {
+		l.unknown(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableUnknownReason, bad[0])
+		return
+	}
+	l.need(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableReason, clusterv1.ClusterNotAvailableReason, strings.Join(bad, "; "))
+}
+
+// after returns prefix and text, or nothing without a text.
+func after(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}

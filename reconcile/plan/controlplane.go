@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// planControlPlane plans the one change of the control plane that may be made
+// now. The order of the cases is the order of urgency; each waits for those
+// before it, so that there are never two changes in flight.
+func (v *view) planControlPlane() {
+	g := v.groups[0]
+	switch {
+	case g.pool.Paused:
+		v.wait("control plane %s is paused", g.name)
+	case v.removeExtras(g):
+	case len(g.pending) > 0:
+		v.wait("machine %s was asked for and is not there yet", g.pending[0])
+	case len(g.all) == 0:
+		v.initialize(g)
+	case v.remediateFirst(g):
+	case v.blind:
+		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
+	case len(g.leaving) > 0:
+		v.continueRemoval(g)
+	case v.controlPlaneStray() != "":
+		v.wait("node %s is being removed", v.controlPlaneStray())
+	case v.controlPlaneAtRest(g):
+	case !v.etcdKnown():
+	case v.orphan() != nil:
+		v.removeOrphan(v.orphan())
+	case v.remediate(g):
+	default:
+		v.changeControlPlane(g)
+	}
+}
+
+// initialized reports whether the control plane answers and has a Node: workers
+// and further control-plane machines can join.
+func (v *view) initialized() bool {
+	return !v.blind && slices.ContainsFunc(v.groups[0].all, func(m *machine) bool { return m.node != nil })
+}
+
+func (v *view) controlPlaneDone() bool {
+	g := v.groups[0]
+	return g.settled() && v.controlPlaneStray() == "" &&
+		!slices.ContainsFunc(g.all, func(m *machine) bool { return v.ailing(m) != "" })
+}
+
+// controlPlaneAtRest reports whether nothing is to be changed, and says what is
+// not well all the same.
+func (v *view) controlPlaneAtRest(g *group) bool {
+	if !g.settled() || v.orphan() != nil {
+		return false
+	}
+	for _, m := range g.all {
+		if m.remedy {
+			return false
+		}
+		if why := v.ailing(m); why != "" {
+			v.wait("%s", why)
+		}
+	}
+	return true
+}
+
+// initialize creates the first machine, alone. It is never done where there was
+// a control plane before: its data went with its machines, and an empty cluster
+// in its place would hide that.
+func (v *view) initialize(g *group) {
+	for _, w := range v.groups[1:] {
+		if len(w.all) > 0 {
+			v.wait("all control-plane machines are gone while workers are there: a new control plane would be empty, restore or delete the cluster")
+			return
+		}
+	}
+	if !v.blind && len(v.Observed.Workload.Nodes) > 0 {
+		v.wait("no control-plane machine is there, but the API server answers and has nodes")
+		return
+	}
+	if g.pool.Replicas > 0 {
+		v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")
+	}
+}
+
+// changeControlPlane replaces, adds or removes one machine.
+func (v *view) changeControlPlane(g *group) {
+	p, total := g.pool, len(g.all)
+	surge := p.MaxSurge
+	if p.Replicas < 3 {
+		surge = max(surge, 1) // fewer than three cannot spare one
+	}
+	switch {
+	case len(g.old) > 0 && total < p.Replicas+surge:
+		old := controlPlaneVictim(g)
+		if len(g.fresh) == p.Replicas || total < p.Replicas {
+			old = nil
+		}
+		v.join(g, old)
+	case len(g.old) > 0:
+		v.retire(controlPlaneVictim(g))
+	case total < p.Replicas:
+		v.join(g, nil)
+	case total > p.Replicas:
+		v.retire(controlPlaneVictim(g))
+	}
+}
+
+// join adds a machine once all others are well; of a replacement, old is the
+// machine that goes after it.
+func (v *view) join(g *group, old *machine) {
+	if !v.wellBut(g, nil) {
+		return
+	}
+	reason := fmt.Sprintf("pool %s wants %s, has %d", g.name, machines(g.pool.Replicas), len(g.all))
+	if old != nil {
+		reason = fmt.Sprintf("%s: replaces %s", differs(old, g.pool), old.Name)
+		if old.current {
+			reason = fmt.Sprintf("marked for deletion: replaces %s", old.Name)
+		}
+	}
+	v.create(g, fleet.JoinControlPlane, v.nextDomain(g), reason)
+}
+
+// retire begins the removal of m once all others are well.
+func (v *view) retire(m *machine) {
+	g := v.groups[0]
+	if !v.wellBut(g, m) || v.unsettled() {
+		return
+	}
+	reason := g.tooMany()
+	if !m.current {
+		reason = "outdated: " + differs(m, g.pool)
+	} else if len(g.old) > 0 {
+		reason = "marked for deletion"
+	}
+	v.removeControlPlane(m, reason)
+}
+
+// wellBut reports whether every machine of g but the victim is well, and says
+// what is not.
+func (v *view) wellBut(g *group, victim *machine) bool {
+	ok := true
+	for _, m := range g.all {
+		if m == victim {
+			continue
+		}
+		if why := v.ailing(m); why != "" {
+			v.wait("%s", why)
+			ok = false
+		}
+	}
+	if e := v.Observed.Workload.Etcd; e != nil && v.stackedEtcd() {
+		for _, m := range e.Members {
+			if (m.Learner || m.Name == "") && (victim == nil || victim.member == nil || victim.member.ID != m.ID) {
+				v.wait("an etcd member is still joining")
+				ok = false
+			}
+		}
+	}
+	return ok
+}
+
+// ailing says why m cannot be counted on; empty when it can.
+func (v *view) ailing(m *machine) string {
+	switch {
+	case m.State != fleet.MachineRunning:
+		return fmt.Sprintf("machine %s is %s%s", m.Name, m.State, because(m.Message))
+	case m.node == nil:
+		return fmt.Sprintf("machine %s has not joined yet", m.Name)
+	case !m.node.Ready:
+		return fmt.Sprintf("node %s is not ready", m.node.Name)
+	case !m.node.ControlPlaneReady:
+		return fmt.Sprintf("the control plane on node %s is not ready", m.node.Name)
+	case !v.stackedEtcd() || v.Observed.Workload.Etcd == nil:
+		return ""
+	case m.member == nil:
+		return fmt.Sprintf("machine %s is not a member of etcd", m.Name)
+	case m.member.Learner:
+		return fmt.Sprintf("etcd member %s is still joining", m.member.Name)
+	case !m.member.Healthy:
+		return fmt.Sprintf("etcd member %s is not healthy", m.member.Name)
+	}
+	return ""
+}
+
+// removeControlPlane plans the next step of removing m: drain, leave etcd,
+// delete. It takes care of etcd only; others judge whether m may go.
+func (v *view) removeControlPlane(m *machine, reason string) {
+	if !v.etcdKnown() {
+		return
+	}
+	if m.member != nil && v.stackedEtcd() {
+		if why := quorumWithout(v.Observed.Workload.Etcd, m.member.ID); why != "" {
+			v.wait("machine %s stays: %s", m.Name, why)
+			return
+		}
+	}
+	if !v.drained(m, reason) {
+		return
+	}
+	if m.member != nil && v.stackedEtcd() {
+		v.removeMember(m, reason)
+		return
+	}
+	v.deleteMachine(m, reason)
+}
+
+// continueRemoval goes on with the removal that has begun. Where several have,
+// which only others can bring about, they go one by one.
+func (v *view) continueRemoval(g *group) {
+	first := g.leaving[0]
+	for _, m := range g.leaving {
+		if m.State == fleet.MachineDeleting {
+			first = m
+			break
+		}
+	}
+	if first.State == fleet.MachineDeleting {
+		v.deleteMachine(first, "")
+		return
+	}
+	v.removeControlPlane(first, g.whyLeaving(first))
+}
+
+// controlPlaneStray names a Node of a control-plane machine that is gone.
+func (v *view) controlPlaneStray() string {
+	for _, n := range v.strays {
+		if n.ControlPlane {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+// controlPlaneVictim chooses the machine that goes next, as Cluster API does:
+// first whom people marked, then the outdated, the ailing of them before the
+// others; of these one in the failure domain with most machines, the oldest.
+func controlPlaneVictim(g *group) *machine {
+	rank := func(m *machine) int {
+		switch {
+		case marked(m) && !m.current:
+			return 0
+		case marked(m):
+			return 1
+		case !m.current && (broken(m) || !m.node.ControlPlaneReady):
+			return 2
+		case !m.current:
+			return 3
+		case broken(m) || !m.node.ControlPlaneReady:
+			return 4
+		}
+		return 5
+	}
+	inDomain := map[string]int{}
+	for _, m := range g.all {
+		inDomain[m.FailureDomain]++
+	}
+	return slices.MinFunc(slices.Concat(g.fresh, g.old), func(a, b *machine) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(inDomain[b.FailureDomain], inDomain[a.FailureDomain]),
+			cmp.Compare(a.FailureDomain, b.FailureDomain),
+			a.Created.Compare(b.Created),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// nextDomain returns the failure domain for a new control-plane machine: that
+// with the fewest up-to-date ones, then the fewest in all.
+func (v *view) nextDomain(g *group) string {
+	best, bestFresh, bestAll := "", 0, 0
+	for _, d := range v.Observed.Infrastructure.FailureDomains {
+		if !d.ControlPlane {
+			continue
+		}
+		fresh, all := 0, 0
+		for _, m := range g.all {
+			if m.FailureDomain == d.Name {
+				all++
+				if m.current {
+					fresh++
+				}
+			}
+		}
+		if best == "" || fresh < bestFresh || (fresh == bestFresh && all < bestAll) {
+			best, bestFresh, bestAll = d.Name, fresh, all
+		}
+	}
+	return best
+}

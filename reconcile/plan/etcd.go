@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// stackedEtcd reports whether the control-plane machines run etcd themselves.
+func (v *view) stackedEtcd() bool {
+	e := &v.Desired.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External
+	return !e.IsDefined()
+}
+
+// etcdKnown reports whether the members of etcd can be judged, and asks for
+// them where they were not looked at.
+func (v *view) etcdKnown() bool {
+	if !v.stackedEtcd() || v.Observed.Workload.Etcd != nil {
+		return true
+	}
+	v.out.NeedEtcd = true
+	v.wait("the members of etcd have to be looked at first")
+	return false
+}
+
+// quorumWithout says why etcd would not have a quorum of healthy voting members
+// for certain once member gone is removed; empty when it would.
+// Source: Cluster API, KubeadmControlPlane remediation and scale down.
+func quorumWithout(e *fleet.Etcd, gone uint64) string {
+	voting, healthy := 0, 0
+	for _, m := range e.Members {
+		switch {
+		case m.ID == gone:
+		case m.Learner || m.Name == "":
+			return "an etcd member is still joining"
+		default:
+			voting++
+			if m.Healthy {
+				healthy++
+			}
+		}
+	}
+	switch {
+	case voting == 0:
+		return "it is the last member of etcd"
+	case healthy < voting/2+1:
+		return "etcd would lose its quorum"
+	}
+	return ""
+}
+
+// removeMember takes m's etcd member out.
+func (v *view) removeMember(m *machine, reason string) {
+	v.do(fleet.Action{
+		Kind: fleet.RemoveMember, Pool: m.Pool, Machine: m.Name, Node: m.member.Name, Member: m.member.ID, Reason: reason,
+	})
+}
+
+// orphan returns the etcd member that no machine and no Node is behind.
+func (v *view) orphan() *fleet.Member {
+	e := v.Observed.Workload.Etcd
+	if e == nil || !v.stackedEtcd() || v.blind {
+		return nil
+	}
+	cp := v.groups[0]
+	for i := range e.Members {
+		name := e.Members[i].Name
+		if name == "" ||
+			slices.ContainsFunc(cp.all, func(m *machine) bool { return nodeName(m) == name }) ||
+			slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) ||
+			slices.Contains(cp.pending, fleet.MachineName(name)) {
+			continue
+		}
+		return &e.Members[i]
+	}
+	return nil
+}
+
+// removeOrphan takes the member o out of etcd.
+func (v *view) removeOrphan(o *fleet.Member) {
+	if why := quorumWithout(v.Observed.Workload.Etcd, o.ID); why != "" {
+		v.wait("etcd member %s has no machine and stays: %s", o.Name, why)
+		return
+	}
+	v.do(fleet.Action{
+		Kind: fleet.RemoveMember, Pool: v.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
+		Reason: fmt.Sprintf("etcd member %s has no machine", o.Name),
+	})
+}

@@ -1,0 +1,224 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// defaultStartup is how long a machine may take to get its Node where a health
+// check does not say.
+const defaultStartup = 600 * time.Second
+
+// A defect is what a health check found wrong with a machine.
+type defect struct {
+	reason  string // of the condition HealthCheckSucceeded
+	message string
+}
+
+// checkHealth runs the health checks: it marks the machines that are sick, and
+// of these the ones that may be replaced.
+func (v *view) checkHealth() {
+	for i := range v.Desired.HealthChecks {
+		v.check(&v.Desired.HealthChecks[i])
+	}
+}
+
+func (v *view) check(h *clusterv1.MachineHealthCheck) {
+	selector, err := metav1.LabelSelectorAsSelector(&h.Spec.Selector)
+	if err != nil || !v.Observed.Infrastructure.Ready {
+		return
+	}
+	var sick []*machine
+	total := 0
+	for _, g := range v.groups {
+		if g.pool == nil || !selector.Matches(v.labels(g.pool)) {
+			continue
+		}
+		for _, m := range g.all {
+			if m.extra || skipsRemediation(m) {
+				continue
+			}
+			total++
+			m.checked = true
+			if d := v.examine(h, m); d != nil {
+				m.sick = d
+				sick = append(sick, m)
+			}
+		}
+	}
+	if len(sick) == 0 {
+		return
+	}
+	if !mayRemediate(h, len(sick), total) {
+		text := fmt.Sprintf("health check %s found too many unhealthy machines to replace any", h.Name)
+		v.tooSick = append(v.tooSick, text)
+		v.wait("%s", text)
+		return
+	}
+	for _, m := range sick {
+		m.remedy = !m.leaving
+	}
+}
+
+// labels returns the labels that the machines of p have, with those that
+// Cluster API gives every machine.
+func (v *view) labels(p *fleet.Pool) labels.Set {
+	set := labels.Set{clusterv1.ClusterNameLabel: v.Desired.Key.Name}
+	for k, val := range p.Labels {
+		set[k] = val
+	}
+	if p.Role == fleet.RoleControlPlane {
+		set[clusterv1.MachineControlPlaneLabel] = ""
+		return set
+	}
+	set[clusterv1.MachineDeploymentNameLabel] = string(p.Name)
+	return set
+}
+
+// examine returns what h finds wrong with m, or nil. What cannot be seen is not
+// wrong.
+func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
+	if m.node != nil && has(m.node.Annotations, clusterv1.RemediateMachineAnnotation) {
+		return &defect{clusterv1.MachineHealthCheckHasRemediateAnnotationReason, "marked for remediation"}
+	}
+	if m.Role == fleet.RoleWorker && !v.initialized() {
+		return nil
+	}
+	if m.node == nil {
+		return v.examineStartup(h, m)
+	}
+	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
+		timeout := seconds(c.TimeoutSeconds)
+		for _, have := range m.node.Conditions {
+			if have.Type != c.Type || have.Status != c.Status {
+				continue
+			}
+			if left := timeout - v.Now.Sub(have.LastTransitionTime.Time); left >= 0 {
+				v.wake(left + time.Second)
+				continue
+			}
+			return &defect{clusterv1.MachineHealthCheckUnhealthyNodeReason,
+				fmt.Sprintf("health check %s: node condition %s is %s for more than %s", h.Name, c.Type, c.Status, timeout)}
+		}
+	}
+	return nil
+}
+
+// examineStartup judges a machine without a Node. Nobody remembers whether it
+// had one before, so one whose Node was deleted is found here too.
+//
+// While the API server does not answer, a Node is not known to be missing, and
+// a control plane must never be replaced for being out of reach. Only a machine
+// that this agent watched all its life, without the API server answering once,
+// is known to have failed.
+func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
+	if v.blind && !(v.NeverAnswered && !m.Created.Before(v.Since) && len(v.machines) == 1) {
+		return nil
+	}
+	timeout := defaultStartup
+	if s := h.Spec.Checks.NodeStartupTimeoutSeconds; s != nil {
+		timeout = seconds(s)
+	}
+	if timeout == 0 {
+		return nil
+	}
+	if left := timeout - v.Now.Sub(m.Created); left >= 0 {
+		v.wake(left + time.Second)
+		return nil
+	}
+	text := fmt.Sprintf("health check %s: no node within %s", h.Name, timeout)
+	if m.State == fleet.MachineFailed {
+		text += because(m.Message)
+	}
+	return &defect{clusterv1.MachineHealthCheckNodeStartupTimeoutReason, text}
+}
+
+// skipsRemediation reports whether people keep health checks away from m.
+func skipsRemediation(m *machine) bool {
+	return has(m.pool.Annotations, clusterv1.MachineSkipRemediationAnnotation) ||
+		(m.node != nil && has(m.node.Annotations, clusterv1.MachineSkipRemediationAnnotation))
+}
+
+// mayRemediate is the short circuit: with too many unhealthy machines the fault
+// is elsewhere, and replacing them would make it worse.
+func mayRemediate(h *clusterv1.MachineHealthCheck, sick, total int) bool {
+	t := h.Spec.Remediation.TriggerIf
+	if t.UnhealthyInRange != "" {
+		from, to, ok := strings.Cut(strings.Trim(t.UnhealthyInRange, "[]"), "-")
+		low, errLow := strconv.Atoi(from)
+		high, errHigh := strconv.Atoi(to)
+		return ok && errLow == nil && errHigh == nil && low <= sick && sick <= high
+	}
+	if t.UnhealthyLessThanOrEqualTo == nil {
+		return true
+	}
+	most, err := intstr.GetScaledValueFromIntOrPercent(t.UnhealthyLessThanOrEqualTo, total, false)
+	return err == nil && sick <= most
+}
+
+// remediateFirst replaces the first control-plane machine where it is known to
+// have failed before there was a control plane.
+func (v *view) remediateFirst(g *group) bool {
+	m := g.all[0]
+	if !v.blind || !m.remedy {
+		return false
+	}
+	v.deleteMachine(m, m.sick.message)
+	return true
+}
+
+// remediate removes the control-plane machine that is worst off, if health
+// checks want that and etcd can spare it. Others that are condemned as well do
+// not stand in the way: they are next.
+func (v *view) remediate(g *group) bool {
+	var sick []*machine
+	for _, m := range g.all {
+		if m.remedy {
+			sick = append(sick, m)
+		}
+	}
+	if len(sick) == 0 {
+		return false
+	}
+	m := slices.MinFunc(sick, func(a, b *machine) int {
+		return cmp.Or(
+			compareBool(a.node != nil, b.node != nil),
+			compareBool(a.member != nil && a.member.Healthy, b.member != nil && b.member.Healthy),
+			cmp.Compare(a.Name, b.Name))
+	})
+	if len(g.all) == 1 {
+		v.wait("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
+		return true
+	}
+	for _, o := range g.all {
+		if o.sick == nil && o.node == nil {
+			v.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
+			return true
+		}
+	}
+	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o.sick == nil && v.ailing(o) == "" }) {
+		v.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
+		return true
+	}
+	if !v.unsettled() {
+		v.removeControlPlane(m, m.sick.message)
+	}
+	return true
+}
+
+func seconds(s *int32) time.Duration {
+	if s == nil {
+		return 0
+	}
+	return time.Duration(*s) * time.Second
+}

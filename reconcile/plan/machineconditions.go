@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"cmp"
+
+	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// machineConditions tells the state of m in Cluster API's words.
+func (v *view) machineConditions(m *machine) []fleet.Condition {
+	l := make(ledger, 0, 7)
+	problem := ""
+	if m.State != fleet.MachineRunning {
+		problem = cmp.Or(m.Message, "Machine is "+string(m.State))
+	}
+	l.need(clusterv1.MachineInfrastructureReadyCondition,
+		clusterv1.MachineInfrastructureReadyReason, clusterv1.MachineInfrastructureNotReadyReason, problem)
+
+	problem = ""
+	if !m.current {
+		problem = "Pool is not in Git any more"
+		if m.pool != nil {
+			problem = differs(m, m.pool)
+		}
+	}
+	l.need(clusterv1.MachineUpToDateCondition, clusterv1.MachineUpToDateReason, clusterv1.MachineNotUpToDateReason, problem)
+
+	switch {
+	case v.blind:
+		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
+		l.unknown(clusterv1.MachineReadyCondition, clusterv1.MachineReadyUnknownReason, "The API server does not answer")
+		l.unknown(clusterv1.MachineAvailableCondition, clusterv1.AvailableUnknownReason, "The API server does not answer")
+	default:
+		v.nodeConditions(&l, m)
+	}
+
+	switch {
+	case m.sick != nil:
+		l.set(clusterv1.MachineHealthCheckSucceededCondition, false, "", m.sick.reason, m.sick.message)
+	case m.checked:
+		l.set(clusterv1.MachineHealthCheckSucceededCondition, true, clusterv1.MachineHealthCheckSucceededReason, "", "")
+	}
+	l.set(clusterv1.MachineDeletingCondition, m.leaving || m.extra, deletingReason(m), clusterv1.MachineNotDeletingReason, "")
+	return l.sorted()
+}
+
+// nodeConditions tells what follows from the Node of m.
+func (v *view) nodeConditions(l *ledger, m *machine) {
+	switch {
+	case m.node == nil:
+		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
+	case m.ready:
+		l.set(clusterv1.MachineNodeReadyCondition, true, clusterv1.MachineNodeReadyReason, "", "")
+	default:
+		l.set(clusterv1.MachineNodeReadyCondition, false, "", clusterv1.MachineNodeNotReadyReason, "The node is not ready")
+	}
+	problem := v.notReady(m)
+	l.need(clusterv1.MachineReadyCondition, clusterv1.MachineReadyReason, clusterv1.MachineNotReadyReason, problem)
+	reason := clusterv1.NotReadyReason
+	if problem == "" && !m.available {
+		reason = clusterv1.MachineWaitingForMinReadySecondsReason
+	}
+	l.set(clusterv1.MachineAvailableCondition, m.available, clusterv1.MachineAvailableReason, reason, "")
+}
+
+// notReady says why m is not ready; empty when it is.
+func (v *view) notReady(m *machine) string {
+	switch {
+	case m.leaving || m.extra:
+		return "The machine is being deleted"
+	case m.sick != nil:
+		return m.sick.message
+	case m.State != fleet.MachineRunning:
+		return cmp.Or(m.Message, "Machine is "+string(m.State))
+	case m.node == nil:
+		return "The machine has no node"
+	case !m.ready:
+		return "The node is not ready"
+	}
+	return ""
+}
+
+// deletingReason says how far the removal of m is.
+func deletingReason(m *machine) string {
+	switch {
+	case m.State == fleet.MachineDeleting:
+		return clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason
+	case m.node != nil && m.node.Draining && len(m.node.Pods) > 0:
+		return clusterv1.MachineDeletingDrainingNodeReason
+	}
+	return clusterv1.MachineDeletingReason
+}

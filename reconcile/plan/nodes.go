@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// keepNodes has the Nodes of machines brought in line with their pools, those
+// of machines that are gone removed, and the tokens of machines that still have
+// to join renewed.
+func (v *view) keepNodes() {
+	if v.blind {
+		return
+	}
+	for _, m := range v.machines {
+		switch {
+		case m.pool == nil || m.pool.Paused || m.extra || m.State == fleet.MachineDeleting:
+		case m.node == nil:
+			v.keepToken(m)
+		case !m.node.Draining && !fleet.NodeInSync(v.Desired, *m.pool, m.Name, *m.node):
+			v.sync(m)
+		}
+	}
+	for _, n := range v.strays {
+		v.deleteNode(n)
+	}
+}
+
+// keepToken renews the token of a machine that has not joined. A token lives 15
+// minutes from the machine's creation and from each renewal, and is renewed
+// every 5: two renewals may fail before it is lost. Which of the observed
+// tokens belongs to the machine is not known here, so it goes by the clock.
+func (v *view) keepToken(m *machine) {
+	if m.leaving || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
+		return
+	}
+	if age := v.Now.Sub(m.Created); age < Memory {
+		v.wake(Memory - age)
+		return
+	}
+	v.do(fleet.Action{Kind: fleet.RefreshToken, Pool: m.Pool, Machine: m.Name, Reason: "the machine has not joined yet"})
+	v.wake(Memory)
+}
+
+// sync brings the Node of m in line with its pool, and marks it as ours.
+func (v *view) sync(m *machine) {
+	reason := "labels, annotations or taints differ from pool " + string(m.pool.Name)
+	if !v.wasOurs(m.node) {
+		reason = "the machine joined"
+	}
+	v.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason})
+}
+
+// deleteNode removes the Node object of a machine that is gone. A machine of
+// that name which was asked for may have joined before it shows at the provider.
+func (v *view) deleteNode(n *fleet.Node) {
+	if v.unsettled() {
+		return
+	}
+	for _, g := range v.groups {
+		for _, name := range g.pending {
+			if string(name) == n.Name {
+				return
+			}
+		}
+	}
+	v.do(fleet.Action{
+		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Annotations[clusterv1.MachineAnnotation]),
+		Reason: "its machine is gone",
+	})
+}
+
+// wasOurs reports whether n says that a machine of this cluster is behind it.
+func (v *view) wasOurs(n *fleet.Node) bool {
+	return n.Annotations[clusterv1.MachineAnnotation] != "" &&
+		n.Annotations[clusterv1.ClusterNameAnnotation] == v.Desired.Key.Name &&
+		n.Annotations[clusterv1.ClusterNamespaceAnnotation] == v.Desired.Key.Namespace
+}

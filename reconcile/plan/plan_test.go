@@ -1,0 +1,37 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+)
+
+func TestLife(t *testing.T) {
+	w, err := rested(cluster(3, 3, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		name   string
+		change func(*fleet.Cluster)
+	}{
+		{"scale up", func(c *fleet.Cluster) { c.Workers[0].Replicas = 5 }},
+		{"scale down", func(c *fleet.Cluster) { c.Workers[0].Replicas = 2 }},
+		{"upgrade", upgrade("v1.35.0")},
+		{"control plane to one", func(c *fleet.Cluster) { c.ControlPlane.Replicas = 1 }},
+		{"control plane to three", func(c *fleet.Cluster) { c.ControlPlane.Replicas = 3 }},
+		{"pool vanishes", func(c *fleet.Cluster) { c.Workers = c.Workers[:1] }},
+		{"delete", func(c *fleet.Cluster) { c.Delete = true }},
+	}
+	for _, s := range steps {
+		w.desired = change(w.desired, s.change)
+		if err := w.rest(1000); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if len(w.violations) > 0 {
+			t.Fatalf("%s: %s", s.name, w.violations[0])
+		}
+	}
+	t.Log(strings.Join(w.log, "\n"))
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// report adds what is told of the cluster, its pools and its machines.
+func (v *view) report() {
+	for _, g := range v.groups {
+		v.out.Pools = append(v.out.Pools, g.report())
+	}
+	v.out.Machines = make([]fleet.MachineReport, 0, len(v.machines))
+	for _, m := range v.machines {
+		v.out.Machines = append(v.out.Machines, v.machineReport(m))
+	}
+	v.out.Conditions = v.conditions()
+}
+
+// report counts the machines of g.
+func (g *group) report() fleet.PoolReport {
+	r := fleet.PoolReport{Name: g.name, Role: fleet.RoleWorker, Current: len(g.all)}
+	if g.pool != nil {
+		r.Role, r.Version, r.Desired = g.pool.Role, g.pool.Version, g.pool.Replicas
+	}
+	for _, m := range g.all {
+		if m.current {
+			r.UpToDate++
+		}
+		if m.ready {
+			r.Ready++
+		}
+		if m.available {
+			r.Available++
+		}
+	}
+	return r
+}
+
+// machineReport tells what is known of m.
+func (v *view) machineReport(m *machine) fleet.MachineReport {
+	r := fleet.MachineReport{Machine: *m.Machine, UpToDate: m.current, Conditions: v.machineConditions(m)}
+	if m.node != nil {
+		r.Node, r.Version = m.node.Name, m.node.KubeletVersion
+	}
+	switch {
+	case m.leaving || m.extra:
+		r.Phase = fleet.MachinePhaseDeleting
+	case m.State == fleet.MachineFailed:
+		r.Phase = fleet.MachinePhaseFailed
+	case m.State == fleet.MachinePending:
+		r.Phase = fleet.MachinePhaseProvisioning
+	case m.node == nil:
+		r.Phase = fleet.MachinePhaseProvisioned
+	default:
+		r.Phase = fleet.MachinePhaseRunning
+	}
+	return r
+}
+
+// some joins the first few of texts.
+func some(texts []string) string {
+	const most = 3
+	if len(texts) <= most {
+		return strings.Join(texts, ", ")
+	}
+	return strings.Join(texts[:most], ", ") + " and others"
+}
+
+// named lists the names of those of ms that are f.
+func named(ms []*machine, f func(*machine) bool) string {
+	var names []string
+	for _, m := range ms {
+		if f(m) {
+			names = append(names, string(m.Name))
+		}
+	}
+	slices.Sort(names)
+	return some(names)
+}

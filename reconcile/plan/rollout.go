@@ -1,0 +1,276 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// A rollout is the arithmetic of one worker pool: Cluster API's MachineDeployment,
+// with exact knowledge of which machine goes. That makes its dead-lock breaker
+// needless: an unavailable outdated machine is chosen first and costs no
+// availability, so it is never held back by the availability of others.
+type rollout struct {
+	v         *view
+	g         *group
+	gate      gate
+	total     int // machines that are or may be there
+	fresh     int // machines that stay, and those that are asked for
+	available int
+	minimum   int // machines that must stay available
+	pendDown  int // machines on their way out
+}
+
+// roll plans what may be done now to bring g to its replicas and template.
+func (v *view) roll(g *group) {
+	r := &rollout{
+		v: v, g: g, gate: v.preflight(g),
+		total:    len(g.all) + len(g.pending),
+		fresh:    len(g.fresh) + g.freshPending,
+		minimum:  max(g.pool.Replicas-g.pool.MaxUnavailable, 0),
+		pendDown: len(g.leaving),
+	}
+	for _, m := range g.all {
+		if m.available {
+			r.available++
+		}
+	}
+	for _, m := range g.leaving {
+		if !m.extra {
+			v.removeWorker(m, g.whyLeaving(m))
+		}
+	}
+	r.remediate()
+	r.shrink()
+	r.grow()
+	r.replace()
+}
+
+// remediate removes the machines that health checks condemn, at most
+// MaxRemediations at a time. Outdated ones are the rollout's.
+func (r *rollout) remediate() {
+	room := r.g.pool.MaxRemediations - r.pendDown
+	for _, m := range r.candidates() {
+		if !m.remedy {
+			continue
+		}
+		if r.g.pool.MaxRemediations >= 0 && room <= 0 {
+			r.v.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, r.g.name)
+			continue
+		}
+		room--
+		r.remove(m, m.sick.message)
+	}
+}
+
+// candidates are the machines that health checks may replace.
+func (r *rollout) candidates() []*machine {
+	if r.g.pool.Strategy == fleet.OnDelete {
+		return slices.Concat(r.g.fresh, r.g.old)
+	}
+	return slices.Clone(r.g.fresh)
+}
+
+// shrink removes machines of the right template that are too many.
+func (r *rollout) shrink() {
+	surplus := r.fresh - r.g.pool.Replicas
+	if surplus <= 0 {
+		return
+	}
+	for _, m := range victims(r.g.pool, r.g.fresh) {
+		if m.leaving || surplus <= 0 {
+			continue
+		}
+		surplus--
+		if !r.spend(m) {
+			r.v.wait("machine %s must stay until others of pool %s are available", m.Name, r.g.name)
+			return
+		}
+		r.remove(m, r.g.tooMany())
+	}
+}
+
+// grow creates what is missing, in place of outdated machines too as far as the
+// surge allows.
+func (r *rollout) grow() {
+	p := r.g.pool
+	lacks := p.Replicas - r.fresh
+	room := p.Replicas - r.total
+	if p.Strategy != fleet.OnDelete && r.gate.roll == "" {
+		room += p.MaxSurge
+	}
+	if lacks <= 0 {
+		return
+	}
+	if r.gate.create != "" {
+		r.v.wait("%s", r.gate.create)
+		return
+	}
+	replaced := victims(p, r.g.old)
+	replaced = replaced[max(len(replaced)-lacks, 0):]
+	has := r.total - r.pendDown
+	for range min(lacks, room) {
+		reason := fmt.Sprintf("pool %s wants %s, has %d", p.Name, machines(p.Replicas), has)
+		if len(replaced) > 0 && p.Strategy != fleet.OnDelete {
+			old := replaced[0]
+			replaced = replaced[1:]
+			reason = fmt.Sprintf("%s: replaces %s", differs(old, p), old.Name)
+		}
+		r.v.create(r.g, fleet.JoinWorker, p.FailureDomain, reason)
+		has++
+		r.total++
+	}
+}
+
+// replace removes outdated machines as far as enough others are available.
+func (r *rollout) replace() {
+	p := r.g.pool
+	if len(r.g.old) == 0 {
+		return
+	}
+	old := victims(p, r.g.old)
+	if p.Strategy == fleet.OnDelete {
+		r.replaceOnDelete(old)
+		return
+	}
+	if r.gate.roll != "" {
+		r.v.wait("%s", r.gate.roll)
+		return
+	}
+	spec := len(r.g.fresh) + len(r.g.old) + len(r.g.pending)
+	budget := spec - r.pendDown - r.minimum - r.unproven()
+	for _, wantAvailable := range []bool{false, true} {
+		for _, m := range old {
+			if m.available != wantAvailable || m.leaving {
+				continue
+			}
+			if budget <= 0 || !r.spend(m) {
+				r.v.wait("outdated machine %s waits until enough others of pool %s are available", m.Name, p.Name)
+				return
+			}
+			budget--
+			r.remove(m, "outdated: "+differs(m, p))
+		}
+	}
+}
+
+// unproven counts the machines of the new template that are not available: as
+// long as they do not work, their number slows the rollout down.
+func (r *rollout) unproven() int {
+	n := r.g.freshPending
+	for _, m := range r.g.fresh {
+		if !m.leaving && !m.available {
+			n++
+		}
+	}
+	return n
+}
+
+// replaceOnDelete removes outdated machines only where the pool has too many.
+func (r *rollout) replaceOnDelete(old []*machine) {
+	surplus := min(r.fresh, r.g.pool.Replicas) + len(old) + len(r.g.pending) - r.g.freshPending - r.g.pool.Replicas
+	for _, m := range old {
+		if m.leaving || surplus <= 0 {
+			continue
+		}
+		surplus--
+		if !r.spend(m) {
+			r.v.wait("machine %s must stay until others of pool %s are available", m.Name, r.g.name)
+			return
+		}
+		r.remove(m, r.g.tooMany())
+	}
+}
+
+// spend takes m out of what is available, unless too little would be left.
+// Whatever is not available may go at any time.
+func (r *rollout) spend(m *machine) bool {
+	if !m.available {
+		return true
+	}
+	if r.available <= r.minimum {
+		return false
+	}
+	r.available--
+	return true
+}
+
+// remove begins the removal of m.
+func (r *rollout) remove(m *machine, reason string) {
+	r.pendDown++
+	m.leaving = true
+	m.available = false
+	if m.current {
+		r.fresh--
+	}
+	r.v.removeWorker(m, reason)
+}
+
+func (g *group) tooMany() string {
+	return fmt.Sprintf("pool %s wants %s, has more", g.name, machines(g.pool.Replicas))
+}
+
+// whyLeaving gives the reason of a removal that has begun.
+func (g *group) whyLeaving(m *machine) string {
+	switch {
+	case m.sick != nil:
+		return m.sick.message
+	case !m.current:
+		return "outdated: " + differs(m, g.pool)
+	case len(g.fresh)+len(g.old) >= g.pool.Replicas:
+		return g.tooMany()
+	}
+	return "its removal has begun"
+}
+
+// victims returns ms in the order in which they go: those that people marked,
+// the unhealthy and those without a Node, then by the pool's order. Names end in
+// a hash, so their order is the random one: arbitrary, and the same every time.
+func victims(p *fleet.Pool, ms []*machine) []*machine {
+	if len(ms) < 2 {
+		return ms
+	}
+	out := slices.Clone(ms)
+	slices.SortFunc(out, func(a, b *machine) int {
+		return cmp.Or(
+			compareBool(marked(b), marked(a)),
+			compareBool(broken(b), broken(a)),
+			byOrder(p.DeletionOrder, a, b),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return out
+}
+
+func marked(m *machine) bool {
+	return m.node != nil && has(m.node.Annotations, clusterv1.DeleteMachineAnnotation)
+}
+
+func broken(m *machine) bool {
+	return m.sick != nil || !m.ready || m.State == fleet.MachineFailed
+}
+
+func byOrder(o fleet.DeletionOrder, a, b *machine) int {
+	switch o {
+	case fleet.DeleteNewest:
+		return b.Created.Compare(a.Created)
+	case fleet.DeleteOldest:
+		return a.Created.Compare(b.Created)
+	}
+	return 0
+}
+
+func has(m map[string]string, key string) bool {
+	_, ok := m[key]
+	return ok
+}
+
+func machines(n int) string {
+	if n == 1 {
+		return "1 machine"
+	}
+	return fmt.Sprintf("%d machines", n)
+}

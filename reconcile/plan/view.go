@@ -1,0 +1,347 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A machine is one observed machine, with all that else is known of it.
+type machine struct {
+	*fleet.Machine
+	node   *fleet.Node // nil: it has none, or none can be seen
+	member *fleet.Member
+	pool   *fleet.Pool // nil: its pool is not in Git any more
+
+	current   bool    // made from the template that is asked for
+	leaving   bool    // its removal has begun, which is not undone
+	extra     bool    // another machine of this name is the one to keep
+	checked   bool    // a health check looks after it
+	sick      *defect // what a health check found
+	remedy    bool    // a health check may have it replaced
+	ready     bool
+	available bool
+}
+
+// A view is an input with the facts that follow from it, and the plan that
+// grows from them.
+type view struct {
+	Input
+	out Plan
+
+	machines []*machine // in the order of Observed
+	groups   []*group   // the control plane, the workers as in Desired, vanished pools by name
+	strays   []*fleet.Node
+	attempts map[fleet.OperationID]fleet.Attempt
+	taken    map[fleet.MachineName]bool // names that no new machine may have
+	blind    bool                       // the API server does not answer: nothing is known of nodes
+	waits    map[string]bool
+	tooSick  []string // health checks that found too many unhealthy machines to act
+}
+
+// A group is the machines of one pool, observed and expected.
+type group struct {
+	pool     *fleet.Pool
+	name     fleet.PoolName
+	vanished bool
+	all      []*machine // every machine that is there
+	fresh    []*machine // stays: made from the template that is asked for
+	old      []*machine // outdated
+	leaving  []*machine // on its way out
+	pending  []fleet.MachineName
+	// freshPending is how many of pending are made from the template that is
+	// asked for.
+	freshPending int
+	next         int // the lowest index whose name may be free
+}
+
+// look derives the facts of in.
+func look(in Input) *view {
+	v := &view{
+		Input:    in,
+		machines: make([]*machine, len(in.Observed.Infrastructure.Machines)),
+		attempts: make(map[fleet.OperationID]fleet.Attempt, len(in.Attempts)),
+		taken:    make(map[fleet.MachineName]bool, len(in.Observed.Infrastructure.Machines)+len(in.Attempts)),
+		waits:    make(map[string]bool),
+		blind:    !in.Observed.Workload.Reachable,
+	}
+	leaving := v.recall()
+	v.enumerate()
+	v.matchNodes()
+	for _, m := range v.machines {
+		m.leaving = m.State == fleet.MachineDeleting || leaving[m.Name] ||
+			(m.node != nil && m.node.Draining) || v.asked(deleteOf(m))
+	}
+	v.matchMembers()
+	v.findExtras()
+	v.group()
+	v.checkHealth()
+	for _, m := range v.machines {
+		v.assess(m)
+	}
+	return v
+}
+
+// recall indexes the attempts, and returns the machines whose removal they began.
+func (v *view) recall() map[fleet.MachineName]bool {
+	leaving := map[fleet.MachineName]bool{}
+	for _, a := range v.Attempts {
+		v.attempts[a.Action.Operation] = a
+		if !v.recent(a, v.Settle) {
+			continue
+		}
+		switch a.Action.Kind {
+		case fleet.CreateMachine, fleet.DeleteMachine, fleet.DeleteNode:
+			v.taken[a.Action.Machine] = true
+		case fleet.DrainNode, fleet.RemoveMember:
+			leaving[a.Action.Machine] = true
+		}
+	}
+	return leaving
+}
+
+// enumerate wraps the observed machines.
+func (v *view) enumerate() {
+	backing := make([]machine, len(v.machines))
+	observed := v.Observed.Infrastructure.Machines
+	for i := range observed {
+		backing[i].Machine = &observed[i]
+		v.machines[i] = &backing[i]
+		v.taken[observed[i].Name] = true
+	}
+}
+
+// matchNodes gives each machine its Node: the one with its provider id, else
+// the one with its name that no other machine's id claims. What is left over
+// and says that it was ours is a stray.
+func (v *view) matchNodes() {
+	if v.blind {
+		return
+	}
+	nodes := v.Observed.Workload.Nodes
+	byID := make(map[fleet.ProviderID]*machine, len(v.machines))
+	byName := make(map[fleet.MachineName]*machine, len(v.machines))
+	for _, m := range v.machines {
+		if m.ProviderID != "" {
+			byID[m.ProviderID] = m
+		}
+		if _, twice := byName[m.Name]; !twice {
+			byName[m.Name] = m
+		}
+	}
+	rest := make([]*fleet.Node, 0)
+	for i := range nodes {
+		n := &nodes[i]
+		v.taken[fleet.MachineName(n.Name)] = true
+		if m := byID[n.ProviderID]; m != nil && m.node == nil {
+			m.node = n
+			continue
+		}
+		rest = append(rest, n)
+	}
+	for _, n := range rest {
+		if m := byName[fleet.MachineName(n.Name)]; m != nil {
+			if m.node == nil {
+				m.node = n
+			}
+			continue
+		}
+		if v.wasOurs(n) {
+			v.strays = append(v.strays, n)
+		}
+	}
+}
+
+// matchMembers gives each control-plane machine its etcd member, which is
+// called as its Node.
+func (v *view) matchMembers() {
+	if v.Observed.Workload.Etcd == nil || v.blind {
+		return
+	}
+	members := v.Observed.Workload.Etcd.Members
+	for i := range members {
+		v.taken[fleet.MachineName(members[i].Name)] = true
+		for _, m := range v.machines {
+			if m.Role == fleet.RoleControlPlane && nodeName(m) == members[i].Name {
+				m.member = &members[i]
+			}
+		}
+	}
+}
+
+// findExtras marks all but one of the machines that share a name: the one with
+// a Node stays, else the oldest.
+func (v *view) findExtras() {
+	for i := 1; i < len(v.machines); i++ {
+		if v.machines[i].Name != v.machines[i-1].Name {
+			continue
+		}
+		same := v.machines[i-1 : i+1]
+		for i+1 < len(v.machines) && v.machines[i+1].Name == same[0].Name {
+			i++
+			same = same[:len(same)+1]
+		}
+		same = slices.DeleteFunc(slices.Clone(same), func(m *machine) bool { return m.State == fleet.MachineDeleting })
+		slices.SortFunc(same, func(a, b *machine) int {
+			return cmp.Or(
+				compareBool(b.node != nil, a.node != nil),
+				a.Created.Compare(b.Created),
+				cmp.Compare(a.ProviderID, b.ProviderID))
+		})
+		for _, m := range same[min(1, len(same)):] {
+			m.extra = true
+		}
+	}
+}
+
+// group sorts the machines, and those that may still appear, by pool. Whatever
+// has the control plane's role belongs to the control plane: a renamed one is
+// outdated, not gone.
+func (v *view) group() {
+	d := v.Desired
+	v.groups = make([]*group, 0, len(d.Workers)+1)
+	byPool := make(map[fleet.PoolName]*group, len(d.Workers)+1)
+	add := func(p *fleet.Pool, name fleet.PoolName) *group {
+		g := &group{pool: p, name: name, vanished: p == nil}
+		v.groups = append(v.groups, g)
+		byPool[name] = g
+		return g
+	}
+	cp := add(&d.ControlPlane, d.ControlPlane.Name)
+	for i := range d.Workers {
+		add(&d.Workers[i], d.Workers[i].Name)
+	}
+	of := func(role fleet.Role, name fleet.PoolName) *group {
+		if role == fleet.RoleControlPlane {
+			return cp
+		}
+		if g := byPool[name]; g != nil && g != cp {
+			return g
+		}
+		return add(nil, name)
+	}
+	for _, m := range v.machines {
+		g := of(m.Role, m.Pool)
+		m.pool = g.pool
+		m.current = g.pool != nil && upToDate(m, g.pool)
+		g.all = append(g.all, m)
+		switch {
+		case m.leaving || m.extra:
+			g.leaving = append(g.leaving, m)
+		case m.current:
+			g.fresh = append(g.fresh, m)
+		default:
+			g.old = append(g.old, m)
+		}
+	}
+	slices.SortStableFunc(v.groups[1+len(d.Workers):], func(a, b *group) int { return cmp.Compare(a.name, b.name) })
+	v.expect(of)
+}
+
+// expect counts the machines that were asked for and cannot be seen yet.
+func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
+	seen := make(map[fleet.MachineName]bool, len(v.machines))
+	deleted := map[fleet.MachineName]time.Time{}
+	for _, m := range v.machines {
+		seen[m.Name] = true
+	}
+	for _, a := range v.Attempts {
+		if a.Action.Kind == fleet.DeleteMachine {
+			deleted[a.Action.Machine] = a.At
+		}
+	}
+	for _, a := range v.Attempts {
+		came := a.Answered && deleted[a.Action.Machine].After(a.At) // and went again
+		if a.Action.Kind != fleet.CreateMachine || seen[a.Action.Machine] || came || !v.recent(a, v.Settle) {
+			continue
+		}
+		role := fleet.RoleControlPlane
+		if a.Action.Join == fleet.JoinWorker {
+			role = fleet.RoleWorker
+		}
+		g := of(role, a.Action.Pool)
+		g.pending = append(g.pending, a.Action.Machine)
+		v.wake(v.Settle - v.Now.Sub(a.At))
+	}
+	for _, g := range v.groups {
+		if len(g.pending) == 0 || g.pool == nil {
+			continue
+		}
+		slices.Sort(g.pending)
+		for i := range len(g.all) + len(g.pending) + g.pool.Replicas {
+			if _, ok := slices.BinarySearch(g.pending, v.nameAt(g.pool, i)); ok {
+				g.freshPending++
+			}
+		}
+	}
+}
+
+// assess says whether m is ready and available. What leaves, and what a health
+// check condemns, is not available.
+func (v *view) assess(m *machine) {
+	m.ready = m.node != nil && m.node.Ready
+	if !m.ready || m.leaving || m.extra || m.sick != nil {
+		return
+	}
+	m.available = true
+	if m.pool == nil || m.pool.MinReadySeconds == 0 {
+		return
+	}
+	since := m.node.Created
+	for _, c := range m.node.Conditions {
+		if c.Type == corev1.NodeReady {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	if left := time.Duration(m.pool.MinReadySeconds)*time.Second - v.Now.Sub(since); left > 0 {
+		m.available = false
+		v.wake(left)
+	}
+}
+
+// upToDate reports whether m is what p asks for. Hashes of different schemas
+// cannot be compared: only a difference that is known makes m outdated.
+func upToDate(m *machine, p *fleet.Pool) bool {
+	if m.Pool != p.Name {
+		return false
+	}
+	have, _, _ := strings.Cut(string(m.Template), "-")
+	want, _, _ := strings.Cut(string(p.Template), "-")
+	if have == want {
+		return m.Template == p.Template
+	}
+	return m.Version == p.Version
+}
+
+// differs says for people why m is outdated.
+func differs(m *machine, p *fleet.Pool) string {
+	switch {
+	case m.Version != p.Version:
+		return fmt.Sprintf("version %s → %s", m.Version, p.Version)
+	case m.Pool != p.Name:
+		return fmt.Sprintf("pool %s is now %s", m.Pool, p.Name)
+	}
+	return "template changed"
+}
+
+func nodeName(m *machine) string {
+	if m.node != nil {
+		return m.node.Name
+	}
+	return string(m.Name)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

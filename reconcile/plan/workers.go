@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"fmt"
+
+	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// planWorkers brings every worker pool nearer to what is asked for.
+func (v *view) planWorkers() {
+	for _, g := range v.groups[1:] {
+		switch {
+		case g.vanished:
+			for _, m := range g.all {
+				v.removeWorker(m, fmt.Sprintf("pool %s is not in Git any more", g.name))
+			}
+		case g.pool.Paused:
+			v.wait("pool %s is paused", g.name)
+		default:
+			v.removeExtras(g)
+			v.roll(g)
+		}
+	}
+}
+
+func (v *view) workersDone() bool {
+	for _, g := range v.groups[1:] {
+		if g.vanished || !g.settled() {
+			return false
+		}
+		for _, m := range g.all {
+			if !m.available {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// settled reports whether g has the machines that it should have.
+func (g *group) settled() bool {
+	if len(g.leaving)+len(g.pending) > 0 {
+		return false
+	}
+	if g.pool.Strategy == fleet.OnDelete && g.pool.Role == fleet.RoleWorker {
+		return len(g.fresh)+len(g.old) == g.pool.Replicas
+	}
+	return len(g.old) == 0 && len(g.fresh) == g.pool.Replicas
+}
+
+// A gate says which changes to a worker pool the control plane allows.
+type gate struct {
+	create string // why no machine may be created, or empty
+	roll   string // why no machine may be replaced, or empty
+}
+
+// preflight checks the control plane before g changes. A machine that is missing
+// may be created unless the control plane is being upgraded; a rollout needs a
+// control plane at rest.
+func (v *view) preflight(g *group) gate {
+	var out gate
+	cp := v.groups[0]
+	for _, m := range cp.all {
+		if m.Version != cp.pool.Version && !m.current {
+			out.create = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", g.name, cp.pool.Version)
+		}
+	}
+	if oldest := v.oldestControlPlane(); newerMinor(g.pool.Version, oldest) {
+		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
+	}
+	out.roll = out.create
+	if out.roll == "" && !v.controlPlaneDone() {
+		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
+	}
+	return out
+}
+
+// oldestControlPlane returns the oldest version that the control plane has or
+// is asked to have.
+func (v *view) oldestControlPlane() string {
+	cp := v.groups[0]
+	oldest := cp.pool.Version
+	for _, m := range cp.all {
+		if m.node != nil && newerMinor(oldest, m.node.KubeletVersion) {
+			oldest = m.node.KubeletVersion
+		}
+	}
+	return oldest
+}
+
+// newerMinor reports whether a is of a newer minor version of Kubernetes than b.
+// What cannot be read is not newer.
+func newerMinor(a, b string) bool {
+	if a == b {
+		return false
+	}
+	x, errA := version.ParseGeneric(a)
+	y, errB := version.ParseGeneric(b)
+	if errA != nil || errB != nil {
+		return false
+	}
+	return x.Major() > y.Major() || (x.Major() == y.Major() && x.Minor() > y.Minor())
+}

@@ -1,0 +1,397 @@
+package plan_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
+)
+
+// A world is a model of a provider, a workload cluster and its etcd, as slow and
+// forgetful as it is told to be. It carries out actions as the contracts of the
+// providers say, and says what it thinks of them in violations.
+type world struct {
+	now     time.Time
+	desired *fleet.Cluster
+	settle  time.Duration
+	lag     time.Duration // until a machine shows
+	boot    time.Duration // until a machine joins
+	leave   time.Duration // until a deleted machine is gone
+	pods    int           // drain steps that a node needs
+
+	infra      fleet.Infrastructure
+	secrets    fleet.SecretState
+	machines   []*simMachine
+	nodes      map[string]*fleet.Node
+	members    []fleet.Member
+	learnUntil map[string]time.Time
+	nextMember uint64
+	ids        int
+	queue      []queued // calls without an answer that will still happen
+	outage     bool     // the API server is out of reach
+
+	attempts []fleet.Attempt
+	since    time.Time
+	answered bool // the API server answered since since
+
+	log        []string
+	violations []string
+}
+
+type simMachine struct {
+	fleet.Machine
+	join      fleet.Join
+	visibleAt time.Time
+	goneAt    time.Time // zero: it stays
+	joined    bool
+	dead      bool // never joins, or its node is broken
+}
+
+type queued struct {
+	at     time.Time
+	action fleet.Action
+}
+
+func newWorld(d *fleet.Cluster) *world {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return &world{
+		now: start, since: start, desired: d, settle: 5 * time.Minute,
+		lag: 30 * time.Second, boot: time.Minute, leave: 30 * time.Second, pods: 1,
+		nodes:      map[string]*fleet.Node{},
+		secrets:    fleet.SecretState{Missing: fleet.Authorities()},
+		learnUntil: map[string]time.Time{},
+	}
+}
+
+// rested returns a world in which d has been provisioned.
+func rested(d *fleet.Cluster) (*world, error) {
+	w := newWorld(d)
+	return w, w.rest(2000)
+}
+
+func (w *world) reachable() bool {
+	if w.outage {
+		return false
+	}
+	voting, healthy := 0, 0
+	for _, m := range w.members {
+		if !m.Learner {
+			voting++
+			if m.Healthy {
+				healthy++
+			}
+		}
+	}
+	if voting == 0 || healthy < voting/2+1 {
+		return false
+	}
+	for _, m := range w.machines {
+		if m.Role == fleet.RoleControlPlane && m.joined && !m.dead && m.goneAt.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// input is what an agent sees now.
+func (w *world) input(etcd bool) plan.Input {
+	in := plan.Input{Desired: w.desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.now, NeverAnswered: !w.answered}
+	o := &in.Observed
+	o.At = w.now
+	o.Infrastructure = w.infra
+	o.Infrastructure.Machines = nil
+	o.Secrets = w.secrets
+	for _, m := range w.machines {
+		if w.now.Before(m.visibleAt) {
+			continue
+		}
+		o.Infrastructure.Machines = append(o.Infrastructure.Machines, m.Machine)
+	}
+	slices.SortFunc(o.Infrastructure.Machines, func(a, b fleet.Machine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
+	})
+	o.Workload.Reachable = w.reachable()
+	if !o.Workload.Reachable {
+		o.Workload.Message = "connection refused"
+		return in
+	}
+	w.answered = true
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		n := *w.nodes[name]
+		n.Annotations, n.Labels = maps.Clone(n.Annotations), maps.Clone(n.Labels)
+		o.Workload.Nodes = append(o.Workload.Nodes, n)
+	}
+	if etcd {
+		members := slices.Clone(w.members)
+		slices.SortFunc(members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
+		o.Workload.Etcd = &fleet.Etcd{Members: members}
+	}
+	return in
+}
+
+// plan computes what to do, looking at etcd where that is needed.
+func (w *world) plan() (plan.Input, plan.Plan) {
+	in := w.input(false)
+	p := plan.Compute(in)
+	if p.NeedEtcd {
+		in = w.input(true)
+		p = plan.Compute(in)
+	}
+	return in, p
+}
+
+// pass is one look and all that it brings, in the order of the plan.
+func (w *world) pass() plan.Plan {
+	_, p := w.plan()
+	for _, a := range p.Actions {
+		w.remember(a, true)
+		w.carryOut(a)
+	}
+	return p
+}
+
+func (w *world) remember(a fleet.Action, answered bool) {
+	w.attempts = append(slices.DeleteFunc(w.attempts, func(o fleet.Attempt) bool {
+		return o.Action.Operation == a.Operation || w.now.Sub(o.At) > max(w.settle, plan.Memory)
+	}), fleet.Attempt{Action: a, At: w.now, Answered: answered})
+}
+
+// rest passes until nothing is left to do.
+func (w *world) rest(most int) error {
+	for range most {
+		p := w.pass()
+		if w.done(p) {
+			return nil
+		}
+		w.advance(10 * time.Second)
+	}
+	_, p := w.plan()
+	return fmt.Errorf("not at rest: phase %s, actions %v, waiting %q\n%s", p.Phase, p.Actions, p.Waiting, strings.Join(tail(w.log, 40), "\n"))
+}
+
+func (w *world) done(p plan.Plan) bool {
+	want := fleet.PhaseProvisioned
+	if w.desired.Delete {
+		want = fleet.PhaseDeleted
+	}
+	return p.Phase == want && len(p.Actions) == 0 && len(w.queue) == 0
+}
+
+// advance lets time pass.
+func (w *world) advance(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.queue = slices.DeleteFunc(w.queue, func(q queued) bool {
+		if w.now.Before(q.at) {
+			return false
+		}
+		w.carryOut(q.action)
+		return true
+	})
+	w.machines = slices.DeleteFunc(w.machines, func(m *simMachine) bool {
+		gone := !m.goneAt.IsZero() && !w.now.Before(m.goneAt)
+		if gone {
+			w.logf("gone %s", m.Name)
+		}
+		return gone
+	})
+	if w.infra.Exists && !w.infra.Ready {
+		w.infra.Ready, w.infra.Endpoint = true, fleet.Endpoint{Host: "10.0.0.1", Port: 6443}
+	}
+	for _, m := range w.machines {
+		w.live(m)
+	}
+	for i := range w.members {
+		m := &w.members[i]
+		if m.Learner && w.now.After(w.learnUntil[m.Name]) && m.Healthy {
+			m.Learner = false
+		}
+	}
+}
+
+// live lets a machine boot, join and become ready.
+func (w *world) live(m *simMachine) {
+	if !m.goneAt.IsZero() {
+		return
+	}
+	age := w.now.Sub(m.Created)
+	if m.State == fleet.MachinePending && age >= w.boot/2 {
+		m.State = fleet.MachineRunning
+	}
+	if n := w.nodes[string(m.Name)]; m.joined {
+		if n != nil && !n.Ready && !m.dead && age > w.boot+20*time.Second {
+			w.setReady(n, true)
+			n.ControlPlaneReady = n.ControlPlane
+		}
+		return
+	}
+	if m.dead || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[string(m.Name)] != nil {
+		return
+	}
+	if m.Role == fleet.RoleControlPlane {
+		w.nextMember++
+		learner := m.join == fleet.JoinControlPlane
+		w.members = append(w.members, fleet.Member{ID: w.nextMember, Name: string(m.Name), Learner: learner, Healthy: true})
+		w.learnUntil[string(m.Name)] = w.now.Add(15 * time.Second)
+	}
+	m.joined = true
+	w.nodes[string(m.Name)] = &fleet.Node{
+		Name: string(m.Name), ProviderID: m.ProviderID, Created: w.now, KubeletVersion: m.Version,
+		ControlPlane: m.Role == fleet.RoleControlPlane,
+		Conditions:   []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(w.now)}},
+		Taints:       []corev1.Taint{{Key: "node.cluster.x-k8s.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}},
+		Labels:       map[string]string{}, Annotations: map[string]string{},
+	}
+	w.logf("joined %s", m.Name)
+}
+
+func (w *world) setReady(n *fleet.Node, ready bool) {
+	n.Ready = ready
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(w.now)}}
+}
+
+// kill breaks a machine for good.
+func (w *world) kill(m *simMachine) {
+	m.dead = true
+	if n := w.nodes[string(m.Name)]; n != nil {
+		w.setReady(n, false)
+		n.ControlPlaneReady = false
+	}
+	for i := range w.members {
+		if w.members[i].Name == string(m.Name) {
+			w.members[i].Healthy = false
+		}
+	}
+	w.logf("broke %s", m.Name)
+}
+
+func (w *world) logf(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf("%s ", w.now.Format("15:04:05"))+fmt.Sprintf(format, args...))
+}
+
+func (w *world) violate(format string, args ...any) {
+	w.violations = append(w.violations, fmt.Sprintf(format, args...)+"\n"+strings.Join(tail(w.log, 60), "\n"))
+}
+
+func tail(lines []string, n int) []string { return lines[max(len(lines)-n, 0):] }
+
+func (w *world) find(name fleet.MachineName) *simMachine {
+	for _, m := range w.machines {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// carryOut does what an action asks for.
+func (w *world) carryOut(a fleet.Action) {
+	w.logf("%s (%s)", a, a.Reason)
+	switch a.Kind {
+	case fleet.EnsureCertificates:
+		w.secrets.Missing = nil
+	case fleet.EnsureInfrastructure:
+		w.infra.Exists = true
+	case fleet.EnsureKubeconfig:
+		w.secrets.Kubeconfig = fleet.KubeconfigState{Exists: true, Endpoint: w.infra.Endpoint, NotBefore: w.now, NotAfter: w.now.AddDate(1, 0, 0)}
+	case fleet.CreateMachine:
+		w.createMachine(a)
+	case fleet.DeleteMachine:
+		w.deleteMachine(a)
+	case fleet.DeleteInfrastructure:
+		if len(w.machines) > 0 || len(w.queue) > 0 {
+			w.violate("NoInfrastructureRemovedWhileSomethingMaySurface: %d machines, %d calls open", len(w.machines), len(w.queue))
+		}
+		w.infra = fleet.Infrastructure{}
+	case fleet.DeleteSecrets:
+		w.secrets = fleet.SecretState{Missing: fleet.Authorities()}
+	case fleet.RefreshToken:
+	default:
+		w.carryOutInside(a)
+	}
+}
+
+// carryOutInside does what needs the API server.
+func (w *world) carryOutInside(a fleet.Action) {
+	if !w.reachable() {
+		return
+	}
+	n := w.nodes[a.Node]
+	switch a.Kind {
+	case fleet.RemoveMember:
+		w.members = slices.DeleteFunc(w.members, func(m fleet.Member) bool { return m.ID == a.Member })
+	case fleet.SyncNode:
+		p, _ := w.desired.Pool(a.Pool)
+		if p.Name == "" {
+			p.Name = a.Pool
+		}
+		if n != nil {
+			n.Taints = fleet.NodeTaints(p, n.Annotations, n.Taints)
+			maps.Copy(n.Annotations, fleet.NodeAnnotations(w.desired.Key, p, a.Machine))
+			maps.Copy(n.Labels, p.NodeLabels)
+		}
+	case fleet.DrainNode:
+		if n == nil {
+			return
+		}
+		if !n.Draining {
+			n.Draining, n.DrainStarted, n.Unschedulable = true, w.now, true
+			for i := range w.pods {
+				n.Pods = append(n.Pods, fmt.Sprintf("default/app-%d: disruption budget", i))
+			}
+		} else if len(n.Pods) > 0 {
+			n.Pods = n.Pods[1:]
+		}
+	case fleet.DeleteNode:
+		if n != nil && n.Annotations[clusterv1.MachineAnnotation] == "" {
+			w.violate("NothingForeignTouched: node %s", n.Name)
+		}
+		delete(w.nodes, a.Node)
+	}
+}
+
+func (w *world) createMachine(a fleet.Action) {
+	for _, m := range w.machines {
+		if m.Name == a.Machine {
+			if w.now.Before(m.visibleAt) || !m.goneAt.IsZero() {
+				w.violate("OneMachinePerName: %s is created while another is there", a.Machine)
+			}
+			return
+		}
+	}
+	if !w.infra.Ready {
+		w.violate("machine %s without infrastructure", a.Machine)
+	}
+	p, _ := w.desired.Pool(a.Pool)
+	w.ids++
+	w.machines = append(w.machines, &simMachine{
+		Machine: fleet.Machine{
+			Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprintf("sim://%d", w.ids)), Pool: p.Name, Role: p.Role,
+			Template: p.Template, Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain,
+			State: fleet.MachinePending, Created: w.now,
+		},
+		join: a.Join, visibleAt: w.now.Add(w.lag),
+	})
+}
+
+func (w *world) deleteMachine(a fleet.Action) {
+	for _, m := range w.machines {
+		if m.Name != a.Machine || (a.ProviderID != "" && a.ProviderID != m.ProviderID) || !m.goneAt.IsZero() {
+			continue
+		}
+		m.State, m.goneAt = fleet.MachineDeleting, w.now.Add(w.leave)
+		w.kill(m)
+	}
+}
