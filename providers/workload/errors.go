@@ -1,0 +1,122 @@
+package workload
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"fairlead.dev/fleet"
+)
+
+// classify turns the errors of client-go, TLS and the network into those of
+// package fleet. It is the only place that knows them.
+func classify(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*fleet.Error](err); ok {
+		return err
+	}
+	kind, hint := kindOf(err)
+	if hint != "" {
+		return fleet.Errorf(kind, op, "%s: %w", hint, err)
+	}
+	return fleet.Errorf(kind, op, "%w", err)
+}
+
+func kindOf(err error) (kind fleet.ErrorKind, hint string) {
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return kindOfStatus(err), ""
+	}
+	if e, ok := errors.AsType[*etcdError](err); ok {
+		return e.kind(), ""
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return fleet.Unauthorized, "the server's certificate is not of the authority that this cluster was made with"
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
+		return fleet.Unauthorized, "the server's certificate is expired or not valid yet"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fleet.Unauthorized, "the server's certificate is not good for this cluster"
+	}
+	if isAlert(err) {
+		return fleet.Unauthorized, "the server refused the client certificate"
+	}
+	if _, ok := errors.AsType[net.Error](err); ok ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, errTunnel) {
+		return fleet.Unavailable, ""
+	}
+	return fleet.Unknown, ""
+}
+
+// isAlert reports whether the other side ended a TLS handshake because of the
+// certificate that it was shown. crypto/tls does not export the alerts.
+func isAlert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "remote error" {
+		return false
+	}
+	text := op.Err.Error()
+	return strings.Contains(text, "certificate") || strings.Contains(text, "unknown")
+}
+
+func kindOfStatus(err error) fleet.ErrorKind {
+	switch {
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
+		return fleet.Unauthorized
+	case apierrors.IsNotFound(err):
+		return fleet.NotFound
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return fleet.Conflict
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err),
+		apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
+		return fleet.Invalid
+	}
+	return fleet.Unavailable // too many requests, timeouts, internal errors
+}
+
+// An etcdError is what etcd's gRPC gateway answers when it refuses.
+type etcdError struct {
+	Status  int    `json:"-"` // of HTTP
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error implements error.
+func (e *etcdError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("etcd answered %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return e.Message
+}
+
+// The gRPC codes that etcd uses.
+const (
+	codeNotFound           = 5
+	codePermissionDenied   = 7
+	codeFailedPrecondition = 9
+	codeUnauthenticated    = 16
+)
+
+func (e *etcdError) kind() fleet.ErrorKind {
+	switch e.Code {
+	case codeNotFound:
+		return fleet.NotFound
+	case codeFailedPrecondition:
+		return fleet.Conflict
+	case codePermissionDenied, codeUnauthenticated:
+		return fleet.Unauthorized
+	}
+	return fleet.Unavailable
+}

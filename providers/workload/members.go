@@ -1,0 +1,166 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// The calls of etcd's JSON API that are used.
+// Source: etcd, api/etcdserverpb/rpc.proto.
+const (
+	pathList   = "/v3/cluster/member/list"
+	pathRemove = "/v3/cluster/member/remove"
+	pathStatus = "/v3/maintenance/status"
+	pathMove   = "/v3/maintenance/transfer-leadership"
+)
+
+type memberID struct {
+	ID uint64 `json:"ID,string"`
+}
+
+type memberList struct {
+	Members []struct {
+		memberID
+		Name      string `json:"name"` // empty until it has started
+		IsLearner bool   `json:"isLearner"`
+	} `json:"members"`
+}
+
+type memberStatus struct {
+	Leader uint64   `json:"leader,string"`
+	Errors []string `json:"errors"`
+}
+
+// Etcd implements providers.Workload.
+func (c *Client) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
+	var out *fleet.Etcd
+	err := c.call(ctx, a, "observe etcd", func(ctx context.Context, n *conn) error {
+		e, err := c.etcdFor(n, a)
+		if err != nil {
+			return err
+		}
+		out, err = n.members(ctx, e)
+		return err
+	})
+	return out, err
+}
+
+// members lists the members, as the first etcd pod that answers sees them, and
+// asks each for its health.
+func (n *conn) members(ctx context.Context, e *etcdClient) (*fleet.Etcd, error) {
+	list, err := n.list(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	out := &fleet.Etcd{Members: make([]fleet.Member, len(list.Members))}
+	statuses := make([]*memberStatus, len(list.Members))
+	var g errgroup.Group
+	for i, m := range list.Members {
+		out.Members[i] = fleet.Member{ID: m.ID, Name: m.Name, Learner: m.IsLearner}
+		if m.Name == "" {
+			continue
+		}
+		g.Go(func() error {
+			// One that does not answer is not healthy, whatever the reason.
+			var s memberStatus
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+			defer cancel()
+			if e.post(ctx, m.Name, pathStatus, struct{}{}, &s) == nil {
+				statuses[i] = &s
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	leader := leaderOf(statuses)
+	for i, s := range statuses {
+		out.Members[i].Healthy = s != nil && s.Leader != 0 && len(s.Errors) == 0
+		out.Members[i].Leader = leader != 0 && out.Members[i].ID == leader
+	}
+	slices.SortFunc(out.Members, func(a, b fleet.Member) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// leaderOf returns the leader that most members name.
+func leaderOf(statuses []*memberStatus) uint64 {
+	votes := make(map[uint64]int)
+	var leader uint64
+	for _, s := range statuses {
+		if s == nil || s.Leader == 0 {
+			continue
+		}
+		votes[s.Leader]++
+		if votes[s.Leader] > votes[leader] {
+			leader = s.Leader
+		}
+	}
+	return leader
+}
+
+// list asks one etcd pod after the other until one answers.
+func (n *conn) list(ctx context.Context, e *etcdClient) (memberList, error) {
+	pods, err := n.core.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+		ResourceVersion: cached, LabelSelector: "component=etcd,tier=control-plane",
+	})
+	if err != nil {
+		return memberList{}, err
+	}
+	failures := []error{fmt.Errorf("%w: no etcd pod answers", errTunnel)}
+	for _, p := range pods.Items {
+		var out memberList
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		err := e.post(ctx, p.Spec.NodeName, pathList, struct{}{}, &out)
+		cancel()
+		if err == nil {
+			return out, nil
+		}
+		failures = append(failures, err)
+	}
+	return memberList{}, errors.Join(failures...)
+}
+
+// RemoveMember implements providers.Workload.
+func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
+	op := fmt.Sprintf("remove etcd member %x", id)
+	return c.call(ctx, a, op, func(ctx context.Context, n *conn) error {
+		e, err := c.etcdFor(n, a)
+		if err != nil {
+			return err
+		}
+		etcd, err := n.members(ctx, e)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(etcd.Members, func(m fleet.Member) bool { return m.ID == id })
+		if i < 0 {
+			return nil
+		}
+		victim := etcd.Members[i]
+		heirs := slices.DeleteFunc(slices.Clone(etcd.Members), func(m fleet.Member) bool {
+			return m.ID == id || !m.Healthy || m.Learner
+		})
+		if len(heirs) == 0 {
+			return fleet.Errorf(fleet.Conflict, op+" of cluster "+a.Cluster.String(), "no other member is healthy")
+		}
+		if victim.Leader && victim.Healthy {
+			in := map[string]string{"targetID": fmt.Sprint(heirs[0].ID)}
+			if err := e.post(ctx, victim.Name, pathMove, in, &struct{}{}); err != nil {
+				return err
+			}
+		}
+		err = e.post(ctx, heirs[0].Name, pathRemove, memberID{id}, &struct{}{})
+		if refused, ok := errors.AsType[*etcdError](err); ok && refused.Code == codeNotFound {
+			return nil
+		}
+		return err
+	})
+}

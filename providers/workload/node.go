@@ -1,0 +1,74 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// SyncNode implements providers.Workload. A node that is in line is not written.
+// One that somebody else changed meanwhile gives the kind Conflict.
+func (c *Client) SyncNode(ctx context.Context, a providers.Access, node string, p fleet.Pool) error {
+	return c.call(ctx, a, "sync node "+node, func(ctx context.Context, n *conn) error {
+		live, err := n.core.Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		name := fleet.MachineName(node)
+		if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, name, newNode(live)) {
+			return nil
+		}
+		patch, err := json.Marshal(syncPatch(a.Cluster, p, live))
+		if err != nil {
+			return err
+		}
+		_, err = n.core.Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "fairlead"})
+		return err
+	})
+}
+
+// syncPatch returns the merge patch that brings live in line with p. It holds
+// for the version of live only, since a list of taints is replaced as a whole.
+func syncPatch(k fleet.Key, p fleet.Pool, live *corev1.Node) map[string]any {
+	labels := make(map[string]any)
+	for _, old := range strings.Split(live.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
+		if old != "" {
+			labels[old] = nil
+		}
+	}
+	for key, v := range p.NodeLabels {
+		labels[key] = v
+	}
+	taints := fleet.NodeTaints(p, live.Annotations, live.Spec.Taints)
+	if taints == nil {
+		taints = []corev1.Taint{}
+	}
+	return map[string]any{
+		"metadata": map[string]any{
+			"resourceVersion": live.ResourceVersion,
+			"labels":          labels,
+			"annotations":     fleet.NodeAnnotations(k, p, fleet.MachineName(live.Name)),
+		},
+		"spec": map[string]any{"taints": taints},
+	}
+}
+
+// DeleteNode implements providers.Workload.
+func (c *Client) DeleteNode(ctx context.Context, a providers.Access, node string) error {
+	return c.call(ctx, a, "delete node "+node, func(ctx context.Context, n *conn) error {
+		err := n.core.Nodes().Delete(ctx, node, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}

@@ -1,0 +1,77 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
+
+	"fairlead.dev/providers"
+)
+
+// joinGroups are what a token lets its bearer be: a node that kubeadm joins.
+const joinGroups = "system:bootstrappers:kubeadm:default-node-token"
+
+// EnsureToken implements providers.Workload.
+func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, ttl time.Duration) error {
+	want := c.o.Now().Add(ttl).UTC().Truncate(time.Second)
+	return c.call(ctx, a, "store bootstrap token "+t.ID, func(ctx context.Context, n *conn) error {
+		secrets := n.core.Secrets(metav1.NamespaceSystem)
+		s := newTokenSecret(t, want)
+		_, err := secrets.Create(ctx, s, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		old, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !expiration(old).Before(want) && sameToken(old, s) {
+			return nil
+		}
+		if expiration(old).After(want) {
+			s.Data[bootstrapapi.BootstrapTokenExpirationKey] = old.Data[bootstrapapi.BootstrapTokenExpirationKey]
+		}
+		patch, err := json.Marshal(map[string]any{"data": s.Data})
+		if err != nil {
+			return err
+		}
+		_, err = secrets.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
+	})
+}
+
+func newTokenSecret(t providers.Token, expires time.Time) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceSystem,
+			Name:      bootstraputil.BootstrapTokenSecretName(t.ID),
+		},
+		Type: bootstrapapi.SecretTypeBootstrapToken,
+		Data: map[string][]byte{
+			bootstrapapi.BootstrapTokenIDKey:               []byte(t.ID),
+			bootstrapapi.BootstrapTokenSecretKey:           t.Secret.Reveal(),
+			bootstrapapi.BootstrapTokenExpirationKey:       []byte(expires.Format(time.RFC3339)),
+			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
+			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(joinGroups),
+			bootstrapapi.BootstrapTokenDescriptionKey:      []byte("Lets a machine of Fairlead join."),
+		},
+	}
+}
+
+// sameToken reports whether two secrets differ in their expiration at most.
+func sameToken(a, b *corev1.Secret) bool {
+	for key, v := range b.Data {
+		if key != bootstrapapi.BootstrapTokenExpirationKey && string(a.Data[key]) != string(v) {
+			return false
+		}
+	}
+	return true
+}

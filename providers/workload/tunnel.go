@@ -1,0 +1,160 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// errTunnel is what every failure of a tunnel is.
+var errTunnel = errors.New("port-forward failed")
+
+// dialPod connects to a port of a pod through the API server, with SPDY as long
+// as there is that, else over WebSocket. The tunnel lasts as long as the
+// connection.
+func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
+	url := n.core.RESTClient().Post().Resource("pods").Namespace(metav1.NamespaceSystem).
+		Name(pod).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(n.config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	direct := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, n.config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	dialer := portforward.NewFallbackDialerForStreaming(direct, overWebSocket, httpstream.IsUpgradeFailure)
+
+	// The dialers know no context: one that is given up closes what it gets.
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result)
+	go func() {
+		c, err := forward(dialer, port)
+		select {
+		case done <- result{c, err}:
+		case <-ctx.Done():
+			if c != nil {
+				_ = c.Close()
+			}
+		}
+	}()
+	select {
+	case r := <-done:
+		return r.conn, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func forward(dialer httpstream.Dialer, port int) (net.Conn, error) {
+	tunnel, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	headers := http.Header{}
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	headers.Set(corev1.PortHeader, strconv.Itoa(port))
+	headers.Set(corev1.PortForwardRequestIDHeader, "0")
+	failure, err := tunnel.CreateStream(headers)
+	if err != nil {
+		_ = tunnel.Close()
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	_ = failure.Close() // nothing is written to it
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := tunnel.CreateStream(headers)
+	if err != nil {
+		_ = tunnel.Close()
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	c := &tunnelConn{Stream: data, tunnel: tunnel, failed: make(chan struct{})}
+	go c.watch(failure)
+	return c, nil
+}
+
+// A tunnelConn is one connection through its own tunnel.
+type tunnelConn struct {
+	httpstream.Stream
+	tunnel httpstream.Connection
+	once   sync.Once
+	failed chan struct{} // closed once reason is set
+	reason error
+}
+
+// watch waits for the error, or its absence, that ends every forwarded
+// connection.
+func (c *tunnelConn) watch(failure io.Reader) {
+	message, err := io.ReadAll(failure)
+	if len(message) > 0 {
+		err = errors.New(string(message))
+	}
+	if err != nil {
+		c.reason = fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	close(c.failed)
+	if c.reason != nil {
+		_ = c.Close()
+	}
+}
+
+// Read implements net.Conn. An end that the other side gave a reason for is
+// that error.
+func (c *tunnelConn) Read(p []byte) (int, error) {
+	n, err := c.Stream.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	select {
+	case <-c.failed:
+		if c.reason != nil {
+			return n, c.reason
+		}
+	case <-c.tunnel.CloseChan():
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *tunnelConn) Close() error {
+	var err error
+	c.once.Do(func() { err = c.tunnel.Close() })
+	return err
+}
+
+type tunnelAddr struct{}
+
+func (tunnelAddr) Network() string { return "portforward" }
+func (tunnelAddr) String() string  { return "portforward" }
+
+// LocalAddr implements net.Conn.
+func (*tunnelConn) LocalAddr() net.Addr { return tunnelAddr{} }
+
+// RemoteAddr implements net.Conn.
+func (*tunnelConn) RemoteAddr() net.Addr { return tunnelAddr{} }
+
+// Streams have no deadlines: contexts end the requests that use them.
+
+// SetDeadline implements net.Conn.
+func (*tunnelConn) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline implements net.Conn.
+func (*tunnelConn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements net.Conn.
+func (*tunnelConn) SetWriteDeadline(time.Time) error { return nil }

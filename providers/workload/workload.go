@@ -1,0 +1,191 @@
+// Package workload reaches into workload clusters through their API servers:
+// nodes, drain, bootstrap tokens and the membership of etcd.
+//
+// It keeps one HTTP/2 connection per cluster, and no caches: an observation is
+// a few selective lists, a watch is one stream that says when to look again.
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// Options are what a client is made of.
+type Options struct {
+	Log     *slog.Logger     // nil means none
+	Timeout time.Duration    // of one call; 0 means 15 s
+	Now     func() time.Time // nil means time.Now
+}
+
+const (
+	defaultTimeout = 15 * time.Second
+	dialTimeout    = 5 * time.Second
+	idleTimeout    = 90 * time.Second
+	// pingEvery finds connections that broke in silence, under a watch above all.
+	pingEvery   = 30 * time.Second
+	pingTimeout = 15 * time.Second
+)
+
+// A Client is a providers.Workload for clusters made by kubeadm.
+type Client struct {
+	o Options
+
+	mu    sync.Mutex
+	conns map[fleet.Key]*conn
+	wg    sync.WaitGroup // of watches
+}
+
+var _ providers.Workload = (*Client)(nil)
+
+// New returns a client that knows no cluster yet.
+func New(o Options) *Client {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Client{o: o, conns: make(map[fleet.Key]*conn)}
+}
+
+// A conn is what is kept for one cluster and one kubeconfig.
+type conn struct {
+	digest    [sha256.Size]byte // of the kubeconfig
+	config    *rest.Config
+	transport *http.Transport
+	core      corev1client.CoreV1Interface
+
+	mu      sync.Mutex
+	blocked map[podID]string // why the last eviction of a pod was refused
+	etcd    *etcdClient
+	watch   *nodeWatch
+}
+
+// conn returns what is kept for a's cluster. Another kubeconfig than the last
+// one makes all of it anew, but for a watch, which goes on with the new one.
+func (c *Client) conn(a providers.Access) (*conn, error) {
+	digest := sha256.Sum256(a.Kubeconfig.Reveal())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.conns[a.Cluster]
+	if old != nil && old.digest == digest {
+		return old, nil
+	}
+	n, err := newConn(a)
+	if err != nil {
+		return nil, err
+	}
+	n.digest = digest
+	if old != nil {
+		n.watch = old.close()
+		if n.watch != nil {
+			n.watch.use(n)
+		}
+	}
+	c.conns[a.Cluster] = n
+	return n, nil
+}
+
+func newConn(a providers.Access) (*conn, error) {
+	op := "reach cluster " + a.Cluster.String()
+	config, err := clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig.Reveal())
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
+	}
+	// A kubeconfig may name programs to run: it comes from a store, not from
+	// the person who runs this.
+	config.ExecProvider, config.AuthProvider = nil, nil
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	config.UserAgent = "fairlead"
+	config.QPS = -1 // the reconciler bounds what runs at once
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: dialTimeout,
+		IdleConnTimeout:     idleTimeout,
+		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingTimeout},
+	}
+	rt, err := rest.HTTPWrappersForConfig(config, transport)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
+	}
+	core, err := corev1client.NewForConfigAndClient(config, &http.Client{Transport: rt})
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
+	}
+	return &conn{config: config, transport: transport, core: core, blocked: make(map[podID]string)}, nil
+}
+
+// close ends the connections and returns the watch that was on them.
+func (n *conn) close() *nodeWatch {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.etcd != nil {
+		n.etcd.close()
+		n.etcd = nil
+	}
+	n.transport.CloseIdleConnections()
+	w := n.watch
+	n.watch = nil
+	return w
+}
+
+// Forget implements providers.Workload. It does not wait for calls that run.
+func (c *Client) Forget(k fleet.Key) {
+	c.mu.Lock()
+	n := c.conns[k]
+	delete(c.conns, k)
+	c.mu.Unlock()
+	if n == nil {
+		return
+	}
+	if w := n.close(); w != nil {
+		w.cancel()
+	}
+}
+
+// Close forgets all clusters and waits for their watches to end.
+func (c *Client) Close() {
+	c.mu.Lock()
+	var keys []fleet.Key
+	for k := range c.conns {
+		keys = append(keys, k)
+	}
+	c.mu.Unlock()
+	for _, k := range keys {
+		c.Forget(k)
+	}
+	c.wg.Wait()
+}
+
+// call runs f against a's cluster, bounded in time, and classifies its error.
+func (c *Client) call(ctx context.Context, a providers.Access, op string, f func(ctx context.Context, n *conn) error) error {
+	n, err := c.conn(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	return classify(op+" of cluster "+a.Cluster.String(), f(ctx, n))
+}
