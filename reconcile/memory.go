@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// memory is what an agent knows of a cluster and nobody else: when it began to
-// look, what it began to do, how often it failed. All of it may be lost at any
+// memory is what an agent knows of a cluster and nobody else: since when it owns
+// it, what it began to do, how often it failed. All of it may be lost at any
 // time; it only spares repeating a create before its outcome can be seen.
 type memory struct {
 	mu       sync.Mutex
@@ -18,12 +18,13 @@ type memory struct {
 	last     []fleet.OperationID // what the last pass did, sorted
 	repeats  int                 // passes in a row that did the same
 	failures int                 // passes in a row that failed
+	answered bool                // the API server of the cluster did, once
 	watched  string              // kubeconfig that the node watch runs with
 	report   fleet.Report        // of the last pass that could look
 }
 
-func newMemory(now time.Time) *memory {
-	return &memory{since: now, attempts: make(map[fleet.OperationID]fleet.Attempt)}
+func newMemory(since time.Time) *memory {
+	return &memory{since: since, attempts: make(map[fleet.OperationID]fleet.Attempt)}
 }
 
 // Begin implements exec.Memory.
@@ -48,14 +49,14 @@ func (m *memory) End(a fleet.Action, err error) {
 	}
 }
 
-// recent returns the attempts that are not older than settle, oldest first, and
+// recent returns the attempts that are younger than window, oldest first, and
 // forgets the others.
-func (m *memory) recent(now time.Time, settle time.Duration) []fleet.Attempt {
+func (m *memory) recent(now time.Time, window time.Duration) []fleet.Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []fleet.Attempt
 	for op, t := range m.attempts {
-		if now.Sub(t.At) >= settle {
+		if now.Sub(t.At) >= window {
 			delete(m.attempts, op)
 			continue
 		}
@@ -71,6 +72,15 @@ func (m *memory) recent(now time.Time, settle time.Duration) []fleet.Attempt {
 		return 1
 	})
 	return out
+}
+
+// neverAnswered reports whether the API server has not answered once, not now
+// either.
+func (m *memory) neverAnswered(now bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answered = m.answered || now
+	return !m.answered
 }
 
 // did records what a pass did and returns how many passes in a row did just

@@ -62,10 +62,12 @@ type Reconciler struct {
 	executor *exec.Executor
 
 	mu       sync.Mutex
+	since    time.Time // when this agent began, for all clusters: who owns the fleet owns all of it
 	memories map[fleet.Key]*memory
 }
 
-// New returns a Reconciler that knows nothing yet.
+// New returns a Reconciler that knows nothing yet. It is to be made when the
+// fleet is owned: from then on nobody else begins anything.
 func New(o Options) *Reconciler {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -81,6 +83,7 @@ func New(o Options) *Reconciler {
 			Workload: o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
 		},
+		since:    o.Now(),
 		memories: make(map[fleet.Key]*memory),
 	}
 }
@@ -140,8 +143,9 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	}
 	settle := infra.Settle()
 	in := plan.Input{
-		Desired: c, Observed: observed, Attempts: m.recent(observed.At, settle),
+		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
 		Since: m.since, Settle: settle, Now: observed.At,
+		NeverAnswered: m.neverAnswered(observed.Workload.Reachable),
 	}
 	p := plan.Compute(in)
 	var errs []error
@@ -205,14 +209,15 @@ func (r *Reconciler) Forget(k fleet.Key) {
 	r.o.Workload.Forget(k)
 }
 
-// Close forgets all clusters. The Reconciler can be used again; it begins then
-// as one that knows nothing.
+// Close forgets all clusters. The Reconciler can be used again: it begins then
+// as a new one does.
 func (r *Reconciler) Close() {
 	r.mu.Lock()
 	keys := make([]fleet.Key, 0, len(r.memories))
 	for k := range r.memories {
 		keys = append(keys, k)
 	}
+	r.since = r.o.Now()
 	r.mu.Unlock()
 	for _, k := range keys {
 		r.Forget(k)
@@ -224,7 +229,7 @@ func (r *Reconciler) memory(k fleet.Key) *memory {
 	defer r.mu.Unlock()
 	m, ok := r.memories[k]
 	if !ok {
-		m = newMemory(r.o.Now())
+		m = newMemory(r.since)
 		r.memories[k] = m
 	}
 	return m
