@@ -1,0 +1,195 @@
+// Package conformance is the test suite that every infrastructure provider
+// passes. A provider's own test is one call of [Run]:
+//
+//	conformance.Run(t, conformance.Options{
+//		New:     func(t testing.TB) providers.Infrastructure { … },
+//		Cluster: func() fleet.Cluster { … },
+//	})
+//
+// It holds what the planner relies on: absence is proof, what is repeated
+// adopts, what belongs to others is never touched.
+package conformance
+
+import (
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// Options say how to reach the provider under test.
+type Options struct {
+	// New returns a provider of an infrastructure that is empty and that
+	// nothing else uses. Each test calls it once.
+	New func(t testing.TB) providers.Infrastructure
+
+	// Cluster returns a cluster that the provider takes, with a control plane
+	// and one worker pool. The suite sets Fleet and Key.
+	Cluster func() fleet.Cluster
+
+	// UserData is what machines boot with. They need not come up.
+	UserData providers.UserData
+
+	// Foreign puts a machine called name onto the infrastructure of p that
+	// carries no tags, and returns how to look whether it is still there. It is
+	// nil where that cannot be done.
+	Foreign func(t testing.TB, p providers.Infrastructure, name string) (exists func() bool)
+
+	// FailListing makes one listing fail that p makes of its infrastructure:
+	// the nth from now, counted from 1. It is nil where that cannot be done.
+	FailListing func(t testing.TB, p providers.Infrastructure, nth int)
+
+	// Around runs each test, in a testing/synctest bubble perhaps; nil means
+	// that it is just called.
+	Around func(t *testing.T, test func(t *testing.T))
+}
+
+// A Check is one test of the suite.
+type Check struct {
+	Name string
+	Run  func(t testing.TB, o Options)
+}
+
+// Run runs the suite as subtests of t.
+func Run(t *testing.T, o Options) {
+	for _, c := range Checks() {
+		t.Run(c.Name, func(t *testing.T) {
+			if o.Around == nil {
+				c.Run(t, o)
+				return
+			}
+			o.Around(t, func(t *testing.T) { c.Run(t, o) })
+		})
+	}
+}
+
+// Checks returns the tests of the suite.
+func Checks() []Check {
+	return []Check{
+		{"ObserveEmpty", observeEmpty},
+		{"ObserveWithoutContext", observeWithoutContext},
+		{"ObservePartOfIt", observePartOfIt},
+		{"InfrastructureGetsReady", infrastructureGetsReady},
+		{"EnsureInfrastructureTwice", ensureTwice},
+		{"DeleteInfrastructureTwice", deleteInfrastructureTwice},
+		{"DeleteInfrastructureWithMachines", deleteInfrastructureWithMachines},
+		{"CreateMachineKeepsIdentity", createKeepsIdentity},
+		{"CreateMachineTwiceAdopts", createTwiceAdopts},
+		{"CreateMachineOfAnotherTemplate", createOfAnotherTemplate},
+		{"CreateMachinesAtOnce", createAtOnce},
+		{"DeleteMachineTwice", deleteTwice},
+		{"DeleteMachineThatIsNotThere", deleteNothing},
+		{"DeleteMachineByID", deleteByID},
+		{"OtherClusterIsUntouched", otherCluster},
+		{"OtherFleetIsUntouched", otherFleet},
+		{"ForeignMachineIsUntouched", foreignMachine},
+		{"ClustersAreListed", clustersAreListed},
+		{"ChangesAreTold", changesAreTold},
+	}
+}
+
+// A bench is one provider with a cluster on it.
+type bench struct {
+	t testing.TB
+	o Options
+	p providers.Infrastructure
+	c *fleet.Cluster
+}
+
+// The fleet and the cluster of most tests.
+const testFleet = fleet.ID("conformance")
+
+func testKey() fleet.Key { return fleet.Key{Namespace: "prod", Name: "eu-1"} }
+
+func newBench(t testing.TB, o Options) *bench {
+	t.Helper()
+	if o.UserData.Format == "" {
+		o.UserData = providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\n{}\n"))}
+	}
+	b := &bench{t: t, o: o, p: o.New(t)}
+	b.c = b.cluster(testFleet, testKey())
+	return b
+}
+
+// cluster returns a cluster of the provider's kind.
+func (b *bench) cluster(id fleet.ID, k fleet.Key) *fleet.Cluster {
+	c := b.o.Cluster()
+	c.Fleet, c.Key = id, k
+	return &c
+}
+
+// settle waits until what was changed shows.
+func (b *bench) settle() {
+	b.t.Helper()
+	timer := time.NewTimer(b.p.Settle())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-b.t.Context().Done():
+		b.t.Fatal(b.t.Context().Err())
+	}
+}
+
+func (b *bench) observe(c *fleet.Cluster) fleet.Infrastructure {
+	b.t.Helper()
+	got, err := b.p.Observe(b.t.Context(), c)
+	if err != nil {
+		b.t.Fatalf("Observe(%s) = %v, want no error", c.Key, err)
+	}
+	return got
+}
+
+// rounds is how many settle windows infrastructure may take to get ready.
+const rounds = 60
+
+// ensure makes the shared infrastructure of c and waits until it is ready.
+func (b *bench) ensure(c *fleet.Cluster) fleet.Infrastructure {
+	b.t.Helper()
+	if err := b.p.EnsureInfrastructure(b.t.Context(), "op-infra", c); err != nil {
+		b.t.Fatalf("EnsureInfrastructure(%s) = %v, want no error", c.Key, err)
+	}
+	var got fleet.Infrastructure
+	for range rounds {
+		b.settle()
+		if got = b.observe(c); got.Ready {
+			return got
+		}
+	}
+	b.t.Fatalf("infrastructure of %s is not ready after %d settle windows: %s", c.Key, rounds, got.Message)
+	return got
+}
+
+func (b *bench) request(c *fleet.Cluster, name fleet.MachineName) providers.MachineRequest {
+	return providers.MachineRequest{Cluster: c, Pool: c.Workers[0], Name: name, UserData: b.o.UserData}
+}
+
+// create makes a machine of c's workers.
+func (b *bench) create(c *fleet.Cluster, name fleet.MachineName) {
+	b.t.Helper()
+	if err := b.p.CreateMachine(b.t.Context(), operation(name), b.request(c, name)); err != nil {
+		b.t.Fatalf("CreateMachine(%s of %s) = %v, want no error", name, c.Key, err)
+	}
+}
+
+func operation(name fleet.MachineName) fleet.OperationID { return fleet.OperationID("op-" + name) }
+
+// machines returns the names and ids of those that are not on their way out.
+func (b *bench) machines(c *fleet.Cluster) (names []fleet.MachineName, ids []fleet.ProviderID) {
+	b.t.Helper()
+	for _, m := range b.observe(c).Machines {
+		if m.State != fleet.MachineDeleting {
+			names, ids = append(names, m.Name), append(ids, m.ProviderID)
+		}
+	}
+	return names, ids
+}
+
+// wantMachines fails unless c has exactly the machines called names, sorted.
+func (b *bench) wantMachines(c *fleet.Cluster, reason string, names ...fleet.MachineName) {
+	b.t.Helper()
+	if got, _ := b.machines(c); !equal(got, names) {
+		b.t.Errorf("machines of %s %s = %q, want %q", c.Key, c.Fleet, got, names)
+		b.t.Log(reason)
+	}
+}
