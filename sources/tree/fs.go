@@ -29,6 +29,7 @@ var (
 	_ fs.ReadDirFS  = (*Tree)(nil)
 	_ fs.ReadFileFS = (*Tree)(nil)
 	_ fs.StatFS     = (*Tree)(nil)
+	_ fs.ReadLinkFS = (*Tree)(nil)
 )
 
 // Digest implements sources.Tree.
@@ -44,6 +45,28 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return info{e}, nil
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (t *Tree) Lstat(name string) (fs.FileInfo, error) {
+	e, err := t.lfind("lstat", name)
+	if err != nil {
+		return nil, err
+	}
+	return info{e}, nil
+}
+
+// ReadLink implements fs.ReadLinkFS. The target may be refused when followed.
+func (t *Tree) ReadLink(name string) (string, error) {
+	e, err := t.lfind("readlink", name)
+	if err != nil {
+		return "", err
+	}
+	if e.Mode.Type() != fs.ModeSymlink {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+	}
+	b, err := t.index.objects.File(e.ID)
+	return string(b), err
 }
 
 // ReadFile implements fs.ReadFileFS.
@@ -121,6 +144,22 @@ func (t *Tree) find(op, name string) (Entry, error) {
 	}
 	e.Name = path.Base(name)
 	return e, nil
+}
+
+// lfind returns the entry at name, with links on the way to it followed, but
+// not itself.
+func (t *Tree) lfind(op, name string) (Entry, error) {
+	parent, err := t.find(op, path.Dir(name))
+	if err != nil || name == "." {
+		return parent, err
+	}
+	if parent.Mode.IsDir() {
+		f := t.index.folder(parent.ID)
+		if i, ok := f.names[path.Base(name)]; ok {
+			return f.entries[i], nil
+		}
+	}
+	return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
 // walk goes from the root to name, one element at a time, replacing each link

@@ -1,0 +1,231 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/tree"
+)
+
+// A Branch is a branch in a local folder. Each commit is a folder of its own
+// under generations; status is a link to the newest, and replacing the link is
+// the commit. What the commits said is appended to log.
+//
+//	.fairlead/status -> generations/<digest>
+//	.fairlead/generations/<digest>/…
+//	.fairlead/log
+//	.fairlead/lock
+type Branch struct {
+	path   string // of .fairlead
+	budget tree.Budget
+}
+
+var _ sources.Branch = (*Branch)(nil)
+
+const (
+	linkName       = "status"
+	generationsDir = "generations"
+)
+
+// Branch returns the status branch of the folder. Nothing is made before the
+// first commit.
+func (f *Folder) Branch() *Branch {
+	return &Branch{path: filepath.Join(f.path, ".fairlead"), budget: f.options.Budget}
+}
+
+// Read implements sources.Branch.
+func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	op := "read " + filepath.Join(b.path, linkName)
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return fleet.Revision{}, nil, classify(op, err)
+	}
+	defer unlock()
+	rev, t, err := b.read(ctx)
+	if err != nil {
+		return fleet.Revision{}, nil, classify(op, err)
+	}
+	return rev, t, nil
+}
+
+// read returns the head. The caller holds the lock.
+func (b *Branch) read(ctx context.Context) (fleet.Revision, *tree.Tree, error) {
+	target, err := os.Readlink(filepath.Join(b.path, linkName))
+	if errors.Is(err, fs.ErrNotExist) {
+		none := &objects{}
+		t, err := tree.NewIndex(none, b.budget).Tree("")
+		return fleet.Revision{}, t, err
+	}
+	if err != nil {
+		return fleet.Revision{}, nil, err
+	}
+	id, objects, err := newScanner(filepath.Join(b.path, target), b.budget).scan(ctx)
+	if err != nil {
+		return fleet.Revision{}, nil, err
+	}
+	t, err := tree.NewIndex(objects, b.budget).Tree(id)
+	return fleet.Revision{Ref: linkName, Digest: id}, t, err
+}
+
+// Commit implements sources.Branch.
+func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
+	op := "commit to " + filepath.Join(b.path, linkName)
+	if err := b.make(); err != nil {
+		return fleet.Revision{}, classify(op, err)
+	}
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return fleet.Revision{}, classify(op, err)
+	}
+	defer unlock()
+	now, t, err := b.read(ctx)
+	if err != nil {
+		return fleet.Revision{}, classify(op, err)
+	}
+	if now.Digest != base.Digest {
+		return fleet.Revision{}, fleet.Errorf(fleet.Conflict, op, "it is at %s, not at %s: somebody else wrote", now, base)
+	}
+	rev, err := b.commit(ctx, now, t, c)
+	if err != nil {
+		return fleet.Revision{}, classify(op, err)
+	}
+	return rev, nil
+}
+
+// commit makes the next generation beside the others and moves the link to it.
+func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c sources.Commit) (fleet.Revision, error) {
+	draft, err := os.MkdirTemp(filepath.Join(b.path, generationsDir), "draft-")
+	if err != nil {
+		return fleet.Revision{}, err
+	}
+	defer os.RemoveAll(draft)
+	if err := b.write(draft, t, c.Edits); err != nil {
+		return fleet.Revision{}, err
+	}
+	id, _, err := newScanner(draft, b.budget).scan(ctx)
+	if err != nil {
+		return fleet.Revision{}, err
+	}
+	if id == now.Digest || now.IsZero() && len(c.Edits) == 0 {
+		return now, nil
+	}
+	name := strings.ReplaceAll(id, ":", "-")
+	target := filepath.Join(b.path, generationsDir, name)
+	if err := errors.Join(os.RemoveAll(target), os.Rename(draft, target)); err != nil {
+		return fleet.Revision{}, err
+	}
+	if err := b.append(c); err != nil {
+		return fleet.Revision{}, err
+	}
+	link := filepath.Join(b.path, linkName)
+	if err := errors.Join(os.RemoveAll(link+".new"), os.Symlink(generationsDir+"/"+name, link+".new"), os.Rename(link+".new", link)); err != nil {
+		return fleet.Revision{}, err
+	}
+	b.tidy(name)
+	return fleet.Revision{Ref: linkName, Digest: id}, nil
+}
+
+// write writes t with edits to the folder to.
+func (b *Branch) write(to string, t *tree.Tree, edits map[string][]byte) error {
+	put := func(name string, content []byte) error {
+		p := filepath.Join(to, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(p, content, 0o644)
+	}
+	err := fs.WalkDir(t, ".", func(name string, d fs.DirEntry, err error) error {
+		if _, edited := edits[name]; edited || err != nil || d.IsDir() {
+			return err
+		}
+		content, err := t.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return put(name, content)
+	})
+	if err != nil {
+		return err
+	}
+	for name, content := range edits {
+		if name == "." || !fs.ValidPath(name) {
+			return fleet.Errorf(fleet.Invalid, "write", "%q is not a path in the branch", name)
+		}
+		if content == nil {
+			continue
+		}
+		if err := put(name, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append writes the message of c to the log.
+func (b *Branch) append(c sources.Commit) error {
+	f, err := os.OpenFile(filepath.Join(b.path, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%s\n\n%s\n\n", strings.TrimSpace(c.Message), strings.Join(c.Trailers, "\n"))
+	return errors.Join(err, f.Close())
+}
+
+// make makes the folders. Git is told to leave them alone.
+func (b *Branch) make() error {
+	if err := os.MkdirAll(filepath.Join(b.path, generationsDir), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.path, ".gitignore"), []byte("*\n"), 0o644)
+}
+
+// tidy removes all generations but one. What it cannot remove now does no harm
+// and is removed after the next commit.
+func (b *Branch) tidy(keep string) {
+	dir := filepath.Join(b.path, generationsDir)
+	list, _ := os.ReadDir(dir)
+	for _, d := range list {
+		if d.Name() != keep {
+			_ = os.RemoveAll(filepath.Join(dir, d.Name()))
+		}
+	}
+}
+
+// lock takes the lock of the branch, which ends with the process. Where there
+// is no folder yet there is nothing to lock.
+func (b *Branch) lock(ctx context.Context) (func(), error) {
+	f, err := os.OpenFile(filepath.Join(b.path, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			f.Close()
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package dir_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/dir"
+	"fairlead.dev/sources/tree"
+)
+
+func write(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		p := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func open(t *testing.T, o dir.Options) *dir.Folder {
+	t.Helper()
+	f, err := dir.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func wantKind(t *testing.T, err error, kind fleet.ErrorKind, words string) {
+	t.Helper()
+	if fleet.KindOf(err) != kind || !strings.Contains(err.Error(), words) {
+		t.Fatalf("got error %v of kind %q, want kind %q with %q", err, fleet.KindOf(err), kind, words)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{"fleet.yaml": "a", "clusters/x/k.yaml": "b", ".git/config": "no", ".fairlead/x": "no", "clusters/.git": "no"})
+	if err := os.Symlink("../fleet.yaml", filepath.Join(root, "clusters/link")); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, dir.Options{Path: root})
+	one, err := f.Resolve(t.Context())
+	if err != nil || one.Ref != root || !strings.HasPrefix(one.Digest, "sha256:") {
+		t.Fatalf("revision %v, %v", one, err)
+	}
+	first, err := f.Fetch(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(first, "fleet.yaml", "clusters/x/k.yaml", "clusters/link"); err != nil {
+		t.Error(err)
+	}
+	if _, err := fs.Stat(first, ".git"); err == nil {
+		t.Error(".git is in the tree")
+	}
+	if b, err := fs.ReadFile(first, "clusters/link"); err != nil || string(b) != "a" {
+		t.Errorf("the link reads %q, %v", b, err)
+	}
+	write(t, root, map[string]string{"clusters/x/k.yaml": "c"}) // same size, same second
+	two, err := f.Resolve(t.Context())
+	if err != nil || two == one {
+		t.Fatalf("after a change: %v, %v", two, err)
+	}
+	second, err := f.Fetch(t.Context(), two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, same := range map[string]bool{"clusters/x": false, "clusters": false, "fleet.yaml": true} {
+		a, _ := first.Digest(path)
+		b, err := second.Digest(path)
+		if err != nil || (a == b) != same {
+			t.Errorf("digests of %s: %s, %s, %v", path, a, b, err)
+		}
+	}
+	again, err := f.Fetch(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := fs.ReadFile(again, "clusters/x/k.yaml"); string(b) != "b" {
+		t.Errorf("the older content reads %q", b)
+	}
+	_, err = f.Fetch(t.Context(), fleet.Revision{Ref: root, Digest: "sha256:00"})
+	wantKind(t, err, fleet.NotFound, "changed since")
+}
+
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget tree.Budget
+		make   func(root string) error
+		read   string
+		words  string
+	}{
+		"many files": {budget: tree.Budget{Files: 3}, make: func(string) error { return nil }, words: "more than 3 files"},
+		"big file":   {budget: tree.Budget{FileBytes: 2}, make: func(string) error { return nil }, words: `"c" has 3 bytes`},
+		"all files":  {budget: tree.Budget{Bytes: 5}, make: func(string) error { return nil }, words: "more than 5 bytes"},
+		"deep":       {budget: tree.Budget{Depth: 2}, make: func(r string) error { return os.MkdirAll(filepath.Join(r, "x/y/z/u"), 0o755) }, words: "2 folders deep"},
+		"bad name":   {make: func(r string) error { return os.WriteFile(filepath.Join(r, `a\b`), nil, 0o644) }, words: "path separator"},
+		"git alias":  {make: func(r string) error { return os.Mkdir(filepath.Join(r, "GIT~1"), 0o755) }, words: "Git directory"},
+		"link out":   {make: func(r string) error { return os.Symlink("../../etc/passwd", filepath.Join(r, "l")) }, read: "l", words: `symbolic link "l"`},
+		"link abs":   {make: func(r string) error { return os.Symlink("/etc/passwd", filepath.Join(r, "l")) }, read: "l", words: `symbolic link "l"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, root, map[string]string{"a": "1", "b": "22", "c": "333", "d": "4"})
+			if err := c.make(root); err != nil {
+				t.Fatal(err)
+			}
+			if c.read == "" {
+				_, err := open(t, dir.Options{Path: root, Budget: c.budget}).Resolve(t.Context())
+				wantKind(t, err, fleet.Invalid, c.words)
+				return
+			}
+			f := open(t, dir.Options{Path: root})
+			rev, err := f.Resolve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr, err := f.Fetch(t.Context(), rev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = fs.ReadFile(tr, c.read)
+			wantKind(t, err, fleet.Invalid, c.words)
+		})
+	}
+	_, err := dir.New(dir.Options{Path: filepath.Join(t.TempDir(), "none")})
+	wantKind(t, err, fleet.NotFound, "follow folder")
+}
+
+func TestNotify(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{"a/b": "1", ".git/x": "1"})
+	f := open(t, dir.Options{Path: root, Quiet: 20 * time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := make(chan struct{}, 100)
+	done := make(chan error)
+	go func() { done <- f.Notify(ctx, func() { calls <- struct{}{} }) }()
+	// The first call may come before the watch is on: write until one is seen.
+	seen := func(change func(i int)) {
+		t.Helper()
+		for i := range 200 {
+			change(i)
+			select {
+			case <-calls:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		t.Fatal("a change was not told")
+	}
+	seen(func(i int) { write(t, root, map[string]string{"a/b": fmt.Sprint(i)}) })
+	seen(func(i int) { write(t, root, map[string]string{fmt.Sprintf("new%d/deep/f", i): "1"}) })
+	seen(func(i int) { write(t, root, map[string]string{"new0/deep/f": fmt.Sprint(i)}) })
+	for len(calls) > 0 {
+		<-calls
+	}
+	write(t, root, map[string]string{".git/x": "2"})
+	select {
+	case <-calls:
+		t.Error("a change in .git was told")
+	case <-time.After(100 * time.Millisecond):
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBranch(t *testing.T) {
+	root := t.TempDir()
+	f := open(t, dir.Options{Path: root})
+	before, err := f.Resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := f.Branch()
+	head, tr, err := b.Read(t.Context())
+	if err != nil || !head.IsZero() {
+		t.Fatalf("a new branch reads %v, %v", head, err)
+	}
+	if list, err := fs.ReadDir(tr, "."); err != nil || len(list) != 0 {
+		t.Fatalf("its tree is %v, %v", list, err)
+	}
+	one, err := b.Commit(t.Context(), head, sources.Commit{Edits: map[string][]byte{"a": []byte("1"), "d/e": []byte("2")}, Message: "first", Trailers: []string{"K: v"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := b.Commit(t.Context(), one, sources.Commit{Edits: map[string][]byte{"a": []byte("1"), "none": nil}, Message: "x"}); err != nil || same != one {
+		t.Fatalf("an edit that changes nothing gives %v, %v", same, err)
+	}
+	two, err := b.Commit(t.Context(), one, sources.Commit{Edits: map[string][]byte{"d/e": nil, "a": []byte("3")}, Message: "second"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Commit(t.Context(), one, sources.Commit{Edits: map[string][]byte{"z": []byte("3")}, Message: "late"})
+	wantKind(t, err, fleet.Conflict, "somebody else wrote")
+	_, err = b.Commit(t.Context(), two, sources.Commit{Edits: map[string][]byte{"../z": []byte("3")}, Message: "out"})
+	wantKind(t, err, fleet.Invalid, "not a path")
+	if got, err := os.ReadFile(filepath.Join(root, ".fairlead/status/a")); err != nil || string(got) != "3" {
+		t.Errorf("a is %q, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(root, ".fairlead/status/d")); err == nil {
+		t.Error("an empty folder is left")
+	}
+	log, err := os.ReadFile(filepath.Join(root, ".fairlead/log"))
+	if diff := cmp.Diff("first\n\nK: v\n\nsecond\n\n\n\n", string(log)); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if list, err := os.ReadDir(filepath.Join(root, ".fairlead/generations")); err != nil || len(list) != 1 {
+		t.Errorf("generations: %v, %v", list, err)
+	}
+	if after, err := f.Resolve(t.Context()); err != nil || after != before {
+		t.Errorf("status changed the fleet: %v, %v", after, err)
+	}
+}
+
+// Of many that commit on one head exactly one lands.
+func TestCompareAndSwap(t *testing.T) {
+	root := t.TempDir()
+	head, err := open(t, dir.Options{Path: root}).Branch().Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{"a": []byte("1")}, Message: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	landed := 0
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			b := open(t, dir.Options{Path: root}).Branch()
+			_, err := b.Commit(t.Context(), head, sources.Commit{Edits: map[string][]byte{"a": fmt.Appendf(nil, "by %d", i)}, Message: "race"})
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				landed++
+			} else if fleet.KindOf(err) != fleet.Conflict {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if landed != 1 {
+		t.Errorf("%d landed", landed)
+	}
+}

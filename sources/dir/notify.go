@@ -1,0 +1,92 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"fairlead.dev/fleet"
+)
+
+// Notify implements sources.Notifier. Folders that are made later are watched
+// too.
+func (f *Folder) Notify(ctx context.Context, changed func()) error {
+	op := "watch folder " + f.path
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fleet.Errorf(fleet.Exhausted, op, "%w", err)
+	}
+	defer w.Close()
+	if err := f.watch(w, f.path); err != nil {
+		return classifyWatch(op, err)
+	}
+	quiet := time.NewTimer(0)
+	quiet.Stop()
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-w.Events:
+			if f.ignores(e) {
+				continue
+			}
+			if e.Has(fsnotify.Create) {
+				if err := f.watch(w, e.Name); err != nil {
+					return classifyWatch(op, err)
+				}
+			}
+			quiet.Reset(f.options.Quiet)
+		case err := <-w.Errors:
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return classifyWatch(op, err)
+			}
+			// Events are lost: look for folders that nobody told of.
+			if err := f.watch(w, f.path); err != nil {
+				return classifyWatch(op, err)
+			}
+			quiet.Reset(f.options.Quiet)
+		case <-quiet.C:
+			f.options.Log.Debug("folder changed", "folder", f.path)
+			changed()
+		}
+	}
+}
+
+// watch adds path and the folders below it. What vanishes meanwhile and what
+// is not a folder is no error.
+func (f *Folder) watch(w *fsnotify.Watcher, path string) error {
+	return filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			if ignored(d.Name()) && p != f.path {
+				return filepath.SkipDir
+			}
+			err = w.Add(p)
+		}
+		if errors.Is(err, fs.ErrNotExist) && p != f.path {
+			return nil
+		}
+		return err
+	})
+}
+
+// ignores reports whether e is about nothing that belongs to the fleet.
+func (f *Folder) ignores(e fsnotify.Event) bool {
+	if e.Op == fsnotify.Chmod {
+		return true
+	}
+	rel, err := filepath.Rel(f.path, e.Name)
+	return err == nil && ignored(filepath.Base(rel))
+}
+
+func classifyWatch(op string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
+		return fleet.Errorf(fleet.Exhausted, op, "%w: too many folders for inotify; raise fs.inotify.max_user_watches", err)
+	}
+	return classify(op, err)
+}

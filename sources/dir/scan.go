@@ -1,0 +1,187 @@
+package dir
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/tree"
+)
+
+// ignored reports whether name does not belong to the fleet.
+func ignored(name string) bool { return name == ".git" || name == ".fairlead" }
+
+// A scanner reads a folder into objects that are addressed by content. It
+// remembers what it read, and reads only what has changed. It is not safe for
+// concurrent use.
+type scanner struct {
+	root   string
+	budget tree.Budget
+	known  map[string]file
+}
+
+// A file is what was read of one path.
+type file struct {
+	size    int64
+	changed time.Time
+	id      string
+	data    []byte
+}
+
+// racy is how old a change must be before an equal time and size prove that a
+// file has not changed again: clocks of filesystems are coarse.
+const racy = 2 * time.Second
+
+func newScanner(root string, b tree.Budget) *scanner {
+	return &scanner{root: root, budget: b.WithDefaults(), known: map[string]file{}}
+}
+
+// objects is the content of one scan. It is not changed after it.
+type objects struct {
+	dirs  map[string][]tree.Entry
+	files map[string][]byte
+}
+
+func (o *objects) Dir(id string) ([]tree.Entry, error) { return o.dirs[id], nil }
+func (o *objects) File(id string) ([]byte, error)      { return o.files[id], nil }
+
+// A pass is one scan.
+type pass struct {
+	ctx   context.Context
+	root  *os.Root
+	seen  map[string]file
+	out   *objects
+	files int
+	bytes int64
+}
+
+// scan returns the id of the folder's content, and the content. Links are read
+// as links: nothing outside the folder is opened.
+func (s *scanner) scan(ctx context.Context) (string, *objects, error) {
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return "", nil, err
+	}
+	defer root.Close()
+	p := &pass{ctx: ctx, root: root, seen: map[string]file{}, out: &objects{dirs: map[string][]tree.Entry{}, files: map[string][]byte{}}}
+	id, err := s.folder(p, ".", 0)
+	if err != nil {
+		return "", nil, err
+	}
+	s.known = p.seen
+	return id, p.out, nil
+}
+
+func (s *scanner) refuse(format string, args ...any) error {
+	return fleet.Errorf(fleet.Invalid, "accept the content of the folder", format, args...)
+}
+
+func (s *scanner) folder(p *pass, name string, depth int) (string, error) {
+	if depth > s.budget.Depth {
+		return "", s.refuse("%q is more than %d folders deep", name, s.budget.Depth)
+	}
+	if err := context.Cause(p.ctx); err != nil {
+		return "", err
+	}
+	list, err := fs.ReadDir(p.root.FS(), name)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	var entries []tree.Entry
+	for _, d := range list {
+		if ignored(d.Name()) {
+			continue
+		}
+		if p.files++; p.files > s.budget.Files {
+			return "", s.refuse("it has more than %d files and folders (counted up to %q)", s.budget.Files, path.Join(name, d.Name()))
+		}
+		e, err := s.entry(p, path.Join(name, d.Name()), d, depth)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it vanished meanwhile, as what editors write first does
+		}
+		if err != nil {
+			return "", err
+		}
+		entries = append(entries, e)
+		fmt.Fprintf(hash, "%d %s %q\n", e.Mode, e.ID, e.Name)
+	}
+	id := "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	p.out.dirs[id] = entries
+	return id, nil
+}
+
+func (s *scanner) entry(p *pass, name string, d fs.DirEntry, depth int) (tree.Entry, error) {
+	e := tree.Entry{Name: d.Name(), Mode: d.Type()}
+	var err error
+	switch e.Mode {
+	case fs.ModeDir:
+		e.ID, err = s.folder(p, name, depth+1)
+	case fs.ModeSymlink:
+		var to string
+		if to, err = p.root.Readlink(filepath.FromSlash(name)); err == nil {
+			e.ID = digest([]byte(to))
+			p.out.files[e.ID] = []byte(to)
+		}
+	case 0:
+		var f file
+		if f, err = s.file(p, name, d); err == nil {
+			e.ID, e.Size = f.id, int64(len(f.data))
+		}
+	default:
+		e.Mode = fs.ModeIrregular
+	}
+	return e, err
+}
+
+func (s *scanner) file(p *pass, name string, d fs.DirEntry) (file, error) {
+	info, err := d.Info()
+	if err != nil {
+		return file{}, err
+	}
+	if info.Size() > s.budget.FileBytes {
+		return file{}, s.refuse("file %q has %d bytes, more than %d", name, info.Size(), s.budget.FileBytes)
+	}
+	f, ok := s.known[name]
+	if !ok || f.size != info.Size() || !f.changed.Equal(info.ModTime()) || time.Since(info.ModTime()) < racy {
+		data, err := s.read(p, name)
+		if err != nil {
+			return file{}, err
+		}
+		f = file{size: info.Size(), changed: info.ModTime(), id: digest(data), data: data}
+	}
+	if p.bytes += int64(len(f.data)); p.bytes > s.budget.Bytes {
+		return file{}, s.refuse("its files have more than %d bytes (counted up to %q)", s.budget.Bytes, name)
+	}
+	p.seen[name] = f
+	p.out.files[f.id] = f.data
+	return f, nil
+}
+
+// read reads a file, which may grow meanwhile, but not over the budget.
+func (s *scanner) read(p *pass, name string) ([]byte, error) {
+	r, err := p.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, s.budget.FileBytes+1))
+	if err == nil && int64(len(data)) > s.budget.FileBytes {
+		err = s.refuse("file %q has more than %d bytes", name, s.budget.FileBytes)
+	}
+	return data, err
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

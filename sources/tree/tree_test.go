@@ -1,0 +1,163 @@
+package tree_test
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/tree"
+)
+
+// A store holds folders and files by id.
+type store struct {
+	dirs  map[string][]tree.Entry
+	files map[string]string
+	reads int
+}
+
+func (s *store) Dir(id string) ([]tree.Entry, error) {
+	s.reads++
+	return s.dirs[id], nil
+}
+func (s *store) File(id string) ([]byte, error) { return []byte(s.files[id]), nil }
+
+func file(name, id string, size int64) tree.Entry { return tree.Entry{Name: name, ID: id, Size: size} }
+func folder(name, id string) tree.Entry           { return tree.Entry{Name: name, Mode: fs.ModeDir, ID: id} }
+func link(name, id string) tree.Entry             { return tree.Entry{Name: name, Mode: fs.ModeSymlink, ID: id} }
+
+func wantInvalid(t *testing.T, err error, words string) {
+	t.Helper()
+	if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v of kind %q, want Invalid with %q", err, fleet.KindOf(err), words)
+	}
+}
+
+func TestFilesystem(t *testing.T) {
+	s := &store{
+		dirs: map[string][]tree.Entry{
+			"root": {folder("d", "d"), file("a", "f1", 1), link("to-d", "l1"), link("to-file", "l2"), {Name: "sub", Mode: fs.ModeIrregular, ID: "x"}},
+			"d":    {file("b", "f2", 2), link("up", "l3"), folder("e", "e")},
+			"e":    {link("back", "l4")},
+		},
+		files: map[string]string{"f1": "1", "f2": "22", "l1": "d", "l2": "to-d/./b", "l3": "../a", "l4": "../../to-d/b"},
+	}
+	tr, err := tree.NewIndex(s, tree.Budget{}).Tree("root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range []string{"a", "d/b", "to-d/b", "to-file", "d/up", "to-d/up", "d/e/back", "to-d/e/back"} {
+		b, err := fs.ReadFile(tr, p)
+		if err != nil {
+			t.Error(err)
+		}
+		id, err := tr.Digest(p)
+		if err != nil {
+			t.Error(err)
+		}
+		got[p] = string(b) + " " + id
+	}
+	want := map[string]string{
+		"a": "1 f1", "d/b": "22 f2", "to-d/b": "22 f2", "to-file": "22 f2", "d/up": "1 f1", "to-d/up": "1 f1",
+		"d/e/back": "22 f2", "to-d/e/back": "22 f2",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := fs.ReadFile(tr, "sub"); err == nil || !strings.Contains(err.Error(), "submodule") {
+		t.Errorf("reading a submodule gives %v", err)
+	}
+	delete(s.files, "")
+	s.dirs["root"] = s.dirs["root"][:4]
+	if tr, err = tree.NewIndex(s, tree.Budget{}).Tree("root"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(tr, "a", "d/b", "to-file", "d/e/back"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	for name, target := range map[string]string{
+		"absolute": "/etc/passwd", "out": "../x", "far out": "d/../../x", "out by a link": "d/up/../x", "itself": "l",
+		"circle": "m", "nothing": "", "backslash": `..\x`, "long": strings.Repeat("a/", 3000),
+	} {
+		s := &store{
+			dirs:  map[string][]tree.Entry{"root": {link("l", "l"), link("m", "m"), folder("d", "d"), file("x", "x", 0)}, "d": {link("up", "up")}},
+			files: map[string]string{"l": target, "m": "l", "up": ".."},
+		}
+		tr, err := tree.NewIndex(s, tree.Budget{}).Tree("root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fs.ReadFile(tr, "l")
+		wantInvalid(t, err, `symbolic link "`)
+		if b, err := fs.ReadFile(tr, "x"); err != nil || len(b) != 0 {
+			t.Errorf("%s: other files are refused too: %v", name, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, name := range []string{
+		"", ".", "..", ".git", ".GIT", ".Git ", ".git.", ".git. .", "git~1", "GIT~1", ".git::$INDEX_ALLOCATION", ".g\u200cit", "\ufeff.git",
+		"a/b", `a\b`, "a\x00b", "a\nb", "a\xffb",
+	} {
+		s := &store{dirs: map[string][]tree.Entry{"root": {folder("d", "d")}, "d": {file(name, "f", 1)}}}
+		_, err := tree.NewIndex(s, tree.Budget{}).Tree("root")
+		wantInvalid(t, err, fmt.Sprintf("has an entry %q", name))
+	}
+	for _, name := range []string{".gitignore", ".github", "git", "git~2", "...", "a b", "ü", ".gitmodules"} {
+		s := &store{dirs: map[string][]tree.Entry{"root": {file(name, "f", 1)}}}
+		if _, err := tree.NewIndex(s, tree.Budget{}).Tree("root"); err != nil {
+			t.Error(err)
+		}
+	}
+	s := &store{dirs: map[string][]tree.Entry{"root": {file("a", "f", 1), folder("a", "d")}}}
+	_, err := tree.NewIndex(s, tree.Budget{}).Tree("root")
+	wantInvalid(t, err, `two entries "a"`)
+}
+
+// Safety: a bomb of equal subtrees is refused after each was read once.
+func TestBombs(t *testing.T) {
+	bomb := func(levels, width int) *store {
+		s := &store{dirs: map[string][]tree.Entry{}}
+		for l := range levels {
+			for w := range width {
+				e := folder(fmt.Sprint(w), fmt.Sprint(l+1))
+				if l == levels-1 {
+					e = file(fmt.Sprint(w), "f", 1)
+				}
+				s.dirs[fmt.Sprint(l)] = append(s.dirs[fmt.Sprint(l)], e)
+			}
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		store  *store
+		budget tree.Budget
+		words  string
+	}{
+		"10 levels of 10":   {bomb(10, 10), tree.Budget{}, "more than 100000 files"},
+		"40 levels of 2":    {bomb(40, 2), tree.Budget{Depth: 100}, "more than 100000 files"},
+		"deep":              {bomb(40, 1), tree.Budget{}, "more than 32 folders deep"},
+		"bytes":             {bomb(3, 10), tree.Budget{Bytes: 999}, "more than 999 bytes"},
+		"one file":          {&store{dirs: map[string][]tree.Entry{"0": {file("big", "f", 17<<20)}}}, tree.Budget{}, `"big" has 17825792 bytes`},
+		"deep by an old id": {&store{dirs: map[string][]tree.Entry{"0": {folder("a", "1"), folder("b", "2")}, "1": {folder("c", "9")}, "2": {folder("d", "1")}}}, tree.Budget{Depth: 2}, "2 folders deep"},
+	} {
+		_, err := tree.NewIndex(c.store, c.budget).Tree("0")
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+			continue
+		}
+		wantInvalid(t, err, c.words)
+		if c.store.reads > 40 {
+			t.Errorf("%s: %d folders were read", name, c.store.reads)
+		}
+	}
+}
