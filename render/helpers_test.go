@@ -10,7 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -24,31 +24,41 @@ import (
 // A memTree is a sources.Tree of files.
 type memTree struct {
 	fstest.MapFS
-	digests atomic.Int64 // calls of Digest
+	sums sync.Map // of files
 }
 
 // Digest implements sources.Tree.
 func (t *memTree) Digest(name string) (string, error) {
-	t.digests.Add(1)
 	info, err := fs.Stat(t, name)
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
 	if !info.IsDir() {
-		h.Write(t.MapFS[name].Data)
-		return hex.EncodeToString(h.Sum(nil)), nil
+		return t.sum(name), nil
 	}
+	h := sha256.New()
 	prefix := name + "/"
 	if name == "." {
 		prefix = ""
 	}
 	for _, file := range slices.Sorted(maps.Keys(t.MapFS)) {
 		if strings.HasPrefix(file, prefix) {
-			fmt.Fprintf(h, "%q %q\n", file, t.MapFS[file].Data)
+			fmt.Fprintf(h, "%q %s\n", file, t.sum(file))
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sum returns the digest of a file, which it computes once.
+func (t *memTree) sum(name string) string {
+	f := t.MapFS[name]
+	if s, ok := t.sums.Load(f); ok {
+		return s.(string)
+	}
+	data := sha256.Sum256(f.Data)
+	s := hex.EncodeToString(data[:])
+	t.sums.Store(f, s)
+	return s
 }
 
 // tree returns the files of a txtar archive.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -111,7 +112,12 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overl
 	o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects)
 	for i := range o.clusters {
 		c := &o.clusters[i]
-		c.Fleet, c.Overlay, c.Revision = cfg.id, o.dir, rev
+		if c.Fleet != cfg.id {
+			// The decoder did not know the name in fleet.yaml.
+			c.Fleet = cfg.id
+			c.Digest = fmt.Sprintf("%x", sha256.Sum256([]byte(string(cfg.id)+" "+c.Digest)))
+		}
+		c.Overlay, c.Revision = o.dir, rev
 	}
 	if len(o.clusters) == 0 && len(o.problems) == 0 {
 		o.problems = []fleet.Problem{{

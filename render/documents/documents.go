@@ -28,7 +28,7 @@ type Limits struct {
 // DefaultLimits are far above what people write by hand or generate for one
 // cluster, and low enough that a file at the limit costs some tens of megabytes.
 func DefaultLimits() Limits {
-	return Limits{Bytes: 2 << 20, Documents: 1000, Nodes: 100_000, Depth: 100}
+	return Limits{Bytes: 2 << 20, Documents: 1000, Nodes: 50_000, Depth: 100}
 }
 
 // A Refusal says why a file is not read. Line is 0 where no line is to blame.
@@ -70,7 +70,11 @@ func Parse(data []byte, l Limits) (*File, error) {
 			break
 		}
 		if err != nil {
-			return nil, syntax(err)
+			r := syntax(err)
+			if loneVariable.Match(plain) {
+				r.Hint = "a ${VARIABLE} cannot stand for whole lines: write out what it stands for"
+			}
+			return nil, r
 		}
 		root, err := p.document(&doc)
 		if err != nil {
@@ -171,6 +175,10 @@ func tooMany(line int, l Limits) *Refusal {
 func tooDeep(line int, l Limits) *Refusal {
 	return &Refusal{Line: line, Message: fmt.Sprintf("the content is nested more than %d levels deep", l.Depth), Hint: "flatten it"}
 }
+
+// loneVariable matches a line that is nothing but a variable, which templates
+// that are filled in before they are parsed may have.
+var loneVariable = regexp.MustCompile(`(?m)^\$\{[^}\n]*\}\s*$`)
 
 var lineOf = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 

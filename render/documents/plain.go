@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -89,9 +90,11 @@ func (p *parser) scalar(n *yaml.Node) (*yaml.Node, error) {
 	if !slices.Contains(coreTags, n.ShortTag()) {
 		return nil, tagged(n)
 	}
-	if n.ShortTag() == "!!float" {
+	if unquoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0; unquoted {
+		// The parser takes a number that is out of range for a text.
 		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		special := err == nil && n.ShortTag() == "!!float" && (math.IsInf(f, 0) || math.IsNaN(f))
+		if special || errors.Is(err, strconv.ErrRange) || n.ShortTag() == "!!float" && err != nil {
 			return nil, &Refusal{Line: n.Line, Message: fmt.Sprintf("%s is not a number that JSON can hold", n.Value), Hint: "quote it if it is text"}
 		}
 	}

@@ -111,6 +111,13 @@ func builtin() fieldSpecs {
 	objects := fields(addonsGroup, "ClusterResourceSet", "spec/resources/name")
 	secrets := slices.Concat(objects, kubeadmFiles(), fields(infrastructureGroup, "",
 		"spec/identityRef/name", "spec/template/spec/identityRef/name", "spec/userData/name"))
+	replicas := slices.Concat(
+		fields(coreGroup, "MachineDeployment", "spec/replicas"), fields(coreGroup, "MachineSet", "spec/replicas"),
+		fields(coreGroup, "MachinePool", "spec/replicas"), fields(controlPlaneGroup, "", "spec/replicas"),
+	)
+	for i := range replicas {
+		replicas[i].CreateIfNotPresent = true
+	}
 	return fieldSpecs{
 		Namespace: slices.Concat(
 			fields(coreGroup, "Cluster", "spec/infrastructureRef/namespace", "spec/controlPlaneRef/namespace"),
@@ -126,10 +133,7 @@ func builtin() fieldSpecs {
 			{resid.Gvk{Version: "v1", Kind: "Secret"}, secrets},
 			{resid.Gvk{Version: "v1", Kind: "ConfigMap"}, objects},
 		},
-		Replicas: slices.Concat(
-			fields(coreGroup, "MachineDeployment", "spec/replicas"), fields(coreGroup, "MachineSet", "spec/replicas"),
-			fields(coreGroup, "MachinePool", "spec/replicas"), fields(controlPlaneGroup, "", "spec/replicas"),
-		),
+		Replicas: replicas,
 	}
 }
 

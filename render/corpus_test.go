@@ -1,0 +1,84 @@
+package render_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fairlead.dev/render"
+)
+
+// dirTree is a sources.Tree of a folder that does not change.
+type dirTree struct{ fs.FS }
+
+// Digest implements sources.Tree.
+func (t dirTree) Digest(name string) (string, error) {
+	_, err := fs.Stat(t, name)
+	return name, err
+}
+
+// corpus returns the manifests of other people's fleets.
+func corpus(t *testing.T) dirTree {
+	t.Helper()
+	dir := os.Getenv("FAIRLEAD_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus: %v", err)
+	}
+	return dirTree{os.DirFS(dir)}
+}
+
+// Every manifest and every kustomization of the corpus renders.
+func TestCorpus(t *testing.T) {
+	// A file that is no YAML before its variables are filled in: a line of it is
+	// nothing but a variable that stands for several keys.
+	refused := map[string]string{
+		"capm3/examples/clusterctl-templates/clusterctl-cluster.yaml": "a ${VARIABLE} cannot stand for whole lines",
+	}
+	tree := corpus(t)
+	b := newBuilder(render.Options{AllowUnset: true})
+	rendered := 0
+	err := fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case name == "crds":
+			return fs.SkipDir
+		case path.Base(name) == "kustomization.yaml":
+			name = path.Dir(name)
+		case !strings.HasSuffix(name, ".yaml") || e.IsDir():
+			return nil
+		}
+		objects, problems, err := b.Objects(context.Background(), tree, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return nil
+		}
+		if want, ok := refused[name]; ok {
+			if len(problems) != 1 || !strings.Contains(problems[0].Hint, want) {
+				t.Errorf("%s: got problems %q, want one with %q", name, lines(problems), want)
+			}
+			return nil
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s", name, p)
+		}
+		if len(objects) > 0 {
+			rendered++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rendered < 50 {
+		t.Errorf("%d files and folders rendered objects, want at least 50", rendered)
+	}
+}

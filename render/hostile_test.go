@@ -1,0 +1,225 @@
+package render_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"fairlead.dev/render"
+)
+
+// hostileCase is a fleet of one good overlay and one that is up to something.
+type hostileCase struct {
+	reason string
+	files  string            // of the overlay clusters/x and around it
+	big    map[string][]byte // files that are not written out here
+	want   string            // in the one problem
+}
+
+// kust returns a hostile overlay whose kustomization has one more field.
+func kust(field string) string {
+	return "-- clusters/x/kustomization.yaml --\nresources: [c.yaml]\n" + field + "\n-- clusters/x/c.yaml --\n" + clusterYAML("x", "x")
+}
+
+// manifest returns a hostile overlay with the given manifest.
+func manifest(content string) string {
+	return "-- clusters/x/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/x/c.yaml --\n" + content + "\n"
+}
+
+func hostileCases() map[string]hostileCase {
+	cases := map[string]hostileCase{
+		"AliasBomb":     {"aliases of aliases end the process if kustomize expands them", manifest(aliasBomb()), nil, "with aliases expanded"},
+		"AliasOfSelf":   {"an alias within its anchor has no end", manifest("a: &a [*a]"), nil, "the alias *a is within what it stands for"},
+		"BombInPatch":   {"an inline patch is YAML as well", kust("patches:\n- patch: |\n    " + strings.ReplaceAll(aliasBomb(), "\n", "\n    ")), nil, "patches[0].patch: "},
+		"BombInKust":    {"the kustomization is YAML as well", "-- clusters/x/kustomization.yaml --\n" + aliasBomb(), nil, "with aliases expanded"},
+		"Nesting9000":   {"deep nesting exhausts stacks", manifest("a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000)), nil, "levels deep"},
+		"Nesting11000":  {"deeper nesting, too", manifest("a: " + strings.Repeat("[", 11000) + strings.Repeat("]", 11000)), nil, "levels deep"},
+		"NestingBlock":  {"nesting without brackets", manifest(strings.Repeat("- ", 9000) + "a"), nil, "levels deep"},
+		"NestingBlock2": {"nesting without brackets, above the parser's own limit", manifest(strings.Repeat("- ", 11000) + "a"), nil, "nested too deep"},
+		"Documents":     {"100,000 empty documents", manifest(strings.Repeat("---\n", 100_000)), nil, "more than 1000 documents"},
+		"Large":         {"a file of 100 MB is not even read", kust("configMapGenerator: [{name: m, files: [big]}]"), map[string][]byte{"clusters/x/big": make([]byte, 100<<20)}, "104857600 bytes"},
+		"LargeYAML":     {"nor is a manifest", kust("patches: [{path: big}]"), map[string][]byte{"clusters/x/big": bytes.Repeat([]byte("a: b\n"), 20<<20)}, "bytes, more than"},
+		"ManyNodes":     {"a file within the size that makes a million nodes", manifest("a: [" + strings.Repeat("0,", 900_000) + "0]"), nil, "more than 50000 keys"},
+		"UTF16":         {"another encoding", manifest("\xff\xfea\x00:\x00 \x00b\x00"), nil, "UTF-16 or binary"},
+		"NotUTF8":       {"no encoding at all", manifest("a: \xc3\x28"), nil, "not UTF-8"},
+		"Duplicate":     {"two parsers may take two keys", manifest(clusterYAML("x", "x") + "kind: Other"), nil, `the key "kind" is there twice`},
+		"Infinite":      {"JSON has no such number", manifest(clusterYAML("x", "x") + "spec: {replicas: 1e309}"), nil, "1e309 is not a number that JSON can hold"},
+		"Tag":           {"tags make types of their own", manifest(clusterYAML("x", "x") + "spec: !!python/object:os.system {a: b}"), nil, "is not supported"},
+		"ComplexKey":    {"a mapping as a key", manifest(clusterYAML("x", "x") + "spec: {{a: b}: c}"), nil, "a key is a list or a mapping"},
+		"NoYAML":        {"a file that is something else", manifest("a: b: c"), nil, "not valid YAML"},
+		"NoObject":      {"YAML that is no object", manifest("- a"), nil, "not an object"},
+		"NoKind":        {"an object without a kind", manifest("apiVersion: v1\nmetadata: {name: a}"), nil, "an object has no kind"},
+		"Cycle":         {"two folders that include each other", kust("")[:0] + "-- clusters/x/kustomization.yaml --\nresources: [../../y]\n-- y/kustomization.yaml --\nresources: [../clusters/x]\n", nil, "in a circle: clusters/x → y → clusters/x"},
+		"CycleSelf":     {"a folder that includes itself", "-- clusters/x/kustomization.yaml --\nresources: [.]\n", nil, "in a circle"},
+		"Parent":        {"a folder that includes the one above it", "-- clusters/x/y/a.yaml --\n-- clusters/x/kustomization.yaml --\nresources: [../..]\n-- kustomization.yaml --\nresources: [good.yaml]\n", nil, "in a circle"},
+		"Diamond":       {"each level includes the next one twice", diamond(12), nil, "more than 1000 files and folders"},
+		"DiamondDeep":   {"a chain without an end", diamond(40), nil, "more than 20 levels deep"},
+		"Openapi":       {"it changes every other build", kust("openapi: {path: s.json}"), nil, "openapi: "},
+		"HelmCharts":    {"charts are programs", kust("helmCharts: [{name: a, repo: https://example.com}]"), nil, "helmCharts: charts are not inflated"},
+		"HelmOld":       {"so they are by their old name", kust("helmChartInflationGenerator: [{chartName: a}]"), nil, "helmCharts: charts are not inflated"},
+		"HelmGlobals":   {"and by what configures them", kust("helmGlobals: {chartHome: /etc}"), nil, "helmGlobals: charts are not inflated"},
+		"Exec":          {"an exec function", kust("transformers: [t.yaml]\n-- clusters/x/t.yaml --\napiVersion: a/v1\nkind: T\nmetadata:\n  name: t\n  annotations: {config.kubernetes.io/function: 'exec: {path: ./run}'}"), nil, "is a function and is not run"},
+		"Container":     {"a container function, written in place", kust("transformers:\n- |\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata:\n    name: t\n    annotations:\n      config.kubernetes.io/function: 'container: {image: a}'"), nil, "is a function and is not run"},
+		"Plugin":        {"a plugin", kust("transformers:\n- |\n  apiVersion: a/v1\n  kind: T\n  metadata: {name: t}"), nil, "the transformer a/v1 T is not run"},
+		"HelmPlugin":    {"a built-in that runs a program", kust("transformers:\n- |\n  apiVersion: builtin\n  kind: HelmChartInflationGenerator\n  metadata: {name: t}"), nil, "is not run"},
+		"PatchPlugin":   {"a built-in that reads files", kust("transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: t}\n  path: https://example.com/a"), nil, "is not run"},
+		"Generators":    {"generators are programs", kust("generators: [g.yaml]"), nil, "generators are programs"},
+		"Validators":    {"validators are programs", kust("validators: [g.yaml]"), nil, "validators are programs"},
+		"UnknownField":  {"a field that does not exist", kust("resource: [a]"), nil, `unknown field "resource"`},
+		"Missing":       {"a file that does not exist", kust("patches: [{path: p.yaml}]"), nil, `patches[0].path: "p.yaml" does not exist`},
+		"NoTarget":      {"a patch of nothing", kust("patches: [{path: p.yaml}]\n-- clusters/x/p.yaml --\n" + clusterYAML("x", "other")), nil, "no resource matches strategic merge patch"},
+		"TwoFiles":      {"two kustomization files", kust("") + "-- clusters/x/kustomization.yml --\nresources: [c.yaml]\n", nil, "more than one kustomization file"},
+		"Emptied":       {"a kustomization that is empty", "-- clusters/x/kustomization.yaml --\n{}\n", nil, "the kustomization is empty"},
+		"NoCluster":     {"an overlay without a cluster", manifest("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}"), nil, "renders no Cluster"},
+		"SameName":      {"a second definition of one cluster", manifest(clusterYAML("good", "good")), nil, "the cluster is defined in clusters/good as well"},
+		"Panic":         {"a decoder that fails", manifest(clusterYAML("x", "x") + "spec: {panic: true}"), nil, "decoding failed on it: fake"},
+		"NoComponent":   {"a component that is none", kust("components: [../../y]\n-- y/kustomization.yaml --\nnamespace: a"), nil, "it is included as a component"},
+		"Component":     {"a component as a resource", kust("")[:0] + "-- clusters/x/kustomization.yaml --\nresources: [../../y]\n-- y/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: a\n", nil, "list it under components"},
+		"Unset":         {"a variable that nobody set", manifest(clusterYAML("x", "x") + "spec: {version: '${V}'}"), nil, "Cluster x/x: spec.version: the variable V has no value"},
+		"Shell":         {"an expression of the shell", manifest(clusterYAML("x", "x") + "spec: {version: '${V/a/b}'}"), nil, "the expression ${V/a/b} is not supported"},
+		"Injection":     {"a value that would be a second document stays a text", kust("")[:0] + "-- clusters/x/.env --\nV=a\\n---\\nkind: Cluster\nbad line\n" + manifest(clusterYAML("x", "${V}")), nil, "line 2 is not NAME=value"},
+	}
+	refs := map[string]string{
+		"http": "http://127.0.0.1:9/a.yaml", "https": "HTTPS://127.0.0.1:9/a.yaml", "file": "file:///etc/passwd",
+		"ssh": "ssh://git@localhost/a/b", "scp": "git@localhost:a/b", "git": "git::https://127.0.0.1:9/a/b",
+		"github": "github.com/a/b?ref=c", "githubScp": "github.com:a/b", "ref": "../b?ref=main", "absolute": "/etc/passwd",
+		"windows": `C:\a`, "up": "../../../etc/passwd", "lines": "a\\nb", "none": "",
+	}
+	for name, ref := range refs {
+		for field, text := range map[string]string{
+			"resources": "resources: [c.yaml, %q]", "components": "components: [%q]", "bases": "bases: [%q]", "crds": "crds: [%q]",
+			"configurations": "configurations: [%q]", "patches": "patches: [{path: %q}]", "patchesStrategicMerge": "patchesStrategicMerge: [%q]",
+			"patchesJson6902": "patchesJson6902: [{path: %q, target: {kind: Cluster}}]", "replacements": "replacements: [{path: %q}]",
+			"transformers": "transformers: [%q]", "files": "configMapGenerator: [{name: m, files: [%q]}]", "keyed": "secretGenerator: [{name: m, files: [k=%q]}]",
+			"envs": "configMapGenerator: [{name: m, envs: [%q]}]", "env": "secretGenerator: [{name: m, env: %q}]",
+		} {
+			skip := ref == "" && (field == "patches" || field == "patchesJson6902" || field == "replacements" || field == "env" || field == "patchesStrategicMerge")
+			// The equals sign makes key and path of it.
+			skip = skip || field == "files" && strings.Contains(ref, "=")
+			if skip || name == "lines" {
+				continue
+			}
+			kustomization := fmt.Sprintf(strings.ReplaceAll(text, "%q", "'%s'"), ref)
+			if field == "keyed" {
+				kustomization = "secretGenerator: [{name: m, files: ['k=" + ref + "']}]"
+			}
+			if field != "resources" {
+				kustomization += "\nresources: [c.yaml]"
+			}
+			cases["Ref/"+field+"/"+name] = hostileCase{
+				"nothing is fetched, and nothing is read outside of the repository",
+				"-- clusters/x/c.yaml --\n" + clusterYAML("x", "x") + "-- clusters/x/kustomization.yaml --\n" + kustomization + "\n", nil,
+				map[bool]string{true: "the reference is empty", false: fmt.Sprintf("%q ", ref)}[ref == ""],
+			}
+		}
+	}
+	return cases
+}
+
+func aliasBomb() string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
+	for i := 1; i < 10; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+	}
+	return b.String()
+}
+
+// diamond returns n folders, each of which includes the next one twice.
+func diamond(n int) string {
+	var b strings.Builder
+	b.WriteString("-- clusters/x/kustomization.yaml --\nresources: [../../d/00]\n")
+	for i := range n {
+		fmt.Fprintf(&b, "-- d/%02d/kustomization.yaml --\nresources: [../%02d, ../%02d]\n", i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, "-- d/%02d/kustomization.yaml --\nresources: [m.yaml]\n-- d/%02d/m.yaml --\n%s", n, n, clusterYAML("x", "x"))
+	return b.String()
+}
+
+// Each hostile overlay gives exactly one clear problem, and the other overlay
+// goes on.
+func TestHostile(t *testing.T) {
+	for name, tc := range hostileCases() {
+		t.Run(name, func(t *testing.T) {
+			good := "-- clusters/good/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/good/c.yaml --\n" + clusterYAML("good", "good")
+			tr := tree(good + tc.files)
+			for file, data := range tc.big {
+				tr.MapFS[file] = &fstest.MapFile{Data: data}
+			}
+			f := newBuilder(render.Options{}).render(t, "sha1:1", tr)
+			problems := f.Problems
+			if name == "SameName" {
+				if got := keys(f); len(got) != 0 {
+					t.Errorf("%s: rendered %q, want neither", tc.reason, got)
+				}
+				if len(problems) != 2 || !strings.Contains(problems[0].Message, "clusters/x") {
+					t.Fatalf("%s: got %q, want one problem for each of the two", tc.reason, lines(problems))
+				}
+				problems = problems[1:]
+			} else if got := keys(f); len(got) != 1 || got[0] != "good/good" {
+				t.Errorf("%s: rendered %q, want the good cluster and nothing else", tc.reason, got)
+			}
+			if len(problems) != 1 || !strings.Contains(problems[0].String(), tc.want) {
+				t.Fatalf("%s: got problems %q, want one with %q", tc.reason, lines(problems), tc.want)
+			}
+			if p := problems[0]; p.Overlay != "clusters/x" || p.File == "" || len(p.Message) > 400 {
+				t.Errorf("%s: the problem has no place, or no end: %+v", tc.reason, p)
+			}
+		})
+	}
+}
+
+// All hostile overlays together stay within the memory that an agent may have.
+func TestHostileMemory(t *testing.T) {
+	all := &memTree{MapFS: fstest.MapFS{}}
+	for name, tc := range hostileCases() {
+		if len(tc.big) > 0 || strings.HasPrefix(name, "Ref/") || strings.Contains(tc.files, "-- y/") || strings.Contains(tc.files, "-- d/") {
+			continue
+		}
+		for file, f := range tree(tc.files).MapFS {
+			all.MapFS[strings.Replace(file, "clusters/x", "clusters/"+strings.ToLower(name), 1)] = f
+		}
+	}
+	maps.Copy(all.MapFS, tree(diamond(12)).MapFS)
+	// The largest files that are read at all.
+	for i := range 4 {
+		dir := fmt.Sprintf("clusters/large%d", i)
+		maps.Copy(all.MapFS, tree(strings.ReplaceAll(kust("configMapGenerator: [{name: m, files: [big]}]\npatches: [{path: p.yaml}]"), "clusters/x", dir)).MapFS)
+		all.MapFS[dir+"/big"] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), 2<<20)}
+		all.MapFS[dir+"/p.yaml"] = &fstest.MapFile{Data: []byte(clusterYAML("x", "x") + "spec:\n  a: [" + strings.Repeat("0,", 45_000) + "0]\n")}
+	}
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	peak, stop, done := uint64(0), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak = max(peak, m.HeapInuse+m.StackInuse)
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	f := newBuilder(render.Options{Parallelism: 2}).render(t, "sha1:1", all)
+	close(stop)
+	<-done
+	if len(f.Problems) < 20 {
+		t.Errorf("got %d problems, want those of all overlays", len(f.Problems))
+	}
+	t.Logf("peak %d MiB, %d MiB before", peak>>20, before.HeapInuse>>20)
+	if peak > 256<<20 {
+		t.Errorf("rendering took %d MiB, want at most 256", peak>>20)
+	}
+}
