@@ -44,7 +44,7 @@ func (c *checker) check(v any, t reflect.Type, path, bare string) {
 		return
 	}
 	if isLeaf(t) {
-		c.leaf(v, t, path)
+		c.leaf(v, t, path, bare)
 		return
 	}
 	switch t.Kind() {
@@ -103,7 +103,7 @@ func (c *checker) unknownHint(key, bare string, fields []structField) string {
 }
 
 // leaf checks a value that has no fields of its own.
-func (c *checker) leaf(v any, t reflect.Type, path string) {
+func (c *checker) leaf(v any, t reflect.Type, path, bare string) {
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		c.parsed(v, t, path)
 		return
@@ -115,7 +115,7 @@ func (c *checker) leaf(v any, t reflect.Type, path string) {
 			c.mismatch(v, path, "a string")
 			return
 		}
-		if allowed := c.kind.enums[t]; len(allowed) > 0 && !slices.Contains(allowed, s) {
+		if allowed := c.kind.allowed(t, bare); len(allowed) > 0 && !slices.Contains(allowed, s) {
 			c.addf(path, "use one of: "+strings.Join(quote(allowed), ", "), "%q is not a value of this field", s)
 		}
 	case reflect.Bool:

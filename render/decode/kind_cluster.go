@@ -26,7 +26,6 @@ func clusterKind() *kind {
 		}),
 		limited: map[string]string{
 			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, cluster.x-k8s.io/paused; others do nothing",
-			"metadata.labels":      "nothing depends on labels of a Cluster",
 			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay",
 		},
 		unused: metadataUnused(map[string]string{

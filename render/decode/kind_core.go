@@ -15,7 +15,6 @@ func secretKind() *kind {
 		new:       func(string) any { return &corev1.Secret{} },
 		normalise: normaliseSecret,
 		refused:   metadataRefused(nil),
-		limited:   namedOnly(),
 		unused: metadataUnused(map[string]string{
 			"immutable": "what is in Git changes with Git",
 			"type":      "machines and providers take values by key",
@@ -32,15 +31,7 @@ func configMapKind() *kind {
 		refused: metadataRefused(map[string]string{
 			"binaryData": "only text is passed on; put it into a Secret",
 		}),
-		limited: namedOnly(),
-		unused:  metadataUnused(map[string]string{"immutable": "what is in Git changes with Git"}),
-	}
-}
-
-func namedOnly() map[string]string {
-	return map[string]string{
-		"metadata.annotations": "annotations of this object do nothing",
-		"metadata.labels":      "nothing depends on labels of this object",
+		unused: metadataUnused(map[string]string{"immutable": "what is in Git changes with Git"}),
 	}
 }
 

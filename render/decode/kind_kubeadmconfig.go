@@ -14,10 +14,7 @@ func kubeadmConfigTemplateKind() *kind {
 		"spec.template.metadata.labels":      "there are no KubeadmConfig objects to carry them",
 		"spec.template.metadata.annotations": "there are no KubeadmConfig objects to carry them",
 	}
-	limited := map[string]string{
-		"metadata.annotations": "annotations of a KubeadmConfigTemplate do nothing",
-		"metadata.labels":      "nothing depends on labels of a KubeadmConfigTemplate",
-	}
+	limited := map[string]string{}
 	addKubeadmConfig("spec.template.spec.", refused, limited, unused)
 	return &kind{
 		group: "bootstrap.cluster.x-k8s.io", name: "KubeadmConfigTemplate",
@@ -29,6 +26,7 @@ func kubeadmConfigTemplateKind() *kind {
 			return &bootstrapv1.KubeadmConfigTemplate{}
 		},
 		normalise: normaliseKubeadmConfigTemplate,
+		values:    kubeadmConfigValues("spec.template.spec."),
 		refused:   metadataRefused(refused),
 		limited:   limited,
 		unused:    metadataUnused(unused),
@@ -55,6 +53,17 @@ func addKubeadmConfig(prefix string, refused, limited, unused map[string]string)
 	for _, c := range []string{"clusterConfiguration", "initConfiguration", "joinConfiguration"} {
 		unused[prefix+c+".apiVersion"] = "the version of the kubeadm API follows from that of Kubernetes"
 		unused[prefix+c+".kind"] = "says what is known"
+	}
+}
+
+// kubeadmConfigValues are the values of plain strings in the KubeadmConfigSpec
+// at prefix.
+func kubeadmConfigValues(prefix string) map[string][]string {
+	pull := []string{"Always", "IfNotPresent", "Never"}
+	return map[string][]string{
+		prefix + "diskSetup.partitions.tableType":                     {"mbr", "gpt"},
+		prefix + "initConfiguration.nodeRegistration.imagePullPolicy": pull,
+		prefix + "joinConfiguration.nodeRegistration.imagePullPolicy": pull,
 	}
 }
 

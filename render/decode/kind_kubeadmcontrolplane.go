@@ -28,7 +28,6 @@ func kubeadmControlPlaneKind() *kind {
 	}
 	limited := map[string]string{
 		"metadata.annotations":                         "cluster.x-k8s.io/paused; others do nothing",
-		"metadata.labels":                              "nothing depends on labels of a KubeadmControlPlane",
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
 		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
@@ -53,6 +52,7 @@ func kubeadmControlPlaneKind() *kind {
 			"spec.machineTemplate.spec.deletion": "spec.machineTemplate",
 			"spec.rollout.strategy":              "spec.rolloutStrategy",
 		}},
+		values:  kubeadmConfigValues("spec.kubeadmConfigSpec."),
 		refused: metadataRefused(refused),
 		limited: limited,
 		unused:  metadataUnused(unused),

@@ -42,6 +42,9 @@ func machineDeploymentKind() *kind {
 			"spec.deletion.order":                "spec.strategy.rollingUpdate.deletePolicy",
 			"spec.template.spec.minReadySeconds": "spec.minReadySeconds",
 		}},
+		values: map[string][]string{
+			"spec.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"},
+		},
 		refused: metadataRefused(map[string]string{
 			"spec.rollout.after":                          after,
 			"spec.rolloutAfter":                           after,
@@ -53,7 +56,6 @@ func machineDeploymentKind() *kind {
 		}),
 		limited: map[string]string{
 			"metadata.annotations":                   "cluster.x-k8s.io/paused, and the size annotations of the autoscaler where replicas is not set; others do nothing",
-			"metadata.labels":                        "nothing depends on labels of a MachineDeployment",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
 			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 			"spec.template.spec.bootstrap.configRef": "a KubeadmConfigTemplate in the same overlay",
@@ -180,12 +182,6 @@ func validateMachineDeployment(m *clusterv1.MachineDeployment) field.ErrorList {
 	} else if !selector.Matches(labels.Set(m.Spec.Template.Labels)) {
 		errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"),
 			labels.Set(m.Spec.Template.Labels).String(), "must match spec.selector "+strconv.Quote(selector.String())))
-	}
-	order := m.Spec.Deletion.Order
-	switch order {
-	case clusterv1.RandomMachineSetDeletionOrder, clusterv1.NewestMachineSetDeletionOrder, clusterv1.OldestMachineSetDeletionOrder:
-	default:
-		errs = append(errs, field.NotSupported(spec.Child("deletion", "order"), order, []clusterv1.MachineSetDeletionOrder{"Random", "Newest", "Oldest"}))
 	}
 	errs = append(errs, requireRef(machine.Bootstrap.ConfigRef, path.Child("bootstrap", "configRef"))...)
 	errs = append(errs, requireRef(machine.InfrastructureRef, path.Child("infrastructureRef"))...)

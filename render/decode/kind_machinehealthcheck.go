@@ -34,10 +34,6 @@ func machineHealthCheckKind() *kind {
 			"spec.remediation.templateRef":           external,
 			"spec.remediationTemplate":               external,
 		}),
-		limited: map[string]string{
-			"metadata.annotations": "annotations of a MachineHealthCheck do nothing",
-			"metadata.labels":      "nothing depends on labels of a MachineHealthCheck",
-		},
 		unused: metadataUnused(nil),
 	}
 }

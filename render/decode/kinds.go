@@ -3,6 +3,7 @@ package decode
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -18,11 +19,12 @@ import (
 type kind struct {
 	group       string
 	name        string
-	versions    []string // newest first
-	secret      bool     // values never show in messages
-	nonNegative bool     // no number may be negative
-	union       bool     // an empty mapping may be a choice: it is refused like a full one
-	enums       map[reflect.Type][]string
+	versions    []string                  // newest first
+	secret      bool                      // values never show in messages
+	nonNegative bool                      // no number may be negative
+	union       bool                      // an empty mapping may be a choice: it is refused like a full one
+	enums       map[reflect.Type][]string // values of types
+	values      map[string][]string       // path → values, where the type is a plain string
 
 	// new returns a pointer to a zero value of version.
 	new func(version string) any
@@ -35,7 +37,7 @@ type kind struct {
 	renamed map[string]map[string]string
 
 	refused map[string]string // path → why, and the way out
-	limited map[string]string // path → which values of it are honoured
+	limited map[string]string // path → which values of it are honoured; wins over unused
 	unused  map[string]string // path → why it may be there and does nothing
 }
 
@@ -48,6 +50,15 @@ func groupKind(group, name string) string {
 }
 
 func (k *kind) groupKind() string { return groupKind(k.group, k.name) }
+
+// allowed returns the values that the field of type t at path may have; none
+// means any.
+func (k *kind) allowed(t reflect.Type, path string) []string {
+	if values, ok := k.values[path]; ok {
+		return values
+	}
+	return k.enums[t]
+}
 
 // written returns path as it is called in version.
 func (k *kind) written(version, path string) string {
@@ -63,11 +74,11 @@ func (k *kind) written(version, path string) string {
 	return k.renamed[version][longest] + strings.TrimPrefix(path, longest)
 }
 
-// metadataUnused are the fields of metadata that an API server fills in: an
-// exported manifest has them, and they wish for nothing.
-func metadataUnused(more map[string]string) map[string]string {
+// serverFields are the fields that an API server fills in: an exported manifest
+// has them, and they wish for nothing.
+func serverFields() map[string]string {
 	server := "written by API servers, not a wish"
-	unused := map[string]string{
+	return map[string]string{
 		"metadata.creationTimestamp":          server,
 		"metadata.deletionGracePeriodSeconds": server,
 		"metadata.deletionTimestamp":          server,
@@ -80,9 +91,14 @@ func metadataUnused(more map[string]string) map[string]string {
 		"metadata.uid":                        server,
 		"status":                              server,
 	}
-	for path, why := range more {
-		unused[path] = why
-	}
+}
+
+// metadataUnused adds what a kind of ours has that does nothing.
+func metadataUnused(more map[string]string) map[string]string {
+	unused := serverFields()
+	unused["metadata.labels"] = "nothing depends on labels of this kind"
+	unused["metadata.annotations"] = "nothing depends on annotations of this kind"
+	maps.Copy(unused, more)
 	return unused
 }
 
@@ -91,9 +107,7 @@ func metadataRefused(more map[string]string) map[string]string {
 	refused := map[string]string{
 		"metadata.generateName": "names in Git are fixed; set metadata.name",
 	}
-	for path, why := range more {
-		refused[path] = why
-	}
+	maps.Copy(refused, more)
 	return refused
 }
 
@@ -132,7 +146,7 @@ func providerKind(p fleet.Kind) *kind {
 		union:    true,
 		new:      p.New,
 		refused:  metadataRefused(p.Refused),
-		unused:   metadataUnused(nil),
+		unused:   serverFields(),
 		normalise: func(v any) (any, field.ErrorList) {
 			spec, errs := p.Normalise(v)
 			if len(errs) > 0 {

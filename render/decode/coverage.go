@@ -1,0 +1,103 @@
+package decode
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Coverage returns, in Markdown, each field of each version of each kind that d
+// knows and whether it is honoured. It is made from the Go types and the same
+// tables that decide on refusal.
+func (d *Decoder) Coverage() []byte {
+	var b strings.Builder
+	b.WriteString(`# What of the manifests is honoured
+
+Made by ` + "`go generate ./render/decode`" + ` from the tables that the decoder itself uses. Every field of every kind
+is here. **Honoured** fields change what Fairlead does, in part where a note says so. **Refused** fields are a problem
+that names them. Fields with **no effect** may be there and are not wishes. Everything else is an unknown field, and
+a problem. Objects of other kinds are refused.
+
+`)
+	common := (&kind{
+		new:     func(string) any { return &objectMeta{} },
+		refused: metadataRefused(nil), unused: serverFields(),
+		limited: map[string]string{"metadata.annotations": "as the kind says", "metadata.labels": "as the kind says"},
+	}).coverage("")
+	gks := slices.Sorted(maps.Keys(d.kinds))
+	for _, gk := range gks {
+		k := d.kinds[gk]
+		for _, version := range k.versions {
+			title := k.name + " " + version
+			fmt.Fprintf(&b, "- [%s](#%s)\n", title, strings.ReplaceAll(strings.ToLower(title), " ", "-"))
+		}
+	}
+	fmt.Fprintf(&b, "\n## All kinds\n\n")
+	table(&b, common)
+	for _, gk := range gks {
+		k := d.kinds[gk]
+		for _, version := range k.versions {
+			apiVersion := version
+			if k.group != "" {
+				apiVersion = k.group + "/" + version
+			}
+			fmt.Fprintf(&b, "\n## %s %s\n\n`%s`\n\n", k.name, version, apiVersion)
+			table(&b, slices.DeleteFunc(k.coverage(version), func(r coverageRow) bool { return slices.Contains(common, r) }))
+		}
+	}
+	return []byte(b.String())
+}
+
+// objectMeta is what all kinds have in common.
+type objectMeta struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            struct{} `json:"status"`
+}
+
+func table(b *strings.Builder, rows []coverageRow) {
+	b.WriteString("| field | | note |\n|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", r.path, r.status, strings.ReplaceAll(r.note, "|", `\|`))
+	}
+}
+
+// A coverageRow says of one field whether it is honoured.
+type coverageRow struct{ path, status, note string }
+
+// coverage lists the fields of a version in the order of the source. A field
+// that is refused or has no effect stands for all below it.
+func (k *kind) coverage(version string) []coverageRow {
+	var rows []coverageRow
+	var walk func(t reflect.Type, path string)
+	walk = func(t reflect.Type, path string) {
+		note, limited := k.limited[path]
+		if why, ok := k.refused[path]; ok {
+			rows = append(rows, coverageRow{path, "refused", why})
+			return
+		}
+		if why, ok := k.unused[path]; ok && !limited {
+			rows = append(rows, coverageRow{path, "no effect", why})
+			return
+		}
+		t = elem(t)
+		fields := t.Kind() == reflect.Struct && !isLeaf(t)
+		if !fields || limited {
+			rows = append(rows, coverageRow{path, "honoured", note})
+		}
+		if !fields {
+			return
+		}
+		for _, f := range fieldsOf(t) {
+			walk(f.typ, join(path, f.name))
+		}
+	}
+	for _, f := range fieldsOf(deref(reflect.TypeOf(k.new(version)))) {
+		walk(f.typ, f.name)
+	}
+	return rows
+}

@@ -1,0 +1,32 @@
+package decode_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/render/decode"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/coverage.md")
+
+// TestCoverage keeps docs/coverage.md in line with the tables. Run
+// "go generate ./render/decode" to write it.
+func TestCoverage(t *testing.T) {
+	const file = "../../docs/coverage.md"
+	got := decode.New("", inmemory.Kinds()).Coverage()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("docs/coverage.md is out of date: run go generate ./render/decode\n-want +got:\n%s", diff)
+	}
+}
