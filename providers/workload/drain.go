@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,21 +73,22 @@ func fateOf(p *corev1.Pod, unreachable bool, now time.Time) fate {
 // Drain implements providers.Workload. A node that is not there is drained.
 func (c *Client) Drain(ctx context.Context, a providers.Access, node string) error {
 	return c.call(ctx, a, "drain node "+node, func(ctx context.Context, n *conn) error {
-		live, err := n.core.Nodes().Get(ctx, node, metav1.GetOptions{})
+		var live corev1.Node
+		err := n.get(ctx, ref{resource: "nodes", name: node}, &live)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.cordon(ctx, n, live); err != nil {
+		if err := c.cordon(ctx, n, &live); err != nil {
 			return err
 		}
 		pods, err := n.podsOn(ctx, node)
 		if err != nil {
 			return err
 		}
-		unreachable := readiness(live) == corev1.ConditionUnknown
+		unreachable := readiness(&live) == corev1.ConditionUnknown
 		var g errgroup.Group
 		g.SetLimit(evictAtOnce)
 		for i := range pods {
@@ -112,20 +112,13 @@ func (c *Client) cordon(ctx context.Context, n *conn, live *corev1.Node) error {
 			fleet.DrainingAnnotation: c.o.Now().UTC().Format(time.RFC3339),
 		}}
 	}
-	raw, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	_, err = n.core.Nodes().Patch(ctx, live.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: "fairlead"})
-	return err
+	return n.mergePatch(ctx, ref{resource: "nodes", name: live.Name}, patch)
 }
 
 func (n *conn) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
-	pods, err := n.core.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-	if err != nil {
-		return nil, err
-	}
-	return pods.Items, nil
+	var pods corev1.PodList
+	err := n.list(ctx, ref{resource: "pods"}, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node}, &pods)
+	return pods.Items, err
 }
 
 // evict asks for the eviction of p. A refusal is remembered and is no error:
@@ -139,7 +132,7 @@ func (n *conn) evict(ctx context.Context, p *corev1.Pod, unreachable bool) error
 	if unreachable {
 		e.DeleteOptions.GracePeriodSeconds = new(int64(unreachableGrace / time.Second))
 	}
-	err := n.core.Pods(p.Namespace).EvictV1(ctx, e)
+	err := n.createEviction(ctx, e)
 	id := podID{p.Spec.NodeName, p.UID}
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
 	switch {

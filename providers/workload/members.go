@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/fleet"
@@ -57,7 +58,7 @@ func (c *Client) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, err
 // members lists the members, as the first etcd pod that answers sees them, and
 // asks each for its health.
 func (n *conn) members(ctx context.Context, e *etcdClient) (*fleet.Etcd, error) {
-	list, err := n.list(ctx, e)
+	list, err := n.listMembers(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +107,12 @@ func leaderOf(statuses []*memberStatus) uint64 {
 	return leader
 }
 
-// list asks one etcd pod after the other until one answers.
-func (n *conn) list(ctx context.Context, e *etcdClient) (memberList, error) {
-	pods, err := n.core.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+// listMembers asks one etcd pod after the other until one answers.
+func (n *conn) listMembers(ctx context.Context, e *etcdClient) (memberList, error) {
+	var pods corev1.PodList
+	err := n.list(ctx, ref{"pods", metav1.NamespaceSystem, ""}, metav1.ListOptions{
 		ResourceVersion: cached, LabelSelector: "component=etcd,tier=control-plane",
-	})
+	}, &pods)
 	if err != nil {
 		return memberList{}, err
 	}

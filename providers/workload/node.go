@@ -2,13 +2,10 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
@@ -19,20 +16,15 @@ import (
 // One that somebody else changed meanwhile gives the kind Conflict.
 func (c *Client) SyncNode(ctx context.Context, a providers.Access, node string, p fleet.Pool) error {
 	return c.call(ctx, a, "sync node "+node, func(ctx context.Context, n *conn) error {
-		live, err := n.core.Nodes().Get(ctx, node, metav1.GetOptions{})
-		if err != nil {
+		at := ref{resource: "nodes", name: node}
+		var live corev1.Node
+		if err := n.get(ctx, at, &live); err != nil {
 			return err
 		}
-		name := fleet.MachineName(node)
-		if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, name, newNode(live)) {
+		if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, fleet.MachineName(node), newNode(&live)) {
 			return nil
 		}
-		patch, err := json.Marshal(syncPatch(a.Cluster, p, live))
-		if err != nil {
-			return err
-		}
-		_, err = n.core.Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "fairlead"})
-		return err
+		return n.mergePatch(ctx, at, syncPatch(a.Cluster, p, &live))
 	})
 }
 
@@ -65,7 +57,7 @@ func syncPatch(k fleet.Key, p fleet.Pool, live *corev1.Node) map[string]any {
 // DeleteNode implements providers.Workload.
 func (c *Client) DeleteNode(ctx context.Context, a providers.Access, node string) error {
 	return c.call(ctx, a, "delete node "+node, func(ctx context.Context, n *conn) error {
-		err := n.core.Nodes().Delete(ctx, node, metav1.DeleteOptions{})
+		err := n.delete(ctx, ref{resource: "nodes", name: node})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -28,18 +28,16 @@ const cached = "0"
 func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workload, error) {
 	out := fleet.Workload{Reachable: true}
 	err := c.call(ctx, a, "observe the nodes", func(ctx context.Context, n *conn) error {
-		var nodes *corev1.NodeList
-		var static *corev1.PodList
+		var nodes corev1.NodeList
+		var static corev1.PodList
 		g, gctx := errgroup.WithContext(ctx)
-		g.Go(func() (err error) {
-			nodes, err = n.core.Nodes().List(gctx, metav1.ListOptions{ResourceVersion: cached})
-			return err
+		g.Go(func() error {
+			return n.list(gctx, ref{resource: "nodes"}, metav1.ListOptions{ResourceVersion: cached}, &nodes)
 		})
-		g.Go(func() (err error) {
-			static, err = n.core.Pods(metav1.NamespaceSystem).List(gctx, metav1.ListOptions{
+		g.Go(func() error {
+			return n.list(gctx, ref{"pods", metav1.NamespaceSystem, ""}, metav1.ListOptions{
 				ResourceVersion: cached, LabelSelector: "tier=control-plane",
-			})
-			return err
+			}, &static)
 		})
 		g.Go(func() (err error) {
 			out.Tokens, err = n.tokens(gctx)
@@ -138,10 +136,11 @@ func podReady(p *corev1.Pod) bool {
 
 // tokens returns the bootstrap tokens, without their secrets.
 func (n *conn) tokens(ctx context.Context) ([]fleet.TokenState, error) {
-	secrets, err := n.core.Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+	var secrets corev1.SecretList
+	err := n.list(ctx, ref{"secrets", metav1.NamespaceSystem, ""}, metav1.ListOptions{
 		ResourceVersion: cached,
 		FieldSelector:   "type=" + string(bootstrapapi.SecretTypeBootstrapToken),
-	})
+	}, &secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,11 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
@@ -22,28 +20,23 @@ const joinGroups = "system:bootstrappers:kubeadm:default-node-token"
 func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, ttl time.Duration) error {
 	want := c.o.Now().Add(ttl).UTC().Truncate(time.Second)
 	return c.call(ctx, a, "store bootstrap token "+t.ID, func(ctx context.Context, n *conn) error {
-		secrets := n.core.Secrets(metav1.NamespaceSystem)
 		s := newTokenSecret(t, want)
-		_, err := secrets.Create(ctx, s, metav1.CreateOptions{})
+		at := ref{"secrets", s.Namespace, s.Name}
+		err := n.create(ctx, ref{"secrets", s.Namespace, ""}, s)
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		old, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
-		if err != nil {
+		var old corev1.Secret
+		if err := n.get(ctx, at, &old); err != nil {
 			return err
 		}
-		if !expiration(old).Before(want) && sameToken(old, s) {
+		if !expiration(&old).Before(want) && sameToken(&old, s) {
 			return nil
 		}
-		if expiration(old).After(want) {
+		if expiration(&old).After(want) {
 			s.Data[bootstrapapi.BootstrapTokenExpirationKey] = old.Data[bootstrapapi.BootstrapTokenExpirationKey]
 		}
-		patch, err := json.Marshal(map[string]any{"data": s.Data})
-		if err != nil {
-			return err
-		}
-		_, err = secrets.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err
+		return n.mergePatch(ctx, at, map[string]any{"data": s.Data})
 	})
 }
 

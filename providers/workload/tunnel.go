@@ -25,7 +25,7 @@ var errTunnel = errors.New("port-forward failed")
 // as there is that, else over WebSocket. The tunnel lasts as long as the
 // connection.
 func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
-	url := n.core.RESTClient().Post().Resource("pods").Namespace(metav1.NamespaceSystem).
+	url := n.rest.Post().Resource("pods").Namespace(metav1.NamespaceSystem).
 		Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(n.config)
 	if err != nil {

@@ -118,9 +118,8 @@ func (w *nodeWatch) stream(ctx context.Context, resume string, seen map[types.UI
 	n := w.conn
 	w.mu.Unlock()
 
-	body, err := n.core.RESTClient().Get().Resource("nodes").VersionedParams(&metav1.ListOptions{
-		Watch: true, ResourceVersion: resume, AllowWatchBookmarks: true,
-	}, scheme.ParameterCodec).MaxRetries(0).Stream(ctx)
+	o := metav1.ListOptions{Watch: true, ResourceVersion: resume, AllowWatchBookmarks: true}
+	body, err := ref{resource: "nodes"}.request(n.rest.Get()).VersionedParams(&o, scheme.ParameterCodec).Stream(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,8 @@ import (
 	"sync"
 	"time"
 
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -68,7 +69,7 @@ type conn struct {
 	digest    [sha256.Size]byte // of the kubeconfig
 	config    *rest.Config
 	transport *http.Transport
-	core      corev1client.CoreV1Interface
+	rest      *rest.RESTClient // of the core API
 
 	mu      sync.Mutex
 	blocked map[podID]string // why the last eviction of a pod was refused
@@ -111,6 +112,8 @@ func newConn(a providers.Access) (*conn, error) {
 	// the person who runs this.
 	config.ExecProvider, config.AuthProvider = nil, nil
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.UserAgent = "fairlead"
 	config.QPS = -1 // the reconciler bounds what runs at once
 	tlsConfig, err := rest.TLSConfigFor(config)
@@ -130,11 +133,11 @@ func newConn(a providers.Access) (*conn, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}
-	core, err := corev1client.NewForConfigAndClient(config, &http.Client{Transport: rt})
+	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: rt})
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}
-	return &conn{config: config, transport: transport, core: core, blocked: make(map[podID]string)}, nil
+	return &conn{config: config, transport: transport, rest: client, blocked: make(map[podID]string)}, nil
 }
 
 // close ends the connections and returns the watch that was on them.

@@ -1,0 +1,59 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// A ref names an object of the core API, or with no name all of a namespace,
+// or with no namespace of all.
+type ref struct{ resource, namespace, name string }
+
+// request begins a request about r. It is sent once: retries are the
+// reconciler's, and a client-go that tries for ten seconds is no help to it.
+func (r ref) request(q *rest.Request) *rest.Request {
+	q = q.MaxRetries(0).NamespaceIfScoped(r.namespace, r.namespace != "").Resource(r.resource)
+	if r.name != "" {
+		q = q.Name(r.name)
+	}
+	return q
+}
+
+func (n *conn) get(ctx context.Context, r ref, into runtime.Object) error {
+	return r.request(n.rest.Get()).Do(ctx).Into(into)
+}
+
+func (n *conn) list(ctx context.Context, r ref, o metav1.ListOptions, into runtime.Object) error {
+	return r.request(n.rest.Get()).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
+}
+
+func (n *conn) create(ctx context.Context, r ref, obj runtime.Object) error {
+	return r.request(n.rest.Post()).Body(obj).Do(ctx).Error()
+}
+
+func (n *conn) createEviction(ctx context.Context, e *policyv1.Eviction) error {
+	r := ref{"pods", e.Namespace, e.Name}
+	return r.request(n.rest.Post()).SubResource("eviction").Body(e).Do(ctx).Error()
+}
+
+// mergePatch sends a merge patch, under our name.
+func (n *conn) mergePatch(ctx context.Context, r ref, patch map[string]any) error {
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	o := metav1.PatchOptions{FieldManager: "fairlead"}
+	return r.request(n.rest.Patch(types.MergePatchType)).
+		VersionedParams(&o, scheme.ParameterCodec).Body(raw).Do(ctx).Error()
+}
+
+func (n *conn) delete(ctx context.Context, r ref) error {
+	return r.request(n.rest.Delete()).Do(ctx).Error()
+}
