@@ -14,6 +14,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -29,6 +30,7 @@ import (
 	"fairlead.dev/reconcile/queue"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 )
 
 // Parts are what an agent is put together from. All but Infrastructure are
@@ -36,10 +38,8 @@ import (
 type Parts struct {
 	Source   sources.Source
 	Renderer render.Renderer
-	Status   sources.StatusWriter
-	Arbiter  sources.Arbiter
-	// Record reads what the status branch says. It is read once, at the start.
-	Record func(ctx context.Context) (Record, error)
+	// Ledger opens the status branch of that name.
+	Ledger func(branch string) (Ledger, error)
 	// Reconciler returns what makes the passes. It asks may before it changes
 	// anything, and calls changed when nodes of a cluster change.
 	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) Reconciler
@@ -48,6 +48,15 @@ type Parts struct {
 	Infrastructure func(name string) (providers.Infrastructure, error)
 	Metrics        *Metrics
 	Log            *slog.Logger
+}
+
+// A Ledger is the status branch: who owns the fleet and how its clusters are.
+type Ledger struct {
+	Arbiter sources.Arbiter
+	// Read returns what the branch says.
+	Read func(ctx context.Context) (status.Status, error)
+	// Writer returns what writes to the branch, as long as owner owns the fleet.
+	Writer func(owner fleet.Owner) sources.StatusWriter
 }
 
 // A Reconciler makes one pass over one cluster. See package reconcile.
@@ -62,6 +71,8 @@ type Options struct {
 	Interval time.Duration // between polls of the source
 	Resync   time.Duration // between regular looks at a cluster
 	Workers  int           // clusters that are worked on at once
+	// StatusBranch is the name of the status branch; empty: fleet.yaml says it.
+	StatusBranch string
 	// WaitForOwnership makes an agent that does not own the fleet wait for it.
 	WaitForOwnership bool
 }
@@ -84,8 +95,12 @@ type Agent struct {
 
 	queue      *queue.Queue
 	reconciler Reconciler
-	applied    chan struct{} // closed once a first revision is held to
-	owned      chan struct{} // closed once the fleet is owned
+	branch     string // name of the status branch
+	ledger     Ledger
+	status     sources.StatusWriter       // set before owned is closed
+	record     map[fleet.Key]fleet.Report // of the time before, set before applied is closed
+	applied    chan struct{}              // closed once a first revision is held to
+	owned      chan struct{}              // closed once the fleet is owned
 	owner      atomic.Pointer[fleet.Owner]
 	refused    fleet.Revision // newest revision that cannot be used, so that it is reported once
 
@@ -146,14 +161,28 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) publish(ctx context.Context) error {
 	select {
 	case <-a.owned:
-		return a.p.Status.Run(ctx)
 	case <-ctx.Done():
 		return nil
 	}
+	err := a.status.Run(ctx)
+	if errors.Is(err, status.ErrDeposed) {
+		if lost := a.stillOwner(ctx); lost != nil {
+			return lost
+		}
+	}
+	if ctx.Err() != nil && err != nil {
+		a.p.Log.Warn("the last status was not written", "error", err)
+		return nil
+	}
+	return err
 }
 
-// follow takes ownership, reads the record and then follows the source.
+// follow finds the status branch, takes ownership, reads the record and then
+// follows the source.
 func (a *Agent) follow(ctx context.Context) error {
+	if err := a.locate(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
 	if err := a.own(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -193,14 +222,46 @@ func (a *Agent) notify(ctx context.Context, n sources.Notifier, changed chan<- s
 	}
 }
 
-// remember reads the record, until it can be read: without it the agent would
-// take clusters for new that it only does not know any more.
+// locate opens the status branch. Its name is in fleet.yaml, so without a first
+// revision that can be read nothing begins.
+func (a *Agent) locate(ctx context.Context) error {
+	name := a.o.StatusBranch
+	for wait := time.Second; name == ""; wait = min(2*wait, a.o.Interval) {
+		rev, err := a.p.Source.Resolve(ctx)
+		if err == nil {
+			var f fleet.Fleet
+			if f, err = a.render(ctx, rev); err == nil {
+				name = f.Config.StatusBranch
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.ready.set(readyRevision, "no revision can be used: "+err.Error())
+		a.p.Log.Error("cannot read the fleet, trying again", "error", err, "after", wait)
+		if !pause(ctx, wait) {
+			return nil
+		}
+	}
+	var err error
+	a.branch = name
+	a.ledger, err = a.p.Ledger(name)
+	return err
+}
+
+// remember reads the status branch, until it can be read: without it the agent
+// would take clusters for new that it only does not know any more.
 func (a *Agent) remember(ctx context.Context) bool {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		record, err := a.p.Record(ctx)
+		s, err := a.ledger.Read(ctx)
 		if err == nil {
+			a.record = make(map[fleet.Key]fleet.Report, len(s.Clusters))
+			for _, c := range s.Clusters {
+				a.record[c.Report.Cluster] = c.Report
+			}
 			a.mu.Lock()
-			a.desired = record.desired()
+			a.desired = recall(a.record, s.Fleet.Orphans)
 			a.mu.Unlock()
 			return true
 		}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -56,6 +57,13 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	a.refused = fleet.Revision{}
 	a.mu.Lock()
 	next, changed := a.desired.advance(f)
+	if want := f.Config.StatusBranch; a.o.StatusBranch == "" && want != a.branch {
+		next.problems = append(next.problems, fleet.Problem{
+			File: "fleet.yaml", Field: "spec.status.branch",
+			Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", a.branch),
+			Hint:    "restart the agent to move it to " + want,
+		})
+	}
 	a.desired = next
 	a.mu.Unlock()
 	a.p.Metrics.Problems(len(next.problems))
@@ -64,7 +72,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	for _, p := range next.problems {
 		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
-	a.p.Status.PutFleet(sources.FleetStatus{
+	a.status.PutFleet(sources.FleetStatus{
 		Fleet: f.ID, Revision: rev, Problems: next.problems, Orphans: a.orphans(ctx, next),
 	})
 	for _, k := range changed {
@@ -91,7 +99,7 @@ func (a *Agent) refuse(rev fleet.Revision, err error) {
 	d := a.desired
 	a.mu.Unlock()
 	a.p.Metrics.Problems(1)
-	a.p.Status.PutFleet(sources.FleetStatus{
+	a.status.PutFleet(sources.FleetStatus{
 		Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: d.orphans(),
 	})
 }
@@ -168,6 +176,11 @@ func (a *Agent) found(k fleet.Key, c *fleet.Cluster) {
 func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
 	a.mu.Lock()
 	h := a.desired.clusters[k]
+	if h.recorded != nil && h.recorded.Phase == fleet.PhaseDeleted && !h.inGit {
+		a.mu.Unlock()
+		a.drop(k)
+		return
+	}
 	h.recorded = nil
 	a.desired.clusters[k] = h
 	a.desired.problems = append(slices.Clone(a.desired.problems), fleet.Problem{
@@ -178,7 +191,7 @@ func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
 	d := a.desired
 	a.mu.Unlock()
 	a.p.Log.Error("cannot find the last good definition, leaving the cluster alone", "cluster", k, "revision", rev, "error", err)
-	a.p.Status.PutFleet(sources.FleetStatus{Fleet: d.fleet, Revision: d.revision, Problems: d.problems, Orphans: d.orphans()})
+	a.status.PutFleet(sources.FleetStatus{Fleet: d.fleet, Revision: d.revision, Problems: d.problems, Orphans: d.orphans()})
 }
 
 // orphans returns the clusters that vanished from Git, and those that the

@@ -9,24 +9,12 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Record is what the status branch says of the time before this agent began.
-type Record struct {
-	Clusters map[fleet.Key]Recorded
-	Orphans  []fleet.Key
-}
-
-// Recorded is what the status branch says of one cluster.
-type Recorded struct {
-	Revision fleet.Revision // that it was last applied from
-	Overlay  string
-	Phase    fleet.Phase
-	Report   fleet.Report
-}
-
-func (r Record) desired() desired {
-	d := desired{clusters: make(map[fleet.Key]held, len(r.Clusters))}
-	for k, c := range r.Clusters {
-		d.clusters[k] = held{recorded: &c, orphan: slices.Contains(r.Orphans, k)}
+// recall returns what is held to before the first revision: the clusters that
+// the status branch tells of, known by name alone.
+func recall(record map[fleet.Key]fleet.Report, orphans []fleet.Key) desired {
+	d := desired{clusters: make(map[fleet.Key]held, len(record))}
+	for k, r := range record {
+		d.clusters[k] = held{recorded: &r, orphan: slices.Contains(orphans, k)}
 	}
 	return d
 }
@@ -42,7 +30,7 @@ type desired struct {
 // held is one cluster that the agent knows.
 type held struct {
 	cluster  *fleet.Cluster  // the definition held to; nil: known by name alone, nothing is done
-	recorded *Recorded       // where cluster is nil: where its last good definition may be found
+	recorded *fleet.Report   // where cluster is nil: says where its last good definition may be found
 	problems []fleet.Problem // why the newest revision is not applied
 	inGit    bool            // the newest revision has it, good or broken
 	orphan   bool            // vanished from Git and left alone

@@ -198,16 +198,16 @@ func TestAdvance(t *testing.T) {
 }
 
 func TestAdvanceFromRecord(t *testing.T) {
-	record := func(phase fleet.Phase, orphans ...fleet.Key) Record {
-		return Record{Clusters: map[fleet.Key]Recorded{
+	record := func(phase fleet.Phase, orphans ...fleet.Key) desired {
+		return recall(map[fleet.Key]fleet.Report{
 			keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase},
-		}, Orphans: orphans}
+		}, orphans)
 	}
 	prune := fleet.Prune{Enabled: true, Limit: 5}
 	good := clusterOf(keyB, "1", "x")
 	tests := map[string]struct {
 		reason string
-		record Record
+		record desired
 		to     fleet.Fleet
 		want   standing // once the last good definition was found
 	}{
@@ -258,7 +258,7 @@ func TestAdvanceFromRecord(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, _ := tc.record.desired().advance(tc.to)
+			d, _ := tc.record.advance(tc.to)
 			h := d.clusters[keyB]
 			if h.cluster == nil && h.recorded != nil && !h.orphan {
 				d.clusters[keyB] = h.restored(&good)

@@ -185,17 +185,19 @@ func (m *Metrics) Owner(o fleet.Owner) {
 	m.owner.WithLabelValues(o.Agent).Set(float64(o.Epoch))
 }
 
-// Pushed counts a commit to the status branch. Races are the attempts that lost,
-// lag is the age of the oldest report in it.
-func (m *Metrics) Pushed(err error, races int, took, lag time.Duration) {
+// Pushed counts a commit to the status branch, or the failure of one. Lag is
+// the age of the oldest report in it.
+func (m *Metrics) Pushed(err error, took, lag time.Duration) {
 	m.pushes.WithLabelValues(result(err)).Inc()
-	m.pushSeconds.Observe(took.Seconds())
-	m.pushRaces.Add(float64(races))
 	if err == nil {
+		m.pushSeconds.Observe(took.Seconds())
 		m.pushLag.Observe(lag.Seconds())
 		m.pushSuccess.SetToCurrentTime()
 	}
 }
+
+// Raced counts a commit to the status branch that lost against another.
+func (m *Metrics) Raced() { m.pushRaces.Inc() }
 
 func port(p int32) string {
 	if p == 0 {

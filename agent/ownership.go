@@ -11,7 +11,7 @@ import (
 // returns nil when ctx ends.
 func (a *Agent) own(ctx context.Context) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		owner, err := a.p.Arbiter.Claim(ctx, a.o.Name)
+		owner, err := a.ledger.Arbiter.Claim(ctx, a.o.Name)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -23,6 +23,7 @@ func (a *Agent) own(ctx context.Context) error {
 			a.ready.set(readyOwner, "")
 			a.p.Metrics.Owner(owner)
 			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch)
+			a.status = a.ledger.Writer(owner)
 			close(a.owned)
 			return nil
 		default:
@@ -44,7 +45,7 @@ func (a *Agent) own(ctx context.Context) error {
 // owner cannot be read the last answer stands: only this agent's consent, in
 // owner.yaml, moves a fleet.
 func (a *Agent) stillOwner(ctx context.Context) error {
-	owner, err := a.p.Arbiter.Owner(ctx)
+	owner, err := a.ledger.Arbiter.Owner(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.p.Log.Warn("cannot read the owner of the fleet", "error", err)

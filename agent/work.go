@@ -21,6 +21,11 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	report := res.Report
+	if old, ok := a.record[k]; ok && report.Phase == "" {
+		// Nothing was seen yet: what another agent saw still is the best known.
+		old.Cluster, old.Revision, old.Overlay, old.Failure = k, report.Revision, report.Overlay, report.Failure
+		report = old
+	}
 	report.Problems = h.problems
 	a.p.Metrics.Passed(report, res.Plan.Actions, res.Err, time.Since(started))
 	if res.Err != nil {
@@ -30,7 +35,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		a.p.Log.Info("forgetting the cluster", "cluster", k)
 		return
 	}
-	a.p.Status.Put(report)
+	a.status.Put(report)
 	if res.After > 0 {
 		a.queue.AddAfter(k, res.After)
 		return
@@ -52,6 +57,6 @@ func (a *Agent) drop(k fleet.Key) bool {
 	}
 	a.reconciler.Forget(k)
 	a.p.Metrics.Forget(k)
-	a.p.Status.Forget(k)
+	a.status.Forget(k)
 	return true
 }

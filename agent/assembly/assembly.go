@@ -1,0 +1,271 @@
+// Package assembly puts the real parts together: what a command line names
+// becomes a source, a status branch, a renderer, providers and stores. It is
+// the only place that knows them all.
+package assembly
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/dir"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/status"
+)
+
+// Settings name the parts. Source is required.
+type Settings struct {
+	Source string // URL of a repository, or a folder
+	Ref    string // of a repository: branch, tag or commit; empty is its default branch
+
+	// StatusRepository is where the status branch is. Empty is the source; of a
+	// folder it is .fairlead in that folder.
+	StatusRepository string
+	StatusInterval   time.Duration // that reports are gathered; 0 is the writer's default
+
+	Credentials Credentials
+	Secrets     string // folder of the secret store; empty is one for the source in the user's state folder
+	FleetID     string // of a fleet whose fleet.yaml has no name; empty is made from the source
+
+	Providers map[string]map[string]string // settings by provider name
+	Log       *slog.Logger
+}
+
+// Credentials name files, so that secrets are on no command line.
+type Credentials struct {
+	Username       string
+	TokenFile      string
+	PasswordFile   string
+	SSHKeyFile     string
+	PassphraseFile string
+	KnownHostsFile string
+	CAFile         string
+}
+
+// IsFolder reports whether source is a folder to read as it lies there, rather
+// than a repository.
+func IsFolder(source string) bool {
+	if strings.Contains(source, "://") || scpLike.MatchString(source) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(source, "objects"))
+	_, err2 := os.Stat(filepath.Join(source, "HEAD"))
+	return err != nil || err2 != nil
+}
+
+var scpLike = regexp.MustCompile(`^[^/@]+@[^/:]+:`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+
+// Identity names the source in file names and tags: its last element and a hash
+// of its one spelling.
+func (s Settings) Identity() (string, error) {
+	spelling := ""
+	if IsFolder(s.Source) {
+		abs, err := filepath.Abs(s.Source)
+		if err != nil {
+			return "", err
+		}
+		spelling = "folder:" + abs
+	} else {
+		var err error
+		if spelling, err = git.NormaliseURL(s.Source); err != nil {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256([]byte(spelling))
+	name := strings.Trim(unfit.ReplaceAllString(strings.ToLower(path.Base(spelling)), "-"), "-")
+	return strings.Trim(name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:4]), "-"), nil
+}
+
+var unfit = regexp.MustCompile(`[^a-z0-9]+`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+
+// secretsDir returns the folder of the secret store, and makes it.
+func (s Settings) secretsDir() (string, error) {
+	d := s.Secrets
+	if d == "" {
+		state := os.Getenv("XDG_STATE_HOME")
+		if state == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", fmt.Errorf("cannot find a folder for secrets, name one with --secrets: %w", err)
+			}
+			state = filepath.Join(home, ".local", "state")
+		}
+		id, err := s.Identity()
+		if err != nil {
+			return "", err
+		}
+		d = filepath.Join(state, "fairlead", id, "secrets")
+	}
+	if err := os.MkdirAll(d, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make the folder for secrets: %w", err)
+	}
+	return d, nil
+}
+
+// OpenSource returns the source.
+func (s Settings) OpenSource() (sources.Source, error) {
+	if s.Source == "" {
+		return nil, errors.New("no source is given: name a repository or a folder with --source or FAIRLEAD_SOURCE")
+	}
+	if IsFolder(s.Source) {
+		if s.Ref != "" {
+			return nil, fmt.Errorf("the source %s is a folder: it has no ref %q", s.Source, s.Ref)
+		}
+		return dir.New(dir.Options{Path: s.Source, Log: s.Log})
+	}
+	return s.repository(s.Source)
+}
+
+func (s Settings) repository(url string) (*git.Repository, error) {
+	o := git.Options{URL: url, Ref: s.Ref, Log: s.Log}
+	c := s.Credentials
+	o.Auth.Username = c.Username
+	for _, f := range []struct {
+		name string
+		to   func([]byte)
+	}{
+		{c.TokenFile, func(b []byte) { o.Auth.Token = line(b) }},
+		{c.PasswordFile, func(b []byte) { o.Auth.Password = line(b) }},
+		{c.SSHKeyFile, func(b []byte) { o.Auth.Key = fleet.NewSecret(b) }},
+		{c.PassphraseFile, func(b []byte) { o.Auth.Passphrase = line(b) }},
+		{c.KnownHostsFile, func(b []byte) { o.KnownHosts = b }},
+		{c.CAFile, func(b []byte) { o.CABundle = b }},
+	} {
+		if f.name == "" {
+			continue
+		}
+		b, err := os.ReadFile(f.name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read a credential: %w", err)
+		}
+		f.to(b)
+	}
+	return git.New(o)
+}
+
+// line returns a secret that a file holds on a line.
+func line(b []byte) fleet.Secret { return fleet.NewSecret([]byte(strings.TrimSpace(string(b)))) }
+
+// OpenBranch returns the status branch of that name. A folder has but one.
+func (s Settings) OpenBranch(name string) (sources.Branch, error) {
+	url := s.StatusRepository
+	if url == "" {
+		url = s.Source
+		if IsFolder(url) {
+			f, err := dir.New(dir.Options{Path: url, Log: s.Log})
+			if err != nil {
+				return nil, err
+			}
+			return f.Branch(), nil
+		}
+	}
+	s.Ref = ""
+	r, err := s.repository(url)
+	if err != nil {
+		return nil, err
+	}
+	return r.Branch(name, git.BranchOptions{})
+}
+
+// RenderOptions say how to render.
+type RenderOptions struct {
+	Values     map[string]string
+	AllowUnset bool
+	Observe    func(render.Stats)
+}
+
+// NewRenderer returns the renderer, with the decoder of all built-in kinds.
+func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
+	registry, err := all.Registry()
+	if err != nil {
+		return nil, err
+	}
+	id := s.FleetID
+	if id == "" {
+		if id, err = s.Identity(); err != nil {
+			return nil, err
+		}
+	}
+	return render.New(render.Options{
+		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id),
+		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
+	}), nil
+}
+
+// ReadStatus returns what the status branch called name says.
+func (s Settings) ReadStatus(ctx context.Context, name string) (status.Status, error) {
+	b, err := s.OpenBranch(name)
+	if err != nil {
+		return status.Status{}, err
+	}
+	return readStatus(ctx, b)
+}
+
+func readStatus(ctx context.Context, b sources.Branch) (status.Status, error) {
+	_, tree, err := b.Read(ctx)
+	if err != nil {
+		return status.Status{}, err
+	}
+	return status.Read(tree)
+}
+
+// NewAgent returns an agent of the real parts, working on w.
+func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.Agent, error) {
+	source, err := s.OpenSource()
+	if err != nil {
+		return nil, err
+	}
+	renderer, err := s.NewRenderer(RenderOptions{Observe: func(st render.Stats) {
+		m.Overlays(st.Built, st.Overlays-st.Built)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(o, agent.Parts{
+		Source: source, Renderer: renderer,
+		Ledger:         func(branch string) (agent.Ledger, error) { return s.ledger(branch, m) },
+		Reconciler:     w.reconciler,
+		Infrastructure: w.Infrastructure,
+		Metrics:        m, Log: s.Log,
+	}), nil
+}
+
+func (s Settings) ledger(name string, m *agent.Metrics) (agent.Ledger, error) {
+	b, err := s.OpenBranch(name)
+	if err != nil {
+		return agent.Ledger{}, err
+	}
+	return agent.Ledger{
+		Arbiter: status.NewArbiter(b),
+		Read:    func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
+		Writer: func(owner fleet.Owner) sources.StatusWriter {
+			return status.NewWriter(b, status.Options{
+				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
+				Observer: status.Observer{
+					Commit: func(_ int, took, lag time.Duration) { m.Pushed(nil, took, lag) },
+					Race:   func(error) { m.Raced() },
+					Error: func(err error) {
+						if err != nil {
+							m.Pushed(err, 0, 0)
+						}
+					},
+				},
+			})
+		},
+	}, nil
+}

@@ -1,0 +1,180 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+)
+
+// A World is what clusters run on and what reaches them: providers, API servers
+// and the secrets to use them.
+type World struct {
+	Secrets  reconcile.SecretStore
+	Workload *workload.Client
+
+	registry *providers.Registry
+	settings map[string]map[string]string
+	metrics  *agent.Metrics
+	log      *slog.Logger
+	closers  []io.Closer
+
+	mu   sync.Mutex
+	open map[string]providers.Infrastructure
+}
+
+// OpenWorld opens the secret store and gets ready to open providers. A nil
+// metrics counts nothing.
+func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error) {
+	registry, err := all.Registry()
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.secretsDir()
+	if err != nil {
+		return nil, err
+	}
+	store, err := secrets.OpenFile(ctx, d, secrets.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &World{
+		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
+		registry: registry, settings: s.Providers, metrics: m, log: s.Log,
+		closers: []io.Closer{store}, open: make(map[string]providers.Infrastructure),
+	}, nil
+}
+
+// Infrastructure returns the provider of that name, opening it at first.
+func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, ok := w.open[name]; ok {
+		return p, nil
+	}
+	p, err := w.registry.Open(context.Background(), name, providers.Options{
+		Log: w.log.With("provider", name), Settings: w.settings[name],
+	})
+	if err != nil {
+		return nil, err
+	}
+	if w.metrics != nil {
+		p = &metered{Infrastructure: p, name: name, metrics: w.metrics}
+	}
+	w.open[name] = p
+	return p, nil
+}
+
+// InMemory returns the handler of the in-memory cloud where it lives in this
+// process; false where it does not.
+func (w *World) InMemory() (http.Handler, bool) {
+	p, err := w.Infrastructure(inmemory.ProviderName)
+	if err != nil {
+		return nil, false
+	}
+	provider, ok := providers.As[*inmemory.Provider](p)
+	if !ok {
+		return nil, false
+	}
+	cloud, ok := provider.API().(*inmemory.Cloud)
+	if !ok {
+		return nil, false
+	}
+	return inmemory.Handler(cloud), true
+}
+
+func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+	return w.Reconciler(may, changed)
+}
+
+// Reconciler returns a reconciler that works on w.
+func (w *World) Reconciler(may func(fleet.Key) error, changed func(fleet.Key)) *reconcile.Reconciler {
+	return reconcile.New(reconcile.Options{
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Secrets,
+		May: may, Changed: changed, Log: w.log,
+	})
+}
+
+// Close closes what is open.
+func (w *World) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Workload.Close()
+	var errs []error
+	for _, p := range w.open {
+		if c, ok := providers.As[interface{ Close() }](p); ok {
+			c.Close()
+		}
+	}
+	for _, c := range w.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// metered counts the calls of a provider.
+type metered struct {
+	providers.Infrastructure
+	name    string
+	metrics *agent.Metrics
+}
+
+// Unwrap returns the provider that is counted.
+func (m *metered) Unwrap() providers.Infrastructure { return m.Infrastructure }
+
+func (m *metered) called(operation string, started time.Time, err error) {
+	m.metrics.Called(m.name, operation, err, time.Since(started))
+}
+
+// Observe implements providers.Infrastructure.
+func (m *metered) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	started := time.Now()
+	out, err := m.Infrastructure.Observe(ctx, c)
+	m.called("Observe", started, err)
+	return out, err
+}
+
+// EnsureInfrastructure implements providers.Infrastructure.
+func (m *metered) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
+	started := time.Now()
+	err := m.Infrastructure.EnsureInfrastructure(ctx, op, c)
+	m.called("EnsureInfrastructure", started, err)
+	return err
+}
+
+// DeleteInfrastructure implements providers.Infrastructure.
+func (m *metered) DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
+	started := time.Now()
+	err := m.Infrastructure.DeleteInfrastructure(ctx, op, c)
+	m.called("DeleteInfrastructure", started, err)
+	return err
+}
+
+// CreateMachine implements providers.Infrastructure.
+func (m *metered) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	started := time.Now()
+	err := m.Infrastructure.CreateMachine(ctx, op, r)
+	m.called("CreateMachine", started, err)
+	return err
+}
+
+// DeleteMachine implements providers.Infrastructure.
+func (m *metered) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	started := time.Now()
+	err := m.Infrastructure.DeleteMachine(ctx, op, c, name, id)
+	m.called("DeleteMachine", started, err)
+	return err
+}

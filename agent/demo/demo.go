@@ -1,0 +1,284 @@
+// Package demo tells the story of Fairlead live: pushes to a Git repository
+// become running clusters on the in-memory infrastructure, and status commits.
+//
+// Every step counts only once it was seen from outside: on the status branch of
+// the repository and at the API servers of the clusters.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/sources/git/gitserver"
+)
+
+// statusBranch is what the example's fleet.yaml leaves at its default.
+const statusBranch = "fairlead/status"
+
+// Options say how to tell the story.
+type Options struct {
+	Out     io.Writer
+	Fancy   bool // Out is a terminal that may be drawn on
+	Keep    bool // leave all of it running at the end, until ctx ends
+	Version string
+}
+
+// demo is a demonstration that runs.
+type demo struct {
+	o          Options
+	dir        string
+	repoURL    string
+	listen     string
+	settings   assembly.Settings
+	world      *assembly.World
+	repository *repository
+	observer   *observer
+	screen     *screen
+	ended      chan error // the agent's end, where it comes too early
+}
+
+// Run tells the story. The error says which step did not come out.
+func Run(ctx context.Context, o Options) error {
+	dir, err := os.MkdirTemp("", "fairlead-demo-")
+	if err != nil {
+		return err
+	}
+	d := &demo{o: o, dir: dir, ended: make(chan error, 1)}
+	d.screen = &screen{out: o.Out, fancy: o.Fancy, steps: len(steps())}
+	started := time.Now()
+	err = d.run(ctx, started)
+	if err == nil || ctx.Err() != nil {
+		_ = os.RemoveAll(dir) // a folder of the system's for temporary files
+		return err
+	}
+	d.explain(err)
+	return err
+}
+
+func (d *demo) run(ctx context.Context, started time.Time) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	logs, err := os.Create(d.logFile())
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	log := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+
+	stopGit, err := d.serveGit(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer stopGit()
+	stopAgent, err := d.startAgent(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer stopAgent()
+	if err := d.prepare(ctx); err != nil {
+		return err
+	}
+	d.introduce()
+	for _, s := range steps() {
+		if err := d.play(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := d.conclude(ctx, started); err != nil {
+		return err
+	}
+	if d.o.Keep {
+		return d.keep(ctx)
+	}
+	return nil
+}
+
+func (d *demo) logFile() string { return filepath.Join(d.dir, "agent.log") }
+
+// serveGit makes a bare repository and serves it over smart HTTP.
+func (d *demo) serveGit(ctx context.Context, log *slog.Logger) (stop func(), err error) {
+	root := filepath.Join(d.dir, "git")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return nil, err
+	}
+	server, err := gitserver.New(root, gitserver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := server.Init("fleet.git"); err != nil {
+		return nil, err
+	}
+	url, stop, err := serve(ctx, server, log)
+	d.repoURL = url + "/fleet.git"
+	return stop, err
+}
+
+// serve serves h on a free loopback port.
+func serve(ctx context.Context, h http.Handler, log *slog.Logger) (url string, stop func(), err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := agent.Serve(ctx, l, h, log); err != nil {
+			log.Error("serving ended", "error", err)
+		}
+	}()
+	return "http://" + l.Addr().String(), func() { cancel(); <-done }, nil
+}
+
+// startAgent starts an agent with its pages, as `fairlead agent` does.
+func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), err error) {
+	d.settings = assembly.Settings{
+		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
+		Secrets: filepath.Join(d.dir, "secrets"), Log: log,
+	}
+	m := agent.NewMetrics(d.o.Version)
+	if d.world, err = assembly.OpenWorld(ctx, d.settings, m); err != nil {
+		return nil, err
+	}
+	a, err := assembly.NewAgent(d.settings, agent.Options{
+		Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8,
+	}, d.world, m)
+	if err != nil {
+		return nil, err
+	}
+	mux := a.Handler(false)
+	if cloud, ok := d.world.InMemory(); ok {
+		mux.Handle("/inmemory/", http.StripPrefix("/inmemory", cloud))
+	}
+	url, stopPages, err := serve(ctx, mux, log)
+	if err != nil {
+		return nil, err
+	}
+	d.listen = url
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := a.Run(ctx)
+		if ctx.Err() == nil {
+			d.ended <- cmpErr(err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		stopPages()
+		if err := d.world.Close(); err != nil {
+			log.Warn("closing", "error", err)
+		}
+	}, nil
+}
+
+func cmpErr(err error) error {
+	if err == nil {
+		return errors.New("without an error")
+	}
+	return err
+}
+
+// prepare makes the clone that the pushes come from, and the observer.
+func (d *demo) prepare(ctx context.Context) error {
+	var err error
+	if d.repository, err = newRepository(ctx, filepath.Join(d.dir, "clone"), d.repoURL, inmemory.Files()); err != nil {
+		return err
+	}
+	branch, err := d.settings.OpenBranch(statusBranch)
+	if err != nil {
+		return err
+	}
+	d.observer = &observer{
+		branch: branch, clusters: []fleet.Key{prod(), staging()},
+		kubeconfig: func(ctx context.Context, k fleet.Key) ([]byte, error) {
+			data, err := d.world.Secrets.Get(ctx, k, fleet.Kubeconfig)
+			if err != nil {
+				return nil, err
+			}
+			return data[fleet.KubeconfigKey].Reveal(), nil
+		},
+	}
+	return nil
+}
+
+func (d *demo) introduce() {
+	s := d.screen
+	s.line("%s", s.bold("Git is the management cluster: seven pushes, and what becomes of them."))
+	s.line("")
+	s.line("  fleet repository   %s", d.repoURL)
+	s.line("  agent              %s/metrics", d.listen)
+	s.line("")
+	s.line("  %s", s.faint("each sign is a machine:  ◌ being made  ◐ running, not yet a ready node  ● ready  ○ on its way out"))
+}
+
+// conclude shows what the agent wrote: the log of the status branch.
+func (d *demo) conclude(ctx context.Context, started time.Time) error {
+	if _, err := d.repository.git(ctx, "fetch", "--quiet", "origin", statusBranch); err != nil {
+		return err
+	}
+	count, err := d.repository.git(ctx, "rev-list", "--count", "FETCH_HEAD")
+	if err != nil {
+		return err
+	}
+	out, err := d.repository.git(ctx, "log", "--format=%C(auto)%h %<(100,trunc)%s", "--max-count=24", "FETCH_HEAD")
+	if err != nil {
+		return err
+	}
+	s := d.screen
+	s.line("")
+	s.line("%s %s", s.bold("git log "+statusBranch), s.faint("(the newest of "+count+" commits)"))
+	s.indented(out)
+	body, err := d.repository.git(ctx, "log", "--format=%B", "--max-count=1", "--grep=Provisioned", "FETCH_HEAD")
+	if err != nil {
+		return err
+	}
+	if body != "" {
+		s.line("")
+		s.line("%s", s.bold("Each commit says why, for which revision, and who did it:"))
+		s.indented(body)
+	}
+	s.line("")
+	s.line("%s", s.colour(green, fmt.Sprintf("✓ seven pushes, each seen to its end, in %.0f s", time.Since(started).Seconds())))
+	return nil
+}
+
+// explain says where to look after a failure.
+func (d *demo) explain(err error) {
+	s := d.screen
+	s.line("")
+	s.line("%s %v", s.colour(red, "✗"), err)
+	if f, ok := errors.AsType[*failure](err); ok {
+		s.line("")
+		s.line("Last seen:")
+		for _, l := range s.lines(f.seen) {
+			s.line("    %s", l.text)
+		}
+		for k, nodes := range f.seen.nodes {
+			for _, n := range nodes {
+				s.line("    %s: node %s %s ready=%v", k, n.name, n.version, n.ready)
+			}
+		}
+		for _, c := range f.seen.status.Clusters {
+			for _, w := range c.Report.Waiting {
+				s.line("    %s waits for %s", c.Report.Cluster, w)
+			}
+		}
+	}
+	s.line("")
+	s.line("The agent's log is %s, the repositories are beside it.", d.logFile())
+}

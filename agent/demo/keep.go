@@ -1,0 +1,42 @@
+package demo
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+)
+
+// keep leaves everything running and says what to try, until ctx ends.
+func (d *demo) keep(ctx context.Context) error {
+	kubeconfig, err := d.observer.kubeconfig(ctx, prod())
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(d.dir, "eu-1.kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		return err
+	}
+	s := d.screen
+	s.line("")
+	s.line("%s", s.bold("It runs on until you press Ctrl-C. Try:"))
+	for _, try := range [][2]string{
+		{"the nodes of prod/eu-1", "kubectl --kubeconfig " + file + " get nodes"},
+		{"its machines and conditions", "fairlead tree prod/eu-1 --source " + d.repoURL},
+		{"what the agent wrote", "git clone --branch " + statusBranch + " " + d.repoURL + " status"},
+		{"a push of your own", "git clone " + d.repoURL + " fleet && $EDITOR fleet/" + prodValues},
+		{"what a change would do", "fairlead plan ./fleet --fleet-id harbour --inmemory-url " + d.listen + "/inmemory --secrets " + d.settings.Secrets},
+		{"the machines of the cloud", "curl -s -d '{}' " + d.listen + "/inmemory/v1/vms/list"},
+		{"break one", `curl -s -d '{"id":"ID FROM ABOVE"}' ` + d.listen + "/inmemory/v1/vms/delete"},
+		{"metrics", "curl -s " + d.listen + "/metrics"},
+		{"the agent's log", "tail -f " + d.logFile()},
+	} {
+		s.line("  %s", s.faint("# "+try[0]))
+		s.line("  %s", try[1])
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-d.ended:
+		return err
+	}
+}

@@ -1,0 +1,183 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// The two clusters of the example, and the versions that the story takes them
+// through.
+const (
+	oldVersion = "v1.33.5"
+	newVersion = "v1.34.1"
+
+	prodValues    = "clusters/prod/eu-1/values.yaml"
+	stagingValues = "clusters/staging/eu-2/values.yaml"
+	stagingFolder = "clusters/staging/eu-2"
+)
+
+func prod() fleet.Key    { return fleet.Key{Namespace: "prod", Name: "eu-1"} }
+func staging() fleet.Key { return fleet.Key{Namespace: "staging", Name: "eu-2"} }
+
+// A step is one push and what must come of it.
+type step struct {
+	title  string
+	commit string // message
+	edit   func(r *repository) error
+	// expect returns what to wait for, knowing the revision that was pushed and
+	// what was to be seen before.
+	expect func(revision string, before sight) expectation
+	limit  time.Duration
+}
+
+// steps is the story.
+func steps() []step {
+	firstRevision := ""
+	return []step{
+		{
+			title: "Two clusters, out of nothing", commit: "Two clusters: prod/eu-1 and staging/eu-2",
+			edit: func(*repository) error { return nil },
+			expect: func(rev string, _ sight) expectation {
+				return all(running(prod(), rev, oldVersion, 3, 3), running(staging(), rev, oldVersion, 1, 1))
+			},
+			limit: 40 * time.Second,
+		},
+		{
+			title: "Scale prod/eu-1 from 3 to 4 workers", commit: "prod/eu-1: one more worker",
+			edit: func(r *repository) error {
+				return r.replace(prodValues, `WORKER_MACHINE_COUNT: "3"`, `WORKER_MACHINE_COUNT: "4"`)
+			},
+			expect: func(rev string, _ sight) expectation {
+				firstRevision = rev
+				return running(prod(), rev, oldVersion, 3, 4)
+			},
+			limit: 30 * time.Second,
+		},
+		{
+			title: "Upgrade Kubernetes of prod/eu-1 by a minor, rolling", commit: "prod/eu-1: Kubernetes " + newVersion,
+			edit: func(r *repository) error {
+				return r.replace(prodValues, oldVersion, newVersion)
+			},
+			expect: func(rev string, before sight) expectation {
+				firstRevision = rev
+				return all(
+					running(prod(), rev, newVersion, 3, 4),
+					replaced(prod(), before.names(prod())),
+					untouched(staging(), before.names(staging())),
+				)
+			},
+			limit: 60 * time.Second,
+		},
+		{
+			title: "A bad push: it breaks prod/eu-1, staging/eu-2 goes on", commit: "More workers everywhere",
+			edit: func(r *repository) error {
+				if err := r.replace(prodValues, `WORKER_MACHINE_COUNT: "4"`, `WORKER_MACHINE_COUNT: "five"`); err != nil {
+					return err
+				}
+				return r.replace(stagingValues, `WORKER_MACHINE_COUNT: "1"`, `WORKER_MACHINE_COUNT: "2"`)
+			},
+			expect: func(rev string, before sight) expectation {
+				return all(
+					broken(prod(), "spec.replicas"),
+					running(prod(), firstRevision, newVersion, 3, 4),
+					untouched(prod(), before.names(prod())),
+					running(staging(), rev, oldVersion, 1, 2),
+				)
+			},
+			limit: 30 * time.Second,
+		},
+		{
+			title: "Repair it: 5 workers, written as a number", commit: "prod/eu-1: five is a number",
+			edit: func(r *repository) error {
+				return r.replace(prodValues, `"five"`, `"5"`)
+			},
+			expect: func(rev string, _ sight) expectation {
+				return all(sound(prod()), running(prod(), rev, newVersion, 3, 5))
+			},
+			limit: 30 * time.Second,
+		},
+		{
+			title: "Delete staging/eu-2: marked in Git, on purpose", commit: "staging/eu-2: not needed any more",
+			edit: func(r *repository) error {
+				return r.add(stagingFolder+"/kustomization.yaml", `patches:
+  - target: {kind: Cluster}
+    patch: |
+      - op: add
+        path: /metadata/annotations
+        value: {`+fleet.DeleteAnnotation+`: "true"}
+`)
+			},
+			expect: func(_ string, before sight) expectation {
+				return all(deleted(staging()), untouched(prod(), before.names(prod())))
+			},
+			limit: 30 * time.Second,
+		},
+		{
+			title: "Remove its files: nothing is left of it", commit: "staging/eu-2: remove",
+			edit: func(r *repository) error { return r.remove(stagingFolder) },
+			expect: func(_ string, before sight) expectation {
+				return all(gone(staging()), untouched(prod(), before.names(prod())))
+			},
+			limit: 20 * time.Second,
+		},
+	}
+}
+
+// A failure is a step that did not come out.
+type failure struct {
+	step  step
+	cause error
+	seen  sight
+}
+
+// Error implements error.
+func (f *failure) Error() string { return fmt.Sprintf("step %q: %v", f.step.title, f.cause) }
+
+// Unwrap returns the cause.
+func (f *failure) Unwrap() error { return f.cause }
+
+// play pushes what s says and waits until what s expects is seen, showing how
+// it goes.
+func (d *demo) play(ctx context.Context, s step) error {
+	before, err := d.observer.look(ctx)
+	if err != nil {
+		return &failure{s, err, before}
+	}
+	if err := s.edit(d.repository); err != nil {
+		return &failure{s, err, before}
+	}
+	revision, err := d.repository.push(ctx, s.commit)
+	if err != nil {
+		return &failure{s, err, before}
+	}
+	d.screen.begin(s, revision)
+	want := s.expect(revision, before)
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	tick := time.NewTicker(150 * time.Millisecond)
+	defer tick.Stop()
+	started := time.Now()
+	for {
+		seen, err := d.observer.look(ctx)
+		var missing error
+		if err == nil {
+			d.screen.show(seen)
+			if missing = want(seen); missing == nil {
+				d.screen.done(seen, time.Since(started))
+				return nil
+			}
+		} else {
+			missing = err
+		}
+		select {
+		case <-tick.C:
+		case err := <-d.ended:
+			return &failure{s, fmt.Errorf("the agent ended: %w", err), seen}
+		case <-ctx.Done():
+			return &failure{s, missing, seen}
+		}
+	}
+}
