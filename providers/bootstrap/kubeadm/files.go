@@ -125,6 +125,6 @@ func checkJinja(s string) error {
 	if !breaksJinja(s) {
 		return nil
 	}
-	return errors.New("a Jinja expression has quotes or a backslash, and the text around it has spaces at the end of a line, " +
-		"carriage returns or the like: cloud-init cannot read both (use single quotes in the expression, or drop the spaces)")
+	return errors.New("a Jinja expression has quotes or a backslash, and the text around it has a space at the end of a line, " +
+		"a carriage return, an emoji or the like: cloud-init cannot read both (use single quotes in the expression, or change the text)")
 }

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -33,21 +34,22 @@ func texts(in []string) []text {
 }
 
 // style returns how s is written. Single quotes double a quote inside, double
-// quotes put a backslash before some characters; a block does neither.
+// quotes put a backslash before some characters; a block does neither, but
+// cannot hold everything.
 func style(s string) yaml.Style {
 	switch {
 	case strings.Contains(s, "\n") && isBlock(s):
 		return yaml.LiteralStyle
 	case !isPrintable(s):
 		return yaml.DoubleQuotedStyle
-	case !strings.Contains(s, "'"):
+	case !strings.ContainsAny(s, "'\t"):
 		return yaml.SingleQuotedStyle
-	case !strings.ContainsAny(s, `"\`):
-		return yaml.DoubleQuotedStyle
-	case hasJinja(s) && isBlock(s):
+	case hasJinja(s) && strings.ContainsAny(s, "\"\\\t") && isBlock(s):
 		return yaml.LiteralStyle
+	case strings.ContainsAny(s, `"\`) && !strings.Contains(s, "\t"):
+		return yaml.SingleQuotedStyle
 	}
-	return yaml.SingleQuotedStyle
+	return yaml.DoubleQuotedStyle
 }
 
 // isBlock reports whether a literal block can hold s: it does not begin with
@@ -64,11 +66,11 @@ func isBlock(s string) bool {
 	return true
 }
 
-// isPrintable reports whether s is one line of characters that YAML holds
-// without an escape.
+// isPrintable reports whether s is one line of characters that are written
+// without an escape. Those above U+FFFF never are.
 func isPrintable(s string) bool {
 	for _, r := range s {
-		if r != '\t' && !unicode.IsPrint(r) {
+		if r != '\t' && !unicode.IsPrint(r) || r > 0xffff {
 			return false
 		}
 	}
@@ -84,11 +86,14 @@ func hasJinja(s string) bool {
 // it: no block can hold s, and the expression has a character that quotes escape.
 func breaksJinja(s string) bool {
 	escaped := "'"
-	if style(s) == yaml.LiteralStyle {
+	switch style(s) {
+	case yaml.LiteralStyle:
 		return false
-	}
-	if style(s) == yaml.DoubleQuotedStyle {
+	case yaml.DoubleQuotedStyle:
 		escaped = "\"\\\n\r\t"
+		if strings.HasPrefix(s, "\ufeff") {
+			return hasJinja(s) // all that follows a byte order mark is escaped
+		}
 	}
 	for {
 		i := strings.IndexAny(s, "{")
@@ -127,11 +132,24 @@ func encodeJSONAsYAML(w io.Writer, v any) error {
 		return err
 	}
 	var n yaml.Node
-	if err := yaml.Unmarshal(data, &n); err != nil {
+	if err := yaml.Unmarshal(escapeJSON(data), &n); err != nil {
 		return err
 	}
 	restyle(&n)
 	return encodeYAML(w, &n)
+}
+
+// escapeJSON escapes the characters that JSON takes as they are and YAML does not.
+func escapeJSON(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for _, r := range string(data) {
+		if r >= 0x7f && r <= 0xffff && !unicode.IsPrint(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
 }
 
 // restyle turns a tree that was read from JSON into one in block style, with

@@ -134,6 +134,9 @@ func (w *writer) kubeadm(convert *converter) (files []writeFile, command string,
 		}
 		file.Path, command = initConfigPath, "kubeadm init --config "+initConfigPath
 	} else {
+		if w.in.Join == fleet.JoinWorker && w.spec.JoinConfiguration.ControlPlane != nil {
+			return nil, "", errors.New("joinConfiguration.controlPlane: the machines of this pool are workers")
+		}
 		discoveryFiles, err := w.discover()
 		if err != nil {
 			return nil, "", err
