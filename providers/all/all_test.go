@@ -1,0 +1,26 @@
+package all_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/providers/all"
+)
+
+func TestRegistry(t *testing.T) {
+	r, err := all.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"inmemory"}, r.Names()); d != "" {
+		t.Errorf("names: %s", d)
+	}
+	var kinds []string
+	for _, k := range r.Kinds() {
+		kinds = append(kinds, k.Provider+" "+k.Kind)
+	}
+	if d := cmp.Diff([]string{"inmemory DevCluster", "inmemory DevMachineTemplate"}, kinds); d != "" {
+		t.Errorf("kinds: %s", d)
+	}
+}

@@ -1,0 +1,59 @@
+// Package retry repeats looks at an infrastructure that was unavailable.
+package retry
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// Options say how often and how soon. Zero values mean the defaults.
+type Options struct {
+	Attempts int           // in all; default 4
+	Wait     time.Duration // before the second attempt, doubled for each further one; default 250 ms
+}
+
+// A Provider repeats Observe while its error is of kind Unavailable. It repeats
+// nothing else: whether a change may be repeated is the planner's to decide.
+type Provider struct {
+	providers.Infrastructure
+	o Options
+}
+
+// New returns p with its looks repeated.
+func New(p providers.Infrastructure, o Options) *Provider {
+	if o.Attempts == 0 {
+		o.Attempts = 4
+	}
+	if o.Wait == 0 {
+		o.Wait = 250 * time.Millisecond
+	}
+	return &Provider{Infrastructure: p, o: o}
+}
+
+// Unwrap returns the provider inside.
+func (p *Provider) Unwrap() providers.Infrastructure { return p.Infrastructure }
+
+// Observe implements providers.Infrastructure. Of several errors it returns the
+// last one of the provider.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	wait := p.o.Wait
+	for attempt := 1; ; attempt++ {
+		got, err := p.Infrastructure.Observe(ctx, c)
+		if err == nil || attempt >= p.o.Attempts || fleet.KindOf(err) != fleet.Unavailable || ctx.Err() != nil {
+			return got, err
+		}
+		// Between half and all of it, so that clusters do not come back in step.
+		timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fleet.Infrastructure{}, err
+		}
+		wait *= 2
+	}
+}
