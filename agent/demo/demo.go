@@ -243,7 +243,7 @@ func (d *demo) conclude(ctx context.Context, started time.Time) error {
 	s.line("")
 	s.line("%s %s", s.bold("git log "+statusBranch), s.faint("(the newest of "+count+" commits)"))
 	s.indented(out)
-	body, err := d.repository.git(ctx, "log", "--format=%B", "--max-count=1", "--grep=Provisioned", "FETCH_HEAD")
+	body, err := d.repository.git(ctx, "log", "--format=%B", "--max-count=1", "--grep=outdated", "FETCH_HEAD")
 	if err != nil {
 		return err
 	}

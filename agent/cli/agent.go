@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/oklog/run"
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+)
+
+func newAgent(version string) *cobra.Command {
+	var (
+		o                 agent.Options
+		listen            string
+		profiling         bool
+		logFormat, logLev string
+		statusInterval    time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:     "agent",
+		GroupID: groupRun,
+		Short:   "Follow a fleet and keep its clusters as it says",
+		Long: `Follow a fleet and keep its clusters as it says.
+
+The agent polls the repository, renders what changed, creates, changes and
+deletes machines until the clusters are as Git says, and commits their status to
+the status branch. It keeps nothing on disk but the clusters' secrets.
+
+The first agent of a fleet becomes its owner, in owner.yaml on the status branch.
+An agent of another name refuses to act then and ends with exit code 3, or waits
+with --wait-for-ownership.
+
+Each flag can be given as an environment variable: --ssh-key is FAIRLEAD_SSH_KEY.
+
+On --listen it serves /metrics, /healthz, /readyz, and the in-memory cloud, where
+it lives in the agent, under /inmemory/.`,
+		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
+  fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
+  fairlead agent --source ./fleet`,
+		Args: args(cobra.NoArgs),
+	}
+	f := addSource(cmd)
+	f.addStatus(cmd)
+	f.addSecrets(cmd)
+	f.addProviders(cmd)
+	fs := cmd.Flags()
+	hostname, _ := os.Hostname() // without one, --name has to be given
+	fs.StringVar(&o.Name, "name", hostname, "name of this agent, which owner.yaml tells agents apart by")
+	fs.DurationVar(&o.Interval, "interval", 30*time.Second, "between polls of the source")
+	fs.DurationVar(&o.Resync, "resync", 10*time.Minute, "between looks at a cluster where nothing happens")
+	fs.IntVar(&o.Workers, "workers", 16, "clusters to work on at once")
+	fs.BoolVar(&o.WaitForOwnership, "wait-for-ownership", false, "wait for the fleet where another agent owns it")
+	fs.DurationVar(&statusInterval, "status-interval", 10*time.Second, "for which status is gathered into one commit; headlines do not wait")
+	fs.StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve on; empty for none")
+	fs.BoolVar(&profiling, "pprof", false, "serve /debug/pprof as well")
+	fs.StringVar(&logFormat, "log-format", "text", "text or json")
+	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
+	// The default is the machine's name, which documentation cannot know.
+	fs.Lookup("name").DefValue = "the host name"
+
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if f.settings.Source == "" {
+			return &usageError{fmt.Errorf("no source is given: name a repository or a folder with --source or FAIRLEAD_SOURCE")}
+		}
+		if o.Name == "" {
+			return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
+		}
+		if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
+			return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
+		}
+		log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLev)
+		if err != nil {
+			return err
+		}
+		s := f.from(nil, log)
+		s.StatusInterval = statusInterval
+		o.StatusBranch = f.branch
+		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling})
+	}
+	return cmd
+}
+
+// serving is what an agent serves.
+type serving struct {
+	listen    string
+	profiling bool
+}
+
+// runAgent runs an agent and its pages until ctx ends.
+func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving) error {
+	m := agent.NewMetrics(version)
+	world, err := assembly.OpenWorld(ctx, s, m)
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	a, err := assembly.NewAgent(s, o, world, m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g run.Group
+	g.Add(func() error { return a.Run(ctx) }, func(error) { cancel() })
+	if serve.listen != "" {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", serve.listen)
+		if err != nil {
+			return fmt.Errorf("cannot serve: %w", err)
+		}
+		s.Log.Info("serving", "url", "http://"+l.Addr().String())
+		g.Add(func() error { return agent.Serve(ctx, l, pages(a, world, serve.profiling), s.Log) }, func(error) { cancel() })
+	}
+	s.Log.Info("starting", "version", version, "source", redacted(s.Source), "name", o.Name)
+	err = g.Run()
+	logEnd(s.Log, err)
+	return err
+}
+
+func logEnd(log *slog.Logger, err error) {
+	if err == nil {
+		log.Info("ended")
+	}
+}
+
+// pages returns the agent's own pages, and those of the in-memory cloud where
+// it lives in this process.
+func pages(a *agent.Agent, world *assembly.World, profiling bool) http.Handler {
+	mux := a.Handler(profiling)
+	if cloud, ok := world.InMemory(); ok {
+		mux.Handle("/inmemory/", http.StripPrefix("/inmemory", cloud))
+	}
+	return mux
+}

@@ -1,0 +1,171 @@
+// Package cli is the command line of fairlead. Each command is one file; this
+// one is the list of them.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent"
+)
+
+// Streams are where a command reads and writes.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+}
+
+// Main runs one command line and returns the exit code of the process.
+func Main(version string, args []string, s Streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := New(version, s)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	if text := message(err); text != "" {
+		fmt.Fprintln(s.Err, "fairlead: "+text)
+	}
+	return exitCode(err)
+}
+
+// New returns the root command with all others below it.
+func New(version string, s Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fairlead",
+		Short: "Keep the line between a Git repository and running Kubernetes clusters",
+		Long: `Fairlead keeps the line between a Git repository and running Kubernetes clusters.
+
+You push Cluster API manifests; Fairlead provisions, scales, upgrades, heals and
+deletes the clusters, and commits their status back to a branch of the same
+repository. Git is the management cluster.
+
+Begin with a look at it:
+
+  fairlead demo
+
+or with what you have:
+
+  fairlead validate ./fleet      is it right?
+  fairlead plan ./fleet          what would it change?
+  fairlead agent --source ./fleet`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: environment,
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run:"},
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupWrite, Title: "Before you push:"},
+	)
+	root.AddCommand(
+		newAgent(version),
+		newDemo(version),
+		newInMemory(),
+		newValidate(),
+		newRender(),
+		newKubeconfig(),
+		newVersion(version),
+		newExitCodes(),
+	)
+	return root
+}
+
+// The groups of commands in the help.
+const (
+	groupRun   = "run"
+	groupLook  = "look"
+	groupWrite = "write"
+)
+
+// The exit codes of fairlead; `fairlead help exit-codes` explains them.
+const (
+	exitOK       = 0
+	exitFailure  = 1
+	exitChanges  = 2
+	exitNotOwner = 3
+	exitUsage    = 64
+)
+
+// An exitError ends the process with a code, and says nothing: the command has
+// said it.
+type exitError struct{ code int }
+
+// Error implements error.
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// A usageError is a command line that cannot be understood.
+type usageError struct{ err error }
+
+// Error implements error.
+func (e *usageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *usageError) Unwrap() error { return e.err }
+
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	if _, ok := errors.AsType[*agent.NotOwnerError](err); ok {
+		return exitNotOwner
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	if _, ok := errors.AsType[*exitError](err); ok {
+		return ""
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return err.Error() + "\nSee `fairlead help`."
+	}
+	return err.Error()
+}
+
+// args wraps a check of positional arguments, so that its error is one of usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, a []string) error {
+		if err := check(cmd, a); err != nil {
+			return &usageError{err}
+		}
+		return nil
+	}
+}
+
+func newExitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `Exit codes of fairlead:
+
+   0  it worked; validate: no problems; plan: nothing to do
+   1  it failed; validate: there are problems; plan: the revision has problems
+      or something could not be looked at
+   2  plan: there are changes
+   3  agent: another agent owns the fleet
+  64  the command line is not understood`,
+	}
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/demo"
+)
+
+func newDemo(version string) *cobra.Command {
+	var keep bool
+	cmd := &cobra.Command{
+		Use:     "demo",
+		GroupID: groupRun,
+		Short:   "Watch pushes become running clusters, in a minute",
+		Long: `Watch pushes become running clusters, in a minute.
+
+The demonstration makes a Git repository of an example fleet, serves it over
+HTTP on this computer, starts an agent, and pushes: two clusters, more workers, a
+new Kubernetes version, a mistake, its repair, a deletion. The machines are
+simulated, everything else is real. A step counts only once it was seen on the
+status branch and at the API servers of the clusters; the exit code is 0 only if
+all were.
+
+It needs git, and no cloud, credentials or containers.`,
+		Example: `  fairlead demo
+  fairlead demo --keep     leave it running, to try things`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			err := demo.Run(cmd.Context(), demo.Options{Out: out, Fancy: isTerminal(out), Keep: keep, Version: version})
+			if err != nil {
+				return &exitError{exitFailure}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave everything running at the end and say what to try")
+	return cmd
+}

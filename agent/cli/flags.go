@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fairlead.dev/agent/assembly"
+)
+
+// environmentPrefix begins the names of environment variables that stand for
+// flags: --ssh-key is FAIRLEAD_SSH_KEY.
+const environmentPrefix = "FAIRLEAD_"
+
+// environment gives each flag of cmd that is not on the command line the value
+// of its environment variable.
+func environment(cmd *cobra.Command, _ []string) error {
+	var failed error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		value, ok := os.LookupEnv(environmentName(f.Name))
+		if f.Changed || !ok || failed != nil {
+			return
+		}
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			failed = &usageError{fmt.Errorf("the environment variable %s: %w", environmentName(f.Name), err)}
+		}
+	})
+	return failed
+}
+
+func environmentName(flag string) string {
+	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// sourceFlags are the flags of commands that read a fleet.
+type sourceFlags struct {
+	settings    assembly.Settings
+	branch      string
+	inMemoryURL string
+	verbose     bool
+}
+
+// addSource adds the flags that say where a fleet is and how to reach it.
+func addSource(cmd *cobra.Command) *sourceFlags {
+	f := &sourceFlags{}
+	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
+	fs.StringVar(&s.Source, "source", "", "repository URL, or folder")
+	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository (default: its default branch)")
+	fs.StringVar(&s.FleetID, "fleet-id", "", "name of a fleet whose fleet.yaml gives none (default: made from the source)")
+	fs.StringVar(&c.Username, "username", "", "user name for the repository")
+	fs.StringVar(&c.TokenFile, "token-file", "", "file with a token for the repository")
+	fs.StringVar(&c.PasswordFile, "password-file", "", "file with the password of the user")
+	fs.StringVar(&c.SSHKeyFile, "ssh-key", "", "file with the private key for ssh")
+	fs.StringVar(&c.PassphraseFile, "ssh-passphrase-file", "", "file with the passphrase of the key")
+	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file; ssh needs one")
+	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
+	return f
+}
+
+// addStatus adds the flags that say where the status branch is.
+func (f *sourceFlags) addStatus(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
+	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
+}
+
+// addSecrets adds the flag that says where secrets are.
+func (f *sourceFlags) addSecrets(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.settings.Secrets, "secrets", "", "folder of the encrypted secrets (default: one for the source in ~/.local/state/fairlead)")
+}
+
+// addProviders adds the flags of the infrastructure providers.
+func (f *sourceFlags) addProviders(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.inMemoryURL, "inmemory-url", "", "URL of an in-memory cloud in another process, such as http://127.0.0.1:8080/inmemory")
+}
+
+// from returns the settings, with the source that args name, if they do, and
+// the current folder where nothing names one.
+func (f *sourceFlags) from(args []string, log *slog.Logger) assembly.Settings {
+	s := f.settings
+	if len(args) > 0 {
+		s.Source = args[0]
+	}
+	if s.Source == "" {
+		s.Source = "."
+	}
+	s.Log = log
+	s.Providers = map[string]map[string]string{"inmemory": {}}
+	if f.inMemoryURL != "" {
+		s.Providers["inmemory"]["url"] = f.inMemoryURL
+	}
+	return s
+}
+
+// quiet returns the logger of commands that are not the agent: what matters to
+// a person is in their output.
+func quiet(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError + 1}))
+}
+
+// newLogger returns the agent's logger.
+func newLogger(w io.Writer, form, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, &usageError{fmt.Errorf("there is no log level %q: use debug, info, warn or error", level)}
+	}
+	o := &slog.HandlerOptions{Level: l}
+	switch form {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return nil, &usageError{fmt.Errorf("there is no log format %q: use text or json", form)}
+}

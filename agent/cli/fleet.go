@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"fairlead.dev/sources"
+)
+
+// valueFlags are the flags that fill in variables.
+type valueFlags struct {
+	set   map[string]string
+	unset bool
+}
+
+func addValues(cmd *cobra.Command) *valueFlags {
+	v := &valueFlags{}
+	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE; it wins over the fleet's own")
+	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "leave ${VARIABLES} without a value standing")
+	return v
+}
+
+func (v *valueFlags) options() assembly.RenderOptions {
+	return assembly.RenderOptions{Values: v.set, AllowUnset: v.unset}
+}
+
+// A part is a place in a fleet: the whole fleet, a folder or a file.
+type part struct {
+	settings assembly.Settings // with the source set to the root of the fleet
+	path     string            // from the root; "." is all of it
+}
+
+// locate finds the fleet that a path of this computer is in: the nearest folder
+// upwards with a fleet.yaml or a .git, else the folder itself. A URL is a whole
+// fleet, of which below names a part.
+func locate(s assembly.Settings, below string) (part, error) {
+	if !assembly.IsFolder(s.Source) {
+		if below == "" {
+			below = "."
+		}
+		return part{s, below}, nil
+	}
+	if below != "" {
+		s.Source = filepath.Join(s.Source, below)
+	}
+	abs, err := filepath.Abs(s.Source)
+	if err != nil {
+		return part{}, err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return part{}, fmt.Errorf("cannot find the fleet: %w", err)
+	}
+	folder := abs
+	if !info.IsDir() {
+		folder = filepath.Dir(abs)
+	}
+	root := rootOf(folder)
+	rel, err := filepath.Rel(root, abs)
+	if err != nil {
+		return part{}, err
+	}
+	s.Source = root
+	return part{s, filepath.ToSlash(rel)}, nil
+}
+
+func rootOf(folder string) string {
+	for d := folder; ; d = filepath.Dir(d) {
+		for _, mark := range []string{render.ConfigFile, ".git"} {
+			if _, err := os.Stat(filepath.Join(d, mark)); err == nil {
+				return d
+			}
+		}
+		if d == filepath.Dir(d) {
+			return folder
+		}
+	}
+}
+
+// open returns the newest content of the fleet.
+func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	source, err := p.settings.OpenSource()
+	if err != nil {
+		return fleet.Revision{}, nil, err
+	}
+	rev, err := source.Resolve(ctx)
+	if err != nil {
+		return rev, nil, err
+	}
+	tree, err := source.Fetch(ctx, rev)
+	return rev, tree, err
+}
+
+// load renders the fleet and keeps what lies in the part.
+func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
+	rev, tree, err := p.open(ctx)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	renderer, err := p.settings.NewRenderer(o)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	f, err := renderer.Render(ctx, rev, tree)
+	if c, ok := errors.AsType[*render.ConfigError](err); ok {
+		return fleet.Fleet{Revision: rev, Problems: c.Problems}, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	var clusters []fleet.Cluster
+	for _, c := range f.Clusters {
+		if p.has(c.Overlay) {
+			clusters = append(clusters, c)
+		}
+	}
+	var problems []fleet.Problem
+	for _, q := range f.Problems {
+		if q.Overlay == "" || p.has(q.Overlay) {
+			problems = append(problems, q)
+		}
+	}
+	f.Clusters, f.Problems = clusters, problems
+	return f, nil
+}
+
+// has reports whether an overlay lies in the part.
+func (p part) has(overlay string) bool {
+	return p.path == "." || overlay == p.path || strings.HasPrefix(overlay, p.path+"/")
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/render"
+)
+
+func newRender() *cobra.Command {
+	var below string
+	cmd := &cobra.Command{
+		Use:     "render [PATH|URL]",
+		GroupID: groupWrite,
+		Short:   "Show the objects that a fleet comes to",
+		Long: `Show the objects that a fleet comes to: built with kustomize, with variables
+filled in, before anything is decoded.
+
+PATH may be a fleet, one kustomization folder, or one file. The exit code is 1 if
+something cannot be rendered; what can be is shown all the same.`,
+		Example: `  fairlead render clusters/prod/eu-1
+  fairlead render template.yaml --set CLUSTER_NAME=eu-1
+  fairlead render template.yaml --allow-unset
+  fairlead render https://git.example.com/fleet.git --path clusters/prod`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	output := outputFlag(cmd, formatYAML, formatJSON)
+	f := addSource(cmd)
+	v := addValues(cmd)
+	cmd.Flags().StringVar(&below, "path", "", "folder or file in the repository, where not all of it is meant")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
+		if err != nil {
+			return err
+		}
+		_, tree, err := p.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		renderer, err := p.settings.NewRenderer(v.options())
+		if err != nil {
+			return err
+		}
+		objects, problems, err := renderer.Objects(cmd.Context(), tree, p.path)
+		if c, ok := errors.AsType[*render.ConfigError](err); ok {
+			problems, err = c.Problems, nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := showObjects(cmd, format(*output), objects); err != nil {
+			return err
+		}
+		for _, q := range problems {
+			fmt.Fprintln(cmd.ErrOrStderr(), q)
+		}
+		if len(problems) > 0 {
+			return &exitError{exitFailure}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func showObjects(cmd *cobra.Command, form format, objects []render.Object) error {
+	out := cmd.OutOrStdout()
+	if form == formatYAML {
+		for i, o := range objects {
+			if i > 0 {
+				fmt.Fprintln(out, "---")
+			}
+			fmt.Fprintf(out, "%s\n", bytes.TrimSpace(o.YAML))
+		}
+		return nil
+	}
+	items := make([]json.RawMessage, 0, len(objects))
+	for _, o := range objects {
+		j, err := yaml.YAMLToJSON(o.YAML)
+		if err != nil {
+			return err
+		}
+		items = append(items, j)
+	}
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+}

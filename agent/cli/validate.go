@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/fleet"
+)
+
+func newValidate() *cobra.Command {
+	var below string
+	cmd := &cobra.Command{
+		Use:     "validate [PATH|URL]",
+		GroupID: groupWrite,
+		Short:   "Say whether a fleet is right",
+		Long: `Say whether a fleet is right.
+
+Renders every overlay as the agent would and checks every field. Each problem is
+one line: where it is, what is wrong, what to do. PATH may be a fleet or a folder
+in it; no path is the current folder.
+
+The exit code is 0 if all is good, 1 if there are problems.`,
+		Example: `  fairlead validate
+  fairlead validate clusters/prod/eu-1
+  fairlead validate https://git.example.com/fleet.git --ref feature`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addSource(cmd)
+	v := addValues(cmd)
+	cmd.Flags().StringVar(&below, "path", "", "folder in the repository, where not all of it is meant")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
+		if err != nil {
+			return err
+		}
+		loaded, err := p.load(cmd.Context(), v.options())
+		if err != nil {
+			return err
+		}
+		if err := showValidation(cmd, format(*output), loaded); err != nil {
+			return err
+		}
+		if len(loaded.Problems) > 0 {
+			return &exitError{exitFailure}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// validation is what validate shows as JSON and YAML.
+type validation struct {
+	Revision string          `json:"revision"`
+	Clusters []string        `json:"clusters"`
+	Problems []fleet.Problem `json:"problems"`
+}
+
+func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
+	out := cmd.OutOrStdout()
+	if form == formatTable {
+		for _, p := range f.Problems {
+			fmt.Fprintln(out, p)
+		}
+		if len(f.Problems) == 0 {
+			fmt.Fprintf(out, "%s: good\n", count(len(f.Clusters), "cluster"))
+		}
+		return nil
+	}
+	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: f.Problems}
+	for _, c := range f.Clusters {
+		v.Clusters = append(v.Clusters, c.Key.String())
+	}
+	t := table{header: []string{"PLACE", "OBJECT", "FIELD", "PROBLEM", "HINT"}}
+	for _, p := range f.Problems {
+		place := p.File
+		if place == "" {
+			place = p.Overlay
+		}
+		t.add(place, p.Object, p.Field, p.Message, p.Hint)
+	}
+	return t.write(out, form, v)
+}
+
+// count returns "1 cluster", "2 clusters".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
