@@ -5,16 +5,19 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"fairlead.dev/fleet"
@@ -38,7 +41,27 @@ func classify(ctx context.Context, op string, err error) error {
 		}
 		return &fleet.Error{Kind: kind, Op: op, Err: c}
 	}
+	err = unwrap(err)
 	return &fleet.Error{Kind: kindOr(err, kindOfText(err.Error())), Op: op, Err: err}
+}
+
+// unwrap takes go-git's wrappers off err, which hide what is in them, and puts
+// a server's own words in front of a status code.
+func unwrap(err error) error {
+	if e, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
+		return unwrap(e.Err)
+	}
+	if e, ok := errors.AsType[*plumbing.PermanentError](err); ok {
+		return unwrap(e.Err)
+	}
+	if e, ok := errors.AsType[*githttp.Err](err); ok {
+		status := fmt.Sprintf("HTTP %d %s", e.StatusCode(), http.StatusText(e.StatusCode()))
+		if words := strings.TrimSpace(e.Reason); words != "" {
+			status = words + " (" + status + ")"
+		}
+		return &spokenError{said: status, err: err}
+	}
+	return err
 }
 
 // kindOr returns the kind that the types in err prove, or other.
@@ -64,7 +87,7 @@ func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 	if e, ok := errors.AsType[*githttp.Err](err); ok {
 		return kindOfStatus(e.StatusCode())
 	}
-	if is[net.Error](err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !is[*spokenError](err) {
+	if is[net.Error](err) || is[*ssh.ExitMissingError](err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !is[*spokenError](err) {
 		return fleet.Unavailable
 	}
 	return other
@@ -144,6 +167,7 @@ func classifyPush(op string, err error) error {
 	if err == nil {
 		return nil
 	}
+	err = unwrap(err)
 	kind := fleet.Unanswered
 	if r, ok := errors.AsType[*rejection](err); ok {
 		kind = kindOfRejection(r)
@@ -188,3 +212,12 @@ func cause(err error) error {
 
 // isEmpty reports whether err says that nothing was ever pushed.
 func isEmpty(err error) bool { return errors.Is(err, transport.ErrEmptyRemoteRepository) }
+
+// sha256Error returns errSHA256 where go-git stumbled over the refs of such a
+// repository: it shows the line that it cannot read.
+func sha256Error(err error) error {
+	if strings.Contains(err.Error(), "object-format=sha256") {
+		return errSHA256
+	}
+	return err
+}

@@ -108,7 +108,7 @@ func list(ctx context.Context, r remote, service string) (*packp.AdvRefs, error)
 func refs(ctx context.Context, s session) (*packp.AdvRefs, error) {
 	ar, err := s.refs(ctx)
 	if err != nil {
-		return nil, err
+		return nil, sha256Error(err)
 	}
 	if slices.Contains(ar.Capabilities.Get(capability.ObjectFormat), "sha256") {
 		return nil, errSHA256
@@ -122,8 +122,11 @@ func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, error) {
 	if name == "" {
 		return head(ar)
 	}
+	if name == "HEAD" && ar.Head != nil {
+		return name, *ar.Head, nil
+	}
 	for _, full := range []string{name, "refs/heads/" + name, "refs/tags/" + name, "refs/" + name} {
-		if full == name && !strings.HasPrefix(name, "refs/") && name != "HEAD" {
+		if full == name && !strings.HasPrefix(name, "refs/") {
 			continue
 		}
 		if h, ok := ar.Peeled[full]; ok {

@@ -1,0 +1,331 @@
+package git_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/git/gitserver"
+)
+
+func secret(s string) fleet.Secret { return fleet.NewSecret([]byte(s)) }
+
+func startSSH(t *testing.T, readOnly bool) *gitserver.SSHServer {
+	t.Helper()
+	s, err := gitserver.StartSSH(context.Background(), t.TempDir(), readOnly)
+	if errors.Is(err, gitserver.ErrNoSSHD) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestSSH(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	p.push("main", map[string]string{"a": "1\n"})
+	s := startSSH(t, false)
+	o := git.Options{URL: s.URL + p.bare, KnownHosts: s.KnownHosts, Auth: git.Auth{Key: fleet.NewSecret(s.Key)}}
+	r := open(t, o)
+	if got := read(t, r, "a"); got != "1\n" {
+		t.Fatalf("a is %q", got)
+	}
+	p.push("main", map[string]string{"a": "2\n"})
+	if got := read(t, r, "a"); got != "2\n" {
+		t.Fatalf("a is %q after a push", got)
+	}
+	b := branch(t, o)
+	head, _, err := b.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := b.Commit(t.Context(), head, sources.Commit{Edits: map[string][]byte{"x": []byte("1")}, Message: "m"})
+	if err != nil || one.Digest != "sha1:"+p.git("rev-parse", "fairlead/status") {
+		t.Fatalf("pushed %v, %v", one, err)
+	}
+	_, err = b.Commit(t.Context(), head, sources.Commit{Edits: map[string][]byte{"x": []byte("2")}, Message: "m"})
+	wantKind(t, err, fleet.Conflict, "somebody else wrote")
+
+	o.URL = s.URL + p.root + "/none.git"
+	_, err = open(t, o).Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, "does not appear to be a git repository")
+}
+
+func TestSSHCredentials(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	p.push("main", map[string]string{"a": "1\n"})
+	s, other := startSSH(t, false), startSSH(t, false)
+	good := git.Options{URL: s.URL + p.bare, KnownHosts: s.KnownHosts, Auth: git.Auth{Key: fleet.NewSecret(s.Key)}}
+
+	encrypted := good
+	encrypted.Auth = git.Auth{Key: fleet.NewSecret(encrypt(t, s.Key, "horse")), Passphrase: secret("horse")}
+	if got := read(t, open(t, encrypted), "a"); got != "1\n" {
+		t.Errorf("with an encrypted key a is %q", got)
+	}
+	for name, c := range map[string]struct {
+		change func(o *git.Options)
+		words  string
+	}{
+		"no known_hosts":   {func(o *git.Options) { o.KnownHosts = nil }, "ssh needs known_hosts"},
+		"no key":           {func(o *git.Options) { o.Auth = git.Auth{} }, "ssh needs a private key"},
+		"bad key":          {func(o *git.Options) { o.Auth.Key = secret("x") }, "private key cannot be read"},
+		"no passphrase":    {func(o *git.Options) { o.Auth = encrypted.Auth; o.Auth.Passphrase = fleet.Secret{} }, "encrypted and there is no passphrase"},
+		"wrong passphrase": {func(o *git.Options) { o.Auth = encrypted.Auth; o.Auth.Passphrase = secret("cow") }, "private key cannot be read"},
+	} {
+		o := good
+		c.change(&o)
+		_, err := git.New(o)
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+			continue
+		}
+		wantKind(t, err, fleet.Invalid, c.words)
+	}
+
+	changed := good
+	changed.KnownHosts = []byte(strings.Replace(string(s.KnownHosts), strings.Fields(string(s.KnownHosts))[2], strings.Fields(string(other.KnownHosts))[2], 1))
+	_, err := open(t, changed).Resolve(t.Context())
+	wantKind(t, err, fleet.Unauthorized, "key mismatch")
+
+	unknown := good
+	unknown.KnownHosts = other.KnownHosts
+	_, err = open(t, unknown).Resolve(t.Context())
+	wantKind(t, err, fleet.Unauthorized, "key is unknown")
+
+	foreign := good
+	foreign.Auth.Key = fleet.NewSecret(other.Key)
+	_, err = open(t, foreign).Resolve(t.Context())
+	wantKind(t, err, fleet.Unauthorized, "unable to authenticate")
+
+	ro := startSSH(t, true)
+	b := branch(t, git.Options{URL: ro.URL + p.bare, KnownHosts: ro.KnownHosts, Auth: git.Auth{Key: fleet.NewSecret(ro.Key)}})
+	_, err = b.Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{"x": []byte("1")}, Message: "m"})
+	wantKind(t, err, fleet.Unauthorized, "marked as read only")
+}
+
+// encrypt returns the private key key, encrypted.
+func encrypt(t *testing.T, key []byte, passphrase string) []byte {
+	t.Helper()
+	raw, err := ssh.ParseRawPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(raw, "", []byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(block)
+}
+
+func TestHTTPCredentials(t *testing.T) {
+	p := newPlace(t, gitserver.Options{Username: "bot", Password: "s3cret"})
+	p.push("main", map[string]string{"a": "1\n"})
+	host := strings.TrimPrefix(p.url, "http://")
+	for name, c := range map[string]struct {
+		url  string
+		auth git.Auth
+		bad  bool
+	}{
+		"basic":             {url: p.url, auth: git.Auth{Username: "bot", Password: secret("s3cret")}},
+		"token with a user": {url: p.url, auth: git.Auth{Username: "bot", Token: secret("s3cret")}},
+		"in the URL":        {url: "http://bot:s3cret@" + host},
+		"wrong":             {url: p.url, auth: git.Auth{Username: "bot", Password: secret("guess")}, bad: true},
+		"token":             {url: p.url, auth: git.Auth{Token: secret("s3cret")}, bad: true},
+		"none":              {url: p.url, bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, git.Options{URL: c.url, Auth: c.auth})
+			_, err := r.Resolve(t.Context())
+			if !c.bad && err != nil {
+				t.Fatal(err)
+			}
+			if c.bad {
+				wantKind(t, err, fleet.Unauthorized, "wrong or missing credentials")
+			}
+			if strings.Contains(r.URL(), "s3cret") || err != nil && strings.Contains(err.Error(), "guess") {
+				t.Errorf("a credential is shown: %s, %v", r.URL(), err)
+			}
+		})
+	}
+	_, err := git.New(git.Options{URL: "http://git.example.com/fleet.git", Auth: git.Auth{Token: secret("x")}})
+	wantKind(t, err, fleet.Invalid, "use https")
+	_, err = git.New(git.Options{URL: "http://bot:s3cret@git.example.com/fleet.git"})
+	wantKind(t, err, fleet.Invalid, "use https")
+	if strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("a credential is shown: %v", err)
+	}
+}
+
+func TestCABundle(t *testing.T) {
+	root := t.TempDir()
+	s, err := gitserver.New(root, gitserver.Options{Password: "s3cret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewTLSServer(s)
+	defer srv.Close()
+	p := &place{t: t, root: root, work: t.TempDir() + "/work"}
+	if p.bare, err = s.Init("fleet.git"); err != nil {
+		t.Fatal(err)
+	}
+	p.run("", "git", "init", "--quiet", p.work)
+	p.push("main", map[string]string{"a": "1\n"})
+	o := git.Options{URL: srv.URL + "/fleet.git", Auth: git.Auth{Token: secret("s3cret")}}
+	_, err = open(t, o).Resolve(t.Context())
+	wantKind(t, err, fleet.Unauthorized, "certificate signed by unknown authority")
+	o.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	if got := read(t, open(t, o), "a"); got != "1\n" {
+		t.Errorf("a is %q", got)
+	}
+	o.CABundle = []byte("nothing")
+	_, err = git.New(o)
+	wantKind(t, err, fleet.Invalid, "no certificate")
+}
+
+// Safety: credentials do not follow a redirect to another host.
+func TestRedirect(t *testing.T) {
+	var leaked []string
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		leaked = append(leaked, r.URL.Path+" "+r.Header.Get("Authorization"))
+	}))
+	defer thief.Close()
+	p := newPlace(t, gitserver.Options{Before: func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/moved.git") {
+			r.URL.Path = "/fleet.git" + strings.TrimPrefix(r.URL.Path, "/moved.git")
+			http.Redirect(w, r, r.URL.String(), http.StatusMovedPermanently)
+			return true
+		}
+		if strings.HasPrefix(r.URL.Path, "/stolen.git") {
+			http.Redirect(w, r, thief.URL+r.URL.String(), http.StatusFound)
+			return true
+		}
+		return false
+	}})
+	p.push("main", map[string]string{"a": "1\n"})
+	base := strings.TrimSuffix(p.url, "/fleet.git")
+	auth := git.Auth{Token: secret("x")}
+	if got := read(t, open(t, git.Options{URL: base + "/moved.git", Auth: auth}), "a"); got != "1\n" {
+		t.Errorf("a is %q", got)
+	}
+	_, err := open(t, git.Options{URL: base + "/stolen.git", Auth: auth}).Resolve(t.Context())
+	wantKind(t, err, fleet.Unauthorized, "refused a redirect")
+	if len(leaked) > 0 {
+		t.Errorf("the other host got %q", leaked)
+	}
+}
+
+// A server that stalls, drips or floods ends with an error.
+func TestBadServers(t *testing.T) {
+	hold := make(chan struct{})
+	stall := func(w http.ResponseWriter, r *http.Request) bool {
+		_, _ = w.Write([]byte("001e# service=git-upload-pack\n"))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+		return true
+	}
+	flood := func(w http.ResponseWriter, r *http.Request) bool {
+		junk := make([]byte, 64<<10)
+		_, _ = rand.Read(junk)
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = w.Write([]byte("0008NAK\n"))
+		for range 1000 {
+			// A side-band packet of data.
+			if _, err := w.Write(append([]byte("fff5\x01"), junk[:0xfff0]...)); err != nil {
+				break
+			}
+		}
+		return true
+	}
+	fail := func(code int, words string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, words, code)
+			return true
+		}
+	}
+	for name, c := range map[string]struct {
+		bad  func(http.ResponseWriter, *http.Request) bool
+		only string // the requests that go bad
+		kind fleet.ErrorKind
+		say  string
+	}{
+		"stalled refs":    {stall, "/info/refs", fleet.Unavailable, "did not finish its answer within"},
+		"stalled pack":    {stall, "/git-upload-pack", fleet.Unavailable, "did not finish its answer within"},
+		"nothing":         {func(http.ResponseWriter, *http.Request) bool { return true }, "/git-upload-pack", fleet.NotFound, "does not give"},
+		"down":            {fail(503, "upgrading"), "/info/refs", fleet.Unavailable, "upgrading (HTTP 503 Service Unavailable)"},
+		"too many":        {fail(429, "slow down"), "/info/refs", fleet.Unavailable, "slow down"},
+		"forbidden":       {fail(403, "token lacks scope"), "/info/refs", fleet.Unauthorized, "token lacks scope"},
+		"gone":            {fail(404, "no such repo"), "/info/refs", fleet.NotFound, "no such repo"},
+		"junk for refs":   {flood, "/info/refs", fleet.Unknown, ""},
+		"junk for a pack": {flood, "/git-upload-pack", fleet.Unknown, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := false
+			p := newPlace(t, gitserver.Options{Before: func(w http.ResponseWriter, r *http.Request) bool {
+				return bad && strings.HasSuffix(r.URL.Path, c.only) && c.bad(w, r)
+			}})
+			p.push("main", map[string]string{"a": "1\n"})
+			r := open(t, git.Options{URL: p.url, Budget: git.Budget{Timeout: 300 * time.Millisecond, ListTimeout: 300 * time.Millisecond}})
+			bad = c.only == "/info/refs"
+			rev, err := r.Resolve(t.Context())
+			if err == nil {
+				bad = true
+				_, err = r.Fetch(t.Context(), rev)
+			}
+			wantKind(t, err, c.kind, c.say)
+		})
+	}
+	close(hold)
+
+	p := newPlace(t, gitserver.Options{})
+	_, err := open(t, git.Options{URL: p.url + "x"}).Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, "")
+	_, err = open(t, git.Options{URL: "http://127.0.0.1:1/x"}).Resolve(t.Context())
+	wantKind(t, err, fleet.Unavailable, "connection refused")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open(t, git.Options{URL: p.url}).Resolve(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call gives %v", err)
+	}
+	if _, err := os.Stat(p.bare); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNormaliseURL(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://Git.Example.com:443/team/fleet.git/": "https://git.example.com/team/fleet",
+		"https://bot:s3cret@git.example.com/fleet":    "https://git.example.com/fleet",
+		"http://git.example.com:8080//a/../b.git":     "http://git.example.com:8080/b",
+		"git@git.example.com:team/fleet.git":          "ssh://git@git.example.com/team/fleet",
+		"ssh://git@git.example.com:22/team/fleet.git": "ssh://git@git.example.com/team/fleet",
+		"file:///srv/fleet.git":                       "file:///srv/fleet",
+		"/srv/fleet.git":                              "file:///srv/fleet",
+	} {
+		if got, err := git.NormaliseURL(raw); err != nil || got != want {
+			t.Errorf("%s gives %s, %v; want %s", raw, got, err, want)
+		}
+	}
+	for _, raw := range []string{"", "git://x/y", "https://", "https://host", "ftp://bot:s3cret@x/y", "file://host/x", "https://bot:s3cret@[x/y", "ssh://-oProxyCommand=x/y"} {
+		_, err := git.NormaliseURL(raw)
+		if fleet.KindOf(err) != fleet.Invalid || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s gives %v", raw, err)
+		}
+	}
+}

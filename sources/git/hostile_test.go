@@ -1,0 +1,343 @@
+package git_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/sources/tree"
+)
+
+// blob writes a blob into the bare repository, whatever git thinks of it.
+func (p *place) blob(content string) string {
+	return p.run(content, "git", "-C", p.bare, "hash-object", "-w", "--stdin")
+}
+
+// tree writes a tree of "mode name hash" entries, whatever git thinks of it.
+func (p *place) tree(entries ...[3]string) string {
+	p.t.Helper()
+	var raw strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&raw, "%s %s\x00", e[0], e[1])
+		for i := 0; i < 40; i += 2 {
+			var b byte
+			if _, err := fmt.Sscanf(e[2][i:i+2], "%02x", &b); err != nil {
+				p.t.Fatal(err)
+			}
+			raw.WriteByte(b)
+		}
+	}
+	return p.run(raw.String(), "git", "-C", p.bare, "hash-object", "-t", "tree", "--literally", "-w", "--stdin")
+}
+
+// land makes a commit of a tree the head of main.
+func (p *place) land(tree string) {
+	p.git("update-ref", "refs/heads/main", p.git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "hostile", tree))
+}
+
+func TestHostileContent(t *testing.T) {
+	const none = "0123456789abcdef0123456789abcdef01234567"
+	for name, c := range map[string]struct {
+		tree   func(p *place) string
+		budget tree.Budget
+		read   string // "": the whole revision is refused
+		words  string
+	}{
+		"tree bomb": {tree: func(p *place) string {
+			h := p.tree([3]string{"100644", "f", p.blob("x")})
+			for range 10 {
+				var es [][3]string
+				for i := range 10 {
+					es = append(es, [3]string{"40000", fmt.Sprintf("d%d", i), h})
+				}
+				h = p.tree(es...)
+			}
+			return h
+		}, words: "more than 100000 files"},
+		"zlib bomb": {tree: func(p *place) string {
+			return p.tree([3]string{"100644", "f", p.blob(strings.Repeat("\x00", 64<<20))})
+		}, budget: tree.Budget{Bytes: 8 << 20}, words: "unfolds to more than 16777216 bytes"},
+		"big file": {tree: func(p *place) string {
+			return p.tree([3]string{"100644", "big.bin", p.blob(strings.Repeat("ab", 1000))})
+		}, budget: tree.Budget{FileBytes: 1000}, words: `"big.bin" has 2000 bytes`},
+		"deep": {tree: func(p *place) string {
+			h := p.tree([3]string{"100644", "f", p.blob("x")})
+			for range 40 {
+				h = p.tree([3]string{"40000", "d", h})
+			}
+			return h
+		}, words: "32 folders deep"},
+		".git":      {tree: entryNamed(".git"), words: `".git": the name stands for a Git directory`},
+		".GIT":      {tree: entryNamed(".GIT"), words: `".GIT": the name stands for a Git directory`},
+		"git~1":     {tree: entryNamed("git~1"), words: "Git directory"},
+		"dots":      {tree: entryNamed(".."), words: "way out of the folder"},
+		"backslash": {tree: entryNamed(`..\x`), words: "path separator"},
+		"slash":     {tree: entryNamed("a/b"), words: "path separator"},
+		"two of one name": {tree: func(p *place) string {
+			return p.tree([3]string{"100644", "a", p.blob("1")}, [3]string{"100644", "a", p.blob("2")})
+		}, words: `two entries "a"`},
+		"NUL": {tree: func(p *place) string {
+			return p.run("100644 a\x00b\x00"+strings.Repeat("x", 20), "git", "-C", p.bare, "hash-object", "-t", "tree", "--literally", "-w", "--stdin")
+		}, words: ""},
+		"submodule": {tree: func(p *place) string {
+			return p.tree([3]string{"160000", "sub", none})
+		}, read: "sub", words: "submodule"},
+		"link out":    {tree: linkTo("../../etc/passwd"), read: "l", words: `symbolic link "l" points out`},
+		"link abs":    {tree: linkTo("/etc/passwd"), read: "l", words: `symbolic link "l" points to "/etc/passwd"`},
+		"link itself": {tree: linkTo("l"), read: "l", words: `symbolic link "l" leads in a circle`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, gitserver.Options{})
+			p.git("config", "uploadpack.allowFilter", "true")
+			p.land(c.tree(p))
+			r := open(t, git.Options{URL: p.url, Budget: git.Budget{Tree: c.budget}})
+			rev, err := r.Resolve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			tr, err := r.Fetch(t.Context(), rev)
+			runtime.ReadMemStats(&after)
+			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 32 {
+				t.Errorf("took %d MiB", used)
+			}
+			if c.read != "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = fs.ReadFile(tr, c.read)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.words) {
+				t.Fatalf("got %v, want %q", err, c.words)
+			}
+			if c.words != "" && name != "submodule" {
+				wantKind(t, err, fleet.Invalid, c.words)
+			}
+			// The next good revision is as good as ever.
+			p.push("main", map[string]string{"a": "good\n"}, "--force")
+			if got := read(t, r, "a"); got != "good\n" {
+				t.Errorf("after that a is %q", got)
+			}
+		})
+	}
+}
+
+func entryNamed(name string) func(p *place) string {
+	return func(p *place) string { return p.tree([3]string{"100644", name, p.blob("x")}) }
+}
+
+func linkTo(target string) func(p *place) string {
+	return func(p *place) string { return p.tree([3]string{"120000", "l", p.blob(target)}) }
+}
+
+func TestRefs(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	r := open(t, git.Options{URL: p.url})
+	_, err := r.Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, "empty")
+	_, err = open(t, git.Options{URL: p.bare}).Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, "empty")
+
+	one := p.push("main", map[string]string{"a": "1\n"})
+	p.git("update-ref", "refs/tags/light", one)
+	p.git("-c", "user.name=a", "-c", "user.email=a@b", "tag", "-a", "-m", "x", "v1.0.0", one)
+	p.git("update-ref", "refs/pull/7/head", one)
+	two := p.push("side", map[string]string{"a": "2\n"})
+	for ref, want := range map[string][2]string{
+		"":                 {"main", one},
+		"HEAD":             {"HEAD", one},
+		"main":             {"main", one},
+		"side":             {"side", two},
+		"refs/heads/side":  {"refs/heads/side", two},
+		"light":            {"light", one},
+		"v1.0.0":           {"v1.0.0", one},
+		"refs/tags/v1.0.0": {"refs/tags/v1.0.0", one},
+		"refs/pull/7/head": {"refs/pull/7/head", one},
+		one:                {one, one},
+	} {
+		r := open(t, git.Options{URL: p.url, Ref: ref})
+		rev, err := r.Resolve(t.Context())
+		if err != nil || rev.Ref != want[0] || rev.Digest != "sha1:"+want[1] {
+			t.Errorf("%q is %v, %v; want %v", ref, rev, err, want)
+			continue
+		}
+		if _, err := r.Fetch(t.Context(), rev); err != nil {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+	_, err = open(t, git.Options{URL: p.url, Ref: "none"}).Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, `"none" does not exist (or not any more); there are light, main, side, v1.0.0`)
+	for _, ref := range []string{"a..b", "a b", "-x", "a.lock", "a~1", "/a", "refs/heads/../x"} {
+		_, err := git.New(git.Options{URL: p.url, Ref: ref})
+		wantKind(t, err, fleet.Invalid, "not a ref name")
+	}
+}
+
+// Rewinding, replacing the root, deleting and making a branch again are all
+// followed with one small answer, and going back works.
+func TestRewrittenHistory(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	first := p.push("main", map[string]string{"a": "1\n"})
+	p.push("main", map[string]string{"a": "2\n"})
+	r := open(t, git.Options{URL: p.url, Ref: "main"})
+	if got := read(t, r, "a"); got != "2\n" {
+		t.Fatalf("a is %q", got)
+	}
+	p.git("update-ref", "refs/heads/main", first)
+	if got := read(t, r, "a"); got != "1\n" {
+		t.Errorf("after a rewind a is %q", got)
+	}
+	p.run("", "git", "-C", p.work, "checkout", "--quiet", "--orphan", "new")
+	p.push("main", map[string]string{"a": "3\n", "b": "1\n"}, "--force")
+	if got := read(t, r, "a"); got != "3\n" {
+		t.Errorf("after a new root a is %q", got)
+	}
+	p.git("update-ref", "-d", "refs/heads/main")
+	p.push("other", map[string]string{"a": "4\n"})
+	_, err := r.Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, `"main" does not exist (or not any more); there are other`)
+	p.push("main", map[string]string{"a": "5\n"})
+	if got := read(t, r, "a"); got != "5\n" {
+		t.Errorf("after it was made again a is %q", got)
+	}
+	fresh := open(t, git.Options{URL: p.url})
+	tr, err := fresh.Fetch(t.Context(), fleet.Revision{Digest: "sha1:" + first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := fs.ReadFile(tr, "a"); string(b) != "1\n" {
+		t.Errorf("at the first commit a is %q", b)
+	}
+	p.git("config", "uploadpack.allowAnySHA1InWant", "false")
+	for _, url := range []string{p.url, p.bare} {
+		_, err = open(t, git.Options{URL: url}).Fetch(t.Context(), fleet.Revision{Digest: "sha1:" + first})
+		wantKind(t, err, fleet.NotFound, "not our ref")
+	}
+	_, err = fresh.Fetch(t.Context(), fleet.Revision{Digest: "sha1:0123456789abcdef0123456789abcdef01234567"})
+	wantKind(t, err, fleet.NotFound, "not our ref")
+	_, err = fresh.Fetch(t.Context(), fleet.Revision{Digest: "sha256:77"})
+	wantKind(t, err, fleet.Invalid, "not a commit")
+}
+
+func TestSHA256(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	if err := os.RemoveAll(p.work); err != nil {
+		t.Fatal(err)
+	}
+	p.bare = filepath.Join(p.root, "new.git")
+	p.run("", "git", "init", "--quiet", "--bare", "--initial-branch=main", "--object-format=sha256", p.bare)
+	p.run("", "git", "init", "--quiet", "--initial-branch=main", "--object-format=sha256", p.work)
+	p.push("main", map[string]string{"a": "1"})
+	for _, url := range []string{strings.Replace(p.url, "fleet.git", "new.git", 1), p.bare} {
+		_, err := open(t, git.Options{URL: url}).Resolve(t.Context())
+		wantKind(t, err, fleet.Invalid, "SHA-256")
+	}
+}
+
+func TestManyRefs(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	one := p.push("main", map[string]string{"a": "1\n"})
+	var refs strings.Builder
+	refs.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
+	for i := range 20_000 {
+		fmt.Fprintf(&refs, "%s refs/heads/b%05d\n", one, i)
+	}
+	if err := os.WriteFile(filepath.Join(p.bare, "packed-refs"), []byte(refs.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, git.Options{URL: p.url})
+	if got := read(t, r, "a"); got != "1\n" {
+		t.Errorf("a is %q", got)
+	}
+	_, err := open(t, git.Options{URL: p.url, Ref: "none"}).Resolve(t.Context())
+	wantKind(t, err, fleet.NotFound, "and 19996 more")
+}
+
+// Deltas on deltas, in one pack and on what is there, come out as git has them.
+func TestDeltas(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	files := map[string]string{}
+	blocks := make([]string, 60)
+	for i := range 60 {
+		for j := range blocks {
+			if blocks[j] == "" || i == j {
+				blocks[j] = strings.Repeat(fmt.Sprintf("%x ", (i*60+j)*7919), 40) + "\n"
+			}
+		}
+		files[fmt.Sprintf("f%02d", i)] = strings.Join(blocks, "")
+	}
+	p.push("main", files)
+	p.git("repack", "-adfq", "--depth=50", "--window=100")
+	if stats := p.git("verify-pack", "-v", p.run("", "sh", "-c", "ls "+p.bare+"/objects/pack/*.idx")); !strings.Contains(stats, "chain length = 5") {
+		t.Fatalf("the pack has no chains: %s", stats[len(stats)-200:])
+	}
+	r := open(t, git.Options{URL: p.url})
+	for range 2 {
+		for name, want := range files {
+			if got := read(t, r, name); got != want {
+				t.Fatalf("%s differs", name)
+			}
+		}
+		for name := range files {
+			files[name] = "new first line\n" + files[name]
+		}
+		p.push("main", files)
+		p.git("repack", "-adfq", "--depth=50", "--window=100")
+	}
+}
+
+// An answer that ends too early leaves nothing half-done behind.
+func TestTruncatedPack(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	s, err := gitserver.New(p.root, gitserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		b := rec.Body.Bytes()
+		if cut > 0 && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+			b = b[:len(b)*cut/10]
+		}
+		w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
+		_, _ = w.Write(b)
+	}))
+	defer srv.Close()
+	files := map[string]string{}
+	for i := range 50 {
+		files[fmt.Sprintf("f%d", i)] = strings.Repeat(fmt.Sprintf("%d", i*7919), 500)
+	}
+	p.push("main", files)
+	r := open(t, git.Options{URL: srv.URL + "/fleet.git"})
+	for i := range 2 {
+		rev, err := r.Resolve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cut = 1; cut < 10; cut++ {
+			_, err := r.Fetch(t.Context(), rev)
+			if k := fleet.KindOf(err); k != fleet.Unavailable && k != fleet.Unknown {
+				t.Errorf("cut at %d/10: %v of kind %s", cut, err, k)
+			}
+		}
+		cut = 0
+		if got := read(t, r, "f49"); got != files["f49"] {
+			t.Errorf("after that f49 differs")
+		}
+		files["f49"] = fmt.Sprint("again", i)
+		files["f7"] = fmt.Sprint("again", i)
+		p.push("main", files)
+	}
+}
