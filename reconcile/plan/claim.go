@@ -8,14 +8,19 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// pace is how long after it was answered an action of kind is not repeated. For
-// what shows at the provider that is a settle window, 0 here.
-func pace(kind fleet.ActionKind) time.Duration {
-	switch kind {
+// hold is how long at keeps its action from being begun again. What a provider
+// did may take a settle window to show, and so may what it did not answer. All
+// else shows at once and may be repeated, but not faster than is of use.
+func (v *view) hold(at fleet.Attempt) time.Duration {
+	switch at.Action.Kind {
 	case fleet.CreateMachine, fleet.DeleteMachine:
-		return 0
+		return v.Settle
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure:
+		if !at.Answered {
+			return v.Settle
+		}
 	case fleet.DrainNode:
-		return 20 * time.Second
+		return drainPace
 	case fleet.SyncNode:
 		return time.Minute
 	case fleet.RefreshToken:
@@ -23,6 +28,9 @@ func pace(kind fleet.ActionKind) time.Duration {
 	}
 	return 5 * time.Second
 }
+
+// drainPace is the time between two evictions on one Node.
+const drainPace = 20 * time.Second
 
 // operation returns the id of a. Machines that share a name are told apart.
 func (v *view) operation(a fleet.Action) fleet.OperationID {
@@ -68,10 +76,7 @@ func (v *view) do(a fleet.Action) {
 	a.Cluster = v.Desired.Key
 	a.Operation = v.operation(a)
 	if at, ok := v.attempts[a.Operation]; ok {
-		hold := pace(a.Kind)
-		if !at.Answered || hold == 0 {
-			hold = v.Settle
-		}
+		hold := v.hold(at)
 		if v.recent(at, hold) {
 			if at.Answered {
 				v.wait("%s: asked for, waiting for it to show", a)

@@ -24,7 +24,7 @@ func (v *view) planControlPlane() {
 	case v.remediateFirst(g):
 	case v.blind:
 		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
-	case len(g.leaving) > 0:
+	case len(g.leaving) > 0 && !v.stuck(g):
 		v.continueRemoval(g)
 	case v.controlPlaneStray() != "":
 		v.wait("node %s is being removed", v.controlPlaneStray())
@@ -67,23 +67,30 @@ func (v *view) controlPlaneAtRest(g *group) bool {
 	return true
 }
 
-// initialize creates the first machine, alone. It is never done where there was
-// a control plane before: its data went with its machines, and an empty cluster
-// in its place would hide that.
+// initialize creates the first machine, alone.
 func (v *view) initialize(g *group) {
-	for _, w := range v.groups[1:] {
-		if len(w.all) > 0 {
-			v.wait("all control-plane machines are gone while workers are there: a new control plane would be empty, restore or delete the cluster")
-			return
-		}
-	}
-	if !v.blind && len(v.Observed.Workload.Nodes) > 0 {
-		v.wait("no control-plane machine is there, but the API server answers and has nodes")
+	if why := v.lostControlPlane(); why != "" {
+		v.wait("%s", why)
 		return
 	}
 	if g.pool.Replicas > 0 {
 		v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")
 	}
+}
+
+// lostControlPlane says that a cluster without a control-plane machine had one
+// before; empty when it is new. Its data went with its machines, and an empty
+// cluster in its place would hide that.
+func (v *view) lostControlPlane() string {
+	for _, w := range v.groups[1:] {
+		if len(w.all) > 0 {
+			return "all control-plane machines are gone while workers are there: a new control plane would be empty, restore or delete the cluster"
+		}
+	}
+	if !v.blind && len(v.Observed.Workload.Nodes) > 0 {
+		return "no control-plane machine is there, but the API server answers and has nodes"
+	}
+	return ""
 }
 
 // changeControlPlane replaces, adds or removes one machine.
@@ -115,7 +122,7 @@ func (v *view) join(g *group, old *machine) {
 	if !v.wellBut(g, nil) {
 		return
 	}
-	reason := fmt.Sprintf("pool %s wants %s, has %d", g.name, machines(g.pool.Replicas), len(g.all))
+	reason := g.tooFew(len(g.all))
 	if old != nil {
 		reason = fmt.Sprintf("%s: replaces %s", differs(old, g.pool), old.Name)
 		if old.current {
@@ -224,6 +231,17 @@ func (v *view) continueRemoval(g *group) {
 		return
 	}
 	v.removeControlPlane(first, g.whyLeaving(first))
+}
+
+// stuck reports whether the removal that has begun would cost etcd its quorum,
+// while a health check wants another machine gone: that one goes first.
+func (v *view) stuck(g *group) bool {
+	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy }) || !v.stackedEtcd() || v.Observed.Workload.Etcd == nil {
+		return false
+	}
+	return !slices.ContainsFunc(g.leaving, func(m *machine) bool {
+		return m.State == fleet.MachineDeleting || m.member == nil || quorumWithout(v.Observed.Workload.Etcd, m.member.ID) == ""
+	})
 }
 
 // controlPlaneStray names a Node of a control-plane machine that is gone.

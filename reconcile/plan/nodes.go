@@ -65,14 +65,15 @@ func (v *view) deleteNode(n *fleet.Node) {
 		}
 	}
 	v.do(fleet.Action{
-		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Annotations[clusterv1.MachineAnnotation]),
+		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Name),
 		Reason: "its machine is gone",
 	})
 }
 
-// wasOurs reports whether n says that a machine of this cluster is behind it.
+// wasOurs reports whether n says that a machine of this cluster is or was behind
+// it: by Cluster API's annotations, or because its removal has begun.
 func (v *view) wasOurs(n *fleet.Node) bool {
-	return n.Annotations[clusterv1.MachineAnnotation] != "" &&
+	return n.Draining || n.Annotations[clusterv1.MachineAnnotation] != "" &&
 		n.Annotations[clusterv1.ClusterNameAnnotation] == v.Desired.Key.Name &&
 		n.Annotations[clusterv1.ClusterNamespaceAnnotation] == v.Desired.Key.Namespace
 }

@@ -16,15 +16,13 @@ func (v *view) removeWorker(m *machine, reason string) {
 }
 
 // drained reports whether nothing has to be moved away from m any more, and
-// plans the next step of that otherwise.
+// plans the next step of that otherwise. Every Node is drained once at least:
+// that marks it as ours, so that it can be removed when the machine is gone.
 func (v *view) drained(m *machine, reason string) bool {
 	n := m.node
 	switch {
 	case m.State == fleet.MachineDeleting || n == nil:
 		return true
-	case !v.wasOurs(n):
-		v.sync(m) // so that it is known as ours when the machine is gone
-		return false
 	case !n.Draining:
 		v.drain(m, reason)
 		return false
@@ -39,7 +37,7 @@ func (v *view) drained(m *machine, reason string) bool {
 		v.wake(left)
 	}
 	v.drain(m, reason)
-	v.wake(pace(fleet.DrainNode))
+	v.wake(drainPace)
 	v.wait("node %s is draining: %s", n.Name, some(n.Pods))
 	return false
 }

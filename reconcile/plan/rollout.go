@@ -113,7 +113,7 @@ func (r *rollout) grow() {
 	replaced = replaced[max(len(replaced)-lacks, 0):]
 	has := r.total - r.pendDown
 	for range min(lacks, room) {
-		reason := fmt.Sprintf("pool %s wants %s, has %d", p.Name, machines(p.Replicas), has)
+		reason := r.g.tooFew(has)
 		if len(replaced) > 0 && p.Strategy != fleet.OnDelete {
 			old := replaced[0]
 			replaced = replaced[1:]
@@ -208,6 +208,12 @@ func (r *rollout) remove(m *machine, reason string) {
 	}
 	r.v.removeWorker(m, reason)
 }
+
+func (g *group) tooFew(has int) string {
+	return fmt.Sprintf("pool %s wants %s, has %d", g.name, machines(g.pool.Replicas), has)
+}
+
+func (g *group) vanishedReason() string { return fmt.Sprintf("pool %s is not in Git any more", g.name) }
 
 func (g *group) tooMany() string {
 	return fmt.Sprintf("pool %s wants %s, has more", g.name, machines(g.pool.Replicas))

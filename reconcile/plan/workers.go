@@ -13,7 +13,7 @@ func (v *view) planWorkers() {
 		switch {
 		case g.vanished:
 			for _, m := range g.all {
-				v.removeWorker(m, fmt.Sprintf("pool %s is not in Git any more", g.name))
+				v.removeWorker(m, g.vanishedReason())
 			}
 		case g.pool.Paused:
 			v.wait("pool %s is paused", g.name)

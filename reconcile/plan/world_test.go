@@ -183,7 +183,7 @@ func (w *world) done(p plan.Plan) bool {
 	if w.desired.Delete {
 		want = fleet.PhaseDeleted
 	}
-	return p.Phase == want && len(p.Actions) == 0 && len(w.queue) == 0
+	return p.Phase == want && len(p.Actions) == 0 && len(p.Waiting) == 0 && len(w.queue) == 0
 }
 
 // advance lets time pass.
@@ -355,7 +355,7 @@ func (w *world) carryOutInside(a fleet.Action) {
 			n.Pods = n.Pods[1:]
 		}
 	case fleet.DeleteNode:
-		if n != nil && n.Annotations[clusterv1.MachineAnnotation] == "" {
+		if n != nil && n.Annotations[clusterv1.MachineAnnotation] == "" && !n.Draining {
 			w.violate("NothingForeignTouched: node %s", n.Name)
 		}
 		delete(w.nodes, a.Node)
