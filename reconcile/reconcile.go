@@ -94,8 +94,8 @@ type Result struct {
 	// not before: then it tells of nothing but the failure.
 	Report fleet.Report
 	Plan   plan.Plan
-	// After is when to look again where no event comes first; zero means at the
-	// next regular look.
+	// After is when to look again where neither an event nor a regular look comes
+	// first; zero means that nothing is due.
 	After time.Duration
 	// Err joins what went wrong. It is in Report.Failure too.
 	Err error
@@ -180,16 +180,13 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 // looking again, so something done means another look at once; the same done
 // again and again means a longer and longer wait.
 func (r *Reconciler) next(p plan.Plan, m *memory) time.Duration {
-	repeats := m.did(p.Actions)
-	switch {
-	case len(p.Actions) > 0:
+	if repeats := m.did(p.Actions); len(p.Actions) > 0 {
 		return repeatBackoff.after(repeats + 1)
-	case p.After > 0:
-		return p.After
-	case len(p.Waiting) > 0:
+	}
+	if len(p.Waiting) > 0 && (p.After == 0 || r.o.Progress < p.After) {
 		return r.o.Progress
 	}
-	return 0
+	return p.After
 }
 
 func (res *Result) report(o fleet.Observed) {

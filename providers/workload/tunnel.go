@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	upgrade "k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
@@ -27,7 +29,13 @@ var errTunnel = errors.New("port-forward failed")
 func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
 	url := n.rest.Post().Resource("pods").Namespace(metav1.NamespaceSystem).
 		Name(pod).SubResource("portforward").URL()
-	transport, upgrader, err := spdy.RoundTripperFor(n.config)
+	upgrader, err := upgrade.NewRoundTripperWithConfig(upgrade.RoundTripperConfig{
+		UpgradeTransport: n.transport, PingPeriod: pingEvery,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	transport, err := rest.HTTPWrappersForConfig(n.config, upgrader)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTunnel, err)
 	}

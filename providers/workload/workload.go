@@ -28,6 +28,8 @@ type Options struct {
 	Log     *slog.Logger     // nil means none
 	Timeout time.Duration    // of one call; 0 means 15 s
 	Now     func() time.Time // nil means time.Now
+	// Dial connects to API servers; nil means TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 const (
@@ -61,6 +63,9 @@ func New(o Options) *Client {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
 	return &Client{o: o, conns: make(map[fleet.Key]*conn)}
 }
 
@@ -87,7 +92,7 @@ func (c *Client) conn(a providers.Access) (*conn, error) {
 	if old != nil && old.digest == digest {
 		return old, nil
 	}
-	n, err := newConn(a)
+	n, err := newConn(a, c.o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +107,7 @@ func (c *Client) conn(a providers.Access) (*conn, error) {
 	return n, nil
 }
 
-func newConn(a providers.Access) (*conn, error) {
+func newConn(a providers.Access, o Options) (*conn, error) {
 	op := "reach cluster " + a.Cluster.String()
 	config, err := clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig.Reveal())
 	if err != nil {
@@ -115,6 +120,7 @@ func newConn(a providers.Access) (*conn, error) {
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.UserAgent = "fairlead"
+	config.Dial = o.Dial
 	config.QPS = -1 // the reconciler bounds what runs at once
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -122,7 +128,7 @@ func newConn(a providers.Access) (*conn, error) {
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext:         o.Dial,
 		TLSClientConfig:     tlsConfig,
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     idleTimeout,

@@ -1,0 +1,321 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+const manifests = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: eu-1
+  namespace: prod
+  annotations: {fairlead.dev/delete: "%[4]v"}
+spec:
+  clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}, services: {cidrBlocks: [10.96.0.0/12]}}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: eu-1-cp}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: eu-1}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevCluster
+metadata: {name: eu-1, namespace: prod}
+spec: {backend: {inMemory: {}}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: eu-1-cp, namespace: prod}
+spec:
+  replicas: %[1]d
+  version: %[3]s
+  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: eu-1-md-0, namespace: prod}
+spec:
+  clusterName: eu-1
+  replicas: %[2]d
+  template:
+    spec:
+      clusterName: eu-1
+      version: %[3]s
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: w}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: w, namespace: prod}
+spec: {template: {spec: {joinConfiguration: {nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}}}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachineTemplate
+metadata: {name: m, namespace: prod}
+spec:
+  template:
+    spec:
+      backend:
+        inMemory:
+          vm: {provisioning: {startupDuration: "10s"}}
+          node: {provisioning: {startupDuration: "5s"}}
+          apiServer: {provisioning: {startupDuration: "2s"}}
+          etcd: {provisioning: {startupDuration: "2s"}}
+`
+
+// wish is what Git asks for.
+type wish struct {
+	controlPlanes, workers int
+	version                string
+	gone                   bool
+}
+
+func (w wish) cluster(t testing.TB) *fleet.Cluster {
+	t.Helper()
+	yaml := fmt.Sprintf(manifests, w.controlPlanes, w.workers, w.version, w.gone)
+	var objects []render.Object
+	for doc := range strings.SplitSeq(yaml, "\n---\n") {
+		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
+	}
+	clusters, problems := decode.New("test", inmemory.Kinds()).Decode("clusters/eu-1", objects)
+	if len(problems) > 0 || len(clusters) != 1 {
+		t.Fatalf("decoded %d clusters with problems %v", len(clusters), problems)
+	}
+	return &clusters[0]
+}
+
+// A world is a cloud, a secret store and one agent at a time. The agent ends
+// with a crash whenever a call is made whose number is in crashAt.
+type world struct {
+	t       testing.TB
+	net     *inmemory.PipeNetwork
+	cloud   *inmemory.Cloud
+	secrets reconcile.SecretStore
+	foreign []string // ids of machines that are not ours
+
+	mu      sync.Mutex
+	calls   int
+	crashAt map[int]bool
+	crashes int
+	crash   context.CancelFunc // ends the agent that lives now
+}
+
+const (
+	lag    = 2 * time.Second
+	settle = 5 * time.Second
+)
+
+func newWorld(t testing.TB, crashAt ...int) *world {
+	w := &world{t: t, net: inmemory.NewPipeNetwork(), secrets: secrets.NewMemory(), crashAt: map[int]bool{}}
+	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{
+		ID: "sweep", Listen: w.net.Listen, Hook: func(string, inmemory.Moment) { w.called() },
+		Faults: inmemory.Faults{Lag: lag, SlowDelete: time.Second},
+	})
+	w.plantForeign()
+	for _, n := range crashAt {
+		w.crashAt[n] = true
+	}
+	w.calls = 0
+	return w
+}
+
+// called counts a call, and crashes the agent where it is its turn.
+func (w *world) called() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls++
+	if w.crashAt[w.calls] && w.crash != nil {
+		delete(w.crashAt, w.calls)
+		w.crashes++
+		w.crash()
+	}
+}
+
+// plantForeign makes what is not ours: no tags, another fleet's, another
+// cluster's, all with names that look like ours.
+func (w *world) plantForeign() {
+	for i, tags := range []map[string]string{
+		nil,
+		{fleet.TagFleet: "other", fleet.TagCluster: "prod/eu-1"},
+		{fleet.TagFleet: "test", fleet.TagCluster: "prod/eu-2"},
+	} {
+		ctx := context.Background()
+		n, err := w.cloud.CreateNetwork(ctx, inmemory.NetworkSpec{Name: "prod/eu-1", Tags: tags})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		vm, err := w.cloud.CreateVM(ctx, inmemory.VMSpec{Name: fmt.Sprintf("eu-1-md-0-%d", i), Network: n.ID, Tags: tags, Version: "v1.33.5"})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.foreign = append(w.foreign, vm.ID)
+	}
+}
+
+// An agent is one life of a reconciler.
+type agent struct {
+	r        *reconcile.Reconciler
+	workload *workload.Client
+	ctx      context.Context
+}
+
+func (w *world) start() *agent {
+	ctx, crash := context.WithCancel(context.Background())
+	w.mu.Lock()
+	w.crash = crash
+	w.mu.Unlock()
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("SWEEP_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	client := workload.New(workload.Options{Log: log, Dial: w.net.DialContext})
+	infra := inmemory.NewProvider(w.cloud, settle)
+	return &agent{ctx: ctx, workload: client, r: reconcile.New(reconcile.Options{
+		Infrastructure: func(string) (providers.Infrastructure, error) { return infra, nil },
+		Workload:       crashing{client, w},
+		Bootstrap:      kubeadm.New(),
+		Secrets:        w.secrets,
+		Log:            log,
+	})}
+}
+
+// crashing counts the changes made through the API server as calls too.
+type crashing struct {
+	*workload.Client
+	w *world
+}
+
+func (c crashing) around(err error) error { c.w.called(); return err }
+
+func (c crashing) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, d time.Duration) error {
+	c.w.called()
+	return c.around(c.Client.EnsureToken(ctx, a, t, d))
+}
+
+func (c crashing) SyncNode(ctx context.Context, a providers.Access, n string, p fleet.Pool) error {
+	c.w.called()
+	return c.around(c.Client.SyncNode(ctx, a, n, p))
+}
+
+func (c crashing) Drain(ctx context.Context, a providers.Access, n string) error {
+	c.w.called()
+	return c.around(c.Client.Drain(ctx, a, n))
+}
+
+func (c crashing) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
+	c.w.called()
+	return c.around(c.Client.RemoveMember(ctx, a, id))
+}
+
+func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) error {
+	c.w.called()
+	return c.around(c.Client.DeleteNode(ctx, a, n))
+}
+
+// reach makes passes until phase is reached and nothing is to be done. Crashed
+// agents are replaced by new ones that know nothing.
+func (w *world) reach(wish wish, phase fleet.Phase) {
+	w.t.Helper()
+	c := wish.cluster(w.t)
+	a := w.start()
+	var last reconcile.Result
+	deadline := time.Now().Add(2 * time.Hour)
+	for time.Now().Before(deadline) {
+		last = a.r.Pass(a.ctx, c)
+		w.check()
+		if a.ctx.Err() != nil {
+			a.r.Close()
+			a = w.start()
+			continue
+		}
+		if last.Plan.Phase == phase && len(last.Plan.Actions) == 0 && last.Err == nil {
+			a.r.Close()
+			return
+		}
+		time.Sleep(min(max(last.After, 500*time.Millisecond), 10*time.Second))
+	}
+	for _, vm := range w.ours() {
+		w.t.Logf("machine %s is %s: %s", vm.Name, vm.State, vm.Message)
+	}
+	w.t.Fatalf("not %s after two hours: phase %s, waiting for %q, failure %v", phase, last.Plan.Phase, last.Plan.Waiting, last.Err)
+}
+
+// check holds what must be true at every moment.
+func (w *world) check() {
+	w.t.Helper()
+	seen := map[string]int{}
+	for _, vm := range w.ours() {
+		if vm.State != fleet.MachineDeleting {
+			seen[vm.Name]++
+		}
+	}
+	for name, n := range seen {
+		if n > 1 {
+			w.t.Fatalf("%d machines are called %s", n, name)
+		}
+	}
+}
+
+func (w *world) ours() []inmemory.VM {
+	return w.everything(map[string]string{fleet.TagFleet: "test", fleet.TagCluster: "prod/eu-1"})
+}
+
+// everything lists machines as the cloud itself knows them: not late, and not
+// counted as a call.
+func (w *world) everything(tags map[string]string) []inmemory.VM {
+	w.mu.Lock()
+	calls, crash := w.calls, w.crash
+	w.crash = nil
+	w.mu.Unlock()
+	f, _ := w.cloud.Faults(context.Background())
+	quiet := f
+	quiet.Lag = 0
+	if err := w.cloud.SetFaults(context.Background(), quiet); err != nil {
+		w.t.Fatal(err)
+	}
+	vms, err := w.cloud.VMs(context.Background(), tags)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.cloud.SetFaults(context.Background(), f); err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.calls, w.crash = calls, crash
+	w.mu.Unlock()
+	return vms
+}
+
+// nothingLeft checks the end: all of ours is gone, all that is not ours is there.
+func (w *world) nothingLeft() {
+	w.t.Helper()
+	time.Sleep(time.Hour) // whatever was asked for has surfaced by now
+	if left := w.ours(); len(left) > 0 {
+		w.t.Fatalf("left over: %v", left)
+	}
+	var ids []string
+	for _, vm := range w.everything(nil) {
+		ids = append(ids, vm.ID)
+	}
+	for _, id := range w.foreign {
+		if !slices.Contains(ids, id) {
+			w.t.Fatalf("machine %s is gone and was not ours", id)
+		}
+	}
+}
