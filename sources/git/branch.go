@@ -136,8 +136,7 @@ func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 		return fleet.Revision{}, err
 	}
 	b.clone.store.land(e.store)
-	b.clone.have = append(b.clone.have, head)
-	b.clone.have = b.clone.have[max(0, len(b.clone.have)-maxHave):]
+	b.clone.has(head)
 	return b.revision(head), nil
 }
 

@@ -118,3 +118,25 @@ func TestCompareAndSwap(t *testing.T) {
 		t.Errorf("files are %q", got)
 	}
 }
+
+// However often a branch is written, what is kept of it is bounded.
+func TestBoundedMemory(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	b := branch(t, git.Options{URL: p.url})
+	var head fleet.Revision
+	for i := range 14 {
+		var err error
+		head, err = b.Commit(t.Context(), head, sources.Commit{
+			Edits: map[string][]byte{"big": append(make([]byte, 4<<20), byte(i)), fmt.Sprint("f", i): []byte("x")}, Message: "m",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := b.Held() >> 20; held > 40 {
+		t.Errorf("%d MiB are held", held)
+	}
+	if got := p.git("ls-tree", "--name-only", "fairlead/status"); strings.Count(got, "\n") != 14 {
+		t.Errorf("files are %q", got)
+	}
+}

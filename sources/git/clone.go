@@ -27,15 +27,24 @@ type clone struct {
 	have   []plumbing.Hash // complete commits in the store, the newest last
 }
 
-// maxHave is how many commits are offered as a base for what is sent next.
-const maxHave = 4
+const (
+	// maxHave is how many commits are offered as a base for what is sent next.
+	maxHave = 4
+	// keep is how many bytes a store may always hold.
+	keep = 32 << 20
+)
 
 func newClone(r remote, b Budget) *clone {
 	return &clone{remote: r, budget: b, store: newStore(b.Tree)}
 }
 
-// at returns the tree of the commit h, fetching what is missing.
+// at returns the tree of the commit h, fetching what is missing. Where the store
+// has grown to a multiple of what one revision takes, it starts a new one; trees
+// of the old one stay good.
 func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
+	if c.store.size() > max(keep, 4*c.first) {
+		*c = *newClone(c.remote, c.budget)
+	}
 	t, err := c.try(ctx, h)
 	if errors.Is(err, errMissing) && len(c.have) > 1 {
 		// The server took something for granted that we do not have.
@@ -58,13 +67,8 @@ func (c *clone) try(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
 	return c.store.index.Tree(digestOf(commit.TreeHash))
 }
 
-// fetch gets the commit h. Where the store has grown to a multiple of what one
-// revision takes, it starts a new one; trees of the old one stay good. A fetch
-// that fails half-way leaves nothing behind.
+// fetch gets the commit h. A fetch that fails half-way leaves nothing behind.
 func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
-	if c.store.size() > max(32<<20, 4*c.first) {
-		*c = *newClone(c.remote, c.budget)
-	}
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
 		return err
@@ -85,9 +89,14 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 	if len(c.have) == 0 {
 		c.first = c.store.size()
 	}
+	c.has(h)
+	return nil
+}
+
+// has notes that all of the commit h is in the store.
+func (c *clone) has(h plumbing.Hash) {
 	c.have = append(c.have, h)
 	c.have = c.have[max(0, len(c.have)-maxHave):]
-	return nil
 }
 
 // get asks for the one commit h, without history and without what the commits

@@ -117,12 +117,12 @@ var said = []struct {
 		"not our ref", "unadvertised object", "bad object", "does not appear to be a git repository",
 		"repository not found", "repository does not exist", "project you were looking for", "no such repository",
 	}},
+	{fleet.Exhausted, []string{"quota", "no space left"}},
 	{fleet.Unauthorized, []string{
 		"unable to authenticate", "permission denied", "access denied", "dubious ownership", "host key", "key is unknown",
 		"key mismatch", "protected branch", "hook declined", "not allowed", "read-only", "read only", "prohibited",
 		"deny updating", "denied", "insufficient", "forbidden",
 	}},
-	{fleet.Exhausted, []string{"quota", "no space left"}},
 	{fleet.Unavailable, []string{
 		"connection refused", "connection reset", "connection closed", "broken pipe", "timed out", "temporarily", "early eof",
 	}},
