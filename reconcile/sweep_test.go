@@ -3,10 +3,13 @@ package reconcile_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
 // life takes a cluster through creation, scaling, an upgrade and deletion.
@@ -73,4 +76,49 @@ func TestCrashSweep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLostAnswers loses answers and requests all through a cluster's life, and
+// has listings fail. A timeout is not a no: nothing is made twice.
+func TestLostAnswers(t *testing.T) {
+	for every := 1; every <= 4; every++ {
+		t.Run(fmt.Sprint(every), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.upset = func(pass int, f *inmemory.Faults) {
+					f.LoseAnswers, f.LoseRequests, f.FailListings = 0, 0, 0
+					if pass%every == 0 {
+						f.LoseAnswers = 1
+					}
+					if pass%(every+2) == 0 {
+						f.LoseRequests = 1
+					}
+					if pass%7 == 0 {
+						f.FailListings = 1
+					}
+				}
+				life(w)
+			})
+		})
+	}
+}
+
+// TestQuota has the cloud refuse machines until a person raises the quota.
+func TestQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		started := time.Now()
+		told := false
+		w.told = func(r fleet.Report) { told = told || strings.Contains(r.Failure, "quota exceeded for instances") }
+		w.upset = func(_ int, f *inmemory.Faults) {
+			f.Quota = len(w.foreign) + 2
+			if time.Since(started) > time.Hour {
+				f.Quota = 0
+			}
+		}
+		life(w)
+		if !told {
+			t.Error("the cloud's own words did not reach the report")
+		}
+	})
 }

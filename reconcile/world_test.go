@@ -109,6 +109,11 @@ type world struct {
 	secrets reconcile.SecretStore
 	foreign []string // ids of machines that are not ours
 
+	// upset, if set, is called before each pass and may break the cloud.
+	upset func(pass int, f *inmemory.Faults)
+	pass  int
+	told  func(fleet.Report) // if set, gets each report
+
 	mu      sync.Mutex
 	calls   int
 	crashAt map[int]bool
@@ -237,7 +242,11 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 	var last reconcile.Result
 	deadline := time.Now().Add(2 * time.Hour)
 	for time.Now().Before(deadline) {
+		w.disturb()
 		last = a.r.Pass(a.ctx, c)
+		if w.told != nil {
+			w.told(last.Report)
+		}
 		w.check()
 		if a.ctx.Err() != nil {
 			a.r.Close()
@@ -254,6 +263,18 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 		w.t.Logf("machine %s is %s: %s", vm.Name, vm.State, vm.Message)
 	}
 	w.t.Fatalf("not %s after two hours: phase %s, waiting for %q, failure %v", phase, last.Plan.Phase, last.Plan.Waiting, last.Err)
+}
+
+// disturb lets upset have its way.
+func (w *world) disturb() {
+	if w.pass++; w.upset == nil {
+		return
+	}
+	f, _ := w.cloud.Faults(context.Background())
+	w.upset(w.pass, &f)
+	if err := w.cloud.SetFaults(context.Background(), f); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // check holds what must be true at every moment.
@@ -284,8 +305,7 @@ func (w *world) everything(tags map[string]string) []inmemory.VM {
 	w.crash = nil
 	w.mu.Unlock()
 	f, _ := w.cloud.Faults(context.Background())
-	quiet := f
-	quiet.Lag = 0
+	quiet := inmemory.Faults{}
 	if err := w.cloud.SetFaults(context.Background(), quiet); err != nil {
 		w.t.Fatal(err)
 	}
