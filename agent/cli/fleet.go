@@ -40,8 +40,8 @@ type part struct {
 }
 
 // locate finds the fleet that a path of this computer is in: the nearest folder
-// upwards with a fleet.yaml or a .git, else the folder itself. A URL is a whole
-// fleet, of which below names a part.
+// upwards with a fleet.yaml, a folder clusters or a .git, else the folder
+// itself. A URL is a whole fleet, of which below names a part.
 func locate(s assembly.Settings, below string) (part, error) {
 	if !assembly.IsFolder(s.Source) {
 		if below == "" {
@@ -75,7 +75,7 @@ func locate(s assembly.Settings, below string) (part, error) {
 
 func rootOf(folder string) string {
 	for d := folder; ; d = filepath.Dir(d) {
-		for _, mark := range []string{render.ConfigFile, ".git"} {
+		for _, mark := range []string{render.ConfigFile, "clusters", ".git"} {
 			if _, err := os.Stat(filepath.Join(d, mark)); err == nil {
 				return d
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
@@ -47,6 +48,7 @@ func outputFlag(cmd *cobra.Command, allowed ...format) *string {
 type table struct {
 	header []string
 	rows   [][]string
+	style  func(row []string) lipgloss.Style // of a row on a terminal; nil is none
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -80,7 +82,8 @@ func (t *table) plain(w io.Writer) error {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range all {
+	fancy := isTerminal(w)
+	for n, row := range all {
 		var line strings.Builder
 		for i, cell := range row {
 			line.WriteString(cell)
@@ -88,7 +91,15 @@ func (t *table) plain(w io.Writer) error {
 				line.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+3))
 			}
 		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+		text := strings.TrimRight(line.String(), " ")
+		switch {
+		case !fancy:
+		case n == 0:
+			text = lipgloss.NewStyle().Faint(true).Render(text)
+		case t.style != nil:
+			text = t.style(row).Render(text)
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/sources/status"
+)
+
+func newPlan() *cobra.Command {
+	var below string
+	cmd := &cobra.Command{
+		Use:     "plan [PATH|URL]",
+		GroupID: groupWrite,
+		Short:   "Say what a revision would change, and why",
+		Long: `Say what a revision would change, and why: every machine that would be created,
+replaced or deleted.
+
+It looks at the real infrastructure and changes nothing. The decisions are made
+by the code that the agent acts with. --ref compares any branch, tag or commit of
+a repository with what is; a PATH compares files before they are committed.
+
+For what only the API servers of the clusters know, it needs the agent's secrets:
+the same --source, or the same --secrets. Without them it says so and plans by
+the infrastructure alone.
+
+The exit code is 0 if there is nothing to do, 2 if there are changes, and 1 if
+something is wrong.`,
+		Example: `  fairlead plan --source https://git.example.com/fleet.git --ref feature
+  fairlead plan ./fleet -o markdown
+  fairlead plan ./fleet --inmemory-url http://127.0.0.1:8080/inmemory`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addSource(cmd)
+	f.addStatus(cmd)
+	f.addSecrets(cmd)
+	f.addProviders(cmd)
+	v := addValues(cmd)
+	cmd.Flags().StringVar(&below, "path", "", "folder in the repository, where not all of it is meant")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
+		if err != nil {
+			return err
+		}
+		out, err := makePlan(cmd.Context(), p, f, v)
+		if err != nil {
+			return err
+		}
+		if err := out.show(cmd.OutOrStdout(), format(*output)); err != nil {
+			return err
+		}
+		switch {
+		case len(out.Problems) > 0 || len(out.Errors) > 0:
+			return &exitError{exitFailure}
+		case len(out.Changes) > 0:
+			return &exitError{exitChanges}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// planned is what plan found.
+type planned struct {
+	Revision string          `json:"revision"`
+	Clusters int             `json:"clusters"`
+	Changes  []change        `json:"changes"`
+	Problems []fleet.Problem `json:"problems,omitempty"`
+	Orphans  []string        `json:"orphans,omitempty"`
+	Notes    []string        `json:"notes,omitempty"`  // what was not looked at
+	Errors   []string        `json:"errors,omitempty"` // what could not be looked at
+}
+
+// change is one plan.Change.
+type change struct {
+	Change  string `json:"change"`
+	Cluster string `json:"cluster"`
+	Pool    string `json:"pool,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+func changeOf(c plan.Change) change {
+	return change{
+		Change: string(c.Kind), Cluster: c.Cluster.String(), Pool: string(c.Pool),
+		Machine: string(c.Machine), By: string(c.By), Reason: c.Reason,
+	}
+}
+
+func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*planned, error) {
+	loaded, err := p.load(ctx, v.options())
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.status(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the status branch: %w", err)
+	}
+	outlook := agent.Foresee(s, loaded)
+	out := &planned{
+		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: outlook.Problems,
+	}
+	w, err := assembly.OpenWorld(ctx, p.settings, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	if err := out.look(ctx, w, outlook.Clusters); err != nil {
+		return nil, err
+	}
+	for _, r := range outlook.Pruned {
+		out.prune(r)
+	}
+	for _, k := range outlook.Orphans {
+		out.Orphans = append(out.Orphans, k.String())
+	}
+	if f.inMemoryURL == "" && slices.ContainsFunc(outlook.Clusters, func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
+		out.Notes = append(out.Notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
+	}
+	return out, nil
+}
+
+// status returns what the status branch says of the part.
+func (p part) status(ctx context.Context, branch string) (status.Status, error) {
+	s, err := p.settings.ReadStatus(ctx, branch)
+	s.Clusters = slices.DeleteFunc(slices.Clone(s.Clusters), func(c status.Cluster) bool { return !p.has(c.Report.Overlay) })
+	return s, err
+}
+
+// look compares each cluster with what is, several at once.
+func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fleet.Cluster) error {
+	r := w.Reconciler(func(k fleet.Key) error {
+		return fleet.Errorf(fleet.Invalid, "change "+k.String(), "a plan changes nothing")
+	}, nil)
+	type result struct {
+		changes []plan.Change
+		note    string
+		err     error
+	}
+	results := make([]result, len(clusters))
+	var g errgroup.Group
+	g.SetLimit(16)
+	for i, c := range clusters {
+		g.Go(func() error {
+			seen, err := r.Look(ctx, c)
+			if err != nil {
+				results[i].err = err
+				return nil
+			}
+			if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
+				results[i].note = fmt.Sprintf("the secrets of %s are not here, so its API server was not asked: name the agent's with --secrets", c.Key)
+				seen.Secrets.Missing = nil
+			}
+			results[i].changes = plan.Preview(plan.Input{Desired: c, Observed: seen, Now: seen.At})
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, res := range results {
+		for _, c := range res.changes {
+			out.Changes = append(out.Changes, changeOf(c))
+		}
+		if res.note != "" {
+			out.Notes = append(out.Notes, res.note)
+		}
+		if res.err != nil {
+			out.Errors = append(out.Errors, res.err.Error())
+		}
+	}
+	return ctx.Err()
+}
+
+// prune adds the deletion of a cluster that vanished.
+func (out *planned) prune(r fleet.Report) {
+	const reason = "the cluster vanished from Git and fleet.yaml says to prune"
+	if r.Phase == fleet.PhaseDeleted {
+		return
+	}
+	out.Changes = append(out.Changes, changeOf(plan.Change{Kind: plan.DeleteCluster, Cluster: r.Cluster, Reason: reason}))
+	for _, m := range r.Machines {
+		out.Changes = append(out.Changes, changeOf(plan.Change{
+			Kind: plan.DeleteMachine, Cluster: r.Cluster, Pool: m.Machine.Pool, Machine: m.Machine.Name, Reason: reason,
+		}))
+	}
+}

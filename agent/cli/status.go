@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+func newStatus() *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:     "status [PATH|URL]",
+		GroupID: groupLook,
+		Short:   "Say how the clusters of a fleet are",
+		Long: `Say how the clusters of a fleet are, from the status branch: no cluster and no
+cloud is asked.
+
+With --wait it waits until every cluster of the newest revision is provisioned
+(or deleted, where that is wanted), and fails if that takes longer.`,
+		Example: `  fairlead status --source https://git.example.com/fleet.git
+  fairlead status ./fleet --wait 10m
+  fairlead status ./fleet -o json | jq '.clusters[] | select(.phase != "Provisioned")'`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addSource(cmd)
+	f.addStatus(cmd)
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for every cluster to be as Git says")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), "")
+		if err != nil {
+			return err
+		}
+		branch, err := p.branch(cmd.Context(), f.branch)
+		if err != nil {
+			return err
+		}
+		s, settled, err := awaitStatus(cmd.Context(), p, branch, wait)
+		if err != nil {
+			return err
+		}
+		if err := showStatus(cmd.OutOrStdout(), format(*output), s); err != nil {
+			return err
+		}
+		if !settled {
+			return fmt.Errorf("not every cluster is as Git says after %s", wait)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// branch returns the name of the status branch: given, or what fleet.yaml says.
+func (p part) branch(ctx context.Context, given string) (string, error) {
+	if given != "" || assembly.IsFolder(p.settings.Source) && p.settings.StatusRepository == "" {
+		return given, nil // a folder has but one
+	}
+	_, tree, err := p.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	renderer, err := p.settings.NewRenderer(assembly.RenderOptions{})
+	if err != nil {
+		return "", err
+	}
+	config, err := renderer.Config(tree)
+	return config.StatusBranch, err
+}
+
+// awaitStatus reads the status until it says that all is done, or wait is over.
+func awaitStatus(ctx context.Context, p part, branch string, wait time.Duration) (s status.Status, settled bool, err error) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if s, err = p.status(ctx, branch); err != nil {
+			return s, false, err
+		}
+		if wait == 0 {
+			return s, true, nil
+		}
+		done, err := p.settled(ctx, s)
+		if done || err != nil {
+			return s, done, err
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return s, false, nil
+		case <-ctx.Done():
+			return s, false, ctx.Err()
+		}
+	}
+}
+
+// settled reports whether s is about the newest revision and every cluster of
+// it is done.
+func (p part) settled(ctx context.Context, s status.Status) (bool, error) {
+	source, err := p.settings.OpenSource()
+	if err != nil {
+		return false, err
+	}
+	rev, err := source.Resolve(ctx)
+	if err != nil || s.Fleet.Revision.Digest != rev.Digest {
+		return false, err
+	}
+	for _, c := range s.Clusters {
+		if ph := c.Report.Phase; ph != fleet.PhaseProvisioned && ph != fleet.PhaseDeleted {
+			return false, nil
+		}
+	}
+	return len(s.Clusters) > 0, nil
+}
+
+// statusView is what status shows as JSON and YAML.
+type statusView struct {
+	Fleet    string          `json:"fleet"`
+	Revision string          `json:"revision"`
+	Owner    string          `json:"owner"`
+	Epoch    int64           `json:"epoch"`
+	Clusters []clusterView   `json:"clusters"`
+	Problems []fleet.Problem `json:"problems,omitempty"`
+	Orphans  []string        `json:"orphans,omitempty"`
+}
+
+// clusterView is one cluster in it.
+type clusterView struct {
+	Name     string          `json:"name"`
+	Phase    string          `json:"phase"`
+	Version  string          `json:"version"`
+	Revision string          `json:"revision"`
+	Ready    int             `json:"ready"`
+	Desired  int             `json:"desired"`
+	Endpoint string          `json:"endpoint,omitempty"`
+	Waiting  []string        `json:"waiting,omitempty"`
+	Problems []fleet.Problem `json:"problems,omitempty"`
+	Failure  string          `json:"failure,omitempty"`
+}
+
+func viewOf(s status.Status) statusView {
+	v := statusView{
+		Fleet: string(s.Fleet.Fleet), Revision: s.Fleet.Revision.String(),
+		Owner: s.Owner.Agent, Epoch: s.Owner.Epoch, Clusters: []clusterView{}, Problems: s.Fleet.Problems,
+	}
+	for _, k := range s.Fleet.Orphans {
+		v.Orphans = append(v.Orphans, k.String())
+	}
+	for _, c := range s.Clusters {
+		r := c.Report
+		cv := clusterView{
+			Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.String(),
+			Waiting: r.Waiting, Problems: r.Problems, Failure: r.Failure,
+		}
+		for _, p := range r.Pools {
+			cv.Ready += p.Ready
+			cv.Desired += p.Desired
+		}
+		if !r.Endpoint.IsZero() {
+			cv.Endpoint = fmt.Sprintf("https://%s:%d", r.Endpoint.Host, r.Endpoint.Port)
+		}
+		v.Clusters = append(v.Clusters, cv)
+	}
+	return v
+}
+
+func showStatus(w io.Writer, form format, s status.Status) error {
+	v := viewOf(s)
+	t := table{header: []string{"CLUSTER", "PHASE", "MACHINES", "VERSION", "REVISION", "MESSAGE"}, style: phaseStyle}
+	for i, c := range v.Clusters {
+		t.add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), c.Version, s.Clusters[i].Report.Revision.Short(), c.message())
+	}
+	if form != formatTable {
+		return t.write(w, form, v)
+	}
+	if len(v.Clusters) == 0 {
+		fmt.Fprintln(w, "the status branch tells of no cluster")
+	} else if err := t.plain(w); err != nil {
+		return err
+	}
+	if v.Owner != "" {
+		fmt.Fprintf(w, "\nfleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
+	}
+	for _, p := range v.Problems {
+		fmt.Fprintln(w, "problem: "+p.String())
+	}
+	for _, o := range v.Orphans {
+		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
+	}
+	return nil
+}
+
+// message is the most important thing to say of a cluster.
+func (c clusterView) message() string {
+	var text string
+	switch {
+	case c.Failure != "":
+		text = c.Failure
+	case len(c.Problems) > 0:
+		text = "stays at this revision: " + c.Problems[0].String()
+	case len(c.Waiting) > 0:
+		text = "waits for " + c.Waiting[0]
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
+// phaseStyle colours a row by its phase.
+func phaseStyle(row []string) lipgloss.Style {
+	colours := map[string]string{"Provisioned": "2", "Deleting": "1", "Deleted": "1"}
+	st := lipgloss.NewStyle()
+	if c, ok := colours[row[1]]; ok {
+		return st.Foreground(lipgloss.Color(c))
+	}
+	return st.Foreground(lipgloss.Color("4"))
+}

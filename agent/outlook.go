@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// An Outlook is what an agent would hold to, were a revision the newest.
+type Outlook struct {
+	Clusters []*fleet.Cluster // held to as the revision has them, sorted
+	Pruned   []fleet.Report   // vanished and to be deleted, as last reported, sorted
+	Orphans  []fleet.Key      // vanished and left alone, sorted
+	Problems []fleet.Problem
+}
+
+// Foresee returns what an agent would make of f after what the status branch
+// says. It is the code by which agents choose.
+func Foresee(s status.Status, f fleet.Fleet) Outlook {
+	record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
+	for _, c := range s.Clusters {
+		record[c.Report.Cluster] = c.Report
+	}
+	d, _ := recall(record, s.Fleet.Orphans).advance(f)
+	out := Outlook{Orphans: d.orphans(), Problems: d.problems}
+	for i := range f.Clusters {
+		out.Clusters = append(out.Clusters, d.clusters[f.Clusters[i].Key].cluster)
+	}
+	for _, c := range s.Clusters {
+		if d.clusters[c.Report.Cluster].pruned {
+			out.Pruned = append(out.Pruned, c.Report)
+		}
+	}
+	return out
+}
