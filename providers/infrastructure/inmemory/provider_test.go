@@ -1,0 +1,327 @@
+package inmemory
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/conformance"
+)
+
+const testLag = 2 * time.Second
+
+func testCluster() fleet.Cluster {
+	return fleet.Cluster{
+		Fleet: "f", Key: fleet.Key{Namespace: "prod", Name: "eu-1"},
+		Infrastructure: fleet.Object{Name: "eu-1", Spec: []byte(`{"backend":{"inMemory":{}}}`)},
+		ControlPlane:   fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Template: "1-cp", Version: "v1.34.1"},
+		Workers: []fleet.Pool{{
+			Name: "md-0", Role: fleet.RoleWorker, Template: "1-md", Version: "v1.34.1",
+			Infrastructure: fleet.Object{Name: "md-0", Spec: []byte(`{"backend":{"inMemory":{}}}`)},
+		}},
+	}
+}
+
+// overHTTP serves c on a network without sockets and returns a client of it.
+func overHTTP(t testing.TB, c *Cloud) *Client {
+	t.Helper()
+	network := NewPipeNetwork()
+	l, err := network.Listen("cloud:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: Handler(c), ReadHeaderTimeout: time.Minute}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	transport := &http.Transport{DialContext: network.DialContext}
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-done
+		transport.CloseIdleConnections()
+	})
+	return &Client{base: "http://cloud:80", http: &http.Client{Transport: transport}}
+}
+
+// TestConformance runs the suite against a cloud behind HTTP.
+func TestConformance(t *testing.T) {
+	clouds := make(map[providers.Infrastructure]*Cloud)
+	conformance.Run(t, conformance.Options{
+		New: func(t testing.TB) providers.Infrastructure {
+			c := NewCloud(CloudOptions{Faults: Faults{Lag: testLag}, Listen: NewPipeNetwork().Listen})
+			t.Cleanup(c.Close)
+			p := NewProvider(overHTTP(t, c), testLag)
+			clouds[p] = c
+			return p
+		},
+		Cluster: testCluster,
+		Foreign: func(t testing.TB, p providers.Infrastructure, name string) func() bool {
+			c := clouds[p]
+			n, err := c.CreateNetwork(t.Context(), NetworkSpec{Name: "foreign"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := c.CreateVM(t.Context(), VMSpec{Name: name, Network: n.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() bool {
+				c.lock()
+				defer c.unlock()
+				return c.vms[v.ID] != nil && c.vms[v.ID].deleted.IsZero()
+			}
+		},
+		Around: synctest.Test,
+	})
+}
+
+func TestErrorsCrossHTTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen, Faults: Faults{LoseAnswers: 1}})
+		t.Cleanup(c.Close)
+		p, cluster := NewProvider(overHTTP(t, c), 0), testCluster()
+		err := p.EnsureInfrastructure(t.Context(), "op", &cluster)
+		wantKind(t, "ensure with a lost answer", err, fleet.Unanswered,
+			"cannot create infrastructure of prod/eu-1: read: connection reset by peer")
+		control := p.API().(Control)
+		if err := control.SetFaults(t.Context(), Faults{Quota: 1}); err != nil {
+			t.Fatal(err)
+		}
+		r := providers.MachineRequest{
+			Cluster: &cluster, Pool: cluster.Workers[0], Name: "m-0",
+			UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\n"))},
+		}
+		if err := p.CreateMachine(t.Context(), "op", r); err != nil {
+			t.Fatal(err)
+		}
+		r.Name = "m-1"
+		wantKind(t, "create beyond the quota", p.CreateMachine(t.Context(), "op", r), fleet.Exhausted,
+			"cannot create machine prod/m-1: 403 Forbidden: quota exceeded")
+		if f, err := control.Faults(t.Context()); err != nil || f.Quota != 1 {
+			t.Errorf("faults = %+v, %v, want a quota of 1", f, err)
+		}
+		got, err := p.Observe(t.Context(), &cluster)
+		if err != nil || len(got.Machines) != 1 {
+			t.Fatalf("machines = %+v, %v, want one", got.Machines, err)
+		}
+		if m := got.Machines[0].Message; m != "cloud-init: no command of runcmd is kubeadm init or kubeadm join with --config" {
+			t.Errorf("message = %q, want the console's", m)
+		}
+		id := func() string { v, _ := c.VMs(t.Context(), nil); return v[0].ID }()
+		if err := control.StopVM(t.Context(), id); err != nil {
+			t.Errorf("stop = %v", err)
+		}
+		if err := control.StartVM(t.Context(), id); err != nil {
+			t.Errorf("start = %v", err)
+		}
+		wantKind(t, "stop of nothing", control.StopVM(t.Context(), "nobody"), fleet.NotFound, "404")
+	})
+}
+
+// TestClientWithoutCloud: nothing can have been sent.
+func TestClientWithoutCloud(t *testing.T) {
+	c := &Client{base: "http://cloud:80", http: &http.Client{Transport: &http.Transport{DialContext: NewPipeNetwork().DialContext}}}
+	_, err := c.CreateVM(t.Context(), VMSpec{})
+	wantKind(t, "create without a cloud", err, fleet.Unavailable, "connection refused")
+}
+
+// TestClientLosesConnection: what was sent may have been done.
+func TestClientLosesConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := NewPipeNetwork()
+		l, err := network.Listen("cloud:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			panic(http.ErrAbortHandler)
+		})}
+		done := make(chan struct{})
+		go func() { defer close(done); _ = server.Serve(l) }()
+		defer func() { _ = server.Close(); <-done }()
+		c := &Client{base: "http://cloud:80", http: &http.Client{Transport: &http.Transport{DialContext: network.DialContext}}}
+		wantKind(t, "delete", c.DeleteVM(t.Context(), "x"), fleet.Unanswered, "EOF")
+		_, err = c.VMs(t.Context(), nil)
+		wantKind(t, "list", err, fleet.Unavailable, "EOF")
+	})
+}
+
+func TestEndpoint(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*fleet.Cluster)
+		want   string
+		kind   fleet.ErrorKind
+	}{
+		"of the DevCluster": {
+			reason: "Git fixes it", want: "127.0.0.7:7443",
+			change: func(c *fleet.Cluster) {
+				c.Infrastructure.Spec = []byte(`{"controlPlaneEndpoint":{"host":"127.0.0.7","port":7443},"backend":{"inMemory":{}}}`)
+			},
+		},
+		"of the Cluster": {
+			reason: "Git fixes it", want: "127.0.0.8:6443",
+			change: func(c *fleet.Cluster) { c.Endpoint = fleet.Endpoint{Host: "127.0.0.8", Port: 6443} },
+		},
+		"port of the network settings": {
+			reason: "host and port come from different places", want: "127.0.0.9:8443",
+			change: func(c *fleet.Cluster) {
+				c.Network = clusterv1.ClusterNetwork{APIServerPort: 8443}
+				c.Infrastructure.Spec = []byte(`{"controlPlaneEndpoint":{"host":"127.0.0.9"},"backend":{"inMemory":{}}}`)
+			},
+		},
+		"not on this computer": {
+			reason: "the cloud has loopback addresses only", kind: fleet.Invalid,
+			change: func(c *fleet.Cluster) { c.Endpoint = fleet.Endpoint{Host: "192.0.2.1", Port: 6443} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen})
+			defer c.Close()
+			p, cluster := NewProvider(c, 0), testCluster()
+			tc.change(&cluster)
+			err := p.EnsureInfrastructure(t.Context(), "op", &cluster)
+			if tc.kind != "" {
+				wantKind(t, "ensure", err, tc.kind, "no loopback address")
+				return
+			}
+			got, _ := p.Observe(t.Context(), &cluster)
+			if d := cmp.Diff(tc.want, fmt.Sprintf("%s:%d", got.Endpoint.Host, got.Endpoint.Port)); d != "" || err != nil {
+				t.Errorf("endpoint (%s): %s %v", tc.reason, d, err)
+			}
+		})
+	}
+}
+
+// TestAddressesAreNotShared: two clouds on one network get on with each other.
+func TestAddressesAreNotShared(t *testing.T) {
+	network := NewPipeNetwork()
+	seen := make(map[fleet.Endpoint]bool)
+	for range 2 {
+		c := NewCloud(CloudOptions{Listen: network.Listen})
+		defer c.Close()
+		c.address = 0x7f010100 // both begin at the same place
+		for range 300 {
+			n, err := c.CreateNetwork(t.Context(), NetworkSpec{})
+			if len(seen) == 300 && err != nil {
+				continue // it gives up after a while, and goes on the next time
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[n.Endpoint] {
+				t.Fatalf("%v is given out twice", n.Endpoint)
+			}
+			seen[n.Endpoint] = true
+		}
+	}
+}
+
+// TestDuplicateInfrastructure: of two load balancers the older stays.
+func TestDuplicateInfrastructure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen, Faults: Faults{Lag: testLag}})
+		t.Cleanup(c.Close)
+		p, cluster := NewProvider(c, testLag), testCluster()
+		for range 2 {
+			if err := p.EnsureInfrastructure(t.Context(), "op", &cluster); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(testLag)
+		before, err := p.Observe(t.Context(), &cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.EnsureInfrastructure(t.Context(), "op", &cluster); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(testLag)
+		after, err := p.Observe(t.Context(), &cluster)
+		if err != nil || after.Endpoint != before.Endpoint {
+			t.Errorf("endpoint = %v, %v, want still %v", after.Endpoint, err, before.Endpoint)
+		}
+		if all, err := c.Networks(t.Context(), nil); err != nil || len(all) != 1 {
+			t.Errorf("load balancers = %v, %v, want one", all, err)
+		}
+	})
+}
+
+func TestFactory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings map[string]string
+		settle   time.Duration
+		embedded bool
+		kind     fleet.ErrorKind
+	}{
+		"in this process":  {nil, time.Second, true, ""},
+		"settle":           {map[string]string{"settle": "0s"}, 0, true, ""},
+		"elsewhere":        {map[string]string{"url": "http://127.0.0.1:7000"}, time.Second, false, ""},
+		"no URL":           {map[string]string{"url": "cloud"}, 0, false, fleet.Invalid},
+		"no duration":      {map[string]string{"settle": "soon"}, 0, false, fleet.Invalid},
+		"negative settle":  {map[string]string{"settle": "-1s"}, 0, false, fleet.Invalid},
+		"unknown settings": {map[string]string{"region": "eu"}, 0, false, fleet.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := Factory().New(t.Context(), providers.Options{Settings: tc.settings})
+			if tc.kind != "" {
+				if fleet.KindOf(err) != tc.kind {
+					t.Errorf("error = %v, want kind %s", err, tc.kind)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, ok := providers.As[*Provider](in)
+			if !ok {
+				t.Fatal("no *Provider")
+			}
+			defer p.Close()
+			if _, ok := p.API().(*Cloud); ok != tc.embedded || p.Settle() != tc.settle {
+				t.Errorf("embedded %v, settle %s, want %v, %s", ok, p.Settle(), tc.embedded, tc.settle)
+			}
+		})
+	}
+}
+
+// TestWatch: every step of a machine's life is told.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, CloudOptions{})
+		l.timing = DevMachineInMemory{VM: seconds("10s"), Node: seconds("10s"), APIServer: seconds("10s")}
+		ctx, cancel := context.WithCancel(t.Context())
+		told := make(map[time.Duration]bool)
+		start := time.Now()
+		done := make(chan error)
+		go func() {
+			done <- l.Watch(ctx, func(o Owner) {
+				if o != (Owner{"f", "prod/eu-1"}) {
+					t.Errorf("told of %v", o)
+				}
+				told[time.Since(start)] = true
+			})
+		}()
+		synctest.Wait()
+		v := l.bootInit("cp-0")
+		time.Sleep(time.Minute)
+		if err := l.DeleteVM(t.Context(), v.ID); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		<-done
+		want := map[time.Duration]bool{0: true, 10 * time.Second: true, 20 * time.Second: true, 30 * time.Second: true, time.Minute: true}
+		if d := cmp.Diff(want, told); d != "" {
+			t.Errorf("told at: %s", d)
+		}
+	})
+}
