@@ -3,6 +3,7 @@ package decode
 import (
 	"net"
 
+	"fairlead.dev/fleet"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -20,6 +21,7 @@ func clusterKind() *kind {
 			return &clusterv1.Cluster{}
 		},
 		normalise: normaliseCluster,
+		switches:  []string{fleet.DeleteAnnotation, fleet.ProtectAnnotation},
 		refused: metadataRefused(map[string]string{
 			"spec.topology":          "managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates",
 			"spec.availabilityGates": "nothing sets conditions that Fairlead does not know; remove it",
@@ -63,8 +65,8 @@ func normaliseCluster(v any) (any, field.ErrorList) {
 	if (endpoint.Host == "") != (endpoint.Port == 0) || endpoint.Port > 65535 {
 		errs = append(errs, field.Invalid(spec.Child("controlPlaneEndpoint"), endpoint.String(), "must have both a host and a port of 1 to 65535"))
 	}
-	if c.Annotations["fairlead.dev/delete"] == "true" && c.Annotations["fairlead.dev/protect"] == "true" {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations"), "fairlead.dev/delete",
+	if c.Annotations[fleet.DeleteAnnotation] == "true" && c.Annotations[fleet.ProtectAnnotation] == "true" {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations"), fleet.DeleteAnnotation,
 			"the cluster is protected by fairlead.dev/protect; remove one of the two"))
 	}
 	return c, errs

@@ -2,7 +2,7 @@ package decode
 
 import (
 	"fmt"
-	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
@@ -42,11 +42,11 @@ func addKubeadmConfig(prefix string, refused, limited, unused map[string]string)
 		"clusterConfiguration.clusterName":       cluster,
 		"clusterConfiguration.kubernetesVersion": "it comes from the version of the KubeadmControlPlane or MachineDeployment; set it there",
 		"ignition":                               "only cloud-config is made so far; use preKubeadmCommands and files",
-		"files.contentFormat":                    "files are written as they are; leave it out",
 	} {
 		refused[prefix+path] = why
 	}
 	limited[prefix+"format"] = "cloud-config; Ignition is refused for now"
+	limited[prefix+"files.contentFormat"] = "a Template knows .controlPlane.version, as in Cluster API"
 	limited[prefix+"files.contentFrom.secret"] = "a Secret in the same overlay"
 	limited[prefix+"users.passwdFrom.secret"] = "a Secret in the same overlay"
 	unused[prefix+"useExperimentalRetryJoin"] = "does nothing in Cluster API either"
@@ -154,7 +154,6 @@ const defaultCAValidityDays = 3650
 func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	cluster, clusterPath := c.ClusterConfiguration, path.Child("clusterConfiguration")
-	tag := regexp.MustCompile(`^[\w][\w.-]{0,127}$`)
 	for _, image := range []struct {
 		tag  string
 		path *field.Path
@@ -162,7 +161,7 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 		{cluster.DNS.ImageTag, clusterPath.Child("dns", "imageTag")},
 		{cluster.Etcd.Local.ImageTag, clusterPath.Child("etcd", "local", "imageTag")},
 	} {
-		if image.tag != "" && !tag.MatchString(image.tag) {
+		if image.tag != "" && !isImageTag(image.tag) {
 			errs = append(errs, field.Invalid(image.path, image.tag, "is not a tag of an image"))
 		}
 	}
@@ -180,4 +179,11 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 			"must be the same in initConfiguration and joinConfiguration"))
 	}
 	return errs
+}
+
+// isImageTag reports whether s may be the tag of a container image.
+// Source: OCI distribution specification, "Pulling manifests".
+func isImageTag(s string) bool {
+	const word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+	return len(s) <= 128 && strings.TrimLeft(s, word+".-") == "" && strings.Contains(word, s[:1])
 }

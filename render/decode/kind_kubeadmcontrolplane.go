@@ -76,7 +76,7 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 	*surge = intstr.ValueOrDefault(*surge, intstr.FromInt32(1))
 
 	spec := field.NewPath("spec")
-	for _, msg := range validation.IsDNS1123Subdomain(k.Name) {
+	for _, msg := range validation.IsValidLabelValue(k.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), k.Name, msg))
 	}
 	n := *k.Spec.Replicas

@@ -36,6 +36,10 @@ type kind struct {
 	// that messages name what people wrote.
 	renamed map[string]map[string]string
 
+	// switches are the annotations of Fairlead that objects may have, "true" or
+	// "false".
+	switches []string
+
 	refused map[string]string // path → why, and the way out
 	limited map[string]string // path → which values of it are honoured; wins over unused
 	unused  map[string]string // path → why it may be there and does nothing

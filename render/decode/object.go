@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -164,6 +165,7 @@ func (d *Decoder) decode(o *object, data []byte) {
 	c := checker{kind: k, version: o.gvk.Version}
 	c.check(o.raw, reflect.TypeOf(value), "", "")
 	o.identity(&c)
+	o.switches(&c)
 	for _, f := range c.flaws {
 		o.problems = append(o.problems, o.problem(f))
 	}
@@ -203,6 +205,31 @@ func (o *object) identity(c *checker) {
 	}
 	for _, msg := range validation.IsDNS1123Label(o.namespace) {
 		c.addf("metadata.namespace", "", "%q is not a namespace: %s", o.namespace, msg)
+	}
+}
+
+// switches checks annotations of Fairlead: a misspelt one would not protect.
+func (o *object) switches(c *checker) {
+	for _, key := range slices.Sorted(maps.Keys(o.notes)) {
+		if !strings.HasPrefix(key, "fairlead.dev/") {
+			continue
+		}
+		path := "metadata.annotations." + key
+		if !slices.Contains(c.kind.switches, key) {
+			var known []structField
+			for _, s := range c.kind.switches {
+				known = append(known, structField{name: s})
+			}
+			hint := ""
+			if name := nearest(key, known); name != "" {
+				hint = fmt.Sprintf("did you mean %q?", name)
+			}
+			c.addf(path, hint, "is no annotation of a %s", c.kind.name)
+			continue
+		}
+		if v := o.notes[key]; v != "true" && v != "false" {
+			c.addf(path, "", "must be \"true\" or \"false\", is %q", v)
+		}
 	}
 }
 

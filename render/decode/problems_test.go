@@ -243,6 +243,21 @@ func TestProblems(t *testing.T) {
 			want: []place{{cluster, "metadata.annotations",
 				`Invalid value: "fairlead.dev/delete": the cluster is protected by fairlead.dev/protect; remove one of the two`, ""}},
 		},
+		"misspelt annotation": {
+			reason: "who writes it believes the cluster protected",
+			change: []string{"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/protected: \"true\"}}\nspec:\n  clusterNetwork"},
+			want: []place{{cluster, "metadata.annotations.fairlead.dev/protected", "is no annotation of a Cluster", `did you mean "fairlead.dev/protect"?`}},
+		},
+		"annotation of another kind": {
+			change: []string{"{name: eu-cp, namespace: prod}", "{name: eu-cp, namespace: prod, annotations: {fairlead.dev/delete: \"true\"}}"},
+			want:   []place{{kcp, "metadata.annotations.fairlead.dev/delete", "is no annotation of a KubeadmControlPlane", ""}},
+		},
+		"neither true nor false": {
+			change: []string{"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/protect: \"yes\"}}\nspec:\n  clusterNetwork"},
+			want: []place{{cluster, "metadata.annotations.fairlead.dev/protect", `must be "true" or "false", is "yes"`, ""}},
+		},
 		"health check for everything": {
 			change: []string{"selector: {matchLabels: {cluster.x-k8s.io/deployment-name: eu-md-0}}", "selector: {}"},
 			want:   []place{{mhc, "spec.selector", "Required value: an empty selector would select every machine", ""}},
