@@ -34,6 +34,12 @@ type CA struct {
 	der         []byte // of key, as stored
 }
 
+// String names the authority. It keeps fmt from its key.
+func (ca *CA) String() string { return "certificate authority " + ca.Certificate.Subject.String() }
+
+// GoString is String.
+func (ca *CA) GoString() string { return ca.String() }
+
 // Load reads an authority. Errors never hold its content.
 func Load(d fleet.SecretData) (*CA, error) {
 	bundle := d[fleet.TLSCertKey].Reveal()

@@ -1,0 +1,446 @@
+package kubeadm_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+)
+
+// machine is user data as cloud-init reads it.
+type machine struct {
+	WriteFiles []struct {
+		Path, Owner, Permissions, Encoding, Content string
+		Append                                      bool
+	} `json:"write_files"`
+	RunCmd []string
+	Users  []map[string]any
+}
+
+func (m machine) file(path string) string {
+	for _, f := range m.WriteFiles {
+		if f.Path == path {
+			return f.Content
+		}
+	}
+	return ""
+}
+
+// document returns the kubeadm document of kind.
+func (m machine) document(t *testing.T, kind string) map[string]any {
+	t.Helper()
+	for _, path := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml"} {
+		for d := range strings.SplitSeq(m.file(path), "---\n") {
+			var out map[string]any
+			if err := yaml.UnmarshalStrict([]byte(d), &out); err != nil {
+				t.Fatal(err)
+			}
+			if out["kind"] == kind {
+				return out
+			}
+		}
+	}
+	t.Fatalf("no %s", kind)
+	return nil
+}
+
+func boot(t *testing.T, in providers.BootstrapInput) machine {
+	t.Helper()
+	u, err := kubeadm.New().UserData(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, ok := bytes.CutPrefix(u.Content.Reveal(), []byte("## template: jinja\n#cloud-config\n"))
+	if !ok {
+		t.Fatalf("user data begins with %.60q", content)
+	}
+	var m machine
+	if err := yaml.Unmarshal(content, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestCertificatesOnTheMachine(t *testing.T) {
+	want := []string{
+		"/etc/kubernetes/pki/ca.crt root:root 0640", "/etc/kubernetes/pki/ca.key root:root 0600",
+		"/etc/kubernetes/pki/etcd/ca.crt root:root 0640", "/etc/kubernetes/pki/etcd/ca.key root:root 0600",
+		"/etc/kubernetes/pki/front-proxy-ca.crt root:root 0640", "/etc/kubernetes/pki/front-proxy-ca.key root:root 0600",
+		"/etc/kubernetes/pki/sa.pub root:root 0640", "/etc/kubernetes/pki/sa.key root:root 0600",
+	}
+	for join, want := range map[fleet.Join][]string{fleet.JoinInit: want, fleet.JoinControlPlane: want, fleet.JoinWorker: nil} {
+		in := input(t, join, "v1.35.0", bootstrapv1.KubeadmConfigSpec{})
+		m := boot(t, in)
+		var got []string
+		for _, f := range m.WriteFiles {
+			if strings.HasPrefix(f.Path, "/etc/kubernetes/pki") {
+				got = append(got, f.Path+" "+f.Owner+" "+f.Permissions)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", join, d)
+		}
+		if join != fleet.JoinWorker && m.file("/etc/kubernetes/pki/etcd/ca.key") != string(in.Authorities["etcd"]["tls.key"].Reveal()) {
+			t.Errorf("%s: the key of etcd's authority is another", join)
+		}
+	}
+}
+
+func TestExternalEtcd(t *testing.T) {
+	spec := bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{
+		CertificatesDir: "/srv/pki",
+		Etcd: bootstrapv1.Etcd{External: bootstrapv1.ExternalEtcd{
+			Endpoints: []string{"https://etcd:2379"}, CAFile: "/srv/etcd/ca.crt", CertFile: "/srv/etcd/client.crt", KeyFile: "/srv/etcd/client.key",
+		}},
+	}}
+	in := input(t, fleet.JoinInit, "v1.35.0", spec)
+	if _, err := kubeadm.New().UserData(in); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "eu-1-etcd") {
+		t.Errorf("without its Secret: %v", err)
+	}
+	secret := func(s string) fleet.Secret { return fleet.NewSecret([]byte(s)) }
+	in.Cluster.Secrets["eu-1-etcd"] = fleet.SecretData{"tls.crt": secret("their CA"), "tls.key": secret("not for machines")}
+	in.Cluster.Secrets["eu-1-apiserver-etcd-client"] = fleet.SecretData{"tls.crt": secret("client"), "tls.key": secret("client key")}
+	m := boot(t, in)
+	got := map[string]string{}
+	for _, f := range m.WriteFiles {
+		if strings.HasPrefix(f.Path, "/srv/etcd") {
+			got[f.Path] = f.Content
+		}
+	}
+	if d := cmp.Diff(map[string]string{"/srv/etcd/ca.crt": "their CA", "/srv/etcd/client.crt": "client", "/srv/etcd/client.key": "client key"}, got); d != "" {
+		t.Errorf("files (-want +got):\n%s", d)
+	}
+	if m.file("/srv/pki/ca.crt") == "" || m.file("/srv/pki/etcd/ca.crt") != "" {
+		t.Error("certificatesDir is not used, or a stacked etcd's authority is there")
+	}
+	if d := cmp.Diff([]any{"https://etcd:2379"}, m.document(t, "ClusterConfiguration")["etcd"].(map[string]any)["external"].(map[string]any)["endpoints"]); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTaints(t *testing.T) {
+	const (
+		controlPlane  = "node-role.kubernetes.io/control-plane=:NoSchedule"
+		uninitialized = "node.cluster.x-k8s.io/uninitialized=:NoSchedule"
+	)
+	none, own := &[]corev1.Taint{}, &[]corev1.Taint{{Key: "own", Value: "x", Effect: "NoExecute"}, {Key: "pool", Effect: "NoSchedule"}}
+	pool := []clusterv1.MachineTaint{{Key: "pool", Value: "y", Effect: "NoSchedule"}}
+	for reason, c := range map[string]struct {
+		join fleet.Join
+		user *[]corev1.Taint
+		pool []clusterv1.MachineTaint
+		want []string // nil: kubeadm's choice
+	}{
+		"worker":                           {fleet.JoinWorker, nil, nil, []string{uninitialized}},
+		"worker, none":                     {fleet.JoinWorker, none, nil, []string{uninitialized}},
+		"worker, of pool":                  {fleet.JoinWorker, nil, pool, []string{"pool=y:NoSchedule", uninitialized}},
+		"worker, the user's before":        {fleet.JoinWorker, own, pool, []string{"own=x:NoExecute", "pool=:NoSchedule", uninitialized}},
+		"first, kubeadm's choice":          {fleet.JoinInit, nil, nil, nil},
+		"first, none":                      {fleet.JoinInit, none, nil, []string{}},
+		"first, of pool, beside kubeadm's": {fleet.JoinInit, nil, pool, []string{controlPlane, "pool=y:NoSchedule"}},
+		"control plane, the user's":        {fleet.JoinControlPlane, own, nil, []string{"own=x:NoExecute", "pool=:NoSchedule"}},
+		"control plane, none but pool's":   {fleet.JoinControlPlane, none, pool, []string{"pool=y:NoSchedule"}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			registration := bootstrapv1.NodeRegistrationOptions{Taints: c.user}
+			in := input(t, c.join, "v1.35.0", bootstrapv1.KubeadmConfigSpec{
+				InitConfiguration: bootstrapv1.InitConfiguration{NodeRegistration: registration},
+				JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: registration},
+			})
+			in.Pool.Taints = c.pool
+			kind := "JoinConfiguration"
+			if c.join == fleet.JoinInit {
+				kind = "InitConfiguration"
+			}
+			node, _ := boot(t, in).document(t, kind)["nodeRegistration"].(map[string]any)
+			taints, ok := node["taints"].([]any)
+			var got []string
+			if ok {
+				got = []string{}
+			}
+			for _, e := range taints {
+				m := e.(map[string]any)
+				value, _ := m["value"].(string)
+				got = append(got, fmt.Sprintf("%s=%s:%s", m["key"], value, m["effect"]))
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("taints (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	token := func(d bootstrapv1.BootstrapTokenDiscovery) bootstrapv1.Discovery {
+		return bootstrapv1.Discovery{BootstrapToken: d}
+	}
+	const hash = "sha256:5cd252fb0ce8932436faf8ccd1040981b89ee4ad6b9fe9e2a2b7e71aacb27cd3"
+	for reason, c := range map[string]struct {
+		in   bootstrapv1.Discovery
+		want string
+	}{
+		"filled in": {bootstrapv1.Discovery{}, `{"bootstrapToken":{"apiServerEndpoint":"[2001:db8::1]:6443","caCertHashes":["` + hash + `"],"token":"abcdef.0123456789abcdef"}}`},
+		"the user's stands": {
+			token(bootstrapv1.BootstrapTokenDiscovery{Token: "uuuuuu.uuuuuuuuuuuuuuuu", APIServerEndpoint: "vip:443", CACertHashes: []string{"sha256:00"}}),
+			`{"bootstrapToken":{"apiServerEndpoint":"vip:443","caCertHashes":["sha256:00"],"token":"uuuuuu.uuuuuuuuuuuuuuuu"}}`,
+		},
+		"file": {
+			bootstrapv1.Discovery{File: bootstrapv1.FileDiscovery{KubeConfigPath: "/etc/discovery.conf"}, TLSBootstrapToken: "tttttt.tttttttttttttttt"},
+			`{"file":{"kubeConfigPath":"/etc/discovery.conf"},"tlsBootstrapToken":"tttttt.tttttttttttttttt"}`,
+		},
+	} {
+		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{Discovery: c.in}})
+		in.Endpoint = fleet.Endpoint{Host: "2001:db8::1", Port: 6443}
+		got, err := yaml.Marshal(boot(t, in).document(t, "JoinConfiguration")["discovery"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err = yaml.YAMLToJSON(got)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: got %s, want %s (%v)", reason, got, c.want, err)
+		}
+	}
+}
+
+func TestDiscoveryKubeconfigIsWritten(t *testing.T) {
+	spec := bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{
+		File: bootstrapv1.FileDiscovery{KubeConfigPath: "/etc/discovery.conf", KubeConfig: bootstrapv1.FileDiscoveryKubeConfig{
+			User: bootstrapv1.KubeConfigUser{Exec: bootstrapv1.KubeConfigAuthExec{Command: "/bin/login", Args: []string{"-x"}}},
+		}},
+	}}}
+	in := input(t, fleet.JoinWorker, "v1.35.0", spec)
+	var got map[string]any
+	if err := yaml.UnmarshalStrict([]byte(boot(t, in).file("/etc/discovery.conf")), &got); err != nil {
+		t.Fatal(err)
+	}
+	user := got["users"].([]any)[0].(map[string]any)["user"]
+	if d := cmp.Diff(map[string]any{"exec": map[string]any{
+		"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/login", "args": []any{"-x"}, "interactiveMode": "Never",
+	}}, user); d != "" {
+		t.Errorf("user (-want +got):\n%s", d)
+	}
+	server := got["clusters"].([]any)[0].(map[string]any)["cluster"].(map[string]any)
+	if server["server"] != "https://192.0.2.10:6443" || server["certificate-authority-data"] == nil {
+		t.Errorf("cluster: %v", server)
+	}
+}
+
+// What one version of kubeadm's API cannot express is refused, not dropped.
+func TestOlderKubeadmRefuses(t *testing.T) {
+	envs := &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "A"}}}
+	cluster := func(c bootstrapv1.ClusterConfiguration) bootstrapv1.KubeadmConfigSpec {
+		return bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: c}
+	}
+	timeouts := func(t bootstrapv1.Timeouts) bootstrapv1.KubeadmConfigSpec {
+		return bootstrapv1.KubeadmConfigSpec{InitConfiguration: bootstrapv1.InitConfiguration{Timeouts: t}}
+	}
+	for field, spec := range map[string]bootstrapv1.KubeadmConfigSpec{
+		"clusterConfiguration.apiServer.extraEnvs":           cluster(bootstrapv1.ClusterConfiguration{APIServer: bootstrapv1.APIServer{ExtraEnvs: envs}}),
+		"clusterConfiguration.controllerManager.extraEnvs":   cluster(bootstrapv1.ClusterConfiguration{ControllerManager: bootstrapv1.ControllerManager{ExtraEnvs: envs}}),
+		"clusterConfiguration.scheduler.extraEnvs":           cluster(bootstrapv1.ClusterConfiguration{Scheduler: bootstrapv1.Scheduler{ExtraEnvs: envs}}),
+		"clusterConfiguration.etcd.local.extraEnvs":          cluster(bootstrapv1.ClusterConfiguration{Etcd: bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{ExtraEnvs: envs}}}),
+		"clusterConfiguration.certificateValidityPeriodDays": cluster(bootstrapv1.ClusterConfiguration{CertificateValidityPeriodDays: 1}),
+		"clusterConfiguration.apiServer.extraArgs: argument a twice": cluster(bootstrapv1.ClusterConfiguration{APIServer: bootstrapv1.APIServer{
+			ExtraArgs: []bootstrapv1.Arg{{Name: "a", Value: ptr("1")}, {Name: "a", Value: ptr("2")}},
+		}}),
+		"initConfiguration.nodeRegistration.imagePullSerial": {InitConfiguration: bootstrapv1.InitConfiguration{
+			NodeRegistration: bootstrapv1.NodeRegistrationOptions{ImagePullSerial: ptr(true)},
+		}},
+		"initConfiguration.timeouts.kubeletHealthCheckSeconds": timeouts(bootstrapv1.Timeouts{KubeletHealthCheckSeconds: ptr[int32](1)}),
+		"initConfiguration.timeouts.kubernetesAPICallSeconds":  timeouts(bootstrapv1.Timeouts{KubernetesAPICallSeconds: ptr[int32](1)}),
+		"initConfiguration.timeouts.etcdAPICallSeconds":        timeouts(bootstrapv1.Timeouts{EtcdAPICallSeconds: ptr[int32](1)}),
+		"initConfiguration.timeouts.discoverySeconds":          timeouts(bootstrapv1.Timeouts{DiscoverySeconds: ptr[int32](1)}),
+		"initConfiguration.timeouts.tlsBootstrapSeconds":       timeouts(bootstrapv1.Timeouts{TLSBootstrapSeconds: ptr[int32](1)}),
+	} {
+		_, err := kubeadm.New().UserData(input(t, fleet.JoinInit, "v1.30.9", spec))
+		if fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "eu-1-cp") {
+			t.Errorf("%s with 1.30: %v", field, err)
+		}
+		if _, err := kubeadm.New().UserData(input(t, fleet.JoinInit, "v1.31.0-rc.1", spec)); err != nil {
+			t.Errorf("%s with 1.31: %v", field, err)
+		}
+	}
+}
+
+func TestKubeletLocalMode(t *testing.T) {
+	for version, want := range map[string]any{"v1.30.14": nil, "v1.31.0": true, "v1.35.9": true, "v1.36.0": nil} {
+		c := boot(t, input(t, fleet.JoinInit, version, bootstrapv1.KubeadmConfigSpec{})).document(t, "ClusterConfiguration")
+		gates, _ := c["featureGates"].(map[string]any)
+		if got := gates["ControlPlaneKubeletLocalMode"]; got != want {
+			t.Errorf("%s: ControlPlaneKubeletLocalMode is %v, want %v", version, got, want)
+		}
+	}
+	spec := bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{FeatureGates: map[string]bool{"ControlPlaneKubeletLocalMode": false}}}
+	c := boot(t, input(t, fleet.JoinInit, "v1.35.0", spec)).document(t, "ClusterConfiguration")
+	if d := cmp.Diff(map[string]any{"ControlPlaneKubeletLocalMode": false}, c["featureGates"]); d != "" {
+		t.Errorf("the user's choice (-want +got):\n%s", d)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	from := func(name, key string) bootstrapv1.FileSource {
+		return bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: name, Key: key}}
+	}
+	files := func(f ...bootstrapv1.File) func(*providers.BootstrapInput) {
+		return func(in *providers.BootstrapInput) { in.Pool.Bootstrap.Files = f }
+	}
+	for reason, c := range map[string]struct {
+		change func(*providers.BootstrapInput)
+		kind   fleet.ErrorKind
+		want   string
+	}{
+		"no Secret":         {files(bootstrapv1.File{Path: "/a"}, bootstrapv1.File{Path: "/b", ContentFrom: from("nope", "x")}), "Invalid", "files[1] (/b): contentFrom.secret: there is no Secret nope"},
+		"no key":            {files(bootstrapv1.File{Path: "/b", ContentFrom: from("files", "x")}), "Invalid", "Secret files has no key x"},
+		"unknown encoding":  {files(bootstrapv1.File{Path: "/b", Encoding: "rot13"}), "Invalid", `encoding: there is no encoding "rot13"`},
+		"bytes as base64":   {files(bootstrapv1.File{Path: "/b", Encoding: "base64", ContentFrom: from("files", "binary")}), "Invalid", "files[0] (/b): encoding"},
+		"broken template":   {files(bootstrapv1.File{Path: "/b", ContentFormat: "Template", Content: "{{ .controlPlane.version"}), "Invalid", "files[0] (/b): content: template"},
+		"endless template":  {files(bootstrapv1.File{Path: "/b", ContentFormat: "Template", Content: `{{ printf "%2000000d" 1 }}`}), "Invalid", "more than 1048576 bytes"},
+		"secret template":   {files(bootstrapv1.File{Path: "/b", ContentFormat: "Template", ContentFrom: from("files", "template")}), "Invalid", "contentFrom.secret: the content is not a template"},
+		"Jinja in bad text": {files(bootstrapv1.File{Path: "/b", Content: "a \n{{ x[\"y\"] }}"}), "Invalid", "files[0] (/b): a Jinja expression"},
+		"Jinja in a command": {func(in *providers.BootstrapInput) {
+			in.Pool.Bootstrap.PostKubeadmCommands = []string{"a", "b \r\n{{ x[\"y\"] }}"}
+		}, "Invalid", "postKubeadmCommands[1]: a Jinja expression"},
+		"no password": {func(in *providers.BootstrapInput) {
+			in.Pool.Bootstrap.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "nope", Key: "x"}}}}
+		}, "Invalid", "users[0] (u): passwdFrom.secret: there is no Secret nope"},
+		"bytes as password": {func(in *providers.BootstrapInput) {
+			in.Pool.Bootstrap.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "files", Key: "binary"}}}}
+		}, "Invalid", "users[0] (u): passwdFrom.secret: the password is not UTF-8"},
+		"one disk twice": {func(in *providers.BootstrapInput) {
+			in.Pool.Bootstrap.DiskSetup.Partitions = []bootstrapv1.Partition{{Device: "/dev/b"}, {Device: "/dev/b"}}
+		}, "Invalid", "diskSetup.partitions[1].device"},
+		"Ignition":    {func(in *providers.BootstrapInput) { in.Pool.Bootstrap.Format = "ignition" }, "Invalid", `format: "ignition" is not supported`},
+		"no version":  {func(in *providers.BootstrapInput) { in.Pool.Version = "latest" }, "Invalid", `version: "latest"`},
+		"old version": {func(in *providers.BootstrapInput) { in.Pool.Version = "v1.21.0" }, "Invalid", "the oldest is 1.22"},
+		"worker as control plane": {func(in *providers.BootstrapInput) {
+			in.Pool.Bootstrap.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
+		}, "Invalid", "joinConfiguration.controlPlane"},
+		"no endpoint":          {func(in *providers.BootstrapInput) { in.Endpoint = fleet.Endpoint{} }, "Unknown", "the endpoint is not known yet"},
+		"no token":             {func(in *providers.BootstrapInput) { in.Token = providers.Token{} }, "Unknown", "there is no bootstrap token"},
+		"no authority":         {func(in *providers.BootstrapInput) { in.Authorities = nil }, "Unknown", "authority ca"},
+		"no authority of etcd": {func(in *providers.BootstrapInput) { in.Join = fleet.JoinControlPlane; delete(in.Authorities, "etcd") }, "Unknown", "authority etcd is missing"},
+	} {
+		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{})
+		in.Cluster.Secrets["files"]["template"] = fleet.NewSecret([]byte("{{ .very.secret.thing | nope }}"))
+		c.change(&in)
+		_, err := kubeadm.New().UserData(in)
+		if fleet.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) || !strings.Contains(fmt.Sprint(err), "of pool eu-1-md-0: ") {
+			t.Errorf("%s: %v\nwant kind %s and %q", reason, err, c.kind, c.want)
+		}
+		if strings.Contains(fmt.Sprint(err), "secret.thing") {
+			t.Errorf("%s shows a secret: %v", reason, err)
+		}
+	}
+}
+
+// The desired state is shared: writing user data changes nothing in it. Nothing
+// that prints shows what is in it.
+func TestUserDataLeavesItsInputAndHides(t *testing.T) {
+	for _, join := range []fleet.Join{fleet.JoinInit, fleet.JoinControlPlane, fleet.JoinWorker} {
+		in := input(t, join, "v1.35.0", everything(true))
+		if join == fleet.JoinWorker {
+			in.Pool.Taints = []clusterv1.MachineTaint{{Key: "a", Effect: "NoSchedule"}}
+		}
+		u, err := kubeadm.New().UserData(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(everything(true), in.Pool.Bootstrap); d != "" {
+			t.Errorf("%s changes its input:\n%s", join, d)
+		}
+		again, err := kubeadm.New().UserData(in)
+		if err != nil || !bytes.Equal(u.Content.Reveal(), again.Content.Reveal()) {
+			t.Errorf("%s: the same request gives other bytes (%v)", join, err)
+		}
+		if out := fmt.Sprintf("%v %+v %#v", u, u, u); strings.Contains(out, "kubeadm") {
+			t.Errorf("printed: %s", out)
+		}
+	}
+}
+
+// Every field name stands in kubeadm's API of its version.
+// Source: kubernetes, cmd/kubeadm/app/apis/kubeadm/{v1beta3,v1beta4}/types.go.
+func TestKubeadmFieldNames(t *testing.T) {
+	component3, component4 := "extraArgs extraVolumes", "extraArgs extraVolumes extraEnvs"
+	volume := "name hostPath mountPath readOnly pathType"
+	node3 := "name criSocket taints kubeletExtraArgs ignorePreflightErrors imagePullPolicy"
+	timeouts := "controlPlaneComponentHealthCheck kubeletHealthCheck kubernetesAPICall etcdAPICall tlsBootstrap discovery upgradeManifests"
+	shared := map[string]string{
+		"ClusterConfiguration.networking": "serviceSubnet podSubnet dnsDomain", "ClusterConfiguration.dns": "imageRepository imageTag",
+		"ClusterConfiguration.etcd": "local external", "ClusterConfiguration.apiServer.extraVolumes": volume,
+		"InitConfiguration.bootstrapTokens": "token description ttl expires usages groups", "InitConfiguration.localAPIEndpoint": "advertiseAddress bindPort",
+		"InitConfiguration.patches": "directory", "JoinConfiguration.patches": "directory",
+		"InitConfiguration.nodeRegistration.taints": "key value effect timeAdded", "JoinConfiguration.nodeRegistration.taints": "key value effect timeAdded",
+		"JoinConfiguration.discovery.bootstrapToken": "token apiServerEndpoint caCertHashes unsafeSkipCAVerification",
+		"JoinConfiguration.controlPlane":             "localAPIEndpoint certificateKey", "ClusterConfiguration.featureGates": "ControlPlaneKubeletLocalMode NodeLocalCRISocket",
+	}
+	v1beta3, v1beta4 := maps.Clone(shared), maps.Clone(shared)
+	maps.Copy(v1beta3, map[string]string{
+		"ClusterConfiguration":           "apiVersion kind etcd networking kubernetesVersion controlPlaneEndpoint apiServer controllerManager scheduler dns certificatesDir imageRepository featureGates clusterName",
+		"ClusterConfiguration.apiServer": component3 + " certSANs timeoutForControlPlane", "ClusterConfiguration.controllerManager": component3, "ClusterConfiguration.scheduler": component3,
+		"ClusterConfiguration.etcd.local":    "imageRepository imageTag dataDir extraArgs serverCertSANs peerCertSANs",
+		"InitConfiguration":                  "apiVersion kind bootstrapTokens nodeRegistration localAPIEndpoint certificateKey skipPhases patches",
+		"JoinConfiguration":                  "apiVersion kind nodeRegistration caCertPath discovery controlPlane skipPhases patches",
+		"JoinConfiguration.discovery":        "bootstrapToken file tlsBootstrapToken timeout",
+		"InitConfiguration.nodeRegistration": node3, "JoinConfiguration.nodeRegistration": node3,
+		// Maps, with the arguments' own names.
+		"ClusterConfiguration.apiServer.extraArgs": "anonymous-auth audit-log-path", "ClusterConfiguration.controllerManager.extraArgs": "cloud-provider",
+		"ClusterConfiguration.scheduler.extraArgs": "v", "ClusterConfiguration.etcd.local.extraArgs": "quota-backend-bytes",
+		"InitConfiguration.nodeRegistration.kubeletExtraArgs": "cloud-provider empty node-labels", "JoinConfiguration.nodeRegistration.kubeletExtraArgs": "cloud-provider empty node-labels",
+	})
+	maps.Copy(v1beta4, map[string]string{
+		"ClusterConfiguration":           "apiVersion kind etcd networking kubernetesVersion controlPlaneEndpoint apiServer controllerManager scheduler dns proxy certificatesDir imageRepository featureGates clusterName encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod",
+		"ClusterConfiguration.apiServer": component4 + " certSANs", "ClusterConfiguration.controllerManager": component4, "ClusterConfiguration.scheduler": component4,
+		"ClusterConfiguration.etcd.local":    "imageRepository imageTag dataDir extraArgs extraEnvs serverCertSANs peerCertSANs",
+		"InitConfiguration":                  "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint certificateKey skipPhases patches timeouts",
+		"JoinConfiguration":                  "apiVersion kind dryRun nodeRegistration caCertPath discovery controlPlane skipPhases patches timeouts",
+		"JoinConfiguration.discovery":        "bootstrapToken file tlsBootstrapToken",
+		"InitConfiguration.nodeRegistration": node3 + " imagePullSerial", "JoinConfiguration.nodeRegistration": node3 + " imagePullSerial",
+		"InitConfiguration.timeouts": timeouts, "JoinConfiguration.timeouts": timeouts,
+	})
+	for _, path := range []string{"ClusterConfiguration.apiServer", "ClusterConfiguration.controllerManager", "ClusterConfiguration.scheduler", "ClusterConfiguration.etcd.local"} {
+		v1beta4[path+".extraArgs"], v1beta4[path+".extraEnvs"] = "name value", "name value valueFrom"
+	}
+	for _, kind := range []string{"Init", "Join"} {
+		v1beta4[kind+"Configuration.nodeRegistration.kubeletExtraArgs"] = "name value"
+	}
+	for version, names := range map[string]map[string]string{"v1.30.0": v1beta3, "v1.31.0": v1beta4} {
+		for join, kinds := range map[fleet.Join][]string{
+			fleet.JoinInit: {"ClusterConfiguration", "InitConfiguration"}, fleet.JoinControlPlane: {"JoinConfiguration"},
+		} {
+			m := boot(t, input(t, join, version, everything(version == "v1.31.0")))
+			for _, kind := range kinds {
+				checkNames(t, version, names, kind, m.document(t, kind))
+			}
+		}
+	}
+}
+
+func checkNames(t *testing.T, version string, names map[string]string, path string, v any) {
+	t.Helper()
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			checkNames(t, version, names, path, e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			if !slices.Contains(strings.Fields(names[path]), k) {
+				t.Errorf("%s: kubeadm knows no %s.%s", version, path, k)
+			}
+			checkNames(t, version, names, path+"."+k, e)
+		}
+	}
+}
