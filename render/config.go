@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
-	k8syaml "sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render/documents"
@@ -145,7 +144,7 @@ func parseManifest(data []byte) (*Manifest, error) {
 	if len(f.Documents) != 1 {
 		return nil, &documents.Refusal{Message: "the file must hold one document", Hint: "write apiVersion: " + apiVersion + ", kind: " + kind}
 	}
-	raw, err := k8syaml.YAMLToJSON(f.Plain)
+	raw, err := documents.JSON(f.Documents[0])
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +225,7 @@ func asConfigError(err error) *ConfigError {
 		return e
 	}
 	p := configProblem("", documents.OneLine(err), "see docs/fleet-yaml.md")
-	if r, ok := errors.AsType[*documents.Refusal](err); ok {
+	if r, ok := errors.AsType[*documents.Refusal](err); ok && r.Hint != "" {
 		p.Hint = r.Hint
 	}
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

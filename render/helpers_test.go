@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io/fs"
 	"maps"
 	"path"
@@ -25,6 +26,7 @@ import (
 type memTree struct {
 	fstest.MapFS
 	sums sync.Map // of files
+	dirs map[string]string
 }
 
 // Digest implements sources.Tree.
@@ -35,6 +37,9 @@ func (t *memTree) Digest(name string) (string, error) {
 	}
 	if !info.IsDir() {
 		return t.sum(name), nil
+	}
+	if s, ok := t.dirs[name]; ok {
+		return s, nil
 	}
 	h := sha256.New()
 	prefix := name + "/"
@@ -47,6 +52,27 @@ func (t *memTree) Digest(name string) (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// index computes the digests of folders, so that asking for them is as cheap as
+// it is in Git.
+func (t *memTree) index() {
+	t.dirs = map[string]string{}
+	hashes := map[string]hash.Hash{}
+	for _, file := range slices.Sorted(maps.Keys(t.MapFS)) {
+		for dir := path.Dir(file); ; dir = path.Dir(dir) {
+			if hashes[dir] == nil {
+				hashes[dir] = sha256.New()
+			}
+			fmt.Fprintf(hashes[dir], "%q %s\n", file, t.sum(file))
+			if dir == "." {
+				break
+			}
+		}
+	}
+	for dir, h := range hashes {
+		t.dirs[dir] = hex.EncodeToString(h.Sum(nil))
+	}
 }
 
 // sum returns the digest of a file, which it computes once.

@@ -29,16 +29,18 @@ type scanner struct {
 	kust     string // the overlay's own kustomization file
 	part     bool   // it is a Component
 
-	weights map[string]weight // of folders that are done
-	parsed  map[string]int    // objects in YAML files that are done
-	stack   []string          // folders that are being walked
-	configs []fieldSpecs      // of the configurations that overlays bring
+	weights  map[string]weight // of folders that are done
+	parsed   map[string]int    // objects in YAML files that are done
+	stack    []string          // folders that are being walked
+	configs  []fieldSpecs      // of the configurations that overlays bring
+	feedback feedback
 }
 
 // A weight is what a folder costs each time that it is included.
 type weight struct {
 	includes, objects int
 	bytes             int64
+	transforming      int64 // bytes that may be put into each of the objects
 }
 
 func (w *weight) add(o weight) {
@@ -149,7 +151,7 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 		return weight{}, err
 	}
 	v := &visit{scanner: s, dir: dir, place: place{file: file}, k: k}
-	v.weight.bytes = int64(len(data))
+	v.weight.bytes, v.weight.transforming = int64(len(data)), int64(len(data))
 	if err := v.run(); err != nil {
 		return weight{}, err
 	}
@@ -200,6 +202,8 @@ func (s *scanner) within(w weight, from place) error {
 		return from.refuse(hint, "the overlay includes more than %d files and folders", s.limits.Includes)
 	case w.objects > s.limits.Objects:
 		return from.refuse(hint, "the overlay has more than %d objects", s.limits.Objects)
+	case w.transforming*int64(w.objects) > s.limits.Bytes:
+		return from.refuse("patch fewer objects at once", "the kustomization and its patches have %d bytes for each of %d objects, together more than %d", w.transforming, w.objects, s.limits.Bytes)
 	case w.bytes > s.limits.Bytes:
 		return from.refuse(hint, "the overlay reads more than %d bytes", s.limits.Bytes)
 	}

@@ -62,6 +62,9 @@ func (v *visit) run() error {
 	if err := v.forbidden(); err != nil {
 		return err
 	}
+	if err := v.growth(); err != nil {
+		return err
+	}
 	v.deprecated()
 	steps := []func() error{
 		v.resources, v.patches, v.replacements, v.configurations,
@@ -146,10 +149,13 @@ func (v *visit) resources() error {
 		if err := v.include(target, at); err != nil {
 			return err
 		}
+		v.weight.transforming += v.weights[target].transforming
 	}
 	return nil
 }
 
+// include adds what the folder dir weighs. What a kustomization transforms is
+// its own; what a component transforms is the kustomization that includes it.
 func (v *visit) include(dir string, at place) error {
 	w, err := v.folder(dir, at)
 	if err != nil {
@@ -173,9 +179,16 @@ func (v *visit) patches() error {
 			if err := v.yamlFile(file, at, false); err != nil {
 				return err
 			}
+			if err := jsonPatch(v.files[file], v.limits.File, place{file: file}); err != nil {
+				return err
+			}
+			v.weight.transforming += int64(len(v.files[file]))
 		}
 		plain, err := v.inline(p.Patch, at.at("patches[%d].patch", i))
 		if err != nil {
+			return err
+		}
+		if err := jsonPatch([]byte(plain), v.limits.File, at); err != nil {
 			return err
 		}
 		p.Patch = plain
@@ -187,6 +200,7 @@ func (v *visit) replacements() error {
 	for i := range v.k.Replacements {
 		r := &v.k.Replacements[i]
 		if r.Path == "" {
+			v.feedback.add(r.Replacement, v.at("replacements[%d]", i))
 			continue
 		}
 		at := v.at("replacements[%d].path", i)
@@ -198,8 +212,15 @@ func (v *visit) replacements() error {
 		if err := v.yamlFile(file, at, false); err != nil {
 			return err
 		}
+		list, err := parseReplacements(v.files[file])
+		if err != nil {
+			return place{file: file}.refuse("write one replacement or a list of them", "%s", documents.OneLine(err))
+		}
+		for _, r := range list {
+			v.feedback.add(r, place{file: file})
+		}
 	}
-	return nil
+	return v.feedback.check()
 }
 
 func (v *visit) crds() error {
