@@ -60,6 +60,7 @@ type cached struct {
 	digest  string   // of the tree
 	sum     checksum // of the file
 	cluster Cluster
+	line    []byte // in fleet.yaml
 	err     error
 }
 
@@ -150,6 +151,9 @@ func readCluster(t fs.FS, p string) cached {
 	if err == nil {
 		f.cluster, err = decodeCluster(b)
 	}
+	if err == nil {
+		f.line, err = encodeLine(f.cluster.Report)
+	}
 	if err == nil && clusterPath(f.cluster.Report.Cluster) != p {
 		err = fmt.Errorf("it is about %s", f.cluster.Report.Cluster)
 	}
@@ -163,12 +167,8 @@ func readCluster(t fs.FS, p string) cached {
 func decodeCluster(b []byte) (Cluster, error) {
 	var c Cluster
 	for doc := range bytes.SplitSeq(b, []byte("\n---\n")) {
-		var t typeMeta
-		if err := yaml.Unmarshal(doc, &t); err != nil {
-			return c, err
-		}
 		var err error
-		switch t.Kind {
+		switch kind := kindOf(doc); kind {
 		case "ClusterReport":
 			var f reportFile
 			err = yaml.Unmarshal(doc, &f)
@@ -180,7 +180,7 @@ func decodeCluster(b []byte) (Cluster, error) {
 			err = yaml.Unmarshal(doc, &m)
 			c.Machines = append(c.Machines, m)
 		default:
-			err = fmt.Errorf("kind %q is not expected", t.Kind)
+			err = fmt.Errorf("kind %q is not expected", kind)
 		}
 		if err != nil {
 			return c, err
@@ -195,6 +195,17 @@ func decodeCluster(b []byte) (Cluster, error) {
 		c.Report.Machines = append(c.Report.Machines, machineOf(m))
 	}
 	return c, nil
+}
+
+// kindOf returns the kind of a document that encodeDocs wrote, without parsing
+// it: an agent reads thousands of them when it starts.
+func kindOf(doc []byte) string {
+	for line := range bytes.Lines(doc) {
+		if kind, ok := bytes.CutPrefix(line, []byte("kind: ")); ok {
+			return string(bytes.TrimSpace(kind))
+		}
+	}
+	return ""
 }
 
 func reportOf(f reportFile) fleet.Report {

@@ -89,7 +89,11 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 			continue
 		}
 		d.edits[clusterPath(k)] = content
-		d.clusters[k] = cached{sum: sum, cluster: c}
+		line, err := encodeLine(r)
+		if err != nil {
+			return nil, err
+		}
+		d.clusters[k] = cached{sum: sum, cluster: c, line: line}
 		d.changes = append(d.changes, change{key: k, old: old.cluster.Report, new: c.Report, fresh: !had, actions: r.Actions})
 		if d.revision.IsZero() {
 			d.revision = r.Revision
@@ -102,7 +106,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 			d.changes = append(d.changes, change{key: k, old: old.cluster.Report, gone: true})
 		}
 	}
-	content, err := encodeFleet(d.fleet, n.lines(d))
+	content, err := n.fleetFile(d)
 	if err != nil {
 		return nil, err
 	}
@@ -112,21 +116,24 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 	return d, nil
 }
 
-// lines returns the clusters in fleet.yaml with d applied.
-func (n *known) lines(d *draft) []clusterLine {
-	all := maps.Clone(n.clusters)
-	if all == nil {
-		all = map[fleet.Key]cached{}
-	}
+// fleetFile returns fleet.yaml with d applied.
+func (n *known) fleetFile(d *draft) ([]byte, error) {
+	all := make(map[fleet.Key]cached, len(n.clusters)+len(d.clusters))
+	maps.Copy(all, n.clusters)
 	maps.Copy(all, d.clusters)
 	for _, k := range d.removed {
 		delete(all, k)
 	}
-	lines := make([]clusterLine, 0, len(all))
+	phases := map[string]int{}
+	lines := make([][]byte, 0, len(all))
 	for _, k := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
-		lines = append(lines, lineOf(all[k].cluster.Report))
+		c := all[k]
+		lines = append(lines, c.line)
+		if p := c.cluster.Report.Phase; p != "" {
+			phases[string(p)]++
+		}
 	}
-	return lines
+	return encodeFleet(d.fleet, phases, lines)
 }
 
 // apply notes that d landed as head.

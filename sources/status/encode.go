@@ -208,28 +208,32 @@ func poolsOf(list []fleet.PoolReport) []pool {
 	return out
 }
 
-// encodeFleet returns fleet.yaml.
-func encodeFleet(s sources.FleetStatus, lines []clusterLine) ([]byte, error) {
+// encodeFleet returns fleet.yaml. lines are the encoded lines of its clusters,
+// which come last: people read the rest first.
+func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) ([]byte, error) {
 	f := fleetFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "FleetStatus"},
 		Fleet:    string(s.Fleet),
 		Revision: revisionOf(s.Revision),
-		Phases:   map[string]int{},
-		Clusters: lines,
+		Phases:   phases,
 		Problems: problemsOf(s.Problems),
-	}
-	for _, l := range lines {
-		if l.Phase != "" {
-			f.Phases[l.Phase]++
-		}
 	}
 	for _, k := range slices.SortedFunc(slices.Values(s.Orphans), fleet.Key.Compare) {
 		f.Orphans = append(f.Orphans, k.String())
 	}
-	return encodeDocs("fleet.yaml", f)
+	b, err := encodeDocs("the fleet", f)
+	if err != nil || len(lines) == 0 {
+		return b, err
+	}
+	return append(append(b, "clusters:\n"...), bytes.Join(lines, nil)...), nil
 }
 
-// lineOf returns the line of a cluster in fleet.yaml.
+// encodeLine returns the line of a cluster in fleet.yaml.
+func encodeLine(r fleet.Report) ([]byte, error) {
+	return encodeDocs("cluster "+r.Cluster.String(), []clusterLine{lineOf(r)})
+}
+
+// lineOf says in a few words how a cluster is.
 func lineOf(r fleet.Report) clusterLine {
 	l := clusterLine{Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.Short()}
 	desired, ready := 0, 0

@@ -84,9 +84,9 @@ type fleetFile struct {
 	Fleet    string         `json:"fleet,omitempty"`
 	Revision *revision      `json:"revision,omitempty"`
 	Phases   map[string]int `json:"phases,omitempty"` // clusters by phase
-	Clusters []clusterLine  `json:"clusters,omitempty"`
 	Problems []problem      `json:"problems,omitempty"`
 	Orphans  []string       `json:"orphans,omitempty"`
+	// After these come the clusters, a list of clusterLine.
 }
 
 // clusterLine is one cluster in fleet.yaml.

@@ -359,20 +359,23 @@ func TestOneOwner(t *testing.T) {
 		if o, err := a.Owner(t.Context()); err != nil || o != (fleet.Owner{}) {
 			t.Fatalf("a new fleet has owner %v, %v", o, err)
 		}
-		oneOwner(t, b)
+		oneOwner(t, each{func() sources.Branch { return b }})
 	})
 }
 
-func oneOwner(t *testing.T, b sources.Branch) {
+// each makes the branch anew for each agent that races.
+type each struct{ branch func() sources.Branch }
+
+func oneOwner(t *testing.T, e each) {
 	t.Helper()
 	const agents = 8
-	a := status.NewArbiter(b)
+	a := status.NewArbiter(e.branch())
 	var mu sync.Mutex
 	claims := map[fleet.Owner]int{}
 	var wg sync.WaitGroup
 	for i := range agents {
 		wg.Go(func() {
-			o, err := a.Claim(t.Context(), fmt.Sprintf("agent-%d", i))
+			o, err := status.NewArbiter(e.branch()).Claim(t.Context(), fmt.Sprintf("agent-%d", i))
 			if err != nil {
 				t.Error(err)
 			}
@@ -392,7 +395,7 @@ func oneOwner(t *testing.T, b sources.Branch) {
 	won := map[fleet.Owner]int{}
 	for i := range agents {
 		wg.Go(func() {
-			o, err := a.HandOver(t.Context(), first, fmt.Sprintf("next-%d", i))
+			o, err := status.NewArbiter(e.branch()).HandOver(t.Context(), first, fmt.Sprintf("next-%d", i))
 			if err != nil && fleet.KindOf(err) != fleet.Conflict {
 				t.Error(err)
 			}
