@@ -89,10 +89,8 @@ func (v *view) infrastructureConditions(l *ledger) {
 }
 
 func (v *view) controlPlaneConditions(l *ledger) {
-	cp := v.groups[0]
-	initialized := v.initialized() || (v.blind && (len(cp.all) > 1 || len(v.machines) > len(cp.all)))
 	problem := ""
-	if !initialized {
+	if !v.everInitialized() {
 		problem = "Control plane not yet initialized"
 	}
 	l.need(clusterv1.ClusterControlPlaneInitializedCondition,
@@ -220,6 +218,9 @@ func (v *view) progressConditions(l *ledger) {
 		}
 		has := len(g.fresh) + len(g.old)
 		switch want := fmt.Sprintf("%s wants %s", g.name, machines(g.pool.Replicas)); {
+		case v.deleting() && len(g.all) > 0:
+			down = append(down, fmt.Sprintf("%s is being deleted", g.name))
+		case v.deleting():
 		case has < g.pool.Replicas:
 			up = append(up, want)
 		case has > g.pool.Replicas && len(g.old) == 0:

@@ -44,6 +44,12 @@ func (v *view) initialized() bool {
 	return !v.blind && slices.ContainsFunc(v.groups[0].all, func(m *machine) bool { return m.node != nil })
 }
 
+// everInitialized is initialized for a cluster whose API server may be out of
+// reach: workers and further control-plane machines prove that there was one.
+func (v *view) everInitialized() bool {
+	return v.initialized() || (v.blind && len(v.machines) > 1)
+}
+
 func (v *view) controlPlaneDone() bool {
 	g := v.groups[0]
 	return g.settled() && v.controlPlaneStray() == "" &&

@@ -60,7 +60,7 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 		return
 	}
 	if !mayRemediate(h, len(sick), total) {
-		text := fmt.Sprintf("health check %s found too many unhealthy machines to replace any", h.Name)
+		text := fmt.Sprintf("health check %s replaces nothing: the number of unhealthy machines is beyond its limits", h.Name)
 		v.tooSick = append(v.tooSick, text)
 		v.wait("%s", text)
 		return

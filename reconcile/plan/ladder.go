@@ -28,19 +28,27 @@ func ladder() []rung {
 // climb computes the phase, and plans what may be done on every rung that can
 // be reached. What keeps a running cluster going is independent of its phase.
 func (v *view) climb() {
+	v.out.Phase = v.phase()
+	if v.Desired.Paused {
+		return
+	}
 	v.keepKubeconfig()
 	v.keepNodes()
-	v.out.Phase = fleet.PhaseProvisioned
-	reachable := true
 	for _, r := range ladder() {
-		if v.out.Phase == fleet.PhaseProvisioned && !r.done(v) {
-			v.out.Phase = r.phase
+		r.climb(v)
+		if !r.passable(v) {
+			return
 		}
-		if reachable {
-			r.climb(v)
-		}
-		reachable = reachable && r.passable(v)
 	}
+}
+
+func (v *view) phase() fleet.Phase {
+	for _, r := range ladder() {
+		if !r.done(v) {
+			return r.phase
+		}
+	}
+	return fleet.PhaseProvisioned
 }
 
 // planInfrastructure makes the authorities and what the machines share.

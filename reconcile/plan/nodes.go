@@ -31,7 +31,7 @@ func (v *view) keepNodes() {
 // every 5: two renewals may fail before it is lost. Which of the observed
 // tokens belongs to the machine is not known here, so it goes by the clock.
 func (v *view) keepToken(m *machine) {
-	if m.leaving || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
+	if m.leaving || m.sick != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
 		return
 	}
 	if age := v.Now.Sub(m.Created); age < Memory {

@@ -61,7 +61,6 @@ func (v *view) deleteMachine(m *machine, reason string) {
 		return
 	}
 	a := deleteOf(m)
-	a.Node = ""
 	a.Reason = reason
 	v.do(a)
 }

@@ -52,7 +52,7 @@ func (v *view) machineReport(m *machine) fleet.MachineReport {
 		r.Phase = fleet.MachinePhaseFailed
 	case m.State == fleet.MachinePending:
 		r.Phase = fleet.MachinePhaseProvisioning
-	case m.node == nil:
+	case m.node == nil && (!v.blind || !v.everInitialized()):
 		r.Phase = fleet.MachinePhaseProvisioned
 	default:
 		r.Phase = fleet.MachinePhaseRunning

@@ -66,7 +66,7 @@ func (v *view) preflight(g *group) gate {
 			out.create = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", g.name, cp.pool.Version)
 		}
 	}
-	if oldest := v.oldestControlPlane(); newerMinor(g.pool.Version, oldest) {
+	if oldest := v.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
 	}
 	out.roll = out.create
