@@ -252,13 +252,13 @@ func (c *Cloud) kubeletUp(v *vm) {
 		v.nodeReady = true
 		c.refresh(v)
 		if v.boot.control {
-			c.whileOn(v, v.takes("etcd", v.timing.Etcd), c.etcdUp)
+			c.whileOn(v, v.takes("etcd", v.timing.Etcd), c.startEtcd)
 		}
 	})
 }
 
-// etcdUp starts the machine's etcd member and makes a learner a voter.
-func (c *Cloud) etcdUp(v *vm) {
+// startEtcd starts the machine's etcd member and makes a learner a voter.
+func (c *Cloud) startEtcd(v *vm) {
 	k := v.network.cluster
 	m := k.member(v.member)
 	if m == nil {
@@ -270,7 +270,7 @@ func (c *Cloud) etcdUp(v *vm) {
 		m.Learner = false
 	}
 	if m.Learner {
-		c.whileOn(v, discoveryInterval, c.etcdUp)
+		c.whileOn(v, discoveryInterval, c.startEtcd)
 		return
 	}
 	c.whileOn(v, v.takes("apiServer", v.timing.APIServer), func(v *vm) {
@@ -314,7 +314,10 @@ func (c *Cloud) refresh(v *vm) {
 
 // apiServerUp reports whether the API server on the machine answers: it talks
 // to the etcd member beside it.
-func (v *vm) apiServerUp(k *cluster) bool {
+func (v *vm) apiServerUp(k *cluster) bool { return v.apiReady && v.etcdUp(k) }
+
+// etcdUp reports whether the machine's etcd member runs.
+func (v *vm) etcdUp(k *cluster) bool {
 	m := k.member(v.member)
-	return v.apiReady && v.alive() && m != nil && m.started
+	return m != nil && m.alive()
 }

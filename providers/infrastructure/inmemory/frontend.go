@@ -1,11 +1,8 @@
 package inmemory
 
 import (
-	"context"
-	"fmt"
 	"net"
 	"sync"
-	"syscall"
 )
 
 // A frontend is a load balancer: it holds an address from the beginning, closes
@@ -85,54 +82,3 @@ func (b *backend) Close() error { b.close(); return nil }
 
 // Addr implements net.Listener.
 func (b *backend) Addr() net.Addr { return b.address }
-
-// A PipeNetwork is a network of addresses in memory, for clouds that are to
-// work without sockets, as in a testing/synctest bubble.
-type PipeNetwork struct {
-	mu        sync.Mutex
-	listeners map[string]*backend
-}
-
-// NewPipeNetwork returns an empty network.
-func NewPipeNetwork() *PipeNetwork { return &PipeNetwork{listeners: make(map[string]*backend)} }
-
-// Listen opens address, as CloudOptions.Listen does.
-func (p *PipeNetwork) Listen(address string) (net.Listener, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, ok := p.listeners[address]; ok {
-		return nil, fmt.Errorf("listen %s: %w", address, syscall.EADDRINUSE)
-	}
-	b := newBackend(pipeAddr(address))
-	b.close = sync.OnceFunc(func() {
-		close(b.done)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.listeners, address)
-	})
-	p.listeners[address] = b
-	return b, nil
-}
-
-// DialContext connects to address, as net.Dialer does.
-func (p *PipeNetwork) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
-	p.mu.Lock()
-	b, ok := p.listeners[address]
-	p.mu.Unlock()
-	if ok {
-		client, server := net.Pipe()
-		select {
-		case b.conns <- server:
-			return client, nil
-		case <-b.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return nil, fmt.Errorf("dial %s: %w", address, syscall.ECONNREFUSED)
-}
-
-type pipeAddr string
-
-func (a pipeAddr) Network() string { return "pipe" }
-func (a pipeAddr) String() string  { return string(a) }

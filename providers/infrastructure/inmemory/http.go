@@ -46,7 +46,7 @@ func Handler(c *Cloud) http.Handler {
 	handle(mux, "vms/start", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StartVM(ctx, r.ID) })
 	handle(mux, "faults/get", func(ctx context.Context, _ nothing) (Faults, error) { return c.Faults(ctx) })
 	handle(mux, "faults/set", func(ctx context.Context, f Faults) (nothing, error) { return nothing{}, c.SetFaults(ctx, f) })
-	mux.HandleFunc("POST /v1/watch", func(w http.ResponseWriter, r *http.Request) { stream(w, r, c) })
+	mux.HandleFunc("POST /v1/watch", func(w http.ResponseWriter, r *http.Request) { serveWatch(w, r, c) })
 	return mux
 }
 
@@ -78,8 +78,8 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client is gone: nobody to tell
 }
 
-// stream writes one line for each change until the client leaves.
-func stream(w http.ResponseWriter, r *http.Request, c *Cloud) {
+// serveWatch writes one line for each change until the client leaves.
+func serveWatch(w http.ResponseWriter, r *http.Request, c *Cloud) {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)

@@ -37,13 +37,16 @@ func staticPods() []string {
 // there already is taken over as it is.
 func register(k *cluster, v *vm) error {
 	r := v.boot.node
-	if _, ok := k.api.Get(nodeKind, "", r.name); !ok {
-		if err := k.api.Upsert(newNode(v)); err != nil {
-			return err
-		}
-	}
 	v.node, v.shown = r.name, ""
 	k.nodes[r.name] = v
+	if _, ok := k.api.Get(nodeKind, "", r.name); !ok {
+		n := newNode(v)
+		setNodeConditions(n, v)
+		if err := k.api.Upsert(n); err != nil {
+			return err
+		}
+		v.shown = v.shows(k)
+	}
 	if v.boot.control {
 		for _, part := range staticPods() {
 			if err := k.api.Upsert(newStaticPod(v, part)); err != nil {
@@ -131,37 +134,19 @@ func showNode(k *cluster, v *vm) error {
 	if v.node == "" || k.nodes[v.node] != v {
 		return nil
 	}
-	status, reason, message := corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"
-	switch {
-	case !v.alive():
-		status, reason, message = corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."
-	case !v.nodeReady:
-		status, reason, message = corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready"
-	}
-	m := k.member(v.member)
-	etcd, api := m != nil && m.alive(), v.apiServerUp(k)
-	shown := fmt.Sprint(status, etcd, api)
+	shown := v.shows(k)
 	if v.shown == shown {
 		return nil
 	}
-	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) {
-		setNodeCondition(n, corev1.NodeReady, status, reason, message)
-		for _, pressure := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
-			s := corev1.ConditionFalse
-			if !v.alive() {
-				s = corev1.ConditionUnknown
-			}
-			setNodeCondition(n, pressure, s, reason, message)
-		}
-	})
+	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) { setNodeConditions(n, v) })
 	if err != nil || !v.boot.control {
 		v.shown = shown
 		return err
 	}
 	for _, part := range staticPods() {
-		ready := api
+		ready := v.apiServerUp(k)
 		if part == "etcd" {
-			ready = etcd
+			ready = v.etcdUp(k)
 		}
 		if err := modify(k, podKind, system, part+"-"+v.node, func(p *corev1.Pod) { setPodReady(p, ready) }); err != nil {
 			return err
@@ -169,6 +154,29 @@ func showNode(k *cluster, v *vm) error {
 	}
 	v.shown = shown
 	return nil
+}
+
+// shows names all that its Node and static pods tell of the machine.
+func (v *vm) shows(k *cluster) string {
+	return fmt.Sprint(v.alive(), v.nodeReady, v.etcdUp(k), v.apiServerUp(k))
+}
+
+// setNodeConditions writes what the kubelet, or the silence of the kubelet, says.
+func setNodeConditions(n *corev1.Node, v *vm) {
+	ready, pressure := corev1.ConditionTrue, corev1.ConditionFalse
+	reason, message := "KubeletReady", "kubelet is posting ready status"
+	switch {
+	case !v.alive():
+		ready, pressure = corev1.ConditionUnknown, corev1.ConditionUnknown
+		reason, message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+	case !v.nodeReady:
+		ready = corev1.ConditionFalse
+		reason, message = "KubeletNotReady", "container runtime network not ready"
+	}
+	setNodeCondition(n, corev1.NodeReady, ready, reason, message)
+	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		setNodeCondition(n, kind, pressure, reason, message)
+	}
 }
 
 // maxConflicts is how often an object may change while it is being modified.
