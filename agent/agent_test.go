@@ -1,0 +1,424 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// world is all that an agent works with, in memory.
+type world struct {
+	mu      sync.Mutex
+	head    fleet.Revision
+	fleets  map[string]fleet.Fleet // by revision digest; what is missing cannot be fetched
+	refused map[string]error       // render errors by revision digest
+	owner   fleet.Owner
+	record  status.Status
+
+	passes    []string // "prod/a 1": cluster and revision
+	phases    map[fleet.Key]fleet.Phase
+	reports   map[fleet.Key]fleet.Report
+	forgotten []fleet.Key
+	fleet     sources.FleetStatus
+	fetched   []string
+	may       func(fleet.Key) error
+	watch     func(fleet.Key)
+}
+
+func newWorld(fleets ...fleet.Fleet) *world {
+	w := &world{
+		fleets: make(map[string]fleet.Fleet), refused: make(map[string]error),
+		phases: make(map[fleet.Key]fleet.Phase), reports: make(map[fleet.Key]fleet.Report),
+	}
+	for _, f := range fleets {
+		f.Config.StatusBranch = "status"
+		w.fleets[f.Revision.Digest] = f
+	}
+	if len(fleets) > 0 {
+		w.head = fleets[0].Revision
+	}
+	return w
+}
+
+func (w *world) Resolve(context.Context) (fleet.Revision, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.head, nil
+}
+
+type tree struct{ fs.FS }
+
+func (tree) Digest(string) (string, error) { return "", errors.New("not used") }
+
+func (w *world) Fetch(_ context.Context, rev fleet.Revision) (sources.Tree, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fetched = append(w.fetched, rev.Hash())
+	if _, ok := w.fleets[rev.Digest]; !ok {
+		return nil, fleet.Errorf(fleet.NotFound, "fetch", "no such revision")
+	}
+	return tree{}, nil
+}
+
+func (w *world) Render(_ context.Context, rev fleet.Revision, _ sources.Tree) (fleet.Fleet, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fleets[rev.Digest], w.refused[rev.Digest]
+}
+
+func (w *world) Owner(context.Context) (fleet.Owner, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.owner, nil
+}
+
+func (w *world) Claim(_ context.Context, self string) (fleet.Owner, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owner.Agent == "" {
+		w.owner = fleet.Owner{Agent: self, Epoch: 1}
+	}
+	return w.owner, nil
+}
+
+func (w *world) HandOver(context.Context, fleet.Owner, string) (fleet.Owner, error) {
+	return fleet.Owner{}, errors.New("not used")
+}
+
+func (w *world) Put(r fleet.Report) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reports[r.Cluster] = r
+}
+
+func (w *world) PutFleet(s sources.FleetStatus) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fleet = s
+}
+func (w *world) Flush(context.Context) (fleet.Revision, error) { return fleet.Revision{}, nil }
+func (w *world) Run(ctx context.Context) error                 { <-ctx.Done(); return nil }
+
+func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pass := c.Key.String() + " " + c.Revision.Hash()
+	if c.Delete {
+		pass += " delete"
+	}
+	w.passes = append(w.passes, pass)
+	phase, ok := w.phases[c.Key]
+	if !ok {
+		phase = fleet.PhaseProvisioned
+	}
+	return reconcile.Result{Report: fleet.Report{Cluster: c.Key, Revision: c.Revision, Phase: phase}}
+}
+
+func (w *world) Forget(k fleet.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgotten = append(w.forgotten, k)
+	delete(w.reports, k)
+}
+
+func (w *world) Watch(ctx context.Context, changed func(fleet.Key)) error {
+	w.mu.Lock()
+	w.watch = changed
+	w.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// infrastructure is a provider that can watch and nothing else.
+type infrastructure struct {
+	providers.Infrastructure
+	*world
+}
+
+func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastructure, error) {
+	return fleet.Infrastructure{}, errors.New("not used")
+}
+
+func (w *world) agent(o Options) *Agent {
+	o.Name, o.Interval, o.Resync, o.Workers = "me", 30*time.Second, 10*time.Minute, 2
+	return New(o, Parts{
+		Source: w, Renderer: w,
+		Ledger: func(branch string) (Ledger, error) {
+			if branch != "status" {
+				return Ledger{}, errors.New("this is not the branch that fleet.yaml names: " + branch)
+			}
+			return Ledger{
+				Arbiter: w,
+				Read:    func(context.Context) (status.Status, error) { return w.record, nil },
+				Writer:  func(fleet.Owner) sources.StatusWriter { return w },
+			}, nil
+		},
+		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {
+			w.may = may
+			return w
+		},
+		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{world: w}, nil },
+		Metrics:        NewMetrics("v0"), Log: discard(),
+	})
+}
+
+// bubble runs an agent in a bubble while do plays the world.
+func bubble(t *testing.T, w *world, o Options, do func(t *testing.T, a *Agent)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := w.agent(o)
+		done := make(chan error, 1)
+		go func() { done <- a.Run(ctx) }()
+		synctest.Wait()
+		do(t, a)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the agent ended with an error: %v", err)
+		}
+	})
+}
+
+// push makes rev the newest and lets a poll pass.
+func (w *world) push(rev string) {
+	w.mu.Lock()
+	w.head = revision(rev)
+	w.mu.Unlock()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+// took returns the passes since the last call, sorted.
+func (w *world) took() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.passes
+	w.passes = nil
+	slices.Sort(out)
+	return out
+}
+
+func expect(t *testing.T, reason string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", reason, diff)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	broken := fleetOf("3", fleet.Prune{}, clusterOf(keyB, "3", "z"))
+	broken.Problems = []fleet.Problem{{Overlay: "clusters/prod/a", Message: "broken"}}
+	w := newWorld(
+		fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x")),
+		fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "y")),
+		broken,
+		fleetOf("4", fleet.Prune{}, clusterOf(keyA, "4", "x")),
+	)
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		expect(t, "the first revision brings a pass over each cluster", w.took(), []string{"prod/a 1", "prod/b 1"})
+		time.Sleep(5 * time.Minute)
+		expect(t, "an unchanged fleet is not worked on", w.took(), []string(nil))
+		time.Sleep(7 * time.Minute)
+		expect(t, "but looked at regularly", w.took(), []string{"prod/a 1", "prod/b 1"})
+		w.push("2")
+		expect(t, "only a changed cluster is worked on", w.took(), []string{"prod/b 2"})
+		w.push("3")
+		expect(t, "a broken cluster stays at its revision, the others go on", w.took(), []string{"prod/a 1", "prod/b 3"})
+		expect(t, "its report says why", w.reports[keyA].Problems, []fleet.Problem{{Overlay: "clusters/prod/a", Message: "broken"}})
+		expect(t, "and the others' does not", w.reports[keyB].Problems, []fleet.Problem(nil))
+		w.push("4")
+		expect(t, "repaired, it loses its problem; an orphan is left alone", w.took(), []string{"prod/a 1"})
+		expect(t, "no problem is left", w.reports[keyA].Problems, []fleet.Problem(nil))
+		expect(t, "the orphan is told of", w.fleet.Orphans, []fleet.Key{keyB})
+		time.Sleep(15 * time.Minute)
+		expect(t, "and not worked on later either", w.took(), []string{"prod/a 1"})
+		w.watch(keyA)
+		synctest.Wait()
+		expect(t, "a machine event brings a pass at once", w.took(), []string{"prod/a 1"})
+	})
+}
+
+func TestRefusedRevision(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}))
+	w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "read fleet.yaml", "it is nonsense")
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.took()
+		w.push("2")
+		expect(t, "nothing is done with a refused revision", w.took(), []string(nil))
+		expect(t, "nothing becomes an orphan by it", w.fleet.Orphans, []fleet.Key(nil))
+		if len(w.fleet.Problems) != 1 || !strings.Contains(w.fleet.Problems[0].Message, "it is nonsense") {
+			t.Errorf("the refusal is not reported: %v", w.fleet.Problems)
+		}
+		w.mu.Lock()
+		w.fetched = nil
+		w.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		expect(t, "it is not fetched again and again", w.fetched, []string(nil))
+		w.watch(keyA)
+		synctest.Wait()
+		expect(t, "the clusters are still looked after", w.took()[0], "prod/a 1")
+	})
+}
+
+func TestOwnership(t *testing.T) {
+	one := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))
+
+	t.Run("Refuses", func(t *testing.T) {
+		w := newWorld(one)
+		w.owner = fleet.Owner{Agent: "other", Epoch: 7}
+		err := w.agent(Options{}).Run(t.Context())
+		var refusal *NotOwnerError
+		if !errors.As(err, &refusal) || refusal.Owner != w.owner {
+			t.Errorf("a second agent must refuse and say who owns the fleet, got %v", err)
+		}
+		expect(t, "it touches nothing", w.took(), []string(nil))
+	})
+	t.Run("Waits", func(t *testing.T) {
+		w := newWorld(one)
+		w.owner = fleet.Owner{Agent: "other", Epoch: 7}
+		bubble(t, w, Options{WaitForOwnership: true}, func(t *testing.T, _ *Agent) {
+			time.Sleep(time.Hour)
+			expect(t, "it touches nothing while it waits", w.took(), []string(nil))
+			w.mu.Lock()
+			w.owner = fleet.Owner{Agent: "me", Epoch: 8}
+			w.mu.Unlock()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			expect(t, "and begins once the fleet is its own", w.took(), []string{"prod/a 1"})
+		})
+	})
+	t.Run("Loses", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(one)
+			done := make(chan error, 1)
+			go func() { done <- w.agent(Options{}).Run(t.Context()) }()
+			synctest.Wait()
+			if err := w.may(keyA); err != nil {
+				t.Errorf("the owner may not act: %v", err)
+			}
+			w.mu.Lock()
+			w.owner = fleet.Owner{Agent: "other", Epoch: 2}
+			w.mu.Unlock()
+			err := <-done
+			if _, ok := errors.AsType[*NotOwnerError](err); !ok {
+				t.Errorf("an agent that lost the fleet must end and say so, got %v", err)
+			}
+			if w.may(keyA) == nil {
+				t.Error("an agent that lost the fleet may still act")
+			}
+		})
+	})
+}
+
+// told is a status branch that tells of cluster b at revision 1.
+func told(phase fleet.Phase) status.Status {
+	return status.Status{Clusters: []status.Cluster{{Report: fleet.Report{
+		Cluster: keyB, Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase,
+	}}}}
+}
+
+func TestRestart(t *testing.T) {
+	broken := fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "x"))
+	broken.Problems = []fleet.Problem{{Overlay: "clusters/prod/b", Message: "broken"}}
+	before := fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x"))
+
+	t.Run("LastGood", func(t *testing.T) {
+		w := newWorld(broken, before)
+		w.record = told(fleet.PhaseProvisioned)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			expect(t, "a cluster that is broken now is held to the revision in its status", w.took(), []string{"prod/a 2", "prod/b 1"})
+			expect(t, "and says that it is broken", len(w.reports[keyB].Problems), 1)
+		})
+	})
+	t.Run("LastGoodIsGone", func(t *testing.T) {
+		w := newWorld(broken)
+		w.record = told(fleet.PhaseProvisioned)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			expect(t, "without a good definition nothing is done", w.took(), []string{"prod/a 2"})
+			_, reported := w.reports[keyB]
+			expect(t, "its status is left as it is", reported, false)
+			if !slices.ContainsFunc(w.fleet.Problems, func(p fleet.Problem) bool {
+				return p.Cluster == keyB && strings.Contains(p.Message, "left alone")
+			}) {
+				t.Errorf("it is not told of: %v", w.fleet.Problems)
+			}
+		})
+	})
+	t.Run("Deleting", func(t *testing.T) {
+		w := newWorld(fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "x")), before)
+		w.record = told(fleet.PhaseDeleting)
+		w.phases[keyB] = fleet.PhaseDeleted
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			expect(t, "a deletion that had begun is finished", w.took(), []string{"prod/a 2", "prod/b 1 delete"})
+			if !slices.Contains(w.forgotten, keyB) {
+				t.Error("a deleted cluster that Git does not have is not forgotten")
+			}
+		})
+	})
+	t.Run("AllVanished", func(t *testing.T) {
+		w := newWorld(fleetOf("2", fleet.Prune{Enabled: true, Limit: 9}), before)
+		w.record = told(fleet.PhaseProvisioned)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			expect(t, "nothing is deleted by an empty revision", w.took(), []string(nil))
+			expect(t, "the cluster is an orphan", w.fleet.Orphans, []fleet.Key{keyB})
+			expect(t, "and the refusal is told", len(w.fleet.Problems), 1)
+		})
+	})
+}
+
+func TestDeletedStaysWhileInGit(t *testing.T) {
+	marked := clusterOf(keyA, "1", "x")
+	marked.Delete = true
+	w := newWorld(fleetOf("1", fleet.Prune{}, marked, clusterOf(keyB, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
+	w.phases[keyA] = fleet.PhaseDeleted
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		expect(t, "its status says so as long as Git has it", w.reports[keyA].Phase, fleet.PhaseDeleted)
+		w.push("2")
+		_, reported := w.reports[keyA]
+		expect(t, "and goes with the files", reported, false)
+		expect(t, "it is no orphan", w.fleet.Orphans, []fleet.Key(nil))
+	})
+}
+
+func TestReadiness(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	w.owner = fleet.Owner{Agent: "other", Epoch: 7}
+	bubble(t, w, Options{WaitForOwnership: true}, func(t *testing.T, a *Agent) {
+		code, text := get(a, "/readyz")
+		expect(t, "a waiting agent is not ready", code, 503)
+		for _, want := range []string{"not ready: owner: the fleet is owned by agent \"other\"", "not ready: revision: no revision"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("readyz lacks %q:\n%s", want, text)
+			}
+		}
+		code, _ = get(a, "/healthz")
+		expect(t, "but it is healthy", code, 200)
+		w.mu.Lock()
+		w.owner.Agent = "me"
+		w.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		code, text = get(a, "/readyz")
+		expect(t, "an owner with a revision is ready", code, 200)
+		expect(t, "and says so", text, "ready\n")
+		code, _ = get(a, "/debug/pprof/")
+		expect(t, "profiles are served only on request", code, 404)
+	})
+}

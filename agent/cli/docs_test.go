@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestGeneratedCLI holds docs/cli.md against the commands. UPDATE=1 writes it.
+func TestGeneratedCLI(t *testing.T) {
+	root := New("dev", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root.InitDefaultCompletionCmd()
+	var b strings.Builder
+	b.WriteString("# The command line\n\nWritten by `make generate` from the commands.\n\n" + root.Long + "\n")
+	for _, c := range root.Commands() {
+		if !c.Hidden && c.Name() != "help" {
+			document(&b, c)
+		}
+	}
+	golden(t, "../../docs/cli.md", b.String())
+}
+
+func document(b *strings.Builder, c *cobra.Command) {
+	fmt.Fprintf(b, "\n## fairlead %s\n\n", c.Name())
+	long := c.Long
+	if long == "" {
+		long = c.Short + "."
+	}
+	fmt.Fprintf(b, "%s\n", strings.ReplaceAll(long, "\n   ", "\n    "))
+	if c.Runnable() {
+		fmt.Fprintf(b, "\n    %s\n", c.UseLine())
+	}
+	if c.Example != "" {
+		fmt.Fprintf(b, "\nExamples:\n\n```\n%s\n```\n", unindent(c.Example))
+	}
+	var flags [][3]string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + "`, " + name
+		}
+		flags = append(flags, [3]string{name, f.DefValue, f.Usage})
+	})
+	if len(flags) == 0 {
+		return
+	}
+	b.WriteString("\n| flag | default | |\n|---|---|---|\n")
+	for _, f := range flags {
+		fmt.Fprintf(b, "| %s | %s | %s |\n", f[0], f[1], strings.ReplaceAll(f[2], "<", "&lt;"))
+	}
+}
+
+func unindent(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "  ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// golden compares text with a file, or writes it with UPDATE=1.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
+	path := filepath.FromSlash(file)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s is not what the code says: run `make generate` (-file +code):\n%s", file, diff)
+	}
+}
