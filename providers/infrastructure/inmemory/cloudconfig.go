@@ -159,7 +159,8 @@ const maxFile = 16 << 20
 var (
 	jinjaRaw      = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
 	jinjaToken    = regexp.MustCompile(`(?s)\{\{-?\s*(.*?)\s*-?\}\}|\{%|\{#`)
-	jinjaVariable = regexp.MustCompile(`^[a-zA-Z0-9_.]+$`)
+	jinjaVariable = regexp.MustCompile(`^[a-zA-Z0-9_]+(?:\.[a-zA-Z0-9_]+|\[(?:'[^']*'|"[^"]*")\])*$`)
+	jinjaKey      = regexp.MustCompile(`\[['"]([^'"]*)['"]\]`)
 )
 
 // renderJinja replaces the variables of a template. Of statements it knows raw
@@ -182,10 +183,13 @@ func renderJinja(text string, vars map[string]string) (string, error) {
 				failed = fmt.Errorf("cloud-init: failed to render the jinja template: cannot make sense of %.40q", token)
 				return ""
 			}
-			if v, ok := vars[m[1]]; ok {
+			// a['b-c'] and a.b_c are the same: cloud-init gives a name with a
+			// hyphen an alias without.
+			name := jinjaKey.ReplaceAllString(m[1], ".$1")
+			if v, ok := vars[strings.ReplaceAll(name, "-", "_")]; ok {
 				return v
 			}
-			return "CI_MISSING_JINJA_VAR/" + m[1] // cloud-init's own mark
+			return "CI_MISSING_JINJA_VAR/" + name[strings.LastIndex(name, ".")+1:] // cloud-init's own mark
 		}))
 		if failed != nil {
 			return "", failed

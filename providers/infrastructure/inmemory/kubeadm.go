@@ -81,14 +81,14 @@ type registration struct {
 
 var kubeadmCommand = regexp.MustCompile(`(?:^|[\s;&|])kubeadm\s+(init|join)\s[^;&|]*--config[=\s]+(\S+)`)
 
-// readBootData reads the user data of s.
-func readBootData(s VMSpec) bootData {
-	b, err := parseBootData(s)
+// readBootData reads the user data of s on the machine called id.
+func readBootData(s VMSpec, id string) bootData {
+	b, err := parseBootData(s, id)
 	b.err = err
 	return b
 }
 
-func parseBootData(s VMSpec) (bootData, error) {
+func parseBootData(s VMSpec, id string) (bootData, error) {
 	var b bootData
 	if len(s.UserData) == 0 {
 		return b, errors.New("cloud-init: no user data was given, nothing to do")
@@ -98,6 +98,9 @@ func parseBootData(s VMSpec) (bootData, error) {
 		"ds.meta_data.hostname":       s.Name,
 		"v1.local_hostname":           s.Name,
 		"local_hostname":              s.Name,
+		"ds.meta_data.instance_id":    id,
+		"v1.instance_id":              id,
+		"instance_id":                 id,
 	})
 	if err != nil {
 		return b, err

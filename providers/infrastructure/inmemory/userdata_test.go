@@ -248,11 +248,12 @@ write_files:
 - {path: /append, content: two, append: true}
 - {path: /raw, content: "{% raw %}{{ not.mine }}{% endraw %}"}
 - {path: /missing, content: "{{ ds.meta_data.moon }}"}
+- {path: /key, content: "{{ ds.meta_data['local-hostname'] }}"}
 runcmd:
 - echo hello
 - [ls, -l]
 users: [{name: core}]
-`), map[string]string{"v1.local_hostname": "m-0"})
+`), map[string]string{"v1.local_hostname": "m-0", "ds.meta_data.local_hostname": "m-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ users: [{name: core}]
 	}
 	if d := cmp.Diff(map[string]string{
 		"/plain": "a m-0", "/mode": "b", "/number": "b", "/base64": "bytes", "/gzip": "hello",
-		"/append": "onetwo", "/raw": "{{ not.mine }}", "/missing": "CI_MISSING_JINJA_VAR/ds.meta_data.moon",
+		"/append": "onetwo", "/raw": "{{ not.mine }}", "/missing": "CI_MISSING_JINJA_VAR/moon", "/key": "m-1",
 	}, files); d != "" {
 		t.Errorf("files: %s", d)
 	}

@@ -75,7 +75,10 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 // CreateVM implements API.
 func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 	op := "create server " + s.Name
-	boot := readBootData(s) // without the lock: it is the costly part
+	c.mu.Lock()
+	id := c.newID()
+	c.mu.Unlock()
+	boot := readBootData(s, id) // without the lock: it is the costly part
 	var out VM
 	err := c.change(ctx, op, func() error {
 		n, ok := c.networks[s.Network]
@@ -87,7 +90,7 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 		}
 		v := &vm{
 			VM: VM{
-				ID: c.newID(), Name: s.Name, Network: s.Network, FailureDomain: s.FailureDomain,
+				ID: id, Name: s.Name, Network: s.Network, FailureDomain: s.FailureDomain,
 				Tags: maps.Clone(s.Tags), State: fleet.MachinePending, Created: time.Now(),
 			},
 			version: s.Version, timing: s.Timing, network: n, boot: boot,
