@@ -73,41 +73,45 @@ func TestPropertyTextSurvives(t *testing.T) {
 
 // kubeadm reads, from the file in the cloud-config, what was put in.
 func TestPropertyKubeadmConfigSurvives(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := hostile().Draw(t, "text")
-		c, err := newConverter("v1.35.0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := c.join(bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
-			Name: s, KubeletExtraArgs: []bootstrapv1.Arg{{Name: s, Value: &s}}, IgnorePreflightErrors: []string{s},
-		}})
-		var b bytes.Buffer
-		if err := encodeJSONAsYAML(&b, in); err != nil {
-			t.Fatal(err)
-		}
-		data, err := cloudConfig{WriteFiles: []writeFile{{Content: text(b.String())}}}.marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var outer struct {
-			Files []struct{ Content string } `yaml:"write_files"`
-		}
-		if err := yaml.Unmarshal(data, &outer); err != nil {
-			t.Fatal(err)
-		}
-		var out joinConfiguration
-		if err := sigsyaml.UnmarshalStrict([]byte(outer.Files[0].Content), &out); err != nil {
-			t.Fatalf("%v\n%s", err, outer.Files[0].Content)
-		}
-		want := []any{map[string]any{"name": s, "value": s}}
-		if d := cmp.Diff(want, out.NodeRegistration.KubeletExtraArgs); d != "" {
-			t.Fatalf("arguments (-want +got):\n%s\n%s", d, outer.Files[0].Content)
-		}
-		if out.NodeRegistration.Name != s || out.NodeRegistration.IgnorePreflightErrors[0] != s {
-			t.Fatalf("kubeadm reads %+v, put in %q", out.NodeRegistration, s)
-		}
-	})
+	for _, s := range []string{"\t\n", " \n", "\n", "\n a", "  a\nb\n", "\u009f"} {
+		checkKubeadmConfig(t, s)
+	}
+	rapid.Check(t, func(t *rapid.T) { checkKubeadmConfig(t, hostile().Draw(t, "text")) })
+}
+
+func checkKubeadmConfig(t rapid.TB, s string) {
+	c, err := newConverter("v1.35.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := c.join(bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
+		Name: s, KubeletExtraArgs: []bootstrapv1.Arg{{Name: s, Value: &s}}, IgnorePreflightErrors: []string{s},
+	}})
+	var b bytes.Buffer
+	if err := encodeJSONAsYAML(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	data, err := cloudConfig{WriteFiles: []writeFile{{Content: text(b.String())}}}.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outer struct {
+		Files []struct{ Content string } `yaml:"write_files"`
+	}
+	if err := yaml.Unmarshal(data, &outer); err != nil {
+		t.Fatal(err)
+	}
+	var out joinConfiguration
+	if err := sigsyaml.UnmarshalStrict([]byte(outer.Files[0].Content), &out); err != nil {
+		t.Fatalf("%v\n%s", err, outer.Files[0].Content)
+	}
+	want := []any{map[string]any{"name": s, "value": s}}
+	if d := cmp.Diff(want, out.NodeRegistration.KubeletExtraArgs); d != "" {
+		t.Fatalf("arguments (-want +got):\n%s\n%s", d, outer.Files[0].Content)
+	}
+	if out.NodeRegistration.Name != s || out.NodeRegistration.IgnorePreflightErrors[0] != s {
+		t.Fatalf("kubeadm reads %+v, put in %q", out.NodeRegistration, s)
+	}
 }
 
 // Text with an expression either stands in the cloud-config as it was written,

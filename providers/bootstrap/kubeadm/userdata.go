@@ -29,7 +29,7 @@ const (
 // field, and hold nothing that is secret.
 func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, error) {
 	op := fmt.Sprintf("write the user data of machine %s of pool %s", in.Machine, in.Pool.Name)
-	spec := *in.Pool.Bootstrap.DeepCopy()
+	spec := in.Pool.Bootstrap
 	if f := cmp.Or(spec.Format, bootstrapv1.CloudConfig); f != bootstrapv1.CloudConfig {
 		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "format: %q is not supported, only %q is", f, bootstrapv1.CloudConfig)
 	}
@@ -52,7 +52,8 @@ func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, erro
 // that a change of Git would not help.
 var errIncomplete = errors.New("the request is not complete")
 
-// A writer makes the user data of one machine. spec is its own copy.
+// A writer makes the user data of one machine. spec is its own copy, but what
+// spec points to is shared and not changed.
 type writer struct {
 	in   providers.BootstrapInput
 	spec bootstrapv1.KubeadmConfigSpec
