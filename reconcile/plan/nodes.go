@@ -48,7 +48,7 @@ func (v *view) sync(m *machine) {
 	if !v.wasOurs(m.node) {
 		reason = "the machine joined"
 	}
-	v.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason})
+	v.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Reason: reason})
 }
 
 // deleteNode removes the Node object of a machine that is gone. A machine of

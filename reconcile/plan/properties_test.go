@@ -85,7 +85,8 @@ func mutate(t *rapid.T, c *fleet.Cluster) *fleet.Cluster {
 // A chaos drives a world with faults, and judges every plan.
 type chaos struct {
 	*world
-	t *rapid.T
+	t     *rapid.T
+	twins map[fleet.MachineName]bool // names that the provider gave twice
 }
 
 // step is one look, and what comes of it under drawn faults.
@@ -121,10 +122,18 @@ func (c *chaos) drawDesired() *fleet.Cluster {
 // attempt carries an action out, or loses the answer to it, or the call, or
 // both; a call to the provider may happen later than it is given up.
 func (c *chaos) attempt(a fleet.Action) {
-	switch rapid.SampledFrom([]string{"yes", "yes", "yes", "yes", "refused", "lost", "unanswered", "late"}).Draw(c.t, "fate") {
+	switch rapid.SampledFrom([]string{"yes", "yes", "yes", "yes", "refused", "lost", "unanswered", "late", "twice"}).Draw(c.t, "fate") {
 	case "yes":
 		c.remember(a, true)
 		c.carryOut(a)
+	case "twice":
+		c.remember(a, true)
+		c.carryOut(a)
+		if a.Kind == fleet.CreateMachine && !c.twins[a.Machine] {
+			c.logf("and once more")
+			c.twins[a.Machine] = true
+			c.addMachine(a)
+		}
 	case "lost":
 		c.remember(a, false)
 	case "unanswered":
@@ -182,7 +191,7 @@ func (c *chaos) sparesVoter(m *simMachine) bool {
 // changing reports whether a control-plane machine other than m is coming or going.
 func (c *chaos) changing(m *simMachine) bool {
 	for _, o := range c.machines {
-		if o.Role == fleet.RoleControlPlane && o != m && !o.dead && (!o.joined || !o.goneAt.IsZero() || c.draining(o)) {
+		if o.Role == fleet.RoleControlPlane && (m == nil || o.Name != m.Name) && !o.dead && (!o.joined || !o.goneAt.IsZero() || c.draining(o)) {
 			return true
 		}
 	}
@@ -202,7 +211,7 @@ func (c *chaos) check() {
 	}
 	seen := map[fleet.MachineName]bool{}
 	for _, m := range c.machines {
-		if seen[m.Name] {
+		if seen[m.Name] && !c.twins[m.Name] {
 			c.t.Fatalf("OneMachinePerName: two are called %s\n%s", m.Name, strings.Join(c.log, "\n"))
 		}
 		seen[m.Name] = true
@@ -257,7 +266,7 @@ func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 		case fleet.CreateMachine:
 			created++
 		case fleet.DrainNode, fleet.DeleteMachine:
-			if m := c.find(a.Machine); m != nil && c.available(m, pool) {
+			if m := c.subject(a); m != nil && c.available(m, pool) {
 				removed++
 			}
 		}
@@ -274,7 +283,7 @@ func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 
 func (c *chaos) available(m *simMachine, pool fleet.Pool) bool {
 	n := c.nodes[string(m.Name)]
-	if n == nil || !n.Ready || n.Draining || !m.goneAt.IsZero() {
+	if n == nil || !m.joined || !n.Ready || n.Draining || !m.goneAt.IsZero() {
 		return false
 	}
 	return c.now.Sub(n.Conditions[0].LastTransitionTime.Time) >= time.Duration(pool.MinReadySeconds)*time.Second
@@ -285,7 +294,7 @@ func (c *chaos) available(m *simMachine, pool fleet.Pool) bool {
 func (c *chaos) judgeControlPlane(p plan.Plan) {
 	changes := 0
 	for _, a := range p.Actions {
-		m := c.find(a.Machine)
+		m := c.subject(a)
 		switch {
 		case a.Kind == fleet.CreateMachine && a.Join != fleet.JoinWorker:
 			changes++
@@ -298,7 +307,7 @@ func (c *chaos) judgeControlPlane(p plan.Plan) {
 			if !c.draining(m) && c.changing(m) && !m.dead {
 				c.fail("OneControlPlaneChangeAtATime: %s while another is coming or going", a)
 			}
-			if a.Kind == fleet.DeleteMachine && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
+			if a.Kind == fleet.DeleteMachine && m.joined && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
 				c.fail("EtcdQuorumKept: %s while it is a member of etcd", a)
 			}
 		}
@@ -343,7 +352,7 @@ func (c *chaos) judgeMember(a fleet.Action) {
 // and restarts; every plan on the way is safe, and in the end Git has its way.
 func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &chaos{world: newWorld(drawCluster(t)), t: t}
+		c := &chaos{world: newWorld(drawCluster(t)), t: t, twins: map[fleet.MachineName]bool{}}
 		c.pods = rapid.IntRange(0, 2).Draw(t, "pods")
 		if rapid.Bool().Draw(t, "provisioned") {
 			if err := c.rest(1000); err != nil {

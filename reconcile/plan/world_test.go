@@ -265,6 +265,10 @@ func (w *world) setReady(n *fleet.Node, ready bool) {
 // kill breaks a machine for good.
 func (w *world) kill(m *simMachine) {
 	m.dead = true
+	w.logf("broke %s", m.Name)
+	if !m.joined {
+		return
+	}
 	if n := w.nodes[string(m.Name)]; n != nil {
 		w.setReady(n, false)
 		n.ControlPlaneReady = false
@@ -274,7 +278,6 @@ func (w *world) kill(m *simMachine) {
 			w.members[i].Healthy = false
 		}
 	}
-	w.logf("broke %s", m.Name)
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -288,8 +291,13 @@ func (w *world) violate(format string, args ...any) {
 func tail(lines []string, n int) []string { return lines[max(len(lines)-n, 0):] }
 
 func (w *world) find(name fleet.MachineName) *simMachine {
+	return w.subject(fleet.Action{Machine: name})
+}
+
+// subject returns the machine that a is about.
+func (w *world) subject(a fleet.Action) *simMachine {
 	for _, m := range w.machines {
-		if m.Name == name {
+		if m.Name == a.Machine && (a.ProviderID == "" || a.ProviderID == m.ProviderID) {
 			return m
 		}
 	}
@@ -374,6 +382,10 @@ func (w *world) createMachine(a fleet.Action) {
 	if !w.infra.Ready {
 		w.violate("machine %s without infrastructure", a.Machine)
 	}
+	w.addMachine(a)
+}
+
+func (w *world) addMachine(a fleet.Action) {
 	p, _ := w.desired.Pool(a.Pool)
 	w.ids++
 	w.machines = append(w.machines, &simMachine{
