@@ -10,9 +10,14 @@ import (
 	"fairlead.dev/render/documents"
 )
 
-// configurationFile is where the built-in configuration lies in the file system
-// of a build. Colons and spaces keep it apart from what people would name a file.
-const configurationFile = ".fairlead: built-in configuration.yaml"
+// Where the built-in configuration lies in the file system of a build. Colons and
+// spaces keep it apart from what people would name a file. kustomize parses it
+// again in each kustomization that names it, so each has only what it needs:
+// references are fixed once, in the overlay; fields where they are changed.
+const (
+	referencesFile = ".fairlead: references.yaml"
+	fieldsFile     = ".fairlead: fields.yaml"
+)
 
 // fieldSpecs is a transformer configuration, as far as Fairlead has one.
 type fieldSpecs struct {
@@ -156,13 +161,22 @@ func (v *visit) configurations() error {
 		}
 		v.configs = append(v.configs, own)
 	}
-	v.k.Configurations = append(v.k.Configurations, relative(v.dir, configurationFile))
+	if v.dir == v.overlay {
+		v.k.Configurations = append(v.k.Configurations, relative(v.dir, referencesFile))
+	}
+	if v.k.Namespace != "" || len(v.k.Replicas) > 0 {
+		v.k.Configurations = append(v.k.Configurations, relative(v.dir, fieldsFile))
+	}
 	return nil
 }
 
 // addConfiguration stores the built-in configuration without the fields for
 // which the overlay brings its own: kustomize refuses two that differ.
-func (s *scanner) addConfiguration() error {
+func (s *scanner) addConfiguration() {
+	if len(s.configs) == 0 {
+		s.files[referencesFile], s.files[fieldsFile] = s.builtin.references, s.builtin.fields
+		return
+	}
 	out := builtin()
 	for _, own := range s.configs {
 		out.Namespace = without(out.Namespace, own.Namespace)
@@ -175,12 +189,23 @@ func (s *scanner) addConfiguration() error {
 			}
 		}
 	}
-	data, err := k8syaml.Marshal(out)
+	c := out.marshal()
+	s.files[referencesFile], s.files[fieldsFile] = c.references, c.fields
+}
+
+// A configuration is the content of the two files.
+type configuration struct{ references, fields []byte }
+
+func (f fieldSpecs) marshal() configuration {
+	references, err := k8syaml.Marshal(fieldSpecs{NameReference: f.NameReference})
 	if err != nil {
-		return err
+		panic(err) // it is made of strings
 	}
-	s.files[configurationFile] = data
-	return nil
+	fields, err := k8syaml.Marshal(fieldSpecs{Namespace: f.Namespace, Replicas: f.Replicas})
+	if err != nil {
+		panic(err)
+	}
+	return configuration{references, fields}
 }
 
 // without returns the specs that select other fields than every one in own.

@@ -60,7 +60,10 @@ type Object struct {
 }
 
 // A Kustomizer scans and builds. It is safe for concurrent use.
-type Kustomizer struct{ limits Limits }
+type Kustomizer struct {
+	limits  Limits
+	builtin configuration
+}
 
 // New returns a Kustomizer.
 //
@@ -69,14 +72,14 @@ type Kustomizer struct{ limits Limits }
 // change it, and the scan sees to it that no overlay does.
 func New(l Limits) *Kustomizer {
 	teachSchema()
-	return &Kustomizer{limits: l}
+	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 
 // Scan reads the kustomization in the folder overlay of tree and everything it
 // includes. What is refused is the problem; the Scan then holds what was read
 // until there, so that it is known when to look again.
 func (k *Kustomizer) Scan(tree fs.FS, overlay string) (*Scan, *fleet.Problem) {
-	s := newScanner(tree, overlay, k.limits)
+	s := newScanner(tree, overlay, k.limits, k.builtin)
 	problem := s.run()
 	return s.result(), problem
 }

@@ -22,6 +22,7 @@ type scanner struct {
 	tree    fs.FS
 	overlay string
 	limits  Limits
+	builtin configuration
 
 	reads    map[string]bool
 	files    map[string][]byte
@@ -49,9 +50,9 @@ func (w *weight) add(o weight) {
 	w.bytes += o.bytes
 }
 
-func newScanner(tree fs.FS, overlay string, l Limits) *scanner {
+func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner {
 	return &scanner{
-		tree: tree, overlay: overlay, limits: l,
+		tree: tree, overlay: overlay, limits: l, builtin: c,
 		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{},
 		weights: map[string]weight{}, parsed: map[string]int{},
 	}
@@ -64,7 +65,8 @@ func (s *scanner) run() *fleet.Problem {
 	if s.part {
 		return nil
 	}
-	return s.problem(s.addConfiguration())
+	s.addConfiguration()
+	return nil
 }
 
 func (s *scanner) result() *Scan {
