@@ -118,6 +118,9 @@ func (s *Server) toUnstructured(obj runtime.Object) (*unstructured.Unstructured,
 	if !ok {
 		return nil, nil, runtime.NewNotRegisteredErrForKind("kubeapi", gvk)
 	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.DeepCopy(), k, nil // the caller's stays as it is
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, nil, err

@@ -30,6 +30,11 @@ func (s *Server) servePatch(w http.ResponseWriter, q request) error {
 			return apierrors.NewBadRequest(err.Error())
 		}
 	}
+	if _, exists := s.read(q.kind, q.namespace, q.name); !exists && typ == types.ApplyPatchType {
+		if err := s.checkNamespace(q); err != nil {
+			return err
+		}
+	}
 	code := http.StatusOK
 	raw, err := s.write(q.write(), func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if typ == types.ApplyPatchType {
@@ -103,9 +108,6 @@ func (s *Server) apply(q request, old *unstructured.Unstructured, patch []byte) 
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in the body, %s on the URL", gvk, q.kind.GroupVersionKind))
 	}
 	if old == nil {
-		if err := s.checkNamespace(q); err != nil {
-			return nil, err
-		}
 		old = &unstructured.Unstructured{Object: map[string]any{}}
 		old.SetGroupVersionKind(q.kind.GroupVersionKind)
 		old.SetName(q.name)
