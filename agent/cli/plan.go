@@ -72,13 +72,13 @@ something is wrong.`,
 
 // planned is what plan found.
 type planned struct {
-	Revision string          `json:"revision"`
-	Clusters int             `json:"clusters"`
-	Changes  []change        `json:"changes"`
-	Problems []fleet.Problem `json:"problems,omitempty"`
-	Orphans  []string        `json:"orphans,omitempty"`
-	Notes    []string        `json:"notes,omitempty"`  // what was not looked at
-	Errors   []string        `json:"errors,omitempty"` // what could not be looked at
+	Revision string    `json:"revision"`
+	Clusters int       `json:"clusters"`
+	Changes  []change  `json:"changes"`
+	Problems []problem `json:"problems,omitempty"`
+	Orphans  []string  `json:"orphans,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`  // what was not looked at
+	Errors   []string  `json:"errors,omitempty"` // what could not be looked at
 }
 
 // change is one plan.Change.
@@ -109,7 +109,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	}
 	outlook := agent.Foresee(s, loaded)
 	out := &planned{
-		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: outlook.Problems,
+		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: problemsOf(outlook.Problems),
 	}
 	w, err := assembly.OpenWorld(ctx, p.settings, nil)
 	if err != nil {

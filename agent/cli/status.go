@@ -124,33 +124,33 @@ func (p part) settled(ctx context.Context, s status.Status) (bool, error) {
 
 // statusView is what status shows as JSON and YAML.
 type statusView struct {
-	Fleet    string          `json:"fleet"`
-	Revision string          `json:"revision"`
-	Owner    string          `json:"owner"`
-	Epoch    int64           `json:"epoch"`
-	Clusters []clusterView   `json:"clusters"`
-	Problems []fleet.Problem `json:"problems,omitempty"`
-	Orphans  []string        `json:"orphans,omitempty"`
+	Fleet    string        `json:"fleet"`
+	Revision string        `json:"revision"`
+	Owner    string        `json:"owner"`
+	Epoch    int64         `json:"epoch"`
+	Clusters []clusterView `json:"clusters"`
+	Problems []problem     `json:"problems,omitempty"`
+	Orphans  []string      `json:"orphans,omitempty"`
 }
 
 // clusterView is one cluster in it.
 type clusterView struct {
-	Name     string          `json:"name"`
-	Phase    string          `json:"phase"`
-	Version  string          `json:"version"`
-	Revision string          `json:"revision"`
-	Ready    int             `json:"ready"`
-	Desired  int             `json:"desired"`
-	Endpoint string          `json:"endpoint,omitempty"`
-	Waiting  []string        `json:"waiting,omitempty"`
-	Problems []fleet.Problem `json:"problems,omitempty"`
-	Failure  string          `json:"failure,omitempty"`
+	Name     string    `json:"name"`
+	Phase    string    `json:"phase"`
+	Version  string    `json:"version"`
+	Revision string    `json:"revision"`
+	Ready    int       `json:"ready"`
+	Desired  int       `json:"desired"`
+	Endpoint string    `json:"endpoint,omitempty"`
+	Waiting  []string  `json:"waiting,omitempty"`
+	Problems []problem `json:"problems,omitempty"`
+	Failure  string    `json:"failure,omitempty"`
 }
 
 func viewOf(s status.Status) statusView {
 	v := statusView{
 		Fleet: string(s.Fleet.Fleet), Revision: s.Fleet.Revision.String(),
-		Owner: s.Owner.Agent, Epoch: s.Owner.Epoch, Clusters: []clusterView{}, Problems: s.Fleet.Problems,
+		Owner: s.Owner.Agent, Epoch: s.Owner.Epoch, Clusters: []clusterView{}, Problems: problemsOf(s.Fleet.Problems),
 	}
 	for _, k := range s.Fleet.Orphans {
 		v.Orphans = append(v.Orphans, k.String())
@@ -159,7 +159,7 @@ func viewOf(s status.Status) statusView {
 		r := c.Report
 		cv := clusterView{
 			Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.String(),
-			Waiting: r.Waiting, Problems: r.Problems, Failure: r.Failure,
+			Waiting: r.Waiting, Problems: problemsOf(r.Problems), Failure: r.Failure,
 		}
 		for _, p := range r.Pools {
 			cv.Ready += p.Ready

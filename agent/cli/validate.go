@@ -52,9 +52,9 @@ The exit code is 0 if all is good, 1 if there are problems.`,
 
 // validation is what validate shows as JSON and YAML.
 type validation struct {
-	Revision string          `json:"revision"`
-	Clusters []string        `json:"clusters"`
-	Problems []fleet.Problem `json:"problems"`
+	Revision string    `json:"revision"`
+	Clusters []string  `json:"clusters"`
+	Problems []problem `json:"problems"`
 }
 
 func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
@@ -68,7 +68,7 @@ func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
 		}
 		return nil
 	}
-	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: f.Problems}
+	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: problemsOf(f.Problems)}
 	for _, c := range f.Clusters {
 		v.Clusters = append(v.Clusters, c.Key.String())
 	}

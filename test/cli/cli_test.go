@@ -1,0 +1,249 @@
+// Package cli tests the program from outside: scripts run fairlead against real
+// Git over http, ssh and files, and against an in-memory cloud in a process of
+// its own.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"fairlead.dev/agent/cli"
+	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/sources/git/gitserver"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"fairlead": func() {
+			os.Exit(cli.Main("test", os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+		},
+	})
+}
+
+// TestScripts runs testdata/script. Each script has
+//
+//	fleet        a clone of the example fleet, quick to start, not pushed yet
+//	$URL         its empty bare repository over http, $FILE the same as a file URL
+//	$LISTEN      a free address, and $FAIRLEAD_INMEMORY_URL another for a cloud
+//	$FAIRLEAD_SECRETS, and XDG_STATE_HOME, within the script's folder
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata/script",
+		Setup: setup,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"push":     push,
+			"exits":    exits,
+			"await":    await,
+			"fetch":    fetch,
+			"machines": machines,
+			"sshd":     sshd,
+			"sub":      substitute,
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+func setup(env *testscript.Env) error {
+	root := filepath.Join(env.WorkDir, "git")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return err
+	}
+	server, err := gitserver.New(root, gitserver.Options{})
+	if err != nil {
+		return err
+	}
+	bare, err := server.Init("fleet.git")
+	if err != nil {
+		return err
+	}
+	web := httptest.NewServer(server)
+	env.Defer(web.Close)
+	fleet := filepath.Join(env.WorkDir, "fleet")
+	if err := example(fleet); err != nil {
+		return err
+	}
+	cloud, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	listen, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	for k, v := range map[string]string{
+		"URL": web.URL + "/fleet.git", "FILE": "file://" + bare, "BARE": bare,
+		"CLOUD": cloud, "FAIRLEAD_INMEMORY_URL": "http://" + cloud, "LISTEN": listen,
+		"FAIRLEAD_SECRETS": filepath.Join(env.WorkDir, "secrets"), "XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
+		"HOME": env.WorkDir, "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
+		"GIT_AUTHOR_NAME": "You", "GIT_AUTHOR_EMAIL": "you@example.com",
+		"GIT_COMMITTER_NAME": "You", "GIT_COMMITTER_EMAIL": "you@example.com",
+	} {
+		env.Setenv(k, v)
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=main", fleet},
+		{"-C", fleet, "remote", "add", "origin", bare},
+	} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			return errors.New(string(out))
+		}
+	}
+	return nil
+}
+
+var startup = regexp.MustCompile(`startupDuration: "?[0-9a-z]+"?`)
+
+// example writes the example fleet, with machines that start at once.
+func example(dir string) error {
+	if err := os.CopyFS(dir, inmemory.Files()); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "bases", "cluster", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f, startup.ReplaceAll(b, []byte("startupDuration: 10ms")), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// push commits all that is in the clone and pushes it: push MESSAGE
+func push(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: push MESSAGE")
+	}
+	fleet := ts.MkAbs("fleet")
+	for _, a := range [][]string{
+		{"-C", fleet, "add", "--all"},
+		{"-C", fleet, "commit", "--quiet", "--message", args[0]},
+		{"-C", fleet, "push", "--quiet", "origin", "HEAD"},
+	} {
+		ts.Check(ts.Exec("git", a...))
+	}
+}
+
+// sub replaces text in a file, which must have it: sub FILE OLD NEW
+func substitute(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: sub FILE OLD NEW")
+	}
+	re := regexp.MustCompile(regexp.QuoteMeta(args[1]))
+	text := ts.ReadFile(args[0])
+	if !re.MatchString(text) {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(re.ReplaceAllLiteralString(text, args[2])), 0o644))
+}
+
+// exits runs a program that must end with that code: exits CODE PROGRAM ARGS...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = e.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("the exit code is %d, not %d", got, want)
+	}
+}
+
+// await runs a program until its output matches, for at most a minute:
+// await REGEXP PROGRAM ARGS...
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: [!] await REGEXP PROGRAM ARGS...")
+	}
+	re := regexp.MustCompile("(?m)" + args[0])
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		text := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if re.MatchString(text) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%q was awaited in vain (%v); the last output was\n%s", args[0], err, text)
+		}
+	}
+}
+
+// sshd starts an ssh server for the repository: it sets $SSH to its URL, and
+// writes key and known_hosts.
+func sshd(ts *testscript.TestScript, neg bool, args []string) {
+	dir := ts.MkAbs("sshd")
+	ts.Check(os.Mkdir(dir, 0o700))
+	s, err := gitserver.StartSSH(context.Background(), dir, false)
+	ts.Check(err)
+	ts.Defer(s.Close)
+	ts.Setenv("SSH", s.URL+ts.Getenv("BARE"))
+	ts.Check(os.WriteFile(ts.MkAbs("key"), s.Key, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), s.KnownHosts, 0o600))
+}
+
+// fetch asks a URL until the answer is 200, for at most a minute, and has the
+// answer as its output: fetch URL
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fetch URL")
+	}
+	await(ts, false, []string{"HTTP/1.1 200", "curl", "--silent", "--show-error", "--include", args[0]})
+}
+
+// machines writes the ids of all machines of the cloud to a file, sorted:
+// machines FILE
+func machines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: machines FILE")
+	}
+	resp, err := http.Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/vms/list", "application/json", strings.NewReader("{}"))
+	ts.Check(err)
+	defer resp.Body.Close()
+	var list []struct{ ID string }
+	ts.Check(json.NewDecoder(resp.Body).Decode(&list))
+	var ids []string
+	for _, m := range list {
+		if m.ID == "" {
+			ts.Fatalf("a machine of the cloud has no id")
+		}
+		ids = append(ids, m.ID+"\n")
+	}
+	slices.Sort(ids)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(ids, "")), 0o644))
+}
