@@ -1,0 +1,53 @@
+package fleet_test
+
+import (
+	"maps"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+func TestNodeInSync(t *testing.T) {
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+	pool := fleet.Pool{
+		Name: "md-0", Role: fleet.RoleWorker, NodeLabels: map[string]string{"node-role.kubernetes.io/gpu": ""},
+		Taints: []clusterv1.MachineTaint{
+			{Key: "always", Effect: "NoSchedule", Propagation: "Always"},
+			{Key: "once", Effect: "NoSchedule", Propagation: "OnInitialization"},
+		},
+	}
+	cases := map[string]struct {
+		reason string
+		change func(n *fleet.Node)
+		want   bool
+	}{
+		"in sync":        {"nothing differs", func(*fleet.Node) {}, true},
+		"foreign label":  {"others label nodes too", func(n *fleet.Node) { n.Labels["x"] = "y" }, true},
+		"foreign taint":  {"others taint nodes too", func(n *fleet.Node) { n.Taints = append(n.Taints, corev1.Taint{Key: "x", Effect: "NoExecute"}) }, true},
+		"label missing":  {"the pool has it", func(n *fleet.Node) { clear(n.Labels) }, false},
+		"label given up": {"it came from the pool", func(n *fleet.Node) { n.Annotations["cluster.x-k8s.io/labels-from-machine"] += ",old" }, false},
+		"taint missing":  {"it is kept always", func(n *fleet.Node) { n.Taints = nil }, false},
+		"taint of once":  {"it was taken off later", func(n *fleet.Node) {}, true},
+		"uninitialized": {"the taint goes with the first sync", func(n *fleet.Node) {
+			n.Taints = append(n.Taints, corev1.Taint{Key: "node.cluster.x-k8s.io/uninitialized", Effect: "NoSchedule"})
+		}, false},
+		"another machine":     {"the annotation says whose node it is", func(n *fleet.Node) { n.Annotations["cluster.x-k8s.io/machine"] = "other" }, false},
+		"node that was never": {"no annotations at all", func(n *fleet.Node) { clear(n.Annotations) }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			n := fleet.Node{
+				Labels:      maps.Clone(pool.NodeLabels),
+				Annotations: fleet.NodeAnnotations(c.Key, pool, "m"),
+				Taints:      []corev1.Taint{{Key: "always", Effect: "NoSchedule"}},
+			}
+			tc.change(&n)
+			if got := fleet.NodeInSync(c, pool, "m", n); got != tc.want {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
