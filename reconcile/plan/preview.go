@@ -18,8 +18,8 @@ func Preview(in Input) []Change {
 		return nil
 	case v.deleting():
 		return v.previewDeletion()
-	case v.authoritiesLost():
-		return nil
+	case v.authoritiesLost(), len(v.groups[0].all) == 0 && v.lostControlPlane() != "":
+		return nil // people have to act first
 	}
 	var out []Change
 	if !v.Observed.Infrastructure.Exists && len(v.machines) == 0 {
@@ -122,10 +122,7 @@ func (v *view) foresee(g *group) (gone []departure, creates int) {
 		return n
 	}
 	if g.pool.Role == fleet.RoleControlPlane {
-		v.foreseeControlPlane(g, left, depart)
-		if len(g.all) == 0 && v.lostControlPlane() != "" {
-			return gone, 0
-		}
+		v.foreseeControlPlane(g, depart)
 	} else {
 		foreseeWorkers(g, v.blocked(g), left, depart)
 		if v.blocked(g) {
@@ -172,7 +169,7 @@ func foreseeWorkers(g *group, blocked bool, left map[*machine]bool, depart func(
 	}
 }
 
-func (v *view) foreseeControlPlane(g *group, left map[*machine]bool, depart func(*machine, string)) {
+func (v *view) foreseeControlPlane(g *group, depart func(*machine, string)) {
 	replaces := slices.ContainsFunc(g.old, func(m *machine) bool { return !marked(m) })
 	reason := func(m *machine) string {
 		switch {

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
@@ -302,108 +301,4 @@ func (w *world) subject(a fleet.Action) *simMachine {
 		}
 	}
 	return nil
-}
-
-// carryOut does what an action asks for.
-func (w *world) carryOut(a fleet.Action) {
-	w.logf("%s (%s)", a, a.Reason)
-	switch a.Kind {
-	case fleet.EnsureCertificates:
-		w.secrets.Missing = nil
-	case fleet.EnsureInfrastructure:
-		w.infra.Exists = true
-	case fleet.EnsureKubeconfig:
-		w.secrets.Kubeconfig = fleet.KubeconfigState{Exists: true, Endpoint: w.infra.Endpoint, NotBefore: w.now, NotAfter: w.now.AddDate(1, 0, 0)}
-	case fleet.CreateMachine:
-		w.createMachine(a)
-	case fleet.DeleteMachine:
-		w.deleteMachine(a)
-	case fleet.DeleteInfrastructure:
-		if len(w.machines) > 0 || len(w.queue) > 0 {
-			w.violate("NoInfrastructureRemovedWhileSomethingMaySurface: %d machines, %d calls open", len(w.machines), len(w.queue))
-		}
-		w.infra = fleet.Infrastructure{}
-	case fleet.DeleteSecrets:
-		w.secrets = fleet.SecretState{Missing: fleet.Authorities()}
-	case fleet.RefreshToken:
-	default:
-		w.carryOutInside(a)
-	}
-}
-
-// carryOutInside does what needs the API server.
-func (w *world) carryOutInside(a fleet.Action) {
-	if !w.reachable() {
-		return
-	}
-	n := w.nodes[a.Node]
-	switch a.Kind {
-	case fleet.RemoveMember:
-		w.members = slices.DeleteFunc(w.members, func(m fleet.Member) bool { return m.ID == a.Member })
-	case fleet.SyncNode:
-		p, _ := w.desired.Pool(a.Pool)
-		if p.Name == "" {
-			p.Name = a.Pool
-		}
-		if n != nil {
-			n.Taints = fleet.NodeTaints(p, n.Annotations, n.Taints)
-			maps.Copy(n.Annotations, fleet.NodeAnnotations(w.desired.Key, p, a.Machine))
-			maps.Copy(n.Labels, p.NodeLabels)
-		}
-	case fleet.DrainNode:
-		if n == nil {
-			return
-		}
-		if !n.Draining {
-			n.Draining, n.DrainStarted, n.Unschedulable = true, w.now, true
-			for i := range w.pods {
-				n.Pods = append(n.Pods, fmt.Sprintf("default/app-%d: disruption budget", i))
-			}
-		} else if len(n.Pods) > 0 {
-			n.Pods = n.Pods[1:]
-		}
-	case fleet.DeleteNode:
-		if n != nil && n.Annotations[clusterv1.MachineAnnotation] == "" && !n.Draining {
-			w.violate("NothingForeignTouched: node %s", n.Name)
-		}
-		delete(w.nodes, a.Node)
-	}
-}
-
-func (w *world) createMachine(a fleet.Action) {
-	for _, m := range w.machines {
-		if m.Name == a.Machine {
-			if w.now.Before(m.visibleAt) || !m.goneAt.IsZero() {
-				w.violate("OneMachinePerName: %s is created while another is there", a.Machine)
-			}
-			return
-		}
-	}
-	if !w.infra.Ready {
-		w.violate("machine %s without infrastructure", a.Machine)
-	}
-	w.addMachine(a)
-}
-
-func (w *world) addMachine(a fleet.Action) {
-	p, _ := w.desired.Pool(a.Pool)
-	w.ids++
-	w.machines = append(w.machines, &simMachine{
-		Machine: fleet.Machine{
-			Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprintf("sim://%d", w.ids)), Pool: p.Name, Role: p.Role,
-			Template: p.Template, Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain,
-			State: fleet.MachinePending, Created: w.now,
-		},
-		join: a.Join, visibleAt: w.now.Add(w.lag),
-	})
-}
-
-func (w *world) deleteMachine(a fleet.Action) {
-	for _, m := range w.machines {
-		if m.Name != a.Machine || (a.ProviderID != "" && a.ProviderID != m.ProviderID) || !m.goneAt.IsZero() {
-			continue
-		}
-		m.State, m.goneAt = fleet.MachineDeleting, w.now.Add(w.leave)
-		w.kill(m)
-	}
 }

@@ -1,0 +1,175 @@
+package plan_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
+)
+
+// judge checks a plan against the true state of the world.
+func (c *chaos) judge(in plan.Input, p plan.Plan) {
+	if c.desired.Delete {
+		return
+	}
+	for _, pool := range c.desired.Workers {
+		c.judgePool(pool, p)
+	}
+	c.judgeControlPlane(p)
+	for _, a := range p.Actions {
+		if n := c.nodes[a.Node]; n != nil && c.find(a.Machine) == nil && a.Kind != fleet.DeleteNode && a.Kind != fleet.RemoveMember {
+			c.fail("NothingForeignTouched: %s", a)
+		}
+		if strings.TrimSpace(a.Reason) == "" {
+			c.fail("an action without a reason: %s", a)
+		}
+	}
+}
+
+// judgePool checks AvailableNeverBelowMinimum and TotalNeverAboveMaximum.
+func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
+	available, removed, total, created := 0, 0, 0, 0
+	for _, m := range c.machines {
+		if m.Pool == pool.Name {
+			total++
+			if c.available(m, pool) {
+				available++
+			}
+		}
+	}
+	for _, q := range c.queue {
+		if q.action.Kind == fleet.CreateMachine && q.action.Pool == pool.Name && c.find(q.action.Machine) == nil {
+			total++
+		}
+	}
+	for _, a := range p.Actions {
+		if a.Pool != pool.Name {
+			continue
+		}
+		switch a.Kind {
+		case fleet.CreateMachine:
+			created++
+		case fleet.DrainNode, fleet.DeleteMachine:
+			if m := c.subject(a); m != nil && c.available(m, pool) {
+				removed++
+			}
+		}
+	}
+	if removed > 0 && available-removed < pool.Replicas-pool.MaxUnavailable {
+		c.fail("AvailableNeverBelowMinimum: pool %s has %d available, the plan takes %d, %d must stay: %v",
+			pool.Name, available, removed, pool.Replicas-pool.MaxUnavailable, p.Actions)
+	}
+	if created > 0 && total+created > pool.Replicas+pool.MaxSurge {
+		c.fail("TotalNeverAboveMaximum: pool %s has %d, the plan adds %d, %d may be: %v",
+			pool.Name, total, created, pool.Replicas+pool.MaxSurge, p.Actions)
+	}
+}
+
+func (c *chaos) available(m *simMachine, pool fleet.Pool) bool {
+	n := c.nodes[string(m.Name)]
+	if n == nil || !m.joined || !n.Ready || n.Draining || !m.goneAt.IsZero() {
+		return false
+	}
+	return c.now.Sub(n.Conditions[0].LastTransitionTime.Time) >= time.Duration(pool.MinReadySeconds)*time.Second
+}
+
+// judgeControlPlane checks EtcdQuorumKept, OneControlPlaneChangeAtATime and
+// NoAddWhileLearner.
+func (c *chaos) judgeControlPlane(p plan.Plan) {
+	changes := 0
+	for _, a := range p.Actions {
+		m := c.subject(a)
+		switch {
+		case a.Kind == fleet.CreateMachine && a.Join != fleet.JoinWorker:
+			changes++
+			c.judgeJoin(a)
+		case a.Kind == fleet.RemoveMember:
+			changes++
+			c.judgeMember(a)
+		case m != nil && m.Role == fleet.RoleControlPlane && (a.Kind == fleet.DrainNode || a.Kind == fleet.DeleteMachine):
+			changes++
+			if !c.draining(m) && c.changing(m) && !m.dead {
+				c.fail("OneControlPlaneChangeAtATime: %s while another is coming or going", a)
+			}
+			if a.Kind == fleet.DeleteMachine && m.joined && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
+				c.fail("EtcdQuorumKept: %s while it is a member of etcd", a)
+			}
+		}
+	}
+	if changes > 1 {
+		c.fail("OneControlPlaneChangeAtATime: %v", p.Actions)
+	}
+}
+
+func (c *chaos) judgeJoin(a fleet.Action) {
+	if slices.ContainsFunc(c.members, func(m fleet.Member) bool { return m.Learner }) {
+		c.fail("NoAddWhileLearner: %s", a)
+	}
+	if c.changing(nil) {
+		c.fail("OneControlPlaneChangeAtATime: %s while another is coming or going", a)
+	}
+	if a.Join == fleet.JoinInit && len(c.members) > 0 {
+		c.fail("a second cluster: %s while etcd has members", a)
+	}
+}
+
+func (c *chaos) judgeMember(a fleet.Action) {
+	voting, healthy := 0, 0
+	for _, m := range c.members {
+		if m.ID == a.Member {
+			continue
+		}
+		if m.Learner {
+			c.fail("EtcdQuorumKept: %s while a learner is joining", a)
+		}
+		voting++
+		if m.Healthy {
+			healthy++
+		}
+	}
+	if healthy < voting/2+1 {
+		c.fail("EtcdQuorumKept: %s leaves %d healthy of %d", a, healthy, voting)
+	}
+}
+
+// foreign adds a Node that is not ours.
+func (c *chaos) foreign() {
+	c.nodes["somebody-elses"] = &fleet.Node{Name: "somebody-elses", ProviderID: "other://1"}
+}
+
+// calm ends all faults.
+func (c *chaos) calm() {
+	c.outage = false
+	c.logf("calm")
+}
+
+// inspect checks ConvergesToDesired: exactly the machines that are asked for,
+// no Node or etcd member too many, and nothing more to do afterwards.
+func (c *chaos) inspect() {
+	want := map[string]int{}
+	for _, p := range c.desired.Pools() {
+		want[string(p.Name)+" "+string(p.Template)] = p.Replicas
+	}
+	for _, m := range c.machines {
+		want[string(m.Pool)+" "+string(m.Template)]--
+		if c.nodes[string(m.Name)] == nil {
+			c.fail("machine %s has no node", m.Name)
+		}
+	}
+	for k, n := range want {
+		if n != 0 {
+			c.fail("ConvergesToDesired: %s lacks %d machines", k, n)
+		}
+	}
+	if len(c.nodes) != len(c.machines)+1 || len(c.members) != c.desired.ControlPlane.Replicas {
+		c.fail("ConvergesToDesired: %d nodes for %d machines, %d members", len(c.nodes), len(c.machines), len(c.members))
+	}
+	for range 20 {
+		if p := c.pass(); len(p.Actions) > 0 {
+			c.fail("NothingToDoAtRest: %v", p.Actions)
+		}
+		c.advance(time.Minute)
+	}
+}

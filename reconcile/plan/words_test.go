@@ -1,0 +1,244 @@
+package plan_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// words are the key=value pairs of a line, and the words that stand alone.
+type words map[string]string
+
+func parse(fields []string) words {
+	w := words{}
+	for _, f := range fields {
+		k, v, _ := strings.Cut(f, "=")
+		w[k] = v
+	}
+	return w
+}
+
+func (w words) is(k string) bool { _, ok := w[k]; return ok }
+
+func (w words) number(k string, def int) int {
+	if n, err := strconv.Atoi(w[k]); err == nil {
+		return n
+	}
+	return def
+}
+
+func (w words) duration(k string) time.Duration {
+	d, _ := time.ParseDuration(w[k])
+	return d
+}
+
+func (s *script) read(f []string) error {
+	if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+		return nil
+	}
+	w := parse(f[1:])
+	o := &s.in.Observed
+	switch f[0] {
+	case "cluster":
+		s.in.Desired.Delete, s.in.Desired.Protect, s.in.Desired.Paused = w.is("delete"), w.is("protect"), w.is("paused")
+		s.in.NeverAnswered = w.is("never-answered")
+		if w.is("since") {
+			s.in.Since = s.in.Now.Add(-w.duration("since"))
+		}
+	case "infrastructure":
+		o.Infrastructure.Ready = w.is("ready")
+		o.Infrastructure.Exists = !w.is("none")
+		for _, d := range strings.FieldsFunc(w["domains"], func(r rune) bool { return r == ',' }) {
+			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: d, ControlPlane: true})
+		}
+	case "secrets":
+		if w.is("none") {
+			o.Secrets = fleet.SecretState{Missing: fleet.Authorities()}
+		}
+		if w.is("missing") {
+			o.Secrets.Missing = []fleet.SecretName{fleet.SecretName(w["missing"])}
+		}
+		if w.is("expiring") {
+			o.Secrets.Kubeconfig.NotBefore = s.in.Now.AddDate(0, -7, 0)
+			o.Secrets.Kubeconfig.NotAfter = s.in.Now.AddDate(0, 5, 0)
+		}
+		if w.is("moved") {
+			o.Secrets.Kubeconfig.Endpoint.Host = "10.0.0.9"
+		}
+	case "api":
+		o.Workload.Reachable = !w.is("down")
+		o.Workload.Message = w["message"]
+	case "etcd":
+		s.known = true
+	case "control-plane":
+		setPool(&s.in.Desired.ControlPlane, w)
+	case "pool":
+		p := cluster(1, 1).Workers[0]
+		p.Name = fleet.PoolName(f[1])
+		setPool(&p, w)
+		s.in.Desired.Workers = append(s.in.Desired.Workers, p)
+	case "machine":
+		s.machine(f[1], w)
+	case "member":
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: f[1], Healthy: !w.is("sick"), Learner: w.is("learner")})
+	case "node":
+		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane")}
+		if w.is("stray") {
+			n.Name = string(s.name(f[1]))
+			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, s.in.Desired.ControlPlane, fleet.MachineName(n.Name))
+		}
+		o.Workload.Nodes = append(o.Workload.Nodes, n)
+	case "attempt":
+		s.attempt(fleet.ActionKind(f[1]), w, f[2:])
+	case "health-check":
+		s.healthCheck(f[1], w)
+	default:
+		return fmt.Errorf("no word %s", f[0])
+	}
+	return nil
+}
+
+func setPool(p *fleet.Pool, w words) {
+	p.Replicas = w.number("replicas", 1)
+	p.Version = cmp.Or(w["version"], "v1.34.2")
+	p.Template = template(p.Version, w["template"])
+	p.MaxSurge = w.number("surge", 1)
+	p.MaxUnavailable = w.number("unavailable", 0)
+	p.MinReadySeconds = w.number("min-ready", 0)
+	p.MaxRemediations = w.number("remediations", -1)
+	p.NodeDrainTimeoutSeconds = w.number("drain-timeout", 0)
+	p.DeletionOrder = fleet.DeletionOrder(cmp.Or(w["order"], "Random"))
+	p.Paused = w.is("paused")
+	if w.is("on-delete") {
+		p.Strategy = fleet.OnDelete
+	}
+	if w.is("label") {
+		p.NodeLabels = map[string]string{"node-role.kubernetes.io/" + w["label"]: ""}
+	}
+}
+
+// name returns the name of pool/index@version.
+func (s *script) name(ref string) fleet.MachineName {
+	pool, rest, _ := strings.Cut(ref, "/")
+	index, version, _ := strings.Cut(rest, "@")
+	i, _ := strconv.Atoi(index)
+	n := fleet.NewMachineName(s.in.Desired.Key, fleet.PoolName(pool), template(version, ""), i)
+	s.alias[string(n)] = ref
+	return n
+}
+
+func (s *script) machine(ref string, w words) {
+	pool, rest, _ := strings.Cut(ref, "/")
+	_, version, _ := strings.Cut(rest, "@")
+	age := time.Hour
+	if w.is("age") {
+		age = w.duration("age")
+	}
+	m := fleet.Machine{
+		Name: s.name(ref), Pool: fleet.PoolName(pool), Role: fleet.RoleWorker, Version: version, Template: template(version, ""),
+		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"],
+	}
+	m.ProviderID = fleet.ProviderID("sim://" + cmp.Or(w["id"], ref))
+	if strings.HasPrefix(pool, "cp") {
+		m.Role = fleet.RoleControlPlane
+	}
+	for _, state := range []fleet.MachineState{fleet.MachinePending, fleet.MachineFailed, fleet.MachineDeleting} {
+		if w.is(strings.ToLower(string(state))) {
+			m.State = state
+		}
+	}
+	s.in.Observed.Infrastructure.Machines = append(s.in.Observed.Infrastructure.Machines, m)
+	if !w.is("no-node") && m.State != fleet.MachinePending && m.State != fleet.MachineFailed {
+		s.node(m, w, age)
+	}
+}
+
+// node adds the Node, and the etcd member, of m.
+func (s *script) node(m fleet.Machine, w words, age time.Duration) {
+	p, ok := s.in.Desired.Pool(m.Pool)
+	if !ok {
+		p = fleet.Pool{Name: m.Pool, Role: m.Role}
+	}
+	n := fleet.Node{
+		Name: string(m.Name), ProviderID: m.ProviderID, KubeletVersion: m.Version, Ready: !w.is("not-ready"),
+		ControlPlane: m.Role == fleet.RoleControlPlane, ControlPlaneReady: m.Role == fleet.RoleControlPlane && !w.is("not-ready") && !w.is("pods-not-ready"),
+		Labels: maps.Clone(p.NodeLabels), Annotations: map[string]string{},
+	}
+	status, since := corev1.ConditionTrue, age/2
+	if !n.Ready {
+		status, since = corev1.ConditionFalse, w.duration("not-ready")
+	}
+	if w.is("ready") {
+		since = w.duration("ready")
+	}
+	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(s.in.Now.Add(-since))}}
+	if !w.is("unsynced") {
+		n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, p, m.Name)
+	}
+	if w.is("unlabelled") {
+		n.Labels = nil
+	}
+	if w.is("draining") {
+		n.Draining, n.DrainStarted = true, s.in.Now.Add(-w.duration("draining"))
+	}
+	if w.is("pods") {
+		n.Pods = strings.Split(w["pods"], ",")
+	}
+	for _, a := range strings.FieldsFunc(w["annotate"], func(r rune) bool { return r == ',' }) {
+		n.Annotations["cluster.x-k8s.io/"+a] = ""
+	}
+	s.in.Observed.Workload.Nodes = append(s.in.Observed.Workload.Nodes, n)
+	if m.Role == fleet.RoleControlPlane && w["member"] != "none" {
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{
+			ID: uint64(len(s.etcd.Members) + 1), Name: n.Name, Healthy: w["member"] != "sick" && !w.is("not-ready"), Learner: w["member"] == "learner",
+		})
+	}
+}
+
+func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
+	a := fleet.Action{Kind: kind, Cluster: s.in.Desired.Key}
+	subject := ""
+	if len(f) > 0 && strings.Contains(f[0], "/") {
+		a.Machine = s.name(f[0])
+		a.Pool = fleet.PoolName(strings.Split(f[0], "/")[0])
+		subject = string(a.Machine)
+		a.Join = fleet.JoinWorker
+		if strings.HasPrefix(f[0], "cp") {
+			a.Join = fleet.JoinControlPlane
+		}
+		if kind == fleet.DeleteMachine {
+			subject += "\x00sim://" + f[0]
+		}
+	}
+	a.Operation = fleet.NewOperationID(a.Cluster, kind, subject)
+	s.in.Attempts = append(s.in.Attempts, fleet.Attempt{Action: a, At: s.in.Now.Add(-w.duration("age")), Answered: w.is("answered")})
+}
+
+func (s *script) healthCheck(name string, w words) {
+	timeout := int32(300)
+	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	h.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "False", TimeoutSeconds: &timeout}}
+	if w.is("startup") {
+		n := int32(w.number("startup", 0))
+		h.Spec.Checks.NodeStartupTimeoutSeconds = &n
+	}
+	if w.is("most") {
+		most := intstr.Parse(w["most"])
+		h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = &most
+	}
+	h.Spec.Remediation.TriggerIf.UnhealthyInRange = w["range"]
+	if w.is("pool") {
+		h.Spec.Selector.MatchLabels = map[string]string{"cluster.x-k8s.io/deployment-name": w["pool"]}
+	}
+	s.in.Desired.HealthChecks = append(s.in.Desired.HealthChecks, h)
+}
