@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/render/decode"
 )
 
 func TestWhatRolls(t *testing.T) {
@@ -109,5 +110,16 @@ func TestDigest(t *testing.T) {
 				t.Errorf("the digest is the same: %t, want %t", got == want, c.same)
 			}
 		})
+	}
+}
+
+func TestDigestOfMovedFiles(t *testing.T) {
+	in := objects(newest)
+	for i := range in {
+		in[i].File = "elsewhere.yaml"
+	}
+	clusters, _ := decode.New("f1", testKinds()).Decode("prod", in)
+	if len(clusters) != 1 || clusters[0].Digest != mustDecode(t, newest).Digest {
+		t.Error("the digest depends on the names of files")
 	}
 }

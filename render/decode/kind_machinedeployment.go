@@ -26,6 +26,7 @@ func machineDeploymentKind() *kind {
 			unused[ref+"."+f] = noMeaning
 		}
 	}
+	deletionUnused("spec.template.spec.deletion.", "spec.template.spec.", unused)
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineDeployment",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,

@@ -106,6 +106,17 @@ func metadataUnused(more map[string]string) map[string]string {
 	return unused
 }
 
+// deletionUnused are bounds on steps of removing a machine that Fairlead takes
+// no time for, below prefix in v1beta2 and below old in v1beta1.
+func deletionUnused(prefix, old string, unused map[string]string) {
+	volumes := "passed on; nothing waits for volumes to detach yet, so there is nothing to bound"
+	node := "passed on; removing a Node object is repeated until it is done"
+	unused[prefix+"nodeVolumeDetachTimeoutSeconds"] = volumes
+	unused[old+"nodeVolumeDetachTimeout"] = volumes
+	unused[prefix+"nodeDeletionTimeoutSeconds"] = node
+	unused[old+"nodeDeletionTimeout"] = node
+}
+
 // metadataRefused adds what metadata of no kind may hold.
 func metadataRefused(more map[string]string) map[string]string {
 	refused := map[string]string{

@@ -292,6 +292,29 @@ func TestProblems(t *testing.T) {
 				{kct, "spec.template.spec.files[1].path", `Duplicate value: "/a"`, ""},
 			},
 		},
+		"refused, chosen by an empty mapping": {
+			reason: "an empty mapping may choose a backend",
+			change: []string{"{region: fra}", "{bastion: {}}"},
+			want:   []place{{infra, "spec.bastion", "is not supported: use a jump host", ""}},
+		},
+		"one name for two pools": {
+			reason: "pools of a cluster are told apart by name",
+			change: []string{"metadata: {name: eu-md-0, namespace: prod}", "metadata: {name: eu-cp, namespace: prod}"},
+			want:   []place{{cluster, "spec.controlPlaneRef.name", `control plane and a MachineDeployment are both called "eu-cp"`, "rename one of them"}},
+		},
+		"disk": {
+			change: []string{"preKubeadmCommands: [echo hello]", "diskSetup: {partitions: [{device: /dev/vdb, diskLayout: [{percentage: 60}, {percentage: 60}]}]}"},
+			want: []place{{kct, "spec.template.spec.diskSetup.partitions[0].diskLayout",
+				"Invalid value: 120: percentages must not add up to more than 100", ""}},
+		},
+		"tag and validity": {
+			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      certificateValidityPeriodDays: 4000\n      dns: {imageTag: -x}\n"},
+			want: []place{
+				{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays",
+					"Invalid value: 4000: must not be longer than that of the authorities, 3650", ""},
+				{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag", `Invalid value: "-x": is not a tag of an image`, ""},
+			},
+		},
 		"no secret": {
 			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, contentFrom: {secret: {name: s, key: k}}}]"},
 			want: []place{{kct, "spec.template.spec.files[0].contentFrom.secret",
