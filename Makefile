@@ -49,6 +49,10 @@ fuzz: ## run each fuzz target for FUZZTIME (default 30s)
 	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$d/*_test.go | sed 's/func //'); do \
 	    echo "== $$d $$f"; go test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done; done
 
+.PHONY: sweep
+sweep: ## crash the agent at every single call of a cluster's life (about 10 minutes)
+	FAIRLEAD_SWEEP=all go test ./reconcile -run TestCrashSweep -timeout 60m -v
+
 .PHONY: bench
 bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(PKGS)
