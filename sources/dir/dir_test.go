@@ -2,12 +2,14 @@ package dir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -73,7 +75,15 @@ func TestFollow(t *testing.T) {
 	if b, err := fs.ReadFile(first, "clusters/link"); err != nil || string(b) != "a" {
 		t.Errorf("the link reads %q, %v", b, err)
 	}
-	write(t, root, map[string]string{"clusters/x/k.yaml": "c"}) // same size, same second
+	// A change of the same size within one tick of a coarse clock.
+	info, err := os.Stat(filepath.Join(root, "clusters/x/k.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, map[string]string{"clusters/x/k.yaml": "c"})
+	if err := os.Chtimes(filepath.Join(root, "clusters/x/k.yaml"), info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
 	two, err := f.Resolve(t.Context())
 	if err != nil || two == one {
 		t.Fatalf("after a change: %v, %v", two, err)
@@ -257,5 +267,28 @@ func TestCompareAndSwap(t *testing.T) {
 	wg.Wait()
 	if landed != 1 {
 		t.Errorf("%d landed", landed)
+	}
+}
+
+// A commit waits for whoever has the lock, and ends with its context.
+func TestLock(t *testing.T) {
+	root := t.TempDir()
+	b := open(t, dir.Options{Path: root}).Branch()
+	head, err := b.Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{"a": []byte("1")}, Message: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(root, ".fairlead/lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Commit(ctx, head, sources.Commit{Edits: map[string][]byte{"a": []byte("2")}, Message: "second"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("under a lock: %v", err)
 	}
 }

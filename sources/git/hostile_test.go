@@ -3,6 +3,7 @@ package git_test
 import (
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -316,8 +317,13 @@ func TestTruncatedPack(t *testing.T) {
 	}))
 	defer srv.Close()
 	files := map[string]string{}
+	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 50 {
-		files[fmt.Sprintf("f%d", i)] = strings.Repeat(fmt.Sprintf("%d", i*7919), 500)
+		var junk strings.Builder // so that the pack has many packets
+		for range 1000 {
+			fmt.Fprintf(&junk, "%016x", rnd.Uint64())
+		}
+		files[fmt.Sprintf("f%d", i)] = junk.String()
 	}
 	p.push("main", files)
 	r := open(t, git.Options{URL: srv.URL + "/fleet.git"})

@@ -307,11 +307,15 @@ func TestReadOnly(t *testing.T) {
 		go func() { done <- w.Run(ctx) }()
 		w.Put(report(fleet.PhaseWorkers))
 		time.Sleep(150 * time.Second)
+		synctest.Wait()
 		if w.Err() == nil || len(told) != 1 || b.commits != 4 {
 			t.Errorf("err %v, told %d times, %d tries", w.Err(), len(told), b.commits)
 		}
+		b.mu.Lock()
 		b.before = nil
+		b.mu.Unlock()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if w.Err() != nil || len(told) != 2 || len(b.log) != 2 || !strings.Contains(b.last().Message, "CreateMachine") {
 			t.Errorf("err %v, told %d times, %d commits", w.Err(), len(told), len(b.log))
 		}

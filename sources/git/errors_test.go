@@ -1,0 +1,32 @@
+package git
+
+import (
+	"testing"
+
+	"fairlead.dev/fleet"
+)
+
+// What servers answer to a push, in their own spelling.
+func TestRejections(t *testing.T) {
+	for status, want := range map[string]fleet.ErrorKind{
+		"non-fast-forward":             fleet.Conflict,
+		"fetch first":                  fleet.Conflict,
+		"reference already exists":     fleet.Conflict,
+		"incorrect old value provided": fleet.Conflict,
+		"failed to update ref":         fleet.Conflict,
+		"cannot lock ref 'refs/heads/x': is at 1 but expected 2": fleet.Conflict,
+		"remote ref refs/heads/x required to be 1 but is 2":      fleet.Conflict,
+		"stale info":                                  fleet.Conflict,
+		"pre-receive hook declined":                   fleet.Unauthorized,
+		"protected branch hook declined":              fleet.Unauthorized,
+		"prohibited by Gerrit: not permitted: update": fleet.Unauthorized,
+		"deny updating a hidden ref":                  fleet.Unauthorized,
+		"unpack failed: No space left on device":      fleet.Exhausted,
+		"branch is currently checked out":             fleet.Unknown,
+	} {
+		err := classifyPush("commit", &rejection{status: status})
+		if got := fleet.KindOf(err); got != want {
+			t.Errorf("%q is %s, want %s", status, got, want)
+		}
+	}
+}
