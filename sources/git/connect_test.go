@@ -188,8 +188,12 @@ func TestCABundle(t *testing.T) {
 	_, err = open(t, o).Resolve(t.Context())
 	wantKind(t, err, fleet.Unauthorized, "certificate signed by unknown authority")
 	o.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
-	if got := read(t, open(t, o), "a"); got != "1\n" {
-		t.Errorf("a is %q", got)
+	r := open(t, o)
+	for range 2 {
+		if got := read(t, r, "a"); got != "1\n" {
+			t.Errorf("a is %q", got)
+		}
+		r.Close()
 	}
 	o.CABundle = []byte("nothing")
 	_, err = git.New(o)

@@ -22,6 +22,7 @@ type httpRemote struct {
 	endpoint transport.Endpoint
 	auth     transport.AuthMethod
 	client   transport.Transport
+	pool     *http.Transport
 }
 
 func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
@@ -47,6 +48,7 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
+	r.pool = t
 	r.client = githttp.NewClient(&http.Client{
 		Transport:     limitedTransport{t, o.Budget.Received},
 		CheckRedirect: r.checkRedirect,

@@ -56,6 +56,13 @@ func New(o Options) (*Repository, error) {
 // URL returns the normal URL of the repository, without credentials.
 func (r *Repository) URL() string { return r.name }
 
+// Close lets go of idle connections. The repository stays usable.
+func (r *Repository) Close() {
+	if h, ok := r.remote.(*httpRemote); ok {
+		h.pool.CloseIdleConnections()
+	}
+}
+
 // Resolve implements sources.Source. A ref that does not exist, and an empty
 // repository, are of kind NotFound.
 func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
