@@ -31,9 +31,13 @@ func (c *chaos) judge(in plan.Input, p plan.Plan) {
 // judgePool checks AvailableNeverBelowMinimum and TotalNeverAboveMaximum.
 func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 	available, removed, total, created := 0, 0, 0, 0
+	counted := map[fleet.MachineName]bool{} // what a provider made twice is its fault
 	for _, m := range c.machines {
 		if m.Pool == pool.Name {
-			total++
+			if !counted[m.Name] {
+				total++
+			}
+			counted[m.Name] = true
 			if c.available(m, pool) {
 				available++
 			}
@@ -58,8 +62,8 @@ func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 		}
 	}
 	if removed > 0 && available-removed < pool.Replicas-pool.MaxUnavailable {
-		c.fail("AvailableNeverBelowMinimum: pool %s has %d available, the plan takes %d, %d must stay: %v",
-			pool.Name, available, removed, pool.Replicas-pool.MaxUnavailable, p.Actions)
+		c.fail("AvailableNeverBelowMinimum: pool %s has %d available, the plan takes %d, %d must stay: %q %+v",
+			pool.Name, available, removed, pool.Replicas-pool.MaxUnavailable, reasons(p), pool)
 	}
 	if created > 0 && total+created > pool.Replicas+pool.MaxSurge {
 		c.fail("TotalNeverAboveMaximum: pool %s has %d, the plan adds %d, %d may be: %v",
@@ -172,4 +176,12 @@ func (c *chaos) inspect() {
 		}
 		c.advance(time.Minute)
 	}
+}
+
+// reasons tells what p does, and why.
+func reasons(p plan.Plan) (out []string) {
+	for _, a := range p.Actions {
+		out = append(out, a.String()+": "+a.Reason)
+	}
+	return out
 }

@@ -90,14 +90,13 @@ func (v *view) recall() map[fleet.MachineName]bool {
 	leaving := map[fleet.MachineName]bool{}
 	for _, a := range v.Attempts {
 		v.attempts[a.Action.Operation] = a
-		if !v.recent(a, v.Settle) {
-			continue
-		}
 		switch a.Action.Kind {
 		case fleet.CreateMachine, fleet.DeleteMachine, fleet.DeleteNode:
-			v.taken[a.Action.Machine] = true
+			v.taken[a.Action.Machine] = v.taken[a.Action.Machine] || v.recent(a, v.Settle)
 		case fleet.DrainNode, fleet.RemoveMember:
-			leaving[a.Action.Machine] = true
+			// Once it may be repeated, the Node tells whether it happened: what
+			// did not happen is no commitment.
+			leaving[a.Action.Machine] = leaving[a.Action.Machine] || v.recent(a, v.hold(a))
 		}
 	}
 	return leaving
