@@ -79,23 +79,16 @@ func TestWatchResumesBehindTheHistory(t *testing.T) {
 		c.put(t, n)
 	}
 	c.SetAvailable(true)
-	// The stream is there again once a change is told of that comes after it.
-	eventually(t, "a change after the watch began anew", func() bool {
-		before := calls.Load()
-		n.Labels["a"] += "b"
-		c.put(t, n)
-		timeout := time.After(100 * time.Millisecond)
-		for {
-			select {
-			case <-timeout:
-				return calls.Load() > before
-			default:
-				if calls.Load() > before {
-					return true
-				}
-			}
-			time.Sleep(time.Millisecond)
+	// Each failure to watch is told of, too, but at growing intervals: only a
+	// stream that is open again tells of so many changes, one after the other.
+	seen, before := 0, calls.Load()
+	eventually(t, "20 changes after the watch began anew", func() bool {
+		if now := calls.Load(); now > before {
+			seen, before = seen+1, now
+			n.Labels["a"] += "b"
+			c.put(t, n)
 		}
+		return seen >= 20
 	})
 }
 

@@ -100,6 +100,13 @@ func TestEnsureToken(t *testing.T) {
 	if got := expires(); !got.After(first.Add(30 * time.Minute)) {
 		t.Errorf("a longer life: expires %s, first was %s", got, first)
 	}
+	longest := expires()
+	token.Secret = fleet.NewSecret([]byte("fedcba9876543210"))
+	ensure(time.Minute)
+	s = get[corev1.Secret](t, c, "Secret", "kube-system", "bootstrap-token-abcdef")
+	if got := string(s.Data["token-secret"]); got != "fedcba9876543210" || !expires().Equal(longest) {
+		t.Errorf("another secret: got %s until %s, want it until %s", got, expires(), longest)
+	}
 }
 
 func TestSyncNode(t *testing.T) {
