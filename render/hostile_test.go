@@ -66,6 +66,8 @@ func hostileCases() map[string]hostileCase {
 		"Exec":          {"an exec function", kust("transformers: [t.yaml]\n-- clusters/x/t.yaml --\napiVersion: a/v1\nkind: T\nmetadata:\n  name: t\n  annotations: {config.kubernetes.io/function: 'exec: {path: ./run}'}"), nil, "is a function and is not run"},
 		"Container":     {"a container function, written in place", kust("transformers:\n- |\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata:\n    name: t\n    annotations:\n      config.kubernetes.io/function: 'container: {image: a}'"), nil, "is a function and is not run"},
 		"Plugin":        {"a plugin", kust("transformers:\n- |\n  apiVersion: a/v1\n  kind: T\n  metadata: {name: t}"), nil, "the transformer a/v1 T is not run"},
+		"PluginName":    {"a plugin that is called as a built-in", kust("transformers:\n- |\n  apiVersion: a/v1\n  kind: PrefixTransformer\n  metadata: {name: t}"), nil, "the transformer a/v1 PrefixTransformer is not run"},
+		"Empty":         {"a reference to nothing", kust("components: ['']"), nil, "the reference is empty"},
 		"HelmPlugin":    {"a built-in that runs a program", kust("transformers:\n- |\n  apiVersion: builtin\n  kind: HelmChartInflationGenerator\n  metadata: {name: t}"), nil, "is not run"},
 		"PatchPlugin":   {"a built-in that reads files", kust("transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: t}\n  path: https://example.com/a"), nil, "is not run"},
 		"Generators":    {"generators are programs", kust("generators: [g.yaml]"), nil, "generators are programs"},
@@ -97,9 +99,14 @@ func hostileCases() map[string]hostileCase {
 		"http": "http://127.0.0.1:9/a.yaml", "https": "HTTPS://127.0.0.1:9/a.yaml", "file": "file:///etc/passwd",
 		"ssh": "ssh://git@localhost/a/b", "scp": "git@localhost:a/b", "git": "git::https://127.0.0.1:9/a/b",
 		"github": "github.com/a/b?ref=c", "githubScp": "github.com:a/b", "ref": "../b?ref=main", "absolute": "/etc/passwd",
-		"windows": `C:\a`, "up": "../../../etc/passwd", "lines": "a\\nb", "none": "",
+		"windows": `C:\a`, "up": "../../../etc/passwd",
 	}
+	// Why each is refused; the others are remote.
+	why := map[string]string{"absolute": "is an absolute path", "windows": "is an absolute path", "up": "leads out of the repository"}
 	for name, ref := range refs {
+		if why[name] == "" {
+			why[name] = "is a remote reference"
+		}
 		for field, text := range map[string]string{
 			"resources": "resources: [c.yaml, %q]", "components": "components: [%q]", "bases": "bases: [%q]", "crds": "crds: [%q]",
 			"configurations": "configurations: [%q]", "patches": "patches: [{path: %q}]", "patchesStrategicMerge": "patchesStrategicMerge: [%q]",
@@ -107,11 +114,8 @@ func hostileCases() map[string]hostileCase {
 			"transformers": "transformers: [%q]", "files": "configMapGenerator: [{name: m, files: [%q]}]", "keyed": "secretGenerator: [{name: m, files: [k=%q]}]",
 			"envs": "configMapGenerator: [{name: m, envs: [%q]}]", "env": "secretGenerator: [{name: m, env: %q}]",
 		} {
-			skip := ref == "" && (field == "patches" || field == "patchesJson6902" || field == "replacements" || field == "env" || field == "patchesStrategicMerge")
-			// The equals sign makes key and path of it.
-			skip = skip || field == "files" && strings.Contains(ref, "=")
-			if skip || name == "lines" {
-				continue
+			if field == "files" && strings.Contains(ref, "=") {
+				continue // the equals sign makes key and path of it
 			}
 			kustomization := fmt.Sprintf(strings.ReplaceAll(text, "%q", "'%s'"), ref)
 			if field == "keyed" {
@@ -123,7 +127,7 @@ func hostileCases() map[string]hostileCase {
 			cases["Ref/"+field+"/"+name] = hostileCase{
 				"nothing is fetched, and nothing is read outside of the repository",
 				"-- clusters/x/c.yaml --\n" + clusterYAML("x", "x") + "-- clusters/x/kustomization.yaml --\n" + kustomization + "\n", nil,
-				map[bool]string{true: "the reference is empty", false: fmt.Sprintf("%q ", ref)}[ref == ""],
+				fmt.Sprintf("%q %s", ref, why[name]),
 			}
 		}
 	}
