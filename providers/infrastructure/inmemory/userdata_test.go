@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
 )
 
 // TestWrongInit: an init with wrong data makes no cluster, and says why.
@@ -193,6 +195,12 @@ func TestWrongJoin(t *testing.T) {
 					t.Error("a machine with wrong data became a Node")
 				}
 				l.token(nil) // too late
+				if err := l.StopVM(t.Context(), v.ID); err != nil { // cloud-init runs once
+					t.Fatal(err)
+				}
+				if err := l.StartVM(t.Context(), v.ID); err != nil {
+					t.Fatal(err)
+				}
 				time.Sleep(time.Hour)
 				if l.ready("m-0") != "absent" {
 					t.Error("a machine whose kubeadm has ended became a Node")
@@ -293,5 +301,15 @@ func TestReadCloudConfigErrors(t *testing.T) {
 				t.Errorf("error = %v, want it to say %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestOldKubeadm: kubeadm below 1.31 does not know v1beta4.
+func TestOldKubeadm(t *testing.T) {
+	c := newTestPKI(t).initConfig(fleet.Endpoint{Host: "127.0.0.1", Port: 6443})
+	c.replace(initPath, "v1.34.1", "v1.30.4")
+	b := readBootData(VMSpec{Name: "cp-0", Version: "v1.30.4", UserData: c.bytes()}, "id")
+	if b.err == nil || !strings.Contains(b.err.Error(), "does not know") {
+		t.Errorf("error = %v, want it to say that the API version is not known", b.err)
 	}
 }
