@@ -97,7 +97,7 @@ func (c *chaos) judgeControlPlane(p plan.Plan) {
 			if !c.draining(m) && c.changing(m) && !m.dead {
 				c.fail("OneControlPlaneChangeAtATime: %s while another is coming or going", a)
 			}
-			if a.Kind == fleet.DeleteMachine && m.joined && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
+			if a.Kind == fleet.DeleteMachine && m.joined && c.answered && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
 				c.fail("EtcdQuorumKept: %s while it is a member of etcd", a)
 			}
 		}
