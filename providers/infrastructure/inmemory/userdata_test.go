@@ -194,7 +194,7 @@ func TestWrongJoin(t *testing.T) {
 				if l.ready("m-0") != "absent" {
 					t.Error("a machine with wrong data became a Node")
 				}
-				l.token(nil) // too late
+				l.token(nil)                                        // too late
 				if err := l.StopVM(t.Context(), v.ID); err != nil { // cloud-init runs once
 					t.Fatal(err)
 				}
