@@ -117,10 +117,8 @@ type Pool struct {
 	Annotations map[string]string
 	Taints      []clusterv1.MachineTaint
 
-	// Bounds on the steps of removing a machine, in seconds; 0 means none.
-	NodeDrainTimeoutSeconds        int
-	NodeVolumeDetachTimeoutSeconds int
-	NodeDeletionTimeoutSeconds     int
+	// NodeDrainTimeoutSeconds bounds the draining of a machine; 0 means no bound.
+	NodeDrainTimeoutSeconds int
 }
 
 // An Object is an object of a provider's own kind. Its Spec is canonical JSON

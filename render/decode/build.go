@@ -153,10 +153,8 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
 		Paused: isPaused(nil, o),
 		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
-		Taints:                         template.Spec.Taints,
-		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds, 0),
-		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds, 0),
-		NodeDeletionTimeoutSeconds:     seconds(template.Spec.Deletion.NodeDeletionTimeoutSeconds, nodeDeletionTimeout),
+		Taints:                  template.Spec.Taints,
+		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds, 0),
 	}
 	if p.MaxSurge == 0 {
 		p.MaxUnavailable = 1
@@ -164,10 +162,6 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	p.Template = templateHash(&p)
 	return p
 }
-
-// nodeDeletionTimeout is how many seconds Cluster API tries to delete a Node
-// object where nothing else is asked for.
-const nodeDeletionTimeout = 10
 
 func seconds(n *int32, otherwise int) int {
 	if n == nil {
@@ -209,11 +203,9 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		MinReadySeconds: seconds(machine.MinReadySeconds, 0),
 		Paused:          isPaused(in.Spec.Paused, o),
 		Labels:          copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
-		Annotations:                    copied(in.Spec.Template.Annotations),
-		Taints:                         machine.Taints,
-		NodeDrainTimeoutSeconds:        seconds(machine.Deletion.NodeDrainTimeoutSeconds, 0),
-		NodeVolumeDetachTimeoutSeconds: seconds(machine.Deletion.NodeVolumeDetachTimeoutSeconds, 0),
-		NodeDeletionTimeoutSeconds:     seconds(machine.Deletion.NodeDeletionTimeoutSeconds, nodeDeletionTimeout),
+		Annotations:             copied(in.Spec.Template.Annotations),
+		Taints:                  machine.Taints,
+		NodeDrainTimeoutSeconds: seconds(machine.Deletion.NodeDrainTimeoutSeconds, 0),
 	}
 	if p.Strategy == fleet.RollingUpdate {
 		u := in.Spec.Rollout.Strategy.RollingUpdate

@@ -43,7 +43,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 			Labels: map[string]string{
 				"cluster.x-k8s.io/cluster-name": "eu", "cluster.x-k8s.io/control-plane": "", "cluster.x-k8s.io/control-plane-name": "eu-cp",
 			},
-			NodeDrainTimeoutSeconds: 10, NodeDeletionTimeoutSeconds: 10,
+			NodeDrainTimeoutSeconds: 10,
 		},
 		Workers: []fleet.Pool{{
 			Name: "eu-md-0", Role: "worker", Replicas: 3, Version: "v1.34.1", FailureDomain: "a",
@@ -55,8 +55,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 				"cluster.x-k8s.io/cluster-name": "eu", "cluster.x-k8s.io/deployment-name": "eu-md-0",
 				"node-role.kubernetes.io/worker": "", "tier": "web",
 			},
-			NodeLabels:                 map[string]string{"node-role.kubernetes.io/worker": ""},
-			NodeDeletionTimeoutSeconds: 10,
+			NodeLabels: map[string]string{"node-role.kubernetes.io/worker": ""},
 		}},
 		HealthChecks: []clusterv1.MachineHealthCheck{{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "MachineHealthCheck"},

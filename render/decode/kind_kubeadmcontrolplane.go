@@ -36,7 +36,7 @@ func kubeadmControlPlaneKind() *kind {
 	for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
 		unused["spec.machineTemplate.infrastructureRef."+f] = "has no meaning here, as in Cluster API"
 	}
-	deletionUnused("spec.machineTemplate.spec.deletion.", "spec.machineTemplate.", unused)
+	deletionBounds("spec.machineTemplate.spec.deletion.", "spec.machineTemplate.", refused, unused)
 	addKubeadmConfig("spec.kubeadmConfigSpec.", refused, limited, unused)
 	return &kind{
 		group: "controlplane.cluster.x-k8s.io", name: "KubeadmControlPlane",

@@ -26,7 +26,16 @@ func machineDeploymentKind() *kind {
 			unused[ref+"."+f] = noMeaning
 		}
 	}
-	deletionUnused("spec.template.spec.deletion.", "spec.template.spec.", unused)
+	refused := map[string]string{
+		"spec.rollout.after":                          after,
+		"spec.rolloutAfter":                           after,
+		"spec.machineNaming":                          naming,
+		"spec.machineNamingStrategy":                  naming,
+		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
+		"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
+		"spec.template.spec.readinessGates":           "nothing sets conditions that Fairlead does not know; remove it",
+	}
+	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", refused, unused)
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineDeployment",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -46,15 +55,7 @@ func machineDeploymentKind() *kind {
 		values: map[string][]string{
 			"spec.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"},
 		},
-		refused: metadataRefused(map[string]string{
-			"spec.rollout.after":                          after,
-			"spec.rolloutAfter":                           after,
-			"spec.machineNaming":                          naming,
-			"spec.machineNamingStrategy":                  naming,
-			"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
-			"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
-			"spec.template.spec.readinessGates":           "nothing sets conditions that Fairlead does not know; remove it",
-		}),
+		refused: metadataRefused(refused),
 		limited: map[string]string{
 			"metadata.annotations":                   "cluster.x-k8s.io/paused, and the size annotations of the autoscaler where replicas is not set; others do nothing",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",

@@ -106,13 +106,13 @@ func metadataUnused(more map[string]string) map[string]string {
 	return unused
 }
 
-// deletionUnused are bounds on steps of removing a machine that Fairlead takes
-// no time for, below prefix in v1beta2 and below old in v1beta1.
-func deletionUnused(prefix, old string, unused map[string]string) {
-	volumes := "passed on; nothing waits for volumes to detach yet, so there is nothing to bound"
-	node := "passed on; removing a Node object is repeated until it is done"
-	unused[prefix+"nodeVolumeDetachTimeoutSeconds"] = volumes
-	unused[old+"nodeVolumeDetachTimeout"] = volumes
+// deletionBounds adds the bounds on steps of removing a machine that are not
+// honoured, below prefix in v1beta2 and below old in v1beta1.
+func deletionBounds(prefix, old string, refused, unused map[string]string) {
+	volumes := "nothing waits for volumes to detach yet, so there is nothing to bound; remove it"
+	node := "removing a Node object is repeated until it is done"
+	refused[prefix+"nodeVolumeDetachTimeoutSeconds"] = volumes
+	refused[old+"nodeVolumeDetachTimeout"] = volumes
 	unused[prefix+"nodeDeletionTimeoutSeconds"] = node
 	unused[old+"nodeDeletionTimeout"] = node
 }

@@ -203,7 +203,7 @@ func (b *bench) create(ctx context.Context, s shape, n int) (string, error) {
 	result := fmt.Sprintf("%.1f s, %.1f CPU s, %d MiB peak", took.Seconds(), after.cpu-before.cpu, after.peak)
 	if n > 200 {
 		result += fmt.Sprintf("; first 100: %.1f s, last 100: %.1f s, ratio %.2f",
-			first.Seconds(), (took - ninth).Seconds(), (took - ninth).Seconds()/first.Seconds())
+			first.Seconds(), (took - ninth).Seconds(), (took-ninth).Seconds()/first.Seconds())
 	}
 	return result, nil
 }
