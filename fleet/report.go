@@ -42,6 +42,7 @@ type Report struct {
 	Cluster    Key
 	Revision   Revision // what was being applied
 	Overlay    string
+	Digest     string // of the definition that was being applied: equal digests mean equal definitions
 	Phase      Phase
 	Conditions []Condition // sorted by type
 	Endpoint   Endpoint

@@ -154,7 +154,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		Paused: isPaused(nil, o),
 		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
 		Taints:                  template.Spec.Taints,
-		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds, 0),
+		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
 	}
 	if p.MaxSurge == 0 {
 		p.MaxUnavailable = 1
@@ -163,9 +163,9 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	return p
 }
 
-func seconds(n *int32, otherwise int) int {
+func seconds(n *int32) int {
 	if n == nil {
-		return otherwise
+		return 0
 	}
 	return int(*n)
 }
@@ -200,12 +200,12 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		FailureDomain: machine.FailureDomain,
 		Strategy:      fleet.Strategy(in.Spec.Rollout.Strategy.Type), DeletionOrder: fleet.DeletionOrder(in.Spec.Deletion.Order),
 		MaxRemediations: -1,
-		MinReadySeconds: seconds(machine.MinReadySeconds, 0),
+		MinReadySeconds: seconds(machine.MinReadySeconds),
 		Paused:          isPaused(in.Spec.Paused, o),
 		Labels:          copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
 		Annotations:             copied(in.Spec.Template.Annotations),
 		Taints:                  machine.Taints,
-		NodeDrainTimeoutSeconds: seconds(machine.Deletion.NodeDrainTimeoutSeconds, 0),
+		NodeDrainTimeoutSeconds: seconds(machine.Deletion.NodeDrainTimeoutSeconds),
 	}
 	if p.Strategy == fleet.RollingUpdate {
 		u := in.Spec.Rollout.Strategy.RollingUpdate

@@ -82,7 +82,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 			if diff := cmp.Diff([]fleet.TemplateHash{"1-2a2f12d142e8125a8ed0", "1-68d58f108e319e101d2e"}, []fleet.TemplateHash{got.ControlPlane.Template, got.Workers[0].Template}); diff != "" {
 				t.Errorf("template hashes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff("b97b4179897f7e925f01735f0ebe3b4d7017b5671252ad1581d6209f01a9f8be", got.Digest); diff != "" {
+			if diff := cmp.Diff("504c461209d183313ce1027d096d2256dac07cf950586f4e999dacc2fa7ed6fc", got.Digest); diff != "" {
 				t.Errorf("digest (-want +got):\n%s", diff)
 			}
 			got.ControlPlane.Template, got.Workers[0].Template, got.Digest = "", "", ""
