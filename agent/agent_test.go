@@ -372,6 +372,34 @@ func TestRestart(t *testing.T) {
 			}
 		})
 	})
+	t.Run("DeletedMeanwhile", func(t *testing.T) {
+		w := newWorld(fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "x")))
+		w.record = told(fleet.PhaseDeleted)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			expect(t, "what is deleted and gone from Git needs no definition to be forgotten", w.forgotten, []fleet.Key{keyB, keyB})
+			expect(t, "and is no problem", w.fleet.Problems, []fleet.Problem(nil))
+		})
+	})
+	t.Run("ProtectedMeanwhile", func(t *testing.T) {
+		protected := clusterOf(keyB, "1", "x")
+		protected.Protect = true
+		w := newWorld(fleetOf("2", fleet.Prune{Enabled: true, Limit: 5}, clusterOf(keyA, "2", "x")), fleetOf("1", fleet.Prune{}, protected))
+		w.record = told(fleet.PhaseProvisioned)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			expect(t, "a protected cluster is not pruned", w.took(), []string{"prod/a 2"})
+			expect(t, "it is an orphan", w.fleet.Orphans, []fleet.Key{keyB})
+		})
+	})
+	t.Run("NothingSeenYet", func(t *testing.T) {
+		w := newWorld(fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "y")))
+		w.record = told(fleet.PhaseProvisioned)
+		w.phases[keyB] = ""
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			got := w.reports[keyB]
+			expect(t, "a pass that sees nothing does not wipe out what was known", got.Phase, fleet.PhaseProvisioned)
+			expect(t, "but is about the newest definition", got.Revision, revision("2"))
+		})
+	})
 	t.Run("AllVanished", func(t *testing.T) {
 		w := newWorld(fleetOf("2", fleet.Prune{Enabled: true, Limit: 9}), before)
 		w.record = told(fleet.PhaseProvisioned)

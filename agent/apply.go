@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	case err != nil:
 		a.p.Log.Error("the revision is refused, keeping what is", "revision", rev, "error", err)
 		a.refused = rev
-		a.refuse(rev, err)
+		a.refuse(ctx, rev, err)
 		return
 	}
 	a.refused = fleet.Revision{}
@@ -65,20 +66,18 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		})
 	}
 	a.desired = next
+	used := next.providers()
 	a.mu.Unlock()
-	a.p.Metrics.Problems(len(next.problems))
 	a.p.Log.Info("holding to a new revision", "revision", rev,
 		"clusters", len(f.Clusters), "changed", len(changed), "problems", len(next.problems))
 	for _, p := range next.problems {
 		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
-	a.status.PutFleet(sources.FleetStatus{
-		Fleet: f.ID, Revision: rev, Problems: next.problems, Orphans: a.orphans(ctx, next),
-	})
+	a.tell(ctx, rev)
 	for _, k := range changed {
 		a.queue.AddBulk(k)
 	}
-	a.watch(ctx, next)
+	a.watch(ctx, used)
 	a.begin()
 }
 
@@ -92,15 +91,23 @@ func settled(err error) bool {
 }
 
 // refuse reports that rev cannot be used at all. What was held to before goes on.
-func (a *Agent) refuse(rev fleet.Revision, err error) {
+func (a *Agent) refuse(ctx context.Context, rev fleet.Revision, err error) {
 	problem := fleet.Problem{Message: err.Error(), Hint: "everything stays at the last revision that was good"}
 	a.mu.Lock()
 	a.desired.problems = []fleet.Problem{problem}
-	d := a.desired
 	a.mu.Unlock()
-	a.p.Metrics.Problems(1)
+	a.tell(ctx, rev)
+}
+
+// tell reports the fleet as a whole. The newest revision is rev.
+func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
+	a.mu.Lock()
+	d := a.desired
+	d.clusters = maps.Clone(d.clusters)
+	a.mu.Unlock()
+	a.p.Metrics.Problems(len(d.problems))
 	a.status.PutFleet(sources.FleetStatus{
-		Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: d.orphans(),
+		Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d),
 	})
 }
 
@@ -158,6 +165,7 @@ func (a *Agent) restore(ctx context.Context) {
 			}
 			a.found(k, &f.Clusters[i])
 		}
+		a.tell(ctx, a.newest())
 	}
 }
 
@@ -188,10 +196,18 @@ func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
 		Message: "its last good definition, of revision " + rev.String() + ", is gone: the cluster is left alone",
 		Hint:    "repair the newest revision",
 	})
-	d := a.desired
 	a.mu.Unlock()
 	a.p.Log.Error("cannot find the last good definition, leaving the cluster alone", "cluster", k, "revision", rev, "error", err)
-	a.status.PutFleet(sources.FleetStatus{Fleet: d.fleet, Revision: d.revision, Problems: d.problems, Orphans: d.orphans()})
+}
+
+// newest returns the newest revision that was seen, good or refused.
+func (a *Agent) newest() fleet.Revision {
+	if !a.refused.IsZero() {
+		return a.refused
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.desired.revision
 }
 
 // orphans returns the clusters that vanished from Git, and those that the
@@ -222,9 +238,9 @@ func (a *Agent) orphans(ctx context.Context, d desired) []fleet.Key {
 	return slices.Compact(out)
 }
 
-// watch makes the providers in use tell when machines change.
-func (a *Agent) watch(ctx context.Context, d desired) {
-	for _, name := range d.providers() {
+// watch makes the providers with those names tell when machines change.
+func (a *Agent) watch(ctx context.Context, names []string) {
+	for _, name := range names {
 		if a.watched[name] {
 			continue
 		}

@@ -71,9 +71,12 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		old, known := d.clusters[c.Key]
-		if known && old.cluster != nil && old.cluster.Digest == c.Digest && old.inGit && old.cluster.Overlay == c.Overlay {
+		old := d.clusters[c.Key]
+		switch {
+		case old.cluster != nil && old.inGit && same(c, old.cluster.Digest, old.cluster.Overlay):
 			c = old.cluster
+		case old.recorded != nil && !old.orphan && !old.deleting() && same(c, old.recorded.Digest, old.recorded.Overlay):
+			c = at(c, old.recorded.Revision)
 		}
 		next.clusters[c.Key] = held{cluster: c, inGit: true}
 	}
@@ -98,6 +101,18 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	slices.SortFunc(vanished, fleet.Key.Compare)
 	next.prune(f, vanished)
 	return next, d.changed(next)
+}
+
+// same reports whether c is the definition with that digest, of that overlay.
+func same(c *fleet.Cluster, digest, overlay string) bool {
+	return c.Digest == digest && c.Overlay == overlay
+}
+
+// at returns c with the revision that brought it.
+func at(c *fleet.Cluster, rev fleet.Revision) *fleet.Cluster {
+	out := *c
+	out.Revision = rev
+	return &out
 }
 
 // prune marks the clusters that vanished with f for deletion, if f says so and
@@ -146,7 +161,11 @@ func deleted(c *fleet.Cluster) *fleet.Cluster {
 
 // restored returns h with c as its definition, found at the recorded revision.
 func (h held) restored(c *fleet.Cluster) held {
-	if !h.inGit && (h.pruned || h.deleting()) && !c.Protect {
+	switch {
+	case h.inGit || !h.pruned && !h.deleting():
+	case h.pruned && c.Protect:
+		h.pruned, h.orphan = false, true
+	default:
 		c = deleted(c)
 	}
 	h.cluster, h.recorded = c, nil

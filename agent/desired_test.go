@@ -205,17 +205,35 @@ func TestAdvanceFromRecord(t *testing.T) {
 	}
 	prune := fleet.Prune{Enabled: true, Limit: 5}
 	good := clusterOf(keyB, "1", "x")
+	protected := good
+	protected.Protect = true
 	tests := map[string]struct {
 		reason string
 		record desired
 		to     fleet.Fleet
-		want   standing // once the last good definition was found
+		found  *fleet.Cluster // the last good definition; nil is good
+		want   standing       // once it was found
 	}{
 		"Good": {
 			reason: "A cluster that is good needs no record.",
 			record: record(fleet.PhaseProvisioned),
 			to:     fleetOf("2", prune, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "x")),
 			want:   standing{Revision: "2"},
+		},
+		"Unchanged": {
+			reason: "One whose content is the recorded one keeps the recorded revision, so that a restart writes nothing.",
+			record: recall(map[fleet.Key]fleet.Report{
+				keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: fleet.PhaseProvisioned, Digest: "x"},
+			}, nil),
+			to:   fleetOf("2", prune, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "x")),
+			want: standing{Revision: "1"},
+		},
+		"ProtectedMeanwhile": {
+			reason: "Protection in the last good definition is stronger than pruning.",
+			record: record(fleet.PhaseProvisioned),
+			to:     fleetOf("2", prune, clusterOf(keyA, "2", "x")),
+			found:  &protected,
+			want:   standing{Revision: "1", Orphan: true},
 		},
 		"VanishedMeanwhile": {
 			reason: "A cluster that vanished while no agent ran is pruned where the fleet says so.",
@@ -261,7 +279,10 @@ func TestAdvanceFromRecord(t *testing.T) {
 			d, _ := tc.record.advance(tc.to)
 			h := d.clusters[keyB]
 			if h.cluster == nil && h.recorded != nil && !h.orphan {
-				d.clusters[keyB] = h.restored(&good)
+				if tc.found == nil {
+					tc.found = &good
+				}
+				d.clusters[keyB] = h.restored(tc.found)
 			}
 			if diff := cmp.Diff(tc.want, standings(d)["prod/b"]); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)

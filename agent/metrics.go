@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -167,9 +168,9 @@ func (m *Metrics) Passed(r fleet.Report, actions []fleet.Action, err error, took
 // Forget drops the series of a cluster.
 func (m *Metrics) Forget(k fleet.Key) { m.clusters.forget(k) }
 
-// Called counts a call of a provider.
-func (m *Metrics) Called(provider, operation string, err error, took time.Duration) {
-	m.calls.WithLabelValues(provider, operation, result(err)).Inc()
+// Called counts a call of a provider, and the kind of its error, if it had one.
+func (m *Metrics) Called(provider, operation string, kind fleet.ErrorKind, took time.Duration) {
+	m.calls.WithLabelValues(provider, operation, cmp.Or(string(kind), "ok")).Inc()
 	m.callSeconds.WithLabelValues(provider, operation).Observe(took.Seconds())
 }
 

@@ -29,7 +29,7 @@ func used() *Metrics {
 	m.Rendered(nil, time.Second)
 	m.Overlays(1, 2)
 	m.Problems(1)
-	m.Called("inmemory", "Observe", nil, time.Millisecond)
+	m.Called("inmemory", "Observe", "", time.Millisecond)
 	m.Passed(fleet.Report{
 		Cluster: keyA, Revision: revision("1"), Phase: fleet.PhaseProvisioned, Provider: "inmemory", Version: "v1.33.5",
 		Endpoint:   fleet.Endpoint{Host: "127.0.0.1", Port: 6443},

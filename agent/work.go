@@ -26,7 +26,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		old.Cluster, old.Revision, old.Overlay, old.Failure = k, report.Revision, report.Overlay, report.Failure
 		report = old
 	}
-	report.Problems = h.problems
+	report.Problems, report.Digest = h.problems, h.cluster.Digest
 	a.p.Metrics.Passed(report, res.Plan.Actions, res.Err, time.Since(started))
 	if res.Err != nil {
 		a.p.Log.Warn("the pass failed", "cluster", k, "error", res.Err, "after", res.After)

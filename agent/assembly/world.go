@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/secrets"
@@ -15,10 +14,17 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/dryrun"
 	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/limit"
+	"fairlead.dev/providers/retry"
+	"fairlead.dev/providers/trace"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
 )
+
+// maxInFlight bounds the calls that one provider is to answer at once.
+const maxInFlight = 64
 
 // A World is what clusters run on and what reaches them: providers, API servers
 // and the secrets to use them.
@@ -36,8 +42,8 @@ type World struct {
 	open map[string]providers.Infrastructure
 }
 
-// OpenWorld opens the secret store and gets ready to open providers. A nil
-// metrics counts nothing.
+// OpenWorld opens the secret store and gets ready to open providers. Without
+// metrics it is a world to look at: what would change something is refused.
 func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error) {
 	registry, err := all.Registry()
 	if err != nil {
@@ -71,9 +77,13 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.metrics != nil {
-		p = &metered{Infrastructure: p, name: name, metrics: w.metrics}
+	p = limit.New(p, limit.Options{InFlight: maxInFlight})
+	if w.metrics == nil {
+		p = dryrun.New(p)
+	} else {
+		p = trace.New(p, func(c trace.Call) { w.metrics.Called(name, c.Operation, c.Kind, c.Duration) })
 	}
+	p = retry.New(p, retry.Options{})
 	w.open[name] = p
 	return p, nil
 }
@@ -123,58 +133,4 @@ func (w *World) Close() error {
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// metered counts the calls of a provider.
-type metered struct {
-	providers.Infrastructure
-	name    string
-	metrics *agent.Metrics
-}
-
-// Unwrap returns the provider that is counted.
-func (m *metered) Unwrap() providers.Infrastructure { return m.Infrastructure }
-
-func (m *metered) called(operation string, started time.Time, err error) {
-	m.metrics.Called(m.name, operation, err, time.Since(started))
-}
-
-// Observe implements providers.Infrastructure.
-func (m *metered) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
-	started := time.Now()
-	out, err := m.Infrastructure.Observe(ctx, c)
-	m.called("Observe", started, err)
-	return out, err
-}
-
-// EnsureInfrastructure implements providers.Infrastructure.
-func (m *metered) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
-	started := time.Now()
-	err := m.Infrastructure.EnsureInfrastructure(ctx, op, c)
-	m.called("EnsureInfrastructure", started, err)
-	return err
-}
-
-// DeleteInfrastructure implements providers.Infrastructure.
-func (m *metered) DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
-	started := time.Now()
-	err := m.Infrastructure.DeleteInfrastructure(ctx, op, c)
-	m.called("DeleteInfrastructure", started, err)
-	return err
-}
-
-// CreateMachine implements providers.Infrastructure.
-func (m *metered) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	started := time.Now()
-	err := m.Infrastructure.CreateMachine(ctx, op, r)
-	m.called("CreateMachine", started, err)
-	return err
-}
-
-// DeleteMachine implements providers.Infrastructure.
-func (m *metered) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	started := time.Now()
-	err := m.Infrastructure.DeleteMachine(ctx, op, c, name, id)
-	m.called("DeleteMachine", started, err)
-	return err
 }

@@ -18,7 +18,7 @@ func TestGeneratedCLI(t *testing.T) {
 	root := New("dev", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	root.InitDefaultCompletionCmd()
 	var b strings.Builder
-	b.WriteString("# The command line\n\nWritten by `make generate` from the commands.\n\n" + root.Long + "\n")
+	b.WriteString("# The command line\n\nWritten by `make generate` from the commands.\n\n" + paragraphs(root.Long) + "\n")
 	for _, c := range root.Commands() {
 		if !c.Hidden && c.Name() != "help" {
 			document(&b, c)
@@ -33,7 +33,7 @@ func document(b *strings.Builder, c *cobra.Command) {
 	if long == "" {
 		long = c.Short + "."
 	}
-	fmt.Fprintf(b, "%s\n", strings.ReplaceAll(long, "\n   ", "\n    "))
+	fmt.Fprintf(b, "%s\n", paragraphs(long))
 	if c.Runnable() {
 		fmt.Fprintf(b, "\n    %s\n", c.UseLine())
 	}
@@ -82,4 +82,15 @@ func golden(t *testing.T, file, text string) {
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("%s is not what the code says: run `make generate` (-file +code):\n%s", file, diff)
 	}
+}
+
+// paragraphs returns a help text as Markdown: what is moved in is code.
+func paragraphs(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "  ") {
+			lines[i] = "    " + strings.TrimPrefix(l, "  ")
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -213,6 +213,7 @@ func reportOf(f reportFile) fleet.Report {
 		Cluster:  fleet.Key{Namespace: f.Metadata.Namespace, Name: f.Metadata.Name},
 		Revision: f.Revision.fleet(),
 		Overlay:  f.Overlay,
+		Digest:   f.Digest,
 		Phase:    fleet.Phase(f.Phase),
 		Provider: f.Provider,
 		Version:  f.Version,

@@ -184,6 +184,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Phase:    string(r.Phase),
 		Revision: revisionOf(r.Revision),
 		Overlay:  r.Overlay,
+		Digest:   r.Digest,
 		Provider: r.Provider,
 		Version:  r.Version,
 		Pools:    poolsOf(r.Pools),

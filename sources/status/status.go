@@ -106,6 +106,7 @@ type reportFile struct {
 	Phase    string    `json:"phase,omitempty"`
 	Revision *revision `json:"revision,omitempty"` // what is being applied
 	Overlay  string    `json:"overlay,omitempty"`
+	Digest   string    `json:"digest,omitempty"` // of the definition
 	Provider string    `json:"provider,omitempty"`
 	Version  string    `json:"version,omitempty"` // Kubernetes version asked for
 	Pools    []pool    `json:"pools,omitempty"`
