@@ -215,6 +215,44 @@ func (w *world) took() []string {
 	return out
 }
 
+// report returns the newest report of k, and whether there is one.
+func (w *world) report(k fleet.Key) (fleet.Report, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.reports[k]
+	return r, ok
+}
+
+func (w *world) of(k fleet.Key) fleet.Report {
+	r, _ := w.report(k)
+	return r
+}
+
+// whole returns the newest report of the fleet.
+func (w *world) whole() sources.FleetStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fleet
+}
+
+// fetches returns the revisions fetched since the last call.
+func (w *world) fetches() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.fetched
+	w.fetched = nil
+	return out
+}
+
+// event tells of a change of a machine of k.
+func (w *world) event(k fleet.Key) {
+	w.mu.Lock()
+	changed := w.watch
+	w.mu.Unlock()
+	changed(k)
+	synctest.Wait()
+}
+
 func expect(t *testing.T, reason string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -241,16 +279,15 @@ func TestFollow(t *testing.T) {
 		expect(t, "only a changed cluster is worked on", w.took(), []string{"prod/b 2"})
 		w.push("3")
 		expect(t, "a broken cluster stays at its revision, the others go on", w.took(), []string{"prod/a 1", "prod/b 3"})
-		expect(t, "its report says why", w.reports[keyA].Problems, []fleet.Problem{{Overlay: "clusters/prod/a", Message: "broken"}})
-		expect(t, "and the others' does not", w.reports[keyB].Problems, []fleet.Problem(nil))
+		expect(t, "its report says why", w.of(keyA).Problems, []fleet.Problem{{Overlay: "clusters/prod/a", Message: "broken"}})
+		expect(t, "and the others' does not", w.of(keyB).Problems, []fleet.Problem(nil))
 		w.push("4")
 		expect(t, "repaired, it loses its problem; an orphan is left alone", w.took(), []string{"prod/a 1"})
-		expect(t, "no problem is left", w.reports[keyA].Problems, []fleet.Problem(nil))
-		expect(t, "the orphan is told of", w.fleet.Orphans, []fleet.Key{keyB})
+		expect(t, "no problem is left", w.of(keyA).Problems, []fleet.Problem(nil))
+		expect(t, "the orphan is told of", w.whole().Orphans, []fleet.Key{keyB})
 		time.Sleep(15 * time.Minute)
 		expect(t, "and not worked on later either", slices.Compact(w.took()), []string{"prod/a 1"})
-		w.watch(keyA)
-		synctest.Wait()
+		w.event(keyA)
 		expect(t, "a machine event brings a pass at once", w.took(), []string{"prod/a 1"})
 	})
 }
@@ -262,17 +299,14 @@ func TestRefusedRevision(t *testing.T) {
 		w.took()
 		w.push("2")
 		expect(t, "nothing is done with a refused revision", w.took(), []string(nil))
-		expect(t, "nothing becomes an orphan by it", w.fleet.Orphans, []fleet.Key(nil))
-		if len(w.fleet.Problems) != 1 || !strings.Contains(w.fleet.Problems[0].Message, "it is nonsense") {
-			t.Errorf("the refusal is not reported: %v", w.fleet.Problems)
+		expect(t, "nothing becomes an orphan by it", w.whole().Orphans, []fleet.Key(nil))
+		if len(w.whole().Problems) != 1 || !strings.Contains(w.whole().Problems[0].Message, "it is nonsense") {
+			t.Errorf("the refusal is not reported: %v", w.whole().Problems)
 		}
-		w.mu.Lock()
-		w.fetched = nil
-		w.mu.Unlock()
+		w.fetches()
 		time.Sleep(10 * time.Minute)
-		expect(t, "it is not fetched again and again", w.fetched, []string(nil))
-		w.watch(keyA)
-		synctest.Wait()
+		expect(t, "it is not fetched again and again", w.fetches(), []string(nil))
+		w.event(keyA)
 		expect(t, "the clusters are still looked after", w.took()[0], "prod/a 1")
 	})
 }
@@ -344,7 +378,7 @@ func TestRestart(t *testing.T) {
 		w.record = told(fleet.PhaseProvisioned)
 		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 			expect(t, "a cluster that is broken now is held to the revision in its status", w.took(), []string{"prod/a 2", "prod/b 1"})
-			expect(t, "and says that it is broken", len(w.reports[keyB].Problems), 1)
+			expect(t, "and says that it is broken", len(w.of(keyB).Problems), 1)
 		})
 	})
 	t.Run("LastGoodIsGone", func(t *testing.T) {
@@ -352,12 +386,12 @@ func TestRestart(t *testing.T) {
 		w.record = told(fleet.PhaseProvisioned)
 		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 			expect(t, "without a good definition nothing is done", w.took(), []string{"prod/a 2"})
-			_, reported := w.reports[keyB]
+			_, reported := w.report(keyB)
 			expect(t, "its status is left as it is", reported, false)
-			if !slices.ContainsFunc(w.fleet.Problems, func(p fleet.Problem) bool {
+			if !slices.ContainsFunc(w.whole().Problems, func(p fleet.Problem) bool {
 				return p.Cluster == keyB && strings.Contains(p.Message, "left alone")
 			}) {
-				t.Errorf("it is not told of: %v", w.fleet.Problems)
+				t.Errorf("it is not told of: %v", w.whole().Problems)
 			}
 		})
 	})
@@ -377,7 +411,7 @@ func TestRestart(t *testing.T) {
 		w.record = told(fleet.PhaseDeleted)
 		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 			expect(t, "what is deleted and gone from Git needs no definition to be forgotten", w.forgotten, []fleet.Key{keyB, keyB})
-			expect(t, "and is no problem", w.fleet.Problems, []fleet.Problem(nil))
+			expect(t, "and is no problem", w.whole().Problems, []fleet.Problem(nil))
 		})
 	})
 	t.Run("ProtectedMeanwhile", func(t *testing.T) {
@@ -387,7 +421,7 @@ func TestRestart(t *testing.T) {
 		w.record = told(fleet.PhaseProvisioned)
 		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 			expect(t, "a protected cluster is not pruned", w.took(), []string{"prod/a 2"})
-			expect(t, "it is an orphan", w.fleet.Orphans, []fleet.Key{keyB})
+			expect(t, "it is an orphan", w.whole().Orphans, []fleet.Key{keyB})
 		})
 	})
 	t.Run("NothingSeenYet", func(t *testing.T) {
@@ -395,7 +429,7 @@ func TestRestart(t *testing.T) {
 		w.record = told(fleet.PhaseProvisioned)
 		w.phases[keyB] = ""
 		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-			got := w.reports[keyB]
+			got := w.of(keyB)
 			expect(t, "a pass that sees nothing does not wipe out what was known", got.Phase, fleet.PhaseProvisioned)
 			expect(t, "but is about the newest definition", got.Revision, revision("2"))
 		})
@@ -405,8 +439,8 @@ func TestRestart(t *testing.T) {
 		w.record = told(fleet.PhaseProvisioned)
 		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 			expect(t, "nothing is deleted by an empty revision", w.took(), []string(nil))
-			expect(t, "the cluster is an orphan", w.fleet.Orphans, []fleet.Key{keyB})
-			expect(t, "and the refusal is told", len(w.fleet.Problems), 1)
+			expect(t, "the cluster is an orphan", w.whole().Orphans, []fleet.Key{keyB})
+			expect(t, "and the refusal is told", len(w.whole().Problems), 1)
 		})
 	})
 }
@@ -417,11 +451,11 @@ func TestDeletedStaysWhileInGit(t *testing.T) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, marked, clusterOf(keyB, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
 	w.phases[keyA] = fleet.PhaseDeleted
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-		expect(t, "its status says so as long as Git has it", w.reports[keyA].Phase, fleet.PhaseDeleted)
+		expect(t, "its status says so as long as Git has it", w.of(keyA).Phase, fleet.PhaseDeleted)
 		w.push("2")
-		_, reported := w.reports[keyA]
+		_, reported := w.report(keyA)
 		expect(t, "and goes with the files", reported, false)
-		expect(t, "it is no orphan", w.fleet.Orphans, []fleet.Key(nil))
+		expect(t, "it is no orphan", w.whole().Orphans, []fleet.Key(nil))
 	})
 }
 
