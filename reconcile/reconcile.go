@@ -181,7 +181,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 // again and again means a longer and longer wait.
 func (r *Reconciler) next(p plan.Plan, m *memory) time.Duration {
 	if repeats := m.did(p.Actions); len(p.Actions) > 0 {
-		return repeatBackoff.after(repeats + 1)
+		return repeatBackoff().after(repeats + 1)
 	}
 	if len(p.Waiting) > 0 && (p.After == 0 || r.o.Progress < p.After) {
 		return r.o.Progress

@@ -11,6 +11,8 @@ type backoff struct{ first, most time.Duration }
 
 // recovery is the one table that says what an error means for the next look.
 // Whatever the wait, a push, a node event or a machine event comes at once.
+//
+//nolint:gochecknoglobals // a constant that Go cannot write as one
 var recovery = map[fleet.ErrorKind]backoff{
 	fleet.Unknown:      {time.Second, 2 * time.Minute},
 	fleet.Unavailable:  {time.Second, time.Minute},
@@ -23,7 +25,7 @@ var recovery = map[fleet.ErrorKind]backoff{
 }
 
 // repeatBackoff is how long to wait when passes do the same again and again.
-var repeatBackoff = backoff{50 * time.Millisecond, 30 * time.Second}
+func repeatBackoff() backoff { return backoff{50 * time.Millisecond, 30 * time.Second} }
 
 // after returns the wait after n failures in a row, n ≥ 1: it doubles.
 func (b backoff) after(n int) time.Duration {

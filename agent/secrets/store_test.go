@@ -111,11 +111,20 @@ func TestStore(t *testing.T) {
 func TestStoreRefusesNamesThatLeadAway(t *testing.T) {
 	stores(t, func(t *testing.T, s store) {
 		for _, k := range []fleet.Key{
-			{}, {Namespace: "prod"}, {Name: "eu-1"},
-			{Namespace: "..", Name: "eu-1"}, {Namespace: ".", Name: "identity"}, {Namespace: "prod", Name: "../../etc/passwd"},
-			{Namespace: "prod", Name: ".."}, {Namespace: "/etc", Name: "passwd"}, {Namespace: "prod", Name: "a/b"},
-			{Namespace: "prod", Name: "a\x00b"}, {Namespace: ".locks", Name: "a"}, {Namespace: "prod", Name: ".eu-1"},
-			{Namespace: "identity.txt", Name: "a"}, {Namespace: "prod", Name: `a\b`},
+			{},
+			{Namespace: "prod"},
+			{Name: "eu-1"},
+			{Namespace: "..", Name: "eu-1"},
+			{Namespace: ".", Name: "identity"},
+			{Namespace: "prod", Name: "../../etc/passwd"},
+			{Namespace: "prod", Name: ".."},
+			{Namespace: "/etc", Name: "passwd"},
+			{Namespace: "prod", Name: "a/b"},
+			{Namespace: "prod", Name: "a\x00b"},
+			{Namespace: ".locks", Name: "a"},
+			{Namespace: "prod", Name: ".eu-1"},
+			{Namespace: "identity.txt", Name: "a"},
+			{Namespace: "prod", Name: `a\b`},
 		} {
 			_, get := s.Get(t.Context(), k, fleet.ClusterCA)
 			_, create := s.Create(t.Context(), k, fleet.ClusterCA, data("x"))

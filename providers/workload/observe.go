@@ -18,7 +18,7 @@ import (
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // never is when a token without expiration expires.
-var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot write as one
 
 // cached lets the API server answer from memory. What is seen so may be a moment
 // old, and every decision on it can be repeated.

@@ -107,8 +107,10 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 				v.wake(left + time.Second)
 				continue
 			}
-			return &defect{clusterv1.MachineHealthCheckUnhealthyNodeReason,
-				fmt.Sprintf("health check %s: node condition %s is %s for more than %s", h.Name, c.Type, c.Status, timeout)}
+			return &defect{
+				clusterv1.MachineHealthCheckUnhealthyNodeReason,
+				fmt.Sprintf("health check %s: node condition %s is %s for more than %s", h.Name, c.Type, c.Status, timeout),
+			}
 		}
 	}
 	return nil

@@ -56,8 +56,10 @@ func TestRollout(t *testing.T) {
 	}{
 		"rounding": {reason: "surge up, unavailable down", want: rollout{"RollingUpdate", 3, 2, 1, -1, "Random"}},
 		"defaults": {change: []string{strategy, "", "  replicas: 3\n", ""}, want: rollout{"RollingUpdate", 1, 1, 0, -1, "Random"}},
-		"no replicas": {change: []string{"replicas: 3", "replicas: 0"}, reason: "both are 0 of 0: one may be unavailable",
-			want: rollout{"RollingUpdate", 0, 0, 1, -1, "Random"}},
+		"no replicas": {
+			change: []string{"replicas: 3", "replicas: 0"}, reason: "both are 0 of 0: one may be unavailable",
+			want: rollout{"RollingUpdate", 0, 0, 1, -1, "Random"},
+		},
 		"both round to 0": {change: []string{"{maxSurge: 50%, maxUnavailable: 50%}", "{maxSurge: 0%, maxUnavailable: 10%}"}, want: rollout{"RollingUpdate", 3, 0, 1, -1, "Random"}},
 		"on delete":       {change: []string{strategy, "  rollout: {strategy: {type: OnDelete}}\n"}, want: rollout{"OnDelete", 3, 0, 0, -1, "Random"}},
 		"order":           {change: []string{strategy, "  deletion: {order: Oldest}\n"}, want: rollout{"RollingUpdate", 3, 1, 0, -1, "Oldest"}},

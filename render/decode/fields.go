@@ -12,7 +12,7 @@ type structField struct {
 	typ  reflect.Type
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]() //nolint:gochecknoglobals // a constant that Go cannot write as one
 
 // isLeaf reports whether values of t are read as a whole: scalars, bytes and
 // types that parse themselves.

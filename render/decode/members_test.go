@@ -39,9 +39,11 @@ func TestProblemsBindToClusters(t *testing.T) {
 		},
 		"label": {
 			reason: "a refused object may name its cluster in a label",
-			change: []string{"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: eu,",
+			change: []string{
+				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: eu,",
 				"---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineSet\nmetadata: {name: x, namespace: prod, labels: {cluster.x-k8s.io/cluster-name: eu}}\n" +
-					"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: eu,"},
+					"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: eu,",
+			},
 			clusters: []string{"prod/us"}, problems: []fleet.Key{eu},
 		},
 		"pool with a broken cluster name": {
@@ -54,8 +56,10 @@ func TestProblemsBindToClusters(t *testing.T) {
 		},
 		"shared template": {
 			reason: "both clusters are made of it",
-			change: []string{"name: us-w}", "name: w}", "preKubeadmCommands: [echo hello]\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestMachineTemplate\nmetadata: {name: m,",
-				"x: y\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestMachineTemplate\nmetadata: {name: m,"},
+			change: []string{
+				"name: us-w}", "name: w}", "preKubeadmCommands: [echo hello]\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestMachineTemplate\nmetadata: {name: m,",
+				"x: y\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestMachineTemplate\nmetadata: {name: m,",
+			},
 			problems: []fleet.Key{eu, {Namespace: "prod", Name: "us"}},
 		},
 		"object twice": {

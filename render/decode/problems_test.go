@@ -80,8 +80,10 @@ func TestProblems(t *testing.T) {
 		"name y": {
 			reason: "YAML 1.1 reads y as a boolean",
 			change: []string{"name: eu-hc", "name: y"},
-			want: []place{{"MachineHealthCheck", "metadata.name", "must be a string, is the boolean true",
-				"YAML reads y, yes, on, n, no and off as a boolean: put it in quotes"}},
+			want: []place{{
+				"MachineHealthCheck", "metadata.name", "must be a string, is the boolean true",
+				"YAML reads y, yes, on, n, no and off as a boolean: put it in quotes",
+			}},
 		},
 		"version as number": {
 			reason: "YAML reads 1.30 as a number and drops the zero",
@@ -128,33 +130,43 @@ func TestProblems(t *testing.T) {
 		},
 		"topology": {
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  topology: {version: v1.34.1}\n  clusterNetwork:"},
-			want: []place{{cluster, "spec.topology",
-				"is not supported: managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates", ""}},
+			want: []place{{
+				cluster, "spec.topology",
+				"is not supported: managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates", "",
+			}},
 		},
 		"dangling template": {
 			reason: "the hint lists what is there",
 			change: []string{"kind: KubeadmConfigTemplate, name: w", "kind: KubeadmConfigTemplate, name: v"},
-			want: []place{{md, "spec.template.spec.bootstrap.configRef",
+			want: []place{{
+				md, "spec.template.spec.bootstrap.configRef",
 				"refers to KubeadmConfigTemplate prod/v of bootstrap.cluster.x-k8s.io, which the overlay does not hold",
-				"the overlay holds KubeadmConfigTemplate prod/w"}},
+				"the overlay holds KubeadmConfigTemplate prod/w",
+			}},
 		},
 		"dangling control plane": {
 			change: []string{"kind: KubeadmControlPlane, name: eu-cp", "kind: ManagedControlPlane, name: eu-cp"},
-			want: []place{{cluster, "spec.controlPlaneRef",
+			want: []place{{
+				cluster, "spec.controlPlaneRef",
 				"refers to ManagedControlPlane prod/eu-cp of controlplane.cluster.x-k8s.io, which the overlay does not hold",
-				"the overlay holds no ManagedControlPlane"}},
+				"the overlay holds no ManagedControlPlane",
+			}},
 		},
 		"another namespace": {
 			reason: "v1beta1 references have a namespace",
 			from:   older, change: []string{"name: eu-cp, namespace: prod}", "name: eu-cp, namespace: test}"},
 			want: []place{
-				{cluster, "spec.controlPlaneRef.namespace",
-					`Invalid value: "test": must be the namespace of the object itself, prod; references do not leave it`, ""},
+				{
+					cluster, "spec.controlPlaneRef.namespace",
+					`Invalid value: "test": must be the namespace of the object itself, prod; references do not leave it`, "",
+				},
 			},
 		},
 		"wrong kind of reference": {
-			change: []string{"kind: KubeadmConfigTemplate, name: w}", "kind: KubeadmConfigTemplate, name: w}\n      providerID: x",
-				"apiGroup: infrastructure.cluster.x-k8s.io, kind: TestCluster, name: eu", "apiGroup: infrastructure.cluster.x-k8s.io, kind: TestMachineTemplate, name: m"},
+			change: []string{
+				"kind: KubeadmConfigTemplate, name: w}", "kind: KubeadmConfigTemplate, name: w}\n      providerID: x",
+				"apiGroup: infrastructure.cluster.x-k8s.io, kind: TestCluster, name: eu", "apiGroup: infrastructure.cluster.x-k8s.io, kind: TestMachineTemplate, name: m",
+			},
 			want: []place{
 				{cluster, "spec.infrastructureRef", "must refer to an InfrastructureCluster of a provider, not to TestMachineTemplate", ""},
 				{md, "spec.template.spec.providerID", "is not supported: machines are made by Fairlead, existing ones are not taken over", ""},
@@ -173,8 +185,10 @@ func TestProblems(t *testing.T) {
 		},
 		"pool in another namespace": {
 			change: []string{"metadata: {name: eu-md-0, namespace: prod}", "metadata: {name: eu-md-0}"},
-			want: []place{{"MachineDeployment default/eu-md-0", "spec.clusterName", "names Cluster default/eu, which the overlay does not hold",
-				"the overlay holds Cluster prod/eu"}},
+			want: []place{{
+				"MachineDeployment default/eu-md-0", "spec.clusterName", "names Cluster default/eu, which the overlay does not hold",
+				"the overlay holds Cluster prod/eu",
+			}},
 		},
 		"no references": {
 			change: []string{
@@ -195,13 +209,17 @@ func TestProblems(t *testing.T) {
 			reason: "v1beta1 is named as it was written",
 			from:   older,
 			change: []string{"  version: 1.34.1\n", "  version: 1.34.1\n  rolloutStrategy: {rollingUpdate: {maxSurge: 0}}\n"},
-			want: []place{{kcp, "spec.rolloutStrategy.rollingUpdate.maxSurge",
-				"Invalid value: 0: needs at least 3 replicas: machines are removed before they are replaced", ""}},
+			want: []place{{
+				kcp, "spec.rolloutStrategy.rollingUpdate.maxSurge",
+				"Invalid value: 0: needs at least 3 replicas: machines are removed before they are replaced", "",
+			}},
 		},
 		"surge and unavailable 0": {
 			change: []string{"{maxSurge: 50%, maxUnavailable: 50%}", "{maxSurge: 0, maxUnavailable: 0}"},
-			want: []place{{md, "spec.rollout.strategy.rollingUpdate",
-				`Invalid value: "0 and 0": maxSurge and maxUnavailable must not both be 0: no machine could ever be replaced`, ""}},
+			want: []place{{
+				md, "spec.rollout.strategy.rollingUpdate",
+				`Invalid value: "0 and 0": maxSurge and maxUnavailable must not both be 0: no machine could ever be replaced`, "",
+			}},
 		},
 		"bad version": {
 			change: []string{"      version: v1.34.1", "      version: v1.34"},
@@ -221,9 +239,11 @@ func TestProblems(t *testing.T) {
 		},
 		"selector": {
 			change: []string{"  replicas: 3\n", "  replicas: 3\n  selector: {matchLabels: {tier: db}}\n"},
-			want: []place{{md, "spec.template.metadata.labels",
+			want: []place{{
+				md, "spec.template.metadata.labels",
 				`Invalid value: "cluster.x-k8s.io/cluster-name=eu,cluster.x-k8s.io/deployment-name=eu-md-0,node-role.kubernetes.io/worker=,tier=web": ` +
-					`must match spec.selector "cluster.x-k8s.io/cluster-name=eu,tier=db"`, ""}},
+					`must match spec.selector "cluster.x-k8s.io/cluster-name=eu,tier=db"`, "",
+			}},
 		},
 		"other cluster in the template": {
 			change: []string{"    spec:\n      clusterName: eu", "    spec:\n      clusterName: us"},
@@ -238,15 +258,21 @@ func TestProblems(t *testing.T) {
 			want:   []place{{cluster, "spec.controlPlaneEndpoint", `Invalid value: "api.example.org:0": must have both a host and a port of 1 to 65535`, ""}},
 		},
 		"delete and protect": {
-			change: []string{"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
-				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/delete: \"true\", fairlead.dev/protect: \"true\"}}\nspec:\n  clusterNetwork"},
-			want: []place{{cluster, "metadata.annotations",
-				`Invalid value: "fairlead.dev/delete": the cluster is protected by fairlead.dev/protect; remove one of the two`, ""}},
+			change: []string{
+				"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/delete: \"true\", fairlead.dev/protect: \"true\"}}\nspec:\n  clusterNetwork",
+			},
+			want: []place{{
+				cluster, "metadata.annotations",
+				`Invalid value: "fairlead.dev/delete": the cluster is protected by fairlead.dev/protect; remove one of the two`, "",
+			}},
 		},
 		"misspelt annotation": {
 			reason: "who writes it believes the cluster protected",
-			change: []string{"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
-				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/protected: \"true\"}}\nspec:\n  clusterNetwork"},
+			change: []string{
+				"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/protected: \"true\"}}\nspec:\n  clusterNetwork",
+			},
 			want: []place{{cluster, "metadata.annotations.fairlead.dev/protected", "is no annotation of a Cluster", `did you mean "fairlead.dev/protect"?`}},
 		},
 		"annotation of another kind": {
@@ -254,8 +280,10 @@ func TestProblems(t *testing.T) {
 			want:   []place{{kcp, "metadata.annotations.fairlead.dev/delete", "is no annotation of a KubeadmControlPlane", ""}},
 		},
 		"neither true nor false": {
-			change: []string{"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
-				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/protect: \"yes\"}}\nspec:\n  clusterNetwork"},
+			change: []string{
+				"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/protect: \"yes\"}}\nspec:\n  clusterNetwork",
+			},
 			want: []place{{cluster, "metadata.annotations.fairlead.dev/protect", `must be "true" or "false", is "yes"`, ""}},
 		},
 		"health check for everything": {
@@ -272,8 +300,10 @@ func TestProblems(t *testing.T) {
 		},
 		"external remediation": {
 			from: older, change: []string{"  maxUnhealthy: 40%", "  remediationTemplate: {kind: X, name: y}"},
-			want: []place{{mhc, "spec.remediationTemplate",
-				"is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself", ""}},
+			want: []place{{
+				mhc, "spec.remediationTemplate",
+				"is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself", "",
+			}},
 		},
 		"ignition": {
 			change: []string{"preKubeadmCommands: [echo hello]", "format: ignition"},
@@ -281,8 +311,10 @@ func TestProblems(t *testing.T) {
 		},
 		"external etcd": {
 			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      etcd: {external: {endpoints: [https://e]}}\n"},
-			want: []place{{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external",
-				"is not supported: external etcd is not supported yet; leave it out and etcd runs on the control plane", ""}},
+			want: []place{{
+				kcp, "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external",
+				"is not supported: external etcd is not supported yet; leave it out and etcd runs on the control plane", "",
+			}},
 		},
 		"two sources": {
 			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, content: secret-content, contentFrom: {secret: {name: s}}}, {path: /a}]"},
@@ -304,21 +336,27 @@ func TestProblems(t *testing.T) {
 		},
 		"disk": {
 			change: []string{"preKubeadmCommands: [echo hello]", "diskSetup: {partitions: [{device: /dev/vdb, diskLayout: [{percentage: 60}, {percentage: 60}]}]}"},
-			want: []place{{kct, "spec.template.spec.diskSetup.partitions[0].diskLayout",
-				"Invalid value: 120: percentages must not add up to more than 100", ""}},
+			want: []place{{
+				kct, "spec.template.spec.diskSetup.partitions[0].diskLayout",
+				"Invalid value: 120: percentages must not add up to more than 100", "",
+			}},
 		},
 		"tag and validity": {
 			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      certificateValidityPeriodDays: 4000\n      dns: {imageTag: -x}\n"},
 			want: []place{
-				{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays",
-					"Invalid value: 4000: must not be longer than that of the authorities, 3650", ""},
+				{
+					kcp, "spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays",
+					"Invalid value: 4000: must not be longer than that of the authorities, 3650", "",
+				},
 				{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag", `Invalid value: "-x": is not a tag of an image`, ""},
 			},
 		},
 		"no secret": {
 			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, contentFrom: {secret: {name: s, key: k}}}]"},
-			want: []place{{kct, "spec.template.spec.files[0].contentFrom.secret",
-				"refers to Secret prod/s, which the overlay does not hold", "add it to the overlay"}},
+			want: []place{{
+				kct, "spec.template.spec.files[0].contentFrom.secret",
+				"refers to Secret prod/s, which the overlay does not hold", "add it to the overlay",
+			}},
 		},
 		"no key": {
 			change: []string{"preKubeadmCommands: [echo hello]", "users: [{name: u, passwdFrom: {secret: {name: s, key: k}}}]\n" +
@@ -335,10 +373,12 @@ func TestProblems(t *testing.T) {
 		},
 		"bad name": {
 			change: []string{"name: eu-hc", "name: EU_hc"},
-			want: []place{{"MachineHealthCheck prod/EU_hc", "metadata.name",
+			want: []place{{
+				"MachineHealthCheck prod/EU_hc", "metadata.name",
 				`"EU_hc" is not a name: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ` +
 					`and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
-					`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`, ""}},
+					`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`, "",
+			}},
 		},
 		"version that does not exist": {
 			change: []string{"cluster.x-k8s.io/v1beta2\nkind: MachineHealthCheck", "cluster.x-k8s.io/v1alpha4\nkind: MachineHealthCheck"},

@@ -52,7 +52,7 @@ type File struct {
 	Plain     []byte       // the same content in plain UTF-8, without aliases and merge keys
 }
 
-var utf8BOM = []byte("\xef\xbb\xbf")
+var utf8BOM = []byte("\xef\xbb\xbf") //nolint:gochecknoglobals // a constant that Go cannot write as one
 
 // Parse reads data. The error is always a *Refusal.
 func Parse(data []byte, l Limits) (*File, error) {

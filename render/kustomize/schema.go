@@ -11,7 +11,7 @@ import (
 
 // teachSchema gives kustomize's process-global schema the merge keys below,
 // once. It is a variable because the schema is: nothing else of Fairlead is.
-var teachSchema = sync.OnceFunc(func() {
+var teachSchema = sync.OnceFunc(func() { //nolint:gochecknoglobals // as global as the schema that it changes
 	data, err := json.Marshal(map[string]any{"definitions": definitions()})
 	if err == nil {
 		err = openapi.AddSchema(data)
@@ -110,9 +110,11 @@ func definitions() map[string]any {
 		{bootstrapGroup, "KubeadmConfig", []mergeKeys{kubeadmLists().below("spec")}},
 		{bootstrapGroup, "KubeadmConfigTemplate", []mergeKeys{kubeadmLists().below("spec.template.spec")}},
 		{controlPlaneGroup, "KubeadmControlPlane", []mergeKeys{
-			kubeadmLists().below("spec.kubeadmConfigSpec"), machineLists().below("spec.machineTemplate.spec")}},
+			kubeadmLists().below("spec.kubeadmConfigSpec"), machineLists().below("spec.machineTemplate.spec"),
+		}},
 		{controlPlaneGroup, "KubeadmControlPlaneTemplate", []mergeKeys{
-			kubeadmLists().below("spec.template.spec.kubeadmConfigSpec"), machineLists().below("spec.template.spec.machineTemplate.spec")}},
+			kubeadmLists().below("spec.template.spec.kubeadmConfigSpec"), machineLists().below("spec.template.spec.machineTemplate.spec"),
+		}},
 	}
 	defs := map[string]any{}
 	for _, k := range kinds {

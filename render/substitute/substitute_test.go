@@ -133,9 +133,12 @@ func FuzzSubstitute(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
 		root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
-			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "plain"}, {Kind: yaml.ScalarNode, Tag: "!!str", Value: text},
-			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "quoted"}, {Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle},
-			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "last"}, {Kind: yaml.ScalarNode, Tag: "!!str", Value: "x"},
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "plain"},
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: text},
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "quoted"},
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle},
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "last"},
+			{Kind: yaml.ScalarNode, Tag: "!!str", Value: "x"},
 		}}
 		s := &substitute.Substituter{Values: map[string]string{"A": value}}
 		if errs := s.Object(root); len(errs) > 0 {

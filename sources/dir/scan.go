@@ -56,7 +56,7 @@ func (o *objects) File(id string) ([]byte, error)      { return o.files[id], nil
 
 // A pass is one scan.
 type pass struct {
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // a pass is one call, spread over methods
 	root  *os.Root
 	seen  map[string]file
 	out   *objects

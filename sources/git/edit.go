@@ -111,7 +111,8 @@ func (e *editor) writeFolder(entries map[string]object.TreeEntry) (plumbing.Hash
 // encode stores a tree or a commit.
 func (e *editor) encode(o interface {
 	Encode(plumbing.EncodedObject) error
-}) (plumbing.Hash, error) {
+},
+) (plumbing.Hash, error) {
 	m := &plumbing.MemoryObject{}
 	if err := o.Encode(m); err != nil {
 		return plumbing.ZeroHash, err

@@ -31,7 +31,7 @@ func classify(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*fleet.Error](err); ok && e == err {
+	if e, ok := errors.AsType[*fleet.Error](err); ok && e == err { //nolint:errorlint // only the outermost counts
 		return err
 	}
 	if c := context.Cause(ctx); c != nil {
@@ -109,7 +109,7 @@ func kindOfStatus(code int) fleet.ErrorKind {
 }
 
 // Words of servers, in lower case, and what they mean. Earlier rows win.
-var said = []struct {
+var said = []struct { //nolint:gochecknoglobals // a constant that Go cannot write as one
 	kind  fleet.ErrorKind
 	words []string
 }{
@@ -130,7 +130,7 @@ var said = []struct {
 
 // lost holds the spellings of a lost race for a ref, of git, go-git, GitHub,
 // GitLab, Gitea, Gerrit and JGit.
-var lost = []string{
+var lost = []string{ //nolint:gochecknoglobals // a constant that Go cannot write as one
 	"non-fast-forward", "fetch first", "stale info", "reference already exists", "incorrect old value", "failed to update ref",
 	"failed to lock", "cannot lock ref", "object not found", "remote ref", "lock_failure", "fails to lock", "remote moved",
 	"already exists",
@@ -204,7 +204,7 @@ func isLost(text string) bool {
 // cause returns what a *fleet.Error is about, so that wrapping it again does
 // not say "cannot" twice.
 func cause(err error) error {
-	if e, ok := err.(*fleet.Error); ok {
+	if e, ok := err.(*fleet.Error); ok { //nolint:errorlint // only the outermost: what is wrapped deeper keeps its words
 		return e.Err
 	}
 	return err

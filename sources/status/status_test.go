@@ -332,7 +332,7 @@ func TestBrokenFiles(t *testing.T) {
 	w.Put(report(fleet.PhaseWorkers))
 	head := flush(t, w)
 	want := b.file(t, "clusters/prod/eu-1.yaml")
-	head, err := b.Commit(t.Context(), head, sources.Commit{Message: "break", Edits: map[string][]byte{"clusters/prod/eu-1.yaml": []byte("a: [")}})
+	_, err := b.Commit(t.Context(), head, sources.Commit{Message: "break", Edits: map[string][]byte{"clusters/prod/eu-1.yaml": []byte("a: [")}})
 	if err != nil {
 		t.Fatal(err)
 	}

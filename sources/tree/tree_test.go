@@ -27,8 +27,10 @@ func (s *store) Dir(id string) ([]tree.Entry, error) {
 func (s *store) File(id string) ([]byte, error) { return []byte(s.files[id]), nil }
 
 func file(name, id string, size int64) tree.Entry { return tree.Entry{Name: name, ID: id, Size: size} }
-func folder(name, id string) tree.Entry           { return tree.Entry{Name: name, Mode: fs.ModeDir, ID: id} }
-func link(name, id string) tree.Entry             { return tree.Entry{Name: name, Mode: fs.ModeSymlink, ID: id} }
+
+func folder(name, id string) tree.Entry { return tree.Entry{Name: name, Mode: fs.ModeDir, ID: id} }
+
+func link(name, id string) tree.Entry { return tree.Entry{Name: name, Mode: fs.ModeSymlink, ID: id} }
 
 func wantInvalid(t *testing.T, err error, words string) {
 	t.Helper()

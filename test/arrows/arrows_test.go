@@ -31,8 +31,10 @@ type rule struct {
 
 var rules = []rule{
 	{from: "fleet", to: []string{module}, reason: "the words depend on no room", deep: true},
-	{from: "reconcile/plan", deep: false, reason: "plan is pure: nothing of the world reaches it",
-		to: []string{"context", "net", "os", "log", "math/rand", "sync", "io", "crypto/rand", "runtime", module + "providers", module + "sources", module + "render", module + "agent"}},
+	{
+		from: "reconcile/plan", deep: false, reason: "plan is pure: nothing of the world reaches it",
+		to: []string{"context", "net", "os", "log", "math/rand", "sync", "io", "crypto/rand", "runtime", module + "providers", module + "sources", module + "render", module + "agent"},
+	},
 	{from: "render", to: []string{module + "providers", module + "reconcile", module + "agent"}, deep: true, reason: "rendering knows no provider: kinds are handed to it"},
 	{from: "sources", to: []string{module + "providers", module + "reconcile", module + "render", module + "agent"}, deep: true, reason: "a source knows files, not clusters"},
 	{from: "providers", to: []string{module + "reconcile", module + "render", module + "sources", module + "agent"}, deep: true, reason: "a provider is used, it uses no room above it"},

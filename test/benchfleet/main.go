@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -98,7 +99,7 @@ func measure(ctx context.Context, binary string, m measurement, keep bool) (resu
 		return "", err
 	}
 	h := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
-	go h.Serve(l)
+	go func() { _ = h.Serve(l) }() // ends with Close
 	defer h.Close()
 	b := &bench{repo: repository{dir: path}}
 	if err := b.repo.commit("base", shape{}, 0, 0, true); err != nil {
@@ -111,7 +112,7 @@ func measure(ctx context.Context, binary string, m measurement, keep bool) (resu
 	if b.agent, err = start(binary, "http://"+l.Addr().String()+"/fleet.git", listen, filepath.Clean(dir)); err != nil {
 		return "", err
 	}
-	defer b.agent.stop()
+	defer func() { err = errors.Join(err, b.agent.stop()) }()
 	if err := b.agent.until(ctx, 50*time.Millisecond, func(sight) bool { return true }); err != nil {
 		return "", err
 	}

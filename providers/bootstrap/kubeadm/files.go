@@ -69,7 +69,7 @@ func (w *writer) secret(name, key string) ([]byte, error) {
 	}
 	s, ok := d[key]
 	if !ok {
-		return nil, fmt.Errorf("Secret %s has no key %s", name, key)
+		return nil, fmt.Errorf("there is no key %s in Secret %s", key, name)
 	}
 	return s.Reveal(), nil
 }

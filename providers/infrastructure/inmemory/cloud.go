@@ -43,7 +43,7 @@ type Cloud struct {
 	hook   func(string, Moment)
 	listen func(string) (net.Listener, error)
 
-	ctx    context.Context // of everything that serves
+	ctx    context.Context //nolint:containedctx // of everything that serves, until Close
 	cancel context.CancelFunc
 	serves sync.WaitGroup
 

@@ -221,10 +221,12 @@ func (l *lab) bootInit(name string) VM {
 	l.t.Helper()
 	return l.boot(name, l.pki.initConfig(l.network.Endpoint))
 }
+
 func (l *lab) bootControl(name string) VM {
 	l.t.Helper()
 	return l.boot(name, l.pki.joinConfig(l.network.Endpoint, true))
 }
+
 func (l *lab) bootWorker(name string) VM {
 	l.t.Helper()
 	return l.boot(name, l.pki.joinConfig(l.network.Endpoint, false))

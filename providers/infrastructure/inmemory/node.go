@@ -24,8 +24,8 @@ const (
 )
 
 var (
-	nodeKind = corev1.SchemeGroupVersion.WithKind("Node")
-	podKind  = corev1.SchemeGroupVersion.WithKind("Pod")
+	nodeKind = corev1.SchemeGroupVersion.WithKind("Node") //nolint:gochecknoglobals // a constant that Go cannot write as one
+	podKind  = corev1.SchemeGroupVersion.WithKind("Pod")  //nolint:gochecknoglobals // a constant that Go cannot write as one
 )
 
 // staticPods are the parts of a control plane, as kubeadm names them.

@@ -2,6 +2,7 @@ package inmemory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -127,7 +128,7 @@ func (s *stream) read(b []byte) (int, error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case s.end == net.ErrClosed:
+		case errors.Is(s.end, net.ErrClosed):
 			return 0, s.end
 		case !s.deadline.IsZero() && !time.Now().Before(s.deadline):
 			return 0, os.ErrDeadlineExceeded
@@ -157,7 +158,7 @@ func (s *stream) write(b []byte) (int, error) {
 func (s *stream) close(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.end == nil || err == net.ErrClosed {
+	if s.end == nil || errors.Is(err, net.ErrClosed) {
 		s.end = err
 	}
 	if s.timer != nil {

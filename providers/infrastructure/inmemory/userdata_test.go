@@ -24,8 +24,10 @@ func TestWrongInit(t *testing.T) {
 		"broken template":      {func(_ *testing.T, _ *lab, c *config) { c.commands = append(c.commands, "echo ${#array[@]} {% if") }, "failed to render the jinja template"},
 		"broken YAML":          {func(_ *testing.T, _ *lab, c *config) { c.header += "a: b: c\n" }, "failed loading yaml blob"},
 		"no kubeadm command":   {func(_ *testing.T, _ *lab, c *config) { c.commands = []string{"echo kubeadm"} }, "no command of runcmd is kubeadm"},
-		"no configuration": {func(_ *testing.T, _ *lab, c *config) { delete(c.files, initPath) },
-			`unable to read config from "/run/kubeadm/kubeadm.yaml"`},
+		"no configuration": {
+			func(_ *testing.T, _ *lab, c *config) { delete(c.files, initPath) },
+			`unable to read config from "/run/kubeadm/kubeadm.yaml"`,
+		},
 		"no ClusterConfiguration": {func(_ *testing.T, _ *lab, c *config) {
 			c.replace(initPath, "kind: ClusterConfiguration", "kind: KubeletConfiguration")
 		}, "no ClusterConfiguration"},
@@ -33,10 +35,14 @@ func TestWrongInit(t *testing.T) {
 			c.replace(initPath, "kind: InitConfiguration", "kind: ClusterConfiguration")
 		}, "two documents of kind ClusterConfiguration"},
 		"unknown API version": {func(_ *testing.T, _ *lab, c *config) { c.replace(initPath, "v1beta4", "v1beta2") }, "does not know"},
-		"arguments of another API version": {func(_ *testing.T, _ *lab, c *config) { c.replace(initPath, "v1beta4", "v1beta3") },
-			"kubeletExtraArgs"},
-		"another version": {func(_ *testing.T, _ *lab, c *config) { c.replace(initPath, "v1.34.1", "v1.33.0") },
-			`kubernetesVersion is "v1.33.0", and the machine has v1.34.1`},
+		"arguments of another API version": {
+			func(_ *testing.T, _ *lab, c *config) { c.replace(initPath, "v1beta4", "v1beta3") },
+			"kubeletExtraArgs",
+		},
+		"another version": {
+			func(_ *testing.T, _ *lab, c *config) { c.replace(initPath, "v1.34.1", "v1.33.0") },
+			`kubernetesVersion is "v1.33.0", and the machine has v1.34.1`,
+		},
 		"another endpoint": {func(_ *testing.T, l *lab, c *config) {
 			c.replace(initPath, l.network.Endpoint.Host, "127.9.9.9")
 		}, "is not where this machine's API server answers"},
@@ -45,14 +51,20 @@ func TestWrongInit(t *testing.T) {
 		}, "unknown 'kubernetes.io' or 'k8s.io' labels"},
 		"no CA key":  {func(_ *testing.T, _ *lab, c *config) { delete(c.files, pkiPath+"ca.key") }, "/etc/kubernetes/pki/ca.key is not there"},
 		"no etcd CA": {func(_ *testing.T, _ *lab, c *config) { delete(c.files, pkiPath+"etcd/ca.crt") }, "/etc/kubernetes/pki/etcd/ca.crt is not there"},
-		"no front proxy CA": {func(_ *testing.T, _ *lab, c *config) { delete(c.files, pkiPath+"front-proxy-ca.crt") },
-			"/etc/kubernetes/pki/front-proxy-ca.crt is not there"},
+		"no front proxy CA": {
+			func(_ *testing.T, _ *lab, c *config) { delete(c.files, pkiPath+"front-proxy-ca.crt") },
+			"/etc/kubernetes/pki/front-proxy-ca.crt is not there",
+		},
 		"no service account key": {func(_ *testing.T, _ *lab, c *config) { delete(c.files, pkiPath+"sa.key") }, "/etc/kubernetes/pki/sa.key is not there"},
 		"readable key":           {func(_ *testing.T, _ *lab, c *config) { c.modes[pkiPath+"etcd/ca.key"] = "0640" }, "has mode 0640"},
-		"key of another authority": {func(_ *testing.T, l *lab, c *config) { c.files[pkiPath+"ca.key"] = l.pki["etcd/ca.key"] },
-			"private key does not match public key"},
-		"other service account key": {func(t *testing.T, _ *lab, c *config) { c.files[pkiPath+"sa.key"] = newTestPKI(t)["sa.key"] },
-			"the public key does not belong to the private key"},
+		"key of another authority": {
+			func(_ *testing.T, l *lab, c *config) { c.files[pkiPath+"ca.key"] = l.pki["etcd/ca.key"] },
+			"private key does not match public key",
+		},
+		"other service account key": {
+			func(t *testing.T, _ *lab, c *config) { c.files[pkiPath+"sa.key"] = newTestPKI(t)["sa.key"] },
+			"the public key does not belong to the private key",
+		},
 		"expired authority": {func(t *testing.T, _ *lab, c *config) {
 			c.files[pkiPath+"ca.crt"], c.files[pkiPath+"ca.key"] = newTestCA(t, -time.Minute)
 		}, "expired or not yet valid"},
