@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -245,9 +244,4 @@ func Access(ctx context.Context, s Secrets, k fleet.Key) (providers.Access, erro
 		return providers.Access{}, err
 	}
 	return providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey], EtcdCA: etcd}, nil
-}
-
-// Failed returns the outcomes that are errors.
-func Failed(out []Outcome) []Outcome {
-	return slices.DeleteFunc(slices.Clone(out), func(o Outcome) bool { return o.Err == nil })
 }
