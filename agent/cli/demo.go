@@ -27,7 +27,7 @@ It needs git, and no cloud, credentials or containers.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
-			err := demo.Run(cmd.Context(), demo.Options{Out: out, Fancy: isTerminal(out), Keep: keep, Version: version})
+			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: drawable(out), Keep: keep, Version: version, Plan: planText})
 			if err != nil {
 				return &exitError{exitFailure}
 			}

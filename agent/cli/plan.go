@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -79,6 +80,8 @@ type planned struct {
 	Orphans  []string  `json:"orphans,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`  // what was not looked at
 	Errors   []string  `json:"errors,omitempty"` // what could not be looked at
+
+	at string // the revision, short
 }
 
 // change is one plan.Change.
@@ -109,6 +112,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	}
 	outlook := agent.Foresee(s, loaded)
 	out := &planned{
+		at:       loaded.Revision.Ref + "@" + loaded.Revision.Short(),
 		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: problemsOf(outlook.Problems),
 	}
 	w, err := assembly.OpenWorld(ctx, p.settings, nil)
@@ -129,6 +133,18 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 		out.Notes = append(out.Notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
 	}
 	return out, nil
+}
+
+// planText plans what s names, as people see it.
+func planText(ctx context.Context, s assembly.Settings) (string, error) {
+	f := &sourceFlags{inMemoryURL: s.Providers["inmemory"]["url"]}
+	out, err := makePlan(ctx, part{s, "."}, f, &valueFlags{})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = out.show(&b, formatTable)
+	return b.String(), err
 }
 
 // status returns what the status branch says of the part.

@@ -33,7 +33,7 @@ func (out *planned) show(w io.Writer, form format) error {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s at %s: %s\n", count(out.Clusters, "cluster"), out.Revision, out.summary())
+	fmt.Fprintf(w, "%s at %s: %s\n", count(out.Clusters, "cluster"), out.at, out.summary())
 	for _, line := range out.remarks() {
 		fmt.Fprintln(w, line)
 	}
@@ -41,7 +41,7 @@ func (out *planned) show(w io.Writer, form format) error {
 }
 
 func (out *planned) markdown(w io.Writer, t *table) error {
-	fmt.Fprintf(w, "### Fairlead plan: %s\n\n%s at `%s`.\n", out.summary(), count(out.Clusters, "cluster"), out.Revision)
+	fmt.Fprintf(w, "### Fairlead plan: %s\n\n%s at `%s`.\n", out.summary(), count(out.Clusters, "cluster"), out.at)
 	if len(out.Changes) > 0 {
 		fmt.Fprintln(w)
 		if err := t.markdown(w); err != nil {

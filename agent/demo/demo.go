@@ -30,9 +30,11 @@ const statusBranch = "fairlead/status"
 // Options say how to tell the story.
 type Options struct {
 	Out     io.Writer
-	Fancy   bool // Out is a terminal that may be drawn on
+	Width   int  // of Out, where it is a terminal that may be drawn on; else 0
 	Keep    bool // leave all of it running at the end, until ctx ends
 	Version string
+	// Plan returns what the command plan says of settings.
+	Plan func(ctx context.Context, s assembly.Settings) (string, error)
 }
 
 // demo is a demonstration that runs.
@@ -56,7 +58,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	d := &demo{o: o, dir: dir, ended: make(chan error, 1)}
-	d.screen = &screen{out: o.Out, fancy: o.Fancy, steps: len(steps())}
+	d.screen = &screen{out: o.Out, fancy: o.Width > 0, width: o.Width, steps: len(steps())}
 	started := time.Now()
 	err = d.run(ctx, started)
 	if err == nil || ctx.Err() != nil {
@@ -191,6 +193,20 @@ func cmpErr(err error) error {
 		return errors.New("without an error")
 	}
 	return err
+}
+
+// plan shows what the clone would change, before it is pushed.
+func (d *demo) plan(ctx context.Context) error {
+	s := d.settings
+	s.Source, s.StatusRepository = d.repository.dir, d.repoURL
+	s.Providers = map[string]map[string]string{"inmemory": {"url": d.listen + "/inmemory"}}
+	text, err := d.o.Plan(ctx, s)
+	if err != nil {
+		return fmt.Errorf("cannot plan: %w", err)
+	}
+	d.screen.line("    %s", d.screen.faint("fairlead plan ./fleet"))
+	d.screen.indented(text)
+	return nil
 }
 
 // prepare makes the clone that the pushes come from, and the observer.

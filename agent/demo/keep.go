@@ -24,7 +24,7 @@ func (d *demo) keep(ctx context.Context) error {
 		{"its machines and conditions", "fairlead tree prod/eu-1 --source " + d.repoURL},
 		{"what the agent wrote", "git clone --branch " + statusBranch + " " + d.repoURL + " status"},
 		{"a push of your own", "git clone " + d.repoURL + " fleet && $EDITOR fleet/" + prodValues},
-		{"what a change would do", "fairlead plan ./fleet --fleet-id harbour --inmemory-url " + d.listen + "/inmemory --secrets " + d.settings.Secrets},
+		{"what a change would do", "fairlead plan ./fleet --inmemory-url " + d.listen + "/inmemory --secrets " + d.settings.Secrets},
 		{"the machines of the cloud", "curl -s -d '{}' " + d.listen + "/inmemory/v1/vms/list"},
 		{"break one", `curl -s -d '{"id":"ID FROM ABOVE"}' ` + d.listen + "/inmemory/v1/vms/delete"},
 		{"metrics", "curl -s " + d.listen + "/metrics"},

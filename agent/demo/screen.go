@@ -17,11 +17,12 @@ import (
 type screen struct {
 	out   io.Writer
 	fancy bool
+	width int // of the terminal
 
 	steps  int
 	number int
-	drawn  int            // lines in place on the terminal
-	last   map[string]any // what was written of a cluster, elsewhere
+	drawn  int               // lines in place on the terminal
+	last   map[string]string // what was written of a cluster, elsewhere
 	begun  time.Time
 }
 
@@ -53,14 +54,18 @@ func (s *screen) line(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// begin tells of a push.
-func (s *screen) begin(st step, revision string) {
+// begin tells of a step.
+func (s *screen) begin(st step) {
 	s.number++
-	s.begun = time.Now()
-	s.drawn = 0
-	s.last = make(map[string]any)
 	s.line("")
 	s.line("%s %s", s.bold(fmt.Sprintf("%d/%d", s.number, s.steps)), s.bold(st.title))
+}
+
+// pushed tells of its push.
+func (s *screen) pushed(st step, revision string) {
+	s.begun = time.Now()
+	s.drawn = 0
+	s.last = make(map[string]string)
 	s.line("    %s", s.faint("git push  "+revision[:min(8, len(revision))]+"  "+st.commit))
 }
 
@@ -90,7 +95,8 @@ func (s *screen) redraw(lines []line) {
 		fmt.Fprintf(s.out, "\x1b[%dA", s.drawn)
 	}
 	for _, l := range lines {
-		fmt.Fprintf(s.out, "\r\x1b[K    %s\n", l.text)
+		// A line that wraps would be two, and drawn over in part.
+		fmt.Fprintf(s.out, "\r\x1b[K%s\n", lipgloss.NewStyle().MaxWidth(s.width).Render("    "+l.text))
 	}
 	for range s.drawn - len(lines) {
 		fmt.Fprint(s.out, "\r\x1b[K\n")
@@ -115,10 +121,10 @@ func (s *screen) lines(seen sight) []line {
 		text := fmt.Sprintf("%-13s %s %s  %s", r.Cluster, s.phase(r.Phase), s.machines(r), s.nodes(ready, len(nodes)))
 		out = append(out, line{r.Cluster.String(), strings.TrimRight(text, " ")})
 		for _, p := range r.Problems {
-			out = append(out, line{r.Cluster.String() + " problem", s.colour(red, "✗ ") + p.String()})
+			out = append(out, line{r.Cluster.String() + " problem", fmt.Sprintf("%-13s %s", "", s.colour(red, "✗ ")+p.String())})
 		}
 		if r.Failure != "" {
-			out = append(out, line{r.Cluster.String() + " failure", s.colour(yellow, "! ") + first(r.Failure)})
+			out = append(out, line{r.Cluster.String() + " failure", fmt.Sprintf("%-13s %s", "", s.colour(yellow, "! ")+first(r.Failure))})
 		}
 	}
 	return out

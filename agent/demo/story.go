@@ -25,6 +25,7 @@ func staging() fleet.Key { return fleet.Key{Namespace: "staging", Name: "eu-2"} 
 // A step is one push and what must come of it.
 type step struct {
 	title  string
+	plan   bool   // say beforehand what the push will change
 	commit string // message
 	edit   func(r *repository) error
 	// expect returns what to wait for, knowing the revision that was pushed and
@@ -57,7 +58,7 @@ func steps() []step {
 			limit: 30 * time.Second,
 		},
 		{
-			title: "Upgrade Kubernetes of prod/eu-1 by a minor, rolling", commit: "prod/eu-1: Kubernetes " + newVersion,
+			title: "Upgrade Kubernetes of prod/eu-1 by a minor, rolling", plan: true, commit: "prod/eu-1: Kubernetes " + newVersion,
 			edit: func(r *repository) error {
 				return r.replace(prodValues, oldVersion, newVersion)
 			},
@@ -149,11 +150,17 @@ func (d *demo) play(ctx context.Context, s step) error {
 	if err := s.edit(d.repository); err != nil {
 		return &failure{s, err, before}
 	}
+	d.screen.begin(s)
+	if s.plan {
+		if err := d.plan(ctx); err != nil {
+			return &failure{s, err, before}
+		}
+	}
 	revision, err := d.repository.push(ctx, s.commit)
 	if err != nil {
 		return &failure{s, err, before}
 	}
-	d.screen.begin(s, revision)
+	d.screen.pushed(s, revision)
 	want := s.expect(revision, before)
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
