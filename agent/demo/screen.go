@@ -87,6 +87,13 @@ func (s *screen) show(seen sight) {
 // done ends a step.
 func (s *screen) done(seen sight, took time.Duration) {
 	s.show(seen)
+	for _, c := range seen.status.Clusters {
+		for _, p := range c.Report.Problems {
+			if s.fancy { // drawn in place it may have been cut off
+				s.line("    %s", s.faint(p.String()))
+			}
+		}
+	}
 	s.line("    %s %s", s.colour(green, "✓"), s.faint(fmt.Sprintf("seen on the status branch (%s) and at the API servers after %.1f s", seen.head.Short(), took.Seconds())))
 }
 
