@@ -40,6 +40,7 @@ type world struct {
 	fetched   []string
 	may       func(fleet.Key) error
 	watch     func(fleet.Key)
+	published int // times that the status writer began
 }
 
 func newWorld(fleets ...fleet.Fleet) *world {
@@ -114,7 +115,14 @@ func (w *world) PutFleet(s sources.FleetStatus) {
 	w.fleet = s
 }
 func (w *world) Flush(context.Context) (fleet.Revision, error) { return fleet.Revision{}, nil }
-func (w *world) Run(ctx context.Context) error                 { <-ctx.Done(); return nil }
+
+func (w *world) Run(ctx context.Context) error {
+	w.mu.Lock()
+	w.published++
+	w.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
 
 func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 	w.mu.Lock()
@@ -235,6 +243,12 @@ func (w *world) whole() sources.FleetStatus {
 	return w.fleet
 }
 
+func (w *world) publishing() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.published
+}
+
 // fetches returns the revisions fetched since the last call.
 func (w *world) fetches() []string {
 	w.mu.Lock()
@@ -272,6 +286,7 @@ func TestFollow(t *testing.T) {
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		expect(t, "the first revision brings a pass over each cluster", w.took(), []string{"prod/a 1", "prod/b 1"})
 		time.Sleep(5 * time.Minute)
+		expect(t, "status is being written", w.publishing(), 1)
 		expect(t, "an unchanged fleet is not worked on", w.took(), []string(nil))
 		time.Sleep(7 * time.Minute)
 		expect(t, "but looked at regularly", slices.Compact(w.took()), []string{"prod/a 1", "prod/b 1"})
@@ -330,6 +345,7 @@ func TestOwnership(t *testing.T) {
 		bubble(t, w, Options{WaitForOwnership: true}, func(t *testing.T, _ *Agent) {
 			time.Sleep(time.Hour)
 			expect(t, "it touches nothing while it waits", w.took(), []string(nil))
+			expect(t, "not even the status", w.publishing(), 0)
 			w.mu.Lock()
 			w.owner = fleet.Owner{Agent: "me", Epoch: 8}
 			w.mu.Unlock()
