@@ -35,7 +35,7 @@ type Branch struct {
 	repo    string
 	name    string
 	ref     plumbing.ReferenceName
-	remote  remote
+	remote  *lister
 	budget  Budget
 	options BranchOptions
 	log     *slog.Logger
@@ -64,15 +64,16 @@ func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
 	}, nil
 }
 
-// Read implements sources.Branch. It costs one ls-remote, and a fetch of what
-// changed where somebody else wrote.
+// Read implements sources.Branch. It costs one ls-remote, which it shares with a
+// poll of the repository a moment before, and a fetch of what changed where
+// somebody else wrote.
 func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 	op := "read branch " + b.name + " of " + b.repo
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ctx, cancel := withTimeout(ctx, b.budget.Timeout)
 	defer cancel()
-	ar, err := list(ctx, b.remote, uploadPack)
+	ar, err := b.remote.next(ctx)
 	if err != nil && !isEmpty(err) {
 		return fleet.Revision{}, nil, classify(ctx, op, err)
 	}
@@ -160,6 +161,8 @@ func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e
 	if err != nil {
 		return classify(ctx, op, err)
 	}
+	b.remote.forget()
+	defer b.remote.forget()
 	s, err := b.remote.open(ctx, receivePack)
 	if err != nil {
 		return classify(ctx, op, err)

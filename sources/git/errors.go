@@ -216,8 +216,10 @@ func isEmpty(err error) bool { return errors.Is(err, transport.ErrEmptyRemoteRep
 // sha256Error returns errSHA256 where go-git stumbled over the refs of such a
 // repository: it shows the line that it cannot read.
 func sha256Error(err error) error {
-	if strings.Contains(err.Error(), "object-format=sha256") {
-		return errSHA256
+	for e := err; e != nil; e = errors.Unwrap(e) { // git's own last words may hide what was read
+		if strings.Contains(e.Error(), "object-format=sha256") {
+			return errSHA256
+		}
 	}
 	return err
 }

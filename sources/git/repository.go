@@ -23,7 +23,7 @@ var errSHA256 = errors.New("the repository uses SHA-256 object names, which are 
 
 // A Repository follows one ref of one repository.
 type Repository struct {
-	remote remote
+	remote *lister
 	name   string // normal URL
 	ref    string
 	budget Budget
@@ -48,8 +48,8 @@ func New(o Options) (*Repository, error) {
 	if o.Ref != "" && !validRef(o.Ref) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
 	}
-	r := &Repository{remote: remote, name: name, ref: o.Ref, budget: o.Budget, log: o.Log.With("repository", name)}
-	r.clone = newClone(remote, o.Budget)
+	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, log: o.Log.With("repository", name)}
+	r.clone = newClone(r.remote, o.Budget)
 	return r, nil
 }
 
@@ -58,7 +58,7 @@ func (r *Repository) URL() string { return r.name }
 
 // Close lets go of idle connections. The repository stays usable.
 func (r *Repository) Close() {
-	if h, ok := r.remote.(*httpRemote); ok {
+	if h, ok := r.remote.remote.(*httpRemote); ok {
 		h.pool.CloseIdleConnections()
 	}
 }
@@ -72,7 +72,7 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	op := "resolve " + cmp.Or(r.ref, "the default branch") + " of " + r.name
 	ctx, cancel := withTimeout(ctx, r.budget.ListTimeout)
 	defer cancel()
-	ar, err := list(ctx, r.remote, uploadPack)
+	ar, err := r.remote.poll(ctx)
 	if err != nil {
 		return fleet.Revision{}, classify(ctx, op, err)
 	}
@@ -99,16 +99,6 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 		return nil, classify(ctx, op, err)
 	}
 	return t, nil
-}
-
-// list asks a server for its refs.
-func list(ctx context.Context, r remote, service string) (*packp.AdvRefs, error) {
-	s, err := r.open(ctx, service)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	return refs(ctx, s)
 }
 
 // refs reads the refs of a session and refuses what cannot work.
