@@ -16,12 +16,12 @@ import (
 // error; whatever else goes wrong is reported, and tried again with the next
 // poll.
 func (a *Agent) poll(ctx context.Context) error {
-	if err := a.stillOwner(ctx); err != nil {
-		return err
-	}
 	started := time.Now()
 	rev, err := a.p.Source.Resolve(ctx)
 	a.p.Metrics.Fetched("resolve", err, time.Since(started))
+	if lost := a.stillOwner(ctx); lost != nil {
+		return lost
+	}
 	if ctx.Err() != nil {
 		return nil
 	}

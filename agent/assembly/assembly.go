@@ -238,18 +238,22 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 	}
 	return agent.New(o, agent.Parts{
 		Source: source, Renderer: renderer,
-		Ledger:         func(branch string) (agent.Ledger, error) { return s.ledger(branch, m) },
+		Ledger: func(name string) (agent.Ledger, error) {
+			// One connection, so that a poll of both branches is one request.
+			if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" {
+				b, err := r.Branch(name, git.BranchOptions{})
+				return s.ledger(b, m), err
+			}
+			b, err := s.OpenBranch(name)
+			return s.ledger(b, m), err
+		},
 		Reconciler:     w.reconciler,
 		Infrastructure: w.Infrastructure,
 		Metrics:        m, Log: s.Log,
 	}), nil
 }
 
-func (s Settings) ledger(name string, m *agent.Metrics) (agent.Ledger, error) {
-	b, err := s.OpenBranch(name)
-	if err != nil {
-		return agent.Ledger{}, err
-	}
+func (s Settings) ledger(b sources.Branch, m *agent.Metrics) agent.Ledger {
 	return agent.Ledger{
 		Arbiter: status.NewArbiter(b),
 		Read:    func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
@@ -267,5 +271,5 @@ func (s Settings) ledger(name string, m *agent.Metrics) (agent.Ledger, error) {
 				},
 			})
 		},
-	}, nil
+	}
 }
