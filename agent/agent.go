@@ -94,8 +94,8 @@ type Agent struct {
 	p Parts
 
 	queue      *queue.Queue
-	reconciler Reconciler
-	branch     string // name of the status branch
+	reconciler Reconciler // set before owned is closed: nobody else begins anything from then on
+	branch     string     // name of the status branch
 	ledger     Ledger
 	status     sources.StatusWriter       // set before owned is closed
 	record     map[fleet.Key]fleet.Report // of the time before, set before applied is closed
@@ -128,7 +128,6 @@ func New(o Options, p Parts) *Agent {
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
 	}
-	a.reconciler = p.Reconciler(a.may, a.queue.Add)
 	p.Metrics.QueueDepth(a.queue.Len)
 	return a
 }

@@ -24,6 +24,7 @@ func (a *Agent) own(ctx context.Context) error {
 			a.p.Metrics.Owner(owner)
 			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch)
 			a.status = a.ledger.Writer(owner)
+			a.reconciler = a.p.Reconciler(a.may, a.queue.Add)
 			close(a.owned)
 			return nil
 		default:

@@ -36,11 +36,11 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.status.Put(report)
+	again := jitter(a.o.Resync)
 	if res.After > 0 {
-		a.queue.AddAfter(k, res.After)
-		return
+		again = min(again, res.After)
 	}
-	a.queue.AddAfter(k, jitter(a.o.Resync))
+	a.queue.AddAfter(k, again)
 }
 
 // drop forgets a cluster that is deleted, unless Git still has it: then its

@@ -68,7 +68,7 @@ func IsFolder(source string) bool {
 	return err != nil || err2 != nil
 }
 
-var scpLike = regexp.MustCompile(`^[^/@]+@[^/:]+:`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+var scpLike = regexp.MustCompile(`^[^/@]+@[^/:]+:`)
 
 // Identity names the source in file names and tags: its last element and a hash
 // of its one spelling.
@@ -91,7 +91,7 @@ func (s Settings) Identity() (string, error) {
 	return strings.Trim(name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:4]), "-"), nil
 }
 
-var unfit = regexp.MustCompile(`[^a-z0-9]+`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+var unfit = regexp.MustCompile(`[^a-z0-9]+`)
 
 // secretsDir returns the folder of the secret store, and makes it.
 func (s Settings) secretsDir() (string, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oklog/run"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
@@ -80,6 +81,7 @@ it lives in the agent, under /inmemory/.`,
 		if err != nil {
 			return err
 		}
+		klog.SetSlogLogger(log) // client-go's: it has but one in a process
 		s := f.from(nil, log)
 		s.StatusInterval = statusInterval
 		o.StatusBranch = f.branch

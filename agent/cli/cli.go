@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"fairlead.dev/agent"
 )
@@ -27,6 +29,7 @@ type Streams struct {
 func Main(version string, args []string, s Streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's: what matters comes back as errors
 	cmd := New(version, s)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)

@@ -42,7 +42,6 @@ type sourceFlags struct {
 	settings    assembly.Settings
 	branch      string
 	inMemoryURL string
-	verbose     bool
 }
 
 // addSource adds the flags that say where a fleet is and how to reach it.

@@ -302,7 +302,7 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		"no Secret":         {files(bootstrapv1.File{Path: "/a"}, bootstrapv1.File{Path: "/b", ContentFrom: from("nope", "x")}), "Invalid", "files[1] (/b): contentFrom.secret: there is no Secret nope"},
-		"no key":            {files(bootstrapv1.File{Path: "/b", ContentFrom: from("files", "x")}), "Invalid", "Secret files has no key x"},
+		"no key":            {files(bootstrapv1.File{Path: "/b", ContentFrom: from("files", "x")}), "Invalid", "there is no key x in Secret files"},
 		"unknown encoding":  {files(bootstrapv1.File{Path: "/b", Encoding: "rot13"}), "Invalid", `encoding: there is no encoding "rot13"`},
 		"bytes as base64":   {files(bootstrapv1.File{Path: "/b", Encoding: "base64", ContentFrom: from("files", "binary")}), "Invalid", "files[0] (/b): encoding"},
 		"broken template":   {files(bootstrapv1.File{Path: "/b", ContentFormat: "Template", Content: "{{ .controlPlane.version"}), "Invalid", "files[0] (/b): content: template"},
