@@ -36,7 +36,10 @@ lint: ## run golangci-lint with the rules of .golangci.yml
 
 .PHONY: generate
 generate: ## write again what is generated: coverage, CLI and metrics pages, golden files
-	UPDATE=1 go test ./render/decode ./agent/... -run 'Generated|Golden' -count=1
+	go generate ./...
+	UPDATE=1 go test ./agent ./agent/cli -run Generated -count=1
+	go test ./sources/status -run TestDocs -count=1 -update
+	go test ./providers/bootstrap/kubeadm -run Golden -count=1 -update
 
 .PHONY: verify
 verify: generate ## regenerate and fail on a difference
