@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,23 +24,24 @@ const ticksPerSecond = 100
 type agent struct {
 	cmd    *exec.Cmd
 	listen string
+	log    string // file
 	ended  chan error
 }
 
 // start runs the agent on the repository at source, with all it writes in dir.
 func start(binary, source, listen, dir string) (*agent, error) {
-	log, err := os.Create(filepath.Join(dir, "agent.log"))
+	file, err := os.Create(filepath.Join(dir, "agent.log"))
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer file.Close()
 	cmd := exec.Command(binary, "agent", "--source", source, "--listen", listen,
 		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"))
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = file, file
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	a := &agent{cmd: cmd, listen: listen, ended: make(chan error, 1)}
+	a := &agent{cmd: cmd, listen: listen, log: file.Name(), ended: make(chan error, 1)}
 	go func() { a.ended <- cmd.Wait() }()
 	return a, nil
 }
@@ -174,6 +178,48 @@ func (a *agent) until(ctx context.Context, every time.Duration, done func(sight)
 				phases[p]++
 			}
 			return fmt.Errorf("gave up: %w; clusters by phase: %v", ctx.Err(), phases)
+		}
+	}
+}
+
+// A log is what the agent logs from some time on.
+type log struct {
+	*os.File
+	text bytes.Buffer
+}
+
+// follow returns the log from now on. Close it.
+func (a *agent) follow() (*log, error) {
+	f, err := os.Open(a.log)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Seek(0, io.SeekEnd)
+	return &log{File: f}, err
+}
+
+// until waits for a line with all of words.
+func (l *log) until(ctx context.Context, words ...string) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := l.text.ReadFrom(l.File); err != nil {
+			return err
+		}
+		for {
+			line, err := l.text.ReadString('\n')
+			if err != nil { // the line is not whole yet
+				l.text.WriteString(line)
+				break
+			}
+			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+				return nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("nothing logged with %q: %w", words, ctx.Err())
 		}
 	}
 }
