@@ -8,15 +8,21 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// lanes is the order of a work queue: first in, first out in each of two lanes,
-// and the bulk lane only when the other is empty. The work queue calls it with
-// its own lock held, and never pushes a key that is in it.
+// lanes is the order of a work queue: first in, first out in each of two lanes.
+// The slow lane has its turn when the fast one is empty, and every few keys all
+// the same: clusters that always wait for something must not keep a push from
+// the others. The work queue calls it with its own lock held, and never pushes
+// a key that is in it.
 type lanes struct {
 	mu   sync.Mutex
 	bulk map[fleet.Key]bool // keys whose next Push goes to the slow lane
 	fast []fleet.Key
 	slow []fleet.Key
+	run  int // keys in a row from the fast lane
 }
+
+// turn is how many keys of the fast lane go before one of the slow lane.
+const turn = 4
 
 var _ workqueue.Queue[fleet.Key] = (*lanes)(nil)
 
@@ -58,8 +64,9 @@ func (l *lanes) Pop() fleet.Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lane := &l.fast
-	if len(l.fast) == 0 {
-		lane = &l.slow
+	l.run++
+	if len(l.fast) == 0 || (len(l.slow) > 0 && l.run > turn) {
+		lane, l.run = &l.slow, 0
 	}
 	k := (*lane)[0]
 	*lane = (*lane)[1:]

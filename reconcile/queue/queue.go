@@ -3,7 +3,8 @@
 // on makes it come again when that work is done.
 //
 // There are two lanes. What is under way goes first, so that a fleet of a
-// thousand new clusters comes up one after another and not all at the end.
+// thousand new clusters comes up one after another and not all at the end; the
+// other lane still gets a share.
 //
 // The waiting and the de-duplication are client-go's work queue; this package
 // gives it the lanes, and workers that end with their context.
@@ -39,8 +40,8 @@ func New() *Queue {
 // Add makes k ready at once.
 func (q *Queue) Add(k fleet.Key) { q.q.Add(k) }
 
-// AddBulk makes k ready once nothing that Add or AddAfter brought is: for
-// clusters of a new revision and for regular looks.
+// AddBulk makes k ready behind what Add and AddAfter brought: for the clusters
+// of a new revision.
 func (q *Queue) AddBulk(k fleet.Key) {
 	q.lanes.mark(k)
 	q.q.Add(k)

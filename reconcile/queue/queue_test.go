@@ -99,3 +99,26 @@ func TestUnderWayGoesFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestNobodyWaitsForEver keeps the fast lane full, as clusters out of reach do:
+// a push to another cluster is worked on all the same.
+func TestNobodyWaitsForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := queue.New()
+		for _, name := range []string{"a", "b", "c"} {
+			q.Add(key(name))
+		}
+		q.AddBulk(key("pushed"))
+		var got []string
+		q.Run(ctx, 1, func(_ context.Context, k fleet.Key) {
+			got = append(got, k.Name)
+			if q.Add(k); len(got) == 6 {
+				cancel()
+			}
+		})
+		if want := []string{"a", "b", "c", "a", "pushed", "b"}; !slices.Equal(got, want) {
+			t.Errorf("worked on %v, want %v", got, want)
+		}
+	})
+}
