@@ -52,6 +52,21 @@ func TestEtcdAsksAnotherMember(t *testing.T) {
 	}
 }
 
+func TestEtcdAsksAVoter(t *testing.T) {
+	c := startEtcd(t)
+	c.etcd.members[0].Learner, c.etcd.members[0].Leader = true, false
+	c.etcd.members[1].Leader = true
+	if _, err := c.Etcd(t.Context(), c.access); err != nil {
+		t.Errorf("beside a learner: %v", err)
+	}
+	for i := range c.etcd.members {
+		c.etcd.members[i].Learner = true
+	}
+	if got, err := c.Etcd(t.Context(), c.access); err == nil {
+		t.Errorf("learners alone: got %v, want an error: they list nothing", got)
+	}
+}
+
 func TestEtcdOfWhichNobodyAnswers(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members = nil
@@ -102,6 +117,11 @@ func TestRemoveMember(t *testing.T) {
 			reason: "etcd would be gone",
 			change: func(e *etcd) { e.members = e.members[:1] },
 			remove: 1 << 63, members: []uint64{1 << 63}, kind: fleet.Conflict,
+		},
+		"refused": {
+			reason: "etcd keeps its quorum",
+			change: func(e *etcd) { e.refuse = fleet.Errorf(fleet.Conflict, "remove", "not enough started members") },
+			remove: 1<<63 + 2, members: []uint64{1 << 63, 1<<63 + 1, 1<<63 + 2}, kind: fleet.Conflict,
 		},
 	}
 	for name, tc := range cases {

@@ -217,6 +217,7 @@ type etcd struct {
 	mu      sync.Mutex
 	members []fleet.Member
 	moves   []uint64
+	refuse  error // of every removal
 }
 
 // Members implements kubeapi.Etcd.
@@ -230,6 +231,9 @@ func (e *etcd) Members() []fleet.Member {
 func (e *etcd) Remove(id uint64) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.refuse != nil {
+		return e.refuse
+	}
 	e.members = slices.DeleteFunc(e.members, func(m fleet.Member) bool { return m.ID == id })
 	return nil
 }

@@ -24,6 +24,10 @@ const (
 	pathMove   = "/v3/maintenance/transfer-leadership"
 )
 
+// listAll asks for the members as etcd agrees on them. A member that lost touch
+// with the others would tell what it last knew, where absence proves nothing.
+var listAll = map[string]bool{"linearizable": true} //nolint:gochecknoglobals // a constant that Go cannot write as one
+
 type memberID struct {
 	ID uint64 `json:"ID,string"`
 }
@@ -120,7 +124,7 @@ func (n *conn) listMembers(ctx context.Context, e *etcdClient) (memberList, erro
 	for _, p := range pods.Items {
 		var out memberList
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		err := e.post(ctx, p.Spec.NodeName, pathList, struct{}{}, &out)
+		err := e.post(ctx, p.Spec.NodeName, pathList, listAll, &out)
 		cancel()
 		if err == nil {
 			return out, nil

@@ -23,9 +23,9 @@ import (
 // errTunnel is what every failure of a tunnel is.
 var errTunnel = errors.New("port-forward failed")
 
-// dialPod connects to a port of a pod through the API server, with SPDY as long
-// as there is that, else over WebSocket. The tunnel lasts as long as the
-// connection.
+// dialPod connects to a port of a pod through the API server, with SPDY: every
+// version of Kubernetes serves that, and WebSocket only from 1.31 on. The tunnel
+// lasts as long as the connection.
 func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
 	url := n.rest.Post().Resource("pods").Namespace(metav1.NamespaceSystem).
 		Name(pod).SubResource("portforward").URL()
@@ -39,14 +39,9 @@ func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTunnel, err)
 	}
-	direct := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(url, n.config)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
-	}
-	dialer := portforward.NewFallbackDialerForStreaming(direct, overWebSocket, httpstream.IsUpgradeFailure)
+	dialer := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
 
-	// The dialers know no context: one that is given up closes what it gets.
+	// A dialer knows no context: one that is given up closes what it gets.
 	type result struct {
 		conn net.Conn
 		err  error

@@ -77,10 +77,16 @@ func (s *Server) member(node string) (fleet.Member, bool) {
 func (s *Server) etcdHandler(node string) http.Handler {
 	mux := http.NewServeMux()
 	call := func(path string, f func(self fleet.Member, in etcdRequest) (any, error)) {
+		// A learner answers nothing else.
+		voters := path != "/v3/maintenance/status"
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 			self, ok := s.member(node)
 			if !ok {
 				panic(http.ErrAbortHandler) // it died: no answer
+			}
+			if voters && self.Learner {
+				failEtcd(w, etcdError{9, "etcdserver: rpc not supported for learner"})
+				return
 			}
 			var in etcdRequest
 			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&in); err != nil {
@@ -190,7 +196,11 @@ func (e etcdError) Error() string { return e.Message }
 
 func failEtcd(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[etcdError](err)
-	if !ok {
+	switch {
+	case ok:
+	case fleet.KindOf(err) == fleet.Conflict:
+		e = etcdError{9, err.Error()}
+	default:
 		e = etcdError{14, err.Error()}
 	}
 	code := map[int]int{5: http.StatusNotFound, 9: http.StatusBadRequest, 14: http.StatusServiceUnavailable}[e.Code]
