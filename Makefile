@@ -8,6 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PKGS    := ./...
 TOOL    := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
+SOAKTIME ?= 60s
 
 .PHONY: help
 help: ## list the targets
@@ -55,6 +56,10 @@ fuzz: ## run each fuzz target for FUZZTIME (default 30s)
 .PHONY: sweep
 sweep: ## crash the agent at every single call of a cluster's life (about 10 minutes)
 	FAIRLEAD_SWEEP=all go test ./reconcile -run TestCrashSweep -timeout 60m -v
+
+.PHONY: soak
+soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
+	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
 
 .PHONY: bench
 bench: ## run the Go benchmarks
