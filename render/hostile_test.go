@@ -89,6 +89,11 @@ func hostileCases() map[string]hostileCase {
 		"CopyInline":    {"the same in place", kust("patches:\n- target: {kind: Cluster}\n  patch: '[{\"op\": \"copy\", \"from\": \"/metadata\", \"path\": \"/metadata/a\"}]'"), nil, "the operation copy is not supported"},
 		"Doubling":      {"replacements that double a field, thirty times", kust("replacements:\n" + strings.Repeat("- {source: {kind: Cluster, fieldPath: spec}, targets: [{select: {kind: Cluster}, fieldPaths: [spec.a], options: {create: true}}]}\n", 30)), nil, "write into a field that one of them reads"},
 		"DoublingText":  {"replacements that double a text, thirty times", kust("replacements: [{path: r.yaml}]\n-- clusters/x/r.yaml --\n" + strings.Repeat("- {source: {kind: Cluster}, targets: [{select: {kind: Cluster}, fieldPaths: [metadata.name], options: {delimiter: '-', index: -1}}]}\n", 30)), nil, "write into a field that one of them reads"},
+		"CopyMany":      {"replacements that copy a large field into many objects", kust("replacements: [{source: {kind: ConfigMap, name: big, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.b], options: {create: true}}]}]") + configMaps(200, 100_000), nil, "replacements may copy"},
+		"CopyGenerated": {"the same from a file that is generated from", kust("configMapGenerator: [{name: g, files: [big]}]\nreplacements: [{source: {kind: ConfigMap, name: g, fieldPath: data.big}, targets: [{select: {kind: Other}, fieldPaths: [a], options: {create: true}}]}]") + strings.ReplaceAll(configMaps(200, 1), "ConfigMap", "Other"), map[string][]byte{"clusters/x/big": make([]byte, 100_000)}, "replacements may copy"},
+		"Patches":       {"patches that each go through all objects", kust("patches:\n"+strings.Repeat("- {target: {kind: A}, patch: '[{op: remove, path: /a}]'}\n", 1000)) + configMaps(20, 1), nil, "1000 patches for each of 21 objects"},
+		"PatchesBelow":  {"the same, spread over kustomizations", "-- clusters/x/kustomization.yaml --\nresources: [a, b, c]\n" + patched("clusters/x/a", 400) + patched("clusters/x/b", 400) + patched("clusters/x/c", 400), nil, "more than kustomize gets through"},
+		"PatchesLarge":  {"patches of a large object", kust("patches:\n"+strings.Repeat("- {target: {kind: A}, patch: '[{op: remove, path: /a}]'}\n", 100)) + configMaps(1, 1<<20), nil, "100 patches on files of"},
 		"Targets":       {"replacements without number", kust("replacements: [{source: {kind: Cluster}, targets: [{select: {kind: Cluster}, fieldPaths: [a" + strings.Repeat(", a", 1000) + "]}]}]"), nil, "more than 500 fields"},
 		"LongPrefix":    {"a name of a megabyte", kust("namePrefix: " + strings.Repeat("x", 1<<20)), nil, "more than 253 characters"},
 		"LongImage":     {"an image of a megabyte", kust("images: [{name: a, newName: " + strings.Repeat("x", 1<<20) + "}]"), nil, "more than 1024 characters"},
@@ -132,6 +137,24 @@ func hostileCases() map[string]hostileCase {
 		}
 	}
 	return cases
+}
+
+// configMaps returns a file of n ConfigMaps, of which the first has a text of
+// size bytes, as part of the overlay that kust returns.
+func configMaps(n, size int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {a: %s}\n", strings.Repeat("x", size))
+	for i := range n - 1 {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
+	}
+	return b.String()
+}
+
+// patched returns a kustomization in dir with ten objects and n patches.
+func patched(dir string, n int) string {
+	return "-- " + dir + "/kustomization.yaml --\nresources: [m.yaml]\npatches:\n" +
+		strings.Repeat("- {target: {kind: A}, patch: '[{op: remove, path: /a}]'}\n", n) +
+		"-- " + dir + "/m.yaml --\n" + strings.ReplaceAll(configMaps(10, 1), "{name: ", "{name: "+strings.ReplaceAll(dir, "/", "-"))
 }
 
 func aliasBomb() string {

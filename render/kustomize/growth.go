@@ -2,6 +2,8 @@ package kustomize
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -64,8 +66,9 @@ func jsonPatch(text []byte, l documents.Limits, at place) error {
 
 // A feedback follows what replacements read and write.
 type feedback struct {
-	sources []string
-	targets []target
+	replacements []types.Replacement
+	sources      []string
+	targets      []target
 }
 
 type target struct {
@@ -75,6 +78,7 @@ type target struct {
 }
 
 func (f *feedback) add(r types.Replacement, at place) {
+	f.replacements = append(f.replacements, r)
 	if r.Source != nil {
 		path := r.Source.FieldPath
 		if path == "" {
@@ -107,6 +111,106 @@ func (f *feedback) check() error {
 		}
 	}
 	return nil
+}
+
+// copies refuses replacements that copy too many bytes: what a source may hold,
+// into each field of each object that may be a target.
+func (f *feedback) copies(s *scanner) error {
+	if len(f.targets) == 0 {
+		return nil
+	}
+	kinds, all := map[string]int{}, 0
+	sizes := make([]int64, len(f.replacements)) // of the sources
+	for _, file := range slices.Sorted(maps.Keys(s.files)) {
+		if _, ok := s.parsed[file]; !ok { // what a generated object may hold
+			for i, r := range f.replacements {
+				if src := r.Source; src != nil && slices.Contains([]string{"", "ConfigMap", "Secret"}, src.Kind) {
+					sizes[i] = max(sizes[i], int64(len(s.files[file])))
+				}
+			}
+			continue
+		}
+		parsed, err := documents.Parse(s.files[file], s.limits.File)
+		if err != nil {
+			return refusalOf(place{file: file}, file, err)
+		}
+		for _, d := range objectsIn(parsed.Documents) {
+			kind := scalarAt(d, "kind")
+			kinds[kind]++
+			all++
+			for i, r := range f.replacements {
+				if src := r.Source; src != nil && (src.Kind == "" || src.Kind == kind) {
+					sizes[i] = max(sizes[i], sizeAt(d, src.FieldPath))
+				}
+			}
+		}
+	}
+	// Where there are more objects than in files, some are generated or included
+	// more than once, and may be of any kind.
+	objectsBuilt := s.weights[s.overlay].objects
+	var total int64
+	for i, r := range f.replacements {
+		for _, t := range r.Targets {
+			objects := objectsBuilt
+			if t.Select != nil && t.Select.Kind != "" && objectsBuilt <= all {
+				objects = kinds[t.Select.Kind]
+			}
+			total += sizes[i] * int64(objects) * int64(len(t.FieldPaths))
+		}
+	}
+	if total > s.limits.Bytes {
+		return f.targets[0].refuse("select fewer objects, or a smaller source", "replacements may copy %d bytes, more than %d", total, s.limits.Bytes)
+	}
+	return nil
+}
+
+// objectsIn returns the mappings among documents, those in lists in their place.
+func objectsIn(docs []*yaml.Node) []*yaml.Node {
+	var out []*yaml.Node
+	for _, d := range docs {
+		if d.Kind != yaml.MappingNode {
+			continue
+		}
+		if items := child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
+			out = append(out, objectsIn(items.Content)...)
+			continue
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// sizeAt returns how many bytes the field of an object has at most. A path that
+// is not plain, or leads nowhere yet, may mean all of the object.
+func sizeAt(d *yaml.Node, path string) int64 {
+	if path == "" {
+		path = "metadata.name"
+	}
+	n := d
+	for _, name := range strings.Split(path, ".") {
+		if n.Kind != yaml.MappingNode {
+			return size(d)
+		}
+		if n = child(n, name); n == nil {
+			return size(d)
+		}
+	}
+	return size(n)
+}
+
+func size(n *yaml.Node) int64 {
+	total := int64(len(n.Value))
+	for _, c := range n.Content {
+		total += size(c)
+	}
+	return total
+}
+
+func scalarAt(n *yaml.Node, key string) string {
+	if c := child(n, key); c != nil {
+		return c.Value
+	}
+	return ""
 }
 
 // below reports whether a field path leads into another. Segments that select

@@ -29,11 +29,12 @@ type Limits struct {
 	Includes int   // of files and folders
 	Objects  int   // in resources
 	Bytes    int64 // of files
+	Tries    int   // of patches on objects
 }
 
 // DefaultLimits allow some hundred clusters in one overlay.
 func DefaultLimits() Limits {
-	return Limits{File: documents.DefaultLimits(), Depth: 20, Includes: 1000, Objects: 2000, Bytes: 16 << 20}
+	return Limits{File: documents.DefaultLimits(), Depth: 20, Includes: 1000, Objects: 2000, Bytes: 16 << 20, Tries: 10_000}
 }
 
 // A Scan is what the build of an overlay may read.

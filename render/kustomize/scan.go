@@ -42,12 +42,29 @@ type weight struct {
 	includes, objects int
 	bytes             int64
 	transforming      int64 // bytes that may be put into each of the objects
+	patches           int   // that may be tried on each of the objects
+	work              work  // of the patches of what is included
+}
+
+// A work is what patches cost: each goes through all objects of its
+// kustomization, and writes and reads again those that it changes.
+type work struct {
+	tries int
+	bytes int64
 }
 
 func (w *weight) add(o weight) {
 	w.includes += o.includes
 	w.objects += o.objects
 	w.bytes += o.bytes
+	w.work.tries += o.work.tries
+	w.work.bytes += o.work.bytes
+}
+
+// total returns the work of the patches of what is included and of those of the
+// kustomization itself.
+func (w *weight) total() work {
+	return work{w.work.tries + w.patches*w.objects, w.work.bytes + int64(w.patches)*w.bytes}
 }
 
 func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner {
@@ -64,6 +81,9 @@ func (s *scanner) run() *fleet.Problem {
 	}
 	if s.part {
 		return nil
+	}
+	if err := s.feedback.copies(s); err != nil {
+		return s.problem(err)
 	}
 	s.addConfiguration()
 	return nil
@@ -117,7 +137,7 @@ func (s *scanner) problem(err error) *fleet.Problem {
 // folder walks the kustomization in dir, which from includes, and returns its weight.
 func (s *scanner) folder(dir string, from place) (weight, error) {
 	if w, ok := s.weights[dir]; ok {
-		return w, s.within(w, from)
+		return w, nil
 	}
 	for _, open := range s.stack {
 		if open == dir || dir == "." || strings.HasPrefix(open, dir+"/") {
@@ -160,8 +180,12 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 	if err := s.put(file, k); err != nil {
 		return weight{}, err
 	}
+	if err := s.within(v.weight, from); err != nil {
+		return weight{}, err
+	}
+	v.weight.work = v.weight.total()
 	s.weights[dir] = v.weight
-	return v.weight, s.within(v.weight, from)
+	return v.weight, nil
 }
 
 // kindFits checks that resources name Kustomizations and components Components.
@@ -206,6 +230,10 @@ func (s *scanner) within(w weight, from place) error {
 		return from.refuse(hint, "the overlay has more than %d objects", s.limits.Objects)
 	case w.transforming*int64(w.objects) > s.limits.Bytes:
 		return from.refuse("patch fewer objects at once", "the kustomization and its patches have %d bytes for each of %d objects, together more than %d", w.transforming, w.objects, s.limits.Bytes)
+	case w.total().tries > s.limits.Tries:
+		return from.refuse("patch fewer objects at once, or join patches", "the overlay has %d patches for each of %d objects, more than kustomize gets through in time", w.patches, w.objects)
+	case w.total().bytes > 4*s.limits.Bytes:
+		return from.refuse("patch smaller objects, or join patches", "the overlay has %d patches on files of %d bytes, more than kustomize gets through in time", w.patches, w.bytes)
 	case w.bytes > s.limits.Bytes:
 		return from.refuse(hint, "the overlay reads more than %d bytes", s.limits.Bytes)
 	}

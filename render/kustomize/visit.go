@@ -150,6 +150,7 @@ func (v *visit) resources() error {
 			return err
 		}
 		v.weight.transforming += v.weights[target].transforming
+		v.weight.patches += v.weights[target].patches
 	}
 	return nil
 }
@@ -167,6 +168,7 @@ func (v *visit) include(dir string, at place) error {
 }
 
 func (v *visit) patches() error {
+	v.weight.patches += len(v.k.Patches)
 	for i := range v.k.Patches {
 		p := &v.k.Patches[i]
 		at := v.at("patches[%d]", i)
