@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,8 @@ func renderCloudConfig(t *testing.T, userData []byte) []byte {
 	}
 	return bytes.TrimPrefix(stdout.Bytes(), []byte("## template: jinja\n"))
 }
+
+var jinjaStatement = regexp.MustCompile(`\{%.*?%\}`)
 
 func TestCloudInitAcceptsGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*-everything.yaml")
@@ -88,12 +91,16 @@ func TestCloudInitReadsHostileContent(t *testing.T) {
 		"tabs":                        "\ta\n\t\tb",
 		"empty":                       "",
 		"newline":                     "\n",
+		"statement at the end":        "a\n{% if v1 %}b{% endif %}\n",
+		"space control":               "{%- if v1 -%}a\nb{%- endif -%}\n",
+		"raw":                         "{% raw %}${#a[@]} {{ b }}{% endraw %}\n",
 	}
 	want := map[string]string{}
 	var spec bootstrapv1.KubeadmConfigSpec
 	for name, content := range hostile {
 		spec.Files = append(spec.Files, bootstrapv1.File{Path: "/" + name, Content: content})
 		content = strings.ReplaceAll(content, `{{ ds.meta_data["local-hostname"] }}`, "node-1")
+		content = jinjaStatement.ReplaceAllString(content, "")
 		want["/"+name] = strings.ReplaceAll(content, `{{ ds.meta_data['local-hostname'] }}`, "node-1")
 	}
 	u, err := kubeadm.New().UserData(input(t, fleet.JoinWorker, "v1.35.0", spec))

@@ -115,16 +115,19 @@ func encodeContent(encoding bootstrapv1.Encoding, content []byte) (text, text, e
 		if !utf8.Valid(content) {
 			return "", "", fmt.Errorf("encoding: the content is not in %s", encoding)
 		}
-		return text(encoding), text(content), nil
+		return text(encoding), text(content), checkJinja(string(content))
 	}
 	return "", "", fmt.Errorf("encoding: there is no encoding %q", encoding)
 }
 
 // checkJinja refuses text that would reach cloud-init as broken Jinja.
 func checkJinja(s string) error {
+	if opensComment(s) {
+		return errComment
+	}
 	if !breaksJinja(s) {
 		return nil
 	}
 	return errors.New("a Jinja expression has quotes or a backslash, and the text around it has a space at the end of a line, " +
-		"a carriage return, an emoji or the like: cloud-init cannot read both (use single quotes in the expression, or change the text)")
+		"a carriage return, an emoji, a Jinja statement at its end or the like: cloud-init cannot read both (use single quotes in the expression, or change the text)")
 }

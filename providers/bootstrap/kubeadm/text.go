@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,6 +22,9 @@ type text string
 func (t text) MarshalYAML() (any, error) {
 	if !utf8.ValidString(string(t)) {
 		return nil, errors.New("there is text that is not UTF-8")
+	}
+	if opensComment(string(t)) {
+		return nil, errComment
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t), Style: style(string(t))}, nil
 }
@@ -52,10 +56,15 @@ func style(s string) yaml.Style {
 	return yaml.DoubleQuotedStyle
 }
 
+// jinjaEats matches what makes Jinja take the space before or the line's end
+// after a text: cloud-init renders with trim_blocks.
+var jinjaEats = regexp.MustCompile(`^\{[{%#]-|([%#]|-\})\}\n*$`)
+
 // isBlock reports whether a literal block can hold s: it does not begin with
-// space, no line ends with space, and nothing in it needs an escape.
+// space, no line ends with space, nothing in it needs an escape, and Jinja eats
+// nothing around it.
 func isBlock(s string) bool {
-	if s == "" || strings.ContainsAny(s[:1], " \t\n") {
+	if s == "" || strings.ContainsAny(s[:1], " \t\n") || jinjaEats.MatchString(s) {
 		return false
 	}
 	for line := range strings.SplitSeq(s, "\n") {
@@ -80,6 +89,27 @@ func isPrintable(s string) bool {
 // hasJinja reports whether cloud-init evaluates something in s.
 func hasJinja(s string) bool {
 	return strings.Contains(s, "{{") || strings.Contains(s, "{%")
+}
+
+var (
+	errComment = errors.New("{# begins a Jinja comment that nothing ends, and cloud-init renders all of this with Jinja: " +
+		"write {% raw %}…{% endraw %} around it")
+	jinjaRaw = regexp.MustCompile(`(?s)\{%[-+]?\s*raw\s*-?%\}.*?\{%[-+]?\s*endraw\s*-?%\}`)
+)
+
+// opensComment reports whether a Jinja comment begins in s, as in ${#list[@]},
+// and does not end: it would take all that follows with it.
+func opensComment(s string) bool {
+	s = jinjaRaw.ReplaceAllLiteralString(s, "")
+	for {
+		_, comment, found := strings.Cut(s, "{#")
+		if !found {
+			return false
+		}
+		if _, s, found = strings.Cut(comment, "#}"); !found {
+			return true
+		}
+	}
 }
 
 // breaksJinja reports whether writing s as YAML changes a Jinja expression in

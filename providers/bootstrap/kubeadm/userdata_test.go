@@ -312,6 +312,14 @@ func TestRefused(t *testing.T) {
 		"Jinja in a command": {func(in *providers.BootstrapInput) {
 			in.Pool.Bootstrap.PostKubeadmCommands = []string{"a", "b \r\n{{ x[\"y\"] }}"}
 		}, "Invalid", "postKubeadmCommands[1]: a Jinja expression"},
+		"comment in a command": {func(in *providers.BootstrapInput) {
+			in.Pool.Bootstrap.PreKubeadmCommands = []string{"a {# b #}", "echo {% raw %}${#b[@]}{% endraw %}", "echo ${#c[@]}"}
+		}, "Invalid", "preKubeadmCommands[2]: {# begins a Jinja comment that nothing ends"},
+		"comment in a file": {files(bootstrapv1.File{Path: "/b", Content: "a\n${#c[@]}\n"}), "Invalid", "files[0] (/b): {# begins"},
+		"comment in an argument": {func(in *providers.BootstrapInput) {
+			v := "{#"
+			in.Pool.Bootstrap.JoinConfiguration.NodeRegistration.KubeletExtraArgs = []bootstrapv1.Arg{{Name: "a", Value: &v}}
+		}, "Invalid", "{# begins"},
 		"no password": {func(in *providers.BootstrapInput) {
 			in.Pool.Bootstrap.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "nope", Key: "x"}}}}
 		}, "Invalid", "users[0] (u): passwdFrom.secret: there is no Secret nope"},
