@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	upgrade "k8s.io/apimachinery/pkg/util/httpstream/spdy"
+	"k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 )
@@ -66,7 +66,7 @@ func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, err
 }
 
 func forward(dialer httpstream.Dialer, port int) (net.Conn, error) {
-	tunnel, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+	tunnel, _, err := dialer.Dial(portforward.PortForwardV1Name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTunnel, err)
 	}
