@@ -85,13 +85,20 @@ func remove(n *yaml.Node, key string) {
 }
 
 // noise is what kustomize puts around a message, from the outside in.
-var noise = regexp.MustCompile(`^(accumulating (resources|components)( from '[^']*')?: |accumulation err='[^']*': |accumulateDirectory: |recursed (accumulation of|merging from) path '[^']*': |couldn't make target for path '[^']*': )`)
+var noise = regexp.MustCompile(`^(accumulating (resources|components)( from '[^']*')?: |accumulation err='.*': (recursed (accumulation of|merging from) path '[^']*': )|accumulateDirectory: |recursed (accumulation of|merging from) path '[^']*': |couldn't make target for path '[^']*': |merging from generator [^:]*: )`)
+
+// notAFolder is what kustomize says of a file that it cannot use: the reason in
+// quotes, and that the file is not a folder either.
+var notAFolder = regexp.MustCompile(`^accumulation err='(.*)': must build at directory: '[^']*': file is not directory$`)
+
+// id is how kustomize writes down which object it means.
+var id = regexp.MustCompile(`id resid\.ResId\{Gvk:resid\.Gvk\{[^}]*Kind:"([^"]*)"[^}]*\}, Name:"([^"]*)"[^}]*\}`)
 
 // cleaned returns the message of err without the way to it.
 func cleaned(err error) string {
-	text := documents.OneLine(err)
+	text := id.ReplaceAllString(documents.OneLine(err), "$1 $2")
 	for {
-		short := noise.ReplaceAllString(text, "")
+		short := noise.ReplaceAllString(notAFolder.ReplaceAllString(text, "$1"), "")
 		if unquoted, ok := strings.CutPrefix(short, `"`); ok && strings.HasSuffix(short, `"`) {
 			short = strings.ReplaceAll(strings.TrimSuffix(unquoted, `"`), `\"`, `"`)
 		}

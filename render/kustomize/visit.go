@@ -244,20 +244,23 @@ func (v *visit) crds() error {
 // content is text and is not parsed.
 func (v *visit) generated() error {
 	for i := range v.k.ConfigMapGenerator {
-		if err := v.sources(&v.k.ConfigMapGenerator[i].KvPairSources, fmt.Sprintf("configMapGenerator[%d]", i)); err != nil {
+		if err := v.sources(&v.k.ConfigMapGenerator[i].GeneratorArgs, fmt.Sprintf("configMapGenerator[%d]", i)); err != nil {
 			return err
 		}
 	}
 	for i := range v.k.SecretGenerator {
-		if err := v.sources(&v.k.SecretGenerator[i].KvPairSources, fmt.Sprintf("secretGenerator[%d]", i)); err != nil {
+		if err := v.sources(&v.k.SecretGenerator[i].GeneratorArgs, fmt.Sprintf("secretGenerator[%d]", i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *visit) sources(kv *types.KvPairSources, field string) error {
+func (v *visit) sources(kv *types.GeneratorArgs, field string) error {
 	v.weight.objects++
+	if kv.Behavior != "" && types.NewGenerationBehavior(kv.Behavior) == types.BehaviorUnspecified {
+		return v.at("%s.behavior", field).refuse("write create, merge or replace", "%q is no behavior", kv.Behavior)
+	}
 	for i, src := range kv.FileSources {
 		key, ref, ok := strings.Cut(src, "=")
 		if !ok {
