@@ -81,6 +81,7 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), k.Name, msg))
 	}
 	n := *k.Spec.Replicas
+	errs = append(errs, validateReplicas(n, spec.Child("replicas"))...)
 	switch {
 	case n <= 0:
 		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be at least 1; a cluster is deleted with the annotation fairlead.dev/delete"))

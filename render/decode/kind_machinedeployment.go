@@ -80,6 +80,7 @@ func normaliseMachineDeployment(v any) (any, field.ErrorList) {
 		}
 		m.Spec.Replicas = &n
 	}
+	errs = append(errs, validateReplicas(*m.Spec.Replicas, field.NewPath("spec", "replicas"))...)
 	errs = append(errs, defaultRollout(m)...)
 	defaultSelector(m)
 	m.Spec.Template.Spec.Version = withV(m.Spec.Template.Spec.Version)

@@ -197,6 +197,15 @@ func TestProblems(t *testing.T) {
 			},
 			want: []place{{cluster, "spec.controlPlaneRef", "Required value", ""}, {cluster, "spec.infrastructureRef", "Required value", ""}},
 		},
+		"two thousand million workers": {
+			reason: "a plan for each of them would take all memory",
+			change: []string{"replicas: 3", "replicas: 2000000000"},
+			want:   []place{{md, "spec.replicas", "Invalid value: 2000000000: must be at most 10000", ""}},
+		},
+		"large control plane": {
+			change: []string{"  version: v1.34.1\n  machineTemplate", "  replicas: 10001\n  version: v1.34.1\n  machineTemplate"},
+			want:   []place{{kcp, "spec.replicas", "Invalid value: 10001: must be at most 10000", ""}},
+		},
 		"even control plane": {
 			change: []string{"  version: v1.34.1\n  machineTemplate", "  replicas: 2\n  version: v1.34.1\n  machineTemplate"},
 			want:   []place{{kcp, "spec.replicas", "Invalid value: 2: must be odd: etcd runs on these machines and needs a majority", ""}},

@@ -17,6 +17,19 @@ func withV(v string) string {
 	return "v" + v
 }
 
+// maxReplicas is twice the largest number of nodes that Kubernetes is made for.
+// Source: Kubernetes, "Considerations for large clusters".
+const maxReplicas = 10_000
+
+// validateReplicas refuses what is a slip of the hand: what is planned for each
+// machine would take all memory.
+func validateReplicas(n int32, path *field.Path) field.ErrorList {
+	if n > maxReplicas {
+		return field.ErrorList{field.Invalid(path, n, "must be at most 10000")}
+	}
+	return nil
+}
+
 // validateVersion checks a version of Kubernetes.
 func validateVersion(v string, path *field.Path) field.ErrorList {
 	if v == "" {
