@@ -146,9 +146,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	add(func(ctx context.Context) error {
 		select {
 		case <-a.applied:
-			a.queue.Run(ctx, a.o.Workers, a.work)
-		case <-ctx.Done():
+		case <-ctx.Done(): // then the queue is only put away
 		}
+		a.queue.Run(ctx, a.o.Workers, a.work)
 		return nil
 	})
 	err := g.Run()
@@ -260,7 +260,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 				a.record[c.Report.Cluster] = c.Report
 			}
 			a.mu.Lock()
-			a.desired = recall(a.record, s.Fleet.Orphans)
+			a.desired = recall(a.record, s.Fleet)
 			a.mu.Unlock()
 			return true
 		}

@@ -326,6 +326,44 @@ func TestRefusedRevision(t *testing.T) {
 	})
 }
 
+func TestRenamedFleet(t *testing.T) {
+	renamed := fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "y"))
+	renamed.ID = "g"
+	says := func(t *testing.T, w *world) {
+		t.Helper()
+		if p := w.whole().Problems; len(p) != 1 || !strings.Contains(p[0].Message, `put metadata.name: f into fleet.yaml`) {
+			t.Errorf("the problems do not say what to do: %v", p)
+		}
+		expect(t, "the fleet keeps its name", w.whole().Fleet, fleet.ID("f"))
+	}
+	t.Run("Push", func(t *testing.T) {
+		w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), renamed)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			w.took()
+			w.push("2")
+			expect(t, "nothing is made a second time under a new name", w.took(), []string(nil))
+			says(t, w)
+		})
+	})
+	t.Run("Restart", func(t *testing.T) {
+		w := newWorld(renamed, fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x")))
+		w.record = told(fleet.PhaseProvisioned)
+		w.record.Fleet.Fleet = "f"
+		bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+			expect(t, "an agent that only knows the name from the status branch does nothing either", w.took(), []string(nil))
+			says(t, w)
+			expect(t, "a plan says the same", len(Foresee(w.record, renamed).Problems), 1)
+		})
+	})
+	t.Run("Empty", func(t *testing.T) {
+		w := newWorld(fleetOf("1", fleet.Prune{}), renamed)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			w.push("2")
+			expect(t, "a fleet without clusters may have any name", w.took(), []string{"prod/a 2"})
+		})
+	})
+}
+
 func TestOwnership(t *testing.T) {
 	one := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))
 

@@ -43,6 +43,9 @@ func (a *Agent) poll(ctx context.Context) error {
 // everything as it is and says so.
 func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	f, err := a.render(ctx, rev)
+	if err == nil {
+		err = a.renamed(f)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -79,6 +82,12 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	}
 	a.watch(ctx, used)
 	a.begin()
+}
+
+func (a *Agent) renamed(f fleet.Fleet) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.desired.renamed(f)
 }
 
 // settled reports whether trying again with the same revision cannot help.
@@ -144,8 +153,9 @@ func (a *Agent) begin() {
 func (a *Agent) restore(ctx context.Context) {
 	a.mu.Lock()
 	wanted := make(map[fleet.Revision][]fleet.Key)
+	held := !a.desired.revision.IsZero() // before, nothing is done and all are known by name alone
 	for k, h := range a.desired.clusters {
-		if h.cluster == nil && h.recorded != nil && !h.orphan {
+		if held && h.cluster == nil && h.recorded != nil && !h.orphan {
 			wanted[h.recorded.Revision] = append(wanted[h.recorded.Revision], k)
 		}
 	}
@@ -153,6 +163,9 @@ func (a *Agent) restore(ctx context.Context) {
 	for rev, keys := range wanted {
 		slices.SortFunc(keys, fleet.Key.Compare)
 		f, err := a.render(ctx, rev)
+		if err == nil {
+			err = a.renamed(f)
+		}
 		if err != nil && !settled(err) {
 			a.p.Log.Error("cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
 			continue

@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 )
 
 // recall returns what is held to before the first revision: the clusters that
 // the status branch tells of, known by name alone.
-func recall(record map[fleet.Key]fleet.Report, orphans []fleet.Key) desired {
-	d := desired{clusters: make(map[fleet.Key]held, len(record))}
+func recall(record map[fleet.Key]fleet.Report, s sources.FleetStatus) desired {
+	d := desired{fleet: s.Fleet, clusters: make(map[fleet.Key]held, len(record))}
 	for k, r := range record {
-		d.clusters[k] = held{recorded: &r, orphan: slices.Contains(orphans, k)}
+		d.clusters[k] = held{recorded: &r, orphan: slices.Contains(s.Orphans, k)}
 	}
 	return d
 }
@@ -22,7 +23,7 @@ func recall(record map[fleet.Key]fleet.Report, orphans []fleet.Key) desired {
 // desired is what the agent holds to. It is a value: advance makes a new one.
 type desired struct {
 	revision fleet.Revision // newest that was rendered; zero before the first
-	fleet    fleet.ID
+	fleet    fleet.ID       // of the newest revision; before the first, of the record
 	clusters map[fleet.Key]held
 	problems []fleet.Problem // of the newest revision
 }
@@ -101,6 +102,17 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	slices.SortFunc(vanished, fleet.Key.Compare)
 	next.prune(f, vanished)
 	return next, d.changed(next)
+}
+
+// renamed says why f cannot follow: all that exists carries the fleet's id, and
+// under another it would be created a second time and the first forgotten.
+func (d desired) renamed(f fleet.Fleet) error {
+	if d.fleet == "" || f.ID == d.fleet || len(d.clusters) == 0 {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, "follow revision "+f.Revision.String(),
+		"its fleet is called %q, and everything that exists belongs to fleet %q: put metadata.name: %s into fleet.yaml, or start with --fleet-id %s where fleet.yaml has no name",
+		f.ID, d.fleet, d.fleet, d.fleet)
 }
 
 // same reports whether c is the definition with that digest, of that overlay.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 )
 
 var (
@@ -201,7 +202,7 @@ func TestAdvanceFromRecord(t *testing.T) {
 	record := func(phase fleet.Phase, orphans ...fleet.Key) desired {
 		return recall(map[fleet.Key]fleet.Report{
 			keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase},
-		}, orphans)
+		}, sources.FleetStatus{Orphans: orphans})
 	}
 	prune := fleet.Prune{Enabled: true, Limit: 5}
 	good := clusterOf(keyB, "1", "x")
@@ -224,7 +225,7 @@ func TestAdvanceFromRecord(t *testing.T) {
 			reason: "One whose content is the recorded one keeps the recorded revision, so that a restart writes nothing.",
 			record: recall(map[fleet.Key]fleet.Report{
 				keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: fleet.PhaseProvisioned, Digest: "x"},
-			}, nil),
+			}, sources.FleetStatus{}),
 			to:   fleetOf("2", prune, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "x")),
 			want: standing{Revision: "1"},
 		},

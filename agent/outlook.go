@@ -20,7 +20,11 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 	for _, c := range s.Clusters {
 		record[c.Report.Cluster] = c.Report
 	}
-	d, _ := recall(record, s.Fleet.Orphans).advance(f)
+	d := recall(record, s.Fleet)
+	if err := d.renamed(f); err != nil {
+		return Outlook{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
+	}
+	d, _ = d.advance(f)
 	out := Outlook{Orphans: d.orphans(), Problems: d.problems}
 	for i := range f.Clusters {
 		out.Clusters = append(out.Clusters, d.clusters[f.Clusters[i].Key].cluster)
