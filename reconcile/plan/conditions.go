@@ -103,7 +103,7 @@ func (v *view) controlPlaneConditions(l *ledger) {
 		clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
 
 	e := v.Observed.Workload.Etcd
-	if e == nil || v.blind || !v.stackedEtcd() {
+	if e == nil || v.blind {
 		return
 	}
 	var bad []string
@@ -129,7 +129,7 @@ func (v *view) controlPlaneProblem() string {
 	if v.blind {
 		return "The API server does not answer" + because(v.Observed.Workload.Message)
 	}
-	if e := v.Observed.Workload.Etcd; e != nil && v.stackedEtcd() {
+	if e := v.Observed.Workload.Etcd; e != nil {
 		voting, healthy := 0, 0
 		for _, m := range e.Members {
 			if !m.Learner {

@@ -26,7 +26,7 @@ func (v *view) planControlPlane() {
 	case len(g.leaving) > 0 && !v.stuck(g):
 		v.continueRemoval(g)
 	case v.controlPlaneStray() != "":
-		v.wait("node %s is being removed", v.controlPlaneStray())
+		v.wait("node %s has no machine", v.controlPlaneStray())
 	case v.controlPlaneAtRest(g):
 	case !v.etcdKnown():
 	case v.orphan() != nil:
@@ -165,7 +165,7 @@ func (v *view) wellBut(g *group, victim *machine) bool {
 			ok = false
 		}
 	}
-	if e := v.Observed.Workload.Etcd; e != nil && v.stackedEtcd() {
+	if e := v.Observed.Workload.Etcd; e != nil {
 		for _, m := range e.Members {
 			if (m.Learner || m.Name == "") && (victim == nil || victim.member == nil || victim.member.ID != m.ID) {
 				v.wait("an etcd member is still joining")
@@ -187,7 +187,7 @@ func (v *view) ailing(m *machine) string {
 		return fmt.Sprintf("node %s is not ready", m.node.Name)
 	case !m.node.ControlPlaneReady:
 		return fmt.Sprintf("the control plane on node %s is not ready", m.node.Name)
-	case !v.stackedEtcd() || v.Observed.Workload.Etcd == nil:
+	case v.Observed.Workload.Etcd == nil:
 		return ""
 	case m.member == nil:
 		return fmt.Sprintf("machine %s is not a member of etcd", m.Name)
@@ -205,7 +205,7 @@ func (v *view) removeControlPlane(m *machine, reason string) {
 	if !v.etcdKnown() {
 		return
 	}
-	if m.member != nil && v.stackedEtcd() {
+	if m.member != nil {
 		if why := quorumWithout(v.Observed.Workload.Etcd, m.member.ID); why != "" {
 			v.wait("machine %s stays: %s", m.Name, why)
 			return
@@ -214,7 +214,7 @@ func (v *view) removeControlPlane(m *machine, reason string) {
 	if !v.drained(m, reason) {
 		return
 	}
-	if m.member != nil && v.stackedEtcd() {
+	if m.member != nil {
 		v.removeMember(m, reason)
 		return
 	}
@@ -241,7 +241,7 @@ func (v *view) continueRemoval(g *group) {
 // stuck reports whether the removal that has begun would cost etcd its quorum,
 // while a health check wants another machine gone: that one goes first.
 func (v *view) stuck(g *group) bool {
-	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy }) || !v.stackedEtcd() || v.Observed.Workload.Etcd == nil {
+	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy }) || v.Observed.Workload.Etcd == nil {
 		return false
 	}
 	return !slices.ContainsFunc(g.leaving, func(m *machine) bool {

@@ -7,16 +7,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// stackedEtcd reports whether the control-plane machines run etcd themselves.
-func (v *view) stackedEtcd() bool {
-	e := &v.Desired.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External
-	return !e.IsDefined()
-}
-
 // etcdKnown reports whether the members of etcd can be judged, and asks for
-// them where they were not looked at.
+// them where they were not looked at. Etcd runs on the control-plane machines:
+// an external one is refused when a cluster is decoded.
 func (v *view) etcdKnown() bool {
-	if !v.stackedEtcd() || v.Observed.Workload.Etcd != nil {
+	if v.Observed.Workload.Etcd != nil {
 		return true
 	}
 	v.out.NeedEtcd = true
@@ -60,7 +55,7 @@ func (v *view) removeMember(m *machine, reason string) {
 // orphan returns the etcd member that no machine and no Node is behind.
 func (v *view) orphan() *fleet.Member {
 	e := v.Observed.Workload.Etcd
-	if e == nil || !v.stackedEtcd() || v.blind {
+	if e == nil {
 		return nil
 	}
 	cp := v.groups[0]

@@ -124,7 +124,7 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 // that this agent watched all its life, without the API server answering once,
 // is known to have failed.
 func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
-	if v.blind && !(v.NeverAnswered && !m.Created.Before(v.Since) && len(v.machines) == 1) {
+	if v.blind && !(v.knownSilent(m) && len(v.machines) == 1) {
 		return nil
 	}
 	timeout := defaultStartup
@@ -143,6 +143,14 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 		text += because(m.Message)
 	}
 	return &defect{clusterv1.MachineHealthCheckNodeStartupTimeoutReason, text}
+}
+
+// knownSilent reports whether the API server has not answered once in the life
+// of the machines that have m's name, all of which this agent watched.
+func (v *view) knownSilent(m *machine) bool {
+	return v.NeverAnswered && !slices.ContainsFunc(v.machines, func(o *machine) bool {
+		return o.Name == m.Name && o.Created.Before(v.Since)
+	})
 }
 
 // skipsRemediation reports whether people keep health checks away from m.

@@ -29,9 +29,6 @@ func ladder() []rung {
 // be reached. What keeps a running cluster going is independent of its phase.
 func (v *view) climb() {
 	v.out.Phase = v.phase()
-	if v.Desired.Paused {
-		return
-	}
 	v.keepKubeconfig()
 	v.keepNodes()
 	for _, r := range ladder() {

@@ -52,9 +52,14 @@ func (v *view) sync(m *machine) {
 }
 
 // deleteNode removes the Node object of a machine that is gone. A machine of
-// that name which was asked for may have joined before it shows at the provider.
+// that name which was asked for may have joined before it shows at the provider,
+// and one that still works and that nobody removed is not gone: it lost its tags.
 func (v *view) deleteNode(n *fleet.Node) {
 	if v.unsettled() {
+		return
+	}
+	if n.Ready && !n.Draining {
+		v.wait("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
 		return
 	}
 	for _, g := range v.groups {

@@ -27,7 +27,7 @@ type Input struct {
 	Settle time.Duration // how long the provider may take to show a change
 	Now    time.Time
 	// NeverAnswered says that the API server of the cluster has not answered
-	// once since Since. False also means that it is not known.
+	// once since Since, not even to refuse. False also means that it is not known.
 	NeverAnswered bool
 }
 

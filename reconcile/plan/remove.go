@@ -75,7 +75,7 @@ func (v *view) removeExtras(g *group) bool {
 			continue
 		}
 		found = true
-		if v.blind && !v.NeverAnswered {
+		if v.blind && !v.knownSilent(m) {
 			v.wait("two machines are called %s: which of them joined is not known while the API server does not answer", m.Name)
 			continue
 		}

@@ -59,7 +59,7 @@ func (s *script) read(f []string) error {
 		o.Infrastructure.Ready = w.is("ready")
 		o.Infrastructure.Exists = !w.is("none")
 		for _, d := range strings.FieldsFunc(w["domains"], func(r rune) bool { return r == ',' }) {
-			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: d, ControlPlane: true})
+			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: strings.TrimPrefix(d, "-"), ControlPlane: !strings.HasPrefix(d, "-")})
 		}
 	case "secrets":
 		if w.is("none") {
@@ -90,9 +90,15 @@ func (s *script) read(f []string) error {
 	case "machine":
 		s.machine(f[1], w)
 	case "member":
-		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: f[1], Healthy: !w.is("sick"), Learner: w.is("learner")})
+		name := f[1]
+		if name == "unnamed" {
+			name = ""
+		} else if strings.Contains(name, "/") {
+			name = string(s.name(name))
+		}
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Healthy: !w.is("sick"), Learner: w.is("learner")})
 	case "node":
-		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane")}
+		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining")}
 		if w.is("stray") {
 			n.Name = string(s.name(f[1]))
 			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, s.in.Desired.ControlPlane, fleet.MachineName(n.Name))
@@ -121,6 +127,9 @@ func setPool(p *fleet.Pool, w words) {
 	p.Paused = w.is("paused")
 	if w.is("on-delete") {
 		p.Strategy = fleet.OnDelete
+	}
+	if w.is("annotate") {
+		p.Annotations = map[string]string{"cluster.x-k8s.io/" + w["annotate"]: ""}
 	}
 	if w.is("label") {
 		p.NodeLabels = map[string]string{"node-role.kubernetes.io/" + w["label"]: ""}
@@ -237,6 +246,9 @@ func (s *script) healthCheck(name string, w words) {
 		h.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = &most
 	}
 	h.Spec.Remediation.TriggerIf.UnhealthyInRange = w["range"]
+	if w.is("control-plane") {
+		h.Spec.Selector.MatchLabels = map[string]string{"cluster.x-k8s.io/control-plane": ""}
+	}
 	if w.is("pool") {
 		h.Spec.Selector.MatchLabels = map[string]string{"cluster.x-k8s.io/deployment-name": w["pool"]}
 	}

@@ -20,7 +20,26 @@ func (v *view) planWorkers() {
 		default:
 			v.removeExtras(g)
 			v.roll(g)
+			v.awaitAvailable(g)
 		}
+	}
+}
+
+// awaitAvailable says which machines of g are not available, and why nothing
+// will come of those that failed.
+func (v *view) awaitAvailable(g *group) {
+	var late []string
+	for _, m := range g.all {
+		switch {
+		case m.available || m.leaving || m.extra:
+		case m.State == fleet.MachineFailed:
+			v.wait("machine %s is Failed%s", m.Name, because(m.Message))
+		default:
+			late = append(late, string(m.Name))
+		}
+	}
+	if len(late) > 0 {
+		v.wait("pool %s waits until available: %s", g.name, some(late))
 	}
 }
 
