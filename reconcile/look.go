@@ -25,7 +25,7 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 	if o.Secrets, err = r.lookAtSecrets(ctx, c.Key); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
-	o.Workload, err = r.lookAtWorkload(ctx, c.Key, o)
+	o.Workload, err = r.lookAtWorkload(ctx, c, o)
 	return o, err
 }
 
@@ -50,35 +50,46 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, k fleet.Key) (fleet.Secr
 	return s, err
 }
 
-func (r *Reconciler) lookAtWorkload(ctx context.Context, k fleet.Key, o fleet.Observed) (fleet.Workload, error) {
+func (r *Reconciler) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.Observed) (fleet.Workload, error) {
 	switch {
 	case !o.Secrets.Kubeconfig.Exists:
 		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
-	case !hasControlPlane(o.Infrastructure):
+	case !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
-	access, err := exec.Access(ctx, r.o.Secrets, k)
+	access, err := exec.Access(ctx, r.o.Secrets, c.Key)
 	if err != nil {
 		return fleet.Workload{}, err
 	}
 	w, err := r.o.Workload.Observe(ctx, access)
+	if k := fleet.KindOf(err); err == nil || (k != fleet.Unavailable && k != fleet.Unanswered) {
+		r.memory(c.Key).heard() // a refusal is an answer too
+	}
 	switch {
 	case err == nil:
 		r.watch(ctx, access)
 		return w, nil
 	case ctx.Err() != nil:
-		return w, fleet.Errorf(fleet.Unavailable, "observe nodes of "+k.String(), "%w", ctx.Err())
+		return w, fleet.Errorf(fleet.Unavailable, "observe nodes of "+c.Key.String(), "%w", ctx.Err())
 	}
 	return fleet.Workload{Message: err.Error()}, nil
 }
 
-func hasControlPlane(i fleet.Infrastructure) bool {
+// mayAnswer reports whether it is of use to call the API server: a
+// control-plane machine runs, or none can be seen at all. What answers in spite
+// of that is a cluster whose machines lost their tags: a second one must not be
+// made beside it.
+func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
+	there := false
 	for _, m := range i.Machines {
-		if m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning {
+		if m.Role != fleet.RoleControlPlane {
+			continue
+		}
+		if there = true; m.State == fleet.MachineRunning {
 			return true
 		}
 	}
-	return false
+	return !there && !c.Delete
 }
 
 // watch asks to be told when nodes of the cluster change. The watch outlives

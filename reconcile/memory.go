@@ -74,12 +74,17 @@ func (m *memory) recent(now time.Time, window time.Duration) []fleet.Attempt {
 	return out
 }
 
-// neverAnswered reports whether the API server has not answered once, not now
-// either.
-func (m *memory) neverAnswered(now bool) bool {
+// heard records that the API server answered, if only to refuse.
+func (m *memory) heard() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.answered = m.answered || now
+	m.answered = true
+}
+
+// neverAnswered reports whether the API server has not answered once.
+func (m *memory) neverAnswered() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return !m.answered
 }
 

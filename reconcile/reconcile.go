@@ -145,7 +145,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
 		Since: m.since, Settle: settle, Now: observed.At,
-		NeverAnswered: m.neverAnswered(observed.Workload.Reachable),
+		NeverAnswered: m.neverAnswered(),
 	}
 	p := plan.Compute(in)
 	var errs []error
@@ -198,27 +198,14 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Waiting = res.Plan.Waiting
 }
 
-// Forget drops what is remembered of a cluster and closes its connections.
+// Forget drops what is remembered of a cluster and closes its connections. It is
+// for clusters of which nothing is left: a cluster that is there and forgotten
+// would pass for one that nothing was begun on.
 func (r *Reconciler) Forget(k fleet.Key) {
 	r.mu.Lock()
 	delete(r.memories, k)
 	r.mu.Unlock()
 	r.o.Workload.Forget(k)
-}
-
-// Close forgets all clusters. The Reconciler can be used again: it begins then
-// as a new one does.
-func (r *Reconciler) Close() {
-	r.mu.Lock()
-	keys := make([]fleet.Key, 0, len(r.memories))
-	for k := range r.memories {
-		keys = append(keys, k)
-	}
-	r.since = r.o.Now()
-	r.mu.Unlock()
-	for _, k := range keys {
-		r.Forget(k)
-	}
 }
 
 func (r *Reconciler) memory(k fleet.Key) *memory {

@@ -249,12 +249,12 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 		}
 		w.check()
 		if a.ctx.Err() != nil {
-			a.r.Close()
+			a.workload.Close()
 			a = w.start()
 			continue
 		}
 		if last.Plan.Phase == phase && len(last.Plan.Actions) == 0 && last.Err == nil {
-			a.r.Close()
+			a.workload.Close()
 			return
 		}
 		time.Sleep(min(max(last.After, 500*time.Millisecond), 10*time.Second))

@@ -1,0 +1,277 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile"
+)
+
+// A stub is all that a Reconciler works with, and says what it is told to say.
+type stub struct {
+	providers.Infrastructure
+	providers.Workload
+	providers.Bootstrap
+
+	now      time.Time
+	seen     fleet.Infrastructure
+	blind    error // of a look at the infrastructure
+	workload fleet.Workload
+	down     error // of a look at the nodes
+	etcd     *fleet.Etcd
+	etcdDown error
+	owner    error
+	calls    []string
+}
+
+// newStub returns a cluster with so many control-plane machines at rest.
+func newStub(c *fleet.Cluster, controlPlanes int) *stub {
+	s := &stub{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	s.seen = fleet.Infrastructure{Exists: true, Ready: true, Endpoint: endpoint}
+	s.etcd = &fleet.Etcd{}
+	for i := range controlPlanes {
+		name := fleet.NewMachineName(c.Key, c.ControlPlane.Name, c.ControlPlane.Template, i)
+		s.seen.Machines = append(s.seen.Machines, fleet.Machine{
+			Name: name, Pool: c.ControlPlane.Name, Role: fleet.RoleControlPlane, Template: c.ControlPlane.Template,
+			Version: c.ControlPlane.Version, State: fleet.MachineRunning, Created: s.now,
+		})
+		s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
+			Name: string(name), Ready: true, ControlPlane: true, ControlPlaneReady: true,
+			Annotations: fleet.NodeAnnotations(c.Key, c.ControlPlane, name),
+		})
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(i + 1), Name: string(name), Healthy: true})
+	}
+	slices.SortFunc(s.seen.Machines, func(a, b fleet.Machine) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	s.workload.Reachable = true
+	return s
+}
+
+var endpoint = fleet.Endpoint{Host: "10.0.0.1", Port: 6443}
+
+func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler {
+	t.Helper()
+	store := secrets.NewMemory()
+	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+		if _, err := store.Create(t.Context(), c.Key, name, fleet.SecretData{"value": fleet.NewSecret([]byte("x"))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reconcile.New(reconcile.Options{
+		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{s}, nil },
+		Workload:       nodes{s}, Bootstrap: s, Secrets: store,
+		Now: func() time.Time { return s.now }, May: func(fleet.Key) error { return s.owner },
+	})
+}
+
+func (s *stub) InspectKubeconfig(fleet.SecretData) (fleet.KubeconfigState, error) {
+	return fleet.KubeconfigState{Exists: true, Endpoint: endpoint, NotBefore: s.now, NotAfter: s.now.AddDate(1, 0, 0)}, nil
+}
+
+func (s *stub) Token(*fleet.Cluster, fleet.SecretData, fleet.MachineName) (providers.Token, error) {
+	return providers.Token{}, nil
+}
+
+func (s *stub) UserData(providers.BootstrapInput) (providers.UserData, error) {
+	return providers.UserData{}, nil
+}
+
+type infrastructure struct{ *stub }
+
+func (s infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastructure, error) {
+	return s.seen, s.blind
+}
+
+func (s infrastructure) EnsureInfrastructure(context.Context, fleet.OperationID, *fleet.Cluster) error {
+	s.calls = append(s.calls, "EnsureInfrastructure")
+	return nil
+}
+
+func (s infrastructure) CreateMachine(context.Context, fleet.OperationID, providers.MachineRequest) error {
+	s.calls = append(s.calls, "CreateMachine")
+	return nil
+}
+
+func (s infrastructure) DeleteMachine(context.Context, fleet.OperationID, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error {
+	s.calls = append(s.calls, "DeleteMachine")
+	return nil
+}
+
+func (s infrastructure) Settle() time.Duration { return time.Minute }
+
+type nodes struct{ *stub }
+
+func (s nodes) Observe(context.Context, providers.Access) (fleet.Workload, error) {
+	if s.down != nil {
+		return fleet.Workload{}, s.down
+	}
+	return s.workload, nil
+}
+
+func (s nodes) Etcd(context.Context, providers.Access) (*fleet.Etcd, error) {
+	s.calls = append(s.calls, "Etcd")
+	return s.etcd, s.etcdDown
+}
+
+func (s nodes) EnsureToken(context.Context, providers.Access, providers.Token, time.Duration) error {
+	return nil
+}
+
+func (s nodes) Forget(fleet.Key) {}
+
+func TestRecovery(t *testing.T) {
+	for kind, want := range map[fleet.ErrorKind][]time.Duration{ // after the 1st, 2nd, 3rd and 20th failure in a row
+		fleet.Unknown:      {time.Second, 2 * time.Second, 4 * time.Second, 2 * time.Minute},
+		fleet.Unavailable:  {time.Second, 2 * time.Second, 4 * time.Second, time.Minute},
+		fleet.Unanswered:   {time.Second, 2 * time.Second, 4 * time.Second, time.Minute},
+		fleet.NotFound:     {time.Second, 2 * time.Second, 4 * time.Second, time.Minute},
+		fleet.Conflict:     {time.Second, 2 * time.Second, 4 * time.Second, time.Minute},
+		fleet.Exhausted:    {30 * time.Second, time.Minute, 2 * time.Minute, 10 * time.Minute},
+		fleet.Unauthorized: {30 * time.Second, time.Minute, 2 * time.Minute, 10 * time.Minute},
+		fleet.Invalid:      {10 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute},
+		"NewKind":          {time.Second, 2 * time.Second, 4 * time.Second, 2 * time.Minute},
+	} {
+		c := wish{1, 0, "v1.33.5", false}.cluster(t)
+		s := newStub(c, 1)
+		r := s.reconciler(t, c)
+		for round := range 2 { // a pass that goes well begins anew
+			s.blind = fleet.Errorf(kind, "list machines", "no")
+			var got []time.Duration
+			for n := 1; n <= 20; n++ {
+				if res := r.Pass(t.Context(), c); n <= 3 || n == 20 {
+					got = append(got, res.After)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, round %d: waits %v, want %v", kind, round, got, want)
+			}
+			s.blind = nil
+			r.Pass(t.Context(), c)
+		}
+	}
+}
+
+// TestAReportOutlivesABlindLook has a look fail: what was known is still told,
+// and the failure with it.
+func TestAReportOutlivesABlindLook(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	r := s.reconciler(t, c)
+	if first := r.Pass(t.Context(), c); first.Err != nil || first.Report.Phase != fleet.PhaseProvisioned {
+		t.Fatalf("first pass: %s %v", first.Report.Phase, first.Err)
+	}
+	s.blind = fleet.Errorf(fleet.Unavailable, "list machines", "503 from the cloud")
+	c.Revision = fleet.Revision{Ref: "main", Digest: "sha1:2"}
+	got := r.Pass(t.Context(), c).Report
+	if got.Phase != fleet.PhaseProvisioned || len(got.Machines) != 1 || len(got.Conditions) == 0 || got.Revision != c.Revision {
+		t.Errorf("after a blind look: %+v", got)
+	}
+	if !strings.Contains(got.Failure, "503 from the cloud") {
+		t.Errorf("failure %q does not say why", got.Failure)
+	}
+	if fresh := s.reconciler(t, c).Pass(t.Context(), c).Report; fresh.Phase != "" {
+		t.Errorf("an agent that never saw anything reports phase %s", fresh.Phase)
+	}
+}
+
+// TestMayRefuses looks and reports, and changes nothing.
+func TestMayRefuses(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	s.seen.Ready = false
+	s.owner = errors.New("agent b owns the fleet")
+	res := s.reconciler(t, c).Pass(t.Context(), c)
+	if len(s.calls) > 0 || len(res.Report.Actions) > 0 {
+		t.Errorf("done without permission: %v %v", s.calls, res.Report.Actions)
+	}
+	if res.Report.Phase != fleet.PhaseInfrastructure || !strings.Contains(res.Report.Failure, "agent b owns the fleet") || res.After == 0 {
+		t.Errorf("report %s %q, after %s", res.Report.Phase, res.Report.Failure, res.After)
+	}
+}
+
+// TestEtcdIsLookedAtWhenNeeded scales a control plane: only then etcd is looked
+// at, and while it cannot be seen nothing is done.
+func TestEtcdIsLookedAtWhenNeeded(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	r := s.reconciler(t, c)
+	r.Pass(t.Context(), c)
+	s.now = s.now.Add(2 * time.Minute)
+	if r.Pass(t.Context(), c); len(s.calls) > 0 {
+		t.Fatalf("calls at rest: %v", s.calls)
+	}
+	c = wish{3, 0, "v1.33.5", false}.cluster(t)
+	s.etcd, s.etcdDown = nil, fleet.Errorf(fleet.Unavailable, "list members", "no leader")
+	res := r.Pass(t.Context(), c)
+	if want := []string{"Etcd"}; !slices.Equal(s.calls, want) || !strings.Contains(res.Report.Failure, "no leader") {
+		t.Errorf("blind for etcd: calls %v, want %v; failure %q", s.calls, want, res.Report.Failure)
+	}
+	s.calls, s.etcd, s.etcdDown = nil, newStub(c, 1).etcd, nil
+	if res = r.Pass(t.Context(), c); !slices.Equal(s.calls, []string{"Etcd", "CreateMachine"}) {
+		t.Errorf("calls %v, waiting %q", s.calls, res.Report.Waiting)
+	}
+}
+
+// TestTheSameAgainWaitsLonger repeats an action that says yes and helps nothing.
+func TestTheSameAgainWaitsLonger(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	s.seen.Ready = false
+	r := s.reconciler(t, c)
+	var got []time.Duration
+	for range 12 {
+		got = append(got, r.Pass(t.Context(), c).After)
+		s.now = s.now.Add(time.Minute)
+	}
+	if len(s.calls) != 12 || got[0] != 50*time.Millisecond || got[1] != 100*time.Millisecond || got[11] != 30*time.Second {
+		t.Errorf("%d calls, waits %v", len(s.calls), got)
+	}
+}
+
+// TestAnyAnswerProvesLife has the first machine not join: it is replaced when
+// its API server was silent all the time, not when that refused to talk.
+func TestAnyAnswerProvesLife(t *testing.T) {
+	for kind, want := range map[fleet.ErrorKind][]string{
+		fleet.Unavailable:  {"DeleteMachine"},
+		fleet.Unanswered:   {"DeleteMachine"},
+		fleet.Unauthorized: nil,
+		fleet.Unknown:      nil,
+	} {
+		c := wish{1, 0, "v1.33.5", false}.cluster(t)
+		c.HealthChecks = []clusterv1.MachineHealthCheck{{ObjectMeta: metav1.ObjectMeta{Name: "all"}}}
+		s := newStub(c, 1)
+		s.down = fleet.Errorf(kind, "list nodes", "no")
+		r := s.reconciler(t, c)
+		r.Pass(t.Context(), c)
+		s.now = s.now.Add(10 * time.Minute)
+		r.Pass(t.Context(), c)
+		s.now = s.now.Add(10 * time.Minute)
+		s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
+		r.Pass(t.Context(), c)
+		if !slices.Contains(want, "DeleteMachine") && len(s.calls) > 0 || want != nil && !slices.Contains(s.calls, "DeleteMachine") {
+			t.Errorf("%s: calls %v, want %v", kind, s.calls, want)
+		}
+	}
+}
+
+// TestNoSecondClusterBesideOneThatAnswers hides all machines, as lost tags do.
+func TestNoSecondClusterBesideOneThatAnswers(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	s.seen.Machines = nil
+	r := s.reconciler(t, c)
+	s.now = s.now.Add(time.Hour)
+	res := r.Pass(t.Context(), c)
+	if slices.Contains(s.calls, "CreateMachine") || !strings.Contains(strings.Join(res.Report.Waiting, "\n"), "the API server answers and has nodes") {
+		t.Errorf("calls %v, waiting %q", s.calls, res.Report.Waiting)
+	}
+}
