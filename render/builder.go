@@ -150,6 +150,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree sources.Tr
 			// What it includes is still not taken for overlays.
 			o.includes = union(o.includes, old.includes)
 		}
+		o.problems = bounded(o.problems)
 		o.fingerprint = cfg.fingerprint()
 		o.inputs = d.of(o.reads)
 		b.built[dir] = o

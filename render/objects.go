@@ -37,7 +37,7 @@ func (b *Builder) Objects(ctx context.Context, tree sources.Tree, name string) (
 	}
 	if !info.IsDir() {
 		o := b.file(tree, cfg, name)
-		return o.objects, o.problems, nil
+		return o.objects, bounded(o.problems), nil
 	}
 	dirs, err := b.selected(tree, cfg, name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *Builder) Objects(ctx context.Context, tree sources.Tree, name string) (
 			continue
 		}
 		objects = append(objects, o.objects...)
-		problems = append(problems, o.problems...)
+		problems = append(problems, bounded(o.problems)...)
 	}
 	slices.SortStableFunc(problems, compareProblems)
 	return objects, problems, nil
