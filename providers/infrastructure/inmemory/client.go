@@ -41,6 +41,9 @@ func Dial(base string) (*Client, error) {
 	return &Client{base: strings.TrimSuffix(base, "/"), http: &http.Client{Transport: t}}, nil
 }
 
+// Close ends the connections that are not in use.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
 // callTimeout is when a call without an answer is given up.
 const callTimeout = 30 * time.Second
 

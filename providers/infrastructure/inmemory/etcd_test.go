@@ -243,14 +243,20 @@ func TestPowerCutDuringBoot(t *testing.T) {
 		l := newLab(t, CloudOptions{})
 		l.timing = DevMachineInMemory{VM: seconds("10s"), Node: seconds("10s")}
 		v := l.bootInit("cp-0")
-		for _, at := range []time.Duration{5 * time.Second, 10 * time.Second} {
-			time.Sleep(at)
+		for _, step := range []struct {
+			at   time.Duration
+			want string
+		}{
+			{5 * time.Second, "absent"}, // before cloud-init ran
+			{9 * time.Second, "Unknown"},
+		} {
+			time.Sleep(step.at)
 			if err := l.StopVM(t.Context(), v.ID); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
-			if got := l.ready("cp-0"); got == "True" {
-				t.Errorf("ready without power = %s", got)
+			if got := l.ready("cp-0"); got != step.want {
+				t.Errorf("ready without power after %s = %s, want %s", step.at, got, step.want)
 			}
 			if err := l.StartVM(t.Context(), v.ID); err != nil {
 				t.Fatal(err)

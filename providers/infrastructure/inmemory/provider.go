@@ -34,9 +34,10 @@ func NewProvider(api API, settle time.Duration) *Provider {
 // API returns the cloud: a *Cloud where it is in this process.
 func (p *Provider) API() API { return p.api }
 
-// Close closes the cloud where it is in this process.
+// Close closes the cloud where it is in this process, and the connections to it
+// where it is not.
 func (p *Provider) Close() {
-	if c, ok := p.api.(*Cloud); ok {
+	if c, ok := p.api.(interface{ Close() }); ok {
 		c.Close()
 	}
 }

@@ -3,7 +3,6 @@ package inmemory
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,26 +27,6 @@ func testCluster() fleet.Cluster {
 			Infrastructure: fleet.Object{Name: "md-0", Spec: []byte(`{"backend":{"inMemory":{}}}`)},
 		}},
 	}
-}
-
-// overHTTP serves c on a network without sockets and returns a client of it.
-func overHTTP(t testing.TB, c *Cloud) *Client {
-	t.Helper()
-	network := NewPipeNetwork()
-	l, err := network.Listen("cloud:80")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: Handler(c), ReadHeaderTimeout: time.Minute}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(l) }()
-	transport := &http.Transport{DialContext: network.DialContext}
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-done
-		transport.CloseIdleConnections()
-	})
-	return &Client{base: "http://cloud:80", http: &http.Client{Transport: transport}}
 }
 
 // TestConformance runs the suite against a cloud behind HTTP.
@@ -79,77 +58,6 @@ func TestConformance(t *testing.T) {
 			}
 		},
 		Around: synctest.Test,
-	})
-}
-
-func TestErrorsCrossHTTP(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen, Faults: Faults{LoseAnswers: 1}})
-		t.Cleanup(c.Close)
-		p, cluster := NewProvider(overHTTP(t, c), 0), testCluster()
-		err := p.EnsureInfrastructure(t.Context(), "op", &cluster)
-		wantKind(t, "ensure with a lost answer", err, fleet.Unanswered,
-			"cannot create infrastructure of prod/eu-1: read: connection reset by peer")
-		control := p.API().(Control)
-		if err := control.SetFaults(t.Context(), Faults{Quota: 1}); err != nil {
-			t.Fatal(err)
-		}
-		r := providers.MachineRequest{
-			Cluster: &cluster, Pool: cluster.Workers[0], Name: "m-0",
-			UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\n"))},
-		}
-		if err := p.CreateMachine(t.Context(), "op", r); err != nil {
-			t.Fatal(err)
-		}
-		r.Name = "m-1"
-		wantKind(t, "create beyond the quota", p.CreateMachine(t.Context(), "op", r), fleet.Exhausted,
-			"cannot create machine prod/m-1: 403 Forbidden: quota exceeded")
-		if f, err := control.Faults(t.Context()); err != nil || f.Quota != 1 {
-			t.Errorf("faults = %+v, %v, want a quota of 1", f, err)
-		}
-		got, err := p.Observe(t.Context(), &cluster)
-		if err != nil || len(got.Machines) != 1 {
-			t.Fatalf("machines = %+v, %v, want one", got.Machines, err)
-		}
-		if m := got.Machines[0].Message; m != "cloud-init: no command of runcmd is kubeadm init or kubeadm join with --config" {
-			t.Errorf("message = %q, want the console's", m)
-		}
-		id := func() string { v, _ := c.VMs(t.Context(), nil); return v[0].ID }()
-		if err := control.StopVM(t.Context(), id); err != nil {
-			t.Errorf("stop = %v", err)
-		}
-		if err := control.StartVM(t.Context(), id); err != nil {
-			t.Errorf("start = %v", err)
-		}
-		wantKind(t, "stop of nothing", control.StopVM(t.Context(), "nobody"), fleet.NotFound, "404")
-	})
-}
-
-// TestClientWithoutCloud: nothing can have been sent.
-func TestClientWithoutCloud(t *testing.T) {
-	c := &Client{base: "http://cloud:80", http: &http.Client{Transport: &http.Transport{DialContext: NewPipeNetwork().DialContext}}}
-	_, err := c.CreateVM(t.Context(), VMSpec{})
-	wantKind(t, "create without a cloud", err, fleet.Unavailable, "connection refused")
-}
-
-// TestClientLosesConnection: what was sent may have been done.
-func TestClientLosesConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := NewPipeNetwork()
-		l, err := network.Listen("cloud:80")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			panic(http.ErrAbortHandler)
-		})}
-		done := make(chan struct{})
-		go func() { defer close(done); _ = server.Serve(l) }()
-		defer func() { _ = server.Close(); <-done }()
-		c := &Client{base: "http://cloud:80", http: &http.Client{Transport: &http.Transport{DialContext: network.DialContext}}}
-		wantKind(t, "delete", c.DeleteVM(t.Context(), "x"), fleet.Unanswered, "EOF")
-		_, err = c.VMs(t.Context(), nil)
-		wantKind(t, "list", err, fleet.Unavailable, "EOF")
 	})
 }
 
@@ -322,6 +230,30 @@ func TestWatch(t *testing.T) {
 		want := map[time.Duration]bool{0: true, 10 * time.Second: true, 20 * time.Second: true, 30 * time.Second: true, time.Minute: true}
 		if d := cmp.Diff(want, told); d != "" {
 			t.Errorf("told at: %s", d)
+		}
+	})
+}
+
+// TestNameIsStillTaken: until the last machine of a name is gone there is no next.
+func TestNameIsStillTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen, Faults: Faults{SlowDelete: time.Minute}})
+		t.Cleanup(c.Close)
+		p, cluster := NewProvider(c, 0), testCluster()
+		if err := p.EnsureInfrastructure(t.Context(), "op", &cluster); err != nil {
+			t.Fatal(err)
+		}
+		r := providers.MachineRequest{Cluster: &cluster, Pool: cluster.Workers[0], Name: "m-0", UserData: providers.UserData{Format: "cloud-config"}}
+		if err := p.CreateMachine(t.Context(), "op-1", r); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.DeleteMachine(t.Context(), "op-2", &cluster, "m-0", ""); err != nil {
+			t.Fatal(err)
+		}
+		wantKind(t, "create", p.CreateMachine(t.Context(), "op-3", r), fleet.Conflict, "still being deleted")
+		time.Sleep(time.Minute)
+		if err := p.CreateMachine(t.Context(), "op-3", r); err != nil {
+			t.Errorf("create once it is gone = %v, want no error", err)
 		}
 	})
 }
