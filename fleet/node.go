@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -19,24 +20,27 @@ const DrainingAnnotation = "fairlead.dev/draining"
 // since Fairlead has no MachineSets. Those that list labels and taints are the
 // memory of what came from the pool, so that it can be taken away again.
 func NodeAnnotations(k Key, p Pool, m MachineName) map[string]string {
+	return maps.Collect(nodeAnnotations(k, &p, m))
+}
+
+func nodeAnnotations(k Key, p *Pool, m MachineName) iter.Seq2[string, string] {
 	owner := "MachineDeployment"
 	if p.Role == RoleControlPlane {
 		owner = "KubeadmControlPlane"
 	}
-	return map[string]string{
-		clusterv1.ClusterNameAnnotation:      k.Name,
-		clusterv1.ClusterNamespaceAnnotation: k.Namespace,
-		clusterv1.MachineAnnotation:          string(m),
-		clusterv1.OwnerKindAnnotation:        owner,
-		clusterv1.OwnerNameAnnotation:        string(p.Name),
-		clusterv1.LabelsFromMachineAnnotation: strings.Join(
-			slices.Sorted(maps.Keys(p.NodeLabels)), ","),
-		clusterv1.TaintsFromMachineAnnotation: strings.Join(taintIDs(p), ","),
+	return func(yield func(string, string) bool) {
+		_ = yield(clusterv1.ClusterNameAnnotation, k.Name) &&
+			yield(clusterv1.ClusterNamespaceAnnotation, k.Namespace) &&
+			yield(clusterv1.MachineAnnotation, string(m)) &&
+			yield(clusterv1.OwnerKindAnnotation, owner) &&
+			yield(clusterv1.OwnerNameAnnotation, string(p.Name)) &&
+			yield(clusterv1.LabelsFromMachineAnnotation, strings.Join(slices.Sorted(maps.Keys(p.NodeLabels)), ",")) &&
+			yield(clusterv1.TaintsFromMachineAnnotation, strings.Join(taintIDs(p), ","))
 	}
 }
 
 // taintIDs returns "key:effect" of the taints that a pool always keeps.
-func taintIDs(p Pool) []string {
+func taintIDs(p *Pool) []string {
 	var ids []string
 	for _, t := range p.Taints {
 		if t.Propagation == clusterv1.MachineTaintPropagationAlways {
@@ -79,7 +83,7 @@ func compareTaints(a, b corev1.Taint) int {
 // labels, annotations and taints that the pool asks for, so that syncing it
 // would change nothing.
 func NodeInSync(c *Cluster, p Pool, m MachineName, n Node) bool {
-	if !contains(n.Annotations, NodeAnnotations(c.Key, p, m)) || !contains(n.Labels, p.NodeLabels) {
+	if !contains(n.Annotations, nodeAnnotations(c.Key, &p, m)) || !contains(n.Labels, maps.All(p.NodeLabels)) {
 		return false
 	}
 	return slices.EqualFunc(
@@ -90,7 +94,7 @@ func NodeInSync(c *Cluster, p Pool, m MachineName, n Node) bool {
 }
 
 // contains reports whether all of part is in m.
-func contains(m, part map[string]string) bool {
+func contains(m map[string]string, part iter.Seq2[string, string]) bool {
 	for k, v := range part {
 		if got, ok := m[k]; !ok || got != v {
 			return false

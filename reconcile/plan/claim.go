@@ -47,15 +47,6 @@ func (v *view) operation(a fleet.Action) fleet.OperationID {
 // recent reports whether a was begun less than d ago.
 func (v *view) recent(a fleet.Attempt, d time.Duration) bool { return v.Now.Sub(a.At) < d }
 
-// asked reports whether a was begun so recently that its outcome may not show.
-func (v *view) asked(a fleet.Action) bool {
-	if len(v.attempts) == 0 {
-		return false
-	}
-	at, ok := v.attempts[v.operation(a)]
-	return ok && v.recent(at, v.Settle)
-}
-
 // settled reports whether what another agent began before this one has shown
 // by now.
 func (v *view) settled() bool { return v.Now.Sub(v.Since) >= v.Settle }

@@ -53,7 +53,7 @@ func (v *view) planInfrastructure() {
 	switch {
 	case len(v.Observed.Secrets.Missing) == 0:
 	case v.authoritiesLost():
-		v.wait("authorities are missing (%s) and are never made anew once machines exist: restore them", v.missing())
+		v.wait("authorities that are missing (%s): restore them, they are never made anew once machines exist", v.missing())
 	case v.unsettled():
 	default:
 		v.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + v.missing()})

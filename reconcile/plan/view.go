@@ -72,8 +72,8 @@ func look(in Input) *view {
 	v.enumerate()
 	v.matchNodes()
 	for _, m := range v.machines {
-		m.leaving = m.State == fleet.MachineDeleting || leaving[m.Name] ||
-			(m.node != nil && m.node.Draining) || v.asked(deleteOf(m))
+		m.leaving = m.State == fleet.MachineDeleting || leaving[removal{m.Name, ""}] ||
+			leaving[removal{m.Name, m.ProviderID}] || (m.node != nil && m.node.Draining)
 	}
 	v.matchMembers()
 	v.findExtras()
@@ -85,18 +85,28 @@ func look(in Input) *view {
 	return v
 }
 
-// recall indexes the attempts, and returns the machines whose removal they began.
-func (v *view) recall() map[fleet.MachineName]bool {
-	leaving := map[fleet.MachineName]bool{}
+// A removal names the machine that is removed; without an id, all of that name.
+type removal struct {
+	name fleet.MachineName
+	id   fleet.ProviderID
+}
+
+// recall indexes the attempts, and returns the removals that they began. Once an
+// attempt may be repeated, what is observed tells whether it happened: what did
+// not happen is no commitment.
+func (v *view) recall() map[removal]bool {
+	leaving := map[removal]bool{}
 	for _, a := range v.Attempts {
 		v.attempts[a.Action.Operation] = a
 		switch a.Action.Kind {
 		case fleet.CreateMachine, fleet.DeleteMachine, fleet.DeleteNode:
 			v.taken[a.Action.Machine] = v.taken[a.Action.Machine] || v.recent(a, v.Settle)
-		case fleet.DrainNode, fleet.RemoveMember:
-			// Once it may be repeated, the Node tells whether it happened: what
-			// did not happen is no commitment.
-			leaving[a.Action.Machine] = leaving[a.Action.Machine] || v.recent(a, v.hold(a))
+		}
+		switch a.Action.Kind {
+		case fleet.DeleteMachine, fleet.DrainNode, fleet.RemoveMember:
+			if v.recent(a, v.hold(a)) {
+				leaving[removal{a.Action.Machine, a.Action.ProviderID}] = true
+			}
 		}
 	}
 	return leaving

@@ -226,7 +226,8 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 			a.Join = fleet.JoinControlPlane
 		}
 		if kind == fleet.DeleteMachine {
-			subject += "\x00sim://" + f[0]
+			a.ProviderID = fleet.ProviderID("sim://" + f[0])
+			subject += "\x00" + string(a.ProviderID)
 		}
 	}
 	a.Operation = fleet.NewOperationID(a.Cluster, kind, subject)
