@@ -119,6 +119,64 @@ func TestRenderKeepsRevision(t *testing.T) {
 	}
 }
 
+// A JSON patch loses quotes; what was quoted stays a text all the same.
+func TestRenderKeepsQuotes(t *testing.T) {
+	archive := `
+-- clusters/a/kustomization.yaml --
+resources: [c.yaml]
+patches:
+- target: {kind: Cluster}
+  patch: |
+    - {op: add, path: /spec/added, value: "${N}"}
+    - {op: add, path: /spec/items/-, value: "${N}"}
+    - op: add
+      path: /spec/number
+      value: ${N}
+- target: {kind: Cluster}
+  patch: '[{"op": "add", "path": "/spec/json", "value": "${N}"}]'
+-- clusters/a/.env --
+N=1
+-- clusters/a/c.yaml --
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  version: "${N}"
+  replicas: ${N}
+  items: ['${N}']
+  nested:
+  - value: '${N}'
+  - value: b
+    number: ${N}
+`
+	objects, problems, err := render.New(render.Options{}).Objects(context.Background(), tree(archive), "clusters/a")
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("got problems %q, error %v", lines(problems), err)
+	}
+	want := `# clusters/a/c.yaml
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: a
+spec:
+  added: "1"
+  items:
+    - "1"
+    - "1"
+  json: 1
+  nested:
+    - value: "1"
+    - number: 1
+      value: b
+  number: 1
+  replicas: 1
+  version: "1"
+`
+	if diff := cmp.Diff(want, asYAML(objects)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 // Where values come from, weakest first: fleet.yaml, .env, ConfigMap, the caller.
 func TestRenderValues(t *testing.T) {
 	archive := fleetYAML + "spec: {substitute: {A: fleet, B: fleet, C: fleet, D: fleet, N: 3, L: [x, y]}}\n" + `

@@ -32,7 +32,9 @@ func (k *Kustomizer) Build(s *Scan) (objects []Object, problem *fleet.Problem) {
 		return nil, s.failed(cleaned(err))
 	}
 	for _, r := range out.Resources() {
-		objects = append(objects, Object{File: s.origin(r), Node: withoutOrigin(r.YNode())})
+		o := Object{File: s.origin(r), Node: withoutOrigin(r.YNode())}
+		s.quotes.restore(o.Node, "")
+		objects = append(objects, o)
 	}
 	return objects, nil
 }

@@ -51,7 +51,8 @@ type Scan struct {
 	// sorted.
 	Includes []string
 
-	files map[string][]byte // for the build, by path in the tree
+	files  map[string][]byte // for the build, by path in the tree
+	quotes quotes
 }
 
 // An Object is one object of a build.

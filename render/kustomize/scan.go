@@ -35,6 +35,7 @@ type scanner struct {
 	stack    []string          // folders that are being walked
 	configs  []fieldSpecs      // of the configurations that overlays bring
 	feedback feedback
+	quotes   quotes
 }
 
 // A weight is what a folder costs each time that it is included.
@@ -71,7 +72,7 @@ func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner 
 	return &scanner{
 		tree: tree, overlay: overlay, limits: l, builtin: c,
 		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{},
-		weights: map[string]weight{}, parsed: map[string]int{},
+		weights: map[string]weight{}, parsed: map[string]int{}, quotes: quotes{},
 	}
 }
 
@@ -97,6 +98,7 @@ func (s *scanner) result() *Scan {
 		Reads:     slices.Sorted(maps.Keys(s.reads)),
 		Includes:  slices.Sorted(maps.Keys(s.includes)),
 		files:     s.files,
+		quotes:    s.quotes,
 	}
 }
 

@@ -333,6 +333,7 @@ func (v *visit) yamlFile(file string, at place, resource bool) error {
 		}
 		v.files[file] = f.Plain
 		v.parsed[file] = objects
+		v.quotes.learn(f.Documents)
 	}
 	v.weight.add(weight{includes: 1, bytes: int64(len(v.files[file]))})
 	if resource {
@@ -388,5 +389,6 @@ func (v *visit) inline(text string, at place) (string, error) {
 	if r, ok := errors.AsType[*documents.Refusal](err); ok {
 		return "", at.refuse(r.Hint, "%s", r.Error())
 	}
+	v.quotes.learn(f.Documents)
 	return string(f.Plain), nil
 }
