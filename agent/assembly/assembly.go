@@ -93,7 +93,7 @@ func (s Settings) Identity() (string, error) {
 
 var unfit = regexp.MustCompile(`[^a-z0-9]+`)
 
-// secretsDir returns the folder of the secret store, and makes it.
+// secretsDir returns the folder of the secret store. It need not be there.
 func (s Settings) secretsDir() (string, error) {
 	d := s.Secrets
 	if d == "" {
@@ -110,9 +110,6 @@ func (s Settings) secretsDir() (string, error) {
 			return "", err
 		}
 		d = filepath.Join(state, "fairlead", id, "secrets")
-	}
-	if err := os.MkdirAll(d, 0o700); err != nil {
-		return "", fmt.Errorf("cannot make the folder for secrets: %w", err)
 	}
 	return d, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 
 	"fairlead.dev/agent"
@@ -49,19 +51,32 @@ func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error
 	if err != nil {
 		return nil, err
 	}
+	store, err := s.openSecrets(ctx, m != nil)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{
+		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
+		registry: registry, settings: s.Providers, metrics: m, log: s.Log,
+		open: make(map[string]providers.Infrastructure),
+	}
+	if c, ok := store.(io.Closer); ok {
+		w.closers = append(w.closers, c)
+	}
+	return w, nil
+}
+
+// openSecrets opens the secret store. Who only looks makes none where there is
+// none.
+func (s Settings) openSecrets(ctx context.Context, mayMake bool) (reconcile.SecretStore, error) {
 	d, err := s.secretsDir()
 	if err != nil {
 		return nil, err
 	}
-	store, err := secrets.OpenFile(ctx, d, secrets.Options{})
-	if err != nil {
-		return nil, err
+	if _, err := os.Stat(d); errors.Is(err, fs.ErrNotExist) && !mayMake {
+		return secrets.NewMemory(), nil
 	}
-	return &World{
-		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
-		registry: registry, settings: s.Providers, metrics: m, log: s.Log,
-		closers: []io.Closer{store}, open: make(map[string]providers.Infrastructure),
-	}, nil
+	return secrets.OpenFile(ctx, d, secrets.Options{})
 }
 
 // Infrastructure returns the provider of that name, opening it at first.

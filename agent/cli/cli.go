@@ -62,7 +62,7 @@ or with what you have:
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: environment,
-		Args:              cobra.NoArgs,
+		Args:              args(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(s.In)

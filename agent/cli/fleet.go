@@ -133,6 +133,25 @@ func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, 
 	return f, nil
 }
 
+// isClone reports whether the part is files of a Git repository whose status
+// branch nobody named.
+func (p part) isClone() bool {
+	if !assembly.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(p.settings.Source, ".git"))
+	return err == nil
+}
+
+// empty says that no cluster was found in the part.
+func (p part) empty() error {
+	where := redacted(p.settings.Source)
+	if p.path != "." {
+		where = p.path + " of " + where
+	}
+	return fmt.Errorf("there is no cluster in %s: is it the right place? Clusters are folders with a kustomization.yaml below clusters/, or below what fleet.yaml names", where)
+}
+
 // has reports whether an overlay lies in the part.
 func (p part) has(overlay string) bool {
 	return p.path == "." || overlay == p.path || strings.HasPrefix(overlay, p.path+"/")

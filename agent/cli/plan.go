@@ -28,7 +28,8 @@ replaced or deleted.
 
 It looks at the real infrastructure and changes nothing. The decisions are made
 by the code that the agent acts with. --ref compares any branch, tag or commit of
-a repository with what is; a PATH compares files before they are committed.
+a repository with what is; a PATH compares files before they are committed. What
+vanished from a clone is seen where --status-repository names its repository.
 
 For what only the API servers of the clusters know, it needs the agent's secrets:
 the same --source, or the same --secrets. Without them it says so and plans by
@@ -37,7 +38,7 @@ the infrastructure alone.
 The exit code is 0 if there is nothing to do, 2 if there are changes, and 1 if
 something is wrong.`,
 		Example: `  fairlead plan --source https://git.example.com/fleet.git --ref feature
-  fairlead plan ./fleet -o markdown
+  fairlead plan ./fleet --status-repository https://git.example.com/fleet.git -o markdown
   fairlead plan ./fleet --inmemory-url http://127.0.0.1:8080/inmemory`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
@@ -111,6 +112,9 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
 	}
 	outlook := agent.Foresee(s, loaded)
+	if p.path != "." && len(outlook.Clusters)+len(outlook.Problems)+len(outlook.Pruned)+len(outlook.Orphans) == 0 {
+		return nil, p.empty()
+	}
 	out := &planned{
 		at:       loaded.Revision.Ref + "@" + loaded.Revision.Short(),
 		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: problemsOf(outlook.Problems),
@@ -128,6 +132,9 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	}
 	for _, k := range outlook.Orphans {
 		out.Orphans = append(out.Orphans, k.String())
+	}
+	if s.Owner.Agent == "" && p.isClone() {
+		out.Notes = append(out.Notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
 	}
 	if f.inMemoryURL == "" && slices.ContainsFunc(outlook.Clusters, func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
 		out.Notes = append(out.Notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")

@@ -97,7 +97,10 @@ func (out *planned) summary() string {
 			parts = append(parts, k.verb+" "+count(n, k.noun))
 		}
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(out.Errors) > 0:
+		parts = append(parts, "not everything could be looked at")
+	case len(parts) == 0:
 		return "nothing to do"
 	}
 	return strings.Join(parts, ", ")

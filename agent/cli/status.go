@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,6 +146,7 @@ type clusterView struct {
 	Waiting  []string  `json:"waiting,omitempty"`
 	Problems []problem `json:"problems,omitempty"`
 	Failure  string    `json:"failure,omitempty"`
+	orphan   bool
 }
 
 func viewOf(s status.Status) statusView {
@@ -160,6 +162,7 @@ func viewOf(s status.Status) statusView {
 		cv := clusterView{
 			Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.String(),
 			Waiting: r.Waiting, Problems: problemsOf(r.Problems), Failure: r.Failure,
+			orphan: slices.Contains(s.Fleet.Orphans, r.Cluster),
 		}
 		for _, p := range r.Pools {
 			cv.Ready += p.Ready
@@ -182,7 +185,9 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 	if form != formatTable {
 		return t.write(w, form, v)
 	}
-	if len(v.Clusters) == 0 {
+	if v.Owner == "" {
+		fmt.Fprintln(w, "there is no status here: no agent has worked on this fleet yet, or its status is on another branch (--status-branch)")
+	} else if len(v.Clusters) == 0 {
 		fmt.Fprintln(w, "the status branch tells of no cluster")
 	} else if err := t.plain(w); err != nil {
 		return err
@@ -203,6 +208,8 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 func (c clusterView) message() string {
 	var text string
 	switch {
+	case c.orphan: // what was said of it before is history
+		text = "vanished from Git"
 	case c.Failure != "":
 		text = c.Failure
 	case len(c.Problems) > 0:

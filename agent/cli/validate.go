@@ -39,6 +39,9 @@ The exit code is 0 if all is good, 1 if there are problems.`,
 		if err != nil {
 			return err
 		}
+		if len(loaded.Clusters)+len(loaded.Problems) == 0 {
+			return p.empty()
+		}
 		if err := showValidation(cmd, format(*output), loaded); err != nil {
 			return err
 		}

@@ -83,6 +83,21 @@ func TestStore(t *testing.T) {
 				delete(d, fleet.TLSKeyKey)
 				return s.Get(ctx, eu1, fleet.EtcdCA)
 			}, "etcd"},
+			{"what was given is the caller's, too", func() (fleet.SecretData, error) {
+				given := data("four")
+				got, err := s.Create(ctx, eu1, fleet.FrontProxyCA, given)
+				if err != nil {
+					return nil, err
+				}
+				delete(given, fleet.TLSKeyKey)
+				delete(got, fleet.TLSCertKey)
+				again, err := s.Create(ctx, eu1, fleet.FrontProxyCA, given)
+				if err != nil {
+					return nil, err
+				}
+				delete(again, fleet.TLSCertKey)
+				return s.Get(ctx, eu1, fleet.FrontProxyCA)
+			}, "four"},
 			{"another cluster is its own", func() (fleet.SecretData, error) {
 				return s.Create(ctx, fleet.Key{Namespace: "test", Name: "eu-1"}, fleet.ClusterCA, data("test"))
 			}, "test"},
