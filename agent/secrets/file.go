@@ -151,7 +151,7 @@ func (f *File) put(ctx context.Context, c fleet.Key, name fleet.SecretName, d fl
 	if stored, ok := old[name]; ok && !replace {
 		return clone(stored), nil
 	}
-	updated := contents{name: clone(d)}
+	updated := contents{name: d}
 	for n, stored := range old {
 		if n != name {
 			updated[n] = stored
@@ -160,7 +160,7 @@ func (f *File) put(ctx context.Context, c fleet.Key, name fleet.SecretName, d fl
 	if err := f.write(c, updated); err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, op, "%w", err)
 	}
-	return clone(d), nil
+	return d, nil
 }
 
 // read returns the secrets of c, none where there is no file.
