@@ -164,6 +164,12 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 	owners := map[fleet.Key][]string{}
 	bases := b.bases()
 	dirs := slices.Sorted(maps.Keys(b.built))
+	mentioned := map[string]string{} // by which overlay that is refused
+	for _, dir := range dirs {
+		for _, part := range b.built[dir].mentions {
+			mentioned[part] = dir
+		}
+	}
 	for _, dir := range dirs {
 		if bases[dir] {
 			continue
@@ -178,6 +184,13 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 		}
 		o := b.built[dir]
 		f.Problems = append(f.Problems, o.problems...)
+		if by := mentioned[dir]; by != "" && len(o.clusters) > 0 {
+			f.Problems = append(f.Problems, fleet.Problem{
+				Overlay: dir, File: o.file, Message: "it may be a part of " + by + ", whose kustomization is refused",
+				Hint: "mend that one; keep what several clusters share outside of the folders of clusters",
+			})
+			continue
+		}
 		for _, c := range o.clusters {
 			if others := owners[c.Key]; len(others) > 1 {
 				f.Problems = append(f.Problems, twice(c, o, others))

@@ -25,6 +25,7 @@ type overlay struct {
 
 	reads    []string // paths that the build looked at
 	includes []string // folders of other kustomizations
+	mentions []string // folders that may be such
 	unread   bool     // the scan did not get through, includes may lack some
 	part     bool     // a Component
 
@@ -46,7 +47,7 @@ func (b *Builder) objects(tree sources.Tree, cfg config, dir string) (o *overlay
 		}
 	}()
 	scan, problem := b.kustomizer.Scan(tree, dir)
-	o.file, o.reads, o.includes, o.part = scan.File, scan.Reads, scan.Includes, scan.Component
+	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
 	if problem != nil {
 		o.unread = true
 		o.problems = append(o.problems, *problem)

@@ -59,6 +59,15 @@ func TestRenderOverlays(t *testing.T) {
 			archive:  cluster("clusters/base", "base") + "-- clusters/prod/kustomization.yaml --\nresources: [../base]\npatches: [{path: missing.yaml}]\n",
 			problems: []string{`clusters/prod/kustomization.yaml: patches[0].path: "missing.yaml" does not exist (check the path; it is relative to the kustomization)`},
 		},
+		"BaseOfNoYAML": {
+			reason:   "what a file that is not YAML names may be a part of it: it is held back, and only that",
+			archive:  cluster("clusters/base", "base") + cluster("clusters/other", "other") + "-- clusters/prod/kustomization.yaml --\n# as ../other\nresources: [\"../base\"\n",
+			clusters: []string{"team/other"},
+			problems: []string{
+				"clusters/base/kustomization.yaml: it may be a part of clusters/prod, whose kustomization is refused (mend that one; keep what several clusters share outside of the folders of clusters)",
+				"clusters/prod/kustomization.yaml: line 1: the file is not valid YAML: did not find expected ',' or ']'",
+			},
+		},
 		"Component": {
 			reason:   "a Component is never an overlay",
 			archive:  cluster("clusters/a", "a") + "-- clusters/part/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: x\n",

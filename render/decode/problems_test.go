@@ -183,6 +183,11 @@ func TestProblems(t *testing.T) {
 			change: []string{"clusterName: eu\n  replicas", "clusterName: ue\n  replicas", "      clusterName: eu", "      clusterName: ue"},
 			want:   []place{{md, "spec.clusterName", "names Cluster prod/ue, which the overlay does not hold", "the overlay holds Cluster prod/eu"}},
 		},
+		"bad namespace": {
+			reason: "it becomes part of paths and tags",
+			change: []string{"kind: TestCluster\nmetadata: {name: eu, namespace: prod}", "kind: TestCluster\nmetadata: {name: eu, namespace: prod}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: a.b}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: other, namespace: prod}"},
+			want:   []place{{"Secret a.b/a", "metadata.namespace", `"a.b" is not a namespace: must not contain dots`, ""}},
+		},
 		"pool in another namespace": {
 			change: []string{"metadata: {name: eu-md-0, namespace: prod}", "metadata: {name: eu-md-0}"},
 			want: []place{{
@@ -205,6 +210,16 @@ func TestProblems(t *testing.T) {
 		"large control plane": {
 			change: []string{"  version: v1.34.1\n  machineTemplate", "  replicas: 10001\n  version: v1.34.1\n  machineTemplate"},
 			want:   []place{{kcp, "spec.replicas", "Invalid value: 10001: must be at most 10000", ""}},
+		},
+		"surge of a control plane by two": {
+			reason: "one control-plane machine at a time is changed",
+			change: []string{"  version: v1.34.1\n  machineTemplate", "  rollout: {strategy: {rollingUpdate: {maxSurge: 2}}}\n  version: v1.34.1\n  machineTemplate"},
+			want:   []place{{kcp, "spec.rollout.strategy.rollingUpdate.maxSurge", `Invalid value: "2": must be 0 or 1`, ""}},
+		},
+		"another major version": {
+			reason: "minor versions of different majors do not compare",
+			change: []string{"  version: v1.34.1\n  machineTemplate", "  version: v2.0.0\n  machineTemplate"},
+			want:   []place{{md, "spec.template.spec.version", "v1.34.1 must be within 3 minor versions of the control plane, which has v2.0.0", ""}},
 		},
 		"even control plane": {
 			change: []string{"  version: v1.34.1\n  machineTemplate", "  replicas: 2\n  version: v1.34.1\n  machineTemplate"},

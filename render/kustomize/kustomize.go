@@ -50,6 +50,9 @@ type Scan struct {
 	// Includes are the folders of the kustomizations that this one includes,
 	// sorted.
 	Includes []string
+	// Mentions are the folders that a kustomization which is refused names, and
+	// may include, sorted.
+	Mentions []string
 
 	files  map[string][]byte // for the build, by path in the tree
 	quotes quotes

@@ -27,8 +27,9 @@ type scanner struct {
 	reads    map[string]bool
 	files    map[string][]byte
 	includes map[string]bool
-	kust     string // the overlay's own kustomization file
-	part     bool   // it is a Component
+	mentions map[string]bool // folders that files which are refused name
+	kust     string          // the overlay's own kustomization file
+	part     bool            // it is a Component
 
 	weights  map[string]weight // of folders that are done
 	parsed   map[string]int    // objects in YAML files that are done
@@ -71,7 +72,7 @@ func (w *weight) total() work {
 func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner {
 	return &scanner{
 		tree: tree, overlay: overlay, limits: l, builtin: c,
-		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{},
+		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{}, mentions: map[string]bool{},
 		weights: map[string]weight{}, parsed: map[string]int{}, quotes: quotes{},
 	}
 }
@@ -97,6 +98,7 @@ func (s *scanner) result() *Scan {
 		Component: s.part,
 		Reads:     slices.Sorted(maps.Keys(s.reads)),
 		Includes:  slices.Sorted(maps.Keys(s.includes)),
+		Mentions:  slices.Sorted(maps.Keys(s.mentions)),
 		files:     s.files,
 		quotes:    s.quotes,
 	}
@@ -165,6 +167,7 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 	}
 	k, err := s.kustomization(place{file: file}, data)
 	if err != nil {
+		s.mention(dir, data)
 		return weight{}, err
 	}
 	if dir == s.overlay && k.Kind == types.ComponentKind {
@@ -177,6 +180,7 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 	v := &visit{scanner: s, dir: dir, place: place{file: file}, k: k}
 	v.weight.bytes, v.weight.transforming = int64(len(data)), int64(len(data))
 	if err := v.run(); err != nil {
+		s.mention(dir, data)
 		return weight{}, err
 	}
 	if err := s.put(file, k); err != nil {
@@ -188,6 +192,23 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 	v.weight.work = v.weight.total()
 	s.weights[dir] = v.weight
 	return v.weight, nil
+}
+
+// mention notes the folders that the text of a refused kustomization in dir
+// names: what it includes is not known any better.
+func (s *scanner) mention(dir string, data []byte) {
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n,[]{}'\"", r) }) {
+			target := path.Join(dir, word)
+			if target == dir || !fs.ValidPath(target) {
+				continue
+			}
+			if info, err := fs.Stat(s.tree, target); err == nil && info.IsDir() {
+				s.mentions[target] = true
+			}
+		}
+	}
 }
 
 // kindFits checks that resources name Kustomizations and components Components.
