@@ -35,10 +35,10 @@ const drainPace = 20 * time.Second
 // operation returns the id of a. Machines that share a name are told apart.
 func (v *view) operation(a fleet.Action) fleet.OperationID {
 	subject := a.Subject()
-	switch {
-	case a.Kind == fleet.DeleteMachine && a.ProviderID != "":
+	switch a.Kind {
+	case fleet.DeleteMachine:
 		subject += "\x00" + string(a.ProviderID)
-	case a.Kind == fleet.RemoveMember:
+	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)
 	}
 	return fleet.NewOperationID(v.Desired.Key, a.Kind, subject)
@@ -78,17 +78,15 @@ func (v *view) do(a fleet.Action) {
 			return
 		}
 	}
-	if !slices.ContainsFunc(v.out.Actions, func(b fleet.Action) bool { return b.Operation == a.Operation }) {
-		v.out.Actions = append(v.out.Actions, a)
-	}
+	v.out.Actions = append(v.out.Actions, a)
 }
 
 // wait notes what the next step waits for.
 func (v *view) wait(format string, args ...any) { v.waits[fmt.Sprintf(format, args...)] = true }
 
-// wake asks for another look after d at the latest.
+// wake asks for another look after d > 0 at the latest.
 func (v *view) wake(d time.Duration) {
-	if d > 0 && (v.out.After == 0 || d < v.out.After) {
+	if v.out.After == 0 || d < v.out.After {
 		v.out.After = d
 	}
 }

@@ -40,13 +40,13 @@ func (v *view) planControlPlane() {
 // initialized reports whether the control plane answers and has a Node: workers
 // and further control-plane machines can join.
 func (v *view) initialized() bool {
-	return !v.blind && slices.ContainsFunc(v.groups[0].all, func(m *machine) bool { return m.node != nil })
+	return slices.ContainsFunc(v.groups[0].all, func(m *machine) bool { return m.node != nil })
 }
 
 // everInitialized is initialized for a cluster whose API server may be out of
 // reach: workers and further control-plane machines prove that there was one.
 func (v *view) everInitialized() bool {
-	return v.initialized() || (v.blind && len(v.machines) > 1)
+	return v.initialized() || len(v.machines) > 1
 }
 
 func (v *view) controlPlaneDone() bool {
@@ -78,9 +78,7 @@ func (v *view) initialize(g *group) {
 		v.wait("%s", why)
 		return
 	}
-	if g.pool.Replicas > 0 {
-		v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")
-	}
+	v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")
 }
 
 // lostControlPlane says that a cluster without a control-plane machine had one
@@ -92,7 +90,7 @@ func (v *view) lostControlPlane() string {
 			return "all control-plane machines are gone while workers are there: a new control plane would be empty, restore or delete the cluster"
 		}
 	}
-	if !v.blind && len(v.Observed.Workload.Nodes) > 0 {
+	if len(v.Observed.Workload.Nodes) > 0 {
 		return "no control-plane machine is there, but the API server answers and has nodes"
 	}
 	return ""
@@ -108,7 +106,7 @@ func (v *view) changeControlPlane(g *group) {
 	switch {
 	case len(g.old) > 0 && total < p.Replicas+surge:
 		old := controlPlaneVictim(g)
-		if len(g.fresh) == p.Replicas || total < p.Replicas {
+		if total < p.Replicas {
 			old = nil
 		}
 		v.join(g, old)
@@ -165,12 +163,10 @@ func (v *view) wellBut(g *group, victim *machine) bool {
 			ok = false
 		}
 	}
-	if e := v.Observed.Workload.Etcd; e != nil {
-		for _, m := range e.Members {
-			if (m.Learner || m.Name == "") && (victim == nil || victim.member == nil || victim.member.ID != m.ID) {
-				v.wait("an etcd member is still joining")
-				ok = false
-			}
+	for _, m := range v.Observed.Workload.Etcd.Members {
+		if (m.Learner || m.Name == "") && (victim == nil || victim.member == nil || victim.member.ID != m.ID) {
+			v.wait("an etcd member is still joining")
+			ok = false
 		}
 	}
 	return ok

@@ -54,8 +54,7 @@ func (v *view) surfacing() bool {
 		if !v.recent(a, v.Settle) {
 			continue
 		}
-		hidden := a.Action.Kind == fleet.EnsureInfrastructure && (!a.Answered || !v.Observed.Infrastructure.Exists)
-		if hidden || (!a.Answered && a.Action.Kind == fleet.CreateMachine) {
+		if a.Action.Kind == fleet.EnsureInfrastructure && (!a.Answered || !v.Observed.Infrastructure.Exists) {
 			found = true
 			v.wait("%s: it may still happen", a.Action)
 			v.wake(v.Settle - v.Now.Sub(a.At))

@@ -63,8 +63,7 @@ func (v *view) orphan() *fleet.Member {
 		name := e.Members[i].Name
 		if name == "" ||
 			slices.ContainsFunc(cp.all, func(m *machine) bool { return nodeName(m) == name }) ||
-			slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) ||
-			slices.Contains(cp.pending, fleet.MachineName(name)) {
+			slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue
 		}
 		return &e.Members[i]

@@ -14,6 +14,13 @@ func (c *chaos) judge(in plan.Input, p plan.Plan) {
 	if c.desired.Delete {
 		return
 	}
+	asked := map[fleet.OperationID]bool{}
+	for _, a := range p.Actions {
+		if asked[a.Operation] {
+			c.fail("OnceIsEnough: %s stands twice in a plan", a)
+		}
+		asked[a.Operation] = true
+	}
 	for _, pool := range c.desired.Workers {
 		c.judgePool(pool, p)
 	}

@@ -65,6 +65,12 @@ func (s *script) read(f []string) error {
 		if w.is("none") {
 			o.Secrets = fleet.SecretState{Missing: fleet.Authorities()}
 		}
+		if w.is("no-kubeconfig") {
+			o.Secrets.Kubeconfig = fleet.KubeconfigState{}
+		}
+		if w.is("kubeconfig-only") {
+			o.Secrets.Missing = fleet.Authorities()
+		}
 		if w.is("missing") {
 			o.Secrets.Missing = []fleet.SecretName{fleet.SecretName(w["missing"])}
 		}
