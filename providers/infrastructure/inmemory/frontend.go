@@ -20,7 +20,6 @@ func (f *frontend) run() {
 	for {
 		conn, err := f.Accept()
 		if err != nil {
-			f.set(nil)
 			return
 		}
 		f.mu.Lock()

@@ -16,7 +16,6 @@ const defaultGrace = 30
 
 // remove takes an object away at once.
 func (s *Server) remove(k *kind, namespace, name string) {
-	defer s.dispatch()
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.removeLocked(key{k, namespace, name})
@@ -56,7 +55,6 @@ func (s *Server) eachPodOf(node string, f func(it item, pod *unstructured.Unstru
 // erase does what a client's delete asks for and returns the object as it is
 // then, or as it was last.
 func (s *Server) erase(w write, o metav1.DeleteOptions) ([]byte, error) {
-	defer s.dispatch()
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	at := key{w.kind, w.namespace, w.name}

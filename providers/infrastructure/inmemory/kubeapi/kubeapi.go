@@ -151,12 +151,3 @@ func (s *Server) Delete(gvk schema.GroupVersionKind, namespace, name string) {
 // SetAvailable false makes the server look like a load balancer without
 // backends: connections are cut, and new ones closed without a word.
 func (s *Server) SetAvailable(ok bool) { s.gate.set(ok) }
-
-// OnChange calls f after every change, made in process or by a client. f may
-// use the server. Functions are called one after the other, in the order of the
-// changes, and never before the change that they tell of can be read.
-func (s *Server) OnChange(f func(gvk schema.GroupVersionKind, namespace, name string)) {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	s.store.hooks = append(s.store.hooks, f)
-}

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
@@ -28,10 +27,6 @@ type store struct {
 	objects  map[key][]byte
 	history  []event // the latest changes, in order
 	watchers map[*watcher]struct{}
-
-	hooks       []func(gvk schema.GroupVersionKind, namespace, name string)
-	pending     []key // changes that the hooks were not told of
-	dispatching bool
 }
 
 type key struct {
@@ -101,7 +96,6 @@ func (s *Server) itemsLocked(k *kind, namespace string) []item {
 // write changes one object to what f makes of it and returns what is stored
 // then. f gets nil where there is nothing and may change what it gets.
 func (s *Server) write(w write, f func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)) ([]byte, error) {
-	defer s.dispatch()
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	at := key{w.kind, w.namespace, w.name}
@@ -234,31 +228,6 @@ func (s *Server) commit(at key, old, next []byte) {
 	for w := range st.watchers {
 		w.push(e)
 	}
-	if len(st.hooks) > 0 {
-		st.pending = append(st.pending, at)
-	}
-}
-
-// dispatch tells the hooks of pending changes, unless somebody else is at it.
-func (s *Server) dispatch() {
-	st := &s.store
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.dispatching {
-		return
-	}
-	st.dispatching = true
-	for len(st.pending) > 0 {
-		at, hooks := st.pending[0], st.hooks
-		st.pending = st.pending[1:]
-		st.mu.Unlock()
-		for _, f := range hooks {
-			f(at.kind.GroupVersionKind, at.namespace, at.name)
-		}
-		st.mu.Lock()
-	}
-	st.pending = nil
-	st.dispatching = false
 }
 
 // fill sets the defaults that clients rely on.
