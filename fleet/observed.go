@@ -74,7 +74,8 @@ type KubeconfigState struct {
 	NotAfter  time.Time
 }
 
-// Workload is what was seen through a cluster's API server.
+// Workload is what was seen through a cluster's API server: nothing, where it
+// was not reachable.
 type Workload struct {
 	Reachable bool
 	Message   string // why not reachable, in the other side's own words

@@ -13,9 +13,6 @@ import (
 // the one with its name that no other machine's id claims. What is left over
 // and says that it was ours is a stray.
 func (v *view) matchNodes() {
-	if v.blind {
-		return
-	}
 	nodes := v.Observed.Workload.Nodes
 	byID := make(map[fleet.ProviderID]*machine, len(v.machines))
 	byName := make(map[fleet.MachineName]*machine, len(v.machines))
@@ -23,9 +20,7 @@ func (v *view) matchNodes() {
 		if m.ProviderID != "" {
 			byID[m.ProviderID] = m
 		}
-		if _, twice := byName[m.Name]; !twice {
-			byName[m.Name] = m
-		}
+		byName[m.Name] = m
 	}
 	rest := make([]*fleet.Node, 0)
 	for i := range nodes {
@@ -53,14 +48,14 @@ func (v *view) matchNodes() {
 // matchMembers gives each control-plane machine its etcd member, which is
 // called as its Node.
 func (v *view) matchMembers() {
-	if v.Observed.Workload.Etcd == nil || v.blind {
+	if v.Observed.Workload.Etcd == nil {
 		return
 	}
 	members := v.Observed.Workload.Etcd.Members
 	for i := range members {
 		v.taken[fleet.MachineName(members[i].Name)] = true
 		for _, m := range v.machines {
-			if m.Role == fleet.RoleControlPlane && nodeName(m) == members[i].Name {
+			if nodeName(m) == members[i].Name {
 				m.member = &members[i]
 			}
 		}

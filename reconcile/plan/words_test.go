@@ -58,6 +58,9 @@ func (s *script) read(f []string) error {
 	case "infrastructure":
 		o.Infrastructure.Ready = w.is("ready")
 		o.Infrastructure.Exists = !w.is("none")
+		if w.is("no-endpoint") {
+			o.Infrastructure.Endpoint = fleet.Endpoint{}
+		}
 		for _, d := range strings.FieldsFunc(w["domains"], func(r rune) bool { return r == ',' }) {
 			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: strings.TrimPrefix(d, "-"), ControlPlane: !strings.HasPrefix(d, "-")})
 		}
@@ -105,6 +108,13 @@ func (s *script) read(f []string) error {
 		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Healthy: !w.is("sick"), Learner: w.is("learner")})
 	case "node":
 		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining")}
+		if w.is("of") {
+			k, _ := fleet.ParseKey(w["of"])
+			n.Annotations = fleet.NodeAnnotations(k, s.in.Desired.ControlPlane, "m")
+		}
+		if w.is("no-machine") {
+			delete(n.Annotations, clusterv1.MachineAnnotation)
+		}
 		if w.is("stray") {
 			n.Name = string(s.name(f[1]))
 			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, s.in.Desired.ControlPlane, fleet.MachineName(n.Name))
@@ -164,6 +174,12 @@ func (s *script) machine(ref string, w words) {
 		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"],
 	}
 	m.ProviderID = fleet.ProviderID("sim://" + cmp.Or(w["id"], ref))
+	if w.is("no-id") {
+		m.ProviderID = ""
+	}
+	if w.is("schema") {
+		m.Template = fleet.TemplateHash(w["schema"] + "-" + version)
+	}
 	if strings.HasPrefix(pool, "cp") {
 		m.Role = fleet.RoleControlPlane
 	}
@@ -199,6 +215,12 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(s.in.Now.Add(-since))}}
 	if !w.is("unsynced") {
 		n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, p, m.Name)
+	}
+	if w.is("node-name") {
+		n.Name = w["node-name"]
+	}
+	if w.is("no-pressure") {
+		n.Conditions = append(n.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse})
 	}
 	if w.is("unlabelled") {
 		n.Labels = nil

@@ -38,6 +38,9 @@ func (v *view) awaitAvailable(g *group) {
 			late = append(late, string(m.Name))
 		}
 	}
+	for _, name := range g.pending {
+		late = append(late, string(name))
+	}
 	if len(late) > 0 {
 		v.wait("pool %s waits until available: %s", g.name, some(late))
 	}
