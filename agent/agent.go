@@ -77,7 +77,8 @@ type Options struct {
 	WaitForOwnership bool
 }
 
-// A NotOwnerError says that another agent owns the fleet.
+// A NotOwnerError says that this agent does not own the fleet: another one
+// does, or, with a zero Owner, nobody any more.
 type NotOwnerError struct {
 	Self  string
 	Owner fleet.Owner
@@ -85,6 +86,9 @@ type NotOwnerError struct {
 
 // Error implements error.
 func (e *NotOwnerError) Error() string {
+	if e.Owner.Agent == "" {
+		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
+	}
 	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)
 }
 

@@ -346,7 +346,9 @@ func TestRenamedFleet(t *testing.T) {
 		})
 	})
 	t.Run("Restart", func(t *testing.T) {
-		w := newWorld(renamed, fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x")))
+		before := fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x"))
+		before.ID = "g" // as where the name is made from the source, which moved
+		w := newWorld(renamed, before)
 		w.record = told(fleet.PhaseProvisioned)
 		w.record.Fleet.Fleet = "f"
 		bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
@@ -392,6 +394,12 @@ func TestOwnership(t *testing.T) {
 			expect(t, "and begins once the fleet is its own", w.took(), []string{"prod/a 1"})
 		})
 	})
+	t.Run("Nobody", func(t *testing.T) {
+		err := &NotOwnerError{Self: "me"}
+		if !strings.Contains(err.Error(), "owner.yaml is gone from the status branch") {
+			t.Errorf("where the status branch was deleted the error must say so, got %v", err)
+		}
+	})
 	t.Run("Loses", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(one)
@@ -405,7 +413,7 @@ func TestOwnership(t *testing.T) {
 			w.owner = fleet.Owner{Agent: "other", Epoch: 2}
 			w.mu.Unlock()
 			err := <-done
-			if _, ok := errors.AsType[*NotOwnerError](err); !ok {
+			if _, ok := errors.AsType[*NotOwnerError](err); !ok || !strings.Contains(err.Error(), `owned by agent "other"`) {
 				t.Errorf("an agent that lost the fleet must end and say so, got %v", err)
 			}
 			if w.may(keyA) == nil {
