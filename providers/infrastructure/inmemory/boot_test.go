@@ -102,3 +102,14 @@ func TestJoin(t *testing.T) {
 		}
 	})
 }
+
+// TestClosedBackendTakesNothing: a connection does not wait for who is gone.
+func TestClosedBackendTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackend(pipeAddr("a"))
+		_ = b.Close()
+		if end, _ := newPipe("a"); b.take(end) {
+			t.Error("it was taken")
+		}
+	})
+}
