@@ -16,15 +16,19 @@ func (d *demo) keep(ctx context.Context) error {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		return err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		program = "fairlead"
+	}
 	s := d.screen
 	s.line("")
 	s.line("%s", s.bold("It runs on until you press Ctrl-C. Try:"))
 	for _, try := range [][2]string{
 		{"the nodes of prod/eu-1", "kubectl --kubeconfig " + file + " get nodes"},
-		{"its machines and conditions", "fairlead tree prod/eu-1 --source " + d.repoURL},
+		{"its machines and conditions", program + " tree prod/eu-1 --source " + d.repoURL},
 		{"what the agent wrote", "git clone --branch " + statusBranch + " " + d.repoURL + " status"},
-		{"a push of your own", "git clone " + d.repoURL + " fleet && $EDITOR fleet/" + prodValues},
-		{"what a change would do", "fairlead plan ./fleet --inmemory-url " + d.listen + "/inmemory --secrets " + d.settings.Secrets},
+		{"a push of your own", "git clone " + d.repoURL + " fleet && $EDITOR fleet/" + prodValues + " && git -C fleet commit -a && git -C fleet push"},
+		{"what a change would do", program + " plan ./fleet --status-repository " + d.repoURL + " --inmemory-url " + d.listen + "/inmemory --secrets " + d.settings.Secrets},
 		{"the machines of the cloud", "curl -s -d '{}' " + d.listen + "/inmemory/v1/vms/list"},
 		{"break one", `curl -s -d '{"id":"ID FROM ABOVE"}' ` + d.listen + "/inmemory/v1/vms/delete"},
 		{"metrics", "curl -s " + d.listen + "/metrics"},
