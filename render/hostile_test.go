@@ -86,6 +86,9 @@ func hostileCases() map[string]hostileCase {
 		"Panic":         {"a decoder that fails", manifest(clusterYAML("x", "x") + "spec: {panic: true}"), nil, "decoding failed on it: fake"},
 		"NoComponent":   {"a component that is none", kust("components: [../../y]\n-- y/kustomization.yaml --\nnamespace: a"), nil, "it is included as a component"},
 		"Component":     {"a component as a resource", "-- clusters/x/kustomization.yaml --\nresources: [../../y]\n-- y/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: a\n", nil, "list it under components"},
+		"ValuesList":    {"a value that is a mapping would be empty", manifest(clusterYAML("x", "x") + valuesYAML("{A: {b: c}}")), nil, "ConfigMap values: data.A: it is not a text"},
+		"ValuesName":    {"a value that no expression can name", manifest(clusterYAML("x", "x") + valuesYAML("{a-b: c}")), nil, `ConfigMap values: data: "a-b" cannot be the name of a variable`},
+		"ValuesNone":    {"values without names", manifest(clusterYAML("x", "x") + valuesYAML("[a]")), nil, "ConfigMap values: data: it is not a mapping"},
 		"Unset":         {"a variable that nobody set", manifest(clusterYAML("x", "x") + "spec: {version: '${V}'}"), nil, "Cluster x/x: spec.version: the variable V has no value"},
 		"Shell":         {"an expression of the shell", manifest(clusterYAML("x", "x") + "spec: {version: '${V/a/b}'}"), nil, "the expression ${V/a/b} is not supported"},
 		"Vars":          {"values that are pasted anywhere", kust("vars: [{name: A, objref: {kind: Cluster, name: x, apiVersion: cluster.x-k8s.io/v1beta2}}]"), nil, "vars are not supported"},
@@ -141,6 +144,11 @@ func hostileCases() map[string]hostileCase {
 		}
 	}
 	return cases
+}
+
+// valuesYAML is a document with values.
+func valuesYAML(data string) string {
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: values, annotations: {fairlead.dev/substitute: 'true'}}\ndata: " + data + "\n"
 }
 
 // configMaps returns a file of n ConfigMaps, of which the first has a text of

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
@@ -29,7 +30,8 @@ type overlay struct {
 	unread   bool     // the scan did not get through, includes may lack some
 	part     bool     // a Component
 
-	objects  []Object // until they are decoded
+	objects  []Object         // until they are decoded
+	filled   map[place]string // likewise: where a value was set
 	clusters []fleet.Cluster
 	problems []fleet.Problem
 
@@ -67,25 +69,54 @@ func (b *Builder) objects(tree sources.Tree, cfg config, dir string) (o *overlay
 
 // substitute fills in the variables of built, and writes the objects down.
 func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomize.Object) {
-	values := maps.Clone(cfg.values)
-	env := path.Join(o.dir, ".env")
-	o.reads = append(o.reads, env)
-	if err := readEnv(tree, env, values); err != nil {
-		o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: env, Message: err.Error(), Hint: "write lines NAME=value"})
+	values, from := maps.Clone(cfg.values), map[string]string{}
+	set := func(file string, more map[string]string) {
+		maps.Copy(values, more)
+		for name := range more {
+			from[name] = "in " + file
+			if file == "" {
+				from[name] = "on the command line"
+			}
+		}
+	}
+	set(ConfigFile, cfg.values)
+	file := path.Join(o.dir, ".env")
+	o.reads = append(o.reads, file)
+	env := map[string]string{}
+	if err := readEnv(tree, file, env); err != nil {
+		o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: file, Message: err.Error(), Hint: "write lines NAME=value"})
 		return
 	}
+	set(file, env)
+	fail := func(obj kustomize.Object, e substitute.Error) {
+		o.problems = append(o.problems, fleet.Problem{
+			Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: e.Field, Message: e.Message, Hint: e.Hint,
+		})
+	}
 	built = slices.DeleteFunc(built, func(obj kustomize.Object) bool {
-		more, ok := substitute.IsSource(obj.Node)
-		maps.Copy(values, more)
+		more, errs, ok := substitute.IsSource(obj.Node)
+		for _, e := range errs {
+			fail(obj, e)
+		}
+		set(obj.File, more)
 		return ok
 	})
-	maps.Copy(values, b.options.Values)
+	if len(o.problems) > 0 {
+		return
+	}
+	set("", b.options.Values)
+	o.filled = map[place]string{}
 	s := &substitute.Substituter{Values: values, AllowUnset: b.options.AllowUnset}
 	for _, obj := range built {
+		var fields, names []string
+		s.Filled = func(field, name string) { fields, names = append(fields, field), append(names, name) }
 		for _, e := range s.Object(obj.Node) {
-			o.problems = append(o.problems, fleet.Problem{
-				Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: e.Field, Message: e.Message, Hint: e.Hint,
-			})
+			fail(obj, e)
+		}
+		for i, field := range fields {
+			if file := from[names[i]]; file != "" {
+				o.filled[place{identity(obj.Node), field}] = fmt.Sprintf("${%s} is set %s", names[i], file)
+			}
 		}
 		data, err := documents.Marshal([]*yaml.Node{obj.Node})
 		if err != nil {
@@ -98,8 +129,8 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 
 // decode makes clusters of the objects of o, unless there are problems already.
 func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overlay) {
-	objects := o.objects
-	o.objects = nil
+	objects, filled := o.objects, o.filled
+	o.objects, o.filled = nil, nil
 	if o.part || len(o.problems) > 0 {
 		return o
 	}
@@ -111,6 +142,12 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overl
 		}
 	}()
 	o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects)
+	for i := range o.problems {
+		p := &o.problems[i]
+		if where := filled[place{p.Object, p.Field}]; where != "" {
+			p.Hint = strings.TrimPrefix(p.Hint+"; "+where, "; ")
+		}
+	}
 	for i := range o.clusters {
 		c := &o.clusters[i]
 		if c.Fleet != cfg.id {
@@ -127,6 +164,18 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overl
 		}}
 	}
 	return o
+}
+
+// A place is a field of an object, as a decoder names both.
+type place struct{ object, field string }
+
+// identity is title with the namespace that an object without one is in.
+func identity(n *yaml.Node) string {
+	kind, name, _ := strings.Cut(title(n), " ")
+	if !strings.Contains(name, "/") {
+		name = "default/" + name
+	}
+	return kind + " " + name
 }
 
 // title names an object: "Cluster prod/eu-1".

@@ -128,6 +128,37 @@ func TestRenderKeepsRevision(t *testing.T) {
 	}
 }
 
+// A decoder that finds fault with three fields.
+type faultFinder struct{}
+
+func (faultFinder) Decode(overlay string, objects []render.Object) ([]fleet.Cluster, []fleet.Problem) {
+	var out []fleet.Problem
+	for _, field := range []string{"spec.replicas", "spec.version", "spec.paused", "spec.fixed"} {
+		out = append(out, fleet.Problem{Overlay: overlay, Object: "Cluster default/a", Field: field, Message: "bad", Hint: map[string]string{"spec.replicas": "count them"}[field]})
+	}
+	return nil, out
+}
+
+// A problem with a value says where the value was set.
+func TestRenderTellsWhereValuesAreFrom(t *testing.T) {
+	b := render.New(render.Options{Decoder: faultFinder{}, Values: map[string]string{"P": "yes"}})
+	f, err := b.Render(context.Background(), fleet.Revision{}, tree(fleetYAML+"spec: {substitute: {N: 1, V: old}}\n"+
+		"-- clusters/a/.env --\nV=new\n-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n"+
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  replicas: ${N}\n  version: ${V}\n  paused: ${P}\n  fixed: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"clusters/a: Cluster default/a: spec.fixed: bad",
+		"clusters/a: Cluster default/a: spec.paused: bad (${P} is set on the command line)",
+		"clusters/a: Cluster default/a: spec.replicas: bad (count them; ${N} is set in fleet.yaml)",
+		"clusters/a: Cluster default/a: spec.version: bad (${V} is set in clusters/a/.env)",
+	}
+	if diff := cmp.Diff(want, lines(f.Problems)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 // A JSON patch loses quotes; what was quoted stays a text all the same.
 func TestRenderKeepsQuotes(t *testing.T) {
 	archive := `

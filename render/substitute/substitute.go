@@ -49,6 +49,9 @@ type Substituter struct {
 	Values map[string]string
 	// AllowUnset leaves expressions without a value standing.
 	AllowUnset bool
+	// Filled, if not nil, is told which variable a field of the object has its
+	// value from, where that is all of the field.
+	Filled func(field, name string)
 
 	written int
 }
@@ -72,17 +75,28 @@ func (s *Substituter) Object(n *yaml.Node) []Error {
 }
 
 // IsSource reports whether n is a ConfigMap whose data are values, and returns
-// them.
-func IsSource(n *yaml.Node) (map[string]string, bool) {
+// them, or what is wrong with them.
+func IsSource(n *yaml.Node) (map[string]string, []Error, bool) {
 	if text(child(n, "kind")) != "ConfigMap" || annotation(n) != Source {
-		return nil, false
+		return nil, nil, false
 	}
 	values := map[string]string{}
+	var errs []Error
 	data := child(n, "data")
-	for i := 0; data != nil && i+1 < len(data.Content); i += 2 {
-		values[data.Content[i].Value] = data.Content[i+1].Value
+	if data != nil && data.Kind != yaml.MappingNode && data.Tag != "!!null" {
+		return nil, []Error{{"data", "it is not a mapping of names to values", "write NAME: value"}}, true
 	}
-	return values, true
+	for i := 0; data != nil && i+1 < len(data.Content); i += 2 {
+		name, value := data.Content[i].Value, data.Content[i+1]
+		switch {
+		case !IsName(name):
+			errs = append(errs, Error{"data", fmt.Sprintf("%q cannot be the name of a variable", shorten(name)), "use letters, digits and underscores"})
+		case value.Kind != yaml.ScalarNode:
+			errs = append(errs, Error{"data." + name, "it is not a text", "put lists and mappings in quotes"})
+		}
+		values[name] = value.Value
+	}
+	return values, errs, true
 }
 
 // annotation returns the value of Annotation on the object n.
@@ -153,6 +167,9 @@ func (w *walk) scalar(n *yaml.Node, path []string) {
 	switch {
 	case !ok:
 	case whole && out != n.Value:
+		if w.Filled != nil {
+			w.Filled(field(path), nameStart.FindString(n.Value[2:]))
+		}
 		asValue(n, out)
 	default:
 		asText(n, out)
@@ -200,8 +217,10 @@ func (w *walk) expand(text string, path []string) (string, bool) {
 
 func (w *walk) fail(path []string, hint, format string, args ...any) {
 	w.errs = append(w.errs, Error{
-		Field:   strings.TrimPrefix(strings.Join(path, ""), "."),
+		Field:   field(path),
 		Message: fmt.Sprintf(format, args...),
 		Hint:    hint,
 	})
 }
+
+func field(path []string) string { return strings.TrimPrefix(strings.Join(path, ""), ".") }
