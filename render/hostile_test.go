@@ -47,7 +47,7 @@ func hostileCases() map[string]hostileCase {
 		"ManyNodes":     {"a file within the size that makes a million nodes", manifest("a: [" + strings.Repeat("0,", 900_000) + "0]"), nil, "more than 50000 keys"},
 		"UTF16":         {"another encoding", manifest("\xff\xfea\x00:\x00 \x00b\x00"), nil, "UTF-16 or binary"},
 		"NotUTF8":       {"no encoding at all", manifest("a: \xc3\x28"), nil, "not UTF-8"},
-		"Duplicate":     {"two parsers may take two keys", manifest(clusterYAML("x", "x") + "kind: Other"), nil, `the key "kind" is there twice`},
+		"Duplicate":     {"two parsers may take two keys", manifest(clusterYAML("x", "x") + "kind: Other"), nil, `the key "kind" is there twice, first in line 2`},
 		"Infinite":      {"JSON has no such number", manifest(clusterYAML("x", "x") + "spec: {replicas: 1e309}"), nil, "1e309 is not a number that JSON can hold"},
 		"Tag":           {"tags make types of their own", manifest(clusterYAML("x", "x") + "spec: !!python/object:os.system {a: b}"), nil, "is not supported"},
 		"ComplexKey":    {"a mapping as a key", manifest(clusterYAML("x", "x") + "spec: {{a: b}: c}"), nil, "a key is a list or a mapping"},

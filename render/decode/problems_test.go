@@ -277,6 +277,30 @@ func TestProblems(t *testing.T) {
 			change: []string{"10.1.0.0/16", "10.1.0.0"},
 			want:   []place{{cluster, "spec.clusterNetwork.pods.cidrBlocks[0]", `Invalid value: "10.1.0.0": must be an address range such as "10.128.0.0/12"`, ""}},
 		},
+		"address range of services": {
+			change: []string{"pods: {cidrBlocks: [10.1.0.0/16]}", "services: {cidrBlocks: [10.1.0.0]}"},
+			want:   []place{{cluster, "spec.clusterNetwork.services.cidrBlocks[0]", `Invalid value: "10.1.0.0": must be an address range such as "10.128.0.0/12"`, ""}},
+		},
+		"port of the API server": {
+			change: []string{"pods: {cidrBlocks: [10.1.0.0/16]}", "apiServerPort: 65536"},
+			want:   []place{{cluster, "spec.clusterNetwork.apiServerPort", "Invalid value: 65536: must be a port, at most 65535", ""}},
+		},
+		"port of an endpoint": {
+			change: []string{"spec:\n  clusterNetwork:", "spec:\n  controlPlaneEndpoint: {host: a, port: 65536}\n  clusterNetwork:"},
+			want:   []place{{cluster, "spec.controlPlaneEndpoint", `Invalid value: "a:65536": must have both a host and a port of 1 to 65535`, ""}},
+		},
+		"health of another cluster": {
+			change: []string{"matchLabels: {cluster.x-k8s.io/deployment-name: eu-md-0}", "matchLabels: {cluster.x-k8s.io/cluster-name: us}"},
+			want:   []place{{mhc, "spec.selector", `Invalid value: "us": must not select another cluster than spec.clusterName`, ""}},
+		},
+		"health range with more": {
+			change: []string{"{unhealthyLessThanOrEqualTo: 40%}", `{unhealthyInRange: "[1-3]x"}`},
+			want:   []place{{mhc, "spec.remediation.triggerIf.unhealthyInRange", `Invalid value: "[1-3]x": must be a range such as "[1-3]"`, ""}},
+		},
+		"health without a time": {
+			change: []string{"status: Unknown, timeoutSeconds: 300", "status: Unknown"},
+			want:   []place{{mhc, "spec.checks.unhealthyNodeConditions[0].timeoutSeconds", "Required value", ""}},
+		},
 		"half an endpoint": {
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  controlPlaneEndpoint: {host: api.example.org}\n  clusterNetwork:"},
 			want:   []place{{cluster, "spec.controlPlaneEndpoint", `Invalid value: "api.example.org:0": must have both a host and a port of 1 to 65535`, ""}},
