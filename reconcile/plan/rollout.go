@@ -144,7 +144,7 @@ func (r *rollout) replace() {
 	budget := spec - r.pendDown - r.minimum - r.unproven()
 	for _, wantAvailable := range []bool{false, true} {
 		for _, m := range old {
-			if m.available != wantAvailable || m.leaving {
+			if m.available != wantAvailable {
 				continue
 			}
 			if budget <= 0 || !r.spend(m) {
@@ -171,10 +171,11 @@ func (r *rollout) unproven() int {
 
 // replaceOnDelete removes outdated machines only where the pool has too many.
 func (r *rollout) replaceOnDelete(old []*machine) {
+	old = slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.leaving }) // a health check was first
 	surplus := min(r.fresh, r.g.pool.Replicas) + len(old) + len(r.g.pending) - r.g.freshPending - r.g.pool.Replicas
 	for _, m := range old {
-		if m.leaving || surplus <= 0 {
-			continue
+		if surplus <= 0 {
+			return
 		}
 		surplus--
 		if !r.spend(m) {
