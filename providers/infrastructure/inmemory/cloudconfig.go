@@ -180,7 +180,7 @@ func renderJinja(text string, vars map[string]string) (string, error) {
 		out.WriteString(jinjaToken.ReplaceAllStringFunc(plain, func(token string) string {
 			m := jinjaToken.FindStringSubmatch(token)
 			if !jinjaVariable.MatchString(m[1]) {
-				failed = fmt.Errorf("cloud-init: failed to render the jinja template: cannot make sense of %.40q", token)
+				failed = fmt.Errorf("cloud-init: failed to render the jinja template: cannot make sense of what follows %.2q", token)
 				return ""
 			}
 			// a['b-c'] and a.b_c are the same: cloud-init gives a name with a
