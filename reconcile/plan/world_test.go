@@ -202,6 +202,10 @@ func (w *world) advance(d time.Duration) {
 		}
 		return gone
 	})
+	if !slices.ContainsFunc(w.machines, func(m *simMachine) bool { return m.Role == fleet.RoleControlPlane }) {
+		w.members = nil // the data of etcd went with its machines
+		maps.DeleteFunc(w.nodes, func(name string, _ *fleet.Node) bool { return name != "somebody-elses" })
+	}
 	if w.infra.Exists && !w.infra.Ready {
 		w.infra.Ready, w.infra.Endpoint = true, fleet.Endpoint{Host: "10.0.0.1", Port: 6443}
 	}
