@@ -73,19 +73,31 @@ func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error)
 	defer b.mu.Unlock()
 	ctx, cancel := withTimeout(ctx, b.budget.Timeout)
 	defer cancel()
+	head, t, err := b.read(ctx)
+	for range 2 {
+		if err == nil || fleet.KindOf(classify(ctx, op, err)) != fleet.NotFound {
+			break
+		}
+		// The branch moved on, and the server gives out none but its head.
+		head, t, err = b.read(ctx)
+	}
+	if err != nil {
+		return fleet.Revision{}, nil, classify(ctx, op, err)
+	}
+	return b.revision(head), t, nil
+}
+
+func (b *Branch) read(ctx context.Context) (plumbing.Hash, *tree.Tree, error) {
 	ar, err := b.remote.next(ctx)
 	if err != nil && !isEmpty(err) {
-		return fleet.Revision{}, nil, classify(ctx, op, err)
+		return plumbing.ZeroHash, nil, err
 	}
 	var head plumbing.Hash
 	if err == nil {
 		head = ar.References[b.ref.String()]
 	}
 	t, err := b.tree(ctx, head)
-	if err != nil {
-		return fleet.Revision{}, nil, classify(ctx, op, err)
-	}
-	return b.revision(head), t, nil
+	return head, t, err
 }
 
 func (b *Branch) tree(ctx context.Context, head plumbing.Hash) (*tree.Tree, error) {

@@ -50,3 +50,25 @@ func TestOnePollOneRequest(t *testing.T) {
 		t.Errorf("read %v, %v after a push, want %v", got, err, next)
 	}
 }
+
+// A branch that moves between a poll and the fetch is read where it is then,
+// also from a server that gives out nothing but heads, as plain git does.
+func TestReadOfBranchThatMoves(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	p.git("config", "uploadpack.allowAnySHA1InWant", "false")
+	p.push("main", map[string]string{"a": "1\n"})
+	p.push("fairlead/status", map[string]string{"s": "1\n"})
+	repo := open(t, git.Options{URL: p.bare})
+	b, err := repo.Branch("fairlead/status", git.BranchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Resolve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	head := p.push("fairlead/status", map[string]string{"s": "2\n"})
+	got, _, err := b.Read(t.Context())
+	if err != nil || got.Digest != "sha1:"+head {
+		t.Errorf("read %v, %v, want %s", got, err, head)
+	}
+}

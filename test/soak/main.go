@@ -55,7 +55,7 @@ func soak(ctx context.Context, o options) (err error) {
 	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return err
 	}
-	fmt.Printf("soak: %s with %d clusters, -seed %d, everything is in %s\n", o.length, o.clusters, o.seed, dir)
+	fmt.Fprintf(os.Stdout, "soak: %s with %d clusters, -seed %d, everything is in %s\n", o.length, o.clusters, o.seed, dir)
 	r := rand.New(rand.NewPCG(o.seed, 0))
 	w, err := newWorld(ctx, o.binary, dir)
 	if err != nil {
@@ -87,7 +87,7 @@ func soak(ctx context.Context, o options) (err error) {
 	if err := w.untouched(ctx, theirs); err != nil {
 		return err
 	}
-	fmt.Printf("soak: good, after %d pushes, %d kills and %d changes of the weather\n", f.pushes, w.kills, w.weathers)
+	fmt.Fprintf(os.Stdout, "soak: good, after %d pushes, %d kills and %d changes of the weather\n", f.pushes, w.kills, w.weathers)
 	return nil
 }
 

@@ -73,7 +73,7 @@ func newWorld(ctx context.Context, binary, dir string) (*world, error) {
 }
 
 func (w *world) startCloud(ctx context.Context) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,11 @@ func (w *world) startCloud(ctx context.Context) error {
 
 // command returns the program with args, in an environment of its own.
 func (w *world) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(w.binary, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home(), "FAIRLEAD_SECRETS=" + filepath.Join(w.dir, "secrets"),
-		"FAIRLEAD_INMEMORY_URL=" + w.cloudURL}
+	cmd := exec.CommandContext(context.Background(), w.binary, args...) // close ends it
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.home(),
+		"FAIRLEAD_SECRETS=" + filepath.Join(w.dir, "secrets"), "FAIRLEAD_INMEMORY_URL=" + w.cloudURL,
+	}
 	return cmd
 }
 
