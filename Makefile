@@ -53,6 +53,10 @@ fuzz: ## run each fuzz target for FUZZTIME (default 30s)
 	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$d/*_test.go | sed 's/func //'); do \
 	    echo "== $$d $$f"; go test $$d -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done; done
 
+.PHONY: properties
+properties: ## let the planner's safety properties try thousands of new worlds (about 5 minutes)
+	go test ./reconcile/plan -count=1 -timeout 60m -rapid.seed=0 -rapid.checks=2000
+
 .PHONY: sweep
 sweep: ## crash the agent at every single call of a cluster's life (about 10 minutes)
 	FAIRLEAD_SWEEP=all go test ./reconcile -run TestCrashSweep -timeout 60m -v
