@@ -39,7 +39,7 @@ func (v *view) matchNodes() {
 			}
 			continue
 		}
-		if v.wasOurs(n) {
+		if v.wasOurs(n) || v.deleted(n) {
 			v.strays = append(v.strays, n)
 		}
 	}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"fairlead.dev/fleet"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -72,6 +74,14 @@ func (v *view) deleteNode(n *fleet.Node) {
 	v.do(fleet.Action{
 		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Name),
 		Reason: "its machine is gone",
+	})
+}
+
+// deleted reports whether this agent deleted the machine of n: one that joined
+// after the look that found it without a Node was never marked as ours.
+func (v *view) deleted(n *fleet.Node) bool {
+	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
+		return a.Action.Kind == fleet.DeleteMachine && string(a.Action.Machine) == n.Name && a.Action.ProviderID == n.ProviderID
 	})
 }
 

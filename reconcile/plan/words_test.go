@@ -112,6 +112,9 @@ func (s *script) read(f []string) error {
 			k, _ := fleet.ParseKey(w["of"])
 			n.Annotations = fleet.NodeAnnotations(k, s.in.Desired.ControlPlane, "m")
 		}
+		if w.is("unmarked") {
+			n.Name, n.ProviderID = string(s.name(f[1])), fleet.ProviderID("sim://"+cmp.Or(w["id"], f[1]))
+		}
 		if w.is("no-machine") {
 			delete(n.Annotations, clusterv1.MachineAnnotation)
 		}
