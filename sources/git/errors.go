@@ -87,6 +87,9 @@ func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 	if e, ok := errors.AsType[*githttp.Err](err); ok {
 		return kindOfStatus(e.StatusCode())
 	}
+	if is[*spokenError](err) && other != fleet.Unknown {
+		return other // the server said why it hung up
+	}
 	if is[net.Error](err) || is[*ssh.ExitMissingError](err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !is[*spokenError](err) {
 		return fleet.Unavailable
 	}

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"io"
+	"syscall"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -28,5 +30,27 @@ func TestRejections(t *testing.T) {
 		if got := fleet.KindOf(err); got != want {
 			t.Errorf("%q is %s, want %s", status, got, want)
 		}
+	}
+}
+
+// A server that says why and hangs up is taken at its word, however the
+// hanging up was noticed.
+func TestLastWords(t *testing.T) {
+	for name, tc := range map[string]struct {
+		said string
+		err  error
+		want fleet.ErrorKind
+	}{
+		"ToldWhileWriting": {said: "fatal: not our ref 1", err: syscall.EPIPE, want: fleet.NotFound},
+		"ToldWhileReading": {said: "fatal: not our ref 1", err: io.ErrUnexpectedEOF, want: fleet.NotFound},
+		"ToldAtTheEnd":     {said: "fatal: not our ref 1", err: io.EOF, want: fleet.NotFound},
+		"Mumbled":          {said: "fatal: hmm", err: syscall.EPIPE, want: fleet.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := classify(t.Context(), "fetch", &spokenError{said: tc.said, err: tc.err})
+			if got := fleet.KindOf(err); got != tc.want {
+				t.Errorf("%v is %s, want %s", err, got, tc.want)
+			}
+		})
 	}
 }

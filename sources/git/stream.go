@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
@@ -91,7 +92,8 @@ func (s *stream) close() {
 
 // fail ends the process and adds what it said to err.
 func (s *stream) fail(err error) error {
-	s.done = s.done || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, packp.ErrEmptyInput)
+	s.done = s.done || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, packp.ErrEmptyInput) ||
+		errors.Is(err, syscall.EPIPE) // it hung up, and may be about to say why
 	s.close()
 	if said := s.stderr.String(); said != "" {
 		return &spokenError{said: said, err: err}
