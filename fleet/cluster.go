@@ -35,6 +35,7 @@ type Cluster struct {
 
 	Provider       string                   // infrastructure provider, from the infrastructure kind
 	Infrastructure Object                   // DevCluster, OpenStackCluster, …
+	Companions     []Object                 // the provider's other objects that Git holds for it, sorted by kind, namespace and name
 	Endpoint       Endpoint                 // of the API server where Git fixes it, else zero
 	Network        clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
 	ControlPlane   Pool
@@ -125,11 +126,13 @@ type Pool struct {
 // of the newest version that the provider knows: equal content, equal bytes.
 type Object struct {
 	GVK         schema.GroupVersionKind
+	Namespace   string // empty where the kind has none
 	Name        string
 	File        string // where it was defined, for messages
 	Labels      map[string]string
 	Annotations map[string]string
 	Spec        json.RawMessage
+	Secrets     map[Key]SecretData // those that it refers to and Git holds; no part of a template hash
 }
 
 // An Endpoint is where an API server answers.

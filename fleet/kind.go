@@ -11,6 +11,8 @@ type KindRole string
 const (
 	InfrastructureCluster         KindRole = "InfrastructureCluster"         // what spec.infrastructureRef of a Cluster names
 	InfrastructureMachineTemplate KindRole = "InfrastructureMachineTemplate" // what a machine is made from
+	InfrastructureClusterTemplate KindRole = "InfrastructureClusterTemplate" // what a ClusterClass makes an InfrastructureCluster from
+	InfrastructureCompanion       KindRole = "InfrastructureCompanion"       // what the others refer to by name: an identity, a pool of addresses
 )
 
 // A Kind describes one kind of a provider to the decoder, which knows no
@@ -29,8 +31,18 @@ type Kind struct {
 	// Normalise turns what New returned, decoded, into the newest version's
 	// spec with defaults filled in, and says what is wrong with it. What it
 	// returns is marshalled to Object.Spec: the spec of the shared
-	// infrastructure, or of a template's one machine (spec.template.spec).
+	// infrastructure, of what a template makes (spec.template.spec), or of the
+	// companion.
 	Normalise func(v any) (spec any, errs field.ErrorList)
+
+	// Secrets names the Secrets that an object refers to whose normalised spec
+	// is spec and whose own namespace is namespace. Those that Git holds come
+	// with the Object; for the others the provider asks the secret store. Nil
+	// means that the kind refers to none.
+	Secrets func(spec any, namespace string) []Key
+
+	// ClusterScoped says that objects of the kind have no namespace.
+	ClusterScoped bool
 
 	// Refused maps the path of a field that is known and not honoured
 	// ("spec.backend.docker") to the reason and the way out.

@@ -22,6 +22,7 @@ type Infrastructure struct {
 	Endpoint       Endpoint
 	FailureDomains []FailureDomain // sorted by name
 	Message        string          // the provider's own words when not ready
+	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
 	Machines       []Machine       // sorted by name, then provider id
 }
 

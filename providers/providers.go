@@ -68,6 +68,19 @@ type Lister interface {
 	Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error)
 }
 
+// Sweeper is an Infrastructure that finds what a fleet left behind.
+type Sweeper interface {
+	// Orphans lists what carries the tags of fleet id, or was made by one of its
+	// clusters for itself, and belongs to none of clusters: their machines and
+	// shared infrastructure are no orphans, parts of machines that are gone are.
+	// It looks wherever the credentials of clusters reach. Sorted.
+	Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error)
+
+	// RemoveOrphan removes o, one of what Orphans gave for the same arguments,
+	// after it made sure that o still is an orphan. Nothing there is success.
+	RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error
+}
+
 // As finds the first T in a chain of decorated providers.
 func As[T any](p Infrastructure) (T, bool) {
 	for p != nil {

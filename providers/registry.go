@@ -23,6 +23,9 @@ type Options struct {
 	// Settings are the provider's own: flag "--<provider>-<key>" or environment
 	// FAIRLEAD_<PROVIDER>_<KEY>.
 	Settings map[string]string
+	// Secret returns a Secret that Git does not hold, from where the agent keeps
+	// secrets. One that is not there gives the kind NotFound.
+	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
 }
 
 // A Registry holds the factories that a program was built with.

@@ -65,6 +65,8 @@ func (v *view) planInfrastructure() {
 			v.wait("infrastructure is not ready%s", because(i.Message))
 		}
 		v.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
+	} else if len(i.Drift) > 0 {
+		v.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: strings.Join(i.Drift, "; ")})
 	}
 }
 

@@ -57,6 +57,9 @@ func (s *script) read(f []string) error {
 		}
 	case "infrastructure":
 		o.Infrastructure.Ready = w.is("ready")
+		if d := w["drift"]; d != "" {
+			o.Infrastructure.Drift = []string{d}
+		}
 		o.Infrastructure.Exists = !w.is("none")
 		if w.is("no-endpoint") {
 			o.Infrastructure.Endpoint = fleet.Endpoint{}
