@@ -1,0 +1,41 @@
+package api
+
+import (
+	"encoding/json"
+
+	"fairlead.dev/fleet"
+)
+
+// ReadCluster returns the spec of an OpenStackCluster that was normalised.
+func ReadCluster(o fleet.Object) (*OpenStackClusterSpec, error) {
+	return read[OpenStackClusterSpec](o, "OpenStackCluster")
+}
+
+// ReadMachine returns the spec of the machines of an OpenStackMachineTemplate
+// that was normalised.
+func ReadMachine(o fleet.Object) (*OpenStackMachineSpec, error) {
+	return read[OpenStackMachineSpec](o, "OpenStackMachineTemplate")
+}
+
+// ReadIdentity returns the spec of an OpenStackClusterIdentity that was
+// normalised.
+func ReadIdentity(o fleet.Object) (*OpenStackClusterIdentitySpec, error) {
+	return read[OpenStackClusterIdentitySpec](o, "OpenStackClusterIdentity")
+}
+
+// ReadFloatingIPPool returns the spec of an OpenStackFloatingIPPool that was
+// normalised.
+func ReadFloatingIPPool(o fleet.Object) (*OpenStackFloatingIPPoolSpec, error) {
+	return read[OpenStackFloatingIPPoolSpec](o, "OpenStackFloatingIPPool")
+}
+
+func read[T any](o fleet.Object, kind string) (*T, error) {
+	if o.GVK.Kind != kind {
+		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "it is a %s", o.GVK.Kind)
+	}
+	spec := new(T)
+	if err := json.Unmarshal(o.Spec, spec); err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "%w", err)
+	}
+	return spec, nil
+}
