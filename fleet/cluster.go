@@ -33,16 +33,17 @@ type Cluster struct {
 	Protect bool
 	Paused  bool
 
-	Provider       string                   // infrastructure provider, from the infrastructure kind
-	Infrastructure Object                   // DevCluster, OpenStackCluster, …
-	Companions     []Object                 // the provider's other objects that Git holds for it, sorted by kind, namespace and name
-	Endpoint       Endpoint                 // of the API server where Git fixes it, else zero
-	Network        clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
-	ControlPlane   Pool
-	Workers        []Pool // sorted by name
-	HealthChecks   []clusterv1.MachineHealthCheck
-	Secrets        map[string]SecretData // by object name, in the cluster's namespace
-	ConfigMaps     map[string]map[string]string
+	Provider        string                   // infrastructure provider, from the infrastructure kind
+	Infrastructure  Object                   // DevCluster, OpenStackCluster, …
+	Companions      []Object                 // the provider's other objects that Git holds for it, sorted by kind, namespace and name
+	NamespaceLabels map[string]string        // of its namespace: those that Git holds, and kubernetes.io/metadata.name
+	Endpoint        Endpoint                 // of the API server where Git fixes it, else zero
+	Network         clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
+	ControlPlane    Pool
+	Workers         []Pool // sorted by name
+	HealthChecks    []clusterv1.MachineHealthCheck
+	Secrets         map[string]SecretData // by object name, in the cluster's namespace
+	ConfigMaps      map[string]map[string]string
 }
 
 // Pools returns the control plane, then the workers.
@@ -132,7 +133,7 @@ type Object struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Spec        json.RawMessage
-	Secrets     map[Key]SecretData // those that it refers to and Git holds; no part of a template hash
+	Secrets     map[Key]SecretData `json:"-"` // those that it refers to and Git holds; no part of a template hash
 }
 
 // An Endpoint is where an API server answers.

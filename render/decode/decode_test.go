@@ -18,14 +18,14 @@ func ptr[T any](v T) *T { return &v }
 func TestDecodeBothVersionsToOneModel(t *testing.T) {
 	machines := fleet.Object{
 		GVK:  schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestMachineTemplate"},
-		Name: "m", File: "prod/eu.yaml", Spec: json.RawMessage(`{"flavor":"small"}`),
+		Namespace: "prod", Name: "m", File: "prod/eu.yaml", Spec: json.RawMessage(`{"flavor":"small"}`),
 	}
 	want := fleet.Cluster{
 		Fleet: "f1", Key: fleet.Key{Namespace: "prod", Name: "eu"}, Overlay: "prod",
 		Provider: "test",
 		Infrastructure: fleet.Object{
 			GVK:  schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestCluster"},
-			Name: "eu", File: "prod/eu.yaml", Spec: json.RawMessage(`{"region":"fra"}`),
+			Namespace: "prod", Name: "eu", File: "prod/eu.yaml", Spec: json.RawMessage(`{"region":"fra"}`),
 		},
 		Network: clusterv1.ClusterNetwork{Pods: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.1.0.0/16"}}},
 		ControlPlane: fleet.Pool{
@@ -74,6 +74,8 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 		}},
 		Secrets:    map[string]fleet.SecretData{},
 		ConfigMaps: map[string]map[string]string{},
+
+		NamespaceLabels: map[string]string{"kubernetes.io/metadata.name": "prod"},
 	}
 	for name, manifests := range map[string]string{"v1beta2": newest, "v1beta1": older} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +84,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 			if diff := cmp.Diff([]fleet.TemplateHash{"1-2a2f12d142e8125a8ed0", "1-68d58f108e319e101d2e"}, []fleet.TemplateHash{got.ControlPlane.Template, got.Workers[0].Template}); diff != "" {
 				t.Errorf("template hashes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff("504c461209d183313ce1027d096d2256dac07cf950586f4e999dacc2fa7ed6fc", got.Digest); diff != "" {
+			if diff := cmp.Diff("19ead802066c2d507e399590a824274aedd76c28134c71e5ea12d1420d1262c7", got.Digest); diff != "" {
 				t.Errorf("digest (-want +got):\n%s", diff)
 			}
 			got.ControlPlane.Template, got.Workers[0].Template, got.Digest = "", "", ""

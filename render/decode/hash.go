@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"fairlead.dev/fleet"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -70,21 +71,36 @@ func essential(c *bootstrapv1.KubeadmConfigSpec) bootstrapv1.KubeadmConfigSpec {
 func digest(c *fleet.Cluster) string {
 	plain := *c
 	plain.Revision, plain.Digest = fleet.Revision{}, ""
-	plain.Infrastructure.File = ""
-	plain.ControlPlane.Infrastructure.File = ""
-	plain.Workers = append([]fleet.Pool(nil), c.Workers...)
+	plain.Secrets = nil
+	secrets := make(map[string]map[string][]byte) // a Secret hides itself from JSON
+	add := func(k fleet.Key, data fleet.SecretData) {
+		content := make(map[string][]byte, len(data))
+		for key, value := range data {
+			content[key] = value.Reveal()
+		}
+		secrets[k.String()] = content
+	}
+	for name, data := range c.Secrets {
+		add(fleet.Key{Namespace: c.Key.Namespace, Name: name}, data)
+	}
+	part := func(o *fleet.Object) {
+		for k, data := range o.Secrets {
+			add(k, data)
+		}
+		o.File, o.Secrets = "", nil
+	}
+	part(&plain.Infrastructure)
+	part(&plain.ControlPlane.Infrastructure)
+	plain.Companions = slices.Clone(c.Companions)
+	for i := range plain.Companions {
+		part(&plain.Companions[i])
+	}
+	plain.Workers = slices.Clone(c.Workers)
 	for i := range plain.Workers {
-		plain.Workers[i].Infrastructure.File = ""
+		part(&plain.Workers[i].Infrastructure)
 	}
 	h := sha256.New()
 	h.Write(marshal(plain))
-	secrets := make(map[string]map[string][]byte, len(c.Secrets)) // a Secret hides itself from JSON
-	for name, data := range c.Secrets {
-		secrets[name] = make(map[string][]byte, len(data))
-		for key, value := range data {
-			secrets[name][key] = value.Reveal()
-		}
-	}
 	h.Write(marshal(secrets))
 	return hex.EncodeToString(h.Sum(nil))
 }

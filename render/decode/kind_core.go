@@ -35,6 +35,26 @@ func configMapKind() *kind {
 	}
 }
 
+// namespaceLabels are the labels of a namespace.
+type namespaceLabels map[string]string
+
+// namespaceKind is known for its labels, which identities of providers select
+// namespaces by.
+func namespaceKind() *kind {
+	return &kind{
+		name:     "Namespace",
+		versions: []string{"v1"},
+		global:   true,
+		new:      func(string) any { return &corev1.Namespace{} },
+		normalise: func(v any) (any, field.ErrorList) {
+			return namespaceLabels(v.(*corev1.Namespace).Labels), nil
+		},
+		refused: metadataRefused(nil),
+		limited: map[string]string{"metadata.labels": "of the namespace that a cluster is in: identities of providers may select by them"},
+		unused:  metadataUnused(map[string]string{"spec.finalizers": "Fairlead makes no namespaces"}),
+	}
+}
+
 // normaliseSecret merges data and stringData, of which the latter wins, as an
 // API server does.
 func normaliseSecret(v any) (any, field.ErrorList) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -21,6 +22,7 @@ type kind struct {
 	name        string
 	versions    []string                  // newest first
 	secret      bool                      // values never show in messages
+	global      bool                      // objects have no namespace
 	nonNegative bool                      // no number may be negative
 	union       bool                      // an empty mapping may be a choice: it is refused like a full one
 	enums       map[reflect.Type][]string // values of types
@@ -35,6 +37,10 @@ type kind struct {
 	// renamed maps paths of the newest version to those of an older one, so
 	// that messages name what people wrote.
 	renamed map[string]map[string]string
+
+	// provider and role are those of a provider's kind.
+	provider string
+	role     fleet.KindRole
 
 	// switches are the annotations of Fairlead that objects may have, "true" or
 	// "false".
@@ -133,7 +139,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	for _, k := range []*kind{
 		clusterKind(), machineDeploymentKind(), machineHealthCheckKind(),
 		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
-		secretKind(), configMapKind(),
+		secretKind(), configMapKind(), namespaceKind(),
 	} {
 		k.enums = values
 		out[k.groupKind()] = k
@@ -150,11 +156,15 @@ type infrastructure struct {
 	provider string
 	role     fleet.KindRole
 	spec     json.RawMessage
+	secrets  []fleet.Key // that it refers to
 }
 
 // providerKind wraps what a provider says of one of its kinds.
 func providerKind(p fleet.Kind) *kind {
 	return &kind{
+		provider: p.Provider,
+		role:     p.Role,
+		global:   p.ClusterScoped,
 		group:    p.Group,
 		name:     p.Kind,
 		versions: p.Versions,
@@ -171,7 +181,11 @@ func providerKind(p fleet.Kind) *kind {
 			if err != nil {
 				return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 			}
-			return &infrastructure{provider: p.Provider, role: p.Role, spec: canonical}, nil
+			in := &infrastructure{provider: p.Provider, role: p.Role, spec: canonical}
+			if o, ok := v.(metav1.Object); ok && p.Secrets != nil {
+				in.secrets = p.Secrets(spec, o.GetNamespace())
+			}
+			return in, nil
 		},
 	}
 }

@@ -74,7 +74,38 @@ func (s *overlaySet) findMembers() {
 				visit(o)
 			}
 		}
+		visit(s.get("", "Namespace", "", k.Namespace))
+		for _, o := range s.companions(k) {
+			visit(o)
+		}
+		for _, o := range s.objects {
+			in, ok := o.value.(*infrastructure)
+			if !ok || !slices.Contains(s.members[o], k) {
+				continue
+			}
+			for _, secret := range in.secrets {
+				visit(s.get("", "Secret", secret.Namespace, secret.Name))
+			}
+		}
 	}
+}
+
+// companions returns the companions that a cluster may refer to: those of the
+// providers that its own objects are of, in its namespace or in none.
+func (s *overlaySet) companions(cluster fleet.Key) []*object {
+	var out []*object
+	for _, o := range s.objects {
+		if o.kind == nil || o.kind.role != fleet.InfrastructureCompanion || o.namespace != "" && o.namespace != cluster.Namespace {
+			continue
+		}
+		if slices.ContainsFunc(s.objects, func(other *object) bool {
+			return other.kind != nil && other.kind.provider == o.kind.provider && other.kind.role != fleet.InfrastructureCompanion &&
+				slices.Contains(s.members[other], cluster)
+		}) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // strays adds problems to the objects that name a cluster which is not there.
@@ -94,7 +125,7 @@ func (s *overlaySet) there(kind string) string {
 	var names []string
 	for _, o := range s.objects {
 		if o.gvk.Kind == kind && o.name != "" {
-			names = append(names, o.key().String())
+			names = append(names, o.title())
 		}
 	}
 	if len(names) == 0 {

@@ -51,7 +51,15 @@ func (o *object) String() string {
 	if o.name == "" {
 		return o.gvk.Kind
 	}
-	return o.gvk.Kind + " " + o.key().String()
+	return o.gvk.Kind + " " + o.title()
+}
+
+// title returns "namespace/name", or the name where the kind has no namespace.
+func (o *object) title() string {
+	if o.namespace == "" {
+		return o.name
+	}
+	return o.key().String()
 }
 
 func (o *object) problem(f flaw) fleet.Problem {
@@ -78,7 +86,7 @@ func (d *Decoder) read(overlay string, in render.Object) *object {
 		// Read again without strictness, so that the message can name the object.
 		if data, lenient := yaml.YAMLToJSON(in.YAML); lenient == nil {
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &o.raw)
-			o.identify()
+			d.identify(o)
 		}
 		o.addYAMLError(err)
 		return o
@@ -97,7 +105,7 @@ func (d *Decoder) read(overlay string, in render.Object) *object {
 		return o
 	}
 	o.raw = m
-	o.identify()
+	d.identify(o)
 	d.decode(o, data)
 	return o
 }
@@ -117,13 +125,17 @@ func (o *object) addYAMLError(err error) {
 	}
 }
 
-// identify fills in what names the object.
-func (o *object) identify() {
+// identify fills in what names the object. A namespace that an object of a kind
+// without namespaces has is passed over, as API servers do.
+func (d *Decoder) identify(o *object) {
 	text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
 	o.gvk = schema.FromAPIVersionAndKind(text(o.raw, "apiVersion"), text(o.raw, "kind"))
 	meta, _ := o.raw["metadata"].(map[string]any)
 	o.name = text(meta, "name")
-	o.namespace = cmp.Or(text(meta, "namespace"), defaultNamespace)
+	o.kind = d.kinds[o.groupKind()]
+	if o.kind == nil || !o.kind.global {
+		o.namespace = cmp.Or(text(meta, "namespace"), defaultNamespace)
+	}
 	o.labels = texts(meta["labels"])
 	o.notes = texts(meta["annotations"])
 }
@@ -146,8 +158,7 @@ func (d *Decoder) decode(o *object, data []byte) {
 		o.add("", "", "is not a Kubernetes object: apiVersion and kind are expected")
 		return
 	}
-	k := d.kinds[o.groupKind()]
-	o.kind = k
+	k := o.kind
 	if k == nil {
 		message, hint := d.refuseKind(o.gvk.Group, o.gvk.Version, o.gvk.Kind)
 		o.add("", hint, "%s", message)
@@ -202,6 +213,9 @@ func (o *object) identity(c *checker) {
 		for _, msg := range validation.IsDNS1123Subdomain(o.name) {
 			c.addf("metadata.name", "", "%q is not a name: %s", o.name, msg)
 		}
+	}
+	if c.kind.global {
+		return
 	}
 	for _, msg := range validation.IsDNS1123Label(o.namespace) {
 		c.addf("metadata.namespace", "", "%q is not a namespace: %s", o.namespace, msg)
