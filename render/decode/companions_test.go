@@ -110,6 +110,10 @@ apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: OtherPool
 metadata: {name: north, namespace: prod}
 ---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: OtherMachineTemplate
+metadata: {name: claims, namespace: prod, labels: {cluster.x-k8s.io/cluster-name: eu}}
+---
 apiVersion: v1
 kind: Secret
 metadata: {name: login, namespace: prod}
