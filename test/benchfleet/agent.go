@@ -100,6 +100,7 @@ type sight struct {
 	clusters map[string]string         // name to phase
 	machines map[string]map[string]int // cluster to phase to count
 	desired  map[string]int            // cluster to replicas of its worker pool
+	problems int                       // that the agent found in the repository
 }
 
 // look reads the metrics.
@@ -121,6 +122,8 @@ func (a *agent) look(ctx context.Context) (sight, error) {
 			continue
 		}
 		switch metric {
+		case "fairlead_fleet_problems":
+			s.problems = int(value)
 		case "fairlead_cluster_phase":
 			s.clusters[labels["name"]] = labels["phase"]
 		case "capi_machine_status_phase":
@@ -138,6 +141,10 @@ func (a *agent) look(ctx context.Context) (sight, error) {
 
 // parse reads one line of the Prometheus text format.
 func parse(line string) (metric string, labels map[string]string, value float64, ok bool) {
+	if number, found := strings.CutPrefix(line, "fairlead_fleet_problems "); found {
+		value, err := strconv.ParseFloat(number, 64)
+		return "fairlead_fleet_problems", nil, value, err == nil
+	}
 	if !strings.HasPrefix(line, "capi_machine") && !strings.HasPrefix(line, "fairlead_cluster_phase") {
 		return "", nil, 0, false
 	}
@@ -164,6 +171,9 @@ func (a *agent) until(ctx context.Context, every time.Duration, done func(sight)
 		s, err := a.look(ctx)
 		if err == nil {
 			seen = s
+			if s.problems > 0 {
+				return fmt.Errorf("the agent found %d problems in the fleet; its log is %s", s.problems, a.log)
+			}
 			if done(s) {
 				return nil
 			}
