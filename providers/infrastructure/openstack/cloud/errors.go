@@ -1,0 +1,244 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"fairlead.dev/fleet"
+)
+
+// errUnsent says that a request never left.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+// Wrap turns an error of a call to OpenStack into a *fleet.Error that says what
+// could not be done, in the cloud's own words. It is the one place that knows
+// what such an error means. No error stays none.
+func Wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
+	}
+	if e, ok := reauthentication(err); ok {
+		return &fleet.Error{Kind: unsent(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", words(e))}
+	}
+	return &fleet.Error{Kind: kindOf(err), Op: op, Err: words(err)}
+}
+
+// WrapLook is Wrap for calls that only look: one without an answer may be
+// repeated at once.
+func WrapLook(op string, err error) error {
+	err = Wrap(op, err)
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		e.Kind = unsent(e.Kind)
+	}
+	return err
+}
+
+// unsent is the kind of an error of a call that changes nothing.
+func unsent(k fleet.ErrorKind) fleet.ErrorKind {
+	if k == fleet.Unanswered {
+		return fleet.Unavailable
+	}
+	return k
+}
+
+// NotFound reports whether err says that the thing is not there.
+func NotFound(err error) bool {
+	return gophercloud.ResponseCodeIs(err, http.StatusNotFound) || fleet.KindOf(err) == fleet.NotFound
+}
+
+// reauthentication finds why a token could not be renewed.
+func reauthentication(err error) (error, bool) {
+	if e, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
+		return e.ErrReauth, true
+	}
+	if e, ok := errors.AsType[gophercloud.ErrUnableToReauthenticate](err); ok {
+		return e.ErrReauth, true
+	}
+	return nil, false
+}
+
+func response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
+	if e, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		return e, true
+	}
+	if e, ok := errors.AsType[*gophercloud.ErrUnexpectedResponseCode](err); ok {
+		return *e, true
+	}
+	return gophercloud.ErrUnexpectedResponseCode{}, false
+}
+
+func kindOf(err error) fleet.ErrorKind {
+	if r, ok := response(err); ok {
+		return kindOfStatus(r.Method, r.Actual, said(r.Body))
+	}
+	if _, ok := errors.AsType[*unsentError](err); ok {
+		return fleet.Unavailable
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return fleet.Unavailable
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "dial" {
+		return fleet.Unavailable
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		if e.Op == "Get" || e.Op == "Head" {
+			return fleet.Unavailable
+		}
+		return fleet.Unanswered
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fleet.Unanswered
+	}
+	if missingService(err) {
+		return fleet.Invalid
+	}
+	return fleet.Unknown
+}
+
+var exhausted = regexp.MustCompile(`(?i)quota|overlimit|no more ip addresses|ip ?address(es)? ?(generation failure|exhausted)|no available ip|not enough hosts|no valid host`)
+
+func kindOfStatus(method string, status int, text string) fleet.ErrorKind {
+	switch status {
+	case http.StatusUnauthorized:
+		return fleet.Unauthorized
+	case http.StatusForbidden:
+		if exhausted.MatchString(text) {
+			return fleet.Exhausted
+		}
+		return fleet.Unauthorized
+	case http.StatusNotFound, http.StatusGone:
+		return fleet.NotFound
+	case http.StatusConflict:
+		if exhausted.MatchString(text) {
+			return fleet.Exhausted
+		}
+		return fleet.Conflict
+	case http.StatusRequestEntityTooLarge:
+		return fleet.Exhausted // Cinder's and old Nova's answer to a quota
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if exhausted.MatchString(text) {
+			return fleet.Exhausted
+		}
+		return fleet.Unavailable
+	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusRequestTimeout:
+		if method == http.MethodGet {
+			return fleet.Unavailable
+		}
+		return fleet.Unanswered
+	case http.StatusNotImplemented, http.StatusNotAcceptable, http.StatusMethodNotAllowed:
+		return fleet.Invalid
+	}
+	if status >= 400 && status < 500 {
+		return fleet.Invalid
+	}
+	return fleet.Unknown
+}
+
+// words returns what the other side said, with what to do where that is known.
+func words(err error) error {
+	r, ok := response(err)
+	if !ok {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			return fmt.Errorf("%s: %w", host(e.URL), e.Err)
+		}
+		return err
+	}
+	text := said(r.Body)
+	if text == "" {
+		text = fmt.Sprintf("%d %s", r.Actual, http.StatusText(r.Actual))
+	}
+	if next := nextStep(r.Actual, text); next != "" {
+		text += " (" + next + ")"
+	}
+	return errors.New(text)
+}
+
+func nextStep(status int, text string) string {
+	switch {
+	case status == http.StatusUnauthorized:
+		return "renew the credential in the Secret that identityRef names"
+	case strings.Contains(strings.ToLower(text), "quota"):
+		return "have the quota of the project raised, or remove what is not needed"
+	case status == http.StatusForbidden:
+		return "the credential lacks the role for this"
+	}
+	return ""
+}
+
+// host names the other side of a URL, without what a query may hold.
+func host(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "OpenStack"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+const maxWords = 600
+
+var (
+	tag    = regexp.MustCompile(`(?s)<(head|style|script).*?</(head|style|script)>|<[a-zA-Z/!][^>]*>`)
+	spaces = regexp.MustCompile(`\s+`)
+)
+
+// said returns the message inside the body of an error. Keystone, Nova, Cinder,
+// Glance and Neutron wrap an object with "message", Octavia has "faultstring";
+// proxies answer with HTML.
+func said(body []byte) string {
+	text := string(body)
+	var object map[string]json.RawMessage
+	if json.Unmarshal(body, &object) == nil {
+		if m := message(object); m != "" {
+			text = m
+		}
+	}
+	text = strings.TrimSpace(spaces.ReplaceAllString(tag.ReplaceAllString(text, " "), " "))
+	if len(text) > maxWords {
+		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
+	}
+	return text
+}
+
+func message(object map[string]json.RawMessage) string {
+	var s string
+	for _, key := range []string{"faultstring", "message"} {
+		if json.Unmarshal(object[key], &s) == nil && s != "" {
+			return s
+		}
+	}
+	if json.Unmarshal(object["NeutronError"], &s) == nil && s != "" {
+		return s
+	}
+	keys := make([]string, 0, len(object))
+	for k := range object {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(object[k], &inner) != nil {
+			continue
+		}
+		if m := message(inner); m != "" {
+			return m
+		}
+	}
+	return ""
+}

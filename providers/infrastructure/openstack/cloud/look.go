@@ -1,0 +1,220 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"github.com/gophercloud/gophercloud/v2/pagination"
+	"golang.org/x/sync/errgroup"
+)
+
+// listsAtOnce is how many listings of one look run at the same time.
+const listsAtOnce = 4
+
+// look lists everything. One listing that fails, or one page of it, fails the
+// whole.
+func (p *Project) look(ctx context.Context) (*Snapshot, error) {
+	out := &Snapshot{Began: time.Now()}
+	id, err := p.ID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(listsAtOnce)
+	lists := []func() error{
+		func() error { return p.lookAtServers(ctx, out) },
+		func() error { return p.lookAtPorts(ctx, out, id) },
+		func() error { return p.lookAtNetworks(ctx, out) },
+		func() error { return p.lookAtSubnets(ctx, out) },
+		func() error { return p.lookAtSecurityGroups(ctx, out) },
+		func() error { return p.lookAtRouters(ctx, out) },
+		func() error { return p.lookAtFloatingIPs(ctx, out, id) },
+		func() error { return p.lookAtTrunks(ctx, out, id) },
+		func() error { return p.lookAtVolumes(ctx, out) },
+		func() error { return p.lookAtLoadBalancers(ctx, out, id) },
+		func() error { return p.lookAtListeners(ctx, out, id) },
+		func() error { return p.lookAtPools(ctx, out, id) },
+		func() error { return p.lookAtMonitors(ctx, out, id) },
+	}
+	for _, list := range lists {
+		g.Go(list)
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// list reads all pages of what a service lists.
+func list[T any](ctx context.Context, what string, client *gophercloud.ServiceClient, err error, pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
+	op := "list " + what
+	if err != nil {
+		return nil, WrapLook(op, err)
+	}
+	var out []T
+	err = pager(client).EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
+		part, err := extract(page)
+		out = append(out, part...)
+		return true, err
+	})
+	return out, WrapLook(op, err)
+}
+
+// marked reads the owner of a thing out of its description.
+func marked[T any](description func(*T) string) func(*T) (Owner, bool) {
+	return func(t *T) (Owner, bool) { return ParseOwner(description(t)) }
+}
+
+func (p *Project) lookAtServers(ctx context.Context, s *Snapshot) error {
+	c, err := p.Compute(ctx)
+	all, err := list(ctx, "servers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return servers.List(c, servers.ListOpts{})
+	}, servers.ExtractServers)
+	s.Servers = newSet(all, func(t *servers.Server) string { return t.ID },
+		func(t *servers.Server) (Owner, bool) { return MetadataOwner(t.Metadata) })
+	return err
+}
+
+func (p *Project) lookAtPorts(ctx context.Context, s *Snapshot, project string) error {
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "ports", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return ports.List(c, ports.ListOpts{ProjectID: project})
+	}, func(page pagination.Page) (out []Port, err error) { return out, ports.ExtractPortsInto(page, &out) })
+	s.Ports = newSet(all, func(t *Port) string { return t.ID }, marked(func(t *Port) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtNetworks(ctx context.Context, s *Snapshot) error {
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "networks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return networks.List(c, networks.ListOpts{})
+	}, func(page pagination.Page) (out []Network, err error) { return out, networks.ExtractNetworksInto(page, &out) })
+	s.Networks = newSet(all, func(t *Network) string { return t.ID }, marked(func(t *Network) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtSubnets(ctx context.Context, s *Snapshot) error {
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "subnets", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return subnets.List(c, subnets.ListOpts{})
+	}, subnets.ExtractSubnets)
+	s.Subnets = newSet(all, func(t *subnets.Subnet) string { return t.ID }, marked(func(t *subnets.Subnet) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtSecurityGroups(ctx context.Context, s *Snapshot) error {
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "security groups", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return groups.List(c, groups.ListOpts{})
+	}, groups.ExtractGroups)
+	s.SecurityGroups = newSet(all, func(t *groups.SecGroup) string { return t.ID }, marked(func(t *groups.SecGroup) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtRouters(ctx context.Context, s *Snapshot) error {
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "routers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return routers.List(c, routers.ListOpts{})
+	}, routers.ExtractRouters)
+	s.Routers = newSet(all, func(t *routers.Router) string { return t.ID }, marked(func(t *routers.Router) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtFloatingIPs(ctx context.Context, s *Snapshot, project string) error {
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "floating IPs", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return floatingips.List(c, floatingips.ListOpts{ProjectID: project})
+	}, floatingips.ExtractFloatingIPs)
+	s.FloatingIPs = newSet(all, func(t *floatingips.FloatingIP) string { return t.ID }, marked(func(t *floatingips.FloatingIP) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtTrunks(ctx context.Context, s *Snapshot, project string) error {
+	if has, err := p.Extension(ctx, "trunk"); err != nil || !has {
+		return err
+	}
+	c, err := p.Network(ctx)
+	all, err := list(ctx, "trunks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return trunks.List(c, trunks.ListOpts{ProjectID: project})
+	}, trunks.ExtractTrunks)
+	s.Trunks = newSet(all, func(t *trunks.Trunk) string { return t.ID }, marked(func(t *trunks.Trunk) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtVolumes(ctx context.Context, s *Snapshot) error {
+	if has, err := p.has(ctx, blockStorage); err != nil || !has {
+		return err
+	}
+	c, err := p.BlockStorage(ctx)
+	all, err := list(ctx, "volumes", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return volumes.List(c, volumes.ListOpts{})
+	}, volumes.ExtractVolumes)
+	s.Volumes = newSet(all, func(t *volumes.Volume) string { return t.ID },
+		func(t *volumes.Volume) (Owner, bool) { return MetadataOwner(t.Metadata) })
+	return err
+}
+
+func (p *Project) lookAtLoadBalancers(ctx context.Context, s *Snapshot, project string) error {
+	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+		return err
+	}
+	c, err := p.LoadBalancer(ctx)
+	all, err := list(ctx, "load balancers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return loadbalancers.List(c, loadbalancers.ListOpts{ProjectID: project})
+	}, loadbalancers.ExtractLoadBalancers)
+	s.LoadBalancers = newSet(all, func(t *loadbalancers.LoadBalancer) string { return t.ID }, marked(func(t *loadbalancers.LoadBalancer) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtListeners(ctx context.Context, s *Snapshot, project string) error {
+	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+		return err
+	}
+	c, err := p.LoadBalancer(ctx)
+	all, err := list(ctx, "listeners", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return listeners.List(c, listeners.ListOpts{ProjectID: project})
+	}, listeners.ExtractListeners)
+	s.Listeners = newSet(all, func(t *listeners.Listener) string { return t.ID }, marked(func(t *listeners.Listener) string { return t.Description }))
+	return err
+}
+
+func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) error {
+	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+		return err
+	}
+	c, err := p.LoadBalancer(ctx)
+	all, err := list(ctx, "pools", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return pools.List(c, pools.ListOpts{ProjectID: project})
+	}, pools.ExtractPools)
+	if err != nil {
+		return err
+	}
+	s.Pools = newSet(all, func(t *pools.Pool) string { return t.ID }, marked(func(t *pools.Pool) string { return t.Description }))
+	return p.lists.fill(ctx, c, &s.Pools)
+}
+
+func (p *Project) lookAtMonitors(ctx context.Context, s *Snapshot, project string) error {
+	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+		return err
+	}
+	c, err := p.LoadBalancer(ctx)
+	all, err := list(ctx, "health monitors", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return monitors.List(c, monitors.ListOpts{ProjectID: project})
+	}, monitors.ExtractMonitors)
+	s.Monitors = newSet(all, func(t *monitors.Monitor) string { return t.ID }, func(*monitors.Monitor) (Owner, bool) { return Owner{}, false })
+	return err
+}

@@ -1,0 +1,65 @@
+package cloud
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/pagination"
+)
+
+// members remembers the members of pools by id. Their address and port never
+// change, and a listing of pools gives their ids: a pool is asked for its members
+// only when there is one that was never seen.
+type members struct {
+	mu   *sync.Mutex
+	byID map[string]pools.Member
+}
+
+func newMembers() members { return members{mu: new(sync.Mutex), byID: make(map[string]pools.Member)} }
+
+// fill completes the members of the pools that fleets own, and forgets those
+// that are gone.
+func (m *members) fill(ctx context.Context, c *gophercloud.ServiceClient, s *Set[pools.Pool]) error {
+	there := make(map[string]pools.Member)
+	for i := range s.All {
+		pool := &s.All[i]
+		if _, ours := s.Owner(pool.ID); !ours {
+			continue
+		}
+		if !m.known(pool) {
+			all, err := list(ctx, "members of pool "+pool.Name, c, nil, func(c *gophercloud.ServiceClient) pagination.Pager {
+				return pools.ListMembers(c, pool.ID, pools.ListMembersOpts{})
+			}, pools.ExtractMembers)
+			if NotFound(err) {
+				continue // the pool went away since it was listed
+			}
+			if err != nil {
+				return err
+			}
+			pool.Members = all
+		}
+		for _, member := range pool.Members {
+			there[member.ID] = member
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byID = there
+	return nil
+}
+
+// known fills in the members of pool from memory, if all are in it.
+func (m *members) known(pool *pools.Pool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, member := range pool.Members {
+		old, ok := m.byID[member.ID]
+		if !ok {
+			return false
+		}
+		pool.Members[i] = old
+	}
+	return true
+}

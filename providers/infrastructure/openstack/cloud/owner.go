@@ -1,0 +1,98 @@
+package cloud
+
+import (
+	"regexp"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// An Owner says whose a thing is: a cluster's, or where Machine is set, part of
+// that machine.
+type Owner struct {
+	Fleet   fleet.ID
+	Cluster fleet.Key
+	Machine fleet.MachineName
+}
+
+// OwnerOf returns the owner of what the machines of c share.
+func OwnerOf(c *fleet.Cluster) Owner { return Owner{Fleet: c.Fleet, Cluster: c.Key} }
+
+// Part returns the owner of the parts of o's machine called name.
+func (o Owner) Part(name fleet.MachineName) Owner {
+	o.Machine = name
+	return o
+}
+
+// Shared returns the cluster of o.
+func (o Owner) Shared() Owner { return o.Part("") }
+
+// MaxDescription is how many characters Neutron and Octavia take as a
+// description.
+const MaxDescription = 255
+
+// FormatOwner returns the description of a thing of Neutron or Octavia: the
+// text that people gave, if any, and the mark of o. The description is the one
+// field that holds an owner from the very call that makes the thing.
+func FormatOwner(text string, o Owner) string {
+	var b strings.Builder
+	if text != "" {
+		b.WriteString(text + " ")
+	}
+	b.WriteString("[fairlead.dev fleet=" + string(o.Fleet) + " cluster=" + o.Cluster.String())
+	if o.Machine != "" {
+		b.WriteString(" machine=" + string(o.Machine))
+	}
+	b.WriteString("]")
+	return b.String()
+}
+
+var mark = regexp.MustCompile(`(?s)^(?:.* )?\[fairlead\.dev fleet=([^\s\[\]=]+) cluster=([^\s/\[\]=]+)/([^\s/\[\]=]+)(?: machine=([^\s\[\]=]+))?\]$`)
+
+// ParseOwner returns the owner that a description ends with. Anything but the
+// exact form of FormatOwner is nobody's.
+func ParseOwner(description string) (Owner, bool) {
+	if !strings.HasSuffix(description, "]") {
+		return Owner{}, false
+	}
+	m := mark.FindStringSubmatch(description)
+	if m == nil {
+		return Owner{}, false
+	}
+	return Owner{
+		Fleet: fleet.ID(m[1]), Cluster: fleet.Key{Namespace: m[2], Name: m[3]}, Machine: fleet.MachineName(m[4]),
+	}, true
+}
+
+// Metadata turns ownership tags into metadata of Nova and Cinder, whose keys
+// have no "/": "fairlead.dev/fleet" is "fairlead.dev:fleet".
+func Metadata(tags map[string]string) map[string]string { return replaceKeys(tags, "/", ":") }
+
+// Tags turns metadata back into ownership tags. Pairs of others are left out.
+func Tags(metadata map[string]string) map[string]string {
+	ours := make(map[string]string)
+	for k, v := range metadata {
+		if strings.HasPrefix(k, "fairlead.dev:") {
+			ours[k] = v
+		}
+	}
+	return replaceKeys(ours, ":", "/")
+}
+
+func replaceKeys(in map[string]string, from, to string) map[string]string {
+	out := make(map[string]string, len(in))
+	for k, v := range in {
+		out[strings.Replace(k, from, to, 1)] = v
+	}
+	return out
+}
+
+// MetadataOwner returns the owner that metadata names.
+func MetadataOwner(metadata map[string]string) (Owner, bool) {
+	tags := Tags(metadata)
+	k, err := fleet.ParseKey(tags[fleet.TagCluster])
+	if err != nil || tags[fleet.TagFleet] == "" || !strings.Contains(tags[fleet.TagCluster], "/") {
+		return Owner{}, false
+	}
+	return Owner{Fleet: fleet.ID(tags[fleet.TagFleet]), Cluster: k, Machine: fleet.MachineName(tags[fleet.TagMachine])}, true
+}

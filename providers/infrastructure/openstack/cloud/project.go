@@ -1,0 +1,239 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+	"golang.org/x/time/rate"
+
+	"fairlead.dev/fleet"
+)
+
+// Options say how to reach clouds. Zero values mean the defaults.
+type Options struct {
+	Log     *slog.Logger
+	Tick    time.Duration     // how old a shared snapshot may be; default 10 s
+	Rate    float64           // requests per second and project; default 20; negative: no bound
+	Timeout time.Duration     // of one request; default 2 min
+	Observe func(Call)        // called with each request
+	Base    http.RoundTripper // instead of the network, in tests
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tick == 0 {
+		o.Tick = 10 * time.Second
+	}
+	if o.Rate == 0 {
+		o.Rate = 20
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
+	}
+	return o
+}
+
+// Sessions holds one Project per credential.
+type Sessions struct {
+	o Options
+
+	mu       sync.Mutex
+	projects map[string]*Project
+}
+
+// NewSessions returns Sessions without any project.
+func NewSessions(o Options) *Sessions {
+	return &Sessions{o: o.withDefaults(), projects: make(map[string]*Project)}
+}
+
+// Project returns the project of c. Nothing is asked of the cloud yet. The same
+// credential gives the same Project; a rotated one gives a new one.
+func (s *Sessions) Project(c Credential) (*Project, error) {
+	key := c.digest()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.projects[key]; ok {
+		p.used = time.Now()
+		return p, nil
+	}
+	l, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	for k, p := range s.projects { // those of credentials that were rotated away
+		if time.Since(p.used) > time.Hour {
+			p.close()
+			delete(s.projects, k)
+		}
+	}
+	p := newProject(s.o, c, l)
+	s.projects[key] = p
+	return p, nil
+}
+
+// Close closes idle connections.
+func (s *Sessions) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.projects {
+		p.close()
+	}
+}
+
+// A Project is one project of one cloud, as one user. It is safe for concurrent
+// use.
+type Project struct {
+	o     Options
+	from  string
+	login login
+	t     *transport
+	used  time.Time // guarded by Sessions
+
+	connecting chan struct{} // holds one: who connects
+	mu         sync.Mutex
+	provider   *gophercloud.ProviderClient // nil until connected
+	id         string
+	refused    error // of the last attempt to connect, until refusedUntil
+	until      time.Time
+	clients    map[service]*gophercloud.ServiceClient
+	absent     map[service]bool
+
+	shelf  shelf
+	lookup lookups
+	lists  members
+}
+
+func newProject(o Options, c Credential, l login) *Project {
+	base := o.Base
+	if base == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
+		t.TLSClientConfig, t.MaxIdleConnsPerHost = l.tls, 8
+		base = t
+	}
+	limit, burst := rate.Limit(o.Rate), int(2*o.Rate)+1
+	if o.Rate < 0 {
+		limit, burst = rate.Inf, 1
+	}
+	return &Project{
+		o: o, from: c.From, login: l, used: time.Now(),
+		t:          &transport{base: base, rate: rate.NewLimiter(limit, burst), observe: o.Observe, services: make(map[string]string)},
+		connecting: make(chan struct{}, 1),
+		clients:    make(map[service]*gophercloud.ServiceClient), absent: make(map[service]bool),
+		shelf: newShelf(), lookup: newLookups(), lists: newMembers(),
+	}
+}
+
+func (p *Project) close() {
+	if t, ok := p.t.base.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Region returns the region that the credential names; it may be empty.
+func (p *Project) Region() string { return p.login.endpoint.Region }
+
+// Tick is how old a shared snapshot may be.
+func (p *Project) Tick() time.Duration { return p.o.Tick }
+
+// refusedFor is how long a refused credential is not tried again, so that many
+// clusters that share it do not lock the account.
+const refusedFor = 10 * time.Second
+
+// connect authenticates once.
+func (p *Project) connect(ctx context.Context) (*gophercloud.ProviderClient, error) {
+	select {
+	case p.connecting <- struct{}{}:
+		defer func() { <-p.connecting }()
+	case <-ctx.Done():
+		return nil, fleet.Errorf(fleet.Unavailable, "authenticate", "%w", ctx.Err())
+	}
+	p.mu.Lock()
+	provider, refused, until := p.provider, p.refused, p.until
+	p.mu.Unlock()
+	if provider != nil {
+		return provider, nil
+	}
+	if refused != nil && time.Now().Before(until) {
+		return nil, refused
+	}
+	provider, id, err := p.authenticate(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		if fleet.KindOf(err) == fleet.Unauthorized {
+			p.refused, p.until = err, time.Now().Add(refusedFor)
+		}
+		return nil, err
+	}
+	p.provider, p.id, p.refused = provider, id, nil
+	return provider, nil
+}
+
+func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient, string, error) {
+	op := "authenticate at " + host(p.login.auth.IdentityEndpoint) + " with " + p.from
+	client, err := openstack.NewClient(p.login.auth.IdentityEndpoint)
+	if err != nil {
+		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "auth_url: %w", err)
+	}
+	client.HTTPClient = http.Client{Transport: p.t, Timeout: p.o.Timeout}
+	client.UserAgent.Prepend("fairlead")
+	if err := openstack.Authenticate(ctx, client, p.login.auth); err != nil {
+		err = WrapLook(op, err)
+		if e, ok := errors.AsType[*fleet.Error](err); ok && (e.Kind == fleet.Unknown || e.Kind == fleet.Invalid || e.Kind == fleet.NotFound) {
+			e.Kind = fleet.Unauthorized // what is wrong is in the credential
+		}
+		return nil, "", err
+	}
+	project, err := projectOf(client.GetAuthResult())
+	if err != nil {
+		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+	}
+	return client, project, nil
+}
+
+func projectOf(r gophercloud.AuthResult) (string, error) {
+	var project *tokens.Project
+	var err error
+	switch r := r.(type) {
+	case tokens.CreateResult:
+		project, err = r.ExtractProject()
+	case tokens.GetResult:
+		project, err = r.ExtractProject()
+	}
+	if err != nil {
+		return "", err
+	}
+	if project == nil || project.ID == "" {
+		return "", errors.New("the token is for no project (set project_id, or project_name with its domain)")
+	}
+	return project.ID, nil
+}
+
+// ID returns the id of the project.
+func (p *Project) ID(ctx context.Context) (string, error) {
+	if _, err := p.connect(ctx); err != nil {
+		return "", err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.id, nil
+}
+
+// Name says for people which project this is: "project ID in REGION".
+func (p *Project) Name(ctx context.Context) (string, error) {
+	id, err := p.ID(ctx)
+	if err != nil || p.Region() == "" {
+		return id, err
+	}
+	return fmt.Sprintf("%s/%s", p.Region(), id), nil
+}

@@ -1,0 +1,100 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/external"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/portsecurity"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+)
+
+// A Network is a network with the extensions that matter.
+type Network struct {
+	networks.Network
+	external.NetworkExternalExt
+	mtu.NetworkMTUExt
+	portsecurity.PortSecurityExt
+}
+
+// A Port is a port with the extensions that matter.
+type Port struct {
+	ports.Port
+	portsecurity.PortSecurityExt
+}
+
+// A Snapshot is all that is in a project, and the networks, subnets and security
+// groups of others that it may use. It is complete: what is not in it was not
+// there. It is shared and must not be changed.
+type Snapshot struct {
+	Began time.Time
+
+	Servers        Set[servers.Server]
+	Networks       Set[Network]
+	Subnets        Set[subnets.Subnet]
+	Ports          Set[Port]
+	Routers        Set[routers.Router]
+	SecurityGroups Set[groups.SecGroup] // with their rules
+	FloatingIPs    Set[floatingips.FloatingIP]
+	Trunks         Set[trunks.Trunk] // empty where Neutron has none
+
+	// The load balancers are empty where the catalogue has no Octavia. Members of
+	// pools that a fleet owns have their addresses; of others only the id is known.
+	LoadBalancers Set[loadbalancers.LoadBalancer]
+	Listeners     Set[listeners.Listener]
+	Pools         Set[pools.Pool]
+	Monitors      Set[monitors.Monitor] // these carry no mark: they are whose their pool is
+
+	Volumes Set[volumes.Volume] // empty where the catalogue has no Cinder
+
+	seq uint64
+}
+
+// Clusters returns the clusters that own anything, in no order, each once.
+func (s *Snapshot) Clusters() []Owner {
+	seen := make(map[Owner]bool)
+	for _, list := range [][]Owner{
+		s.Servers.Owners(), s.Networks.Owners(), s.Subnets.Owners(), s.Ports.Owners(), s.Routers.Owners(),
+		s.SecurityGroups.Owners(), s.FloatingIPs.Owners(), s.Trunks.Owners(), s.LoadBalancers.Owners(),
+		s.Listeners.Owners(), s.Pools.Owners(), s.Volumes.Owners(),
+	} {
+		for _, o := range list {
+			seen[o] = true
+		}
+	}
+	out := make([]Owner, 0, len(seen))
+	for o := range seen {
+		out = append(out, o)
+	}
+	return out
+}
+
+// Snapshot returns what is in the project: for the cluster of o not older than
+// the last change that was told of with Changed, and never older than the tick.
+// All that ask at one time share one look.
+func (p *Project) Snapshot(ctx context.Context, o Owner) (*Snapshot, error) {
+	return p.shelf.get(ctx, p.o.Tick, o.Shared(), func(ctx context.Context, seq uint64) (*Snapshot, error) {
+		s, err := p.look(ctx)
+		if s != nil {
+			s.seq = seq
+		}
+		return s, err
+	})
+}
+
+// Changed says that something of o's cluster was changed, or may have been: what
+// was seen before is not good enough for it any more.
+func (p *Project) Changed(o Owner) { p.shelf.changed(o.Shared()) }
