@@ -46,6 +46,7 @@ var rules = []rule{
 	{from: "", to: []string{"github.com/fsnotify/"}, except: []string{"sources/dir"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"github.com/prometheus/"}, except: []string{"agent"}, reason: "metrics are the agent's; other rooms offer hooks"},
 	{from: "", to: []string{"github.com/spf13/cobra"}, except: []string{"agent"}, reason: "the command line is the agent's"},
+	{from: "", to: []string{"github.com/coreos/ignition/", "github.com/coreos/butane/"}, except: []string{"providers/bootstrap/kubeadm"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"filippo.io/age"}, except: []string{"agent/secrets"}, reason: "one heavy dependency, one package"},
 }
 

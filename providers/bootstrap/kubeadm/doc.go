@@ -12,4 +12,10 @@
 // names. Strings with such expressions are written as literal blocks, which
 // leave quotes inside them as they are. Everything else survives the reading of
 // the cloud-config byte for byte.
+//
+// With format ignition the same becomes an Ignition config for Flatcar and
+// Fedora CoreOS: files, users, disks and mounts are Ignition's, and
+// kubeadm.service runs /etc/kubeadm.sh, the commands with kubeadm among them,
+// once. Ignition renders no templates, so commands that change /etc/kubeadm.yml
+// take their place. What Ignition cannot express is refused.
 package kubeadm

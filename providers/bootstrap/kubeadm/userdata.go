@@ -29,23 +29,25 @@ const (
 // field, and hold nothing that is secret.
 func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, error) {
 	op := fmt.Sprintf("write the user data of machine %s of pool %s", in.Machine, in.Pool.Name)
-	spec := in.Pool.Bootstrap
-	if f := cmp.Or(spec.Format, bootstrapv1.CloudConfig); f != bootstrapv1.CloudConfig {
-		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "format: %q is not supported, only %q is", f, bootstrapv1.CloudConfig)
+	w := writer{in: in, spec: in.Pool.Bootstrap}
+	format := cmp.Or(w.spec.Format, bootstrapv1.CloudConfig)
+	var data []byte
+	var err error
+	switch format {
+	case bootstrapv1.CloudConfig:
+		data, err = w.cloudConfig()
+	case bootstrapv1.Ignition:
+		data, err = w.ignition()
+	default:
+		err = fmt.Errorf("format: %q is not supported, only %q and %q are", format, bootstrapv1.CloudConfig, bootstrapv1.Ignition)
 	}
-	w := writer{in: in, spec: spec}
-	config, err := w.cloudConfig()
 	if errors.Is(err, errIncomplete) {
 		return providers.UserData{}, fleet.Errorf(fleet.Unknown, op, "%w", err)
 	}
 	if err != nil {
 		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	data, err := config.marshal()
-	if err != nil {
-		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
-	}
-	return providers.UserData{Format: string(bootstrapv1.CloudConfig), Content: fleet.NewSecret(data)}, nil
+	return providers.UserData{Format: string(format), Content: fleet.NewSecret(data)}, nil
 }
 
 // errIncomplete says that the request lacks something that is not in Git, so
@@ -59,47 +61,34 @@ type writer struct {
 	spec bootstrapv1.KubeadmConfigSpec
 }
 
-func (w *writer) cloudConfig() (cloudConfig, error) {
+func (w *writer) cloudConfig() ([]byte, error) {
 	var out cloudConfig
-	convert, err := newConverter(w.in.Pool.Version)
-	if err != nil {
-		return out, err
-	}
 	files, err := w.userFiles()
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	if w.in.Endpoint.IsZero() {
-		return out, fmt.Errorf("%w: the endpoint is not known yet", errIncomplete)
-	}
-	var certificates []writeFile
-	if w.in.Join != fleet.JoinWorker {
-		if certificates, err = w.certificates(); err != nil {
-			return out, err
-		}
-	}
-	config, command, err := w.kubeadm(convert)
+	own, err := w.kubeadm(initConfigPath, joinConfigPath)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	out.WriteFiles = append(certificates, files...)
-	out.WriteFiles = append(out.WriteFiles, config...)
+	out.WriteFiles = append(own.certificates, files...)
+	out.WriteFiles = append(out.WriteFiles, own.config...)
 	// The marker of success needs its directory, and a file makes it.
 	out.WriteFiles = append(out.WriteFiles, writeFile{
 		Path: placeholderPath, Owner: rootOwner, Permissions: "0640",
 		Content: "This file is here so that its directory is.",
 	})
-	if v := w.spec.Verbosity; v != nil {
-		command = fmt.Sprintf("%s --v %d", command, *v)
-	}
 	out.BootCmd = texts(w.spec.BootCommands)
 	out.RunCmd = texts(w.spec.PreKubeadmCommands)
-	out.RunCmd = append(out.RunCmd, text(command+" && "+successCommand))
+	out.RunCmd = append(out.RunCmd, text(own.command+" && "+successCommand))
 	out.RunCmd = append(out.RunCmd, texts(w.spec.PostKubeadmCommands)...)
 	if err := w.checkCommands(); err != nil {
-		return out, err
+		return nil, err
 	}
-	return out, w.machine(&out)
+	if err := w.machine(&out); err != nil {
+		return nil, err
+	}
+	return out.marshal()
 }
 
 func (w *writer) checkCommands() error {
@@ -120,37 +109,70 @@ func (w *writer) checkCommands() error {
 	return nil
 }
 
-// kubeadm returns kubeadm's configuration and the command that uses it.
-func (w *writer) kubeadm(convert *converter) (files []writeFile, command string, err error) {
-	var b bytes.Buffer
-	file := writeFile{Owner: rootOwner, Permissions: "0640"}
-	if w.in.Join == fleet.JoinInit {
-		cluster, init := w.initConfiguration(convert)
-		if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, cluster)); err != nil {
-			return nil, "", err
-		}
-		b.WriteString("---\n")
-		if err := encodeJSONAsYAML(&b, init); err != nil {
-			return nil, "", err
-		}
-		file.Path, command = initConfigPath, "kubeadm init --config "+initConfigPath
-	} else {
-		if w.in.Join == fleet.JoinWorker && w.spec.JoinConfiguration.ControlPlane != nil {
-			return nil, "", errors.New("joinConfiguration.controlPlane: the machines of this pool are workers")
-		}
-		discoveryFiles, err := w.discover()
-		if err != nil {
-			return nil, "", err
-		}
-		join := w.joinConfiguration(convert)
-		if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, join)); err != nil {
-			return nil, "", err
-		}
-		files = discoveryFiles
-		file.Path, command = joinConfigPath, "kubeadm join --config "+joinConfigPath
+// kubeadmParts are what kubeadm needs of a machine, in every format.
+type kubeadmParts struct {
+	certificates []writeFile
+	config       []writeFile // the last is kubeadm's configuration
+	command      string
+}
+
+// kubeadm returns what kubeadm needs, its configuration at one of the paths.
+func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
+	var out kubeadmParts
+	convert, err := newConverter(w.in.Pool.Version)
+	if err != nil {
+		return out, err
 	}
-	file.Content = text(b.String())
-	return append(files, file), command, nil
+	if w.in.Endpoint.IsZero() {
+		return out, fmt.Errorf("%w: the endpoint is not known yet", errIncomplete)
+	}
+	if w.in.Join != fleet.JoinWorker {
+		if out.certificates, err = w.certificates(); err != nil {
+			return out, err
+		}
+	}
+	if w.in.Join == fleet.JoinInit {
+		err = w.kubeadmInit(convert, initPath, &out)
+	} else {
+		err = w.kubeadmJoin(convert, joinPath, &out)
+	}
+	if v := w.spec.Verbosity; v != nil {
+		out.command = fmt.Sprintf("%s --v %d", out.command, *v)
+	}
+	return out, err
+}
+
+func (w *writer) kubeadmInit(convert *converter, path string, out *kubeadmParts) error {
+	var b bytes.Buffer
+	cluster, init := w.initConfiguration(convert)
+	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, cluster)); err != nil {
+		return err
+	}
+	b.WriteString("---\n")
+	if err := encodeJSONAsYAML(&b, init); err != nil {
+		return err
+	}
+	out.config = []writeFile{{Path: text(path), Owner: rootOwner, Permissions: "0640", Content: text(b.String())}}
+	out.command = "kubeadm init --config " + path
+	return nil
+}
+
+func (w *writer) kubeadmJoin(convert *converter, path string, out *kubeadmParts) error {
+	if w.in.Join == fleet.JoinWorker && w.spec.JoinConfiguration.ControlPlane != nil {
+		return errors.New("joinConfiguration.controlPlane: the machines of this pool are workers")
+	}
+	discovery, err := w.discover()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	join := w.joinConfiguration(convert)
+	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, join)); err != nil {
+		return err
+	}
+	out.config = append(discovery, writeFile{Path: text(path), Owner: rootOwner, Permissions: "0640", Content: text(b.String())})
+	out.command = "kubeadm join --config " + path
+	return nil
 }
 
 // initConfiguration fills what other objects say into what the user says.

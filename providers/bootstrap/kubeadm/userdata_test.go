@@ -329,9 +329,9 @@ func TestRefused(t *testing.T) {
 		"one disk twice": {func(in *providers.BootstrapInput) {
 			in.Pool.Bootstrap.DiskSetup.Partitions = []bootstrapv1.Partition{{Device: "/dev/b"}, {Device: "/dev/b"}}
 		}, "Invalid", "diskSetup.partitions[1].device"},
-		"Ignition":    {func(in *providers.BootstrapInput) { in.Pool.Bootstrap.Format = "ignition" }, "Invalid", `format: "ignition" is not supported`},
-		"no version":  {func(in *providers.BootstrapInput) { in.Pool.Version = "latest" }, "Invalid", `version: "latest"`},
-		"old version": {func(in *providers.BootstrapInput) { in.Pool.Version = "v1.21.0" }, "Invalid", "the oldest is 1.22"},
+		"other format": {func(in *providers.BootstrapInput) { in.Pool.Bootstrap.Format = "cloudbase" }, "Invalid", `format: "cloudbase" is not supported`},
+		"no version":   {func(in *providers.BootstrapInput) { in.Pool.Version = "latest" }, "Invalid", `version: "latest"`},
+		"old version":  {func(in *providers.BootstrapInput) { in.Pool.Version = "v1.21.0" }, "Invalid", "the oldest is 1.22"},
 		"worker as control plane": {func(in *providers.BootstrapInput) {
 			in.Pool.Bootstrap.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
 		}, "Invalid", "joinConfiguration.controlPlane"},

@@ -1,0 +1,214 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/unit"
+	"github.com/coreos/ignition/v2/config/v3_4/types"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+// ignitionMachine fills in what is about the machine and not about kubeadm.
+func (w *writer) ignitionMachine(out *types.Config, files *ignitionFiles) error {
+	var passwords []string // users who log in with one
+	for i, u := range w.spec.Users {
+		converted, err := w.ignitionUser(u)
+		if err != nil {
+			return fmt.Errorf("users[%d] (%s): %w", i, u.Name, err)
+		}
+		out.Passwd.Users = append(out.Passwd.Users, converted)
+		if u.Sudo != "" {
+			// sudo reads no file with a dot in its name.
+			path := "/etc/sudoers.d/" + strings.ReplaceAll(u.Name, ".", "_")
+			files.own(writeFile{Path: text(path), Owner: rootOwner, Permissions: "0440", Content: text(u.Name + " " + u.Sudo + "\n")})
+		}
+		if u.LockPassword != nil && !*u.LockPassword {
+			passwords = append(passwords, u.Name)
+		}
+	}
+	if len(passwords) > 0 {
+		files.own(writeFile{
+			Path: "/etc/ssh/sshd_config.d/20-password-authentication.conf", Owner: rootOwner, Permissions: "0600",
+			Content: text("Match User " + strings.Join(passwords, ",") + "\n  PasswordAuthentication yes\n"),
+		})
+	}
+	if n := w.spec.NTP; n.IsDefined() && (n.Enabled == nil || *n.Enabled) {
+		ignitionTime(n.Servers, out, files)
+	}
+	if err := w.ignitionDisks(&out.Storage); err != nil {
+		return err
+	}
+	for i, m := range w.spec.Mounts {
+		if err := w.ignitionMount(m, out); err != nil {
+			return fmt.Errorf("mounts[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (w *writer) ignitionUser(in bootstrapv1.User) (types.PasswdUser, error) {
+	if in.Inactive != nil && *in.Inactive {
+		return types.PasswdUser{}, errors.New("inactive: Ignition cannot make an account inactive: run usermod in preKubeadmCommands")
+	}
+	u, err := w.user(in)
+	if err != nil {
+		return types.PasswdUser{}, err
+	}
+	out := types.PasswdUser{
+		Name: in.Name, Gecos: optional(in.Gecos), HomeDir: optional(in.HomeDir), Shell: optional(in.Shell),
+		PrimaryGroup: optional(in.PrimaryGroup),
+	}
+	for g := range strings.SplitSeq(in.Groups, ",") {
+		if g = strings.TrimSpace(g); g != "" {
+			out.Groups = append(out.Groups, types.Group(g))
+		}
+	}
+	for _, k := range in.SSHAuthorizedKeys {
+		out.SSHAuthorizedKeys = append(out.SSHAuthorizedKeys, types.SSHAuthorizedKey(k))
+	}
+	hash := string(u.Passwd)
+	if hash != "" && in.LockPassword != nil && *in.LockPassword {
+		hash = "!" + hash // as passwd --lock writes it
+	}
+	out.PasswordHash = optional(hash)
+	return out, nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// ignitionTime sets the servers of time for both systems: Flatcar has ntpd,
+// which is off as it comes, and Fedora CoreOS has chronyd, which is on.
+func ignitionTime(servers []string, out *types.Config, files *ignitionFiles) {
+	yes := true
+	out.Systemd.Units = append(out.Systemd.Units, types.Unit{Name: "ntpd.service", Enabled: &yes})
+	if len(servers) == 0 {
+		return
+	}
+	var ntp, chrony strings.Builder
+	for _, s := range servers {
+		fmt.Fprintf(&ntp, "server %s\n", s)
+		fmt.Fprintf(&chrony, "server %s iburst\n", s)
+	}
+	ntp.WriteString("restrict default nomodify nopeer noquery notrap limited kod\nrestrict 127.0.0.1\nrestrict [::1]\n")
+	chrony.WriteString("driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\n")
+	files.own(writeFile{Path: "/etc/ntp.conf", Owner: rootOwner, Permissions: "0644", Content: text(ntp.String())})
+	files.own(writeFile{Path: "/etc/chrony.conf", Owner: rootOwner, Permissions: "0644", Content: text(chrony.String())})
+}
+
+func (w *writer) ignitionDisks(out *types.Storage) error {
+	const way = ": use storage.disks of ignition.containerLinuxConfig.additionalConfig"
+	for i, p := range w.spec.DiskSetup.Partitions {
+		field := fmt.Sprintf("diskSetup.partitions[%d]", i)
+		if len(p.DiskLayout) > 0 {
+			return fmt.Errorf("%s.diskLayout: Ignition knows sizes in MiB and no percentages%s", field, way)
+		}
+		if p.TableType != "" && p.TableType != "gpt" {
+			return fmt.Errorf("%s.tableType: Ignition makes gpt tables alone", field)
+		}
+		disk := types.Disk{Device: p.Device, WipeTable: p.Overwrite}
+		if p.Layout != nil && *p.Layout {
+			disk.Partitions = []types.Partition{{Number: 1}}
+		}
+		out.Disks = append(out.Disks, disk)
+	}
+	for i, f := range w.spec.DiskSetup.Filesystems {
+		field := fmt.Sprintf("diskSetup.filesystems[%d]", i)
+		if f.Partition != "" {
+			return fmt.Errorf("%s.partition: Ignition wants the partition itself as the device, like /dev/vdb1", field)
+		}
+		if f.ReplaceFS != "" {
+			return fmt.Errorf("%s.replaceFS: Ignition cannot do this: use overwrite", field)
+		}
+		made := types.Filesystem{
+			Device: f.Device, Format: optional(f.Filesystem), Label: optional(f.Label), WipeFilesystem: f.Overwrite,
+		}
+		for _, o := range f.ExtraOpts {
+			made.Options = append(made.Options, types.FilesystemOption(o))
+		}
+		out.Filesystems = append(out.Filesystems, made)
+	}
+	return nil
+}
+
+// ignitionMount adds a unit for a line of fstab: what, where, and then, each
+// optional, type, options and two numbers. The first option may stand where the
+// type does, as in Cluster API.
+func (w *writer) ignitionMount(m bootstrapv1.MountPoints, out *types.Config) error {
+	if len(m) < 2 || len(m) > 6 {
+		return errors.New("a device, a path, and where wanted a type and options are given")
+	}
+	what, where := mountDevice(m[0], w.spec.DiskSetup.Filesystems), m[1]
+	if what == "" {
+		return fmt.Errorf("%q is no device, no LABEL, UUID, PARTLABEL or PARTUUID, and no label of diskSetup.filesystems", m[0])
+	}
+	if !strings.HasPrefix(where, "/") {
+		return fmt.Errorf("%q is no path to mount at: it must begin with /", where)
+	}
+	kind, options := "", ""
+	if len(m) > 2 && isFilesystemType(m[2]) {
+		kind = m[2]
+	} else if len(m) > 2 {
+		options = m[2]
+	}
+	if len(m) > 3 {
+		options = strings.Trim(options+","+m[3], ",")
+	}
+	target := "[Install]\nRequiredBy=local-fs.target\n"
+	if slices.Contains(strings.Split(options, ","), "nofail") {
+		target = "[Install]\nWantedBy=local-fs.target\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Unit]\nDescription=Mount of %s\nBefore=local-fs.target\n\n[Mount]\nWhat=%s\nWhere=%s\n", m[0], what, where)
+	if kind != "" {
+		fmt.Fprintf(&b, "Type=%s\n", kind)
+	}
+	if options != "" {
+		fmt.Fprintf(&b, "Options=%s\n", options)
+	}
+	b.WriteString("\n" + target)
+	enabled, contents := true, b.String()
+	out.Systemd.Units = append(out.Systemd.Units, types.Unit{
+		Name: unit.UnitNamePathEscape(where) + ".mount", Enabled: &enabled, Contents: &contents,
+	})
+	// Ignition mounts what it makes, so that files below where land on it.
+	for i, f := range out.Storage.Filesystems {
+		if f.Device == what && f.Path == nil {
+			out.Storage.Filesystems[i].Path = &where
+		}
+	}
+	return nil
+}
+
+// plainLabel matches labels that udev writes into a path as they are.
+var plainLabel = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
+// mountDevice returns the device that a line of fstab means, "" where none is.
+func mountDevice(what string, made []bootstrapv1.Filesystem) string {
+	label := strings.TrimPrefix(what, "LABEL=")
+	for _, f := range made {
+		if f.Label == label && label != "" {
+			return f.Device
+		}
+	}
+	if strings.HasPrefix(what, "/") {
+		return what
+	}
+	tag, value, ok := strings.Cut(what, "=")
+	if ok && slices.Contains([]string{"LABEL", "UUID", "PARTLABEL", "PARTUUID"}, tag) && plainLabel.MatchString(value) {
+		return "/dev/disk/by-" + strings.ToLower(tag) + "/" + value
+	}
+	return ""
+}
+
+func isFilesystemType(s string) bool {
+	return slices.Contains([]string{"auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "ntfs", "tmpfs", "nfs", "nfs4", "none"}, s)
+}
