@@ -1,0 +1,154 @@
+package api
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/fleet"
+)
+
+// ProviderName is the name of the provider in the registry and in its kinds.
+const ProviderName = "openstack"
+
+// group is the API group of the kinds.
+const group = "infrastructure.cluster.x-k8s.io"
+
+// MaxDescription is how many characters of a description are the user's: what
+// Neutron has room for, less the mark that says whose the thing is.
+const MaxDescription = 80
+
+// maxNameSuffix is how long the last part of a port's name may be, so that with
+// the name of its machine there is room for the whole.
+const maxNameSuffix = 128
+
+// Kinds returns the kinds of this provider.
+func Kinds() []fleet.Kind {
+	const (
+		providerID = "Nova gives each server its own id: leave the field out"
+		identity   = "the bastion is made with the identity of the cluster: leave the field out"
+		floatingIP = "a bastion has one floating IP: name it in bastion.floatingIP, or leave that out too and one is made"
+	)
+	versions := []string{"v1beta2", "v1beta1"}
+	bastion := func(at string) map[string]string {
+		return map[string]string{
+			at + "bastion.spec.providerID":        providerID,
+			at + "bastion.spec.identityRef":       identity,
+			at + "bastion.spec.floatingIPPoolRef": floatingIP,
+		}
+	}
+	return []fleet.Kind{
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureCluster,
+			Group: group, Kind: "OpenStackCluster", Versions: versions,
+			New: func(version string) any {
+				if version == "v1beta1" {
+					return new(v1beta1Cluster)
+				}
+				return new(OpenStackCluster)
+			},
+			Normalise: normalise,
+			Secrets:   secrets,
+			Refused:   bastion("spec."),
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureClusterTemplate,
+			Group: group, Kind: "OpenStackClusterTemplate", Versions: versions,
+			New: func(version string) any {
+				if version == "v1beta1" {
+					return new(v1beta1ClusterTemplate)
+				}
+				return new(OpenStackClusterTemplate)
+			},
+			Normalise: normalise,
+			Secrets:   secrets,
+			Refused:   bastion("spec.template.spec."),
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureMachineTemplate,
+			Group: group, Kind: "OpenStackMachineTemplate", Versions: versions,
+			New: func(version string) any {
+				if version == "v1beta1" {
+					return new(v1beta1MachineTemplate)
+				}
+				return new(OpenStackMachineTemplate)
+			},
+			Normalise: normalise,
+			Secrets:   secrets,
+			Refused:   map[string]string{"spec.template.spec.providerID": providerID},
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
+			Group: group, Kind: "OpenStackClusterIdentity", Versions: []string{"v1alpha1"}, ClusterScoped: true,
+			New:       func(string) any { return new(OpenStackClusterIdentity) },
+			Normalise: normalise,
+			Secrets:   secrets,
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
+			Group: group, Kind: "OpenStackFloatingIPPool", Versions: []string{"v1alpha1"},
+			New:       func(string) any { return new(OpenStackFloatingIPPool) },
+			Normalise: normalise,
+			Secrets:   secrets,
+		},
+	}
+}
+
+// normalise implements fleet.Kind. Paths of errors are those of the version that
+// was read.
+func normalise(in any) (any, field.ErrorList) {
+	var v validator
+	spec, template := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+	switch o := in.(type) {
+	case *OpenStackCluster:
+		v.cluster(spec, &o.Spec)
+		return &o.Spec, v.errs
+	case *OpenStackClusterTemplate:
+		v.cluster(template, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.errs
+	case *OpenStackMachineTemplate:
+		v.machine(template, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.errs
+	case *OpenStackClusterIdentity:
+		v.clusterIdentity(spec, &o.Spec)
+		return &o.Spec, v.errs
+	case *OpenStackFloatingIPPool:
+		v.pool(spec, &o.Spec)
+		return &o.Spec, v.errs
+	case *v1beta1Cluster:
+		s := v.convertCluster(spec, &o.Spec)
+		v.cluster(spec, s)
+		return s, v.writtenAsV1Beta1()
+	case *v1beta1ClusterTemplate:
+		s := v.convertCluster(template, &o.Spec.Template.Spec)
+		v.cluster(template, s)
+		return s, v.writtenAsV1Beta1()
+	case *v1beta1MachineTemplate:
+		s := v.convertMachine(template, &o.Spec.Template.Spec)
+		v.machine(template, s)
+		return s, v.writtenAsV1Beta1()
+	}
+	return nil, field.ErrorList{field.InternalError(spec, fmt.Errorf("%T is no kind of this provider", in))}
+}
+
+// secrets implements fleet.Kind.
+func secrets(spec any, namespace string) []fleet.Key {
+	var refs []*OpenStackIdentityReference
+	switch s := spec.(type) {
+	case *OpenStackClusterSpec:
+		refs = append(refs, &s.IdentityRef)
+	case *OpenStackMachineSpec:
+		refs = append(refs, s.IdentityRef)
+	case *OpenStackFloatingIPPoolSpec:
+		refs = append(refs, &s.IdentityRef)
+	case *OpenStackClusterIdentitySpec:
+		return []fleet.Key{{Namespace: s.SecretRef.Namespace, Name: s.SecretRef.Name}}
+	}
+	var out []fleet.Key
+	for _, r := range refs {
+		if r != nil && r.Type == IdentitySecret {
+			out = append(out, fleet.Key{Namespace: namespace, Name: r.Name})
+		}
+	}
+	return out
+}
