@@ -48,6 +48,7 @@ func TestClusterProblems(t *testing.T) {
 				"subnets[3].filter.cidr", "subnets[3].filter.gatewayIP", "subnets[3].filter.ipVersion", "subnets[3].filter.ipv6AddressMode", "subnets[3].filter.ipv6RAMode",
 			},
 		},
+		"parameters": {base + "subnets: [{filter: {name: a}}]\nprimarySubnet: {}\nexternalNetwork: {}", []string{"externalNetwork", "primarySubnet"}},
 		"external off": {
 			minimalCluster + "enableExternalNetwork: false\nexternalNetwork: {filter: {name: net}}\nmanagedRouter: {externalIPs: [{subnet: {filter: {name: net}}}]}\nbastion: {enabled: false, floatingIP: 203.0.113.7}",
 			[]string{"apiServer.enableFloatingIP", "bastion.floatingIP", "externalNetwork", "managedRouter"},
@@ -149,7 +150,7 @@ func TestMachineProblems(t *testing.T) {
 		"image's tags":   {`{flavor: {id: a}, image: {filter: {tags: [a, a]}}}`, []string{"image.filter.tags[1]"}},
 		"names":          {m + "sshKeyName: " + strings.Repeat("x", 256) + "\nserverGroup: {id: x}\nidentityRef: {}\nsecurityGroups: [{}, {id: x}]", []string{"identityRef.cloudName", "identityRef.name", "securityGroups[0]", "securityGroups[1].id", "serverGroup.id", "sshKeyName"}},
 		"too many tags":  {m + "tags: [" + strings.Join(tags, ", ") + "]", []string{"tags"}},
-		"metadata":       {m + "serverMetadata: [{}, {key: a/b, value: c}, {key: d, value: " + strings.Repeat("x", 256) + "}, {key: e, value: f}, {key: e, value: g}, {key: 'fairlead.dev:fleet', value: other}]", []string{"serverMetadata[0].key", "serverMetadata[0].value", "serverMetadata[1].key", "serverMetadata[2].value", "serverMetadata[4].key", "serverMetadata[5].key"}},
+		"metadata":       {m + "serverMetadata: [{}, {key: a/b, value: c}, {key: d, value: " + strings.Repeat("x", 256) + "}, {key: e, value: f}, {key: e, value: g}, {key: 'fairlead.dev:fleet', value: other}, {key: " + strings.Repeat("k", 256) + ", value: x}]", []string{"serverMetadata[0].key", "serverMetadata[0].value", "serverMetadata[1].key", "serverMetadata[2].value", "serverMetadata[4].key", "serverMetadata[5].key", "serverMetadata[6].key"}},
 		"root volume":    {m + "rootVolume: {sizeGiB: 0, availabilityZone: {}}", []string{"rootVolume.availabilityZone.name", "rootVolume.sizeGiB"}},
 		"zone of volume": {m + "rootVolume: {sizeGiB: 1, availabilityZone: {from: Machine, name: a}}", []string{"rootVolume.availabilityZone.name"}},
 		"zone's name":    {m + "rootVolume: {sizeGiB: 1, availabilityZone: {from: Zone, name: 'a b'}}", []string{"rootVolume.availabilityZone.from", "rootVolume.availabilityZone.name"}},

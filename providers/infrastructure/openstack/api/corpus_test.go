@@ -1,0 +1,136 @@
+package api_test
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// folder is a sources.Tree of a folder that does not change.
+type folder struct{ fs.FS }
+
+// Digest implements sources.Tree.
+func (f folder) Digest(name string) (string, error) {
+	_, err := fs.Stat(f, name)
+	return name, err
+}
+
+// values are what upstream's env.rc and its readers give the variables of the
+// templates.
+func values() map[string]string {
+	return map[string]string{
+		"CLUSTER_NAME":                            "capo",
+		"KUBERNETES_VERSION":                      "v1.34.1",
+		"CONTROL_PLANE_MACHINE_COUNT":             "3",
+		"WORKER_MACHINE_COUNT":                    "2",
+		"OPENSTACK_CLOUD":                         "openstack",
+		"OPENSTACK_CLOUD_CACERT_B64":              "Cg==",
+		"OPENSTACK_CLOUD_YAML_B64":                "Y2xvdWRzOiB7fQo=",
+		"OPENSTACK_CLOUD_PROVIDER_CONF_B64":       "Cg==",
+		"OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR":  "m1.medium",
+		"OPENSTACK_NODE_MACHINE_FLAVOR":           "m1.small",
+		"OPENSTACK_DNS_NAMESERVERS":               "8.8.8.8",
+		"OPENSTACK_EXTERNAL_NETWORK_ID":           "1c31f4ad-8ac1-4b65-9c3a-7b7d1a3a6f01",
+		"OPENSTACK_FAILURE_DOMAIN":                "nova",
+		"OPENSTACK_FLATCAR_IMAGE_NAME":            "flatcar",
+		"OPENSTACK_IMAGE_NAME":                    "ubuntu",
+		"OPENSTACK_IMAGE_NAME_UPGRADE_FROM":       "ubuntu",
+		"OPENSTACK_SSH_KEY_NAME":                  "ops",
+		"OPENSTACK_BASTION_IMAGE_NAME":            "ubuntu",
+		"OPENSTACK_BASTION_MACHINE_FLAVOR":        "m1.tiny",
+		"OPENSTACK_API_SERVER_LOADBALANCER_CIDRS": "[]",
+		"FLATCAR_IMAGE_NAME":                      "flatcar",
+	}
+}
+
+// TestCorpus: every template that upstream ships for OpenStack, with values for
+// its variables, gives a cluster with these kinds and nothing to complain about.
+func TestCorpus(t *testing.T) {
+	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../../../shared/corpus")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("there is no corpus: set FAIRLEAD_CORPUS")
+	}
+	tree := folder{os.DirFS(dir)}
+	type found struct {
+		Cluster, Provider, Version string
+		ControlPlane               int
+		Image                      string // of the control plane
+		Workers                    int
+		WorkerFlavor               string
+		FailureDomain              string // of the workers
+		LoadBalancer               bool
+		Rules                      int // for all nodes
+		Secret                     fleet.Key
+	}
+	want := found{
+		Cluster: "default/capo", Provider: "openstack", Version: "v1.34.1", ControlPlane: 3, Image: "ubuntu",
+		Workers: 2, WorkerFlavor: "m1.small", FailureDomain: "nova", LoadBalancer: true, Rules: 2,
+		Secret: fleet.Key{Namespace: "default", Name: "capo-cloud-config"},
+	}
+	for name, change := range map[string]func(*found){
+		"capo/kustomize/capi-v1beta1":                         nil,
+		"capo/kustomize/default":                              nil,
+		"capo/kustomize/flatcar":                              func(f *found) { f.Image, f.LoadBalancer = "flatcar", false },
+		"capo/kustomize/flatcar-sysext":                       func(f *found) { f.Image, f.LoadBalancer = "flatcar", false },
+		"capo/kustomize/without-lb":                           func(f *found) { f.ControlPlane, f.LoadBalancer = 1, false },
+		"capo/templates/cluster-template-capi-v1beta1.yaml":   nil,
+		"capo/templates/cluster-template.yaml":                nil,
+		"capo/templates/cluster-template-flatcar.yaml":        func(f *found) { f.Image, f.LoadBalancer = "flatcar", false },
+		"capo/templates/cluster-template-flatcar-sysext.yaml": func(f *found) { f.Image, f.LoadBalancer = "flatcar", false },
+		"capo/templates/cluster-template-without-lb.yaml":     func(f *found) { f.ControlPlane, f.LoadBalancer = 1, false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := render.New(render.Options{Values: values()})
+			objects, problems, err := b.Objects(context.Background(), tree, name)
+			if err != nil || len(problems) > 0 {
+				t.Fatalf("rendering: %v %v", err, problems)
+			}
+			clusters, problems := decode.New("f", api.Kinds()).Decode(name, objects)
+			for _, p := range problems {
+				t.Error(p)
+			}
+			if len(clusters) != 1 {
+				t.Fatalf("%d clusters, want one", len(clusters))
+			}
+			want := want
+			if change != nil {
+				change(&want)
+			}
+			c := &clusters[0]
+			spec, err := api.ReadCluster(c.Infrastructure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := api.ReadMachine(c.ControlPlane.Infrastructure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worker, err := api.ReadMachine(c.Workers[0].Infrastructure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := found{
+				Cluster: c.Key.String(), Provider: c.Provider, Version: c.ControlPlane.Version,
+				ControlPlane: c.ControlPlane.Replicas, Image: *first.Image.Filter.Name,
+				Workers: c.Workers[0].Replicas, WorkerFlavor: *worker.Flavor.Filter.Name, FailureDomain: c.Workers[0].FailureDomain,
+				LoadBalancer: spec.APIServer != nil && spec.APIServer.ManagedLoadBalancer.IsEnabled(),
+				Rules:        len(spec.ManagedSecurityGroups.ClusterNodesSecurityGroupRules),
+			}
+			for k := range c.Infrastructure.Secrets {
+				got.Secret = k
+			}
+			if d := gocmp.Diff(want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
