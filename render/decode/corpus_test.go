@@ -174,8 +174,6 @@ func elsewhere(p fleet.Problem) bool {
 func expected(p fleet.Problem) bool {
 	for field, why := range map[string]string{
 		"spec.topology":   "is not supported: ",
-		"format":          "only cloud-config is made so far",
-		"ignition":        "is not supported: only cloud-config",
 		"docker":          "is not supported: the docker backend",
 		"controlPlaneRef": "Required value", // an example of a cluster without a KubeadmControlPlane
 	} {

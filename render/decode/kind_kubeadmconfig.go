@@ -41,11 +41,11 @@ func addKubeadmConfig(prefix string, refused, limited, unused map[string]string)
 		"clusterConfiguration.networking":        "it comes from spec.clusterNetwork of the Cluster; set it there",
 		"clusterConfiguration.clusterName":       cluster,
 		"clusterConfiguration.kubernetesVersion": "it comes from the version of the KubeadmControlPlane or MachineDeployment; set it there",
-		"ignition":                               "only cloud-config is made so far; use preKubeadmCommands and files",
 	} {
 		refused[prefix+path] = why
 	}
-	limited[prefix+"format"] = "cloud-config; Ignition is refused for now"
+	limited[prefix+"ignition.containerLinuxConfig.additionalConfig"] = "a Container Linux Config without etcd, flannel, docker, update and locksmith, " +
+		"or a Butane config of flatcar 1.0.0 and 1.1.0 or fcos 1.4.0 and 1.5.0; unknown fields are refused"
 	limited[prefix+"files.contentFormat"] = "a Template knows .controlPlane.version, as in Cluster API"
 	limited[prefix+"files.contentFrom.secret"] = "a Secret in the same overlay"
 	limited[prefix+"users.passwdFrom.secret"] = "a Secret in the same overlay"
@@ -89,7 +89,9 @@ func normaliseKubeadmConfigTemplate(v any) (any, field.ErrorList) {
 func validateKubeadmConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if c.Format == bootstrapv1.Ignition {
-		errs = append(errs, field.Invalid(path.Child("format"), c.Format, "only cloud-config is made so far"))
+		errs = append(errs, validateIgnition(c, path)...)
+	} else if c.Ignition.IsDefined() {
+		errs = append(errs, field.Forbidden(path.Child("ignition"), "needs format: ignition"))
 	}
 	paths := map[string]bool{}
 	for i, f := range c.Files {
@@ -123,6 +125,43 @@ func validateKubeadmConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) f
 	}
 	if user := c.JoinConfiguration.Discovery.File.KubeConfig.User; user.AuthProvider.IsDefined() && user.Exec.IsDefined() {
 		errs = append(errs, field.Forbidden(path.Child("joinConfiguration", "discovery", "file", "kubeConfig", "user"), "only one of authProvider and exec may be set"))
+	}
+	return errs
+}
+
+// validateIgnition keeps the rules for what Ignition cannot express.
+func validateIgnition(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if add := c.Ignition.ContainerLinuxConfig.AdditionalConfig; len(add) > 32768 {
+		errs = append(errs, field.TooLong(path.Child("ignition", "containerLinuxConfig", "additionalConfig"), "", 32768))
+	}
+	if len(c.BootCommands) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("bootCommands"), "Ignition has none: add a unit with ignition.containerLinuxConfig.additionalConfig"))
+	}
+	for i, u := range c.Users {
+		if u.Inactive != nil && *u.Inactive {
+			errs = append(errs, field.Forbidden(path.Child("users").Index(i).Child("inactive"), "Ignition cannot make an account inactive: run usermod in preKubeadmCommands"))
+		}
+	}
+	disks := path.Child("diskSetup")
+	for i, p := range c.DiskSetup.Partitions {
+		at := disks.Child("partitions").Index(i)
+		if p.TableType != "" && p.TableType != "gpt" {
+			errs = append(errs, field.Invalid(at.Child("tableType"), p.TableType, "Ignition makes gpt tables alone"))
+		}
+		if len(p.DiskLayout) > 0 {
+			errs = append(errs, field.Forbidden(at.Child("diskLayout"),
+				"Ignition knows sizes in MiB and no percentages: use storage.disks of ignition.containerLinuxConfig.additionalConfig"))
+		}
+	}
+	for i, f := range c.DiskSetup.Filesystems {
+		at := disks.Child("filesystems").Index(i)
+		if f.ReplaceFS != "" {
+			errs = append(errs, field.Forbidden(at.Child("replaceFS"), "Ignition cannot do this: use overwrite"))
+		}
+		if f.Partition != "" {
+			errs = append(errs, field.Forbidden(at.Child("partition"), "Ignition wants the partition itself as the device, like /dev/vdb1"))
+		}
 	}
 	return errs
 }

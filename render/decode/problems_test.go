@@ -353,9 +353,28 @@ func TestProblems(t *testing.T) {
 				"is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself", "",
 			}},
 		},
-		"ignition": {
-			change: []string{"preKubeadmCommands: [echo hello]", "format: ignition"},
-			want:   []place{{kct, "spec.template.spec.format", `Invalid value: "ignition": only cloud-config is made so far`, ""}},
+		"what Ignition cannot express": {
+			change: []string{
+				"preKubeadmCommands: [echo hello]", "format: ignition\n      bootCommands: [a]\n      users: [{name: a, inactive: true}]\n      diskSetup: {" +
+					"partitions: [{device: /dev/b, tableType: mbr, diskLayout: [{percentage: 50}]}], " +
+					"filesystems: [{device: /dev/b, filesystem: ext4, label: a, partition: auto, replaceFS: ntfs}]}",
+			},
+			want: []place{
+				{kct, "spec.template.spec.bootCommands", "Forbidden: Ignition has none: add a unit with ignition.containerLinuxConfig.additionalConfig", ""},
+				{kct, "spec.template.spec.diskSetup.filesystems[0].partition", "Forbidden: Ignition wants the partition itself as the device, like /dev/vdb1", ""},
+				{kct, "spec.template.spec.diskSetup.filesystems[0].replaceFS", "Forbidden: Ignition cannot do this: use overwrite", ""},
+				{kct, "spec.template.spec.diskSetup.partitions[0].diskLayout", "Forbidden: Ignition knows sizes in MiB and no percentages: use storage.disks of ignition.containerLinuxConfig.additionalConfig", ""},
+				{kct, "spec.template.spec.diskSetup.partitions[0].tableType", `Invalid value: "mbr": Ignition makes gpt tables alone`, ""},
+				{kct, "spec.template.spec.users[0].inactive", "Forbidden: Ignition cannot make an account inactive: run usermod in preKubeadmCommands", ""},
+			},
+		},
+		"Ignition without its format": {
+			change: []string{"preKubeadmCommands: [echo hello]", "ignition: {containerLinuxConfig: {strict: true}}"},
+			want:   []place{{kct, "spec.template.spec.ignition", "Forbidden: needs format: ignition", ""}},
+		},
+		"long additions to Ignition": {
+			change: []string{"preKubeadmCommands: [echo hello]", "format: ignition\n      ignition: {containerLinuxConfig: {additionalConfig: '" + strings.Repeat("#", 32769) + "'}}"},
+			want:   []place{{kct, "spec.template.spec.ignition.containerLinuxConfig.additionalConfig", "Too long: may not be more than 32768 bytes", ""}},
 		},
 		"external etcd": {
 			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      etcd: {external: {endpoints: [https://e]}}\n"},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/coreos/ignition/v2/config/v3_3"
 	"github.com/coreos/ignition/v2/config/v3_3/types"
@@ -46,6 +47,9 @@ func content(t *testing.T, r types.Resource) string {
 	u, err := dataurl.DecodeString(*r.Source)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Compression == nil && !utf8.Valid(u.Data) {
+		return fmt.Sprintf("(bytes) %x", u.Data)
 	}
 	if r.Compression == nil {
 		return string(u.Data)
