@@ -3,9 +3,11 @@ package decode_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"testing"
 
 	"fairlead.dev/providers/infrastructure/inmemory"
+	openstack "fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/render/decode"
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +18,7 @@ var update = flag.Bool("update", false, "write docs/coverage.md")
 // "go generate ./render/decode" to write it.
 func TestCoverage(t *testing.T) {
 	const file = "../../docs/coverage.md"
-	got := decode.New("", inmemory.Kinds()).Coverage()
+	got := decode.New("", slices.Concat(inmemory.Kinds(), openstack.Kinds())).Coverage()
 	if *update {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
