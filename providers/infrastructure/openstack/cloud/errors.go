@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// errUnsent says that a request never left.
+// unsentError says that a request never left.
 type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return e.err.Error() }
@@ -31,8 +31,14 @@ func Wrap(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
+	if e, ok := err.(*fleet.Error); ok { //nolint:errorlint // the outermost alone says the same of something smaller
 		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
+	}
+	if e, ok := err.(joined); ok { //nolint:errorlint // as above
+		return &fleet.Error{Kind: e.kind(), Op: op, Err: e}
+	}
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		return &fleet.Error{Kind: e.Kind, Op: op, Err: err}
 	}
 	if e, ok := reauthentication(err); ok {
 		return &fleet.Error{Kind: unsent(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", words(e))}
@@ -56,6 +62,41 @@ func unsent(k fleet.ErrorKind) fleet.ErrorKind {
 		return fleet.Unavailable
 	}
 	return k
+}
+
+// joined is several errors as one.
+type joined []error
+
+// Join returns errs, without those that are none, as one error: of the first
+// one's kind, but for a call without an answer, which counts most.
+func Join(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return joined(errs)
+}
+
+func (j joined) Error() string {
+	var out []string
+	for _, err := range j {
+		out = append(out, err.Error())
+	}
+	return strings.Join(out, "; ")
+}
+
+func (j joined) Unwrap() []error { return j }
+
+func (j joined) kind() fleet.ErrorKind {
+	for _, err := range j {
+		if fleet.KindOf(err) == fleet.Unanswered {
+			return fleet.Unanswered
+		}
+	}
+	return fleet.KindOf(j[0])
 }
 
 // NotFound reports whether err says that the thing is not there.

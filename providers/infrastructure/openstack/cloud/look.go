@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -20,6 +21,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/fleet"
 )
 
 // listsAtOnce is how many listings of one look run at the same time.
@@ -84,10 +87,17 @@ func (p *Project) lookAtServers(ctx context.Context, s *Snapshot) error {
 	all, err := list(ctx, "servers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return servers.List(c, servers.ListOpts{})
 	}, servers.ExtractServers)
+	if i := slices.IndexFunc(all, cellIsDown); i >= 0 {
+		return fleet.Errorf(fleet.Unavailable, "list servers", "a cell of Nova is down: nothing is known of server %s but its id", all[i].ID)
+	}
 	s.Servers = newSet(all, func(t *servers.Server) string { return t.ID },
 		func(t *servers.Server) (Owner, bool) { return MetadataOwner(t.Metadata) })
 	return err
 }
+
+// cellIsDown reports whether s is all that Nova tells of a server that it cannot
+// look up: whose it is, is not known.
+func cellIsDown(s servers.Server) bool { return s.Status == "UNKNOWN" && s.Name == "" }
 
 func (p *Project) lookAtPorts(ctx context.Context, s *Snapshot, project string) error {
 	c, err := p.Network(ctx)
@@ -102,7 +112,9 @@ func (p *Project) lookAtNetworks(ctx context.Context, s *Snapshot) error {
 	c, err := p.Network(ctx)
 	all, err := list(ctx, "networks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return networks.List(c, networks.ListOpts{})
-	}, func(page pagination.Page) (out []Network, err error) { return out, networks.ExtractNetworksInto(page, &out) })
+	}, func(page pagination.Page) (out []Network, err error) {
+		return out, networks.ExtractNetworksInto(page, &out)
+	})
 	s.Networks = newSet(all, func(t *Network) string { return t.ID }, marked(func(t *Network) string { return t.Description }))
 	return err
 }

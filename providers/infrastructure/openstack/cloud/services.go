@@ -22,9 +22,10 @@ const (
 	loadBalancer service = "load-balancer"
 )
 
-// novaMicroversion is that of Queens (2018): tags and tagged devices in the call
-// that makes a server, flavors by name in listings.
-const novaMicroversion = "2.60"
+// novaMicroversion is that of Stein (2019). From it on a listing tells of servers
+// whose cell is down, which older ones leave out as if they were gone.
+// Source: https://docs.openstack.org/api-guide/compute/down_cells.html
+const novaMicroversion = "2.69"
 
 // Compute returns the client of Nova.
 func (p *Project) Compute(ctx context.Context) (*gophercloud.ServiceClient, error) {

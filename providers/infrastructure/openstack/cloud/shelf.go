@@ -10,11 +10,12 @@ import (
 
 // A shelf keeps the newest snapshot, and has at most one made at a time.
 type shelf struct {
-	mu      *sync.Mutex
-	latest  *Snapshot
-	flight  *flight
-	seq     uint64           // counts changes
-	changes map[Owner]uint64 // the last change of each cluster
+	mu       *sync.Mutex
+	latest   *Snapshot
+	flight   *flight
+	seq      uint64           // counts changes
+	changes  map[Owner]uint64 // the last change: of a machine, or of what machines share
+	latestOf map[Owner]uint64 // the last change of anything of a cluster
 }
 
 // A flight is a look that is under way.
@@ -25,13 +26,25 @@ type flight struct {
 	err  error
 }
 
-func newShelf() shelf { return shelf{mu: new(sync.Mutex), changes: make(map[Owner]uint64)} }
+func newShelf() shelf {
+	return shelf{mu: new(sync.Mutex), changes: make(map[Owner]uint64), latestOf: make(map[Owner]uint64)}
+}
 
 func (s *shelf) changed(o Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
 	s.changes[o] = s.seq
+	s.latestOf[o.Shared()] = s.seq
+}
+
+// needed is the change that a snapshot for o must have seen: of a cluster any,
+// of a machine its own and those of what all machines share.
+func (s *shelf) needed(o Owner) uint64 {
+	if o.Machine == "" {
+		return s.latestOf[o]
+	}
+	return max(s.changes[o], s.changes[o.Shared()])
 }
 
 // get returns a snapshot that is good enough for o.
@@ -60,7 +73,7 @@ func (s *shelf) get(ctx context.Context, tick time.Duration, o Owner, look func(
 func (s *shelf) shareOrStart(ctx context.Context, tick time.Duration, o Owner, look func(context.Context, uint64) (*Snapshot, error)) (*Snapshot, *flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.latest; l != nil && l.seq >= s.changes[o] && time.Since(l.Began) <= tick {
+	if l := s.latest; l != nil && l.seq >= s.needed(o) && time.Since(l.Began) <= tick {
 		return l, nil
 	}
 	if s.flight != nil {
@@ -93,5 +106,5 @@ func (s *shelf) landed(f *flight, look func(context.Context, uint64) (*Snapshot,
 func (s *shelf) take(f *flight, o Owner) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return f.seq >= s.changes[o], f.err
+	return f.seq >= s.needed(o), f.err
 }

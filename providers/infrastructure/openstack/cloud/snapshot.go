@@ -82,11 +82,12 @@ func (s *Snapshot) Clusters() []Owner {
 	return out
 }
 
-// Snapshot returns what is in the project: for the cluster of o not older than
-// the last change that was told of with Changed, and never older than the tick.
-// All that ask at one time share one look.
+// Snapshot returns what is in the project, never older than the tick. For a
+// cluster it was begun after every change of it that Changed was told of; for a
+// machine after those of the machine and of what all machines share. All that
+// ask at one time share one look.
 func (p *Project) Snapshot(ctx context.Context, o Owner) (*Snapshot, error) {
-	return p.shelf.get(ctx, p.o.Tick, o.Shared(), func(ctx context.Context, seq uint64) (*Snapshot, error) {
+	return p.shelf.get(ctx, p.o.Tick, o, func(ctx context.Context, seq uint64) (*Snapshot, error) {
 		s, err := p.look(ctx)
 		if s != nil {
 			s.seq = seq
@@ -95,6 +96,6 @@ func (p *Project) Snapshot(ctx context.Context, o Owner) (*Snapshot, error) {
 	})
 }
 
-// Changed says that something of o's cluster was changed, or may have been: what
-// was seen before is not good enough for it any more.
-func (p *Project) Changed(o Owner) { p.shelf.changed(o.Shared()) }
+// Changed says that something of o was changed, or may have been: what was seen
+// before is not good enough for it any more.
+func (p *Project) Changed(o Owner) { p.shelf.changed(o) }
