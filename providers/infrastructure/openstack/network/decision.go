@@ -1,0 +1,99 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A step is one change that brings the cloud nearer to what Git says.
+type step struct {
+	what string // for people: "make network prod-eu-1"
+	// essential says that no machine can be made or work without it.
+	essential bool
+	// optional says that some clouds do not have it, and clusters do without.
+	optional bool
+	// blocked says that the cloud does not take it at this moment.
+	blocked bool
+	// do makes the change and enters its outcome into the view.
+	do func(ctx context.Context, h *hand) error
+}
+
+// A decision is what follows from a view.
+type decision struct {
+	steps    []step
+	awaited  []string // what the cloud has to finish first
+	faults   []error  // what cannot be done until Git changes, or somebody acts in the cloud
+	missing  bool     // what the faults are about is essential
+	endpoint fleet.Endpoint
+	place    Placement
+}
+
+func (d *decision) add(s step) { d.steps = append(d.steps, s) }
+
+func (d *decision) await(format string, args ...any) {
+	d.awaited = append(d.awaited, fmt.Sprintf(format, args...))
+}
+
+// fault notes what is in the way of everything that follows from it.
+func (d *decision) fault(err error) {
+	d.faults, d.missing = append(d.faults, err), true
+}
+
+// differs notes that Git asks for a change that cannot be made to what exists:
+// what is there stays as it is, and machines go on.
+func (d *decision) differs(field, format string, args ...any) {
+	d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
+}
+
+// ready reports whether machines may be made. Before the first one everything
+// has to be there; later only what they cannot do without, so that a rule that
+// somebody removed holds up nothing.
+func (d *decision) ready(started bool) bool {
+	if d.missing || len(d.awaited) > 0 || d.endpoint.IsZero() {
+		return false
+	}
+	return !slices.ContainsFunc(d.steps, func(s step) bool { return s.essential || !started && !s.optional })
+}
+
+// decide follows what is to be done for the cluster of v. It is pure.
+func (v *view) decide() *decision {
+	d := new(decision)
+	v.external(d)
+	if v.managed() {
+		v.managedNetwork(d)
+	} else {
+		v.existingNetwork(d)
+	}
+	v.groups(d)
+	v.endpoint(d)
+	return d
+}
+
+// perform does what is possible of what decide finds, deciding again after each
+// step, since it makes others possible. No step is tried twice. What one step
+// cannot do holds up only what depends on it, but for a call without an answer:
+// nothing follows on that before somebody looked.
+func perform(ctx context.Context, p *cloud.Project, v *view, decide func() *decision) ([]error, *decision) {
+	h := &hand{Project: p, owner: v.owner}
+	tried := make(map[string]bool)
+	var errs []error
+	for {
+		d := decide()
+		i := slices.IndexFunc(d.steps, func(s step) bool { return !s.blocked && !tried[s.what] })
+		if i < 0 {
+			return errs, d
+		}
+		s := d.steps[i]
+		tried[s.what] = true
+		if err := cloud.Wrap(s.what, s.do(ctx, h)); err != nil {
+			errs = append(errs, err)
+			if ctx.Err() != nil || fleet.KindOf(err) == fleet.Unanswered {
+				return errs, d
+			}
+		}
+	}
+}

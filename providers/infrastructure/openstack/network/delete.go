@@ -1,0 +1,143 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// Delete takes the steps towards removing what the machines of the cluster of o
+// share that are possible at this moment: load balancers of its Services and its
+// own, floating IPs, ports, the interfaces of routers in its subnets, its router,
+// its network and its security groups. It follows from the marks alone, so that
+// it works whatever became of Git. Nothing there is success; what Octavia has to
+// finish first is no error. While servers of the cluster are there the error is of
+// kind Conflict.
+func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
+	v := ownedView(s, o.Shared())
+	if n := len(v.machines) + len(v.bastion); n > 0 {
+		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its servers are there", n)
+	}
+	errs, _ := perform(ctx, p, v, v.undo)
+	return errors.Join(errs...)
+}
+
+// undo follows what is to be removed. It is pure.
+func (v *view) undo() *decision {
+	d := new(decision)
+	v.undoServices(d)
+	for _, f := range v.mine.floatingIPs {
+		d.add(v.removeFloatingIP(f))
+	}
+	for _, lb := range v.mine.loadBalancers {
+		if !lbGoing(lb) {
+			d.add(v.removeLoadBalancer(lb))
+		}
+	}
+	for _, p := range v.mine.ports {
+		d.add(v.removePort(p))
+	}
+	if v.balanced() {
+		return d // until their ports are gone nothing below them can go
+	}
+	for _, s := range v.mine.subnets {
+		for _, p := range v.all.ports {
+			if ofRouter(p) && inSubnet(p, s.ID) {
+				d.add(v.disconnect(p, s))
+			}
+		}
+	}
+	for _, r := range without(v.mine.routers, v.routerUsed) {
+		d.add(v.removeRouter(r))
+	}
+	for _, n := range v.mine.networks {
+		if !slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && ofRouter(p) }) {
+			d.add(v.removeNetwork(n))
+		}
+	}
+	for _, s := range v.mine.subnets { // of a network that is not the cluster's
+		if !slices.ContainsFunc(v.mine.networks, func(n cloud.Network) bool { return n.ID == s.NetworkID }) && !v.subnetUsed(s) {
+			d.add(v.removeSubnet(s))
+		}
+	}
+	for _, g := range v.mine.groups {
+		d.add(v.removeGroup(g))
+	}
+	return d
+}
+
+// balanced reports whether load balancers are there, of the cluster or of its
+// Services.
+func (v *view) balanced() bool {
+	return len(v.mine.loadBalancers) > 0 || len(v.services()) > 0
+}
+
+// What the cloud controller manager calls what it makes for Services.
+// Source: kubernetes/cloud-provider-openstack, pkg/openstack/loadbalancer.go.
+const (
+	servicePrefix     = "kube_service_"
+	serviceAddress    = "Floating IP for Kubernetes external service "
+	serviceGroup      = "lb-sg-"
+	serviceGroupWords = "Security Group for "
+)
+
+// services returns the load balancers that the cloud controller manager made for
+// Services of the cluster. Their name says a cluster's name, which may be that of
+// another cluster in the project: what proves it is that they are on a network
+// of this one.
+func (v *view) services() []loadbalancers.LoadBalancer {
+	return filter(v.all.loadBalancers, func(lb loadbalancers.LoadBalancer) bool {
+		_, marked := cloud.ParseOwner(lb.Description)
+		return !marked && strings.HasPrefix(lb.Name, servicePrefix) && v.onOwnNetwork(lb)
+	})
+}
+
+func (v *view) onOwnNetwork(lb loadbalancers.LoadBalancer) bool {
+	return slices.ContainsFunc(v.mine.networks, func(n cloud.Network) bool { return n.ID == lb.VipNetworkID }) ||
+		slices.ContainsFunc(v.mine.subnets, func(s subnets.Subnet) bool { return s.ID == lb.VipSubnetID })
+}
+
+// undoServices removes what is left of the cluster's Services: first what has no
+// mark and is found through the load balancer, then that.
+func (v *view) undoServices(d *decision) {
+	for _, lb := range v.services() {
+		for _, f := range v.all.floatingIPs {
+			if lb.VipPortID != "" && f.PortID == lb.VipPortID && strings.HasPrefix(f.Description, serviceAddress) {
+				d.add(v.removeFloatingIP(f))
+			}
+		}
+		for _, g := range v.serviceGroups(lb) {
+			d.add(v.removeGroup(g))
+		}
+		if !lbGoing(lb) {
+			d.add(v.removeLoadBalancer(lb))
+		}
+	}
+}
+
+// serviceGroups returns the security groups of the Service of lb. Nothing but
+// their words connects the two: they are for a Service and a cluster of the same
+// name, and on no port. Those of a living cluster are on the ports of its nodes.
+func (v *view) serviceGroups(lb loadbalancers.LoadBalancer) []groups.SecGroup {
+	return filter(v.all.groups, func(g groups.SecGroup) bool {
+		rest, ok := strings.CutPrefix(g.Description, serviceGroupWords)
+		service, cluster, ok2 := strings.Cut(rest, " Service LoadBalancer in cluster ")
+		namespace, name, ok3 := strings.Cut(service, "/")
+		return ok && ok2 && ok3 && strings.HasPrefix(g.Name, serviceGroup) && !v.groupUsed(g) &&
+			lb.Name == serviceName(cluster, namespace, name)
+	})
+}
+
+// serviceName is what the cloud controller manager calls a load balancer.
+func serviceName(cluster, namespace, service string) string {
+	n := servicePrefix + cluster + "_" + namespace + "_" + service
+	return n[:min(len(n), 255)]
+}

@@ -1,0 +1,134 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+const defaultPort = 6443
+
+func (v *view) apiServer() api.APIServer { return deref(v.spec.APIServer, api.APIServer{}) }
+
+func (v *view) balancer() *api.APIServerLoadBalancer { return v.apiServer().ManagedLoadBalancer }
+
+// port returns that of the API server.
+func (v *view) port() int32 {
+	return cmp.Or(deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Port, v.cluster.Endpoint.Port,
+		int32(deref(v.apiServer().Port, 0)), v.cluster.Network.APIServerPort, defaultPort)
+}
+
+// host returns where Git says that the API server answers, if it does.
+func (v *view) host() string {
+	return cmp.Or(deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Host, v.cluster.Endpoint.Host)
+}
+
+// floating reports whether the API server is to have a floating IP: where there
+// is an external network, if Git does not say otherwise.
+func (v *view) floating(d *decision) bool {
+	return deref(v.apiServer().EnableFloatingIP, true) && d.place.ExternalNetwork != ""
+}
+
+// endpoint decides where the API server answers: at the host that Git names, a
+// floating IP, the address of a load balancer, or a fixed address.
+func (v *view) endpoint(d *decision) {
+	if d.place.Network == "" {
+		return
+	}
+	switch fixed := deref(v.apiServer().FixedIP, ""); {
+	case deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !d.missing:
+		d.fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
+			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))
+	case v.balancer().IsEnabled():
+		v.loadBalancer(d)
+	case v.floating(d) && (v.host() == "" || isAddress(v.host()) || v.apiServer().FloatingIP != nil):
+		v.floatingEndpoint(d)
+	case v.host() != "":
+		d.serve("", v)
+	case fixed != "":
+		v.fixedEndpoint(d, fixed)
+	default:
+		d.fault(fleet.Errorf(fleet.Invalid, "find an endpoint for the API server",
+			"Git names none and there is no external network for a floating IP (set apiServer.managedLoadBalancer, apiServer.fixedIP or controlPlaneEndpoint)"))
+	}
+}
+
+// serve sets the endpoint: at the host that Git names, else at address.
+func (d *decision) serve(address string, v *view) {
+	d.endpoint = fleet.Endpoint{Host: cmp.Or(v.host(), address), Port: v.port()}
+}
+
+// floatingEndpoint is a floating IP on a machine of the control plane: on the
+// oldest that runs, which is the one that began the cluster. It moves when that
+// one goes.
+func (v *view) floatingEndpoint(d *decision) {
+	f := v.floatingIP(d, "")
+	if f == nil {
+		return
+	}
+	d.serve(f.FloatingIP, v)
+	if f.PortID != "" {
+		return
+	}
+	for _, m := range v.controlPlane() {
+		a, ok := v.addressOf(m.id, d.place.Network, d.place.primary())
+		if ok && m.active {
+			d.add(v.attach(*f, a.port, a.ip, "machine "+string(m.name)))
+			return
+		}
+	}
+}
+
+// fixedEndpoint is an address that somebody serves, as kube-vip does. Where it is
+// one of the cluster's network and nobody has it, a port keeps it from being
+// given to anyone else.
+func (v *view) fixedEndpoint(d *decision, fixed string) {
+	d.serve(fixed, v)
+	s, ok := find(d.place.subnets, func(s subnets.Subnet) bool { return contains(s.CIDR, fixed) })
+	if !ok || slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool {
+		return p.NetworkID == s.NetworkID && slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return sameAddress(ip.IPAddress, fixed) })
+	}) {
+		return
+	}
+	d.add(step{what: "reserve address " + fixed, essential: true, do: func(ctx context.Context, h *hand) error {
+		c, err := h.client(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		var p cloud.Port
+		err = ports.Create(ctx, c, ports.CreateOpts{
+			NetworkID: s.NetworkID, Name: v.name("kubeapi"), Description: v.description(forEndpoint),
+			FixedIPs: []ports.IP{{SubnetID: s.ID, IPAddress: fixed}},
+		}).ExtractInto(&p)
+		if err != nil {
+			return err
+		}
+		put(&v.all.ports, &v.mine.ports, p, func(o cloud.Port) bool { return o.ID == p.ID })
+		return nil
+	}})
+}
+
+// resolve returns the first address of a host that Git names.
+func resolve(ctx context.Context, host, instead string) (string, error) {
+	if isAddress(host) {
+		return host, nil
+	}
+	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil || len(found) == 0 {
+		return "", fleet.Errorf(fleet.Invalid, "find the address of controlPlaneEndpoint.host", "%w (have the name resolve, or set %s)",
+			cmp.Or(err, fmt.Errorf("%s has none", host)), instead)
+	}
+	return found[0], nil
+}

@@ -1,0 +1,179 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// groups has the managed security groups made and their rules kept, exactly.
+func (v *view) groups(d *decision) {
+	var wanted []api.ManagedSecurityGroupName
+	if v.spec.ManagedSecurityGroups != nil {
+		wanted = append(wanted, api.SecurityGroupControlPlane, api.SecurityGroupWorker)
+		if v.spec.Bastion.IsEnabled() {
+			wanted = append(wanted, api.SecurityGroupBastion)
+		}
+	}
+	found := make(map[api.ManagedSecurityGroupName]groups.SecGroup)
+	for _, name := range []api.ManagedSecurityGroupName{api.SecurityGroupBastion, api.SecurityGroupControlPlane, api.SecurityGroupWorker} {
+		all := filter(v.mine.groups, func(g groups.SecGroup) bool { return isFor(g.Description, string(name)) })
+		if !slices.Contains(wanted, name) {
+			for _, g := range without(all, v.groupUsed) {
+				d.add(v.removeGroup(g))
+			}
+			continue
+		}
+		g, surplus, _ := pick(all, func(g groups.SecGroup) (time.Time, string) { return g.CreatedAt, g.ID }, v.groupUsed)
+		for _, s := range surplus {
+			d.add(v.removeGroup(s))
+		}
+		if g == nil {
+			d.add(step{what: "make security group " + v.name(string(name)), essential: true, do: func(ctx context.Context, h *hand) error {
+				return v.makeGroup(ctx, h, name)
+			}})
+			continue
+		}
+		found[name] = *g
+		v.tags(d, "security-groups", g.ID, g.Name, g.Tags, func(t []string) { g.Tags = t; v.putGroup(*g) })
+	}
+	d.place.ControlPlaneGroup = found[api.SecurityGroupControlPlane].ID
+	d.place.WorkerGroup = found[api.SecurityGroupWorker].ID
+	d.place.BastionGroup = found[api.SecurityGroupBastion].ID
+	if len(wanted) > 0 && len(found) == len(wanted) && len(d.place.subnets) > 0 {
+		v.rules(d, found)
+	}
+}
+
+func (v *view) putGroup(g groups.SecGroup) {
+	put(&v.all.groups, &v.mine.groups, g, func(o groups.SecGroup) bool { return o.ID == g.ID })
+}
+
+func (v *view) groupUsed(g groups.SecGroup) bool {
+	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
+}
+
+func (v *view) makeGroup(ctx context.Context, h *hand, name api.ManagedSecurityGroupName) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.changed()
+	g, err := groups.Create(ctx, c, groups.CreateOpts{Name: v.name(string(name)), Description: v.description(string(name))}).Extract()
+	if err != nil {
+		return err
+	}
+	v.putGroup(*g)
+	return nil
+}
+
+// rules has the rules of the groups brought in line.
+func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.SecGroup) {
+	set := ruleSet{spec: v.spec.ManagedSecurityGroups, ids: make(groupIDs), apiPort: int(v.port()), bastion: v.spec.Bastion.IsEnabled()}
+	for name, g := range found {
+		set.ids[name] = g.ID
+	}
+	for _, s := range d.place.subnets {
+		set.cidrs = append(set.cidrs, s.CIDR)
+		if f := familyOf(s.CIDR); !slices.Contains(set.families, f) {
+			set.families = append(set.families, f)
+		}
+	}
+	slices.Sort(set.families)
+	if lb := v.balancer(); lb.IsEnabled() {
+		set.ports = lb.AdditionalPorts
+	}
+	wanted, err := set.wanted()
+	if err != nil {
+		d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "make the rules of the security groups", "%w", err))
+		return
+	}
+	for _, name := range []api.ManagedSecurityGroupName{api.SecurityGroupBastion, api.SecurityGroupControlPlane, api.SecurityGroupWorker} {
+		g, ok := found[name]
+		if !ok {
+			continue
+		}
+		add, remove := diffRules(wanted[name], g.Rules)
+		if len(add) > 0 {
+			d.add(step{
+				what: fmt.Sprintf("add to security group %s: %s", g.Name, words(add, func(r described) string { return r.String() })),
+				do:   func(ctx context.Context, h *hand) error { return v.addRules(ctx, h, g.ID, add) },
+			})
+		}
+		for _, r := range remove {
+			d.add(step{
+				what: fmt.Sprintf("remove from security group %s: %s (rule %s)", g.Name, observedRule(r), r.ID),
+				do:   func(ctx context.Context, h *hand) error { return v.removeRule(ctx, h, g.ID, r) },
+			})
+		}
+	}
+}
+
+// addRules makes them in one call, or where some are there already, one by one.
+func (v *view) addRules(ctx context.Context, h *hand, group string, add []described) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.changed()
+	var opts []rules.CreateOpts
+	for _, r := range add {
+		opts = append(opts, r.create(group))
+	}
+	made, err := rules.CreateBulk(ctx, c, opts).Extract()
+	if duplicate(err) {
+		made, err = nil, nil
+		for i, o := range opts {
+			got, one := rules.Create(ctx, c, o).Extract()
+			if one != nil && !duplicate(one) {
+				return one
+			}
+			if one == nil {
+				made = append(made, *got)
+				continue
+			}
+			made = append(made, add[i].asMade(group))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return v.withGroup(group, func(have []rules.SecGroupRule) []rules.SecGroupRule { return append(slices.Clone(have), made...) })
+}
+
+// duplicate reports whether Neutron has such a rule.
+func duplicate(err error) bool {
+	return err != nil && fleet.KindOf(cloud.Wrap("add rules", err)) == fleet.Conflict && strings.Contains(cloud.Wrap("", err).Error(), "already exist")
+}
+
+func (v *view) removeRule(ctx context.Context, h *hand, group string, r rules.SecGroupRule) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.changed()
+	if err := gone(rules.Delete(ctx, c, r.ID).ExtractErr()); err != nil {
+		return err
+	}
+	return v.withGroup(group, func(have []rules.SecGroupRule) []rules.SecGroupRule {
+		return without(have, func(o rules.SecGroupRule) bool { return o.ID == r.ID })
+	})
+}
+
+// withGroup enters a change of the rules of one of the cluster's groups.
+func (v *view) withGroup(id string, change func([]rules.SecGroupRule) []rules.SecGroupRule) error {
+	if g, ok := find(v.mine.groups, func(g groups.SecGroup) bool { return g.ID == id }); ok {
+		g.Rules = change(g.Rules)
+		v.putGroup(g)
+	}
+	return nil
+}

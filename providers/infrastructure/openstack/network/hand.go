@@ -1,0 +1,60 @@
+package network
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
+
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A hand is what steps act with.
+type hand struct {
+	*cloud.Project
+	owner cloud.Owner
+}
+
+// client returns the client of Neutron.
+func (h *hand) client(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	return h.Network(ctx)
+}
+
+// changed says that what was seen of the cluster is not good enough any more.
+func (h *hand) changed() { h.Changed(h.owner) }
+
+// gone turns an error of a removal into none where the thing is not there.
+func gone(err error) error {
+	if cloud.NotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// tags has the tags that Git asks for set on a thing of Neutron. Those that
+// others set stay. The marks of ownership are not here: this is a second call.
+func (v *view) tags(d *decision, kind, id, name string, have []string, enter func([]string)) {
+	want := slices.Clone(have)
+	for _, t := range v.spec.Tags {
+		if !slices.Contains(want, t) {
+			want = append(want, t)
+		}
+	}
+	if len(want) == len(have) {
+		return
+	}
+	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: func(ctx context.Context, h *hand) error {
+		c, err := h.client(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		if _, err := attributestags.ReplaceAll(ctx, c, kind, id, attributestags.ReplaceAllOpts{Tags: want}).Extract(); err != nil {
+			return err
+		}
+		enter(want)
+		return nil
+	}})
+}

@@ -1,0 +1,222 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+)
+
+// pool is one of Octavia's.
+type pool = pools.Pool
+
+// poolsOf returns the cluster's pools of lb.
+func (v *view) poolsOf(lb loadbalancers.LoadBalancer) []pool {
+	return filter(v.mine.pools, func(p pool) bool {
+		return slices.ContainsFunc(p.Loadbalancers, func(l pools.LoadBalancerID) bool { return l.ID == lb.ID })
+	})
+}
+
+// lbStep is a step that changes lb or what is part of it. Octavia takes one such
+// change at a time: after it lb counts as pending.
+func (v *view) lbStep(lb loadbalancers.LoadBalancer, what string, essential bool, do func(context.Context, *gophercloud.ServiceClient) error) step {
+	return step{what: what, essential: essential, blocked: lb.ProvisioningStatus != lbActive, do: func(ctx context.Context, h *hand) error {
+		c, err := h.LoadBalancer(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		if err := do(ctx, c); err != nil {
+			return err
+		}
+		lb.ProvisioningStatus = lbPendingUpdate
+		if now, err := loadbalancers.Get(ctx, c, lb.ID).Extract(); err == nil {
+			lb = *now // a quick cloud takes the next change at once
+		}
+		v.putLoadBalancer(lb)
+		return nil
+	}}
+}
+
+// listeners has a listener for each port.
+func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
+	there := filter(v.mine.listeners, func(l listeners.Listener) bool {
+		return slices.ContainsFunc(l.Loadbalancers, func(o listeners.LoadBalancerID) bool { return o.ID == lb.ID })
+	})
+	wanted := append([]int32{v.port()}, v.balancer().AdditionalPorts...)
+	moved := false
+	for _, l := range there {
+		if slices.Contains(wanted, int32(l.ProtocolPort)) {
+			continue
+		}
+		if isFor(l.Description, forEndpoint) && v.started() {
+			moved = true
+			d.differs("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", l.ProtocolPort, v.port())
+			continue
+		}
+		d.add(v.lbStep(lb, fmt.Sprintf("remove listener %d of load balancer %s", l.ProtocolPort, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			if err := gone(listeners.Delete(ctx, c, l.ID).ExtractErr()); err != nil {
+				return err
+			}
+			drop(&v.all.listeners, &v.mine.listeners, func(o listeners.Listener) bool { return o.ID == l.ID })
+			return nil
+		}))
+	}
+	for i, port := range wanted {
+		l, ok := find(there, func(l listeners.Listener) bool { return l.ProtocolPort == int(port) })
+		switch {
+		case ok:
+			v.allowed(d, lb, l)
+			v.pool(d, lb, l, i == 0)
+		case i == 0 && moved:
+		default:
+			what := forEndpoint
+			if i > 0 {
+				what = "additional port"
+			}
+			d.add(v.missingListener(d, lb, port, what))
+		}
+	}
+	v.strayPools(d, lb, there)
+}
+
+func (v *view) missingListener(d *decision, lb loadbalancers.LoadBalancer, port int32, what string) step {
+	o := listeners.CreateOpts{
+		Name: v.name("kubeapi", fmt.Sprint(port)), Description: v.description(what), LoadbalancerID: lb.ID,
+		Protocol: listeners.ProtocolTCP, ProtocolPort: int(port), AllowedCIDRs: v.allowedCIDRs(d, lb), Tags: v.spec.Tags,
+	}
+	return v.lbStep(lb, fmt.Sprintf("make listener %d of load balancer %s", port, lb.Name), what == forEndpoint, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		l, err := listeners.Create(ctx, c, o).Extract()
+		if err != nil {
+			return err
+		}
+		v.putListener(*l)
+		return nil
+	})
+}
+
+func (v *view) putListener(l listeners.Listener) {
+	put(&v.all.listeners, &v.mine.listeners, l, func(o listeners.Listener) bool { return o.ID == l.ID })
+}
+
+// allowed keeps who may use a listener.
+func (v *view) allowed(d *decision, lb loadbalancers.LoadBalancer, l listeners.Listener) {
+	want := v.allowedCIDRs(d, lb)
+	have := make([]string, 0, len(l.AllowedCIDRs))
+	for _, c := range l.AllowedCIDRs {
+		have = append(have, fullPrefix(c))
+	}
+	slices.Sort(have)
+	if slices.Equal(slices.Compact(have), want) {
+		return
+	}
+	what := fmt.Sprintf("let %s use listener %d of load balancer %s", words(want, func(s string) string { return s }), l.ProtocolPort, lb.Name)
+	if len(want) == 0 {
+		what = fmt.Sprintf("let everyone use listener %d of load balancer %s", l.ProtocolPort, lb.Name)
+	}
+	d.add(v.lbStep(lb, what, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		cidrs := append([]string{}, want...)
+		got, err := listeners.Update(ctx, c, l.ID, listeners.UpdateOpts{AllowedCIDRs: &cidrs}).Extract()
+		if err != nil {
+			return err
+		}
+		v.putListener(*got)
+		return nil
+	}))
+}
+
+// pool has a listener's pool made, with its monitor and its members.
+func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.Listener, essential bool) {
+	p, ok := find(v.mine.pools, func(p pool) bool { return p.ID == l.DefaultPoolID })
+	if !ok {
+		if l.DefaultPoolID != "" {
+			d.differs("listener "+l.ID, "its pool %s is not of the cluster (take it off the listener)", l.DefaultPoolID)
+			return
+		}
+		o := pools.CreateOpts{
+			Name: l.Name, Description: v.description(fmt.Sprintf("port %d", l.ProtocolPort)), ListenerID: l.ID,
+			Protocol: pools.ProtocolTCP, LBMethod: pools.LBMethodRoundRobin, Tags: v.spec.Tags,
+		}
+		if strings.EqualFold(lb.Provider, "ovn") {
+			o.LBMethod = pools.LBMethodSourceIpPort // the only one it has
+		}
+		d.add(v.lbStep(lb, fmt.Sprintf("make the pool of listener %d of load balancer %s", l.ProtocolPort, lb.Name), essential, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			p, err := pools.Create(ctx, c, o).Extract()
+			if err != nil {
+				return err
+			}
+			l.DefaultPoolID = p.ID
+			v.putListener(l)
+			v.putPool(*p)
+			return nil
+		}))
+		return
+	}
+	v.monitor(d, lb, p)
+	v.poolMembers(d, lb, p, l.ProtocolPort)
+}
+
+func (v *view) putPool(p pool) {
+	put(&v.all.pools, &v.mine.pools, p, func(o pool) bool { return o.ID == p.ID })
+}
+
+// strayPools has pools removed that no listener leads to.
+func (v *view) strayPools(d *decision, lb loadbalancers.LoadBalancer, there []listeners.Listener) {
+	for _, p := range v.poolsOf(lb) {
+		if slices.ContainsFunc(there, func(l listeners.Listener) bool { return l.DefaultPoolID == p.ID }) {
+			continue
+		}
+		d.add(v.lbStep(lb, fmt.Sprintf("remove pool %s (%s) of load balancer %s", p.Name, p.ID, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			if err := gone(pools.Delete(ctx, c, p.ID).ExtractErr()); err != nil {
+				return err
+			}
+			drop(&v.all.pools, &v.mine.pools, func(o pool) bool { return o.ID == p.ID })
+			return nil
+		}))
+	}
+}
+
+// allowedCIDRs returns who may use the API server, sorted: whom Git names, and
+// where it names anyone, the cluster itself: its subnets, its router and its
+// bastion, as far as they are of the family of the load balancer. Nil means
+// everyone.
+func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer) []string {
+	var out []string
+	for _, c := range v.balancer().AllowedCIDRs {
+		out = append(out, fullPrefix(c))
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	family := familyOf(lb.VipAddress)
+	also := func(a string) {
+		if a != "" && familyOf(a) == family {
+			out = append(out, fullPrefix(a))
+		}
+	}
+	for _, s := range d.place.subnets {
+		also(s.CIDR)
+	}
+	if r := d.place.router; r != nil {
+		for _, ip := range r.GatewayInfo.ExternalFixedIPs {
+			also(ip.IPAddress)
+		}
+	}
+	for _, b := range v.bastion {
+		for _, a := range v.addressesOf(b, d.place.Network) {
+			also(a.ip)
+			for _, f := range v.all.floatingIPs {
+				if f.PortID == a.port {
+					also(f.FloatingIP)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,235 @@
+package network
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// The provisioning statuses of Octavia. While one is pending, the load balancer
+// and all that is part of it take no change.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#prov-status
+const (
+	lbActive        = "ACTIVE"
+	lbError         = "ERROR"
+	lbPendingCreate = "PENDING_CREATE"
+	lbPendingUpdate = "PENDING_UPDATE"
+	lbPendingDelete = "PENDING_DELETE"
+	lbDeleted       = "DELETED"
+)
+
+func lbGoing(lb loadbalancers.LoadBalancer) bool {
+	return lb.ProvisioningStatus == lbPendingDelete || lb.ProvisioningStatus == lbDeleted
+}
+
+// loadBalancer has the load balancer made, with a listener, a pool and a monitor
+// for each port and a member for each machine of the control plane.
+func (v *view) loadBalancer(d *decision) {
+	all := filter(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return isFor(lb.Description, forEndpoint) })
+	going := filter(all, lbGoing)
+	lb, surplus, extra := pick(without(all, lbGoing), func(lb loadbalancers.LoadBalancer) (time.Time, string) { return lb.CreatedAt, lb.ID }, v.lbUsed)
+	for _, s := range surplus {
+		d.add(v.removeLoadBalancer(s))
+	}
+	for _, e := range extra {
+		d.differs("load balancer "+e.ID, "the cluster has two that are in use, %s too (remove its members)", lb.ID)
+	}
+	if lb == nil {
+		if len(going) > 0 {
+			d.await("load balancer %s is %s", going[0].Name, going[0].ProvisioningStatus)
+			return
+		}
+		v.missingLoadBalancer(d)
+		return
+	}
+	v.lbDiffers(d, *lb)
+	floating := v.floating(d)
+	switch {
+	case lb.ProvisioningStatus == lbPendingCreate:
+		d.await("load balancer %s is %s", lb.Name, lb.ProvisioningStatus)
+	case lb.ProvisioningStatus == lbError:
+		v.recover(d, *lb)
+	}
+	if !floating && lb.VipAddress != "" {
+		d.serve(lb.VipAddress, v)
+	}
+	if floating && lb.VipPortID != "" {
+		if f := v.floatingIP(d, lb.VipPortID); f != nil {
+			d.serve(f.FloatingIP, v)
+			if f.PortID != lb.VipPortID {
+				s := v.attach(*f, lb.VipPortID, "", "load balancer "+lb.Name)
+				s.essential = true
+				d.add(s)
+			}
+		}
+	}
+	v.listeners(d, *lb)
+}
+
+func (v *view) putLoadBalancer(lb loadbalancers.LoadBalancer) {
+	put(&v.all.loadBalancers, &v.mine.loadBalancers, lb, func(o loadbalancers.LoadBalancer) bool { return o.ID == lb.ID })
+}
+
+// lbUsed reports whether machines or a floating IP hang on lb.
+func (v *view) lbUsed(lb loadbalancers.LoadBalancer) bool {
+	for _, f := range v.all.floatingIPs {
+		if lb.VipPortID != "" && f.PortID == lb.VipPortID {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.poolsOf(lb), func(p pool) bool { return len(p.Members) > 0 })
+}
+
+// missingLoadBalancer has one made, on the network that Git names for it, else on
+// the primary subnet.
+func (v *view) missingLoadBalancer(d *decision) {
+	subnet := d.place.primary()
+	o := loadbalancers.CreateOpts{
+		Name: v.name("kubeapi"), Description: v.description(forEndpoint), Tags: v.spec.Tags,
+		Provider: deref(v.balancer().Provider, ""), AvailabilityZone: deref(v.balancer().AvailabilityZone, ""),
+	}
+	if p := v.balancer().Network; p != nil {
+		n, err := findNetwork("apiServer.managedLoadBalancer.network", v.all.networks, p, nil)
+		if err != nil {
+			d.fault(err)
+			return
+		}
+		o.VipNetworkID, subnet = n.ID, ""
+	}
+	if p := v.balancer().Subnets; len(p) > 0 {
+		s, err := findSubnet("apiServer.managedLoadBalancer.subnets[0]", v.all.subnets, o.VipNetworkID, &p[0])
+		if err != nil {
+			d.fault(err)
+			return
+		}
+		subnet = s.ID
+	}
+	if subnet == "" && o.VipNetworkID == "" {
+		return // its subnet is still to be made
+	}
+	if o.VipSubnetID = subnet; subnet != "" {
+		o.VipNetworkID = ""
+	}
+	wanted := deref(v.apiServer().FixedIP, "")
+	if wanted == "" && !v.floating(d) {
+		wanted = v.host()
+	}
+	d.add(step{what: "make load balancer " + o.Name, essential: true, do: func(ctx context.Context, h *hand) error {
+		return v.makeLoadBalancer(ctx, h, o, wanted)
+	}})
+}
+
+func (v *view) makeLoadBalancer(ctx context.Context, h *hand, o loadbalancers.CreateOpts, wanted string) error {
+	c, err := h.LoadBalancer(ctx)
+	if err != nil {
+		return err
+	}
+	if wanted != "" {
+		if o.VipAddress, err = resolve(ctx, wanted, "apiServer.fixedIP"); err != nil {
+			return err
+		}
+	}
+	if name := deref(v.balancer().Flavor, ""); name != "" {
+		if o.FlavorID, err = flavor(ctx, h.Project, c, name); err != nil {
+			return err
+		}
+	}
+	defer h.changed()
+	lb, err := loadbalancers.Create(ctx, c, o).Extract()
+	if err != nil {
+		return err
+	}
+	v.putLoadBalancer(*lb)
+	return nil
+}
+
+// flavor returns the id of Octavia's flavor called name.
+func flavor(ctx context.Context, p *cloud.Project, c *gophercloud.ServiceClient, name string) (string, error) {
+	all, err := cloud.Lookup(p, "flavors of Octavia", func() ([]flavors.Flavor, error) {
+		pages, err := flavors.List(c, flavors.ListOpts{}).AllPages(ctx)
+		if err != nil {
+			return nil, cloud.WrapLook("list the flavors of Octavia", err)
+		}
+		return flavors.ExtractFlavors(pages)
+	}, func([]flavors.Flavor) bool { return true })
+	if err != nil {
+		return "", err
+	}
+	f, err := only("apiServer.managedLoadBalancer.flavor", "flavor of Octavia", name, all,
+		func(f flavors.Flavor) bool { return f.Enabled && f.Name == name }, func(f flavors.Flavor) string { return f.ID })
+	return f.ID, err
+}
+
+// lbDiffers tells what Git asks for and a load balancer cannot be given later.
+func (v *view) lbDiffers(d *decision, lb loadbalancers.LoadBalancer) {
+	const field, advice = "apiServer.managedLoadBalancer", "(put it back, or make a new cluster)"
+	alias := func(p string) string {
+		if p == "octavia" { // its old name
+			return "amphora"
+		}
+		return p
+	}
+	if want := deref(v.balancer().Provider, ""); want != "" && lb.Provider != "" && alias(want) != alias(lb.Provider) {
+		d.differs(field+".provider", "load balancer %s is of provider %s "+advice, lb.Name, lb.Provider)
+	}
+	if want := deref(v.balancer().AvailabilityZone, ""); want != "" && lb.AvailabilityZone != "" && want != lb.AvailabilityZone {
+		d.differs(field+".availabilityZone", "load balancer %s is in zone %s "+advice, lb.Name, lb.AvailabilityZone)
+	}
+	if want := deref(v.apiServer().FixedIP, ""); want != "" && lb.VipAddress != "" && !sameAddress(want, lb.VipAddress) {
+		d.differs("apiServer.fixedIP", "load balancer %s has the address %s "+advice, lb.Name, lb.VipAddress)
+	}
+}
+
+// How long a load balancer is left in ERROR before something is tried. A failover
+// that fails counts anew.
+const (
+	beforeRebuild  = time.Minute
+	beforeFailover = 5 * time.Minute
+)
+
+// recover tries to mend a load balancer in ERROR. Octavia takes two changes of
+// one: its removal and a failover. One that no machine knows is made anew, as the
+// cloud controller manager does with its own. One that the cluster may still be
+// reached through is only failed over: often it goes on working, and another one
+// would have another address.
+func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
+	d.await("load balancer %s is in %s, operating status %s", lb.Name, lb.ProvisioningStatus, lb.OperatingStatus)
+	since := v.at.Sub(lb.CreatedAt)
+	if !lb.UpdatedAt.IsZero() {
+		since = v.at.Sub(lb.UpdatedAt)
+	}
+	if !v.started() {
+		if since >= beforeRebuild {
+			d.add(v.removeLoadBalancer(lb))
+		}
+		return
+	}
+	if since < beforeFailover {
+		return
+	}
+	d.add(step{what: "fail over load balancer " + lb.Name, essential: true, do: func(ctx context.Context, h *hand) error {
+		c, err := h.LoadBalancer(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		if err := loadbalancers.Failover(ctx, c, lb.ID).ExtractErr(); err != nil {
+			err = cloud.Wrap("fail over load balancer "+lb.Name, err)
+			if fleet.KindOf(err) == fleet.Unauthorized {
+				return fleet.Errorf(fleet.Unavailable, "mend load balancer "+lb.Name,
+					"it is in ERROR, and a failover is refused: %w (have an operator of the cloud run: openstack loadbalancer failover %s)", err, lb.ID)
+			}
+			return err
+		}
+		lb.ProvisioningStatus = lbPendingUpdate
+		v.putLoadBalancer(lb)
+		return nil
+	}})
+}

@@ -1,0 +1,123 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// monitor keeps how a pool probes its members.
+func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
+	want := v.balancer().Monitor
+	if want == nil {
+		return
+	}
+	delay, timeout, retries, down := int(want.Delay), int(want.Timeout), int(want.MaxRetries), int(want.MaxRetriesDown)
+	have, ok := v.monitors[p.ID]
+	if !ok && p.MonitorID == "" {
+		o := monitors.CreateOpts{
+			Name: p.Name, PoolID: p.ID, Type: monitors.TypeTCP, Tags: v.spec.Tags,
+			Delay: delay, Timeout: timeout, MaxRetries: retries, MaxRetriesDown: down,
+		}
+		s := v.lbStep(lb, "make the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			m, err := monitors.Create(ctx, c, o).Extract()
+			if gophercloud.ResponseCodeIs(err, http.StatusNotImplemented) {
+				return nil // some providers have none, and do without
+			}
+			if err != nil {
+				return err
+			}
+			p.MonitorID = m.ID
+			v.monitors[p.ID] = *m
+			v.putPool(p)
+			return nil
+		})
+		s.optional = true
+		d.add(s)
+		return
+	}
+	if !ok || have.Delay == delay && have.Timeout == timeout && have.MaxRetries == retries && have.MaxRetriesDown == down {
+		return
+	}
+	d.add(v.lbStep(lb, "change the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		m, err := monitors.Update(ctx, c, have.ID, monitors.UpdateOpts{Delay: delay, Timeout: timeout, MaxRetries: retries, MaxRetriesDown: down}).Extract()
+		if err != nil {
+			return err
+		}
+		v.monitors[p.ID] = *m
+		return nil
+	}))
+}
+
+// poolMembers has a member for each machine of the control plane, at the address
+// that it has. A member cannot change: one at another address goes first. Members
+// that others made stay.
+func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, port int) {
+	left := slices.Clone(p.Members)
+	for _, m := range v.controlPlane() {
+		a, ok := v.addressOf(m.id, d.place.Network, d.place.primary())
+		is := func(o pools.Member) bool { return v.memberOf(o) == m.name }
+		if ok {
+			is = func(o pools.Member) bool { return sameAddress(o.Address, a.ip) && o.ProtocolPort == port }
+		}
+		if slices.ContainsFunc(left, is) {
+			left = without(left, is)
+			continue
+		}
+		if ok {
+			d.add(v.addMember(lb, p, m.name, a, port))
+		}
+	}
+	for _, o := range left {
+		if name := v.memberOf(o); name != "" {
+			d.add(v.removeMember(lb, p, o, name))
+		}
+	}
+}
+
+// memberOf returns the machine that a member was made for, or nothing where it
+// carries no mark of the cluster.
+func (v *view) memberOf(m pools.Member) fleet.MachineName {
+	for _, t := range m.Tags {
+		if o, ok := cloud.ParseOwner(t); ok && o.Shared() == v.owner {
+			return o.Machine
+		}
+	}
+	return ""
+}
+
+func (v *view) addMember(lb loadbalancers.LoadBalancer, p pool, name fleet.MachineName, a address, port int) step {
+	o := pools.CreateMemberOpts{
+		Name: string(name), Address: a.ip, ProtocolPort: port, SubnetID: a.subnet,
+		Tags: append([]string{cloud.FormatOwner("", v.owner.Part(name))}, v.spec.Tags...),
+	}
+	return v.lbStep(lb, fmt.Sprintf("add machine %s (%s) to pool %s", name, a.ip, p.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		m, err := pools.CreateMember(ctx, c, p.ID, o).Extract()
+		if err != nil {
+			return err
+		}
+		p.Members = append(slices.Clone(p.Members), *m)
+		v.putPool(p)
+		return nil
+	})
+}
+
+func (v *view) removeMember(lb loadbalancers.LoadBalancer, p pool, m pools.Member, name fleet.MachineName) step {
+	return v.lbStep(lb, fmt.Sprintf("remove member %s of machine %s from pool %s", m.Address, name, p.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		if err := gone(pools.DeleteMember(ctx, c, p.ID, m.ID).ExtractErr()); err != nil {
+			return err
+		}
+		p.Members = without(p.Members, func(o pools.Member) bool { return o.ID == m.ID })
+		v.putPool(p)
+		return nil
+	})
+}

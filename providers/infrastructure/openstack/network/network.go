@@ -1,0 +1,105 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// State is what is there of what the machines of a cluster share.
+type State struct {
+	Exists   bool // something that carries the cluster's mark
+	Ready    bool
+	Endpoint fleet.Endpoint
+	Message  string   // why not ready
+	Drift    []string // what Ensure would mend of what is ready, sorted
+	Place    Placement
+}
+
+// Observe tells what the snapshot has of what the machines of c share, whose spec
+// is spec. It is pure.
+func Observe(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) State {
+	return newView(s, c, spec).state()
+}
+
+func (v *view) state() State {
+	d := v.decide()
+	out := State{Exists: v.exists(), Ready: d.ready(v.started()), Endpoint: d.endpoint, Place: d.place}
+	var faults, possible []string
+	for _, err := range d.faults {
+		faults = append(faults, err.Error())
+	}
+	for _, s := range d.steps {
+		possible = append(possible, s.what)
+	}
+	if out.Ready {
+		out.Drift = append(faults, possible...)
+		slices.Sort(out.Drift)
+		return out
+	}
+	words := append(faults, d.awaited...)
+	if len(words) == 0 && len(possible) > 0 {
+		words = append(words, "still to do: "+possible[0])
+	}
+	out.Message = strings.Join(words, "; ")
+	return out
+}
+
+func (v *view) exists() bool {
+	m := v.mine
+	return len(m.networks)+len(m.subnets)+len(m.routers)+len(m.ports)+len(m.groups)+len(m.floatingIPs)+len(m.loadBalancers) > 0
+}
+
+// Ensure takes the steps towards what Git says that are possible at this moment,
+// and does not wait for the cloud. Steps that fail hold up only what depends on
+// them. What cannot be until Git changes is an error of kind Invalid, as is a
+// change in Git that what exists cannot follow; it comes behind those of steps.
+func Ensure(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) error {
+	v := newView(s, c, spec)
+	errs, d := perform(ctx, p, v, v.decide)
+	return errors.Join(append(errs, d.faults...)...)
+}
+
+// RemoveMember takes a machine of the control plane out of the load balancer,
+// before it is removed. A load balancer that takes no change at this moment gives
+// the kind Conflict; a machine that is no member, nothing.
+func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
+	v := ownedView(s, o.Shared())
+	var blocked []string
+	errs, _ := perform(ctx, p, v, func() *decision {
+		d, waits := v.leave(o.Machine)
+		blocked = waits
+		return d
+	})
+	if len(errs) == 0 && len(blocked) > 0 {
+		errs = append(errs, fleet.Errorf(fleet.Conflict, "take machine "+string(o.Machine)+" out of the load balancer", "%s", blocked[0]))
+	}
+	return errors.Join(errs...)
+}
+
+// leave follows how a machine leaves the load balancers of the cluster.
+func (v *view) leave(name fleet.MachineName) (*decision, []string) {
+	d := new(decision)
+	var blocked []string
+	for _, lb := range v.mine.loadBalancers {
+		for _, p := range v.poolsOf(lb) {
+			for _, m := range p.Members {
+				if v.memberOf(m) != name {
+					continue
+				}
+				s := v.removeMember(lb, p, m, name)
+				d.add(s)
+				if s.blocked {
+					blocked = append(blocked, "load balancer "+cmp.Or(lb.Name, lb.ID)+" is "+lb.ProvisioningStatus)
+				}
+			}
+		}
+	}
+	return d, blocked
+}

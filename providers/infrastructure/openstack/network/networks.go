@@ -1,0 +1,299 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/portsecurity"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// managed reports whether the network is to be made.
+func (v *view) managed() bool { return len(v.spec.ManagedSubnets) > 0 }
+
+// external finds the external network: the one that Git names, else the only one
+// there is. None is as good as one that is switched off.
+func (v *view) external(d *decision) {
+	if !deref(v.spec.EnableExternalNetwork, true) {
+		return
+	}
+	asked := v.spec.ExternalNetwork
+	if asked == nil {
+		if len(filter(v.all.networks, isExternal)) == 0 {
+			return
+		}
+		asked = new(api.NetworkParam)
+	}
+	n, err := findNetwork("externalNetwork", v.all.networks, asked, isExternal)
+	if err != nil {
+		d.fault(err)
+		return
+	}
+	d.place.ExternalNetwork = n.ID
+}
+
+func isExternal(n cloud.Network) bool { return n.External }
+
+// existingNetwork finds the network and the subnets that Git names. Without a
+// network the first subnet says which it is; without subnets they are all.
+func (v *view) existingNetwork(d *decision) {
+	network := ""
+	if v.spec.Network != nil {
+		n, err := findNetwork("network", v.all.networks, v.spec.Network, nil)
+		if err != nil {
+			d.fault(err)
+			return
+		}
+		network = n.ID
+	}
+	var found []subnets.Subnet
+	for i := range v.spec.Subnets {
+		s, err := findSubnet(fmt.Sprintf("subnets[%d]", i), v.all.subnets, network, &v.spec.Subnets[i])
+		if err != nil {
+			d.fault(err)
+			return
+		}
+		found, network = append(found, s), s.NetworkID
+	}
+	if len(v.spec.Subnets) == 0 {
+		found = filter(v.all.subnets, func(s subnets.Subnet) bool { return s.NetworkID == network })
+	}
+	n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == network })
+	if !ok || len(found) == 0 {
+		d.fault(fleet.Errorf(fleet.Invalid, "find the subnets of the cluster", "network %q has none that the project sees (make one, or name another network)", network))
+		return
+	}
+	if v.spec.PrimarySubnet != nil {
+		s, err := findSubnet("primarySubnet", found, network, v.spec.PrimarySubnet)
+		if err != nil {
+			d.fault(err)
+			return
+		}
+		found = append([]subnets.Subnet{s}, without(found, func(o subnets.Subnet) bool { return o.ID == s.ID })...)
+	}
+	d.place.on(n, v.portSecurity(n), found)
+	v.existingRouter(d)
+}
+
+// existingRouter finds the router that Git names for a network that exists:
+// nothing is done to it, its addresses may reach the API server.
+func (v *view) existingRouter(d *decision) {
+	if v.spec.Router == nil {
+		return
+	}
+	r, err := findRouter("router", v.all.routers, v.spec.Router)
+	if err != nil {
+		d.fault(err)
+		return
+	}
+	d.place.router = &r
+}
+
+// managedNetwork has the network made, its subnets and its router.
+func (v *view) managedNetwork(d *decision) {
+	n, surplus, extra := pick(v.mine.networks, func(n cloud.Network) (time.Time, string) { return n.CreatedAt, n.ID }, v.networkUsed)
+	for _, s := range surplus {
+		d.add(v.removeNetwork(s))
+	}
+	for _, e := range extra {
+		d.differs("network "+e.ID, "the cluster has two networks that are in use, %s too (remove its ports)", n.ID)
+	}
+	if n == nil {
+		d.add(step{what: "make network " + v.name(), essential: true, do: v.makeNetwork})
+		return
+	}
+	d.place.on(*n, v.portSecurity(*n), nil)
+	v.networkDiffers(d, *n)
+	v.tags(d, "networks", n.ID, n.Name, n.Tags, func(t []string) { n.Tags = t; v.putNetwork(*n) })
+	v.managedSubnets(d, *n)
+	v.managedRouter(d)
+}
+
+func (v *view) putNetwork(n cloud.Network) {
+	put(&v.all.networks, &v.mine.networks, n, func(o cloud.Network) bool { return o.ID == n.ID })
+}
+
+// networkUsed reports whether n has ports, but for those of Neutron's own.
+func (v *view) networkUsed(n cloud.Network) bool {
+	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && !ofNeutron(p) })
+}
+
+func (v *view) makeNetwork(ctx context.Context, h *hand) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	var o networks.CreateOptsBuilder = networks.CreateOpts{
+		Name: v.name(), Description: v.description(forNodes), AdminStateUp: gophercloud.Enabled,
+	}
+	if m := v.spec.ManagedNetwork; m != nil {
+		if m.EnablePortSecurity != nil {
+			o = portsecurity.NetworkCreateOptsExt{CreateOptsBuilder: o, PortSecurityEnabled: m.EnablePortSecurity}
+		}
+		if m.MTU != nil {
+			o = mtu.CreateOptsExt{CreateOptsBuilder: o, MTU: int(*m.MTU)}
+		}
+	}
+	defer h.changed()
+	var n cloud.Network
+	if err := networks.Create(ctx, c, o).ExtractInto(&n); err != nil {
+		return err
+	}
+	v.putNetwork(n)
+	return nil
+}
+
+// portSecurity reports whether ports of n can have security groups. A Neutron
+// without the extension, where all of them can, says it of no network.
+func (v *view) portSecurity(n cloud.Network) bool {
+	return n.PortSecurityEnabled || !slices.ContainsFunc(v.all.networks, func(n cloud.Network) bool { return n.PortSecurityEnabled })
+}
+
+// networkDiffers tells what Git asks for and a network cannot be given later.
+func (v *view) networkDiffers(d *decision, n cloud.Network) {
+	m := v.spec.ManagedNetwork
+	if m == nil {
+		return
+	}
+	if m.MTU != nil && n.MTU != 0 && int(*m.MTU) != n.MTU {
+		d.differs("managedNetwork.mtu", "network %s was made with %d, and its machines use that (put it back, or make a new cluster)", n.Name, n.MTU)
+	}
+	if m.EnablePortSecurity != nil && *m.EnablePortSecurity != v.portSecurity(n) {
+		d.differs("managedNetwork.enablePortSecurity", "network %s was made with %t (put it back, or make a new cluster)", n.Name, v.portSecurity(n))
+	}
+}
+
+// managedSubnets has the subnets made, and keeps what can change in them.
+func (v *view) managedSubnets(d *decision, n cloud.Network) {
+	there := make(map[string][]subnets.Subnet) // by prefix
+	for _, s := range v.mine.subnets {
+		if s.NetworkID == n.ID {
+			there[normalPrefix(s.CIDR)] = append(there[normalPrefix(s.CIDR)], s)
+		}
+	}
+	var found []subnets.Subnet
+	var missing []int
+	for i, want := range v.spec.ManagedSubnets {
+		prefix := normalPrefix(want.CIDR)
+		s, surplus, _ := pick(there[prefix], func(s subnets.Subnet) (time.Time, string) { return s.CreatedAt, s.ID }, v.subnetUsed)
+		delete(there, prefix)
+		for _, o := range surplus {
+			d.add(v.removeSubnet(o))
+		}
+		if s == nil {
+			missing = append(missing, i)
+			continue
+		}
+		found = append(found, *s)
+		v.subnetDiffers(d, *s, want)
+		v.tags(d, "subnets", s.ID, s.CIDR, s.Tags, func(t []string) { s.Tags = t; v.putSubnet(*s) })
+	}
+	d.place.on(n, v.portSecurity(n), found)
+	for _, prefix := range slices.Sorted(maps.Keys(there)) {
+		d.differs("managedSubnets", "the network has the subnet %s, which Git has no more, and a subnet cannot be changed or given up (put it back, or make a new cluster)", prefix)
+	}
+	if len(there) > 0 {
+		return
+	}
+	for _, i := range missing {
+		want := v.spec.ManagedSubnets[i]
+		d.add(step{what: "make subnet " + want.CIDR, essential: true, do: func(ctx context.Context, h *hand) error {
+			return v.makeSubnet(ctx, h, n, i, want)
+		}})
+	}
+}
+
+func (v *view) putSubnet(s subnets.Subnet) {
+	put(&v.all.subnets, &v.mine.subnets, s, func(o subnets.Subnet) bool { return o.ID == s.ID })
+}
+
+// subnetUsed reports whether ports have addresses in s.
+func (v *view) subnetUsed(s subnets.Subnet) bool {
+	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
+}
+
+func (v *view) makeSubnet(ctx context.Context, h *hand, n cloud.Network, i int, want api.SubnetSpec) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	o := subnets.CreateOpts{
+		NetworkID: n.ID, Name: v.name(), Description: v.description(forNodes), CIDR: want.CIDR, IPVersion: gophercloud.IPv4,
+		DNSNameservers: want.DNSNameservers, AllocationPools: allocationPools(want),
+	}
+	if i > 0 {
+		o.Name = v.name(fmt.Sprint(i))
+	}
+	if familyOf(want.CIDR) == ipv6 {
+		// The one mode in which addresses are what Neutron gave out, as they have to
+		// be for allocation pools, fixed IPs and the members of load balancers.
+		o.IPVersion, o.IPv6AddressMode, o.IPv6RAMode = gophercloud.IPv6, "dhcpv6-stateful", "dhcpv6-stateful"
+	}
+	defer h.changed()
+	s, err := subnets.Create(ctx, c, o).Extract()
+	if err != nil {
+		return err
+	}
+	v.putSubnet(*s)
+	return nil
+}
+
+func allocationPools(s api.SubnetSpec) []subnets.AllocationPool {
+	var out []subnets.AllocationPool
+	for _, p := range s.AllocationPools {
+		out = append(out, subnets.AllocationPool{Start: p.Start, End: p.End})
+	}
+	return out
+}
+
+// subnetDiffers has name servers and allocation pools brought in line.
+func (v *view) subnetDiffers(d *decision, s subnets.Subnet, want api.SubnetSpec) {
+	var o subnets.UpdateOpts
+	var words string
+	if !slices.EqualFunc(s.DNSNameservers, want.DNSNameservers, sameAddress) {
+		servers := append([]string{}, want.DNSNameservers...)
+		o.DNSNameservers, words = &servers, fmt.Sprintf("name servers %v", servers)
+	}
+	if pools := allocationPools(want); len(pools) > 0 && !samePools(pools, s.AllocationPools) {
+		o.AllocationPools = pools
+		if words != "" {
+			words += " and "
+		}
+		words += "allocation pools"
+	}
+	if words == "" {
+		return
+	}
+	d.add(step{what: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), do: func(ctx context.Context, h *hand) error {
+		c, err := h.client(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		got, err := subnets.Update(ctx, c, s.ID, o).Extract()
+		if err != nil {
+			return err
+		}
+		v.putSubnet(*got)
+		return nil
+	}})
+}
+
+func samePools(a, b []subnets.AllocationPool) bool {
+	same := func(x, y subnets.AllocationPool) bool {
+		return sameAddress(x.Start, y.Start) && sameAddress(x.End, y.End)
+	}
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(x subnets.AllocationPool) bool {
+		return !slices.ContainsFunc(b, func(y subnets.AllocationPool) bool { return same(x, y) })
+	})
+}

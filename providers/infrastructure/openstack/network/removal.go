@@ -1,0 +1,121 @@
+package network
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// removal is a step that removes one thing of Neutron. Nothing there is success.
+func removal(what string, do func(context.Context, *gophercloud.ServiceClient) error, drop func()) step {
+	return step{what: what, do: func(ctx context.Context, h *hand) error {
+		c, err := h.client(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		if err := gone(do(ctx, c)); err != nil {
+			return err
+		}
+		drop()
+		return nil
+	}}
+}
+
+func (v *view) removeNetwork(n cloud.Network) step {
+	return removal("remove network "+n.Name+" ("+n.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return networks.Delete(ctx, c, n.ID).ExtractErr()
+	}, func() {
+		drop(&v.all.networks, &v.mine.networks, func(o cloud.Network) bool { return o.ID == n.ID })
+		drop(&v.all.subnets, &v.mine.subnets, func(o subnets.Subnet) bool { return o.NetworkID == n.ID })
+	})
+}
+
+func (v *view) removeSubnet(s subnets.Subnet) step {
+	return removal("remove subnet "+s.CIDR+" ("+s.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return subnets.Delete(ctx, c, s.ID).ExtractErr()
+	}, func() {
+		drop(&v.all.subnets, &v.mine.subnets, func(o subnets.Subnet) bool { return o.ID == s.ID })
+	})
+}
+
+func (v *view) removeRouter(r routers.Router) step {
+	return removal("remove router "+r.Name+" ("+r.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return routers.Delete(ctx, c, r.ID).ExtractErr()
+	}, func() {
+		drop(&v.all.routers, &v.mine.routers, func(o routers.Router) bool { return o.ID == r.ID })
+	})
+}
+
+// disconnect takes one of the cluster's subnets off the router that p is of.
+func (v *view) disconnect(p cloud.Port, s subnets.Subnet) step {
+	return removal("disconnect subnet "+s.CIDR+" from router "+p.DeviceID, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		_, err := routers.RemoveInterface(ctx, c, p.DeviceID, routers.RemoveInterfaceOpts{SubnetID: s.ID}).Extract()
+		return err
+	}, func() {
+		v.all.ports = without(v.all.ports, func(o cloud.Port) bool { return o.ID == p.ID })
+	})
+}
+
+func (v *view) removeGroup(g groups.SecGroup) step {
+	return removal("remove security group "+g.Name+" ("+g.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return groups.Delete(ctx, c, g.ID).ExtractErr()
+	}, func() {
+		drop(&v.all.groups, &v.mine.groups, func(o groups.SecGroup) bool { return o.ID == g.ID })
+	})
+}
+
+func (v *view) removeFloatingIP(f floatingips.FloatingIP) step {
+	return removal("remove floating IP "+f.FloatingIP, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return floatingips.Delete(ctx, c, f.ID).ExtractErr()
+	}, func() {
+		drop(&v.all.floatingIPs, &v.mine.floatingIPs, func(o floatingips.FloatingIP) bool { return o.ID == f.ID })
+	})
+}
+
+func (v *view) removePort(p cloud.Port) step {
+	return removal("remove port "+p.Name+" ("+p.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return ports.Delete(ctx, c, p.ID).ExtractErr()
+	}, func() {
+		drop(&v.all.ports, &v.mine.ports, func(o cloud.Port) bool { return o.ID == p.ID })
+	})
+}
+
+// removeLoadBalancer removes it with all its parts. Octavia does that later: lb
+// is pending until it is gone.
+func (v *view) removeLoadBalancer(lb loadbalancers.LoadBalancer) step {
+	blocked := lb.ProvisioningStatus != lbActive && lb.ProvisioningStatus != lbError
+	return step{what: "remove load balancer " + lb.Name + " (" + lb.ID + ")", blocked: blocked, do: func(ctx context.Context, h *hand) error {
+		c, err := h.LoadBalancer(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		err = loadbalancers.Delete(ctx, c, lb.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr()
+		if err != nil && !cloud.NotFound(err) {
+			return err
+		}
+		same := func(o loadbalancers.LoadBalancer) bool { return o.ID == lb.ID }
+		if cloud.NotFound(err) {
+			drop(&v.all.loadBalancers, &v.mine.loadBalancers, same)
+			return nil
+		}
+		lb.ProvisioningStatus = lbPendingDelete
+		mine := slices.ContainsFunc(v.mine.loadBalancers, same)
+		v.all.loadBalancers = append(without(v.all.loadBalancers, same), lb)
+		if mine {
+			v.mine.loadBalancers = append(without(v.mine.loadBalancers, same), lb)
+		}
+		return nil
+	}}
+}

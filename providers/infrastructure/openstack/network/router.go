@@ -1,0 +1,208 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// managedRouter has the subnets connected: to the router that Git names, or to
+// one that is made where there is an external network to lead to.
+func (v *view) managedRouter(d *decision) {
+	if v.spec.Router != nil {
+		r, err := findRouter("router", v.all.routers, v.spec.Router)
+		if err != nil {
+			d.fault(err)
+			return
+		}
+		d.place.router = &r
+		v.interfaces(d, r)
+		return
+	}
+	r, surplus, extra := pick(v.mine.routers, func(r routers.Router) (time.Time, string) { return r.CreatedAt, r.ID }, v.routerUsed)
+	for _, s := range surplus {
+		d.add(v.removeRouter(s))
+	}
+	for _, e := range extra {
+		d.differs("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
+	}
+	switch {
+	case d.place.ExternalNetwork == "" && r == nil:
+		return // nothing to lead to
+	case d.place.ExternalNetwork == "":
+		d.differs("enableExternalNetwork", "router %s leads to network %s, and the machines use that (put it back, or make a new cluster)", r.Name, r.GatewayInfo.NetworkID)
+	case r == nil:
+		external := d.place.ExternalNetwork
+		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, h *hand) error {
+			return v.makeRouter(ctx, h, external)
+		}})
+		return
+	}
+	d.place.router = r
+	v.gateway(d, *r)
+	v.tags(d, "routers", r.ID, r.Name, r.Tags, func(t []string) { r.Tags = t; v.putRouter(*r) })
+	v.interfaces(d, *r)
+}
+
+func (v *view) putRouter(r routers.Router) {
+	put(&v.all.routers, &v.mine.routers, r, func(o routers.Router) bool { return o.ID == r.ID })
+}
+
+func (v *view) routerUsed(r routers.Router) bool {
+	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.DeviceID == r.ID && ofRouter(p) })
+}
+
+// makeRouter makes it with its gateway, but for a gateway with given addresses:
+// the policy of some clouds takes those in a later call only.
+// Source: the OpenStack provider of Cluster API, which found out.
+func (v *view) makeRouter(ctx context.Context, h *hand, external string) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	o := routers.CreateOpts{Name: v.name(), Description: v.description(forNodes), AdminStateUp: gophercloud.Enabled}
+	if v.spec.ManagedRouter == nil {
+		o.GatewayInfo = &routers.GatewayInfo{NetworkID: external}
+	}
+	defer h.changed()
+	r, err := routers.Create(ctx, c, o).Extract()
+	if err != nil {
+		return err
+	}
+	v.putRouter(*r)
+	return nil
+}
+
+// gateway has the router lead to the external network, with the addresses that
+// Git gives it.
+func (v *view) gateway(d *decision, r routers.Router) {
+	if d.place.ExternalNetwork == "" {
+		return
+	}
+	if has := r.GatewayInfo.NetworkID; has != "" && has != d.place.ExternalNetwork {
+		d.differs("externalNetwork", "router %s leads to network %s, where the floating IPs are (put it back, or make a new cluster)", r.Name, has)
+		return
+	}
+	want, ok := v.gatewayAddresses(d)
+	if !ok {
+		return
+	}
+	if r.GatewayInfo.NetworkID != "" && !slices.ContainsFunc(want, func(w routers.ExternalFixedIP) bool {
+		return !slices.ContainsFunc(r.GatewayInfo.ExternalFixedIPs, func(h routers.ExternalFixedIP) bool {
+			return h.SubnetID == w.SubnetID && (w.IPAddress == "" || sameAddress(w.IPAddress, h.IPAddress))
+		})
+	}) {
+		return
+	}
+	o := routers.UpdateOpts{GatewayInfo: &routers.GatewayInfo{NetworkID: d.place.ExternalNetwork, ExternalFixedIPs: want}}
+	what := "lead router " + r.Name + " to the external network"
+	if len(want) > 0 {
+		what += " as " + words(want, func(f routers.ExternalFixedIP) string { return f.IPAddress + " in " + f.SubnetID })
+	}
+	d.add(step{what: what, essential: r.GatewayInfo.NetworkID == "", do: func(ctx context.Context, h *hand) error {
+		c, err := h.client(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.changed()
+		got, err := routers.Update(ctx, c, r.ID, o).Extract()
+		if err != nil {
+			return err
+		}
+		v.putRouter(*got)
+		return nil
+	}})
+}
+
+// gatewayAddresses returns the addresses that Git gives the router.
+func (v *view) gatewayAddresses(d *decision) ([]routers.ExternalFixedIP, bool) {
+	if v.spec.ManagedRouter == nil {
+		return nil, true
+	}
+	var out []routers.ExternalFixedIP
+	for i, e := range v.spec.ManagedRouter.ExternalIPs {
+		id := deref(e.Subnet.ID, "") // what lies outside may not be visible: an id is taken as it is
+		if id == "" {
+			s, err := findSubnet(fmt.Sprintf("managedRouter.externalIPs[%d].subnet", i), v.all.subnets, d.place.ExternalNetwork, &e.Subnet)
+			if err != nil {
+				d.fault(err)
+				return nil, false
+			}
+			id = s.ID
+		}
+		out = append(out, routers.ExternalFixedIP{SubnetID: id, IPAddress: e.FixedIP})
+	}
+	return out, true
+}
+
+// interfaces connects the subnets that were made to r.
+func (v *view) interfaces(d *decision, r routers.Router) {
+	for _, s := range d.place.subnets {
+		p, ok := find(v.all.ports, func(p cloud.Port) bool { return ofRouter(p) && inSubnet(p, s.ID) })
+		if ok && p.DeviceID != r.ID {
+			d.differs("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)
+		}
+		if ok {
+			continue
+		}
+		d.add(step{what: "connect subnet " + s.CIDR + " to router " + r.Name, essential: true, do: func(ctx context.Context, h *hand) error {
+			return v.connect(ctx, h, r, s)
+		}})
+	}
+}
+
+func (v *view) connect(ctx context.Context, h *hand, r routers.Router, s subnets.Subnet) error {
+	c, err := h.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.changed()
+	got, err := routers.AddInterface(ctx, c, r.ID, routers.AddInterfaceOpts{SubnetID: s.ID}).Extract()
+	if err != nil {
+		return err
+	}
+	p := cloud.Port{Port: ports.Port{
+		ID: got.PortID, NetworkID: s.NetworkID, DeviceID: r.ID, DeviceOwner: routerInterface,
+		FixedIPs: []ports.IP{{SubnetID: s.ID, IPAddress: s.GatewayIP}},
+	}}
+	v.all.ports = append(without(v.all.ports, func(o cloud.Port) bool { return o.ID == p.ID }), p)
+	return nil
+}
+
+const routerInterface = "network:router_interface"
+
+// ofRouter reports whether p is an interface of a router inside.
+// Source: neutron-lib, constants ROUTER_INTERFACE_OWNERS.
+func ofRouter(p cloud.Port) bool {
+	switch p.DeviceOwner {
+	case routerInterface, "network:router_interface_distributed", "network:ha_router_replicated_interface":
+		return true
+	}
+	return false
+}
+
+// ofNeutron reports whether Neutron itself made p and removes it: for DHCP, for
+// metadata, for a router.
+func ofNeutron(p cloud.Port) bool { return strings.HasPrefix(p.DeviceOwner, "network:") }
+
+func inSubnet(p cloud.Port, subnet string) bool {
+	return slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return ip.SubnetID == subnet })
+}
+
+// words joins what f says of each.
+func words[T any](all []T, f func(T) string) string {
+	out := make([]string, len(all))
+	for i, t := range all {
+		out[i] = strings.TrimSpace(f(t))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,258 @@
+package network
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A view is a project as one cluster sees it: the snapshot, and on top of it what
+// steps did since. The slices of the snapshot are shared and never written to.
+type view struct {
+	cluster *fleet.Cluster
+	spec    *api.OpenStackClusterSpec
+	owner   cloud.Owner
+	at      time.Time // when the snapshot was begun
+
+	all  things // of the project, and what others let it use
+	mine things // of all what carries the mark of the cluster and is part of no machine
+
+	monitors map[string]monitors.Monitor // by pool of the cluster
+
+	machines []machine // of the cluster, without the bastion; oldest first
+	bastion  []string  // ids of its servers
+}
+
+// things are what this package works with.
+type things struct {
+	networks      []cloud.Network
+	subnets       []subnets.Subnet
+	routers       []routers.Router
+	ports         []cloud.Port
+	groups        []groups.SecGroup
+	floatingIPs   []floatingips.FloatingIP
+	loadBalancers []loadbalancers.LoadBalancer
+	listeners     []listeners.Listener
+	pools         []pools.Pool // with their members
+}
+
+// A machine is a server of the cluster.
+type machine struct {
+	id           string
+	name         fleet.MachineName
+	controlPlane bool
+	leaving      bool // it is being deleted
+	active       bool
+}
+
+func newView(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) *view {
+	v := ownedView(s, cloud.OwnerOf(c))
+	v.cluster, v.spec = c, spec
+	return v
+}
+
+// ownedView is a view without what Git says.
+func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
+	v := &view{
+		owner: o, at: s.Began,
+		all: things{
+			networks: s.Networks.All, subnets: s.Subnets.All, routers: s.Routers.All, ports: s.Ports.All,
+			groups: s.SecurityGroups.All, floatingIPs: s.FloatingIPs.All, loadBalancers: s.LoadBalancers.All,
+			listeners: s.Listeners.All, pools: s.Pools.All,
+		},
+		mine: things{
+			networks: values(s.Networks.SharedBy(o)), subnets: values(s.Subnets.SharedBy(o)),
+			routers: values(s.Routers.SharedBy(o)), ports: values(s.Ports.SharedBy(o)),
+			groups: values(s.SecurityGroups.SharedBy(o)), floatingIPs: values(s.FloatingIPs.SharedBy(o)),
+			loadBalancers: values(s.LoadBalancers.SharedBy(o)), listeners: values(s.Listeners.SharedBy(o)),
+			pools: values(s.Pools.SharedBy(o)),
+		},
+		monitors: make(map[string]monitors.Monitor),
+	}
+	for _, p := range v.mine.pools {
+		if m := s.Monitors.Get(p.MonitorID); m != nil {
+			v.monitors[p.ID] = *m
+		}
+	}
+	v.see(values(s.Servers.Of(o)))
+	return v
+}
+
+// see sorts the servers of the cluster.
+func (v *view) see(own []servers.Server) {
+	slices.SortFunc(own, func(a, b servers.Server) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	for _, s := range own {
+		tags := cloud.Tags(s.Metadata)
+		role := fleet.Role(tags[fleet.TagRole])
+		if role != fleet.RoleControlPlane && role != fleet.RoleWorker {
+			v.bastion = append(v.bastion, s.ID)
+			continue
+		}
+		v.machines = append(v.machines, machine{
+			id: s.ID, name: fleet.MachineName(tags[fleet.TagMachine]), controlPlane: role == fleet.RoleControlPlane,
+			leaving: s.TaskState == "deleting" || strings.HasSuffix(s.Status, "DELETED"), active: s.Status == "ACTIVE",
+		})
+	}
+}
+
+func values[T any](in []*T) []T {
+	out := make([]T, len(in))
+	for i, t := range in {
+		out[i] = *t
+	}
+	return out
+}
+
+// started reports whether the cluster has machines.
+func (v *view) started() bool { return len(v.machines) > 0 }
+
+// controlPlane returns the machines of the control plane that are to stay,
+// oldest first.
+func (v *view) controlPlane() []machine {
+	return filter(v.machines, func(m machine) bool { return m.controlPlane && !m.leaving })
+}
+
+// An address is one of a server.
+type address struct{ ip, subnet, port string }
+
+// addressOf returns where a server answers: in subnet if it has an address
+// there, else its first one in network, else its first one.
+func (v *view) addressOf(server, network, subnet string) (address, bool) {
+	all := v.addressesOf(server, network)
+	if a, ok := find(all, func(a address) bool { return a.subnet == subnet }); ok {
+		return a, true
+	}
+	return find(all, func(address) bool { return true })
+}
+
+// addressesOf returns the addresses of a server, those in network first.
+func (v *view) addressesOf(server, network string) []address {
+	var in, out []address
+	for _, p := range v.all.ports {
+		if p.DeviceID != server {
+			continue
+		}
+		for _, ip := range p.FixedIPs {
+			a := address{ip.IPAddress, ip.SubnetID, p.ID}
+			if p.NetworkID == network {
+				in = append(in, a)
+			} else {
+				out = append(out, a)
+			}
+		}
+	}
+	return append(in, out...)
+}
+
+// What a shared thing of a cluster is for: the text before its mark.
+const (
+	forNodes    = "nodes"
+	forEndpoint = "API server"
+)
+
+// description returns that of a shared thing of the cluster that is for what.
+func (v *view) description(what string) string { return cloud.FormatOwner(what, v.owner) }
+
+// isFor reports whether the description of one of the cluster's things says that
+// it is for what.
+func isFor(description, what string) bool { return strings.HasPrefix(description, what+" [") }
+
+// name returns what the cluster's things are called, for people.
+func (v *view) name(suffix ...string) string {
+	return strings.Join(append([]string{v.owner.Cluster.Namespace, v.owner.Cluster.Name}, suffix...), "-")
+}
+
+// pick returns the one of things, all of the cluster and for the same purpose,
+// that counts: the oldest of those in use, else the oldest. Of the others it
+// returns those that nothing uses, and those that are in use too.
+func pick[T any](things []T, age func(T) (time.Time, string), used func(T) bool) (keep *T, surplus, extra []T) {
+	sorted := slices.SortedFunc(slices.Values(things), func(a, b T) int {
+		at, ai := age(a)
+		bt, bi := age(b)
+		return cmp.Or(at.Compare(bt), cmp.Compare(ai, bi))
+	})
+	if len(sorted) == 0 {
+		return nil, nil, nil
+	}
+	i := max(slices.IndexFunc(sorted, used), 0)
+	for j, t := range sorted {
+		switch {
+		case j == i:
+			keep = &t
+		case used(t):
+			extra = append(extra, t)
+		default:
+			surplus = append(surplus, t)
+		}
+	}
+	return keep, surplus, extra
+}
+
+// filter returns those of all that f lets through.
+func filter[T any](all []T, f func(T) bool) []T {
+	var out []T
+	for _, t := range all {
+		if f(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func find[T any](all []T, f func(T) bool) (T, bool) {
+	i := slices.IndexFunc(all, f)
+	if i < 0 {
+		var zero T
+		return zero, false
+	}
+	return all[i], true
+}
+
+// put adds t to both lists, instead of what same finds in them. The lists are
+// made anew.
+func put[T any](all, mine *[]T, t T, same func(T) bool) {
+	for _, l := range []*[]T{all, mine} {
+		*l = append(without(*l, same), t)
+	}
+}
+
+// drop takes what same finds out of both lists.
+func drop[T any](all, mine *[]T, same func(T) bool) {
+	for _, l := range []*[]T{all, mine} {
+		*l = without(*l, same)
+	}
+}
+
+func without[T any](all []T, f func(T) bool) []T { return filter(all, func(t T) bool { return !f(t) }) }
+
+func sameAddress(a, b string) bool {
+	x, err := netip.ParseAddr(a)
+	y, err2 := netip.ParseAddr(b)
+	if err != nil || err2 != nil {
+		return a == b
+	}
+	return x.Unmap() == y.Unmap()
+}
+
+func isAddress(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
