@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render/kustomize"
+	"fairlead.dev/render/sops"
 	"fairlead.dev/sources"
 )
 
@@ -29,6 +30,9 @@ type Options struct {
 	Values map[string]string
 	// AllowUnset leaves variables without a value standing.
 	AllowUnset bool
+	// Decrypter decrypts files that sops encrypted; nil is one without an
+	// identity, which refuses them.
+	Decrypter *sops.Decrypter
 	// Parallelism is how many overlays are built at once; 0 means one for each
 	// processor.
 	Parallelism int
@@ -67,6 +71,9 @@ func New(o Options) *Builder {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Decrypter == nil {
+		o.Decrypter = sops.Keyless()
+	}
 	return &Builder{
 		options:    o,
 		kustomizer: kustomize.New(kustomize.DefaultLimits()),
@@ -77,10 +84,11 @@ func New(o Options) *Builder {
 
 // Render implements Renderer. The Revision of a cluster is the one for which
 // its overlay was last built.
-func (b *Builder) Render(ctx context.Context, rev fleet.Revision, tree sources.Tree) (fleet.Fleet, error) {
+func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sources.Tree) (fleet.Fleet, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	start := time.Now()
+	tree := b.options.Decrypter.Tree(encrypted)
 	cfg, err := b.config(tree)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -126,7 +134,7 @@ func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []strin
 
 // build builds the overlays in dirs. If ctx ends before all are done, those
 // that are not are built the next time.
-func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree sources.Tree, cfg config, d *digests, dirs []string) error {
+func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree, cfg config, d *digests, dirs []string) error {
 	results := make([]*overlay, len(dirs))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.options.Parallelism)
@@ -150,7 +158,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree sources.Tr
 			// What it includes is still not taken for overlays.
 			o.includes = union(o.includes, old.includes)
 		}
-		o.problems = bounded(o.problems)
+		o.problems = bounded(o.problems, tree.Hide)
 		o.fingerprint = cfg.fingerprint()
 		o.inputs = d.of(o.reads)
 		b.built[dir] = o

@@ -21,7 +21,8 @@ import (
 // that the fleet selects. Nothing is decoded and nothing is kept. The objects
 // come in the order of the overlays; those of overlays with problems may be
 // missing. The error is as for Render.
-func (b *Builder) Objects(ctx context.Context, tree sources.Tree, name string) ([]Object, []fleet.Problem, error) {
+func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name string) ([]Object, []fleet.Problem, error) {
+	tree := b.options.Decrypter.Tree(encrypted)
 	cfg, err := b.config(tree)
 	if err != nil {
 		return nil, nil, err
@@ -37,7 +38,7 @@ func (b *Builder) Objects(ctx context.Context, tree sources.Tree, name string) (
 	}
 	if !info.IsDir() {
 		o := b.file(tree, cfg, name)
-		return o.objects, bounded(o.problems), nil
+		return o.objects, bounded(o.problems, tree.Hide), nil
 	}
 	dirs, err := b.selected(tree, cfg, name)
 	if err != nil {
@@ -64,7 +65,7 @@ func (b *Builder) Objects(ctx context.Context, tree sources.Tree, name string) (
 			continue
 		}
 		objects = append(objects, o.objects...)
-		problems = append(problems, bounded(o.problems)...)
+		problems = append(problems, bounded(o.problems, tree.Hide)...)
 	}
 	slices.SortStableFunc(problems, compareProblems)
 	return objects, problems, nil

@@ -15,10 +15,10 @@ const (
 	maxProblemText = 1000 // runes in each part of a problem
 )
 
-// bounded returns the problems of an overlay without control characters, cut to
-// a length that can be read. Of each cluster some stay: a cluster without
+// bounded returns the problems of an overlay without what hide hides, without
+// control characters, cut to a length that can be read. Of each cluster some stay: a cluster without
 // problems would seem to be gone.
-func bounded(problems []fleet.Problem) []fleet.Problem {
+func bounded(problems []fleet.Problem, hide func(string) string) []fleet.Problem {
 	counts := map[fleet.Key]int{}
 	var out []fleet.Problem
 	for _, p := range problems {
@@ -27,7 +27,7 @@ func bounded(problems []fleet.Problem) []fleet.Problem {
 			continue
 		}
 		for _, s := range []*string{&p.Object, &p.Field, &p.Message, &p.Hint} {
-			*s = readable(*s)
+			*s = readable(hide(*s))
 		}
 		out = append(out, p)
 	}

@@ -17,14 +17,14 @@ func ptr[T any](v T) *T { return &v }
 
 func TestDecodeBothVersionsToOneModel(t *testing.T) {
 	machines := fleet.Object{
-		GVK:  schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestMachineTemplate"},
+		GVK:       schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestMachineTemplate"},
 		Namespace: "prod", Name: "m", File: "prod/eu.yaml", Spec: json.RawMessage(`{"flavor":"small"}`),
 	}
 	want := fleet.Cluster{
 		Fleet: "f1", Key: fleet.Key{Namespace: "prod", Name: "eu"}, Overlay: "prod",
 		Provider: "test",
 		Infrastructure: fleet.Object{
-			GVK:  schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestCluster"},
+			GVK:       schema.GroupVersionKind{Group: testGroup, Version: "v1beta2", Kind: "TestCluster"},
 			Namespace: "prod", Name: "eu", File: "prod/eu.yaml", Spec: json.RawMessage(`{"region":"fra"}`),
 		},
 		Network: clusterv1.ClusterNetwork{Pods: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.1.0.0/16"}}},

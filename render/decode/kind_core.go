@@ -1,6 +1,10 @@
 package decode
 
 import (
+	"bytes"
+	"maps"
+	"slices"
+
 	"fairlead.dev/fleet"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -67,9 +71,12 @@ func normaliseSecret(v any) (any, field.ErrorList) {
 		data[key] = fleet.NewSecret([]byte(value))
 	}
 	var errs field.ErrorList
-	for key := range data {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
 		for _, msg := range validation.IsConfigMapKey(key) {
 			errs = append(errs, field.Invalid(field.NewPath("data"), key, msg))
+		}
+		if bytes.HasPrefix(data[key].Reveal(), []byte("ENC[AES256_GCM,")) {
+			errs = append(errs, field.Forbidden(field.NewPath("stringData").Key(key), "is still encrypted: the file has lost what sops wrote beside the values; restore it"))
 		}
 	}
 	return data, errs

@@ -478,10 +478,11 @@ func TestProblems(t *testing.T) {
 
 func TestSecretsStayHidden(t *testing.T) {
 	for name, data := range map[string]string{
-		"not base64":    `data: {p: "hunter2!"}`,
-		"number":        `stringData: {p: 31337}`,
-		"boolean":       `data: {p: 31337}`,
-		"unknown field": `hunter2: 31337`,
+		"not base64":      `data: {p: "hunter2!"}`,
+		"number":          `stringData: {p: 31337}`,
+		"boolean":         `data: {p: 31337}`,
+		"unknown field":   `hunter2: 31337`,
+		"still encrypted": `stringData: {p: "ENC[AES256_GCM,data:31337,iv:x"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := decodeAll("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n" + data)

@@ -1,0 +1,124 @@
+package render_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"fairlead.dev/render/sops"
+)
+
+// encrypted returns a file that sops wrote, and one that decrypts it.
+func encrypted(t *testing.T, name string, o sops.Options) (*fstest.MapFile, *sops.Decrypter) {
+	t.Helper()
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join("sops", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	o.Identities = append(o.Identities, fleet.NewSecret(read("identity.txt")))
+	d, err := sops.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: read(name)}, d
+}
+
+func TestRenderEncrypted(t *testing.T) {
+	secret, d := encrypted(t, "secret.yaml", sops.Options{})
+	app, _ := encrypted(t, "app.json", sops.Options{})
+	fleetTree := tree("-- clusters/a/kustomization.yaml --\n" +
+		"namespace: other\nresources: [c.yaml, secret.yaml]\nsecretGenerator: [{name: app, files: [app.json]}]\ngeneratorOptions: {disableNameSuffixHash: true}\n" +
+		"-- clusters/a/c.yaml --\n" + clusterYAML("team", "a"))
+	fleetTree.MapFS["clusters/a/secret.yaml"] = secret
+	fleetTree.MapFS["clusters/a/app.json"] = app
+	t.Run("before kustomize", func(t *testing.T) {
+		objects, problems, err := newBuilder(render.Options{Decrypter: d}).Objects(t.Context(), fleetTree, ".")
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("%v, %v", err, problems)
+		}
+		got := asYAML(objects)
+		for _, want := range []string{
+			"namespace: other", `password: "aHVudGVyMg=="`, "correct horse",
+			"ewogICJjbG91ZHMiOiB7", // {"clouds": {
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("there is no %q in\n%s", want, got)
+			}
+		}
+		if strings.Contains(got, "ENC[") || strings.Contains(got, "sops") {
+			t.Errorf("something is still encrypted:\n%s", got)
+		}
+	})
+	t.Run("without an identity", func(t *testing.T) {
+		f := newBuilder(render.Options{}).render(t, "1", fleetTree)
+		if len(f.Clusters) > 0 || len(f.Problems) != 1 {
+			t.Fatalf("got %v and %v", keys(f), lines(f.Problems))
+		}
+		got := f.Problems[0]
+		if got.File != "clusters/a/secret.yaml" || !strings.Contains(got.Message, "is encrypted for age1") || !strings.Contains(got.Hint, "--age-identity-file") {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("built again when it changes", func(t *testing.T) {
+		b := newBuilder(render.Options{Decrypter: d})
+		first := b.render(t, "1", fleetTree)
+		if b.render(t, "2", fleetTree); b.stats.Built != 0 {
+			t.Errorf("built %d overlays, none has changed", b.stats.Built)
+		}
+		changed := fleetTree.with("")
+		changed.MapFS["clusters/a/secret.yaml"], _ = encrypted(t, "plainregex.yaml", sops.Options{})
+		second := b.render(t, "3", changed)
+		if len(first.Clusters) != 1 || len(second.Clusters) != 1 || first.Clusters[0].Digest == second.Clusters[0].Digest {
+			t.Errorf("got %v, then %v", lines(first.Problems), lines(second.Problems))
+		}
+	})
+}
+
+// Whatever a problem quotes, what was decrypted is not in it.
+func TestProblemsHideWhatWasDecrypted(t *testing.T) {
+	file, d := encrypted(t, "token.bin", sops.Options{})
+	fleetTree := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\nsecretGenerator: [{name: app, envs: [token, again]}]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a"))
+	fleetTree.MapFS["clusters/a/token"], fleetTree.MapFS["clusters/a/again"] = file, file
+	for what, problems := range map[string]func(b *rendered) []fleet.Problem{
+		"of a fleet": func(b *rendered) []fleet.Problem { return b.render(t, "1", fleetTree).Problems },
+		"of objects": func(b *rendered) []fleet.Problem {
+			_, problems, err := b.Objects(t.Context(), fleetTree, "clusters/a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return problems
+		},
+	} {
+		got := strings.Join(lines(problems(newBuilder(render.Options{Decrypter: d}))), "\n")
+		if !strings.Contains(got, "REDACTED") || strings.Contains(got, "hunter2") || strings.Contains(got, "at all") {
+			t.Errorf("%s: got %q", what, got)
+		}
+	}
+}
+
+func TestSealedSecretsPass(t *testing.T) {
+	file, _ := encrypted(t, "secret.yaml", sops.Options{})
+	var told []string
+	d, err := sops.New(sops.Options{Sealed: func(file, _ string) { told = append(told, file) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleetTree := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml, secret.yaml]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a"))
+	fleetTree.MapFS["clusters/a/secret.yaml"] = file
+	f := newBuilder(render.Options{Decrypter: d}).render(t, "1", fleetTree)
+	if len(f.Clusters) != 1 || len(f.Problems) > 0 {
+		t.Errorf("got %v and %v", keys(f), lines(f.Problems))
+	}
+	if diff := cmp.Diff([]string{"clusters/a/secret.yaml"}, told); diff != "" {
+		t.Errorf("told of: -want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,207 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+)
+
+// Options are what a Decrypter is made with.
+type Options struct {
+	// Identities are age identities, one a line, each Secret a file of them.
+	Identities []fleet.Secret
+	// Sealed, if not nil, lets Secrets that no identity decrypts pass with
+	// values that say REDACTED, and is told of each such file and why. It is for
+	// looking only: what acts must have the values.
+	Sealed func(file, why string)
+}
+
+// A Decrypter decrypts files. It is safe for concurrent use.
+type Decrypter struct {
+	options    Options
+	identities []age.Identity
+	limits     documents.Limits
+}
+
+// New returns a Decrypter. The error says which of the identities cannot be
+// read, and holds nothing of them.
+func New(o Options) (*Decrypter, error) {
+	d := Keyless()
+	d.options = o
+	for i, content := range o.Identities {
+		all, err := age.ParseIdentities(bytes.NewReader(content.Reveal()))
+		if err != nil {
+			return nil, fleet.Errorf(fleet.Unauthorized, fmt.Sprintf("read age identity %d of %d", i+1, len(o.Identities)),
+				"it holds no age identity (AGE-SECRET-KEY-1…), or more than that")
+		}
+		d.identities = append(d.identities, all...)
+	}
+	return d, nil
+}
+
+// Keyless returns a Decrypter that refuses every encrypted file.
+func Keyless() *Decrypter { return &Decrypter{limits: documents.DefaultLimits()} }
+
+// redacted stands for what is not decrypted. It is base64 as well, as the data
+// of a Secret must be.
+const redacted = "REDACTED"
+
+// mark is in every encrypted file: at least its authentication code begins so.
+const mark = "ENC[AES256_GCM,"
+
+// Decrypt returns the plain content of the file called name, and the values in it
+// that were encrypted. A file that is not encrypted is returned as it is. The
+// error is always a *documents.Refusal and holds no value.
+func (d *Decrypter) Decrypt(name string, data []byte) (plain []byte, values []string, err error) {
+	if !bytes.Contains(data, []byte(mark)) || len(data) > d.limits.Bytes {
+		return data, nil, nil
+	}
+	if path.Ext(name) == ".env" {
+		return d.dotenv(name, data)
+	}
+	f, err := documents.Parse(data, d.limits)
+	if err != nil || !slices.ContainsFunc(f.Documents, func(n *yaml.Node) bool { return metadataOf(n) != nil }) {
+		return data, nil, nil // what is wrong with it is for others to say
+	}
+	var m metadata
+	for i, doc := range f.Documents {
+		n := metadataOf(doc)
+		if n == nil {
+			return nil, nil, &documents.Refusal{Line: doc.Line, Message: "the file is encrypted, and this document of it is not", Hint: "keep it in a file of its own"}
+		}
+		if i == 0 {
+			if err := n.Decode(&m); err != nil {
+				return nil, nil, &documents.Refusal{Line: n.Line, Message: "the sops metadata cannot be read", Hint: damagedHint}
+			}
+		}
+		remove(doc, "sops")
+	}
+	binary := isBinary(name, data, f.Documents)
+	w, err := d.open(name, &m, !binary && areSecrets(f.Documents))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, doc := range f.Documents {
+		if err := w.walk(doc, nil, ""); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := w.verify(&m); err != nil {
+		return nil, nil, err
+	}
+	if err := onlySecrets(f.Documents); err != nil {
+		return nil, nil, err
+	}
+	plain, err = written(name, f.Documents, binary)
+	return plain, w.values, err
+}
+
+const damagedHint = "restore the file, or encrypt it again with sops"
+
+// metadataOf returns what sops wrote about the document n; nil where it did not
+// encrypt it.
+func metadataOf(n *yaml.Node) *yaml.Node {
+	if m := child(n, "sops"); m != nil && child(m, "mac") != nil {
+		return m
+	}
+	return nil
+}
+
+// onlySecrets refuses manifests that are no Secrets.
+func onlySecrets(docs []*yaml.Node) error {
+	for _, doc := range docs {
+		kind := child(doc, "kind")
+		if kind == nil || isSecret(doc) {
+			continue
+		}
+		return &documents.Refusal{
+			Line:    doc.Line,
+			Message: "the file is encrypted and holds more than Secrets, whose values would show in plans and status",
+			Hint:    "put what is secret into a Secret, and refer to it",
+		}
+	}
+	return nil
+}
+
+// isSecret reports whether n is a Secret. One whose kind is encrypted is none
+// until it is decrypted.
+func isSecret(n *yaml.Node) bool {
+	kind, version := child(n, "kind"), child(n, "apiVersion")
+	return kind != nil && kind.Value == "Secret" && version != nil && version.Value == "v1"
+}
+
+func areSecrets(docs []*yaml.Node) bool {
+	return !slices.ContainsFunc(docs, func(n *yaml.Node) bool { return !isSecret(n) })
+}
+
+// isBinary reports whether the content is the envelope of a file that is neither
+// YAML nor JSON: an object in JSON with nothing but data.
+func isBinary(name string, data []byte, docs []*yaml.Node) bool {
+	if path.Ext(name) == ".json" || len(docs) != 1 || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return false
+	}
+	c := docs[0].Content
+	return len(c) == 2 && c[0].Value == "data" && c[1].Kind == yaml.ScalarNode
+}
+
+// written returns docs in the format of the file called name.
+func written(name string, docs []*yaml.Node, binary bool) ([]byte, error) {
+	if binary {
+		return []byte(child(docs[0], "data").Value), nil
+	}
+	if path.Ext(name) != ".json" {
+		data, err := documents.Marshal(docs)
+		if err != nil {
+			return nil, &documents.Refusal{Message: "the decrypted content cannot be written as YAML"}
+		}
+		return data, nil
+	}
+	var out []byte
+	for _, doc := range docs {
+		data, err := documents.JSON(doc)
+		if err != nil {
+			return nil, &documents.Refusal{Message: "the decrypted content cannot be written as JSON"}
+		}
+		var b bytes.Buffer
+		if err := json.Indent(&b, data, "", "  "); err != nil {
+			return nil, &documents.Refusal{Message: "the decrypted content cannot be written as JSON"}
+		}
+		out = append(append(out, b.Bytes()...), '\n')
+	}
+	return out, nil
+}
+
+// child returns the value of key in the mapping n.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// remove takes key out of the mapping n.
+func remove(n *yaml.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// list returns names for people.
+func list(names []string) string { return strings.Join(names, ", ") }

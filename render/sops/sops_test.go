@@ -1,0 +1,308 @@
+package sops
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/documents"
+)
+
+// decrypter returns one with the identities in files of testdata.
+func decrypter(t testing.TB, o Options, files ...string) *Decrypter {
+	t.Helper()
+	for _, f := range files {
+		o.Identities = append(o.Identities, fleet.NewSecret(read(t, f)))
+	}
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+const ours, others = "identity.txt", "other.txt"
+
+// TestRealFiles reads what sops wrote. What was encrypted is in
+// testdata/make.sh.
+func TestRealFiles(t *testing.T) {
+	type m = map[string]any
+	one := m{"apiVersion": "v1", "kind": "Secret", "metadata": m{"name": "one"}, "stringData": m{"a": "one"}}
+	for name, want := range map[string][]any{
+		"secret.yaml": {m{
+			"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+			"metadata": m{"name": "login", "namespace": "prod", "labels": m{"count": "3"}},
+			"data":     m{"password": "aHVudGVyMg=="},
+			"stringData": m{
+				"clouds.yaml": "clouds:\n  openstack: {auth: {password: \"correct horse\"}}\n",
+				"empty":       "", "odd": "  yes\tno: 'x' \"y\" ü\r\n\n",
+			},
+		}},
+		"all.yaml": {
+			m{
+				"apiVersion": "v1", "kind": "Secret", "metadata": m{"name": "one"}, "stringData": m{"a": "one"},
+				"list":             []any{1., 2.5, true, false, nil, "text", m{"deep": []any{"x", ""}}, "2020-01-02T03:04:05Z"},
+				"name_unencrypted": m{"plain": 7., "other": []any{1., true, "2020-01-02T00:00:00Z", 1000.}},
+			},
+			m{"apiVersion": "v1", "kind": "Secret", "metadata": m{"name": "two"}, "stringData": m{"a": "two"}},
+		},
+		"suffix.yaml":     {m{"user": "admin", "pass_secret": "hunter2", "port": 5432.}},
+		"plainregex.yaml": {one},
+		"maconly.yaml":    {one},
+		"two.yaml":        {m{"user": "admin"}},
+		"app.json": {m{
+			"clouds": m{"openstack": m{"password": "hunter2", "port": 5000., "ratio": 0.5, "verify": false, "none": nil}},
+			"list":   []any{"a", 1.},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, _, err := decrypter(t, Options{}, others, ours).Decrypt("clusters/"+name, read(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := documents.Parse(plain, documents.DefaultLimits())
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, plain)
+			}
+			var got []any
+			for _, doc := range f.Documents {
+				b, err := documents.JSON(doc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var v any
+				if err := json.Unmarshal(b, &v); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, v)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if filepath.Ext(name) == ".json" && !json.Valid(plain) {
+				t.Errorf("what was JSON is none: %s", plain)
+			}
+		})
+	}
+	for name, want := range map[string]string{
+		"app.env":   "USER=admin\nPASSWORD=hunter2=x\nLINES=one\\ntwo\nEMPTY=\n",
+		"token.bin": "not YAML: [ at all\n\thunter2\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain, _, err := decrypter(t, Options{}, ours).Decrypt(name, read(t, name))
+			if err != nil || string(plain) != want {
+				t.Errorf("got %q, %v\nwant %q", plain, err, want)
+			}
+		})
+	}
+}
+
+func TestPlainFilesStayAsTheyAre(t *testing.T) {
+	for name, content := range map[string]string{
+		"no secret":          "a: b\n",
+		"metadata without":   "sops: {mac: 'ENC[AES256_GCM,'", // not YAML
+		"a value that looks": "text: 'ENC[AES256_GCM,data:'\n",
+		"a key called sops":  "sops: {version: ENC[AES256_GCM}\n",
+		"a list":             "- ENC[AES256_GCM,\n",
+		"of variables":       "A=ENC[AES256_GCM,\n",
+		"no variables":       "ENC[AES256_GCM,\n",
+		"too large":          strings.Repeat("# ENC[AES256_GCM,\n", 200_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, file := range []string{"x.yaml", "x.env", "x"} {
+				plain, values, err := decrypter(t, Options{}).Decrypt(file, []byte(content))
+				if err != nil || string(plain) != content || len(values) > 0 {
+					t.Errorf("%s: changed: %v", file, err)
+				}
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	secret := string(read(t, "secret.yaml"))
+	change := func(old, new string) func(string) string {
+		return func(s string) string {
+			if !strings.Contains(s, old) {
+				t.Fatalf("there is no %q", old)
+			}
+			return strings.Replace(s, old, new, 1)
+		}
+	}
+	between := func(from, to, new string) func(string) string {
+		return func(s string) string {
+			i := strings.Index(s, from)
+			j := i + strings.Index(s[i:], to)
+			return s[:i] + new + s[j:]
+		}
+	}
+	recipient := strings.TrimPrefix(strings.SplitN(string(read(t, ours)), "\n", 2)[0], "# public key: ")
+	for name, c := range map[string]struct {
+		file       string // secret.yaml where empty
+		as         string // file where empty
+		change     func(string) string
+		identities []string
+		want       string
+	}{
+		"no identity":       {want: "is encrypted for " + recipient + ", and there is no age identity"},
+		"another identity":  {identities: []string{others}, want: "none of the age identities here"},
+		"a plain value":     {identities: []string{ours}, change: change("name: login", "name: logout"), want: "was changed after it was encrypted"},
+		"a value taken out": {identities: []string{ours}, change: between("    odd: ENC", "sops:", ""), want: "was changed after it was encrypted"},
+		"a value moved":     {identities: []string{ours}, change: change("    odd: ENC", "    even: ENC"), want: "stringData.even cannot be decrypted: it was changed, or moved"},
+		"a value put in":    {identities: []string{ours}, change: change("    empty: \"\"", "    empty: put in"), want: "stringData.empty is not encrypted and should be"},
+		"a number put in":   {identities: []string{ours}, change: change("    empty: \"\"", "    empty: 1"), want: "stringData.empty is not encrypted and should be"},
+		"a value cut":       {identities: []string{ours}, change: change("password: ENC[AES256_GCM,data:", "password: ENC[AES256_GCM,data:AAAA"), want: "data.password cannot be decrypted: it was changed"},
+		"a value without a tag": {
+			identities: []string{ours}, change: between(",tag:", ",type:str", ""), want: "data.password cannot be decrypted: it is not written as sops does",
+		},
+		"a value not base64":   {identities: []string{ours}, change: change("password: ENC[AES256_GCM,data:", "password: ENC[AES256_GCM,data:!"), want: "it is not written as sops does"},
+		"a type":               {identities: []string{ours}, change: change("type:str]", "type:html]"), want: `of type "html"`},
+		"the code":             {identities: []string{ours}, change: change("mac: ENC[AES256_GCM,data:", "mac: ENC[AES256_GCM,data:AAAA"), want: "was changed after it was encrypted"},
+		"no code":              {identities: []string{ours}, change: between("    mac: ", "    version", "    mac: \"\"\n"), want: "was changed after it was encrypted"},
+		"the time":             {identities: []string{ours}, change: change(`lastmodified: "2026`, `lastmodified: "2025`), want: "was changed after it was encrypted"},
+		"no time":              {identities: []string{ours}, change: change(`lastmodified: "2026`, `lastmodified: "then`), want: "was changed after it was encrypted"},
+		"the rule":             {identities: []string{ours}, change: change(`^(data|stringData)$`, `^stringData$`), want: "was changed after it was encrypted"},
+		"another rule":         {identities: []string{ours}, change: change("    mac: ", "    encrypted_suffix: x\n    mac: "), want: "has encrypted_regex, encrypted_suffix, of which there may be one"},
+		"no expression":        {identities: []string{ours}, change: change(`^(data|stringData)$`, `^(data`), want: "no regular expression"},
+		"the data key":         {identities: []string{ours}, change: between("            -----BEGIN AGE", "            -----END AGE", "            -----BEGIN AGE ENCRYPTED FILE-----\n"), want: "none of the age identities here"},
+		"a document put in":    {identities: []string{ours}, change: func(s string) string { return s + "---\napiVersion: v1\nkind: Secret\n" }, want: "is encrypted, and this document of it is not"},
+		"a document taken out": {file: "all.yaml", identities: []string{ours}, change: between("\n---\n", "\x00", "\n"), want: "was changed after it was encrypted"},
+		"covers values alone":  {file: "maconly.yaml", identities: []string{ours}, change: change("mac_only_encrypted: true", "mac_only_encrypted: false"), want: "was changed after it was encrypted"},
+		"chosen by comments":   {file: "comments.yaml", identities: []string{ours}, want: "chooses by comments"},
+		"no Secret":            {file: "configmap.yaml", identities: []string{ours}, want: "holds more than Secrets"},
+		"groups of keys":       {identities: []string{ours}, change: change("sops:\n", "sops:\n    key_groups: [{}, {}]\n"), want: "split between groups"},
+		"not for age":          {identities: []string{ours}, change: between("    age:", "    encrypted_regex", "    pgp: [{fp: x}]\n    kms: [{}]\n"), want: "encrypted with PGP, AWS KMS, no age recipient"},
+		"broken metadata":      {identities: []string{ours}, change: between("    age:", "    encrypted_regex", "    age: yes\n"), want: "metadata cannot be read"},
+		"variables":            {file: "app.env", as: "clusters/.env", identities: []string{ours}, want: "what variables stand for shows"},
+		"a variable taken out": {file: "app.env", identities: []string{ours}, change: between("LINES=", "EMPTY", ""), want: "was changed after it was encrypted"},
+		"a variable put in":    {file: "app.env", identities: []string{ours}, change: change("EMPTY=", "EMPTY=x"), want: "EMPTY is not encrypted"},
+		"variables of others":  {file: "app.env", identities: []string{others}, want: "none of the age identities here"},
+		"variables with PGP":   {file: "app.env", identities: []string{ours}, change: func(s string) string { return strings.ReplaceAll(s, "sops_age", "sops_pgp") }, want: "encrypted with PGP"},
+		"binary of others":     {file: "token.bin", identities: []string{others}, want: "none of the age identities here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, content := "secret.yaml", secret
+			if c.file != "" {
+				file, content = c.file, string(read(t, c.file))+"\x00"
+			}
+			if c.change != nil {
+				content = c.change(content)
+			}
+			if c.as != "" {
+				file = c.as
+			}
+			plain, values, err := decrypter(t, Options{}, c.identities...).Decrypt(file, []byte(strings.TrimRight(content, "\x00")))
+			r, ok := errors.AsType[*documents.Refusal](err)
+			if !ok {
+				t.Fatalf("got %v, want a refusal", err)
+			}
+			if !strings.Contains(r.Message, c.want) || r.Hint == "" {
+				t.Errorf("got %v, want a refusal with a hint that says %q", err, c.want)
+			}
+			if plain != nil || values != nil {
+				t.Errorf("gives content of what it refuses: %q, %q", plain, values)
+			}
+			for _, s := range []string{"hunter2", "correct horse", "aHVudGVyMg", "AGE-SECRET"} {
+				if strings.Contains(err.Error()+r.Hint, s) {
+					t.Errorf("shows a value: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestSealed(t *testing.T) {
+	for name, c := range map[string]struct {
+		file       string
+		identities []string
+		sealed     bool
+	}{
+		"a Secret without an identity":     {file: "secret.yaml", sealed: true},
+		"a Secret for others":              {file: "secret.yaml", identities: []string{others}, sealed: true},
+		"a Secret for us":                  {file: "secret.yaml", identities: []string{ours}},
+		"what may be anything":             {file: "all.yaml"},
+		"what a name may be made from":     {file: "suffix.yaml"},
+		"variables that may go into names": {file: "app.env"},
+		"binary":                           {file: "token.bin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			d := decrypter(t, Options{Sealed: func(file, why string) { told = append(told, file+": "+why) }}, c.identities...)
+			plain, _, err := d.Decrypt(c.file, read(t, c.file))
+			if !c.sealed {
+				if (err == nil) != (c.identities != nil) || len(told) > 0 {
+					t.Errorf("got %v, told %q", err, told)
+				}
+				return
+			}
+			if err != nil || len(told) != 1 || !strings.HasPrefix(told[0], "secret.yaml: the file is encrypted for age1") {
+				t.Fatalf("got %v, told %q", err, told)
+			}
+			var got struct {
+				Metadata         struct{ Name string }
+				Data, StringData map[string]string
+				Sops             any
+			}
+			dec := yaml.NewDecoder(strings.NewReader(strings.Replace(string(plain), "stringData", "stringdata", 1)))
+			if err := dec.Decode(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Metadata.Name != "login" || got.Sops != nil {
+				t.Errorf("got %s", plain)
+			}
+			if diff := cmp.Diff(map[string]string{"password": "REDACTED"}, got.Data); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(map[string]string{"clouds.yaml": "REDACTED", "empty": "", "odd": "REDACTED"}, got.StringData); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestIdentitiesThatAreNone(t *testing.T) {
+	_, err := New(Options{Identities: []fleet.Secret{fleet.NewSecret(read(t, ours)), fleet.NewSecret([]byte("AGE-SECRET-KEY-1VERYPRIVATE"))}})
+	if fleet.KindOf(err) != "Unauthorized" || !strings.Contains(err.Error(), "identity 2 of 2") || strings.Contains(err.Error(), "PRIVATE") {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzDecrypt(f *testing.F) {
+	for _, name := range []string{"secret.yaml", "all.yaml", "app.env", "app.json", "token.bin", "maconly.yaml"} {
+		f.Add(name, read(f, name))
+	}
+	d := decrypter(f, Options{}, ours)
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		_, _, err := d.Decrypt(name, data)
+		if err != nil {
+			if _, ok := errors.AsType[*documents.Refusal](err); !ok {
+				t.Errorf("%v is no refusal", err)
+			}
+		}
+	})
+}
+
+func BenchmarkDecrypt(b *testing.B) {
+	d, data := decrypter(b, Options{}, ours), read(b, "secret.yaml")
+	for b.Loop() {
+		if _, _, err := d.Decrypt("secret.yaml", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
