@@ -12,7 +12,7 @@ SOAKTIME ?= 60s
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-20s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/fairlead
@@ -64,6 +64,18 @@ sweep: ## crash the agent at every single call of a cluster's life (about 10 min
 .PHONY: soak
 soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
 	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
+
+.PHONY: lab-openstack-up
+lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md
+	test/lab/openstack/up
+
+.PHONY: lab-openstack-down
+lab-openstack-down: ## stop them; their state is kept
+	test/lab/openstack/down
+
+.PHONY: lab-openstack-reset
+lab-openstack-reset: ## put them back to how they were after their first start
+	test/lab/openstack/up --reset
 
 .PHONY: bench
 bench: ## run the Go benchmarks

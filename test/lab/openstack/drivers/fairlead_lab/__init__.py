@@ -1,0 +1,1 @@
+"""Drivers and launchers that let OpenStack services run without hypervisors, agents and amphorae."""
