@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -132,5 +133,16 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})
+	}
+}
+
+// TestMachinesByHand: what Fairlead makes itself is refused, with the way out.
+func TestMachinesByHand(t *testing.T) {
+	for _, kind := range []string{"OpenStackMachine", "OpenStackServer"} {
+		object := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: " + kind + "\nmetadata: {name: m}\n"
+		_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(object)}})
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, kind+" is not supported") || !strings.Contains(problems[0].Hint, "OpenStackMachineTemplate") {
+			t.Errorf("%s: got %v, want that it is not supported and what is", kind, problems)
+		}
 	}
 }

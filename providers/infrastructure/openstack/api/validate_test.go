@@ -48,7 +48,7 @@ func TestClusterProblems(t *testing.T) {
 				"subnets[3].filter.cidr", "subnets[3].filter.gatewayIP", "subnets[3].filter.ipVersion", "subnets[3].filter.ipv6AddressMode", "subnets[3].filter.ipv6RAMode",
 			},
 		},
-		"parameters": {base + "subnets: [{filter: {name: a}}]\nprimarySubnet: {}\nexternalNetwork: {}", []string{"externalNetwork", "primarySubnet"}},
+		"parameters": {base + "subnets: [{filter: {name: a}}]\nprimarySubnet: {filter: {tags: ['']}}\nexternalNetwork: {filter: {notTags: ['']}}\nrouter: {}", []string{"externalNetwork.filter.notTags[0]", "primarySubnet.filter.tags[0]", "router"}},
 		"external off": {
 			minimalCluster + "enableExternalNetwork: false\nexternalNetwork: {filter: {name: net}}\nmanagedRouter: {externalIPs: [{subnet: {filter: {name: net}}}]}\nbastion: {enabled: false, floatingIP: 203.0.113.7}",
 			[]string{"apiServer.enableFloatingIP", "bastion.floatingIP", "externalNetwork", "managedRouter"},
@@ -159,14 +159,14 @@ func TestMachineProblems(t *testing.T) {
 			[]string{"additionalBlockDevices[0].name", "additionalBlockDevices[0].sizeGiB", "additionalBlockDevices[0].storage.type", "additionalBlockDevices[1].name", "additionalBlockDevices[1].storage.volume", "additionalBlockDevices[2].name", "additionalBlockDevices[4].name"},
 		},
 		"hints": {
-			m + "serverGroup: {filter: {name: g}}\nschedulerHintAdditionalProperties: [{}, {name: group, value: {type: String, string: g}}, {name: a, value: {type: Bool, number: 1}}, {name: b, value: {type: String, string: ''}}, {name: b, value: {type: Number, number: 1}}]",
+			m + "serverGroup: {filter: {name: g}}\nschedulerHintAdditionalProperties: [{}, {name: group, value: {type: String, string: g}}, {name: a, value: {type: Bool, number: 1}}, {name: b, value: {type: String, string: ''}}, {name: b, value: {type: Number, number: 1}}, {name: c, value: {type: String, string: " + strings.Repeat("x", 256) + "}}]",
 			[]string{
 				"schedulerHintAdditionalProperties[0].name", "schedulerHintAdditionalProperties[0].value.type", "schedulerHintAdditionalProperties[1].name",
-				"schedulerHintAdditionalProperties[2].value.bool", "schedulerHintAdditionalProperties[2].value.number", "schedulerHintAdditionalProperties[3].value.string", "schedulerHintAdditionalProperties[4].name",
+				"schedulerHintAdditionalProperties[2].value.bool", "schedulerHintAdditionalProperties[2].value.number", "schedulerHintAdditionalProperties[3].value.string", "schedulerHintAdditionalProperties[4].name", "schedulerHintAdditionalProperties[5].value.string",
 			},
 		},
 		"pool":         {m + "floatingIPPoolRef: {apiGroup: a, kind: b, name: ''}", []string{"floatingIPPoolRef.apiGroup", "floatingIPPoolRef.kind", "floatingIPPoolRef.name"}},
-		"port's names": {m + "ports: [{nameSuffix: ''}, {nameSuffix: a, description: " + strings.Repeat("x", 81) + "}, {nameSuffix: a}, {nameSuffix: '4'}, {}]", []string{"ports[0].nameSuffix", "ports[1].description", "ports[2].nameSuffix", "ports[4].nameSuffix"}},
+		"port's names": {m + "ports: [{nameSuffix: ''}, {nameSuffix: a, description: " + strings.Repeat("x", 81) + "}, {nameSuffix: a}, {nameSuffix: '4'}, {}, {nameSuffix: " + strings.Repeat("s", 129) + "}]", []string{"ports[0].nameSuffix", "ports[1].description", "ports[2].nameSuffix", "ports[4].nameSuffix", "ports[5].nameSuffix"}},
 		"port": {
 			m + "ports: [{network: {}, fixedIPs: [{}, {ipAddress: x}, {subnet: {}}], securityGroups: [{}], tags: [a/b, a, a], macAddress: x, allowedAddressPairs: [{}, {ipAddress: x, macAddress: q}]}]",
 			[]string{

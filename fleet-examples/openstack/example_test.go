@@ -1,0 +1,165 @@
+package openstack_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	example "fairlead.dev/fleet-examples/openstack"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// tree is a sources.Tree of files that do not change.
+type tree struct{ fs.FS }
+
+// Digest implements sources.Tree.
+func (t tree) Digest(name string) (string, error) {
+	_, err := fs.Stat(t, name)
+	return name, err
+}
+
+func rendered(t *testing.T) map[string]fleet.Cluster {
+	t.Helper()
+	b := render.New(render.Options{Decoder: decode.New("roadstead", api.Kinds())})
+	f, err := b.Render(context.Background(), fleet.Revision{Ref: "main", Digest: "sha1:0"}, tree{example.Files()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.Problems {
+		t.Error(p)
+	}
+	out := make(map[string]fleet.Cluster)
+	for _, c := range f.Clusters {
+		out[c.Key.String()] = c
+	}
+	return out
+}
+
+// describe says what of a cluster its overlay decides.
+func describe(t *testing.T, c fleet.Cluster) string {
+	t.Helper()
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "endpoint: load balancer %v\nzones: %v\nbastion: %v\n",
+		spec.APIServer.ManagedLoadBalancer.IsEnabled(), spec.ControlPlaneAvailabilityZones, spec.Bastion.IsEnabled())
+	for _, p := range c.Pools() {
+		m, err := api.ReadMachine(p.Infrastructure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s: %d %s %s %s, format %q, zone %q, volume %v\n", p.Name, p.Replicas, p.Version,
+			*m.Image.Filter.Name, *m.Flavor.Filter.Name, p.Bootstrap.Format, p.FailureDomain, m.RootVolume != nil)
+	}
+	return b.String()
+}
+
+func TestClusters(t *testing.T) {
+	got := make(map[string]string)
+	for key, c := range rendered(t) {
+		got[key] = describe(t, c)
+	}
+	want := map[string]string{
+		"dev/small": `endpoint: load balancer false
+zones: []
+bastion: false
+small-cp: 1 v1.34.1 ubuntu medium, format "", zone "", volume false
+small-md-0: 1 v1.34.1 ubuntu small, format "", zone "", volume false
+`,
+		"edge/flatcar": `endpoint: load balancer false
+zones: []
+bastion: false
+flatcar-cp: 1 v1.34.1 flatcar medium, format "ignition", zone "", volume false
+flatcar-md-0: 1 v1.34.1 flatcar small, format "ignition", zone "", volume false
+`,
+		"prod/ha": `endpoint: load balancer true
+zones: []
+bastion: true
+ha-cp: 3 v1.34.1 ubuntu medium, format "", zone "", volume false
+ha-md-0: 3 v1.34.1 ubuntu small, format "", zone "", volume false
+`,
+		"prod/zones": `endpoint: load balancer true
+zones: [az1 az2 az3]
+bastion: false
+zones-cp: 3 v1.34.1 ubuntu medium, format "", zone "", volume true
+zones-md-0: 1 v1.34.1 ubuntu small, format "", zone "az1", volume true
+zones-md-1: 1 v1.34.1 ubuntu small, format "", zone "az2", volume true
+zones-md-2: 1 v1.34.1 ubuntu small, format "", zone "az3", volume true
+`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestPlan: in an empty project each cluster is one to create with all of its
+// machines, and begins with its certificates and what the machines share.
+func TestPlan(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	got := make(map[string]string)
+	for key, c := range rendered(t) {
+		in := plan.Input{
+			Desired:  &c,
+			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
+			Since:    now.Add(-time.Hour), Settle: time.Minute, Now: now,
+		}
+		changes := plan.Preview(in)
+		got[key] = fmt.Sprintf("%v, then %d changes from %q", plan.Compute(in).Actions, len(changes), changes[0].Kind)
+	}
+	const first = "[EnsureCertificates EnsureInfrastructure], then "
+	want := map[string]string{
+		"dev/small":    first + `3 changes from "create cluster"`,
+		"edge/flatcar": first + `3 changes from "create cluster"`,
+		"prod/ha":      first + `7 changes from "create cluster"`,
+		"prod/zones":   first + `7 changes from "create cluster"`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestUserData: what is configured can be written for the first machine of each
+// control plane and for a worker.
+func TestUserData(t *testing.T) {
+	b := kubeadm.New()
+	for key, c := range rendered(t) {
+		authorities, err := b.NewAuthorities(&c, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []struct {
+			pool fleet.Pool
+			join fleet.Join
+		}{{c.ControlPlane, fleet.JoinInit}, {c.ControlPlane, fleet.JoinControlPlane}, {c.Workers[0], fleet.JoinWorker}} {
+			data, err := b.UserData(providers.BootstrapInput{
+				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
+				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Authorities: authorities,
+				Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
+			})
+			if err != nil {
+				t.Errorf("%s: %s: %v", key, p.join, err)
+				continue
+			}
+			text, want := string(data.Content.Reveal()), "{{ local_hostname }}"
+			if key == "edge/flatcar" {
+				want = `"10-flatcar.conf"`
+			}
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s: %s is not in:\n%s", key, p.join, want, text)
+			}
+		}
+	}
+}
