@@ -48,13 +48,7 @@ func (v *view) undo() *decision {
 	if v.balanced() {
 		return d // until their ports are gone nothing below them can go
 	}
-	for _, s := range v.mine.subnets {
-		for _, p := range v.all.ports {
-			if ofRouter(p) && inSubnet(p, s.ID) {
-				d.add(v.disconnect(p, s))
-			}
-		}
-	}
+	d.steps = append(d.steps, v.disconnectAll(func(cloud.Port, subnets.Subnet) bool { return true })...)
 	for _, r := range without(v.mine.routers, v.routerUsed) {
 		d.add(v.removeRouter(r))
 	}
@@ -63,15 +57,34 @@ func (v *view) undo() *decision {
 			d.add(v.removeNetwork(n))
 		}
 	}
-	for _, s := range v.mine.subnets { // of a network that is not the cluster's
-		if !slices.ContainsFunc(v.mine.networks, func(n cloud.Network) bool { return n.ID == s.NetworkID }) && !v.subnetUsed(s) {
-			d.add(v.removeSubnet(s))
-		}
+	for _, s := range without(v.strandedSubnets(), v.subnetUsed) {
+		d.add(v.removeSubnet(s))
 	}
 	for _, g := range v.mine.groups {
 		d.add(v.removeGroup(g))
 	}
 	return d
+}
+
+// disconnectAll takes those of the cluster's subnets off their routers that match
+// finds.
+func (v *view) disconnectAll(match func(cloud.Port, subnets.Subnet) bool) []step {
+	var out []step
+	for _, s := range v.mine.subnets {
+		for _, p := range v.all.ports {
+			if ofRouter(p) && inSubnet(p, s.ID) && match(p, s) {
+				out = append(out, v.disconnect(p, s))
+			}
+		}
+	}
+	return out
+}
+
+// strandedSubnets returns the cluster's subnets in networks of others.
+func (v *view) strandedSubnets() []subnets.Subnet {
+	return filter(v.mine.subnets, func(s subnets.Subnet) bool {
+		return !slices.ContainsFunc(v.mine.networks, func(n cloud.Network) bool { return n.ID == s.NetworkID })
+	})
 }
 
 // balanced reports whether load balancers are there, of the cluster or of its
@@ -105,22 +118,30 @@ func (v *view) onOwnNetwork(lb loadbalancers.LoadBalancer) bool {
 		slices.ContainsFunc(v.mine.subnets, func(s subnets.Subnet) bool { return s.ID == lb.VipSubnetID })
 }
 
-// undoServices removes what is left of the cluster's Services: first what has no
-// mark and is found through the load balancer, then that.
+// undoServices removes what is left of the cluster's Services.
 func (v *view) undoServices(d *decision) {
 	for _, lb := range v.services() {
-		for _, f := range v.all.floatingIPs {
-			if lb.VipPortID != "" && f.PortID == lb.VipPortID && strings.HasPrefix(f.Description, serviceAddress) {
-				d.add(v.removeFloatingIP(f))
-			}
-		}
-		for _, g := range v.serviceGroups(lb) {
-			d.add(v.removeGroup(g))
-		}
+		d.steps = append(d.steps, v.serviceParts(lb)...)
 		if !lbGoing(lb) {
 			d.add(v.removeLoadBalancer(lb))
 		}
 	}
+}
+
+// serviceParts removes what was made for the Service of lb and is found through
+// lb alone, which therefore goes last. A floating IP that people gave to the
+// Service stays.
+func (v *view) serviceParts(lb loadbalancers.LoadBalancer) []step {
+	var out []step
+	for _, f := range v.all.floatingIPs {
+		if lb.VipPortID != "" && f.PortID == lb.VipPortID && strings.HasPrefix(f.Description, serviceAddress) {
+			out = append(out, v.removeFloatingIP(f))
+		}
+	}
+	for _, g := range v.serviceGroups(lb) {
+		out = append(out, v.removeGroup(g))
+	}
+	return out
 }
 
 // serviceGroups returns the security groups of the Service of lb. Nothing but

@@ -1,0 +1,133 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// The kinds of orphan that this package knows.
+const (
+	OrphanFloatingIP    = "floating IP"
+	OrphanLoadBalancer  = "load balancer"
+	OrphanNetwork       = "network"
+	OrphanPort          = "port"
+	OrphanRouter        = "router"
+	OrphanSecurityGroup = "security group"
+	OrphanSubnet        = "subnet"
+)
+
+// Orphans lists what the snapshot has that machines shared, of clusters of fleet
+// id that are none of clusters, and load balancers that such a cluster's cloud
+// controller manager made for Services. Provider and Place are left for the
+// caller to fill in. Sorted.
+//
+// A load balancer for a Service has no mark. On a network of the lost cluster it
+// is the cluster's. Elsewhere only its name tells: it is listed where that is the
+// name of a lost cluster that left other things too, and of no cluster else.
+func Orphans(s *cloud.Snapshot, id fleet.ID, clusters []fleet.Key) []fleet.Orphan {
+	var out []fleet.Orphan
+	for _, o := range s.Clusters() {
+		if o.Fleet != id || slices.Contains(clusters, o.Cluster) {
+			continue
+		}
+		for _, l := range ownedView(s, o).lost(s, clusters) {
+			out = append(out, l.orphan)
+		}
+	}
+	slices.SortFunc(out, func(a, b fleet.Orphan) int {
+		return cmp.Or(cmp.Compare(a.Cluster.String(), b.Cluster.String()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// RemoveOrphan takes the steps towards removing o, one of what Orphans gave for
+// the same arguments, that are possible at this moment. What is not there, or no
+// orphan any more, is success; what others hang on gives the kind Conflict.
+func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID, clusters []fleet.Key, o fleet.Orphan) error {
+	owner := cloud.Owner{Fleet: id, Cluster: o.Cluster}
+	if slices.Contains(clusters, o.Cluster) {
+		return nil
+	}
+	v := ownedView(s, owner)
+	errs, _ := perform(ctx, p, v, func() *decision {
+		d := new(decision)
+		for _, l := range v.lost(s, clusters) {
+			if l.orphan.Kind == o.Kind && l.orphan.ID == o.ID {
+				d.steps = append(d.steps, l.steps...)
+			}
+		}
+		return d
+	})
+	return errors.Join(errs...)
+}
+
+// A lost thing is an orphan, with what removes it.
+type lost struct {
+	orphan fleet.Orphan
+	steps  []step
+}
+
+// lost lists the orphans of a cluster that is gone.
+func (v *view) lost(s *cloud.Snapshot, clusters []fleet.Key) []lost {
+	var out []lost
+	why := "cluster " + v.owner.Cluster.String() + " is not in the fleet any more"
+	add := func(kind, id, name string, born time.Time, reason string, steps ...step) {
+		out = append(out, lost{fleet.Orphan{Cluster: v.owner.Cluster, Kind: kind, ID: id, Name: name, Reason: reason, Created: born}, steps})
+	}
+	for _, f := range v.mine.floatingIPs {
+		add(OrphanFloatingIP, f.ID, f.FloatingIP, f.CreatedAt, why, v.removeFloatingIP(f))
+	}
+	for _, lb := range without(v.mine.loadBalancers, lbGoing) {
+		add(OrphanLoadBalancer, lb.ID, lb.Name, lb.CreatedAt, why, v.removeLoadBalancer(lb))
+	}
+	for _, lb := range without(v.lostServices(s, clusters), lbGoing) {
+		reason := why + ", and the name says that it was made for a Service of such a cluster"
+		if v.onOwnNetwork(lb) {
+			reason = why + ", and it was made for a Service on the cluster's network"
+		}
+		add(OrphanLoadBalancer, lb.ID, lb.Name, lb.CreatedAt, reason, append(v.serviceParts(lb), v.removeLoadBalancer(lb))...)
+	}
+	for _, p := range v.mine.ports {
+		add(OrphanPort, p.ID, p.Name, p.CreatedAt, why, v.removePort(p))
+	}
+	for _, r := range v.mine.routers {
+		add(OrphanRouter, r.ID, r.Name, r.CreatedAt, why, append(v.disconnectAll(func(p cloud.Port, _ subnets.Subnet) bool { return p.DeviceID == r.ID }), v.removeRouter(r))...)
+	}
+	for _, n := range v.mine.networks {
+		add(OrphanNetwork, n.ID, n.Name, n.CreatedAt, why, append(v.disconnectAll(func(_ cloud.Port, s subnets.Subnet) bool { return s.NetworkID == n.ID }), v.removeNetwork(n))...)
+	}
+	for _, g := range v.mine.groups {
+		add(OrphanSecurityGroup, g.ID, g.Name, g.CreatedAt, why, v.removeGroup(g))
+	}
+	for _, s := range v.strandedSubnets() {
+		add(OrphanSubnet, s.ID, cmp.Or(s.Name, s.CIDR), s.CreatedAt, why, v.removeSubnet(s))
+	}
+	return out
+}
+
+// lostServices returns the load balancers of Services of a cluster that is gone.
+func (v *view) lostServices(s *cloud.Snapshot, clusters []fleet.Key) []loadbalancers.LoadBalancer {
+	out := v.services()
+	name := v.owner.Cluster.Name
+	taken := func(k fleet.Key) bool { return k != v.owner.Cluster && k.Name == name }
+	if slices.ContainsFunc(clusters, taken) || slices.ContainsFunc(s.Clusters(), func(o cloud.Owner) bool { return o != v.owner && o.Cluster.Name == name }) {
+		return out
+	}
+	for _, lb := range v.all.loadBalancers {
+		_, marked := cloud.ParseOwner(lb.Description)
+		if !marked && strings.HasPrefix(lb.Name, servicePrefix+name+"_") && !v.onOwnNetwork(lb) {
+			out = append(out, lb)
+		}
+	}
+	return out
+}
