@@ -81,6 +81,9 @@ func (s *Sessions) Project(c Credential) (*Project, error) {
 	return p, nil
 }
 
+// Tick is how old a shared snapshot may be.
+func (s *Sessions) Tick() time.Duration { return s.o.Tick }
+
 // Close closes idle connections.
 func (s *Sessions) Close() {
 	s.mu.Lock()
@@ -141,9 +144,6 @@ func (p *Project) close() {
 
 // Region returns the region that the credential names; it may be empty.
 func (p *Project) Region() string { return p.login.endpoint.Region }
-
-// Tick is how old a shared snapshot may be.
-func (p *Project) Tick() time.Duration { return p.o.Tick }
 
 // refusedFor is how long a refused credential is not tried again, so that many
 // clusters that share it do not lock the account.
@@ -236,4 +236,20 @@ func (p *Project) Name(ctx context.Context) (string, error) {
 		return id, err
 	}
 	return fmt.Sprintf("%s/%s", p.Region(), id), nil
+}
+
+// Same reports whether o is the same project, if as another user.
+func (p *Project) Same(ctx context.Context, o *Project) (bool, error) {
+	if p == o {
+		return true, nil
+	}
+	if host(p.login.auth.IdentityEndpoint) != host(o.login.auth.IdentityEndpoint) || p.Region() != o.Region() {
+		return false, nil
+	}
+	a, err := p.ID(ctx)
+	if err != nil {
+		return false, err
+	}
+	b, err := o.ID(ctx)
+	return a == b, err
 }

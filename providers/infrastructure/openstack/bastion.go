@@ -1,0 +1,108 @@
+package openstack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+)
+
+// A bastion is a server that is part of what machines share. It is no machine:
+// it is made and removed by EnsureInfrastructure.
+
+// bastionName ends in no hash, so that no machine has it.
+func bastionName(c *fleet.Cluster) fleet.MachineName {
+	return fleet.MachineName(c.Key.Name + "-bastion")
+}
+
+// bastionTemplate identifies everything that makes a bastion outdated.
+func (s *sight) bastionTemplate() fleet.TemplateHash {
+	b, err := json.Marshal(s.spec.Bastion)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return fleet.TemplateHash("1-" + hex.EncodeToString(sum[:8]))
+}
+
+// bastionRetry is how old a bastion in ERROR must be to be made anew.
+const bastionRetry = 5 * time.Minute
+
+// bastionPlan says what is to be done about the bastion: which servers go, and
+// whether one is to be made now.
+func (s *sight) bastionPlan() (remove []*servers.Server, create bool) {
+	enabled := s.spec.Bastion.IsEnabled() && s.spec.Bastion.Spec != nil
+	at := s.places[0]
+	there := false
+	for _, v := range at.machines.Bastions {
+		tags := cloud.Tags(v.Metadata)
+		failed := v.Status == "ERROR" && at.snapshot.Began.Sub(v.Created) > bastionRetry
+		if !enabled || there || failed || tags[fleet.TagTemplate] != string(s.bastionTemplate()) {
+			remove = append(remove, v)
+			continue
+		}
+		there = true
+	}
+	return remove, enabled && !there && len(remove) == 0 && s.net.Place.Network != ""
+}
+
+// bastionDrift tells what Ensure would do about the bastion.
+func (s *sight) bastionDrift(c *fleet.Cluster) []string {
+	remove, create := s.bastionPlan()
+	var out []string
+	for _, v := range remove {
+		if !machine.Leaving(v) {
+			out = append(out, "remove bastion "+v.Name)
+		}
+	}
+	if create {
+		out = append(out, "make bastion "+string(bastionName(c)))
+	}
+	return out
+}
+
+// ensureBastion takes the next step.
+func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight) error {
+	remove, create := s.bastionPlan()
+	o := cloud.OwnerOf(c).Part(bastionName(c))
+	for _, v := range remove {
+		if err := p.keeper.Delete(ctx, s.home, o, fleet.ProviderID(machine.IDPrefix+v.ID), pools{c}.keep); err != nil {
+			return cloud.Wrap("remove bastion "+v.Name, err)
+		}
+	}
+	if !create {
+		return nil
+	}
+	b := s.spec.Bastion
+	r := machine.Request{
+		Owner: o, Spec: b.Spec, More: s.spec.Tags, Place: placeOf(s.spec, s.net.Place, s.net.Place.BastionGroup),
+		Floating: machine.Floating{Network: s.net.Place.ExternalNetwork},
+		Tags:     c.Tags(),
+	}
+	r.Tags[fleet.TagMachine] = string(o.Machine)
+	r.Tags[fleet.TagRole] = string(machine.RoleBastion)
+	r.Tags[fleet.TagTemplate] = string(s.bastionTemplate())
+	if b.AvailabilityZone != nil {
+		r.Zone = *b.AvailabilityZone
+	}
+	if b.FloatingIP != nil {
+		r.Floating = machine.Floating{Address: *b.FloatingIP}
+	}
+	err := p.keeper.Create(ctx, s.home, o, func(*cloud.Snapshot) (machine.Request, error) { return r, nil })
+	return cloud.Wrap("make bastion "+string(o.Machine), err)
+}
+
+// deleteBastions asks for the end of the cluster's bastions at one place.
+func (p *Provider) deleteBastions(ctx context.Context, at place, c *fleet.Cluster) error {
+	if len(at.machines.Bastions) == 0 {
+		return nil
+	}
+	return p.keeper.Delete(ctx, at.project, cloud.OwnerOf(c).Part(bastionName(c)), "", pools{c}.keep)
+}

@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// IDPrefix is what the provider id of a server begins with.
+const IDPrefix = "openstack:///"
+
+// Delete asks for the end of the servers of o, or of the one with id where that
+// is not empty, and removes the parts of a machine whose servers are gone. keeps
+// says which pools keep their floating IPs. Nothing there is success.
+func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
+	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
+	if !k.begin(o) {
+		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	}
+	defer k.end(o)
+	s, err := p.Snapshot(ctx, o)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	there := s.Servers.Of(o)
+	if len(there) == 0 {
+		if id != "" {
+			return nil // the one with that id is gone; the parts may be of one that is to come
+		}
+		if all := partsOf(s, o)[o]; all != nil {
+			k.gone(o)
+			return cloud.Wrap(op, removeParts(ctx, p, o, all, keeps))
+		}
+		return nil
+	}
+	var errs []error
+	for _, v := range there {
+		if id != "" && IDPrefix+v.ID != string(id) {
+			continue
+		}
+		errs = append(errs, k.deleteServer(ctx, p, o, v))
+	}
+	return cloud.Wrap(op, cloud.Join(errs...))
+}
+
+// deleteServer asks Nova once: a server that is on its way out is left to it.
+func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o cloud.Owner, v *servers.Server) error {
+	if Leaving(v) {
+		return nil
+	}
+	client, err := p.Compute(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Changed(o)
+	k.gone(o)
+	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
+}
+
+// Leaving reports whether Nova is removing v.
+func Leaving(v *servers.Server) bool {
+	return v.TaskState == "deleting" || v.TaskState == "soft-deleting" || v.Status == "DELETED" || v.Status == "SOFT_DELETED"
+}

@@ -1,0 +1,164 @@
+package machine
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// ensureFloating attaches a floating IP to the port of the server: the one that
+// it has, one that the user named, one that its pool has to spare, or a new one.
+func (m *maker) ensureFloating(ctx context.Context, portID string) error {
+	if !m.r.Floating.wanted() {
+		return nil
+	}
+	m.k.floating.Lock() // so that no two machines take the same one
+	defer m.k.floating.Unlock()
+	client, err := m.p.Network(ctx)
+	if err != nil {
+		return err
+	}
+	candidates, err := m.spare(portID)
+	if err != nil || (len(candidates) == 1 && candidates[0].PortID == portID) {
+		return err
+	}
+	for _, f := range candidates {
+		taken, err := m.attach(ctx, client, f.ID, portID, f)
+		if err != nil || taken {
+			return err
+		}
+	}
+	if m.r.Floating.Address != "" {
+		return fleet.Errorf(fleet.Conflict, "attach floating IP "+m.r.Floating.Address, "it is attached to another port (detach it, or name another)")
+	}
+	if err := m.roomInPool(); err != nil {
+		return err
+	}
+	text, net := "", m.r.Floating.Network
+	if pool := m.r.Floating.Pool; pool != nil {
+		text, net = pool.text(), pool.Network
+	}
+	made, err := floatingips.Create(ctx, client, floatingips.CreateOpts{
+		FloatingNetworkID: net, PortID: portID, Description: cloud.FormatOwner(text, m.r.Owner),
+	}).Extract()
+	if err != nil {
+		return cloud.Wrap("make a floating IP for "+m.r.name(), invalid(err))
+	}
+	m.made.floating = append(m.made.floating, made.ID)
+	return m.setTags(ctx, client, "floatingips", made.ID, m.r.tags(), nil)
+}
+
+// spare returns the floating IPs that the server may have, the best first; only
+// the one that it has, where it has one.
+func (m *maker) spare(portID string) ([]*floatingips.FloatingIP, error) {
+	all := m.s.FloatingIPs.All
+	var out []*floatingips.FloatingIP
+	byAddress := func(a string) *floatingips.FloatingIP {
+		i := slices.IndexFunc(all, func(f floatingips.FloatingIP) bool { return f.FloatingIP == a })
+		if i < 0 {
+			return nil
+		}
+		return &all[i]
+	}
+	for i := range all {
+		if all[i].PortID == portID {
+			return []*floatingips.FloatingIP{&all[i]}, nil
+		}
+	}
+	if a := m.r.Floating.Address; a != "" {
+		f := byAddress(a)
+		if f == nil {
+			return nil, fleet.Errorf(fleet.Invalid, "find floating IP "+a, "the project has none of that address (make it, or leave the field out)")
+		}
+		return []*floatingips.FloatingIP{f}, nil
+	}
+	for _, f := range m.s.FloatingIPs.Of(m.r.Owner) { // made for it by an earlier call
+		out = append(out, f)
+	}
+	if pool := m.r.Floating.Pool; pool != nil {
+		for _, a := range pool.Spec.PreAllocatedFloatingIPs {
+			if f := byAddress(a); f != nil && f.PortID == "" {
+				out = append(out, f)
+			}
+		}
+		for _, f := range m.s.FloatingIPs.SharedBy(m.r.Owner) { // kept by the pool
+			if f.PortID == "" && strings.HasPrefix(f.Description, pool.text()+" [") {
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
+}
+
+// attach gives f to the port, unless something else has it by now: Neutron would
+// take it from there without a word. A kept one is marked as the machine's.
+func (m *maker) attach(ctx context.Context, client *gophercloud.ServiceClient, id, portID string, seen *floatingips.FloatingIP) (bool, error) {
+	now, err := floatingips.Get(ctx, client, id).Extract()
+	switch {
+	case cloud.NotFound(err):
+		return false, nil
+	case err != nil:
+		return false, cloud.WrapLook("look at floating IP "+seen.FloatingIP, err)
+	case now.PortID == portID:
+		return true, nil
+	case now.PortID != "":
+		return false, nil
+	}
+	opts := floatingips.UpdateOpts{PortID: &portID}
+	if o, ours := cloud.ParseOwner(now.Description); ours && o == m.r.Owner.Shared() {
+		text := cloud.FormatOwner(m.r.Floating.Pool.text(), m.r.Owner)
+		opts.Description = &text
+		m.made.kept = append(m.made.kept, id)
+	}
+	if _, err := floatingips.Update(ctx, client, id, opts).Extract(); err != nil {
+		return false, cloud.Wrap("attach floating IP "+now.FloatingIP, err)
+	}
+	return true, nil
+}
+
+// roomInPool refuses to make more floating IPs than the pool may have.
+func (m *maker) roomInPool() error {
+	pool := m.r.Floating.Pool
+	if pool == nil || pool.Spec.MaxIPs == nil {
+		return nil
+	}
+	n := 0
+	for i := range m.s.FloatingIPs.All {
+		f := &m.s.FloatingIPs.All[i]
+		o, ours := cloud.ParseOwner(f.Description)
+		if ours && o.Fleet == m.r.Owner.Fleet && o.Cluster.Namespace == m.r.Owner.Cluster.Namespace && strings.HasPrefix(f.Description, pool.text()+" [") ||
+			f.PortID != "" && slices.Contains(pool.Spec.PreAllocatedFloatingIPs, f.FloatingIP) {
+			n++
+		}
+	}
+	if n < *pool.Spec.MaxIPs {
+		return nil
+	}
+	return fleet.Errorf(fleet.Exhausted, "take a floating IP from pool "+pool.Name, "all %d of maxIPs are in use (raise maxIPs, or remove machines)", *pool.Spec.MaxIPs)
+}
+
+// release gives a floating IP of a machine back: to its pool where that keeps
+// them, else to the cloud.
+func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o cloud.Owner, keeps func(pool string) bool) error {
+	client, err := p.Network(ctx)
+	if err != nil {
+		return err
+	}
+	text, _, _ := strings.Cut(f.Description, " [fairlead.dev ")
+	if name, ok := strings.CutPrefix(text, poolText); ok && keeps(name) {
+		text := cloud.FormatOwner(poolText+name, o.Shared())
+		_, err = floatingips.Update(ctx, client, f.ID, floatingips.UpdateOpts{Description: &text, PortID: new(string)}).Extract()
+		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			return cloud.Wrap("give floating IP "+f.FloatingIP+" back to its pool", err)
+		}
+		return nil
+	}
+	return deleted("floating IP "+f.FloatingIP, floatingips.Delete(ctx, client, f.ID).Err)
+}

@@ -1,0 +1,223 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// An Observation is what was seen of the servers of a cluster.
+type Observation struct {
+	Machines []fleet.Machine // sorted by name, then provider id
+	Bastions []*servers.Server
+	Exists   bool     // something is there, if only parts
+	Drift    []string // leftovers, for people, sorted
+
+	left map[cloud.Owner]*parts
+}
+
+// Observe sorts what s has of the machines of c.
+func (k *Keeper) Observe(s *cloud.Snapshot, c *fleet.Cluster) Observation {
+	o := cloud.OwnerOf(c)
+	var out Observation
+	with := make(map[cloud.Owner]bool)
+	for _, v := range s.Servers.Of(o) {
+		owner, _ := s.Servers.Owner(v.ID)
+		with[owner] = true
+		tags := cloud.Tags(v.Metadata)
+		if fleet.Role(tags[fleet.TagRole]) == RoleBastion {
+			out.Bastions = append(out.Bastions, v)
+			continue
+		}
+		out.Machines = append(out.Machines, toMachine(v, tags))
+	}
+	without := make(map[cloud.Owner]*parts)
+	for owner, p := range partsOf(s, o) {
+		out.Exists = true
+		if !with[owner] {
+			without[owner] = p
+		}
+	}
+	out.Exists = out.Exists || len(with) > 0
+	awaited, left := k.judge(o, without, with, s.Began)
+	for owner, p := range awaited {
+		if m, ok := expected(c, owner, p); ok {
+			out.Machines = append(out.Machines, m)
+		}
+	}
+	out.left = left
+	for owner, p := range left {
+		if now := p.settled(); !now.empty() {
+			out.Drift = append(out.Drift, fmt.Sprintf("left over of %s: %s", owner.Machine, now))
+		}
+	}
+	slices.Sort(out.Drift)
+	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
+	})
+	slices.SortFunc(out.Bastions, func(a, b *servers.Server) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+func toMachine(v *servers.Server, tags map[string]string) fleet.Machine {
+	m := fleet.MachineFromTags(tags)
+	m.ProviderID = fleet.ProviderID(IDPrefix + v.ID)
+	m.FailureDomain = v.AvailabilityZone
+	m.State, m.Message = state(v)
+	m.Created = v.Created
+	m.Addresses = addresses(v)
+	return m
+}
+
+// state says what Nova's status means.
+// Source: https://docs.openstack.org/api-guide/compute/server_concepts.html
+func state(v *servers.Server) (fleet.MachineState, string) {
+	if Leaving(v) {
+		return fleet.MachineDeleting, ""
+	}
+	switch v.Status {
+	case "ACTIVE":
+		return fleet.MachineRunning, ""
+	case "REBOOT", "HARD_REBOOT", "PASSWORD", "MIGRATING", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE":
+		return fleet.MachineRunning, "server is " + v.Status
+	case "UNKNOWN":
+		return fleet.MachineRunning, "server is UNKNOWN: Nova does not reach its host"
+	case "BUILD", "REBUILD", "":
+		return fleet.MachinePending, "server is being built"
+	case "ERROR":
+		return fleet.MachineFailed, fault(v)
+	}
+	return fleet.MachinePending, fmt.Sprintf("server is %s: somebody else did that (start it, or delete the machine)", v.Status)
+}
+
+// fault returns Nova's words about a server in ERROR, with what to do.
+func fault(v *servers.Server) string {
+	text := strings.Join(strings.Fields(v.Fault.Message), " ")
+	if text == "" {
+		return "server is in ERROR, and Nova does not say why"
+	}
+	low := strings.ToLower(text)
+	switch {
+	case strings.Contains(low, "no valid host"):
+		text += " (no hypervisor has room for the flavor in its zone and server group: free some, or ask for less)"
+	case strings.Contains(low, "quota"):
+		text += " (have the quota of the project raised, or remove what is not needed)"
+	case strings.Contains(low, "binding"):
+		text += " (Neutron could not bind a port on the host: look at its agent there)"
+	}
+	return text
+}
+
+// addresses returns all addresses of v, fixed ones first, sorted.
+func addresses(v *servers.Server) []string {
+	var fixed, floating []string
+	for _, net := range slices.Sorted(maps.Keys(v.Addresses)) {
+		list, _ := v.Addresses[net].([]any)
+		for _, item := range list {
+			a, _ := item.(map[string]any)
+			addr, _ := a["addr"].(string)
+			if addr == "" {
+				continue
+			}
+			if a["OS-EXT-IPS:type"] == "floating" {
+				floating = append(floating, addr)
+			} else {
+				fixed = append(fixed, addr)
+			}
+		}
+	}
+	slices.Sort(floating)
+	return append(fixed, floating...)
+}
+
+// spareNames is how many indexes above those of a pool are tried when the name
+// of a machine is looked for.
+const spareNames = 64
+
+// expected returns the machine that parts without a server are for. Their marks
+// have its name only, and the name follows from its pool and index: one that
+// Git does not ask for any more is not shown.
+func expected(c *fleet.Cluster, o cloud.Owner, p *parts) (fleet.Machine, bool) {
+	for _, pool := range c.Pools() {
+		for i := range pool.Replicas + pool.MaxSurge + spareNames {
+			if fleet.NewMachineName(c.Key, pool.Name, pool.Template, i) != o.Machine {
+				continue
+			}
+			return fleet.Machine{
+				Name: o.Machine, Pool: pool.Name, Role: pool.Role, Template: pool.Template, Version: pool.Version,
+				State: fleet.MachinePending, Message: "its server was not seen yet", Created: p.created(),
+			}, true
+		}
+	}
+	return fleet.Machine{}, false
+}
+
+// created is when the oldest part was made.
+func (p *parts) created() time.Time {
+	var out time.Time
+	take := func(t time.Time) {
+		if !t.IsZero() && (out.IsZero() || t.Before(out)) {
+			out = t
+		}
+	}
+	for _, f := range p.floating {
+		take(f.CreatedAt)
+	}
+	for _, t := range p.trunks {
+		take(t.CreatedAt)
+	}
+	for _, t := range p.ports {
+		take(t.CreatedAt)
+	}
+	for _, v := range p.volumes {
+		take(v.CreatedAt)
+	}
+	return out
+}
+
+// Clean removes what obs found left over, as far as a new look finds it left
+// over too: a machine may have got its server since.
+func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, keeps func(pool string) bool) error {
+	return k.clean(ctx, p, obs.left, keeps, func(o cloud.Owner, s *cloud.Snapshot) bool { return k.isLeft(o, s.Began) })
+}
+
+// DeleteParts removes the parts of all machines of o whose servers are gone,
+// awaited or not: the whole cluster is to go.
+func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner, keeps func(pool string) bool) error {
+	return k.clean(ctx, p, partsOf(s, o), keeps, func(cloud.Owner, *cloud.Snapshot) bool { return true })
+}
+
+func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[cloud.Owner]*parts, keeps func(pool string) bool, may func(cloud.Owner, *cloud.Snapshot) bool) error {
+	var errs []error
+	for _, o := range slices.SortedFunc(maps.Keys(all), func(a, b cloud.Owner) int { return cmp.Compare(a.Machine, b.Machine) }) {
+		errs = append(errs, k.cleanOne(ctx, p, o, keeps, may))
+	}
+	return cloud.Join(errs...)
+}
+
+func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o cloud.Owner, keeps func(pool string) bool, may func(cloud.Owner, *cloud.Snapshot) bool) error {
+	if !k.begin(o) {
+		return nil
+	}
+	defer k.end(o)
+	s, err := p.Snapshot(ctx, o)
+	if err != nil {
+		return err
+	}
+	now := partsOf(s, o)[o]
+	if now == nil || len(s.Servers.Of(o)) > 0 || !may(o, s) {
+		return nil
+	}
+	return removeParts(ctx, p, o, now, keeps)
+}

@@ -1,0 +1,171 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// parts is what belongs to one machine besides its server.
+type parts struct {
+	floating []*floatingips.FloatingIP
+	trunks   []*trunks.Trunk
+	ports    []*cloud.Port
+	volumes  []*volumes.Volume
+}
+
+// partsOf returns the parts of all machines of the cluster of o, by machine.
+func partsOf(s *cloud.Snapshot, o cloud.Owner) map[cloud.Owner]*parts {
+	out := make(map[cloud.Owner]*parts)
+	get := func(o cloud.Owner) *parts {
+		if out[o] == nil {
+			out[o] = new(parts)
+		}
+		return out[o]
+	}
+	for o, all := range s.FloatingIPs.Parts(o) {
+		get(o).floating = all
+	}
+	for o, all := range s.Trunks.Parts(o) {
+		get(o).trunks = all
+	}
+	for o, all := range s.Ports.Parts(o) {
+		get(o).ports = all
+	}
+	for o, all := range s.Volumes.Parts(o) {
+		get(o).volumes = all
+	}
+	return out
+}
+
+// String names the parts for people, sorted.
+func (p *parts) String() string {
+	var out []string
+	for _, f := range p.floating {
+		out = append(out, "floating IP "+f.FloatingIP)
+	}
+	for _, t := range p.trunks {
+		out = append(out, "trunk "+t.Name)
+	}
+	for _, t := range p.ports {
+		out = append(out, "port "+t.Name)
+	}
+	for _, v := range p.volumes {
+		out = append(out, "volume "+v.Name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func (p *parts) empty() bool {
+	return len(p.floating)+len(p.trunks)+len(p.ports)+len(p.volumes) == 0
+}
+
+// settled leaves out what is on its way out already.
+func (p *parts) settled() *parts {
+	out := *p
+	out.volumes = slices.DeleteFunc(slices.Clone(p.volumes), func(v *volumes.Volume) bool { return strings.Contains(v.Status, "deleting") })
+	return &out
+}
+
+// removeParts removes the parts of a machine whose server is gone: what holds
+// others first. What cannot be removed does not keep the rest.
+func removeParts(ctx context.Context, p *cloud.Project, o cloud.Owner, all *parts, keeps func(pool string) bool) error {
+	defer p.Changed(o)
+	var errs []error
+	for _, f := range all.floating {
+		errs = append(errs, release(ctx, p, f, o, keeps))
+	}
+	if len(all.trunks)+len(all.ports) > 0 {
+		client, err := p.Network(ctx)
+		if err != nil {
+			return cloud.Join(append(errs, err)...)
+		}
+		for _, t := range all.trunks {
+			errs = append(errs, deleted("trunk "+t.Name, trunks.Delete(ctx, client, t.ID).Err))
+		}
+		for _, t := range all.ports {
+			errs = append(errs, deleted("port "+t.Name, ports.Delete(ctx, client, t.ID).Err))
+		}
+	}
+	errs = append(errs, removeVolumes(ctx, p, all.settled().volumes))
+	return cloud.Join(errs...)
+}
+
+func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume) error {
+	if len(all) == 0 {
+		return nil
+	}
+	client, err := p.BlockStorage(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, v := range all {
+		if v.Status == "creating" || v.Status == "downloading" {
+			errs = append(errs, fmt.Errorf("volume %s is still being made", v.Name))
+			continue
+		}
+		errs = append(errs, deleted("volume "+v.Name, volumes.Delete(ctx, client, v.ID, volumes.DeleteOpts{}).Err))
+	}
+	return cloud.Join(errs...)
+}
+
+// deleted is the error of a deletion: what is gone is success.
+func deleted(what string, err error) error {
+	if err == nil || cloud.NotFound(err) {
+		return nil
+	}
+	return cloud.Wrap("delete "+what, err)
+}
+
+// remove removes what m made. A port that something has by now stays: it is not
+// of this call alone.
+func (m *maker) remove(ctx context.Context) error {
+	var all parts
+	var errs []error
+	client, err := m.p.Network(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range m.made.ports {
+		now, err := ports.Get(ctx, client, id).Extract()
+		switch {
+		case cloud.NotFound(err):
+		case err != nil:
+			errs = append(errs, cloud.WrapLook("look at port "+id, err))
+		case now.DeviceID == "":
+			all.ports = append(all.ports, &cloud.Port{Port: *now})
+		default:
+			return fmt.Errorf("port %s has become that of %s", now.Name, now.DeviceID)
+		}
+	}
+	for _, id := range m.made.trunks {
+		all.trunks = append(all.trunks, &trunks.Trunk{ID: id, Name: id})
+	}
+	for _, id := range slices.Concat(m.made.floating, m.made.kept) {
+		now, err := floatingips.Get(ctx, client, id).Extract()
+		if err == nil {
+			all.floating = append(all.floating, now)
+		} else if !cloud.NotFound(err) {
+			errs = append(errs, cloud.WrapLook("look at floating IP "+id, err))
+		}
+	}
+	for _, id := range m.made.volumes {
+		all.volumes = append(all.volumes, &volumes.Volume{ID: id, Name: id})
+	}
+	return cloud.Join(append(errs, removeParts(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
+}
+
+func (m *maker) keepsFloating(pool string) bool {
+	p := m.r.Floating.Pool
+	return p != nil && p.Name == pool && p.Spec.ReclaimPolicy == "Retain"
+}

@@ -1,0 +1,91 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A Request is a server to make.
+type Request struct {
+	Owner    cloud.Owner       // with the name of the machine, which is that of the server
+	Tags     map[string]string // ownership tags
+	Spec     *api.OpenStackMachineSpec
+	More     []string // tags of OpenStack besides those of Spec
+	Zone     string   // availability zone; empty leaves it to Nova
+	UserData providers.UserData
+	Place    Place
+	Floating Floating
+}
+
+// A Place is what the cluster gives its servers.
+type Place struct {
+	Network       string   // id of the network of ports that name none
+	Subnets       []string // ids of the subnets that such a port gets an address in; none: Neutron chooses
+	SecurityGroup string   // id of the managed security group; empty: none is managed
+}
+
+// Floating says where the floating IP of a server comes from.
+type Floating struct {
+	Pool    *Pool
+	Address string // the one that exists, which is not deleted with the server
+	Network string // id of the external network to make one in
+}
+
+// wanted reports whether the server gets a floating IP.
+func (f Floating) wanted() bool { return f.Pool != nil || f.Address != "" || f.Network != "" }
+
+// A Pool is an OpenStackFloatingIPPool.
+type Pool struct {
+	Name    string
+	Spec    *api.OpenStackFloatingIPPoolSpec
+	Network string // id of the external network
+}
+
+// text is what the description of a floating IP of the pool begins with.
+func (p *Pool) text() string { return poolText + p.Name }
+
+const poolText = "floating IP pool "
+
+func (r *Request) name() string { return string(r.Owner.Machine) }
+
+// tags returns the tags of OpenStack for server, trunks and ports.
+func (r *Request) tags(more ...string) []string {
+	all := slices.Concat(r.Spec.Tags, r.More, more)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// metadata returns that of the server: the user's, and ours.
+func (r *Request) metadata() map[string]string {
+	out := make(map[string]string, len(r.Tags)+len(r.Spec.ServerMetadata))
+	for _, m := range r.Spec.ServerMetadata {
+		out[m.Key] = m.Value
+	}
+	for k, v := range cloud.Metadata(r.Tags) {
+		out[k] = v
+	}
+	return out
+}
+
+// RoleBastion is the role tag of a bastion, which is no machine of the cluster.
+const RoleBastion = fleet.Role("bastion")
+
+// oldest orders by age, then id.
+func oldest[T any](all []*T, created func(*T) int64, id func(*T) string) []*T {
+	slices.SortFunc(all, func(a, b *T) int {
+		return cmp.Or(cmp.Compare(created(a), created(b)), cmp.Compare(id(a), id(b)))
+	})
+	return all
+}
+
+func deref[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

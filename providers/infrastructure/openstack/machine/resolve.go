@@ -1,0 +1,213 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servergroups"
+	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/pagination"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A found thing is one that a filter may mean.
+type found struct{ id, name string }
+
+// ask returns what a filter finds, remembered for some minutes.
+func ask(ctx context.Context, p *cloud.Project, what string, filter any, pager func() (pagination.Pager, error), extract func(pagination.Page) ([]found, error)) ([]found, error) {
+	return cloud.Lookup(p, what+" "+words(filter), func() ([]found, error) {
+		op := "list " + what + "s"
+		pages, err := pager()
+		if err != nil {
+			return nil, cloud.WrapLook(op, err)
+		}
+		var out []found
+		err = pages.EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
+			part, err := extract(page)
+			out = append(out, part...)
+			return true, err
+		})
+		return out, cloud.WrapLook(op, err)
+	}, func(out []found) bool { return len(out) > 0 })
+}
+
+// words shows a filter the way people wrote it.
+func words(filter any) string {
+	b, err := json.Marshal(filter)
+	if err != nil {
+		return fmt.Sprint(filter)
+	}
+	return string(b)
+}
+
+// one returns the only one of all. The error is of kind Invalid, and names field.
+func one(what, field string, filter any, all []found) (string, error) {
+	op := fmt.Sprintf("find the %s of %s", what, field)
+	switch len(all) {
+	case 1:
+		return all[0].id, nil
+	case 0:
+		return "", fleet.Errorf(fleet.Invalid, op, "the project sees no %s like %s (make it, share it with the project, or correct %s)", what, words(filter), field)
+	}
+	var list []string
+	for _, f := range all {
+		list = append(list, fmt.Sprintf("%s (%s)", f.id, f.name))
+	}
+	slices.Sort(list)
+	return "", fleet.Errorf(fleet.Invalid, op, "%d are like %s: %s (give the id of one)", len(all), words(filter), strings.Join(list, ", "))
+}
+
+func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam) (string, error) {
+	if param.ID != nil {
+		return *param.ID, nil
+	}
+	f := deref(param.Filter, api.ImageFilter{})
+	all, err := ask(ctx, p, "image", f, func() (pagination.Pager, error) {
+		c, err := p.Image(ctx)
+		if err != nil {
+			return pagination.Pager{}, err
+		}
+		return images.List(c, images.ListOpts{Name: deref(f.Name, ""), Tags: f.Tags, Status: images.ImageStatusActive}), nil
+	}, func(page pagination.Page) (out []found, err error) {
+		list, err := images.ExtractImages(page)
+		for _, i := range list {
+			out = append(out, found{i.ID, i.Name})
+		}
+		return out, err
+	})
+	if err != nil {
+		return "", err
+	}
+	return one("image", "image", f, all)
+}
+
+func flavorID(ctx context.Context, p *cloud.Project, param api.FlavorParam) (string, error) {
+	if param.ID != nil {
+		return *param.ID, nil
+	}
+	f := deref(param.Filter, api.FlavorFilter{})
+	all, err := ask(ctx, p, "flavor", nil, func() (pagination.Pager, error) {
+		c, err := p.Compute(ctx)
+		if err != nil {
+			return pagination.Pager{}, err
+		}
+		return flavors.ListDetail(c, flavors.ListOpts{AccessType: flavors.AllAccess}), nil
+	}, func(page pagination.Page) (out []found, err error) {
+		list, err := flavors.ExtractFlavors(page)
+		for _, i := range list {
+			out = append(out, found{i.ID, i.Name})
+		}
+		return out, err
+	})
+	if err != nil {
+		return "", err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != deref(f.Name, "") })
+	return one("flavor", "flavor", f, all)
+}
+
+func serverGroupID(ctx context.Context, p *cloud.Project, param *api.ServerGroupParam) (string, error) {
+	if param == nil {
+		return "", nil
+	}
+	if param.ID != nil {
+		return *param.ID, nil
+	}
+	f := deref(param.Filter, api.ServerGroupFilter{})
+	all, err := ask(ctx, p, "server group", nil, func() (pagination.Pager, error) {
+		c, err := p.Compute(ctx)
+		if err != nil {
+			return pagination.Pager{}, err
+		}
+		return servergroups.List(c, servergroups.ListOpts{}), nil
+	}, func(page pagination.Page) (out []found, err error) {
+		list, err := servergroups.ExtractServerGroups(page)
+		for _, i := range list {
+			out = append(out, found{i.ID, i.Name})
+		}
+		return out, err
+	})
+	if err != nil {
+		return "", err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != deref(f.Name, "") })
+	return one("server group", "serverGroup", f, all)
+}
+
+// securityGroupIDs returns all that params find, each once, in their order.
+func securityGroupIDs(ctx context.Context, p *cloud.Project, field string, params []api.SecurityGroupParam) ([]string, error) {
+	var out []string
+	for i, param := range params {
+		if param.ID != nil {
+			out = append(out, *param.ID)
+			continue
+		}
+		f := deref(param.Filter, api.SecurityGroupFilter{})
+		all, err := ask(ctx, p, "security group", f, func() (pagination.Pager, error) {
+			c, err := p.Network(ctx)
+			if err != nil {
+				return pagination.Pager{}, err
+			}
+			return groups.List(c, groups.ListOpts{
+				Name: f.Name, Description: f.Description, ProjectID: f.ProjectID,
+				Tags: join(f.Tags), TagsAny: join(f.TagsAny), NotTags: join(f.NotTags), NotTagsAny: join(f.NotTagsAny),
+			}), nil
+		}, func(page pagination.Page) (out []found, err error) {
+			list, err := groups.ExtractGroups(page)
+			for _, g := range list {
+				out = append(out, found{g.ID, g.Name})
+			}
+			return out, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			_, err := one("security group", fmt.Sprintf("%s[%d]", field, i), f, nil)
+			return nil, err
+		}
+		for _, g := range all {
+			out = append(out, g.id)
+		}
+	}
+	return unique(out), nil
+}
+
+func join(tags []api.NeutronTag) string {
+	var out []string
+	for _, t := range tags {
+		out = append(out, string(t))
+	}
+	return strings.Join(out, ",")
+}
+
+func unique(all []string) []string {
+	var out []string
+	for _, s := range all {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// invalid is err, or where Nova or Neutron does not know something that Git
+// names, the same as Invalid.
+func invalid(err error) error {
+	if gophercloud.ResponseCodeIs(err, 404) {
+		e := cloud.Wrap("", err)
+		if f, ok := e.(*fleet.Error); ok { //nolint:errorlint // Wrap returns nothing else
+			return &fleet.Error{Kind: fleet.Invalid, Op: f.Op, Err: f.Err}
+		}
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+)
+
+// Orphans implements providers.Sweeper. It looks at every project that clusters
+// are in.
+func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	found, err := p.orphans(ctx, id, clusters)
+	var out []fleet.Orphan
+	for _, at := range found {
+		out = append(out, at.orphans...)
+	}
+	slices.SortFunc(out, func(a, b fleet.Orphan) int {
+		return cmp.Or(cmp.Compare(a.Place, b.Place), a.Cluster.Compare(b.Cluster), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out, err
+}
+
+// lost is what is lost in one project.
+type lost struct {
+	project *cloud.Project
+	orphans []fleet.Orphan
+}
+
+func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]lost, error) {
+	const op = "list orphans"
+	gone := machine.Gone{Fleet: id, Clusters: make(map[fleet.Key]bool)}
+	var all []*cloud.Project
+	for _, c := range clusters {
+		gone.Clusters[c.Key] = true
+		if c.Provider != api.ProviderName {
+			continue
+		}
+		projects, _, err := p.projects(ctx, c)
+		if err != nil {
+			return nil, cloud.WrapLook(op, err)
+		}
+		if all, err = merge(ctx, all, projects); err != nil {
+			return nil, cloud.WrapLook(op, err)
+		}
+	}
+	var out []lost
+	for _, project := range all {
+		s, err := project.Snapshot(ctx, cloud.Owner{})
+		if err != nil {
+			return nil, cloud.WrapLook(op, err)
+		}
+		left := make(map[fleet.Key]machine.Observation)
+		for _, c := range clusters {
+			left[c.Key] = p.keeper.Observe(s, c)
+		}
+		gone.Left = func(o cloud.Owner) bool { return left[o.Cluster].Left(o) }
+		name, err := project.Name(ctx)
+		if err != nil {
+			return nil, cloud.WrapLook(op, err)
+		}
+		at := lost{project: project, orphans: machine.Orphans(s, gone)}
+		for i := range at.orphans {
+			at.orphans[i].Provider, at.orphans[i].Place = api.ProviderName, name
+		}
+		out = append(out, at)
+	}
+	return out, nil
+}
+
+// merge adds to all those of more that it lacks.
+func merge(ctx context.Context, all, more []*cloud.Project) ([]*cloud.Project, error) {
+	for _, m := range more {
+		known := false
+		for _, a := range all {
+			same, err := a.Same(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			known = known || same
+		}
+		if !known {
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// RemoveOrphan implements providers.Sweeper.
+func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	op := "remove orphan " + o.Kind + " " + o.Name
+	found, err := p.orphans(ctx, id, clusters)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	for _, at := range found {
+		for _, is := range at.orphans {
+			if is.Place != o.Place || is.Kind != o.Kind || is.ID != o.ID {
+				continue
+			}
+			_, err := machine.RemoveOrphan(ctx, at.project, id, is)
+			return cloud.Wrap(op, err)
+		}
+	}
+	return nil
+}

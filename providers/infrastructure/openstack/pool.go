@@ -1,0 +1,71 @@
+package openstack
+
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/infrastructure/openstack/network"
+)
+
+// pools are the OpenStackFloatingIPPools of a cluster.
+type pools struct{ c *fleet.Cluster }
+
+func (p pools) find(name string) *fleet.Object {
+	i := slices.IndexFunc(p.c.Companions, func(o fleet.Object) bool {
+		return o.GVK.Kind == "OpenStackFloatingIPPool" && o.Name == name && o.Namespace == p.c.Key.Namespace
+	})
+	if i < 0 {
+		return nil
+	}
+	return &p.c.Companions[i]
+}
+
+// keep reports whether the cluster keeps the floating IPs of the pool called
+// name for its next machine. One that is to go keeps nothing.
+func (p pools) keep(name string) bool {
+	o := p.find(name)
+	if o == nil || p.c.Delete {
+		return false
+	}
+	spec, err := api.ReadFloatingIPPool(*o)
+	return err == nil && spec.ReclaimPolicy == api.ReclaimRetain
+}
+
+// floatingPool returns the pool that machines of template get a floating IP from,
+// or nil. external is the network of the cluster's own floating IPs.
+func floatingPool(c *fleet.Cluster, template *api.OpenStackMachineSpec, home api.OpenStackIdentityReference, s *cloud.Snapshot, external string) (*machine.Pool, error) {
+	ref := template.FloatingIPPoolRef
+	if ref == nil {
+		return nil, nil //nolint:nilnil // none is asked for
+	}
+	op := "find OpenStackFloatingIPPool " + ref.Name
+	o := pools{c}.find(ref.Name)
+	if o == nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "the overlay of the cluster holds none of that name in namespace %s (add it, or correct floatingIPPoolRef)", c.Key.Namespace)
+	}
+	spec, err := api.ReadFloatingIPPool(*o)
+	if err != nil {
+		return nil, err
+	}
+	if template.IdentityRef != nil {
+		home = *template.IdentityRef
+	}
+	if spec.IdentityRef != home {
+		return nil, fleet.Errorf(fleet.Invalid, op, "its identityRef is not that of the machines, whose project the addresses have to be in (make them equal)")
+	}
+	out := &machine.Pool{Name: ref.Name, Spec: spec, Network: external}
+	if spec.FloatingIPNetwork != nil {
+		n, err := network.FindNetwork(s, "floatingIPNetwork", spec.FloatingIPNetwork)
+		if err != nil {
+			return nil, err
+		}
+		out.Network = n.ID
+	}
+	if out.Network == "" {
+		return nil, fleet.Errorf(fleet.Invalid, op, "the cluster has no external network (name one in floatingIPNetwork)")
+	}
+	return out, nil
+}

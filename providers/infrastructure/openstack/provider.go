@@ -1,0 +1,242 @@
+package openstack
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/infrastructure/openstack/network"
+)
+
+// A Provider is the infrastructure provider of OpenStack.
+type Provider struct {
+	o        Options
+	sessions *cloud.Sessions
+	keeper   *machine.Keeper
+	watched  watched
+}
+
+var (
+	_ providers.Infrastructure = (*Provider)(nil)
+	_ providers.Watcher        = (*Provider)(nil)
+	_ providers.Lister         = (*Provider)(nil)
+	_ providers.Sweeper        = (*Provider)(nil)
+)
+
+// Options say how to reach clouds. Zero values mean the defaults.
+type Options struct {
+	Cloud  cloud.Options
+	Settle time.Duration // see DefaultSettle
+	// Secret returns a Secret that Git does not hold; nil means that there are none.
+	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+}
+
+// DefaultSettle is how long a change may take to show. A call whose answer was
+// lost is carried out for as long as the service waits for its own parts, which
+// is a minute with the defaults of Nova and Neutron (rpc_response_timeout), and
+// shows in the first snapshot after that.
+const DefaultSettle = 75 * time.Second
+
+// New returns a provider.
+func New(o Options) *Provider {
+	if o.Settle == 0 {
+		o.Settle = DefaultSettle
+	}
+	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), watched: newWatched()}
+}
+
+// Close closes the connections to the clouds.
+func (p *Provider) Close() { p.sessions.Close() }
+
+// Settle implements providers.Infrastructure.
+func (p *Provider) Settle() time.Duration { return p.o.Settle }
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+	}
+	domains, err := failureDomains(ctx, got.home, got.spec)
+	if err != nil {
+		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+	}
+	out := fleet.Infrastructure{
+		Exists: got.net.Exists, Ready: got.net.Ready, Endpoint: got.net.Endpoint,
+		Message: got.net.Message, FailureDomains: domains,
+	}
+	drift := slices.Clone(got.net.Drift)
+	if out.Ready {
+		drift = append(drift, got.bastionDrift(c)...)
+	}
+	for _, at := range got.places {
+		out.Exists = out.Exists || at.machines.Exists
+		out.Machines = append(out.Machines, at.machines.Machines...)
+		if out.Ready {
+			drift = append(drift, at.machines.Drift...)
+		}
+	}
+	sortMachines(out.Machines)
+	slices.Sort(drift)
+	out.Drift = slices.Compact(drift)
+	return out, nil
+}
+
+// EnsureInfrastructure implements providers.Infrastructure.
+func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "create infrastructure of " + c.Key.String()
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	defer got.home.Changed(cloud.OwnerOf(c))
+	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
+	if got.net.Ready {
+		errs = append(errs, p.ensureBastion(ctx, c, got))
+		for _, at := range got.places {
+			errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
+		}
+	}
+	return cloud.Wrap(op, cloud.Join(errs...))
+}
+
+// DeleteInfrastructure implements providers.Infrastructure.
+func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "delete infrastructure of " + c.Key.String()
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	o := cloud.OwnerOf(c)
+	var errs []error
+	bastions := 0
+	for _, at := range got.places {
+		for _, m := range at.machines.Machines {
+			if m.ProviderID != "" {
+				return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", m.Name)
+			}
+		}
+		bastions += len(at.machines.Bastions)
+		errs = append(errs, p.deleteBastions(ctx, at, c))
+		errs = append(errs, p.keeper.DeleteParts(ctx, at.project, at.snapshot, o, pools{c}.keep))
+	}
+	if bastions == 0 {
+		defer got.home.Changed(o)
+		errs = append(errs, network.Delete(ctx, got.home, got.homeSnapshot(), o))
+	}
+	return cloud.Wrap(op, cloud.Join(errs...))
+}
+
+// CreateMachine implements providers.Infrastructure.
+func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	c := r.Cluster
+	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+	home, spec, err := p.home(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	template, err := api.ReadMachine(r.Pool.Infrastructure)
+	if err != nil {
+		return cloud.Wrap(what, err)
+	}
+	project, err := p.projectOf(ctx, c, r.Pool, template, home)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	o := cloud.OwnerOf(c).Part(r.Name)
+	return p.keeper.Create(ctx, project, o, func(s *cloud.Snapshot) (machine.Request, error) {
+		at := s
+		if project != home {
+			if at, err = home.Snapshot(ctx, o); err != nil {
+				return machine.Request{}, err
+			}
+		}
+		place := network.Observe(at, c, spec)
+		if !place.Exists {
+			return machine.Request{}, fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
+		}
+		group := place.Place.WorkerGroup
+		if r.Pool.Role == fleet.RoleControlPlane {
+			group = place.Place.ControlPlaneGroup
+		}
+		pool, err := floatingPool(c, template, spec.IdentityRef, s, place.Place.ExternalNetwork)
+		if err != nil {
+			return machine.Request{}, err
+		}
+		return machine.Request{
+			Owner: o, Tags: c.MachineTags(r.Pool, r.Name, op), Spec: template, More: spec.Tags, Zone: r.FailureDomain,
+			UserData: r.UserData, Place: placeOf(spec, place.Place, group), Floating: machine.Floating{Pool: pool},
+		}, nil
+	})
+}
+
+// placeOf returns where the servers of the cluster are put. Their addresses are
+// Neutron's choice, unless Git says in which subnets of the network they are.
+func placeOf(spec *api.OpenStackClusterSpec, at network.Placement, group string) machine.Place {
+	out := machine.Place{Network: at.Network}
+	if at.PortSecurity {
+		out.SecurityGroup = group
+	}
+	switch {
+	case spec.PrimarySubnet != nil && len(at.Subnets) > 0:
+		out.Subnets = at.Subnets[:1]
+	case len(spec.Subnets) > 0:
+		out.Subnets = at.Subnets
+	}
+	return out
+}
+
+// DeleteMachine implements providers.Infrastructure. A machine of the control
+// plane leaves the load balancer first, unless everything is to go.
+func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "delete machine " + c.Key.Namespace + "/" + string(name)
+	if name == "" {
+		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+	}
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	o := cloud.OwnerOf(c).Part(name)
+	var errs []error
+	for _, at := range got.places {
+		if err := p.leave(ctx, c, got, at, name, id); err != nil {
+			return cloud.Wrap(op, err)
+		}
+		errs = append(errs, p.keeper.Delete(ctx, at.project, o, id, pools{c}.keep))
+	}
+	return cloud.Wrap(op, cloud.Join(errs...))
+}
+
+// leave takes a running machine of the control plane out of the load balancer.
+// One that takes no change right now is waited for; whatever else is wrong with
+// it must not keep the machine.
+func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *sight, at place, name fleet.MachineName, id fleet.ProviderID) error {
+	i := slices.IndexFunc(at.machines.Machines, func(m fleet.Machine) bool {
+		return m.Name == name && m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning && (id == "" || m.ProviderID == id)
+	})
+	twins := 0
+	for _, m := range at.machines.Machines {
+		if m.Name == name {
+			twins++
+		}
+	}
+	if i < 0 || c.Delete || twins > 1 {
+		return nil
+	}
+	o := cloud.OwnerOf(c).Part(name)
+	err := network.RemoveMember(ctx, got.home, got.homeSnapshot(), o)
+	got.home.Changed(o)
+	if fleet.KindOf(err) == fleet.Conflict {
+		return err
+	}
+	if err != nil {
+		p.log().Warn("Leaving the load balancer as it is", "cluster", c.Key.String(), "machine", name, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package openstack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// watched is what this process looked at: the clusters whose changes it tells.
+type watched struct {
+	mu       *sync.Mutex
+	projects map[*cloud.Project]map[cloud.Owner]bool
+}
+
+func newWatched() watched {
+	return watched{mu: new(sync.Mutex), projects: make(map[*cloud.Project]map[cloud.Owner]bool)}
+}
+
+func (w *watched) add(p *cloud.Project, o cloud.Owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.projects[p] == nil {
+		w.projects[p] = make(map[cloud.Owner]bool)
+	}
+	w.projects[p][o] = true
+}
+
+// list returns the projects that this process uses.
+func (w *watched) list() []*cloud.Project {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*cloud.Project
+	for p := range w.projects {
+		out = append(out, p)
+	}
+	return out
+}
+
+func (w *watched) has(p *cloud.Project, o cloud.Owner) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.projects[p][o]
+}
+
+// idleTicks is how many ticks pass between two looks at a project in which
+// nothing is on its way.
+const idleTicks = 3
+
+// Watch implements providers.Watcher: it looks at every project in use, once a
+// tick while something is on its way there, else seldom, and tells of clusters
+// that look different. A project whose look fails is tried again.
+func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
+	prints := make(map[*cloud.Project]map[cloud.Owner]string)
+	rest := make(map[*cloud.Project]int)
+	for {
+		tick := p.sessions.Tick()
+		for _, project := range p.watched.list() {
+			if rest[project]--; rest[project] > 0 {
+				continue
+			}
+			s, err := project.Snapshot(ctx, cloud.Owner{})
+			if err != nil {
+				continue
+			}
+			now := fingerprints(s)
+			before, known := prints[project]
+			for o := range union(before, now) {
+				if known && before[o] != now[o] && p.watched.has(project, o) {
+					changed(o.Cluster)
+				}
+			}
+			prints[project], rest[project] = now, idleTicks
+			if busy(s) || !known {
+				rest[project] = 1
+			}
+		}
+		timer := time.NewTimer(tick)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+func union(a, b map[cloud.Owner]string) map[cloud.Owner]bool {
+	out := make(map[cloud.Owner]bool, len(a)+len(b))
+	for o := range a {
+		out[o] = true
+	}
+	for o := range b {
+		out[o] = true
+	}
+	return out
+}
+
+// busy reports whether something of a fleet is on its way in s.
+func busy(s *cloud.Snapshot) bool {
+	for _, o := range s.Servers.Owners() {
+		for _, v := range s.Servers.Of(o) {
+			if v.TaskState != "" || v.Status == "BUILD" {
+				return true
+			}
+		}
+	}
+	for _, o := range s.LoadBalancers.Owners() {
+		for _, lb := range s.LoadBalancers.Of(o) {
+			if strings.HasPrefix(lb.ProvisioningStatus, "PENDING") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fingerprints are equal for clusters of which nothing changed.
+func fingerprints(s *cloud.Snapshot) map[cloud.Owner]string {
+	out := make(map[cloud.Owner]string)
+	for _, o := range s.Clusters() {
+		h := sha256.New()
+		e := json.NewEncoder(h)
+		for _, all := range []any{
+			byID(s.Servers.Of(o)), byID(s.Ports.Of(o)), byID(s.Networks.Of(o)), byID(s.Subnets.Of(o)), byID(s.Routers.Of(o)),
+			byID(s.SecurityGroups.Of(o)), byID(s.FloatingIPs.Of(o)), byID(s.Trunks.Of(o)), byID(s.LoadBalancers.Of(o)),
+			byID(s.Listeners.Of(o)), byID(s.Pools.Of(o)), byID(s.Volumes.Of(o)),
+		} {
+			_ = e.Encode(all) // what cannot be written is no reason to look
+		}
+		out[o] = string(h.Sum(nil))
+	}
+	return out
+}
+
+// byID encodes each of all and sorts that: listings come in no order.
+func byID[T any](all []*T) []string {
+	var out []string
+	for _, t := range all {
+		if b, err := json.Marshal(t); err == nil {
+			out = append(out, string(b))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Clusters implements providers.Lister. It looks at the projects that this
+// process uses.
+func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
+	var out []fleet.Key
+	for _, project := range p.watched.list() {
+		s, err := project.Snapshot(ctx, cloud.Owner{})
+		if err != nil {
+			return nil, cloud.WrapLook("list clusters", err)
+		}
+		for _, o := range s.Clusters() {
+			if o.Fleet == id {
+				out = append(out, o.Cluster)
+			}
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return slices.Compact(out), nil
+}
