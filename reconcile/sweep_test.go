@@ -47,6 +47,39 @@ func TestLife(t *testing.T) {
 	})
 }
 
+// TestLifeOnIgnition takes a cluster of machines that Ignition configures
+// through its life: their commands fill in the name that each joins with.
+func TestLifeOnIgnition(t *testing.T) {
+	const spec = `{
+    format: ignition,
+    ignition: {containerLinuxConfig: {additionalConfig: "systemd: {units: [{name: kubeadm.service, dropins: [{name: 10-flatcar.conf, contents: \"[Service]\\nEnvironmentFile=/run/metadata/flatcar\\n\"}]}]}"}},
+    initConfiguration: {nodeRegistration: {name: "${COREOS_OPENSTACK_HOSTNAME}"}},
+    joinConfiguration: {nodeRegistration: {name: "${COREOS_OPENSTACK_HOSTNAME}"}},
+    preKubeadmCommands: [
+      "export COREOS_OPENSTACK_HOSTNAME=${COREOS_OPENSTACK_HOSTNAME%.*}",
+      envsubst < /etc/kubeadm.yml > /etc/kubeadm.yml.tmp, mv /etc/kubeadm.yml.tmp /etc/kubeadm.yml]}`
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.edit = strings.NewReplacer(
+			"joinConfiguration: {nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}}", strings.TrimSuffix(strings.TrimPrefix(spec, "{"), "}"),
+			"  machineTemplate:", "  kubeadmConfigSpec: "+spec+"\n  machineTemplate:")
+		nodes := 0
+		w.told = func(r fleet.Report) {
+			for _, m := range r.Machines {
+				if m.Node != "" && m.Node != string(m.Machine.Name) {
+					t.Fatalf("machine %s joined as %s", m.Machine.Name, m.Node)
+				} else if m.Node != "" {
+					nodes++
+				}
+			}
+		}
+		life(w)
+		if nodes == 0 {
+			t.Error("no machine was seen with its Node")
+		}
+	})
+}
+
 // TestCrashSweep crashes the agent at one call of a cluster's life: before it
 // was sent or before its answer was heard. A new agent that knows nothing must
 // come to the same end, with one machine per name at every moment, nothing left

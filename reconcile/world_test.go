@@ -88,7 +88,15 @@ type wish struct {
 
 func (w wish) cluster(t testing.TB) *fleet.Cluster {
 	t.Helper()
-	yaml := fmt.Sprintf(manifests, w.controlPlanes, w.workers, w.version, w.gone)
+	return decoded(t, w.manifests())
+}
+
+func (w wish) manifests() string {
+	return fmt.Sprintf(manifests, w.controlPlanes, w.workers, w.version, w.gone)
+}
+
+func decoded(t testing.TB, yaml string) *fleet.Cluster {
+	t.Helper()
 	var objects []render.Object
 	for doc := range strings.SplitSeq(yaml, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
@@ -111,6 +119,7 @@ type world struct {
 
 	// upset, if set, is called before each pass and may break the cloud.
 	upset func(pass int, f *inmemory.Faults)
+	edit  *strings.Replacer // changes what Git asks for
 	pass  int
 	told  func(fleet.Report) // if set, gets each report
 
@@ -127,7 +136,7 @@ const (
 )
 
 func newWorld(t testing.TB, crashAt ...int) *world {
-	w := &world{t: t, net: inmemory.NewPipeNetwork(), secrets: secrets.NewMemory(), crashAt: map[int]bool{}}
+	w := &world{t: t, net: inmemory.NewPipeNetwork(), secrets: secrets.NewMemory(), crashAt: map[int]bool{}, edit: strings.NewReplacer()}
 	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{
 		ID: "sweep", Listen: w.net.Listen, Hook: func(string, inmemory.Moment) { w.called() },
 		Faults: inmemory.Faults{Lag: lag, SlowDelete: time.Second},
@@ -237,7 +246,7 @@ func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) 
 // agents are replaced by new ones that know nothing.
 func (w *world) reach(wish wish, phase fleet.Phase) {
 	w.t.Helper()
-	c := wish.cluster(w.t)
+	c := decoded(w.t, w.edit.Replace(wish.manifests()))
 	a := w.start()
 	var last reconcile.Result
 	deadline := time.Now().Add(2 * time.Hour)

@@ -79,7 +79,7 @@ type VMSpec struct {
 	FailureDomain string             `json:"failureDomain,omitempty"`
 	Tags          map[string]string  `json:"tags,omitempty"`
 	Version       string             `json:"version"`  // of Kubernetes in its image, "v1.34.1"
-	UserData      []byte             `json:"userData"` // secret: cloud-config
+	UserData      []byte             `json:"userData"` // secret: cloud-config or Ignition
 	Timing        DevMachineInMemory `json:"timing"`
 }
 

@@ -93,15 +93,7 @@ func parseBootData(s VMSpec, id string) (bootData, error) {
 	if len(s.UserData) == 0 {
 		return b, errors.New("cloud-init: no user data was given, nothing to do")
 	}
-	d, err := readCloudConfig(s.UserData, map[string]string{
-		"ds.meta_data.local_hostname": s.Name,
-		"ds.meta_data.hostname":       s.Name,
-		"v1.local_hostname":           s.Name,
-		"local_hostname":              s.Name,
-		"ds.meta_data.instance_id":    id,
-		"v1.instance_id":              id,
-		"instance_id":                 id,
-	})
+	d, err := readUserData(s, id)
 	if err != nil {
 		return b, err
 	}
@@ -129,6 +121,30 @@ func parseBootData(s VMSpec, id string) (bootData, error) {
 		return b, nil
 	}
 	return b, errors.New("cloud-init: no command of runcmd is kubeadm init or kubeadm join with --config")
+}
+
+// readUserData reads user data in the format that it has: an Ignition config is
+// JSON.
+func readUserData(s VMSpec, id string) (disk, error) {
+	if bytes.HasPrefix(s.UserData, []byte("{")) {
+		// The cloud calls the machine by a name in its domain.
+		d, err := readIgnition(s.UserData, map[string]string{
+			"COREOS_OPENSTACK_HOSTNAME": s.Name + ".novalocal", "COREOS_OPENSTACK_INSTANCE_UUID": id,
+		})
+		if err == nil && len(d.commands) == 0 {
+			err = errors.New("ignition: no unit runs a script with kubeadm init or kubeadm join and --config")
+		}
+		return d, err
+	}
+	return readCloudConfig(s.UserData, map[string]string{
+		"ds.meta_data.local_hostname": s.Name,
+		"ds.meta_data.hostname":       s.Name,
+		"v1.local_hostname":           s.Name,
+		"local_hostname":              s.Name,
+		"ds.meta_data.instance_id":    id,
+		"v1.instance_id":              id,
+		"instance_id":                 id,
+	})
 }
 
 // A document is one of kubeadm's.

@@ -166,8 +166,8 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 	c := r.Cluster
 	what := fmt.Sprintf("create machine %s/%s", c.Key.Namespace, r.Name)
-	if r.UserData.Format != "cloud-config" {
-		return fleet.Errorf(fleet.Invalid, what, "its image reads cloud-config, and the user data is %q", r.UserData.Format)
+	if f := r.UserData.Format; f != "cloud-config" && f != "ignition" {
+		return fleet.Errorf(fleet.Invalid, what, "its image reads cloud-config and Ignition, and the user data is %q", f)
 	}
 	var spec DevMachineSpec
 	if err := json.Unmarshal(r.Pool.Infrastructure.Spec, &spec); err != nil {
