@@ -163,29 +163,3 @@ func TestSecrets(t *testing.T) {
 		})
 	}
 }
-
-func TestAllows(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spec string
-		want bool
-	}{
-		"no selector":           {`{secretRef: {name: a, namespace: b}}`, true},
-		"empty selector":        {`{secretRef: {name: a, namespace: b}, namespaceSelector: {}}`, true},
-		"label":                 {`{secretRef: {name: a, namespace: b}, namespaceSelector: {matchLabels: {team: blue}}}`, true},
-		"other label":           {`{secretRef: {name: a, namespace: b}, namespaceSelector: {matchLabels: {team: red}}}`, false},
-		"expression":            {`{secretRef: {name: a, namespace: b}, namespaceSelector: {matchExpressions: [{key: team, operator: NotIn, values: [red]}]}}`, true},
-		"label and expression":  {`{secretRef: {name: a, namespace: b}, namespaceSelector: {matchLabels: {team: blue}, matchExpressions: [{key: x, operator: Exists}]}}`, false},
-		"the namespace by name": {`{secretRef: {name: a, namespace: b}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: prod}}}`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			spec, errs := normalised(t, "OpenStackClusterIdentity", "v1alpha1", tc.spec)
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-			labels := map[string]string{"team": "blue", "kubernetes.io/metadata.name": "prod"}
-			if got := spec.(*OpenStackClusterIdentitySpec).Allows(labels); got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
-		})
-	}
-}

@@ -2,20 +2,9 @@ package api
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// Allows reports whether objects in a namespace with these labels may use the
-// identity.
-func (s *OpenStackClusterIdentitySpec) Allows(namespace map[string]string) bool {
-	if s.NamespaceSelector == nil {
-		return true
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s.NamespaceSelector)
-	return err == nil && selector.Matches(labels.Set(namespace))
-}
 
 func (v *validator) clusterIdentity(at *field.Path, s *OpenStackClusterIdentitySpec) {
 	ref := at.Child("secretRef")

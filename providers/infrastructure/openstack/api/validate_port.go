@@ -70,7 +70,7 @@ func portKeys() []string {
 	return []string{
 		"admin_state_up", "allowed_address_pairs", "binding:host_id", "binding:profile", "binding:vnic_type",
 		"description", "device_id", "device_owner", "fixed_ips", "mac_address", "name", "network_id",
-		"port_security_enabled", "project_id", "propagate_uplink_status", "security_groups", "tags", "tenant_id",
+		"port_security_enabled", "port_trusted_vif", "project_id", "propagate_uplink_status", "security_groups", "tags", "tenant_id",
 	}
 }
 
