@@ -18,13 +18,13 @@ import (
 // share that are possible at this moment: load balancers of its Services and its
 // own, floating IPs, ports, the interfaces of routers in its subnets, its router,
 // its network and its security groups. It follows from the marks alone, so that
-// it works whatever became of Git. Nothing there is success; what Octavia has to
-// finish first is no error. While servers of the cluster are there the error is of
-// kind Conflict.
+// it works whatever became of Git. Nothing there is success; what has to be
+// gone first, a load balancer or a part of the bastion, is no error. While machines
+// of the cluster are there the error is of kind Conflict.
 func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
 	v := ownedView(s, o.Shared())
-	if n := len(v.machines) + len(v.bastion); n > 0 {
-		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its servers are there", n)
+	if n := len(v.machines); n > 0 {
+		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its machines are there", n)
 	}
 	errs, _ := perform(ctx, p, v, v.undo)
 	return errors.Join(errs...)
@@ -45,7 +45,7 @@ func (v *view) undo() *decision {
 	for _, p := range v.mine.ports {
 		d.add(v.removePort(p))
 	}
-	if v.balanced() {
+	if v.balanced() || len(v.bastion)+v.parts > 0 {
 		return d // until their ports are gone nothing below them can go
 	}
 	d.steps = append(d.steps, v.disconnectAll(func(cloud.Port, subnets.Subnet) bool { return true })...)

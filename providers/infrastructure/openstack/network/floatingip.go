@@ -15,9 +15,8 @@ import (
 // It is the one that Git names by its address; else the one that is on port, which
 // may be empty; else the cluster's own.
 func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
-	own := filter(v.mine.floatingIPs, func(f floatingips.FloatingIP) bool { return isFor(f.Description, forEndpoint) })
 	used := func(f floatingips.FloatingIP) bool { return f.PortID != "" }
-	mine, surplus, _ := pick(own, func(f floatingips.FloatingIP) (time.Time, string) { return f.CreatedAt, f.ID }, used)
+	mine, surplus, _ := pick(v.mine.floatingIPs, func(f floatingips.FloatingIP) (time.Time, string) { return f.CreatedAt, f.ID }, used)
 	asked := v.askedFloatingIP()
 	if mine != nil && asked != "" && !sameAddress(mine.FloatingIP, asked) {
 		if v.started() {
@@ -116,7 +115,7 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 
 func (v *view) putFloatingIP(f floatingips.FloatingIP) {
 	same := func(o floatingips.FloatingIP) bool { return o.ID == f.ID }
-	if o, ok := cloud.ParseOwner(f.Description); ok && o == v.owner {
+	if o, ok := cloud.ParseOwner(f.Description); ok && o == v.owner && isFor(f.Description, forEndpoint) {
 		put(&v.all.floatingIPs, &v.mine.floatingIPs, f, same)
 		return
 	}

@@ -31,12 +31,13 @@ type view struct {
 	at      time.Time // when the snapshot was begun
 
 	all  things // of the project, and what others let it use
-	mine things // of all what carries the mark of the cluster and is part of no machine
+	mine things // of all what carries the mark of the cluster and is for what this package makes
 
 	monitors map[string]monitors.Monitor // by pool of the cluster
 
 	machines []machine // of the cluster, without the bastion; oldest first
 	bastion  []string  // ids of its servers
+	parts    int       // ports of machines and bastion, with or without their server
 }
 
 // things are what this package works with.
@@ -78,8 +79,12 @@ func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
 		},
 		mine: things{
 			networks: values(s.Networks.SharedBy(o)), subnets: values(s.Subnets.SharedBy(o)),
-			routers: values(s.Routers.SharedBy(o)), ports: values(s.Ports.SharedBy(o)),
-			groups: values(s.SecurityGroups.SharedBy(o)), floatingIPs: values(s.FloatingIPs.SharedBy(o)),
+			routers: values(s.Routers.SharedBy(o)), groups: values(s.SecurityGroups.SharedBy(o)),
+			// What pools of floating IPs keep for the cluster is theirs.
+			ports: filter(values(s.Ports.SharedBy(o)), func(p cloud.Port) bool { return isFor(p.Description, forEndpoint) }),
+			floatingIPs: filter(values(s.FloatingIPs.SharedBy(o)), func(f floatingips.FloatingIP) bool {
+				return isFor(f.Description, forEndpoint)
+			}),
 			loadBalancers: values(s.LoadBalancers.SharedBy(o)), listeners: values(s.Listeners.SharedBy(o)),
 			pools: values(s.Pools.SharedBy(o)),
 		},
@@ -91,6 +96,7 @@ func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
 		}
 	}
 	v.see(values(s.Servers.Of(o)))
+	v.parts = len(s.Ports.Parts(o))
 	return v
 }
 
