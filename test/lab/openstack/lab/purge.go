@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -74,17 +75,20 @@ func (p *Project) rows(ctx context.Context, pager pagination.Pager, key, kind st
 	if err != nil {
 		return nil, fmt.Errorf("cannot list each %s: %w", kind, err)
 	}
-	listed, ok := pages.GetBody().(map[string]any)
-	if !ok {
-		return nil, nil // there was not even an empty page
-	}
-	var body map[string][]row
-	r := gophercloud.Result{Body: map[string]any{key: listed[key]}}
-	if err := r.ExtractInto(&body); err != nil {
+	text, err := json.Marshal(pages.GetBody()) // whose type depends on the kind of listing
+	if err != nil {
 		return nil, err
 	}
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(text, &body); err != nil {
+		return nil, fmt.Errorf("cannot read the list of each %s: %w", kind, err)
+	}
+	var listed []row
+	if err := json.Unmarshal(body[key], &listed); err != nil {
+		return nil, fmt.Errorf("cannot read the list of each %s: %w", kind, err)
+	}
 	var out []Thing
-	for _, r := range body[key] {
+	for _, r := range listed {
 		if r.Project != p.ID && r.Tenant != p.ID {
 			continue
 		}
