@@ -178,9 +178,3 @@ type BootstrapInput struct {
 	Authorities map[fleet.SecretName]fleet.SecretData
 	Token       Token // of Machine; not used with JoinInit
 }
-
-// UserData is what a machine boots with.
-type UserData struct {
-	Format  string // "cloud-config", "ignition"
-	Content fleet.Secret
-}

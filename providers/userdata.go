@@ -1,0 +1,53 @@
+package providers
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+
+	"fairlead.dev/fleet"
+)
+
+// UserData is what a machine boots with. It is plain text: to compress and to
+// encode it is the provider's work, and so is the limit of its cloud. Nova takes
+// 65535 bytes of base64, which are 49149 bytes; EC2 takes 16384 bytes.
+//
+// A control plane brings its authorities along. With ECDSA keys its user data
+// has about 5 kB, with RSA-2048 keys 13 kB (8 kB compressed), with RSA-4096 keys
+// 23 kB (15 kB compressed), and the user's files and commands on top.
+type UserData struct {
+	Format  string // "cloud-config", "ignition"
+	Content fleet.Secret
+}
+
+// Fit returns the content in at most limit bytes: as it is or, where it is
+// larger, compressed, which cloud-init undoes and Ignition does not. What does
+// not fit even so is an error of kind Invalid. Equal user data gives equal bytes.
+// Source: cloud-init, user data formats, "Gzip compressed content".
+func (u UserData) Fit(limit int) ([]byte, error) {
+	content := u.Content.Reveal()
+	if len(content) <= limit {
+		return content, nil
+	}
+	size := fmt.Sprintf("%d bytes", len(content))
+	if u.Format == "cloud-config" {
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := z.Write(content); err != nil {
+			return nil, err
+		}
+		if err := z.Close(); err != nil {
+			return nil, err
+		}
+		if b.Len() <= limit {
+			return b.Bytes(), nil
+		}
+		size = fmt.Sprintf("%d bytes compressed", b.Len())
+	}
+	return nil, fleet.Errorf(fleet.Invalid, "hand over the user data",
+		"it has %s and %d is the limit: move large files into the image, or let preKubeadmCommands fetch them; "+
+			"encryptionAlgorithm ECDSA-P256 makes the certificates of a control plane smaller", size, limit)
+}
