@@ -143,14 +143,15 @@ func (b *bench) observe(c *fleet.Cluster) fleet.Infrastructure {
 // rounds is how many settle windows infrastructure may take to get ready.
 const rounds = 60
 
-// ensure makes the shared infrastructure of c and waits until it is ready.
+// ensure makes the shared infrastructure of c, asking again until it is ready:
+// each call does the steps that are possible by then.
 func (b *bench) ensure(c *fleet.Cluster) fleet.Infrastructure {
 	b.t.Helper()
-	if err := b.p.EnsureInfrastructure(b.t.Context(), "op-infra", c); err != nil {
-		b.t.Fatalf("EnsureInfrastructure(%s) = %v, want no error", c.Key, err)
-	}
 	var got fleet.Infrastructure
 	for range rounds {
+		if err := b.p.EnsureInfrastructure(b.t.Context(), "op-infra", c); err != nil {
+			b.t.Fatalf("EnsureInfrastructure(%s) = %v, want no error", c.Key, err)
+		}
 		b.settle()
 		if got = b.observe(c); got.Ready {
 			return got
@@ -158,6 +159,24 @@ func (b *bench) ensure(c *fleet.Cluster) fleet.Infrastructure {
 	}
 	b.t.Fatalf("infrastructure of %s is not ready after %d settle windows: %s", c.Key, rounds, got.Message)
 	return got
+}
+
+// dismantle removes the shared infrastructure of c, asking again until nothing
+// is there. It returns how often it asked.
+func (b *bench) dismantle(c *fleet.Cluster) int {
+	b.t.Helper()
+	var got fleet.Infrastructure
+	for n := range rounds {
+		if err := b.p.DeleteInfrastructure(b.t.Context(), "op-delete", c); err != nil {
+			b.t.Fatalf("DeleteInfrastructure(%s) = %v, want no error", c.Key, err)
+		}
+		b.settle()
+		if got = b.observe(c); !got.Exists {
+			return n + 1
+		}
+	}
+	b.t.Fatalf("infrastructure of %s is there after %d settle windows: %+v", c.Key, rounds, got)
+	return rounds
 }
 
 func (b *bench) request(c *fleet.Cluster, name fleet.MachineName) providers.MachineRequest {

@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/infrastructure/openstack/network"
 )
 
 // Orphans implements providers.Sweeper. It looks at every project that clusters
@@ -27,14 +28,16 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 
 // lost is what is lost in one project.
 type lost struct {
-	project *cloud.Project
-	orphans []fleet.Orphan
+	project  *cloud.Project
+	snapshot *cloud.Snapshot
+	orphans  []fleet.Orphan
 }
 
 func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]lost, error) {
 	const op = "list orphans"
 	gone := machine.Gone{Fleet: id, Clusters: make(map[fleet.Key]bool)}
 	var all []*cloud.Project
+	keys := keysOf(clusters)
 	for _, c := range clusters {
 		gone.Clusters[c.Key] = true
 		if c.Provider != api.ProviderName {
@@ -63,7 +66,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		if err != nil {
 			return nil, cloud.WrapLook(op, err)
 		}
-		at := lost{project: project, orphans: machine.Orphans(s, gone)}
+		at := lost{project: project, snapshot: s, orphans: append(machine.Orphans(s, gone), network.Orphans(s, id, keys)...)}
 		for i := range at.orphans {
 			at.orphans[i].Provider, at.orphans[i].Place = api.ProviderName, name
 		}
@@ -102,9 +105,20 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			if is.Place != o.Place || is.Kind != o.Kind || is.ID != o.ID {
 				continue
 			}
-			_, err := machine.RemoveOrphan(ctx, at.project, id, is)
+			done, err := machine.RemoveOrphan(ctx, at.project, id, is)
+			if !done {
+				err = network.RemoveOrphan(ctx, at.project, at.snapshot, id, keysOf(clusters), is)
+			}
 			return cloud.Wrap(op, err)
 		}
 	}
 	return nil
+}
+
+func keysOf(clusters []*fleet.Cluster) []fleet.Key {
+	var out []fleet.Key
+	for _, c := range clusters {
+		out = append(out, c.Key)
+	}
+	return out
 }

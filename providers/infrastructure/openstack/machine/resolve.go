@@ -100,7 +100,7 @@ func flavorID(ctx context.Context, p *cloud.Project, param api.FlavorParam) (str
 		if err != nil {
 			return pagination.Pager{}, err
 		}
-		return flavors.ListDetail(c, flavors.ListOpts{AccessType: flavors.AllAccess}), nil
+		return flavors.ListDetail(c, flavors.ListOpts{}), nil
 	}, func(page pagination.Page) (out []found, err error) {
 		list, err := flavors.ExtractFlavors(page)
 		for _, i := range list {
