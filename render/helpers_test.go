@@ -20,6 +20,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
 )
 
 // A memTree is a sources.Tree of files.
@@ -114,7 +115,11 @@ func (t *memTree) with(archive string) *memTree {
 // that of all objects of the overlay.
 type fakeDecoder struct{}
 
-func (fakeDecoder) Decode(overlay string, objects []render.Object) ([]fleet.Cluster, []fleet.Problem) {
+func (fakeDecoder) Library(string, []render.Object) (topology.Library, []fleet.Problem) {
+	return topology.Library{}, nil
+}
+
+func (fakeDecoder) Decode(overlay string, objects []render.Object, _ ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
 	h := sha256.New()
 	var clusters []fleet.Cluster
 	var problems []fleet.Problem

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/render/topology"
 	"fairlead.dev/sources"
 )
 
@@ -28,5 +29,10 @@ type Object struct {
 // A Decoder turns the objects of one overlay into clusters. Problems name file,
 // object and field; a cluster with a problem is not returned.
 type Decoder interface {
-	Decode(overlay string, objects []Object) ([]fleet.Cluster, []fleet.Problem)
+	// Decode takes ClusterClasses that the overlay does not hold from libraries.
+	Decode(overlay string, objects []Object, libraries ...topology.Library) ([]fleet.Cluster, []fleet.Problem)
+
+	// Library reads a folder that holds classes and no cluster. A class with a
+	// problem is in the library, and refuses its clusters.
+	Library(folder string, objects []Object) (topology.Library, []fleet.Problem)
 }

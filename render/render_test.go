@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
 )
 
 // asYAML returns objects as they are printed.
@@ -129,9 +130,9 @@ func TestRenderKeepsRevision(t *testing.T) {
 }
 
 // A decoder that finds fault with three fields.
-type faultFinder struct{}
+type faultFinder struct{ fakeDecoder }
 
-func (faultFinder) Decode(overlay string, objects []render.Object) ([]fleet.Cluster, []fleet.Problem) {
+func (faultFinder) Decode(overlay string, objects []render.Object, _ ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
 	var out []fleet.Problem
 	for _, field := range []string{"spec.replicas", "spec.version", "spec.paused", "spec.fixed"} {
 		out = append(out, fleet.Problem{Overlay: overlay, Object: "Cluster default/a", Field: field, Message: "bad", Hint: map[string]string{"spec.replicas": "count them"}[field]})

@@ -53,7 +53,8 @@ func TestCorpus(t *testing.T) {
 	t.Logf("read %v", read)
 	t.Logf("refused %v", refused)
 	want := []string{
-		"Cluster", "ConfigMap", "DevMachineTemplate", "KubeadmConfigTemplate", "KubeadmControlPlane", "MachineDeployment", "Secret",
+		"Cluster", "ClusterClass", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "KubeadmConfigTemplate",
+		"KubeadmControlPlane", "KubeadmControlPlaneTemplate", "MachineDeployment", "Secret",
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(read))); diff != "" {
 		t.Errorf("kinds that were read: -want +got:\n%s", diff)
@@ -179,8 +180,8 @@ func expected(p fleet.Problem) bool {
 	for field, why := range map[string]string{
 		"docker":             "is not supported: the docker backend",
 		"machinePools":       "is not supported: use machineDeployments",
-		"machineHealthCheck": "it is a field of v1beta1", // a slip of the example
-		"controlPlaneRef":    "Required value",           // an example of a cluster without a KubeadmControlPlane
+		"machineHealthCheck": "unknown field",  // a slip of the example
+		"controlPlaneRef":    "Required value", // an example of a cluster without a KubeadmControlPlane
 	} {
 		if strings.HasSuffix(p.Field, field) && strings.Contains(p.Message, why) {
 			return true

@@ -73,6 +73,7 @@ type coverageRow struct{ path, status, note string }
 // that is refused or has no effect stands for all below it.
 func (k *kind) coverage(version string) []coverageRow {
 	var rows []coverageRow
+	var within []reflect.Type // a schema holds schemas
 	var walk func(t reflect.Type, path string)
 	walk = func(t reflect.Type, path string) {
 		note, limited := k.limited[path]
@@ -92,9 +93,14 @@ func (k *kind) coverage(version string) []coverageRow {
 		if !fields {
 			return
 		}
+		if slices.Contains(within, t) {
+			return
+		}
+		within = append(within, t)
 		for _, f := range fieldsOf(t) {
 			walk(f.typ, join(path, f.name))
 		}
+		within = within[:len(within)-1]
 	}
 	for _, f := range fieldsOf(deref(reflect.TypeOf(k.new(version)))) {
 		walk(f.typ, f.name)

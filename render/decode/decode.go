@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
 )
 
 // A Decoder decodes overlays of one fleet. It is safe for concurrent use.
@@ -27,13 +28,10 @@ func New(id fleet.ID, providers []fleet.Kind) *Decoder {
 // Decode implements render.Decoder. Clusters are sorted by key, problems by
 // place. A problem without a cluster holds back all clusters of the overlay:
 // then none is returned.
-func (d *Decoder) Decode(overlay string, objects []render.Object) ([]fleet.Cluster, []fleet.Problem) {
-	s := &overlaySet{path: overlay, byName: make(map[string]*object)}
-	for _, in := range objects {
-		if o := d.read(overlay, in); o != nil {
-			s.add(o)
-		}
-	}
+func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
+	s := d.set(overlay, objects)
+	d.expand(s, libraries)
+	s.blueprints()
 	s.findMembers()
 	s.strays()
 
@@ -62,10 +60,23 @@ func (d *Decoder) Decode(overlay string, objects []render.Object) ([]fleet.Clust
 			clusters = append(clusters, *c)
 		}
 	}
-	slices.SortStableFunc(problems, func(a, b fleet.Problem) int {
-		return cmp.Or(a.Cluster.Compare(b.Cluster), strings.Compare(a.String(), b.String()))
-	})
+	slices.SortStableFunc(problems, compareProblems)
 	return clusters, slices.Compact(problems)
+}
+
+func compareProblems(a, b fleet.Problem) int {
+	return cmp.Or(a.Cluster.Compare(b.Cluster), strings.Compare(a.String(), b.String()))
+}
+
+// set reads the objects of an overlay.
+func (d *Decoder) set(overlay string, objects []render.Object) *overlaySet {
+	s := &overlaySet{path: overlay, byName: make(map[string]*object)}
+	for _, in := range objects {
+		if o := d.read(overlay, in); o != nil {
+			s.add(o)
+		}
+	}
+	return s
 }
 
 // infrastructureKinds lists the infrastructure kinds, for people.

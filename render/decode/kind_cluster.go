@@ -11,6 +11,22 @@ import (
 )
 
 func clusterKind() *kind {
+	refused := map[string]string{
+		"spec.availabilityGates":             "nothing sets conditions that Fairlead does not know; remove it",
+		"spec.topology.rolloutAfter":         "a rollout by the clock is not supported; change the template when machines are to be replaced",
+		"spec.topology.workers.machinePools": "use machineDeployments",
+	}
+	unused := map[string]string{}
+	for _, prefix := range []string{"spec.topology.controlPlane.", "spec.topology.workers.machineDeployments."} {
+		topologyPart(prefix, refused, unused)
+		unused[prefix+"variables.overrides.definitionFrom"] = "variables are those of the class"
+	}
+	unused["spec.topology.variables.definitionFrom"] = "variables are those of the class"
+	for _, ref := range []string{"spec.controlPlaneRef", "spec.infrastructureRef"} {
+		for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
+			unused[ref+"."+f] = "has no meaning here, as in Cluster API"
+		}
+	}
 	return &kind{
 		group: "cluster.x-k8s.io", name: "Cluster",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -22,22 +38,13 @@ func clusterKind() *kind {
 		},
 		normalise: normaliseCluster,
 		switches:  []string{fleet.DeleteAnnotation, fleet.ProtectAnnotation},
-		refused: metadataRefused(map[string]string{
-			"spec.topology":          "managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates",
-			"spec.availabilityGates": "nothing sets conditions that Fairlead does not know; remove it",
-		}),
+		refused:   metadataRefused(refused),
 		limited: map[string]string{
 			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, cluster.x-k8s.io/paused; others do nothing",
-			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay",
+			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
+			"spec.topology":        "a class of the overlay, or of a folder that holds classes and no cluster",
 		},
-		unused: metadataUnused(map[string]string{
-			"spec.controlPlaneRef.fieldPath":         "has no meaning here, as in Cluster API",
-			"spec.controlPlaneRef.resourceVersion":   "has no meaning here, as in Cluster API",
-			"spec.controlPlaneRef.uid":               "has no meaning here, as in Cluster API",
-			"spec.infrastructureRef.fieldPath":       "has no meaning here, as in Cluster API",
-			"spec.infrastructureRef.resourceVersion": "has no meaning here, as in Cluster API",
-			"spec.infrastructureRef.uid":             "has no meaning here, as in Cluster API",
-		}),
+		unused: metadataUnused(unused),
 	}
 }
 

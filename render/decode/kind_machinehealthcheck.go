@@ -2,7 +2,10 @@ package decode
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -11,7 +14,7 @@ import (
 
 func machineHealthCheckKind() *kind {
 	external := "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
-	machines := "nothing sets conditions on machines yet; use unhealthy conditions of the node"
+	machines := "NodeReady, which is the condition Ready of the node; nothing else is known of a machine"
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineHealthCheck",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -25,15 +28,18 @@ func machineHealthCheckKind() *kind {
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.checks.nodeStartupTimeoutSeconds":                 "spec.nodeStartupTimeout",
 			"spec.checks.unhealthyNodeConditions":                   "spec.unhealthyConditions",
+			"spec.checks.unhealthyMachineConditions":                "spec.unhealthyMachineConditions",
 			"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo": "spec.maxUnhealthy",
 			"spec.remediation.triggerIf.unhealthyInRange":           "spec.unhealthyRange",
 		}},
 		refused: metadataRefused(map[string]string{
+			"spec.remediation.templateRef": external,
+			"spec.remediationTemplate":     external,
+		}),
+		limited: map[string]string{
 			"spec.checks.unhealthyMachineConditions": machines,
 			"spec.unhealthyMachineConditions":        machines,
-			"spec.remediation.templateRef":           external,
-			"spec.remediationTemplate":               external,
-		}),
+		},
 		unused: metadataUnused(nil),
 	}
 }
@@ -91,6 +97,7 @@ func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
 			errs = append(errs, field.Required(path.Child("timeoutSeconds"), ""))
 		}
 	}
+	errs = append(errs, nodeConditions(&h.Spec.Checks, checks.Child("unhealthyMachineConditions"))...)
 	if r := h.Spec.Remediation.TriggerIf.UnhealthyInRange; r != "" {
 		var low, high int
 		if n, err := fmt.Sscanf(r, "[%d-%d]", &low, &high); n != 2 || err != nil || r != fmt.Sprintf("[%d-%d]", low, high) || low < 0 || high < low {
@@ -98,4 +105,30 @@ func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
 		}
 	}
 	return h, errs
+}
+
+// nodeConditions turns what c says of the conditions of machines into what it
+// says of those of nodes. The condition NodeReady of a machine is the condition
+// Ready of its node; others are refused.
+// Source: Cluster API, api/core/v1beta2, MachineNodeReadyCondition.
+func nodeConditions(c *clusterv1.MachineHealthCheckChecks, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, m := range c.UnhealthyMachineConditions {
+		at := path.Index(i)
+		if m.Type != clusterv1.MachineNodeReadyCondition {
+			errs = append(errs, field.NotSupported(at.Child("type"), m.Type, []string{clusterv1.MachineNodeReadyCondition}))
+		}
+		if m.Status == "" {
+			errs = append(errs, field.Required(at.Child("status"), ""))
+		}
+		if m.TimeoutSeconds == nil {
+			errs = append(errs, field.Required(at.Child("timeoutSeconds"), ""))
+		}
+		n := clusterv1.UnhealthyNodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionStatus(m.Status), TimeoutSeconds: m.TimeoutSeconds}
+		if !slices.ContainsFunc(c.UnhealthyNodeConditions, func(o clusterv1.UnhealthyNodeCondition) bool { return reflect.DeepEqual(o, n) }) {
+			c.UnhealthyNodeConditions = append(c.UnhealthyNodeConditions, n)
+		}
+	}
+	c.UnhealthyMachineConditions = nil
+	return errs
 }

@@ -139,6 +139,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	for _, k := range []*kind{
 		clusterKind(), machineDeploymentKind(), machineHealthCheckKind(),
 		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
+		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
 		secretKind(), configMapKind(), namespaceKind(),
 	} {
 		k.enums = values
@@ -217,20 +218,18 @@ func (d *Decoder) refuseKind(group, version, name string) (message, hint string)
 // unsupported are kinds of Cluster API that people's fleets hold and Fairlead
 // does not honour, with the way out.
 func unsupported() map[string]string {
-	plain := "describe the cluster with Cluster, KubeadmControlPlane, MachineDeployment and their templates"
 	return map[string]string{
-		"ClusterClass.cluster.x-k8s.io":                             plain,
-		"MachinePool.cluster.x-k8s.io":                              "use a MachineDeployment",
-		"MachineSet.cluster.x-k8s.io":                               "use a MachineDeployment",
-		"Machine.cluster.x-k8s.io":                                  "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
-		"MachineDrainRule.cluster.x-k8s.io":                         "label pods with cluster.x-k8s.io/drain=skip instead, and remove it from the overlay",
-		"KubeadmConfig.bootstrap.cluster.x-k8s.io":                  "use a KubeadmConfigTemplate",
-		"KubeadmControlPlaneTemplate.controlplane.cluster.x-k8s.io": plain,
-		"ClusterResourceSet.addons.cluster.x-k8s.io":                "install addons with your GitOps tool for workloads, and remove it from the overlay",
-		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":         "remove it from the overlay",
-		"DevClusterTemplate.infrastructure.cluster.x-k8s.io":        plain,
-		"DevMachinePool.infrastructure.cluster.x-k8s.io":            "use a MachineDeployment",
-		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":    "use a MachineDeployment",
-		"DevMachine.infrastructure.cluster.x-k8s.io":                "Fairlead makes machines itself; use a DevMachineTemplate",
+		"MachinePool.cluster.x-k8s.io":                           "use a MachineDeployment",
+		"MachineSet.cluster.x-k8s.io":                            "use a MachineDeployment",
+		"Machine.cluster.x-k8s.io":                               "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
+		"MachineDrainRule.cluster.x-k8s.io":                      "label pods with cluster.x-k8s.io/drain=skip instead, and remove it from the overlay",
+		"KubeadmConfig.bootstrap.cluster.x-k8s.io":               "use a KubeadmConfigTemplate",
+		"ClusterResourceSet.addons.cluster.x-k8s.io":             "install addons with your GitOps tool for workloads, and remove it from the overlay",
+		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay",
+		"DevMachinePool.infrastructure.cluster.x-k8s.io":         "use a MachineDeployment",
+		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io": "use a MachineDeployment",
+		"DevMachine.infrastructure.cluster.x-k8s.io":             "Fairlead makes machines itself; use a DevMachineTemplate",
+		"OpenStackMachine.infrastructure.cluster.x-k8s.io":       "Fairlead makes machines itself; use an OpenStackMachineTemplate",
+		"OpenStackServer.infrastructure.cluster.x-k8s.io":        "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
 	}
 }

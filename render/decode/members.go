@@ -66,7 +66,9 @@ func (s *overlaySet) findMembers() {
 				return
 			}
 			s.members[o] = append(s.members[o], k)
-			refs(o.raw, func(kind, name string) { visit(byKind[nameKey(kind, k.Namespace, name)]) })
+			namespace := cmp.Or(o.namespace, k.Namespace)
+			refs(o.raw, func(kind, name string) { visit(byKind[nameKey(kind, namespace, name)]) })
+			visit(o.class)
 		}
 		visit(s.clusters[k])
 		for _, o := range s.objects {

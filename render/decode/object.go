@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
@@ -34,6 +35,9 @@ type object struct {
 	raw       map[string]any
 	value     any // what kind.normalise returned; nil where there are problems
 	problems  []fleet.Problem
+	invalid   []fleet.Problem    // what is wrong with the values, until it is known who uses the object
+	origin    *topology.Expanded // nil where the object was written as it is
+	class     *object            // of the overlay, that a Cluster is made from
 }
 
 func (o *object) key() fleet.Key { return fleet.Key{Namespace: o.namespace, Name: o.name} }
@@ -63,7 +67,11 @@ func (o *object) title() string {
 }
 
 func (o *object) problem(f flaw) fleet.Problem {
-	return fleet.Problem{Overlay: o.overlay, File: o.file, Object: o.String(), Field: f.field, Message: f.message, Hint: f.hint}
+	p := fleet.Problem{Overlay: o.overlay, File: o.file, Object: o.String(), Field: f.field, Message: f.message, Hint: f.hint}
+	if o.origin != nil {
+		return o.origin.Written(p)
+	}
+	return p
 }
 
 // written returns the path of a field of the newest version as the version of
@@ -193,10 +201,13 @@ func (d *Decoder) decode(o *object, data []byte) {
 	if len(o.problems) > 0 {
 		return
 	}
+	if o.managed() {
+		return // the class has a say
+	}
 	setNamespace(value, o.namespace)
 	normalised, errs := k.normalise(value)
 	for _, err := range errs {
-		o.add(o.written(err.Field), "", "%s", err.ErrorBody())
+		o.invalid = append(o.invalid, o.problem(flaw{o.written(err.Field), err.ErrorBody(), ""}))
 	}
 	if len(errs) == 0 {
 		o.value = normalised

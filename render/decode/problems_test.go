@@ -131,8 +131,8 @@ func TestProblems(t *testing.T) {
 		"topology": {
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  topology: {version: v1.34.1}\n  clusterNetwork:"},
 			want: []place{{
-				cluster, "spec.topology",
-				"is not supported: managed topologies are not expanded; write out Cluster, KubeadmControlPlane, MachineDeployment and their templates", "",
+				cluster, "spec.topology.classRef.name",
+				"is required", "",
 			}},
 		},
 		"dangling template": {
@@ -504,11 +504,6 @@ func TestRefusedKinds(t *testing.T) {
 		message string
 		hint    string
 	}{
-		"ClusterClass": {
-			object:  "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: x}",
-			message: "ClusterClass is not supported",
-			hint:    "describe the cluster with Cluster, KubeadmControlPlane, MachineDeployment and their templates",
-		},
 		"unknown kind of Cluster API": {
 			object:  "apiVersion: runtime.cluster.x-k8s.io/v1beta2\nkind: ExtensionConfig\nmetadata: {name: x}",
 			message: "ExtensionConfig is not supported",

@@ -104,8 +104,10 @@ func TestSchemasAndTypesAgree(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Cluster v1beta1", "Cluster v1beta2", "KubeadmConfigTemplate v1beta1", "KubeadmConfigTemplate v1beta2",
-		"KubeadmControlPlane v1beta1", "KubeadmControlPlane v1beta2", "MachineDeployment v1beta1", "MachineDeployment v1beta2",
+		"Cluster v1beta1", "Cluster v1beta2", "ClusterClass v1beta1", "ClusterClass v1beta2",
+		"KubeadmConfigTemplate v1beta1", "KubeadmConfigTemplate v1beta2",
+		"KubeadmControlPlane v1beta1", "KubeadmControlPlane v1beta2",
+		"KubeadmControlPlaneTemplate v1beta1", "KubeadmControlPlaneTemplate v1beta2", "MachineDeployment v1beta1", "MachineDeployment v1beta2",
 		"MachineHealthCheck v1beta1", "MachineHealthCheck v1beta2",
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {

@@ -55,6 +55,26 @@ type DevClusterBackend struct {
 // DevClusterInMemory has no settings.
 type DevClusterInMemory struct{}
 
+// DevClusterTemplate is what a ClusterClass makes a DevCluster from.
+type DevClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DevClusterTemplateSpec `json:"spec,omitempty"`
+	Status json.RawMessage        `json:"status,omitempty"`
+}
+
+// DevClusterTemplateSpec is the spec of a DevClusterTemplate.
+type DevClusterTemplateSpec struct {
+	Template DevClusterTemplateResource `json:"template"`
+}
+
+// DevClusterTemplateResource is the DevCluster in a template.
+type DevClusterTemplateResource struct {
+	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
+	Spec     DevClusterSpec       `json:"spec"`
+}
+
 // DevMachineTemplate is what machines are made from, with the fields of Cluster
 // API's kind of that name.
 type DevMachineTemplate struct {
@@ -123,6 +143,13 @@ func Kinds() []fleet.Kind {
 			Refused:   map[string]string{"spec.backend.docker": docker},
 		},
 		{
+			Provider: ProviderName, Role: fleet.InfrastructureClusterTemplate,
+			Group: group, Kind: "DevClusterTemplate", Versions: versions,
+			New:       func(string) any { return new(DevClusterTemplate) },
+			Normalise: normaliseClusterTemplate,
+			Refused:   map[string]string{"spec.template.spec.backend.docker": docker},
+		},
+		{
 			Provider: ProviderName, Role: fleet.InfrastructureMachineTemplate,
 			Group: group, Kind: "DevMachineTemplate", Versions: versions,
 			New:       func(string) any { return new(DevMachineTemplate) },
@@ -139,8 +166,15 @@ func Kinds() []fleet.Kind {
 
 // normaliseCluster implements fleet.Kind for DevCluster.
 func normaliseCluster(v any) (any, field.ErrorList) {
-	c := v.(*DevCluster)
-	spec, at := c.Spec, field.NewPath("spec")
+	return normaliseClusterSpec(v.(*DevCluster).Spec, field.NewPath("spec"))
+}
+
+// normaliseClusterTemplate implements fleet.Kind for DevClusterTemplate.
+func normaliseClusterTemplate(v any) (any, field.ErrorList) {
+	return normaliseClusterSpec(v.(*DevClusterTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+}
+
+func normaliseClusterSpec(spec DevClusterSpec, at *field.Path) (any, field.ErrorList) {
 	var errs field.ErrorList
 	if len(spec.Backend.Docker) == 0 && spec.Backend.InMemory == nil {
 		errs = append(errs, backendRequired(at.Child("backend")))

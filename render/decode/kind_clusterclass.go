@@ -1,0 +1,105 @@
+package decode
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+func clusterClassKind() *kind {
+	const extension = "it asks an extension of the Runtime SDK, which is a server, and rendering asks nobody; write patches as definitions"
+	refused := map[string]string{
+		"spec.availabilityGates": "nothing sets conditions that Fairlead does not know; remove it",
+		"spec.patches.external":  extension,
+		"spec.upgrade.external":  extension,
+	}
+	unused := map[string]string{
+		"spec.workers.machinePools":                                         "no cluster can use it: machinePools of a topology are refused",
+		"spec.variables.metadata":                                           "for people",
+		"spec.variables.deprecatedV1Beta1Metadata":                          "for people",
+		"spec.patches.description":                                          "for people",
+		"spec.patches.definitions.selector.matchResources.machinePoolClass": "there are no MachinePools to patch",
+	}
+	for _, prefix := range []string{"spec.controlPlane.", "spec.workers.machineDeployments."} {
+		topologyPart(prefix, refused, unused)
+	}
+	return &kind{
+		group: "cluster.x-k8s.io", name: "ClusterClass",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &clusterv1beta1.ClusterClass{}
+			}
+			return &clusterv1.ClusterClass{}
+		},
+		normalise: asItIs,
+		refused:   metadataRefused(refused),
+		limited: map[string]string{
+			"spec.variables.schema.openAPIV3Schema":                   "oldSelf in rules is refused: a commit does not say what a value was",
+			"spec.patches.definitions.jsonPatches.valueFrom.template": "without functions that give another result each time; bounded in work and size",
+			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid and builtin.machinePool",
+			"spec.kubernetesVersions":                                 "the versions that a topology may have; an upgrade does not go through those in between by itself",
+			"spec.controlPlane.templateRef":                           "a KubeadmControlPlaneTemplate",
+			"spec.controlPlane.ref":                                   "a KubeadmControlPlaneTemplate",
+			"spec.controlPlane.naming.template":                       "random is a hash of the cluster that stays the same",
+			"spec.workers.machineDeployments.naming.template":         "random is a hash of cluster and pool that stays the same",
+			"spec.infrastructure.naming.template":                     "random is a hash of the cluster that stays the same",
+			"spec.workers.machineDeployments.healthCheck.checks":      "as in MachineHealthCheck",
+			"spec.workers.machineDeployments.healthCheck.remediation": "as in MachineHealthCheck",
+			"spec.controlPlane.healthCheck.checks":                    "as in MachineHealthCheck",
+			"spec.controlPlane.healthCheck.remediation":               "as in MachineHealthCheck",
+		},
+		values: map[string][]string{"spec.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
+		unused: metadataUnused(unused),
+	}
+}
+
+// topologyPart adds what is not honoured of the machines that a class or a
+// topology describes below prefix.
+func topologyPart(prefix string, refused, unused map[string]string) {
+	refused[prefix+"readinessGates"] = "nothing sets conditions that Fairlead does not know; remove it"
+	refused[prefix+"rollout.after"] = "a rollout by the clock is not supported; change the template when machines are to be replaced"
+	for _, path := range []string{"healthCheck.remediation.templateRef", "machineHealthCheck.remediationTemplate"} {
+		refused[prefix+path] = "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
+	}
+	deletionBounds(prefix+"deletion.", prefix, refused, unused)
+}
+
+// asItIs is for kinds that are only templates: what is made of them is checked.
+func asItIs(v any) (any, field.ErrorList) { return v, nil }
+
+// kubeadmControlPlaneTemplateKind honours what a KubeadmControlPlane honours.
+func kubeadmControlPlaneTemplateKind() *kind {
+	plain := kubeadmControlPlaneKind()
+	below := func(in map[string]string) map[string]string {
+		out := make(map[string]string, len(in))
+		for path, why := range in {
+			if rest, ok := strings.CutPrefix(path, "spec."); ok {
+				path = "spec.template.spec." + rest
+			}
+			out[path] = why
+		}
+		return out
+	}
+	unused := below(plain.unused)
+	unused["spec.template.metadata"] = "nothing depends on labels and annotations of a KubeadmControlPlane"
+	return &kind{
+		group: plain.group, name: "KubeadmControlPlaneTemplate",
+		versions: plain.versions, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &controlplanev1beta1.KubeadmControlPlaneTemplate{}
+			}
+			return &controlplanev1.KubeadmControlPlaneTemplate{}
+		},
+		normalise: asItIs,
+		values:    kubeadmConfigValues("spec.template.spec.kubeadmConfigSpec."),
+		refused:   below(plain.refused),
+		limited:   below(plain.limited),
+		unused:    unused,
+	}
+}

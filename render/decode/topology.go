@@ -1,0 +1,218 @@
+package decode
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
+)
+
+const clusterClass = "ClusterClass.cluster.x-k8s.io"
+
+// Library implements render.Decoder.
+func (d *Decoder) Library(folder string, objects []render.Object) (topology.Library, []fleet.Problem) {
+	s := d.set(folder, objects)
+	compiled := s.compile()
+	s.blueprints()
+	s.findMembers()
+	s.strays()
+	l := topology.Library{Folder: folder, Classes: make(map[fleet.Key]*topology.Class, len(compiled))}
+	var problems []fleet.Problem
+	for _, o := range s.objects {
+		problems = append(problems, o.problems...)
+		if o.groupKind() != clusterClass || !o.identified() {
+			continue
+		}
+		class := compiled[o]
+		if class == nil || s.unreadable {
+			class = topology.Broken(o.key(), folder, slices.Concat(o.problems, s.templateProblems(o), s.nameless()))
+		}
+		if _, twice := l.Classes[o.key()]; !twice {
+			l.Classes[o.key()] = class
+		}
+	}
+	slices.SortStableFunc(problems, compareProblems)
+	return l, slices.Compact(problems)
+}
+
+// nameless returns the problems of objects of which nobody knows what they are.
+func (s *overlaySet) nameless() []fleet.Problem {
+	var out []fleet.Problem
+	for _, o := range s.objects {
+		if !o.identified() {
+			out = append(out, o.problems...)
+		}
+	}
+	return out
+}
+
+// compile compiles the classes of the overlay that can be, with their templates.
+// What is wrong with a class is added to its problems.
+func (s *overlaySet) compile() map[*object]*topology.Class {
+	out := make(map[*object]*topology.Class)
+	for _, o := range s.objects {
+		if o.groupKind() != clusterClass || len(o.problems) > 0 || len(s.templateProblems(o)) > 0 {
+			continue
+		}
+		c := topology.NewClass(s.path, o.plain(), func(group, kind, name string) (topology.Object, bool) {
+			t := s.get(group, kind, o.namespace, name)
+			if t == nil {
+				return topology.Object{}, false
+			}
+			return t.plain(), true
+		})
+		o.problems = append(o.problems, c.Problems...)
+		out[o] = c
+	}
+	return out
+}
+
+// templateProblems returns the problems of the templates of a class.
+func (s *overlaySet) templateProblems(class *object) []fleet.Problem {
+	var out []fleet.Problem
+	for _, o := range s.templates(class) {
+		out = append(out, o.problems...)
+	}
+	return out
+}
+
+// templates returns the objects that a class refers to.
+func (s *overlaySet) templates(class *object) []*object {
+	named := make(map[string]bool)
+	refs(class.raw["spec"], func(kind, name string) { named[kind+"/"+name] = true })
+	var out []*object
+	for _, o := range s.objects {
+		if o.namespace == class.namespace && o != class && named[o.gvk.Kind+"/"+o.name] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// blueprints takes back what is wrong with the values of templates that nobody
+// but a class refers to: patches may mend it, and what comes of them is checked.
+func (s *overlaySet) blueprints() {
+	used := make(map[string]bool)
+	blueprint := make(map[*object]bool)
+	for _, o := range s.objects {
+		if o.groupKind() == clusterClass {
+			for _, t := range s.templates(o) {
+				blueprint[t] = true
+			}
+			continue
+		}
+		refs(o.raw["spec"], func(kind, name string) { used[nameKey(kind, o.namespace, name)] = true })
+	}
+	for _, o := range s.objects {
+		if !blueprint[o] || used[nameKey(o.gvk.Kind, o.namespace, o.name)] {
+			o.problems = append(o.problems, o.invalid...)
+		}
+		o.invalid = nil
+	}
+}
+
+// plain returns o as it was written.
+func (o *object) plain() topology.Object {
+	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw}
+}
+
+// managed reports whether o is a Cluster that is made from a class.
+func (o *object) managed() bool {
+	if o.groupKind() != "Cluster.cluster.x-k8s.io" {
+		return false
+	}
+	spec, _ := o.raw["spec"].(map[string]any)
+	return spec["topology"] != nil
+}
+
+// classKey returns the name of the class that a managed Cluster is made from,
+// and the field that says it.
+func (o *object) classKey() (fleet.Key, string) {
+	spec, _ := o.raw["spec"].(map[string]any)
+	t, _ := spec["topology"].(map[string]any)
+	text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
+	if o.gvk.Version == "v1beta1" {
+		return fleet.Key{Namespace: cmp.Or(text(t, "classNamespace"), o.namespace), Name: text(t, "class")}, "spec.topology.class"
+	}
+	ref, _ := t["classRef"].(map[string]any)
+	return fleet.Key{Namespace: cmp.Or(text(ref, "namespace"), o.namespace), Name: text(ref, "name")}, "spec.topology.classRef.name"
+}
+
+// expand puts what classes make of the managed Clusters of the overlay into it.
+func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
+	compiled := s.compile()
+	for _, o := range slices.Clone(s.objects) {
+		if !o.managed() || len(o.problems) > 0 || s.byName[nameKey(o.groupKind(), o.namespace, o.name)] != o {
+			continue
+		}
+		key, field := o.classKey()
+		if key.Name == "" {
+			o.add(field, "", "is required")
+			continue
+		}
+		o.class = s.byName[nameKey(clusterClass, key.Namespace, key.Name)]
+		class := compiled[o.class]
+		if o.class == nil {
+			class = o.find(key, field, libraries)
+		}
+		if class == nil || o.class != nil && len(class.Problems) > 0 {
+			continue // what is wrong with the class of the overlay itself is known
+		}
+		made, problems := class.Expand(o.plain())
+		for _, p := range problems {
+			p.Overlay = s.path
+			o.problems = append(o.problems, p)
+		}
+		for _, e := range made {
+			d.place(s, o, e)
+		}
+	}
+}
+
+// find returns the class called key of the libraries, or nil after a problem.
+func (o *object) find(key fleet.Key, field string, libraries []topology.Library) *topology.Class {
+	var found []*topology.Class
+	var folders, others []string
+	for _, l := range libraries {
+		if c := l.Classes[key]; c != nil {
+			found, folders = append(found, c), append(folders, l.Folder)
+		}
+		for _, k := range slices.SortedFunc(maps.Keys(l.Classes), fleet.Key.Compare) {
+			others = append(others, fmt.Sprintf("%s in %s", k, l.Folder))
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0]
+	case 0:
+		hint := "folders that hold classes and no cluster are looked in, those that spec.clusters of fleet.yaml selects; "
+		if len(others) == 0 {
+			hint += "there is none"
+		} else {
+			hint += "there are " + strings.Join(others, ", ")
+		}
+		o.add(field, hint, "ClusterClass %s is neither in the overlay nor in another folder", key)
+	default:
+		o.add(field, "keep one of them", "ClusterClass %s is in %s", key, strings.Join(folders, " and in "))
+	}
+	return nil
+}
+
+// place puts an object that a class made of the Cluster root into the overlay.
+func (d *Decoder) place(s *overlaySet, root *object, e *topology.Expanded) {
+	o := &object{overlay: s.path, file: e.File}
+	if e.Raw["kind"] == "Cluster" {
+		o = root
+	}
+	o.origin, o.raw = e, e.Raw
+	d.identify(o)
+	d.decode(o, marshal(o.raw))
+	if o != root {
+		s.add(o)
+	}
+}

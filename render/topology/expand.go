@@ -1,0 +1,238 @@
+package topology
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/version"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// An expansion is that of one cluster.
+type expansion struct {
+	class   *Class
+	object  Object // the Cluster
+	cluster clusterv1.Cluster
+	engine  *engine
+	cost    int64 // what CEL rules may still cost
+
+	globals  map[string]json.RawMessage // variables of the cluster, with defaults
+	builtin  map[string]any             // builtin.cluster
+	out      []*Expanded
+	problems []fleet.Problem
+}
+
+// Expand returns what the class makes of a Cluster that names it, or problems.
+// The fields of the Cluster are those of its kind.
+func (c *Class) Expand(o Object) ([]*Expanded, []fleet.Problem) {
+	e := c.engines.Get().(*engine)
+	e.budget = &budget{left: maxWork}
+	defer c.engines.Put(e)
+	x := &expansion{class: c, object: o, engine: e, cost: celconfig.RuntimeCELCostBudget}
+	if len(c.Problems) > 0 {
+		first := c.Problems[0]
+		x.problem("spec.topology.classRef.name", "mend the class; this is the first of its problems", "ClusterClass %s is refused: %s", c.Key, first)
+		return nil, x.problems
+	}
+	if err := x.read(); err != nil {
+		x.problem("spec.topology", "", "cannot be read: %s", err)
+		return nil, x.problems
+	}
+	x.check()
+	x.globals = x.values("spec.topology.variables", x.cluster.Spec.Topology.Variables, true)
+	if len(x.problems) > 0 {
+		return nil, x.problems
+	}
+	x.builtin = x.clusterBuiltin()
+	infrastructure := x.infrastructure()
+	control := x.controlPlane()
+	x.root(infrastructure, control)
+	x.pools()
+	if len(x.problems) > 0 {
+		// A patch fails for each template in the same way.
+		slices.SortStableFunc(x.problems, func(a, b fleet.Problem) int { return strings.Compare(a.String(), b.String()) })
+		return nil, slices.Compact(x.problems)
+	}
+	return x.out, nil
+}
+
+// read fills in the cluster of the newest version.
+func (x *expansion) read() error {
+	raw := marshal(x.object.Raw)
+	if !x.old() {
+		return json.Unmarshal(raw, &x.cluster)
+	}
+	var old clusterv1beta1.Cluster
+	if err := json.Unmarshal(raw, &old); err != nil {
+		return err
+	}
+	return clusterv1beta1.Convert_v1beta1_Cluster_To_v1beta2_Cluster(&old, &x.cluster, nil)
+}
+
+func (x *expansion) old() bool {
+	return x.object.gvk().Version == clusterv1beta1.GroupVersion.Version
+}
+
+// problem adds what is wrong with a field of the Cluster.
+func (x *expansion) problem(path, hint, format string, args ...any) {
+	x.problems = append(x.problems, fleet.Problem{
+		File: x.object.File, Object: x.object.String(), Field: x.written(path), Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+// classProblem adds what is wrong with the class for this cluster.
+func (x *expansion) classProblem(path, hint, format string, args ...any) {
+	if slices.ContainsFunc(x.problems, func(p fleet.Problem) bool { return strings.HasSuffix(p.Message, errWork.Error()) }) {
+		return // whatever comes after it fails too
+	}
+	x.problems = append(x.problems, fleet.Problem{
+		File: x.class.object.File, Object: x.class.object.String(), Field: x.class.written(path),
+		Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+// written returns path as the version calls it that the Cluster is written in.
+func (x *expansion) written(path string) string {
+	if !x.old() {
+		return path
+	}
+	return strings.NewReplacer(
+		"spec.topology.classRef.namespace", "spec.topology.classNamespace", "spec.topology.classRef.name", "spec.topology.class",
+		".healthCheck.enabled", ".machineHealthCheck.enable", ".healthCheck", ".machineHealthCheck",
+		".deletion.nodeDrainTimeoutSeconds", ".nodeDrainTimeout", ".rollout.strategy", ".strategy",
+	).Replace(path)
+}
+
+// Annotations of Cluster API by which people steer upgrades of pools one by
+// one. Whether a pool is to wait can only be told from what it is.
+func steering() []string {
+	return []string{clusterv1.ClusterTopologyDeferUpgradeAnnotation, clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation}
+}
+
+// check keeps the rules of Cluster API's webhook for a Cluster with a topology.
+// Source: Cluster API, core/webhooks/admission/cluster.go.
+func (x *expansion) check() {
+	t := &x.cluster.Spec.Topology
+	if _, err := version.ParseSemantic(t.Version); err != nil || !strings.HasPrefix(t.Version, "v") {
+		x.problem("spec.topology.version", "", `%q must be a version of Kubernetes such as "v1.34.1"`, t.Version)
+	}
+	if known := x.class.spec.KubernetesVersions; len(known) > 0 && !slices.Contains(known, t.Version) {
+		x.problem("spec.topology.version", "it has "+strings.Join(known, ", "), "%q is not in kubernetesVersions of ClusterClass %s", t.Version, x.class.Key)
+	}
+	if _, ok := x.cluster.Annotations[clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation]; ok {
+		x.problem("metadata.annotations."+clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, "remove it; maxSurge and maxUnavailable bound each pool",
+			"is not supported: pools are upgraded at the same time, once the control plane is")
+	}
+	if h := &t.ControlPlane.HealthCheck; is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
+		x.problem("spec.topology.controlPlane.healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
+	}
+	seen := map[string]bool{}
+	for i := range t.Workers.MachineDeployments {
+		md, at := &t.Workers.MachineDeployments[i], fmt.Sprintf("spec.topology.workers.machineDeployments[%d]", i)
+		class, _ := x.class.machines(md.Class)
+		switch {
+		case class == nil:
+			x.problem(at+".class", "it has "+x.class.machineClasses(), "ClusterClass %s has no class of machines called %q", x.class.Key, md.Class)
+		case is(md.HealthCheck.Enabled) && !md.HealthCheck.IsDefined() && !class.HealthCheck.IsDefined():
+			x.problem(at+".healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
+		}
+		switch {
+		case md.Name == "":
+			x.problem(at+".name", "", "is required")
+		case seen[md.Name]:
+			x.problem(at+".name", "rename one of them", "another pool is called %q too", md.Name)
+		}
+		seen[md.Name] = true
+		for _, key := range steering() {
+			if _, ok := md.Metadata.Annotations[key]; ok {
+				x.problem(at+".metadata.annotations."+key, "remove it, or pause the pool with cluster.x-k8s.io/paused",
+					"is not supported: a pool has the version of the topology")
+			}
+		}
+	}
+}
+
+// machines returns a class of machines and its index, or nil.
+func (c *Class) machines(name string) (*clusterv1.MachineDeploymentClass, int) {
+	for i := range c.spec.Workers.MachineDeployments {
+		if c.spec.Workers.MachineDeployments[i].Class == name {
+			return &c.spec.Workers.MachineDeployments[i], i
+		}
+	}
+	return nil, 0
+}
+
+func (c *Class) machineClasses() string {
+	var names []string
+	for i := range c.spec.Workers.MachineDeployments {
+		names = append(names, c.spec.Workers.MachineDeployments[i].Class)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// values checks variables that are set at path and fills in defaults. All says
+// that it is the place for the whole cluster, where required variables must be
+// and those that have a default come to be.
+func (x *expansion) values(path string, set []clusterv1.ClusterVariable, all bool) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	check := func(name, at string, raw json.RawMessage) {
+		v := x.class.variables[name]
+		value, errs, left := v.check(raw, x.cost)
+		x.cost = left
+		for _, err := range errs {
+			x.problem(at+strings.TrimPrefix(err.Field, wrapped), "", "variable %q: %s", name, oneLine(err.ErrorBody()))
+		}
+		if value != nil {
+			out[name] = value
+		}
+	}
+	given := map[string]bool{}
+	for i, v := range set {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case x.class.variables[v.Name] == nil:
+			x.problem(at+".name", "it has "+x.class.variableNames(), "ClusterClass %s has no variable %q", x.class.Key, v.Name)
+			continue
+		case given[v.Name]:
+			x.problem(at+".name", "keep one of them", "variable %q is set twice", v.Name)
+			continue
+		}
+		given[v.Name] = true
+		raw := v.Value.Raw
+		if raw == nil {
+			raw = []byte("null")
+		}
+		check(v.Name, at+".value", raw)
+	}
+	if !all {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.class.variables)) {
+		v := x.class.variables[name]
+		if given[name] {
+			continue
+		}
+		if v.hasDefault {
+			check(name, path, nil)
+		} else if v.required {
+			x.problem(path, "", "variable %q of ClusterClass %s must be set", name, x.class.Key)
+		}
+	}
+	return out
+}
+
+func (c *Class) variableNames() string {
+	if len(c.variables) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(c.variables)), ", ")
+}

@@ -1,0 +1,283 @@
+package topology
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	kjson "sigs.k8s.io/json"
+)
+
+// A place is where a template is used in a class.
+type place int
+
+const (
+	infrastructureCluster place = iota
+	controlPlane
+	controlPlaneMachine
+	poolBootstrap
+	poolMachine
+)
+
+// An item is one template on its way to be an object.
+type item struct {
+	place     place
+	class     string // of machines, at poolBootstrap and poolMachine
+	template  Object
+	overrides map[string]json.RawMessage // variables of the pool
+	builtin   map[string]any             // what is known besides the cluster
+	labels    map[string]string          // of the object, where patches find them
+	notes     map[string]string
+
+	data   map[string]any // of all variables, for templates; nil until it is needed
+	values map[string]json.RawMessage
+	ops    []operation
+	spec   map[string]any // spec of the patched template
+}
+
+// An operation is one that a patch does to a template.
+type operation struct {
+	patch string
+	field string // where the class says it
+	op    string
+	path  string
+	value json.RawMessage
+}
+
+// selects reports whether a patch is for t.
+func selects(s *clusterv1.PatchSelector, t *item) bool {
+	if t.template.text("apiVersion") != s.APIVersion || t.template.text("kind") != s.Kind {
+		return false
+	}
+	m := &s.MatchResources
+	switch t.place {
+	case infrastructureCluster:
+		return is(m.InfrastructureCluster)
+	case controlPlane, controlPlaneMachine:
+		return is(m.ControlPlane)
+	}
+	if m.MachineDeploymentClass == nil {
+		return false
+	}
+	for _, name := range m.MachineDeploymentClass.Names {
+		if matchesName(name, t.class) {
+			return true
+		}
+	}
+	return false
+}
+
+// patch works out what the patches of the class do to t, in their order, and
+// does it.
+func (x *expansion) patch(t *item) {
+	before := len(x.problems)
+	for i := range x.class.spec.Patches {
+		p := &x.class.spec.Patches[i]
+		at := fmt.Sprintf("spec.patches[%d]", i)
+		asked, enabled := false, false
+		for j := range p.Definitions {
+			d := &p.Definitions[j]
+			if !selects(&d.Selector, t) {
+				continue
+			}
+			if !asked {
+				asked, enabled = true, x.enabled(p, t, at)
+			}
+			if !enabled {
+				break
+			}
+			for k := range d.JSONPatches {
+				x.operation(p, &d.JSONPatches[k], t, fmt.Sprintf("%s.definitions[%d].jsonPatches[%d]", at, j, k))
+			}
+		}
+	}
+	if len(x.problems) == before {
+		x.apply(t)
+	}
+}
+
+// enabled reports whether a patch is to be applied to t.
+func (x *expansion) enabled(p *clusterv1.ClusterClassPatch, t *item, at string) bool {
+	if p.EnabledIf == "" {
+		return true
+	}
+	out, err := x.engine.value(p.EnabledIf, x.data(t, p.EnabledIf))
+	if err != nil {
+		x.classProblem(at+".enabledIf", "", "patch %q fails for %s: %s", p.Name, t.template, err)
+	}
+	return string(out) == "true"
+}
+
+// operation adds what one JSON patch does to t.
+func (x *expansion) operation(p *clusterv1.ClusterClassPatch, in *clusterv1.JSONPatch, t *item, at string) {
+	op := operation{patch: p.Name, field: at, op: in.Op, path: in.Path}
+	var err error
+	switch {
+	case in.Op == "remove":
+	case in.Value != nil:
+		op.value = in.Value.Raw
+	case in.ValueFrom.Variable != "":
+		at += ".valueFrom.variable"
+		op.value, err = lookup(x.variables(t), in.ValueFrom.Variable)
+	default:
+		at += ".valueFrom.template"
+		op.value, err = x.engine.value(in.ValueFrom.Template, x.data(t, in.ValueFrom.Template))
+	}
+	if err != nil {
+		x.classProblem(at, "give the variable a value or a default, or the patch an enabledIf", "patch %q fails for %s: %s", p.Name, t.template, err)
+		return
+	}
+	if in.Op != "remove" && op.value == nil {
+		op.value = json.RawMessage("null")
+	}
+	t.ops = append(t.ops, op)
+}
+
+// variables returns the variables that hold for t, builtin among them.
+func (x *expansion) variables(t *item) map[string]json.RawMessage {
+	if t.values == nil {
+		t.values = maps.Clone(x.globals)
+		maps.Copy(t.values, t.overrides)
+		known := maps.Clone(t.builtin)
+		if known == nil {
+			known = map[string]any{}
+		}
+		known["cluster"] = x.builtin
+		t.values[builtin] = marshal(known)
+	}
+	return t.values
+}
+
+// data returns the variables of t for a template. A template that may change
+// them gets its own.
+func (x *expansion) data(t *item, template string) map[string]any {
+	changes := strings.Contains(template, "set") || strings.Contains(template, "merge")
+	if t.data != nil && !changes {
+		return t.data
+	}
+	// Numbers become float64, as in Cluster API.
+	var out map[string]any
+	if err := json.Unmarshal(marshal(x.variables(t)), &out); err != nil {
+		panic(err) // it is JSON of ours
+	}
+	if !changes {
+		t.data = out
+	}
+	return out
+}
+
+// apply does the operations of t and fills in its spec.
+func (x *expansion) apply(t *item) {
+	doc := marshal(x.withMetadata(t))
+	cost := 0
+	for _, op := range t.ops {
+		cost += len(op.value) + 10*len(op.path)
+	}
+	if err := x.engine.budget.spend(100*len(t.ops) + 20*(cost+len(doc))); err != nil {
+		x.classProblem("spec.patches", "", "%s", err)
+		return
+	}
+	out, err := applied(doc, t.ops)
+	if err != nil {
+		// One after the other, to find the one that fails.
+		for i := range t.ops {
+			if doc, err = applied(doc, t.ops[i:i+1]); err != nil {
+				op := t.ops[i]
+				x.classProblem(op.field, "", "patch %q cannot %s %s of %s: %s", op.patch, op.op, op.path, t.template, patchError(err))
+				return
+			}
+		}
+	}
+	var object struct {
+		Spec map[string]any `json:"spec"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(out, &object); err != nil {
+		x.classProblem("spec.patches", "", "the patches leave no spec to %s: %s", t.template, err)
+	}
+	t.spec = object.Spec
+}
+
+// applied returns doc after ops.
+func applied(doc []byte, ops []operation) ([]byte, error) {
+	if len(ops) == 0 {
+		return doc, nil
+	}
+	type rfc6902 struct {
+		Op    string          `json:"op"`
+		Path  string          `json:"path"`
+		Value json.RawMessage `json:"value,omitempty"`
+	}
+	list := make([]rfc6902, len(ops))
+	for i, op := range ops {
+		list[i] = rfc6902{op.op, op.path, op.value}
+	}
+	p, err := jsonpatch.DecodePatch(marshal(list))
+	if err != nil {
+		return nil, err
+	}
+	return p.Apply(doc)
+}
+
+// patchError says what the library means.
+func patchError(err error) string {
+	s := oneLine(err.Error())
+	if strings.Contains(s, "missing") || strings.Contains(s, "does not apply") || strings.Contains(s, "nonexistent") {
+		return "the template has no such path"
+	}
+	return s
+}
+
+// withMetadata returns the template with the labels and annotations of its
+// object, which patches may read and replace.
+// Source: Cluster API, core/reconcilers/topology/cluster/patches/engine.go.
+func (x *expansion) withMetadata(t *item) map[string]any {
+	doc := maps.Clone(t.template.Raw)
+	if t.place != infrastructureCluster && t.place != controlPlane {
+		return doc
+	}
+	spec := maps.Clone(child(doc, "spec"))
+	template := maps.Clone(child(spec, "template"))
+	if spec == nil || template == nil {
+		return doc
+	}
+	meta := maps.Clone(child(template, "metadata"))
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["labels"], meta["annotations"] = t.labels, t.notes
+	template["metadata"], spec["template"], doc["spec"] = meta, template, spec
+	return doc
+}
+
+// child returns the mapping at a path of m, or nil.
+func child(m map[string]any, path ...string) map[string]any {
+	for _, p := range path {
+		m, _ = m[p].(map[string]any)
+	}
+	return m
+}
+
+// trace adds the patches of t to the sources of what it became: prefix is where
+// the object has what the template has in spec.template.spec.
+func (x *expansion) trace(e *Expanded, t *item, prefix string) {
+	for _, op := range t.ops {
+		parts := strings.Split(strings.TrimPrefix(op.path, "/"), "/")
+		for i, p := range parts {
+			parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
+		}
+		s := source{object: x.class.object.String(), file: x.class.object.File, field: op.field, patch: op.patch}
+		if last := parts[len(parts)-1]; last == "-" || last == "0" {
+			s.adds, parts = true, parts[:len(parts)-1]
+		}
+		s.at = strings.Join(parts, ".")
+		if rest, ok := strings.CutPrefix(s.at, "spec.template.spec"); ok {
+			s.at = prefix + rest
+		} else if prefix == "spec" {
+			s.at = prefix
+		}
+		e.sources = append(e.sources, s)
+	}
+}

@@ -1,0 +1,218 @@
+package topology
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	yaml "go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// An engine runs templates for one expansion at a time. It keeps what it parsed.
+type engine struct {
+	budget  *budget
+	funcs   template.FuncMap
+	plain   template.FuncMap // of names, which have no functions
+	parsed  map[string]*template.Template
+	nameful map[string]*template.Template
+}
+
+func newEngine() *engine {
+	e := &engine{parsed: map[string]*template.Template{}, nameful: map[string]*template.Template{}}
+	e.funcs = functions(&e.budget)
+	e.plain = template.FuncMap{}
+	for _, name := range []string{"print", "println", "printf", "html", "js", "urlquery", stepName} {
+		e.plain[name] = e.funcs[name]
+	}
+	return e
+}
+
+// stepName is a function that templates call in each iteration.
+const stepName = "fairlead_step"
+
+// parse returns a template that counts its iterations.
+func (e *engine) parse(text string) (*template.Template, error) {
+	if t, ok := e.parsed[text]; ok {
+		return t, nil
+	}
+	t, err := counted(text, e.funcs)
+	if err == nil {
+		e.parsed[text] = t
+	}
+	return t, err
+}
+
+// parseName is parse for naming templates: no functions, and no value may be
+// missing.
+func (e *engine) parseName(text string) (*template.Template, error) {
+	if t, ok := e.nameful[text]; ok {
+		return t, nil
+	}
+	t, err := counted(text, e.plain)
+	if err == nil {
+		t.Option("missingkey=error")
+		e.nameful[text] = t
+	}
+	return t, err
+}
+
+// counted parses text and puts a call that spends from the budget in front of
+// each template and each body of a loop: a loop that prints nothing and calls
+// nothing cannot be stopped otherwise.
+func counted(text string, funcs template.FuncMap) (*template.Template, error) {
+	t, err := template.New("template").Funcs(funcs).Parse(text)
+	if err != nil {
+		return nil, plainTemplateError(err)
+	}
+	for _, part := range t.Templates() {
+		if part.Tree == nil || part.Root == nil {
+			continue
+		}
+		count(part.Root, funcs)
+		part.Root.Nodes = append([]parse.Node{step(nodes(part.Root), funcs)}, part.Root.Nodes...)
+	}
+	return t, nil
+}
+
+// count puts a step into each loop below n.
+func count(n parse.Node, funcs template.FuncMap) {
+	for _, l := range below(n) {
+		count(l, funcs)
+	}
+	if r, ok := n.(*parse.RangeNode); ok {
+		r.List.Nodes = append([]parse.Node{step(nodes(r.List), funcs)}, r.List.Nodes...)
+	}
+}
+
+// below returns the lists and branches directly below n.
+func below(n parse.Node) []parse.Node {
+	var out []parse.Node
+	add := func(b *parse.BranchNode) {
+		out = append(out, b.List)
+		if b.ElseList != nil {
+			out = append(out, b.ElseList)
+		}
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		return n.Nodes
+	case *parse.IfNode:
+		add(&n.BranchNode)
+	case *parse.WithNode:
+		add(&n.BranchNode)
+	case *parse.RangeNode:
+		add(&n.BranchNode)
+	}
+	return out
+}
+
+// nodes is a measure of what one pass over n takes.
+func nodes(n parse.Node) int { return 100 + 10*len(n.String()) }
+
+// step returns {{ fairlead_step cost }}.
+func step(cost int, funcs template.FuncMap) parse.Node {
+	trees, err := parse.Parse("step", fmt.Sprintf("{{%s %d}}", stepName, cost), "", "", funcs)
+	if err != nil {
+		panic(err) // the text is ours
+	}
+	return trees["step"].Root.Nodes[0]
+}
+
+// run executes t with data and returns what it prints.
+func (e *engine) run(t *template.Template, data any) (string, error) {
+	var out limited
+	if err := t.Execute(&out, data); err != nil {
+		if errors.Is(err, errWork) {
+			return "", errWork
+		}
+		return "", plainTemplateError(err)
+	}
+	if err := e.budget.spend(out.Len()); err != nil {
+		return "", err
+	}
+	return out.String(), nil
+}
+
+// limited is a buffer that refuses to hold more than maxOutput.
+type limited struct{ bytes.Buffer }
+
+var errOutput = fmt.Errorf("it prints more than %d bytes", maxOutput)
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxOutput {
+		return 0, errOutput
+	}
+	return l.Buffer.Write(p)
+}
+
+// plainTemplateError takes the name that all templates have out of an error.
+func plainTemplateError(err error) error {
+	s := strings.ReplaceAll(err.Error(), "template: template:", "line ")
+	s = strings.Replace(s, `executing "template" `, "", 1)
+	return errors.New(s)
+}
+
+// noValue is what text/template prints for a variable that is not there.
+const noValue = "<no value>"
+
+// value runs a template and reads what it prints as YAML, as JSON.
+func (e *engine) value(text string, data any) ([]byte, error) {
+	t, err := e.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.run(t, data)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(out, noValue) {
+		return nil, fmt.Errorf("it prints a variable that has no value: %q", shorten(out))
+	}
+	if err := e.budget.spend(20 * len(out)); err != nil {
+		return nil, err
+	}
+	if strings.Contains(out, "*") && strings.Contains(out, "&") && hasAlias(out) {
+		return nil, errors.New("it prints a YAML alias; write out what it stands for")
+	}
+	json, err := sigsyaml.YAMLToJSONStrict([]byte(out))
+	if err != nil {
+		return nil, fmt.Errorf("what it prints is not YAML: %s; it prints %q", oneLine(err.Error()), shorten(out))
+	}
+	return bytes.TrimSpace(json), nil
+}
+
+// hasAlias reports whether a YAML document refers to an anchor of its own, by
+// which a few bytes may stand for many.
+func hasAlias(text string) bool {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return false // whoever reads it says so
+	}
+	var found func(n *yaml.Node) bool
+	found = func(n *yaml.Node) bool {
+		if n.Kind == yaml.AliasNode {
+			return true
+		}
+		for _, c := range n.Content {
+			if found(c) {
+				return true
+			}
+		}
+		return false
+	}
+	return found(&doc)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return s
+}
