@@ -4,12 +4,14 @@ package all
 import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/infrastructure/openstack"
 )
 
 // Factories returns the factory of each provider.
 func Factories() []providers.Factory {
 	return []providers.Factory{
 		inmemory.Factory(),
+		openstack.Factory(),
 	}
 }
 

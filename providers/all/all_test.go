@@ -13,14 +13,18 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"inmemory"}, r.Names()); d != "" {
+	if d := cmp.Diff([]string{"inmemory", "openstack"}, r.Names()); d != "" {
 		t.Errorf("names: %s", d)
 	}
 	var kinds []string
 	for _, k := range r.Kinds() {
 		kinds = append(kinds, k.Provider+" "+k.Kind)
 	}
-	if d := cmp.Diff([]string{"inmemory DevCluster", "inmemory DevMachineTemplate"}, kinds); d != "" {
+	if d := cmp.Diff([]string{
+		"inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate",
+		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate",
+		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool",
+	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}
 }

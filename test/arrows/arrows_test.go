@@ -44,6 +44,8 @@ var rules = []rule{
 	{from: "", to: []string{"sigs.k8s.io/kustomize/"}, except: []string{"render/kustomize"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"github.com/fsnotify/"}, except: []string{"sources/dir"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"github.com/gophercloud/"}, except: []string{"providers/infrastructure/openstack", "test"}, reason: "one SDK, one provider"},
+	{from: "providers/infrastructure/openstack/api", to: []string{"github.com/gophercloud/"}, deep: true, reason: "the kinds know no SDK"},
 	{from: "", to: []string{"github.com/prometheus/"}, except: []string{"agent"}, reason: "metrics are the agent's; other rooms offer hooks"},
 	{from: "", to: []string{"github.com/spf13/cobra"}, except: []string{"agent"}, reason: "the command line is the agent's"},
 	{from: "", to: []string{"github.com/coreos/ignition/", "github.com/coreos/butane/"}, except: []string{"providers/bootstrap/kubeadm"}, reason: "one heavy dependency, one package"},

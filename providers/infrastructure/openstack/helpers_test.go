@@ -65,10 +65,9 @@ func machineSpec() *api.OpenStackMachineSpec {
 	}
 }
 
-// newCluster returns a cluster of user alice.
-func newCluster(t testing.TB, c *ost.Cloud, spec *api.OpenStackClusterSpec, machine *api.OpenStackMachineSpec) fleet.Cluster {
+// newCluster returns a cluster of the user of a clouds.yaml.
+func newCluster(t testing.TB, yaml []byte, spec *api.OpenStackClusterSpec, machine *api.OpenStackMachineSpec) fleet.Cluster {
 	t.Helper()
-	yaml := c.CloudsYAML(ost.URL, "alice")
 	template := object(t, "OpenStackMachineTemplate", "nodes", yaml, machine)
 	return fleet.Cluster{
 		Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: api.ProviderName,
