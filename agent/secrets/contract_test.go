@@ -8,4 +8,5 @@ import (
 var (
 	_ reconcile.SecretStore = (*secrets.File)(nil)
 	_ reconcile.SecretStore = (*secrets.Memory)(nil)
+	_ reconcile.SecretStore = (*secrets.Kubernetes)(nil)
 )

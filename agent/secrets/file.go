@@ -99,11 +99,17 @@ func (f *File) Get(_ context.Context, c fleet.Key, name fleet.SecretName) (fleet
 
 // Create implements reconcile.SecretStore.
 func (f *File) Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error) {
+	if err := checkKey(c); err != nil {
+		return nil, err
+	}
 	return f.put(ctx, c, name, d, false)
 }
 
 // Replace implements reconcile.SecretStore.
 func (f *File) Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error {
+	if err := checkKey(c); err != nil {
+		return err
+	}
 	_, err := f.put(ctx, c, name, d, true)
 	return err
 }
@@ -114,7 +120,12 @@ func (f *File) Delete(ctx context.Context, c fleet.Key) error {
 	if err := checkKey(c); err != nil {
 		return err
 	}
-	op := "delete the secrets of cluster " + c.String()
+	return f.remove(ctx, c)
+}
+
+// remove removes the file of c.
+func (f *File) remove(ctx context.Context, c fleet.Key) error {
+	op := "delete " + subject(c)
 	release, err := lock(ctx, f.root, lockName(c))
 	if err != nil {
 		return fleet.Errorf(fleet.Unavailable, op, "%w", err)
@@ -135,10 +146,7 @@ func (f *File) Delete(ctx context.Context, c fleet.Key) error {
 // put stores d, unless there is something already and it may not be replaced.
 // It returns what is stored then.
 func (f *File) put(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData, replace bool) (fleet.SecretData, error) {
-	if err := checkKey(c); err != nil {
-		return nil, err
-	}
-	op := fmt.Sprintf("store secret %s of cluster %s", name, c)
+	op := fmt.Sprintf("store %s in %s", name, subject(c))
 	release, err := lock(ctx, f.root, lockName(c))
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, op, "%w", err)
@@ -170,12 +178,12 @@ func (f *File) read(c fleet.Key) (contents, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Unavailable, "read the secrets of cluster "+c.String(), "%w", err)
+		return nil, fleet.Errorf(fleet.Unavailable, "read "+subject(c), "%w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Unavailable, "read the secrets of cluster "+c.String(), "%w", err)
+		return nil, fleet.Errorf(fleet.Unavailable, "read "+subject(c), "%w", err)
 	}
 	f.mu.Lock()
 	known := f.cache[c]
@@ -213,7 +221,7 @@ func (f *File) decrypt(file io.Reader) (contents, error) {
 // unreadable says which file cannot be read, why, and what to do. It is left as
 // it is.
 func (f *File) unreadable(c fleet.Key, err error) error {
-	op := "read the secrets of cluster " + c.String()
+	op := "read " + subject(c)
 	name := filepath.Join(f.root.Name(), fileName(c))
 	if _, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return fleet.Errorf(fleet.Unauthorized, op, "%s is encrypted for another identity than %s: restore the identity that it was written with",
@@ -238,11 +246,7 @@ func (f *File) write(c fleet.Key, all contents) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	err = f.root.Mkdir(c.Namespace, 0o700)
-	if err == nil {
-		err = syncFolder(f.root, ".")
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makeFolder(f.root, c.Namespace); err != nil {
 		return err
 	}
 	f.forget(c)
@@ -275,6 +279,23 @@ func writeFile(root *os.Root, name string, content []byte, rename func(from, to 
 		return err
 	}
 	if err := rename(temp, name); err != nil {
+		return err
+	}
+	return syncFolder(root, path.Dir(name))
+}
+
+// makeFolder makes a folder, and those above it, for good.
+func makeFolder(root *os.Root, name string) error {
+	if above := path.Dir(name); above != "." {
+		if err := makeFolder(root, above); err != nil {
+			return err
+		}
+	}
+	err := root.Mkdir(name, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return syncFolder(root, path.Dir(name))

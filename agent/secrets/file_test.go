@@ -282,6 +282,22 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+	t.Run("not made anew where it was lost and only given Secrets are left", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := openFile(t, dir).SetSecret(t.Context(), eu1, data("very private")); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, ".secrets", "prod", "eu-1.age"))
+		if err != nil || bytes.Contains(b, []byte("private")) {
+			t.Errorf("the file is not encrypted: %v", err)
+		}
+		if err := os.Remove(filepath.Join(dir, "identity.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenFile(t.Context(), dir, Options{}); fleet.KindOf(err) != "Unauthorized" || !strings.Contains(err.Error(), "restore it from its backup") {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("given", func(t *testing.T) {
 		dir := t.TempDir()
 		if _, err := openFile(t, dir).Create(t.Context(), eu1, fleet.ClusterCA, data("x")); err != nil {

@@ -54,6 +54,11 @@ func createIdentity(root *os.Root) error {
 	if err != nil {
 		return err
 	}
+	given, err := fs.Glob(root.FS(), givenFolder+"/*/*"+fileSuffix)
+	if err != nil {
+		return err
+	}
+	encrypted = append(encrypted, given...)
 	if len(encrypted) > 0 {
 		return fleet.Errorf(fleet.Unauthorized, "open secrets in "+root.Name(),
 			"%s is missing, and there are %d encrypted files: restore it from its backup", identityName, len(encrypted))

@@ -2,6 +2,8 @@ package secrets
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"fairlead.dev/fleet"
@@ -11,10 +13,13 @@ import (
 type Memory struct {
 	mu       sync.Mutex
 	clusters map[fleet.Key]contents
+	given    map[fleet.Key]fleet.SecretData
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{clusters: make(map[fleet.Key]contents)} }
+func NewMemory() *Memory {
+	return &Memory{clusters: make(map[fleet.Key]contents), given: make(map[fleet.Key]fleet.SecretData)}
+}
 
 // String keeps fmt from what is inside m.
 func (m *Memory) String() string { return "secrets in memory" }
@@ -76,4 +81,47 @@ func (m *Memory) put(c fleet.Key, name fleet.SecretName, d fleet.SecretData) {
 		m.clusters[c] = make(contents)
 	}
 	m.clusters[c][name] = clone(d)
+}
+
+// GetSecret returns the Secret k, or an error of kind NotFound.
+func (m *Memory) GetSecret(_ context.Context, k fleet.Key) (fleet.SecretData, error) {
+	if err := checkSecret(k); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, ok := m.given[k]
+	if !ok {
+		return nil, notGiven(k)
+	}
+	return clone(d), nil
+}
+
+// SetSecret stores the Secret k, whatever was there.
+func (m *Memory) SetSecret(_ context.Context, k fleet.Key, d fleet.SecretData) error {
+	if err := checkSecret(k); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.given[k] = clone(d)
+	return nil
+}
+
+// DeleteSecret removes the Secret k. Nothing there is success.
+func (m *Memory) DeleteSecret(_ context.Context, k fleet.Key) error {
+	if err := checkSecret(k); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.given, k)
+	return nil
+}
+
+// ListSecrets returns the keys of all Secrets, sorted.
+func (m *Memory) ListSecrets(context.Context) ([]fleet.Key, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(m.given), fleet.Key.Compare), nil
 }

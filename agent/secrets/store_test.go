@@ -12,12 +12,18 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// store is reconcile.SecretStore, which the tests of this package need not import.
+// store is reconcile.SecretStore, which the tests of this package need not
+// import, and assembly.SecretStore.
 type store interface {
 	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
 	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
 	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
 	Delete(ctx context.Context, c fleet.Key) error
+
+	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
+	DeleteSecret(ctx context.Context, k fleet.Key) error
+	ListSecrets(ctx context.Context) ([]fleet.Key, error)
 }
 
 var eu1 = fleet.Key{Namespace: "prod", Name: "eu-1"}
@@ -48,6 +54,7 @@ func openFile(t testing.TB, dir string) *File {
 func stores(t *testing.T, test func(t *testing.T, s store)) {
 	t.Run("File", func(t *testing.T) { test(t, openFile(t, t.TempDir())) })
 	t.Run("Memory", func(t *testing.T) { test(t, NewMemory()) })
+	t.Run("Kubernetes", func(t *testing.T) { test(t, openKubernetes(t).Kubernetes) })
 }
 
 func TestStore(t *testing.T) {
@@ -145,7 +152,13 @@ func TestStoreRefusesNamesThatLeadAway(t *testing.T) {
 			_, create := s.Create(t.Context(), k, fleet.ClusterCA, data("x"))
 			replace := s.Replace(t.Context(), k, fleet.ClusterCA, data("x"))
 			remove := s.Delete(t.Context(), k)
-			for what, err := range map[string]error{"get": get, "create": create, "replace": replace, "delete": remove} {
+			_, getSecret := s.GetSecret(t.Context(), k)
+			setSecret := s.SetSecret(t.Context(), k, data("x"))
+			deleteSecret := s.DeleteSecret(t.Context(), k)
+			for what, err := range map[string]error{
+				"get": get, "create": create, "replace": replace, "delete": remove,
+				"get Secret": getSecret, "set Secret": setSecret, "delete Secret": deleteSecret,
+			} {
 				if fleet.KindOf(err) != "Invalid" {
 					t.Errorf("%s of %q: %v, want the kind Invalid", what, k, err)
 				}
@@ -193,6 +206,63 @@ func TestStoreHidesSecrets(t *testing.T) {
 		}
 		if out := fmt.Sprintf("%v %+v %#v %v %+v %#v", d, d, d, s, s, s); strings.Contains(out, "very private") || strings.Contains(out, "AGE-SECRET") || strings.Contains(out, "118 101 114 121") {
 			t.Errorf("printed: %s", out)
+		}
+	})
+}
+
+// Secrets that people give are got as they were given, and have nothing to do
+// with those of a cluster of that name.
+func TestStoreKeepsGivenSecrets(t *testing.T) {
+	stores(t, func(t *testing.T, s store) {
+		ctx := t.Context()
+		a, b := fleet.Key{Namespace: "prod", Name: "eu-1"}, fleet.Key{Namespace: "lab", Name: "cloud.config"}
+		if _, err := s.GetSecret(ctx, a); fleet.KindOf(err) != "NotFound" || !strings.Contains(err.Error(), "Secret prod/eu-1") {
+			t.Errorf("get of nothing: %v", err)
+		}
+		if err := s.DeleteSecret(ctx, a); err != nil {
+			t.Errorf("delete of nothing: %v", err)
+		}
+		if _, err := s.Create(ctx, eu1, fleet.ClusterCA, data("authority")); err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []struct {
+			key   fleet.Key
+			value string
+		}{{a, "old"}, {b, "other"}, {a, "new"}} {
+			given := data(set.value)
+			if err := s.SetSecret(ctx, set.key, given); err != nil {
+				t.Fatal(err)
+			}
+			delete(given, fleet.TLSKeyKey) // the caller's
+		}
+		for key, want := range map[fleet.Key]string{a: "new", b: "other"} {
+			got, err := s.GetSecret(ctx, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(reveal(data(want)), reveal(got)); d != "" {
+				t.Errorf("%s: -want +got:\n%s", key, d)
+			}
+			delete(got, fleet.TLSKeyKey) // the caller's
+		}
+		keys, err := s.ListSecrets(ctx)
+		if d := cmp.Diff([]fleet.Key{b, a}, keys); d != "" || err != nil {
+			t.Errorf("list: %v, -want +got:\n%s", err, d)
+		}
+		if err := s.Delete(ctx, eu1); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.GetSecret(ctx, a); err != nil || len(got) != 2 {
+			t.Errorf("what was given went with the cluster: %v", err)
+		}
+		if err := s.DeleteSecret(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.GetSecret(ctx, a); fleet.KindOf(err) != "NotFound" {
+			t.Errorf("get after delete: %v", err)
+		}
+		if _, err := s.GetSecret(ctx, b); err != nil {
+			t.Errorf("delete took another: %v", err)
 		}
 	})
 }
