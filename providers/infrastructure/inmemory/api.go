@@ -81,6 +81,12 @@ type VMSpec struct {
 	Version       string             `json:"version"`  // of Kubernetes in its image, "v1.34.1"
 	UserData      []byte             `json:"userData"` // secret: cloud-config or Ignition
 	Timing        DevMachineInMemory `json:"timing"`
+
+	// What another cloud gave a machine of which this one simulates the inside;
+	// what is empty is chosen by this cloud. An ID must be unique.
+	ID        string           `json:"id,omitempty"`
+	Provider  fleet.ProviderID `json:"providerID,omitempty"`
+	Addresses []string         `json:"addresses,omitempty"`
 }
 
 // A VM is a machine.

@@ -29,6 +29,9 @@ type CloudOptions struct {
 	// Listen opens the address of a load balancer, "127.1.2.3:6443"; nil means
 	// net.Listen on TCP. A [PipeNetwork] needs no sockets.
 	Listen func(address string) (net.Listener, error)
+	// AnyHost lets load balancers have addresses that are no loopback addresses,
+	// with a Listen that can open them.
+	AnyHost bool
 }
 
 // A Cloud is a cloud in memory. It is safe for concurrent use.
@@ -42,6 +45,7 @@ type Cloud struct {
 	log    *slog.Logger
 	hook   func(string, Moment)
 	listen func(string) (net.Listener, error)
+	any    bool // host that a load balancer is asked to have
 
 	ctx    context.Context //nolint:containedctx // of everything that serves, until Close
 	cancel context.CancelFunc
@@ -71,7 +75,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	var random [12]byte
 	_, _ = rand.Read(random[:]) // never fails
 	c := &Cloud{
-		id: o.ID, log: o.Log, hook: o.Hook, listen: o.Listen,
+		id: o.ID, log: o.Log, hook: o.Hook, listen: o.Listen, any: o.AnyHost,
 		faults:   o.Faults,
 		limiter:  rate.NewLimiter(rate.Limit(o.Faults.RateLimit), max(1, int(o.Faults.RateLimit))),
 		networks: make(map[string]*network),

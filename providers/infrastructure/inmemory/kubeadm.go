@@ -88,6 +88,16 @@ func readBootData(s VMSpec, id string) bootData {
 	return b
 }
 
+// BootEndpoint returns where the user data of s says that the API server of the
+// cluster answers, and whether the machine joins what is there.
+func BootEndpoint(s VMSpec) (endpoint string, join bool, err error) {
+	b := readBootData(s, s.ID)
+	if b.join {
+		return withPort(b.server), true, b.err
+	}
+	return withPort(b.cluster.ControlPlaneEndpoint), false, b.err
+}
+
 func parseBootData(s VMSpec, id string) (bootData, error) {
 	var b bootData
 	if len(s.UserData) == 0 {

@@ -133,7 +133,7 @@ func (c *Cloud) open(op string, want fleet.Endpoint) (net.Listener, fleet.Endpoi
 	}
 	if want.Host != "" {
 		ip := net.ParseIP(want.Host)
-		if want.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if !c.any && want.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return nil, want, fleet.Errorf(fleet.Invalid, op,
 				"the control-plane endpoint %s is no loopback address: this cloud has no others", want.Host)
 		}

@@ -1,6 +1,7 @@
 package inmemory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -76,7 +77,7 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 	op := "create server " + s.Name
 	c.mu.Lock()
-	id := c.newID()
+	id := cmp.Or(s.ID, c.newID())
 	c.mu.Unlock()
 	boot := readBootData(s, id) // without the lock: it is the costly part
 	var out VM
@@ -85,6 +86,9 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 		if !ok || !n.deleted.IsZero() {
 			return fleet.Errorf(fleet.Conflict, op, "400 Bad Request: no network %s", s.Network)
 		}
+		if _, ok := c.vms[id]; ok {
+			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: there is a server with id %s", id)
+		}
 		if err := c.quotaExceeded(op); err != nil {
 			return err
 		}
@@ -92,10 +96,10 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 			VM: VM{
 				ID: id, Name: s.Name, Network: s.Network, FailureDomain: s.FailureDomain,
 				Tags: maps.Clone(s.Tags), State: fleet.MachinePending, Created: time.Now(),
+				Provider: cmp.Or(s.Provider, fleet.ProviderID("inmemory://"+c.id+"/"+id)), Addresses: slices.Clone(s.Addresses),
 			},
 			version: s.Version, timing: s.Timing, network: n, boot: boot,
 		}
-		v.Provider = fleet.ProviderID("inmemory://" + c.id + "/" + v.ID)
 		c.vms[v.ID], n.vms[v.ID] = v, v
 		o := ownerOf(v.Tags)
 		if c.owned[o] == nil {
@@ -142,8 +146,10 @@ func (c *Cloud) powerOn(v *vm) {
 		return
 	}
 	v.State = fleet.MachineRunning
-	c.sequence++
-	v.Addresses = []string{fmt.Sprintf("10.%d.%d.%d", byte(c.sequence>>16), byte(c.sequence>>8), byte(c.sequence))}
+	if len(v.Addresses) == 0 {
+		c.sequence++
+		v.Addresses = []string{fmt.Sprintf("10.%d.%d.%d", byte(c.sequence>>16), byte(c.sequence>>8), byte(c.sequence))}
+	}
 	c.startBoot(v)
 }
 
