@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
@@ -31,8 +32,11 @@ func enums() map[reflect.Type][]string {
 		reflect.TypeFor[clusterv1beta1.MachineTaintPropagation]():                {"Always", "OnInitialization"},
 		reflect.TypeFor[controlplanev1.KubeadmControlPlaneRolloutStrategyType](): {"RollingUpdate"},
 		reflect.TypeFor[controlplanev1beta1.RolloutStrategyType]():               {"RollingUpdate"},
+		reflect.TypeFor[clusterv1.FieldValueErrorReason]():                       {"FieldValueRequired", "FieldValueDuplicate", "FieldValueInvalid", "FieldValueForbidden"},
+		reflect.TypeFor[clusterv1beta1.FieldValueErrorReason]():                  {"FieldValueRequired", "FieldValueDuplicate", "FieldValueInvalid", "FieldValueForbidden"},
 		reflect.TypeFor[corev1.TaintEffect]():                                    {"NoSchedule", "PreferNoSchedule", "NoExecute"},
 		reflect.TypeFor[corev1.PullPolicy]():                                     {"Always", "IfNotPresent", "Never"},
+		reflect.TypeFor[metav1.ConditionStatus]():                                {"True", "False", "Unknown"},
 		reflect.TypeFor[corev1.ConditionStatus]():                                {"True", "False", "Unknown"},
 	}
 }

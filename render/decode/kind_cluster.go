@@ -19,6 +19,7 @@ func clusterKind() *kind {
 	unused := map[string]string{}
 	for _, prefix := range []string{"spec.topology.controlPlane.", "spec.topology.workers.machineDeployments."} {
 		topologyPart(prefix, refused, unused)
+		refused[prefix+"rollout.after"] = refused["spec.topology.rolloutAfter"]
 		unused[prefix+"variables.overrides.definitionFrom"] = "variables are those of the class"
 	}
 	unused["spec.topology.variables.definitionFrom"] = "variables are those of the class"
@@ -39,6 +40,7 @@ func clusterKind() *kind {
 		normalise: normaliseCluster,
 		switches:  []string{fleet.DeleteAnnotation, fleet.ProtectAnnotation},
 		refused:   metadataRefused(refused),
+		values:    map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
 			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, cluster.x-k8s.io/paused; others do nothing",
 			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",

@@ -53,7 +53,11 @@ func clusterClassKind() *kind {
 			"spec.controlPlane.healthCheck.checks":                    "as in MachineHealthCheck",
 			"spec.controlPlane.healthCheck.remediation":               "as in MachineHealthCheck",
 		},
-		values: map[string][]string{"spec.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
+		values: map[string][]string{
+			"spec.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"},
+			"spec.patches.definitions.jsonPatches.op":                             {"add", "replace", "remove"},
+			"spec.variables.schema.openAPIV3Schema.type":                          {"object", "array", "string", "number", "integer", "boolean"},
+		},
 		unused: metadataUnused(unused),
 	}
 }
@@ -62,7 +66,6 @@ func clusterClassKind() *kind {
 // topology describes below prefix.
 func topologyPart(prefix string, refused, unused map[string]string) {
 	refused[prefix+"readinessGates"] = "nothing sets conditions that Fairlead does not know; remove it"
-	refused[prefix+"rollout.after"] = "a rollout by the clock is not supported; change the template when machines are to be replaced"
 	for _, path := range []string{"healthCheck.remediation.templateRef", "machineHealthCheck.remediationTemplate"} {
 		refused[prefix+path] = "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
 	}
@@ -78,6 +81,9 @@ func kubeadmControlPlaneTemplateKind() *kind {
 	below := func(in map[string]string) map[string]string {
 		out := make(map[string]string, len(in))
 		for path, why := range in {
+			if strings.Contains(path, ".infrastructureRef.") || strings.HasSuffix(path, ".readinessGates") {
+				continue // a template has neither
+			}
 			if rest, ok := strings.CutPrefix(path, "spec."); ok {
 				path = "spec.template.spec." + rest
 			}

@@ -56,6 +56,7 @@ func corpus(t testing.TB) string {
 }
 
 type property struct {
+	Preserve             bool                 `json:"x-kubernetes-preserve-unknown-fields"`
 	Properties           map[string]*property `json:"properties"`
 	Items                *property            `json:"items"`
 	AdditionalProperties any                  `json:"additionalProperties"`
@@ -145,7 +146,7 @@ func compareSchema(t *testing.T, k *kind, version string, s *property, parent re
 			t.Errorf("%s %s: values of %s (%s): -schema +decoder:\n%s", k.name, version, path, typ, diff)
 		}
 	}
-	if typ.Kind() != reflect.Struct || isLeaf(typ) {
+	if typ.Kind() != reflect.Struct || isLeaf(typ) || s.Preserve {
 		return
 	}
 	for _, p := range slices.Sorted(maps.Keys(s.Properties)) {
