@@ -62,6 +62,10 @@ func (w *world) snapshot() *cloud.Snapshot {
 	w.Helper()
 	time.Sleep(time.Second)
 	s, err := w.project.Snapshot(w.Context(), w.owner())
+	if err != nil && w.client.Dead() {
+		w.restart()
+		s, err = w.project.Snapshot(w.Context(), w.owner())
+	}
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -82,18 +86,29 @@ func (w *world) ensure() error {
 // settle works until all is in order.
 func (w *world) settle() network.State {
 	w.Helper()
-	var st network.State
-	var errs []error
+	st, errs := w.work()
+	if !st.Ready || len(st.Drift) > 0 {
+		w.Fatalf("not in order: %q, drift %q, errors %v", st.Message, st.Drift, errs)
+	}
+	return st
+}
+
+// work works until all is in order, or nothing moves any more.
+func (w *world) work() (st network.State, errs []error) {
+	w.Helper()
 	for range 60 {
-		if st = w.observe(); st.Ready && len(st.Drift) == 0 {
-			return st
+		s := w.snapshot()
+		if st = network.Observe(s, w.cluster, w.spec); st.Ready && len(st.Drift) == 0 {
+			return st, errs
 		}
-		if err := w.ensure(); err != nil {
+		if err := network.Ensure(w.Context(), w.project, s, w.cluster, w.spec); err != nil {
 			errs = append(errs, err)
 		}
+		if w.client.Dead() {
+			w.restart()
+		}
 	}
-	w.Fatalf("not in order: %q, drift %q, errors %v", st.Message, st.Drift, errs)
-	return st
+	return st, errs
 }
 
 // remove works until nothing is there.
@@ -101,11 +116,15 @@ func (w *world) remove() {
 	w.Helper()
 	var errs []error
 	for range 60 {
-		if !w.observe().Exists {
+		s := w.snapshot()
+		if !network.Observe(s, w.cluster, w.spec).Exists {
 			return
 		}
-		if err := network.Delete(w.Context(), w.project, w.snapshot(), w.owner()); err != nil {
+		if err := network.Delete(w.Context(), w.project, s, w.owner()); err != nil {
 			errs = append(errs, err)
+		}
+		if w.client.Dead() {
+			w.restart()
 		}
 	}
 	w.Fatalf("not removed: %v, errors %v", w.things(), errs)
