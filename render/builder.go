@@ -99,11 +99,12 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 		return fleet.Fleet{}, err
 	}
 	changed := b.changed(dirs, cfg.fingerprint(), d)
-	if err := b.build(ctx, rev, tree, cfg, d, changed); err != nil {
+	built, err := b.build(ctx, rev, tree, cfg, d, changed)
+	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	f := b.assemble(rev, cfg)
-	b.report(Stats{Overlays: len(dirs), Built: len(changed), Problems: len(f.Problems), Duration: time.Since(start)})
+	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
 }
 
@@ -132,9 +133,47 @@ func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []strin
 	return changed
 }
 
-// build builds the overlays in dirs. If ctx ends before all are done, those
-// that are not are built the next time.
-func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree, cfg config, d *digests, dirs []string) error {
+// build builds the overlays in dirs, then those whose clusters are made from
+// classes of other folders that changed, and returns how many. If ctx ends before
+// all are done, those that are not are built the next time.
+func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree, cfg config, d *digests, dirs []string) (int, error) {
+	err := b.each(ctx, dirs, func(dir string) *overlay {
+		o := b.objects(tree, cfg, dir)
+		switch {
+		case o.library():
+			return b.readLibrary(o)
+		case len(o.wanted()) > 0:
+			return o // until all libraries are known
+		}
+		return b.decode(rev, cfg, o, nil)
+	})
+	b.keep(tree, cfg, d, dirs)
+	if err != nil {
+		return 0, err
+	}
+	libraries := b.libraries()
+	var late []string
+	for dir, o := range b.built {
+		if wanted := o.wanted(); len(wanted) > 0 && (!o.decoded || o.from != fingerprints(libraries, wanted)) {
+			late = append(late, dir)
+		}
+	}
+	slices.Sort(late)
+	err = b.each(ctx, late, func(dir string) *overlay {
+		o := b.built[dir]
+		if o.decoded {
+			o = b.objects(tree, cfg, dir)
+		}
+		o.from = fingerprints(libraries, o.wanted())
+		return b.decode(rev, cfg, o, libraries)
+	})
+	b.keep(tree, cfg, d, late)
+	return len(union(dirs, late)), err
+}
+
+// each builds overlays in parallel and puts them into b.built, without those
+// that were not come to.
+func (b *Builder) each(ctx context.Context, dirs []string, build func(dir string) *overlay) error {
 	results := make([]*overlay, len(dirs))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.options.Parallelism)
@@ -143,27 +182,35 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			results[i] = b.decode(rev, cfg, b.objects(tree, cfg, dir))
+			results[i] = build(dir)
 			return nil
 		})
 	}
 	err := g.Wait()
 	for i, dir := range dirs {
-		o := results[i]
+		o, old := results[i], b.built[dir]
 		if o == nil {
 			delete(b.built, dir)
 			continue
 		}
-		if old := b.built[dir]; old != nil && o.unread {
+		if old != nil && o.unread {
 			// What it includes is still not taken for overlays.
 			o.includes = union(o.includes, old.includes)
 		}
-		o.problems = bounded(o.problems, tree.Hide)
-		o.fingerprint = cfg.fingerprint()
-		o.inputs = d.of(o.reads)
 		b.built[dir] = o
 	}
 	return err
+}
+
+// keep writes down what the overlays in dirs depend on.
+func (b *Builder) keep(tree *sops.Tree, cfg config, d *digests, dirs []string) {
+	for _, dir := range dirs {
+		if o := b.built[dir]; o != nil && o.decoded {
+			o.problems = bounded(o.problems, tree.Hide)
+			o.fingerprint = cfg.fingerprint()
+			o.inputs = d.of(o.reads)
+		}
+	}
 }
 
 // assemble puts the fleet together from what is built.

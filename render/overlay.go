@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/render/documents"
 	"fairlead.dev/render/kustomize"
 	"fairlead.dev/render/substitute"
+	"fairlead.dev/render/topology"
 	"fairlead.dev/sources"
 )
 
@@ -30,8 +31,12 @@ type overlay struct {
 	unread   bool     // the scan did not get through, includes may lack some
 	part     bool     // a Component
 
+	contents
 	objects  []Object         // until they are decoded
 	filled   map[place]string // likewise: where a value was set
+	decoded  bool
+	classes  topology.Library // of a library
+	from     string           // fingerprints of the classes of libraries that clusters are made from
 	clusters []fleet.Cluster
 	problems []fleet.Problem
 
@@ -123,31 +128,16 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 			o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: obj.File, Object: title(obj.Node), Message: err.Error()})
 			continue
 		}
+		o.see(obj.Node)
 		o.objects = append(o.objects, Object{File: obj.File, YAML: data})
 	}
 }
 
 // decode makes clusters of the objects of o, unless there are problems already.
-func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overlay) {
-	objects, filled := o.objects, o.filled
-	o.objects, o.filled = nil, nil
-	if o.part || len(o.problems) > 0 {
-		return o
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			out = o
-			o.clusters = nil
-			o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: o.file, Message: fmt.Sprintf("decoding failed on it: %v", r)})
-		}
-	}()
-	o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects)
-	for i := range o.problems {
-		p := &o.problems[i]
-		if where := filled[place{p.Object, p.Field}]; where != "" {
-			p.Hint = strings.TrimPrefix(p.Hint+"; "+where, "; ")
-		}
-	}
+func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay, libraries []topology.Library) *overlay {
+	o.read(func(objects []Object) {
+		o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects, libraries...)
+	})
 	for i := range o.clusters {
 		c := &o.clusters[i]
 		if c.Fleet != cfg.id {
@@ -157,13 +147,44 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay) (out *overl
 		}
 		c.Overlay, c.Revision = o.dir, rev
 	}
-	if len(o.clusters) == 0 && len(o.problems) == 0 {
+	if len(o.clusters) == 0 && len(o.problems) == 0 && !o.part {
 		o.problems = []fleet.Problem{{
 			Overlay: o.dir, File: o.file, Message: "the overlay renders no Cluster",
 			Hint: "add one, make it kind: Component, or exclude the folder in fleet.yaml under spec.clusters.exclude",
 		}}
 	}
 	return o
+}
+
+// readLibrary makes classes of the objects of o, unless there are problems already.
+func (b *Builder) readLibrary(o *overlay) *overlay {
+	o.read(func(objects []Object) {
+		o.classes, o.problems = b.options.Decoder.Library(o.dir, objects)
+	})
+	return o
+}
+
+// read has the objects of o decoded, unless there are problems already, and adds
+// to problems where a value was set.
+func (o *overlay) read(decode func(objects []Object)) {
+	objects, filled := o.objects, o.filled
+	o.objects, o.filled, o.decoded = nil, nil, true
+	if o.part || len(o.problems) > 0 {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			o.clusters, o.classes = nil, topology.Library{}
+			o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: o.file, Message: fmt.Sprintf("decoding failed on it: %v", r)})
+		}
+	}()
+	decode(objects)
+	for i := range o.problems {
+		p := &o.problems[i]
+		if where := filled[place{p.Object, p.Field}]; where != "" {
+			p.Hint = strings.TrimPrefix(p.Hint+"; "+where, "; ")
+		}
+	}
 }
 
 // A place is a field of an object, as a decoder names both.

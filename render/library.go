@@ -1,0 +1,106 @@
+package render
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/topology"
+)
+
+// contents is what an overlay's objects say of clusters and classes, before any
+// of them is decoded.
+type contents struct {
+	clusters bool
+	holds    map[fleet.Key]bool // ClusterClasses
+	uses     map[fleet.Key]bool // ClusterClasses that clusters name
+}
+
+// see takes note of one object.
+func (c *contents) see(n *yaml.Node) {
+	kind := scalar(n, "kind")
+	if kind != "Cluster" && kind != "ClusterClass" || !strings.HasPrefix(scalar(n, "apiVersion"), "cluster.x-k8s.io/") {
+		return
+	}
+	type name struct{ Name, Namespace string }
+	var o struct {
+		Metadata name
+		Spec     struct {
+			Topology *struct {
+				ClassRef       name   `yaml:"classRef"`
+				Class          string `yaml:"class"`
+				ClassNamespace string `yaml:"classNamespace"`
+			}
+		}
+	}
+	_ = n.Decode(&o) // what cannot be decoded is for the decoder to say
+	namespace := cmp.Or(o.Metadata.Namespace, defaultNamespace)
+	if kind == "ClusterClass" {
+		c.holds = with(c.holds, fleet.Key{Namespace: namespace, Name: o.Metadata.Name})
+		return
+	}
+	c.clusters = true
+	if t := o.Spec.Topology; t != nil {
+		c.uses = with(c.uses, fleet.Key{
+			Namespace: cmp.Or(t.ClassRef.Namespace, t.ClassNamespace, namespace), Name: cmp.Or(t.ClassRef.Name, t.Class),
+		})
+	}
+}
+
+const defaultNamespace = "default"
+
+func with(m map[fleet.Key]bool, k fleet.Key) map[fleet.Key]bool {
+	if m == nil {
+		m = map[fleet.Key]bool{}
+	}
+	m[k] = true
+	return m
+}
+
+// scalar returns the text at a key of a mapping.
+func scalar(n *yaml.Node, key string) string {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
+}
+
+// library reports whether the overlay holds classes for others: it has no
+// cluster of its own.
+func (c *contents) library() bool { return !c.clusters && len(c.holds) > 0 }
+
+// wanted returns the classes that are to be looked for in libraries, sorted.
+func (c *contents) wanted() []fleet.Key {
+	out := slices.SortedFunc(maps.Keys(c.uses), fleet.Key.Compare)
+	return slices.DeleteFunc(out, func(k fleet.Key) bool { return c.holds[k] })
+}
+
+// libraries returns the libraries that are built, sorted by folder.
+func (b *Builder) libraries() []topology.Library {
+	var out []topology.Library
+	for _, dir := range slices.Sorted(maps.Keys(b.built)) {
+		if o := b.built[dir]; o.library() {
+			out = append(out, o.classes)
+		}
+	}
+	return out
+}
+
+// fingerprints identifies what libraries say of the classes in keys.
+func fingerprints(libraries []topology.Library, keys []fleet.Key) string {
+	var s strings.Builder
+	for _, k := range keys {
+		for _, l := range libraries {
+			if c := l.Classes[k]; c != nil {
+				s.WriteString(k.String() + " " + c.Digest + "\n")
+			}
+		}
+	}
+	return s.String()
+}
