@@ -1,11 +1,10 @@
 package machine
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,53 +19,30 @@ import (
 // Source: Nova, api/openstack/compute/schemas/servers.py.
 const mostUserData = 65535
 
-// encode returns user data as Nova takes it. What is too large and is read by
-// cloud-init, which unpacks it, is compressed.
+// encode returns user data as Nova takes it.
 func encode(u providers.UserData) ([]byte, error) {
-	plain := u.Content.Reveal()
-	if len(plain) == 0 {
+	if u.Content.IsZero() {
 		return nil, nil
 	}
-	if base64.StdEncoding.EncodedLen(len(plain)) <= mostUserData {
-		return []byte(base64.StdEncoding.EncodeToString(plain)), nil
+	data, err := u.Fit(base64.StdEncoding.DecodedLen(mostUserData) / 3 * 3)
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		return nil, &fleet.Error{Kind: e.Kind, Op: e.Op, Err: fmt.Errorf("%w%s", e.Err, largest(u))}
 	}
-	size := fmt.Sprintf("%d bytes", len(plain))
-	if u.Format == "cloud-config" {
-		packed := pack(plain)
-		if base64.StdEncoding.EncodedLen(len(packed)) <= mostUserData {
-			return []byte(base64.StdEncoding.EncodeToString(packed)), nil
-		}
-		size += fmt.Sprintf(", %d compressed", len(packed))
-	}
-	return nil, fleet.Errorf(fleet.Invalid, "give the server its user data",
-		"it has %s and Nova takes %d%s (put large files into the image, or have them fetched)",
-		size, base64.StdEncoding.DecodedLen(mostUserData), largest(plain, u.Format))
-}
-
-// pack compresses without a time, so that the same content gives the same bytes.
-func pack(plain []byte) []byte {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
-		return plain
+		return nil, err
 	}
-	if _, err := w.Write(plain); err != nil {
-		return plain
-	}
-	if err := w.Close(); err != nil {
-		return plain
-	}
-	return b.Bytes()
+	return []byte(base64.StdEncoding.EncodeToString(data)), nil
 }
 
 // largest names the files that fill user data.
-func largest(plain []byte, format string) string {
+func largest(u providers.UserData) string {
+	plain := u.Content.Reveal()
 	type file struct {
 		path string
 		size int
 	}
 	var files []file
-	if format == "ignition" {
+	if u.Format == "ignition" {
 		var c struct {
 			Storage struct {
 				Files []struct {

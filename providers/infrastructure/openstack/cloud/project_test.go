@@ -1,0 +1,329 @@
+package cloud_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+const tick = 10 * time.Second
+
+func credential(yaml string) cloud.Credential {
+	return cloud.Credential{
+		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret([]byte(yaml))}, Cloud: "openstack", From: "Secret prod/creds",
+	}
+}
+
+// inBubble gives f a project of a cloud, and what counts its calls.
+func inBubble(t *testing.T, o cloud.Options, f func(t *testing.T, c *ost.Cloud, p *cloud.Project)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := ost.New(ost.Options{})
+		o.Base = c.Client()
+		if o.Tick == 0 {
+			o.Tick = tick
+		}
+		if o.Rate == 0 {
+			o.Rate = -1
+		}
+		p, err := cloud.NewSessions(o).Project(credential(string(c.CloudsYAML(ost.URL, "alice"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, c, p)
+	})
+}
+
+// looks counts the looks since the last time: each lists servers once.
+func looks(c *ost.Cloud) int {
+	n := 0
+	for _, call := range c.Calls() {
+		if strings.HasPrefix(call.Path, "/servers/detail") {
+			n++
+		}
+	}
+	c.ForgetCalls()
+	return n
+}
+
+func see(t *testing.T, p *cloud.Project, o cloud.Owner) *cloud.Snapshot {
+	t.Helper()
+	s, err := p.Snapshot(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// All clusters share one look, until it is a tick old.
+func TestSnapshotIsShared(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		c.Set(func(o *ost.Options) { o.Delays.Call = 100 * time.Millisecond })
+		var wg sync.WaitGroup
+		for i := range 200 {
+			o := eu1()
+			o.Cluster.Name = strings.Repeat("x", i+1)
+			wg.Go(func() { see(t, p, o) })
+		}
+		wg.Wait()
+		calls := len(c.Calls())
+		if n := looks(c); n != 1 || calls > 25 {
+			t.Errorf("200 clusters at once made %d looks with %d calls, want 1 with at most 25", n, calls)
+		}
+		time.Sleep(tick / 2)
+		see(t, p, eu1())
+		if n := looks(c); n != 0 {
+			t.Errorf("half a tick later: %d looks, want none", n)
+		}
+		time.Sleep(tick)
+		see(t, p, eu1())
+		calls = len(c.Calls())
+		if n := looks(c); n != 1 || calls > 13 {
+			t.Errorf("after a tick: %d looks with %d calls, want 1 with 13", n, calls)
+		}
+	})
+}
+
+// What a cluster or machine changed it sees; others do not pay for it.
+func TestSnapshotAfterAChange(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		see(t, p, eu1())
+		other := eu1()
+		other.Cluster.Name = "eu-2"
+		m0, m1 := eu1().Part("m-0"), eu1().Part("m-1")
+		for reason, tc := range map[string]struct {
+			changed, by cloud.Owner
+			looks       int
+		}{
+			"another cluster":                  {eu1(), other, 0},
+			"the cluster":                      {eu1(), eu1(), 1},
+			"its machine":                      {m0, eu1(), 1},
+			"the machine":                      {m0, m0, 1},
+			"another machine":                  {m0, m1, 0},
+			"what the machines share":          {eu1(), m0, 1},
+			"a machine of another cluster too": {m0, other, 0},
+		} {
+			time.Sleep(2 * tick)
+			see(t, p, cloud.Owner{})
+			looks(c)
+			p.Changed(tc.changed)
+			see(t, p, tc.by)
+			if n := looks(c); n != tc.looks {
+				t.Errorf("%s: %d looks, want %d", reason, n, tc.looks)
+			}
+		}
+	})
+}
+
+// A look that began before the change is not good enough, though it ends after it.
+func TestSnapshotUnderWay(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		see(t, p, eu1())
+		time.Sleep(2 * tick)
+		looks(c)
+		c.Set(func(o *ost.Options) { o.Delays.Call = time.Second })
+		var wg sync.WaitGroup
+		wg.Go(func() { see(t, p, cloud.Owner{}) })
+		synctest.Wait()
+		began := time.Now()
+		p.Changed(eu1())
+		if s := see(t, p, eu1()); s.Began.Before(began) || s.Began.Equal(began) {
+			t.Errorf("snapshot began at %v, want after the change at %v", s.Began, began)
+		}
+		wg.Wait()
+		if n := looks(c); n != 2 {
+			t.Errorf("%d looks, want 2", n)
+		}
+	})
+}
+
+// Whoever gives up leaves the look to the others.
+func TestSnapshotGivenUp(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		c.Set(func(o *ost.Options) { o.Delays.Call = time.Second })
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := p.Snapshot(ctx, eu1()); fleet.KindOf(err) != fleet.Unavailable {
+				t.Errorf("given up: %v, want kind Unavailable", err)
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() { see(t, p, eu1()) })
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		if n := looks(c); n != 1 {
+			t.Errorf("%d looks, want 1", n)
+		}
+	})
+}
+
+// One page that fails fails the whole, and a cell that is down is one.
+func TestSnapshotIsWhole(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		c.Set(func(o *ost.Options) { o.PageSize = 2 })
+		for range 5 {
+			c.Add("alpha", ost.Servers, ost.Object{"name": "s"})
+			c.Add("alpha", ost.Volumes, ost.Object{"name": "v"})
+		}
+		see(t, p, eu1()) // the first look asks for more than the others
+		p.Changed(eu1())
+		c.ForgetCalls()
+		if s := see(t, p, eu1()); len(s.Servers.All) != 5 || len(s.Volumes.All) != 5 {
+			t.Fatalf("%d servers and %d volumes, want 5", len(s.Servers.All), len(s.Volumes.All))
+		}
+		calls := len(c.Calls())
+		if calls < 17 {
+			t.Fatalf("%d calls, want one for each kind and two more for the pages of servers and volumes", calls)
+		}
+		for nth := range calls {
+			p.Changed(eu1())
+			remove := c.Inject(ost.Fault{Method: http.MethodGet, Skip: nth, Times: 1, Status: http.StatusInternalServerError})
+			if s, err := p.Snapshot(t.Context(), eu1()); err == nil {
+				t.Errorf("with call %d of %d failing: %d servers and no error", nth+1, calls, len(s.Servers.All))
+			}
+			remove()
+		}
+		time.Sleep(2 * tick)
+		id := c.Add("alpha", ost.Servers, ost.Object{"name": "s"})
+		c.Edit(ost.Servers, id, func(o ost.Object) { o["name"], o["status"] = "", "UNKNOWN" })
+		if _, err := p.Snapshot(t.Context(), eu1()); fleet.KindOf(err) != fleet.Unavailable {
+			t.Errorf("with a cell down: %v, want kind Unavailable", err)
+		}
+	})
+}
+
+func TestPatience(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		fault ost.Fault
+		kind  fleet.ErrorKind // empty: it goes well
+		wait  time.Duration
+	}{
+		"429 with a time":         {ost.Fault{Status: 429, RetryAfter: 7 * time.Second, Times: 1}, "", 7 * time.Second},
+		"503 of a listing":        {ost.Fault{Status: 503, RetryAfter: 2 * time.Second, Times: 2}, "", 4 * time.Second},
+		"429 without a time":      {ost.Fault{Status: 429, Times: 2}, "", 3 * time.Second},
+		"503 for ever":            {ost.Fault{Status: 503}, fleet.Unavailable, 7 * time.Second},
+		"a time that is too long": {ost.Fault{Status: 429, RetryAfter: time.Hour}, fleet.Unavailable, 0},
+		"it is just broken":       {ost.Fault{Status: 500, Times: 1}, fleet.Unknown, 0},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+				see(t, p, eu1())
+				p.Changed(eu1())
+				tc.fault.Path = "/servers/detail"
+				c.Inject(tc.fault)
+				began := time.Now()
+				_, err := p.Snapshot(t.Context(), eu1())
+				if err == nil && tc.kind != "" || err != nil && fleet.KindOf(err) != tc.kind {
+					t.Errorf("%v, want kind %q", err, tc.kind)
+				}
+				if took := time.Since(began); took != tc.wait {
+					t.Errorf("took %s, want %s", took, tc.wait)
+				}
+			})
+		})
+	}
+}
+
+func TestRate(t *testing.T) {
+	calls := 0
+	var mu sync.Mutex
+	inBubble(t, cloud.Options{Rate: 2, Tick: time.Nanosecond, Observe: func(cloud.Call) { mu.Lock(); calls++; mu.Unlock() }}, func(t *testing.T, _ *ost.Cloud, p *cloud.Project) {
+		began := time.Now()
+		for range 4 {
+			see(t, p, eu1())
+		}
+		took := time.Since(began).Seconds()
+		if most := 2*took + 6; float64(calls) > most || calls < 40 {
+			t.Errorf("%d calls in %gs, want at most %g", calls, took, most)
+		}
+	})
+}
+
+// One refusal answers for all clusters for a while, so that the account is not locked.
+func TestRefusedCredential(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		c.SetPassword("alice", "another")
+		for range 50 {
+			_, err := p.Snapshot(t.Context(), eu1())
+			if fleet.KindOf(err) != fleet.Unauthorized || !strings.Contains(err.Error(), "The request you have made requires authentication.") || !strings.Contains(err.Error(), "Secret prod/creds") {
+				t.Fatalf("%v, want Keystone's words and the Secret", err)
+			}
+		}
+		posts := 0
+		for _, call := range c.Calls() {
+			if call.Method == http.MethodPost {
+				posts++
+			}
+		}
+		if posts != 1 {
+			t.Errorf("Keystone was asked %d times, want once", posts)
+		}
+		c.SetPassword("alice", "alice-secret")
+		time.Sleep(time.Minute)
+		see(t, p, eu1())
+		c.RevokeTokens()
+		time.Sleep(time.Minute)
+		see(t, p, eu1())
+		c.RevokeTokens()
+		c.SetPassword("alice", "another")
+		time.Sleep(time.Minute)
+		if _, err := p.Snapshot(t.Context(), eu1()); fleet.KindOf(err) != fleet.Unauthorized {
+			t.Errorf("with a token that cannot be renewed: %v, want kind Unauthorized", err)
+		}
+	})
+}
+
+func TestCredential(t *testing.T) {
+	const auth = "auth: {auth_url: http://x/v3, username: u, password: s3cret, project_name: p, user_domain_name: d, project_domain_name: d}"
+	good := "clouds: {openstack: {" + auth + "}}"
+	for reason, tc := range map[string]struct {
+		change func(c *cloud.Credential)
+		want   string
+	}{
+		"nothing":         {func(c *cloud.Credential) { c.Secret = nil }, "it has no key clouds.yaml"},
+		"no YAML":         {func(c *cloud.Credential) { *c = credential("{s3cret") }, "is not YAML"},
+		"another cloud":   {func(c *cloud.Credential) { c.Cloud = "other" }, `no cloud "other"; it has ["openstack"]`},
+		"no auth":         {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {region_name: s3cret}}") }, "no auth.auth_url"},
+		"a vendor":        {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {profile: rackspace, auth: {username: s3cret}}}") }, "no auth.auth_url"},
+		"a file":          {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {cacert: /etc/ca.pem, " + auth + "}}") }, "names the file /etc/ca.pem"},
+		"no certificate":  {func(c *cloud.Credential) { c.Secret[cloud.CACertKey] = fleet.NewSecret([]byte("s3cret")) }, "cacert holds no certificate in PEM"},
+		"half a pair":     {func(c *cloud.Credential) { c.Secret["cert"] = fleet.NewSecret([]byte("s3cret")) }, "needs cert and key"},
+		"a file of a key": {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {cert: /c, key: /k, " + auth + "}}") }, "needs cert and key"},
+	} {
+		c := credential(good)
+		tc.change(&c)
+		c.From = "Secret prod/creds"
+		_, err := cloud.NewSessions(cloud.Options{}).Project(c)
+		if fleet.KindOf(err) != fleet.Unauthorized || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "Secret prod/creds") {
+			t.Errorf("%s: %v, want %q", reason, err, tc.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v shows the credential", reason, err)
+		}
+	}
+	s := cloud.NewSessions(cloud.Options{})
+	a, err := s.Project(credential(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := s.Project(credential(good))
+	rotated, _ := s.Project(credential(strings.Replace(good, "s3cret", "new", 1)))
+	if a != again || a == rotated || rotated == nil {
+		t.Error("the same credential must give the same session, a rotated one another")
+	}
+	t.Setenv("OS_REGION_NAME", "elsewhere")
+	e, err := cloud.NewSessions(cloud.Options{}).Project(credential(good))
+	if err != nil || e.Region() != "" {
+		t.Errorf("region %q, %v, want nothing of the environment", e.Region(), err)
+	}
+}
