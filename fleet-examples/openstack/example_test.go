@@ -76,28 +76,28 @@ func TestClusters(t *testing.T) {
 		"dev/small": `endpoint: load balancer false
 zones: []
 bastion: false
-small-cp: 1 v1.34.1 ubuntu medium, format "", zone "", volume false
-small-md-0: 1 v1.34.1 ubuntu small, format "", zone "", volume false
+small-cp: 1 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
+small-md-0: 1 v1.34.1 ubuntu m1.small, format "", zone "", volume false
 `,
 		"edge/flatcar": `endpoint: load balancer false
 zones: []
 bastion: false
-flatcar-cp: 1 v1.34.1 flatcar medium, format "ignition", zone "", volume false
-flatcar-md-0: 1 v1.34.1 flatcar small, format "ignition", zone "", volume false
+flatcar-cp: 1 v1.34.1 flatcar m1.medium, format "ignition", zone "", volume false
+flatcar-md-0: 1 v1.34.1 flatcar m1.small, format "ignition", zone "", volume false
 `,
 		"prod/ha": `endpoint: load balancer true
 zones: []
 bastion: true
-ha-cp: 3 v1.34.1 ubuntu medium, format "", zone "", volume false
-ha-md-0: 3 v1.34.1 ubuntu small, format "", zone "", volume false
+ha-cp: 3 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
+ha-md-0: 3 v1.34.1 ubuntu m1.small, format "", zone "", volume false
 `,
 		"prod/zones": `endpoint: load balancer true
 zones: [az1 az2 az3]
 bastion: false
-zones-cp: 3 v1.34.1 ubuntu medium, format "", zone "", volume true
-zones-md-0: 1 v1.34.1 ubuntu small, format "", zone "az1", volume true
-zones-md-1: 1 v1.34.1 ubuntu small, format "", zone "az2", volume true
-zones-md-2: 1 v1.34.1 ubuntu small, format "", zone "az3", volume true
+zones-cp: 3 v1.34.1 ubuntu m1.medium, format "", zone "", volume true
+zones-md-0: 1 v1.34.1 ubuntu m1.small, format "", zone "az1", volume true
+zones-md-1: 1 v1.34.1 ubuntu m1.small, format "", zone "az2", volume true
+zones-md-2: 1 v1.34.1 ubuntu m1.small, format "", zone "az3", volume true
 `,
 	}
 	if d := cmp.Diff(want, got); d != "" {
