@@ -4,8 +4,9 @@ package openstack
 
 import "embed"
 
-// Files returns the example: fleet.yaml, bases, components and clusters.
+// Files returns the example: fleet.yaml, bases, components, classes
+// and clusters.
 func Files() embed.FS { return files }
 
-//go:embed README.md fleet.yaml bases components clusters
+//go:embed README.md fleet.yaml bases components classes clusters
 var files embed.FS

@@ -54,8 +54,11 @@ func describe(t *testing.T, c fleet.Cluster) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "endpoint: load balancer %v\nzones: %v\nbastion: %v\n",
-		spec.APIServer.ManagedLoadBalancer.IsEnabled(), spec.ControlPlaneAvailabilityZones, spec.Bastion.IsEnabled())
+	fmt.Fprintf(&b, "endpoint: load balancer %v", spec.APIServer.ManagedLoadBalancer.IsEnabled())
+	if lb := spec.APIServer.ManagedLoadBalancer; lb != nil {
+		fmt.Fprintf(&b, " for %v", lb.AllowedCIDRs)
+	}
+	fmt.Fprintf(&b, "\nzones: %v\nbastion: %v\n", spec.ControlPlaneAvailabilityZones, spec.Bastion.IsEnabled())
 	for _, p := range c.Pools() {
 		m, err := api.ReadMachine(p.Infrastructure)
 		if err != nil {
@@ -85,19 +88,25 @@ bastion: false
 flatcar-cp: 1 v1.34.1 flatcar m1.medium, format "ignition", zone "", volume false
 flatcar-md-0: 1 v1.34.1 flatcar m1.small, format "ignition", zone "", volume false
 `,
-		"prod/ha": `endpoint: load balancer true
+		"prod/ha": `endpoint: load balancer true for [203.0.113.0/24]
 zones: []
 bastion: true
 ha-cp: 3 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
 ha-md-0: 3 v1.34.1 ubuntu m1.small, format "", zone "", volume false
 `,
-		"prod/zones": `endpoint: load balancer true
+		"prod/zones": `endpoint: load balancer true for [0.0.0.0/0]
 zones: [az1 az2 az3]
 bastion: false
 zones-cp: 3 v1.34.1 ubuntu m1.medium, format "", zone "", volume true
 zones-md-0: 1 v1.34.1 ubuntu m1.small, format "", zone "az1", volume true
 zones-md-1: 1 v1.34.1 ubuntu m1.small, format "", zone "az2", volume true
 zones-md-2: 1 v1.34.1 ubuntu m1.small, format "", zone "az3", volume true
+`,
+		"team/web": `endpoint: load balancer true for [203.0.113.0/24]
+zones: []
+bastion: false
+web-pmzmj: 3 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
+web-md-0-8hq8j: 2 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
 `,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -125,6 +134,7 @@ func TestPlan(t *testing.T) {
 		"edge/flatcar": first + `3 changes from "create cluster"`,
 		"prod/ha":      first + `7 changes from "create cluster"`,
 		"prod/zones":   first + `7 changes from "create cluster"`,
+		"team/web":     first + `6 changes from "create cluster"`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
