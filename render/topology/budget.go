@@ -8,7 +8,7 @@ import (
 // What one expansion may cost. The units are about a nanosecond's work each, so
 // that the worst class costs some hundred milliseconds for each cluster.
 const (
-	maxWork   = 100_000_000
+	maxWork   = 300_000_000
 	maxValue  = 128 << 10 // bytes of one value within a template
 	maxOutput = 256 << 10 // bytes that one template may print
 	maxGrowth = 1 << 20   // bytes that one call may make of its arguments

@@ -88,7 +88,7 @@ func bounded(name string, f any, left **budget) any {
 			}
 			n += int(g)
 		}
-		must((*left).spend(100 + n))
+		must((*left).spend(1000 + n))
 		call := fn.Call
 		if fn.Type().IsVariadic() {
 			call = fn.CallSlice

@@ -111,7 +111,7 @@ func below(n parse.Node) []parse.Node {
 }
 
 // nodes is a measure of what one pass over n takes.
-func nodes(n parse.Node) int { return 100 + 10*len(n.String()) }
+func nodes(n parse.Node) int { return 1000 + 10*len(n.String()) }
 
 // step returns {{ fairlead_step cost }}.
 func step(cost int, funcs template.FuncMap) parse.Node {
