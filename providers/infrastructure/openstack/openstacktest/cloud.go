@@ -213,7 +213,8 @@ func (c *Cloud) put(r *region, k Kind, project string, o Object) string {
 func (c *Cloud) newID() string {
 	c.ids++
 	h := sha256.Sum256(fmt.Append(nil, c.ids))
-	return fmt.Sprintf("%x-%x-4%x-a%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])[:36]
+	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
 // after lets something happen d from now: as soon as the cloud is asked

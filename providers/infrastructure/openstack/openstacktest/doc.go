@@ -15,7 +15,8 @@
 // There are the projects alpha (users alice and carol) and beta (user bob), and
 // admin (user admin), who sees everything. The password of a user is the user's
 // name followed by "-secret". Every region has the external network [External],
-// the images ubuntu and flatcar, the flavors small, medium and nodisk, the
+// the images ubuntu and flatcar, the flavors m1.tiny, m1.small, m1.medium and
+// m1.nodisk, the
 // availability zones az1 to az3, the volume types fast and slow, the load
 // balancer providers amphora and ovn, and every user the key pair key.
 //

@@ -7,7 +7,7 @@ import (
 
 func floatingIPSpec() *spec {
 	return &spec{
-		kind: FloatingIPs, one: "floatingip", label: "Floating IP", typ: "FloatingIP",
+		kind: FloatingIPs, one: "floatingip", label: "Floating IP", typ: "FloatingIP", ending: "could not be found",
 		required: []string{"floating_network_id"},
 		defaults: Object{
 			"description": "", "port_id": nil, "fixed_ip_address": nil, "floating_ip_address": nil, "subnet_id": nil,
@@ -24,11 +24,6 @@ func floatingIPSpec() *spec {
 			if !n.Bool("router:external") {
 				return refuse(http.StatusBadRequest, "BadRequest", "Bad floatingip request: Network %s is not a valid external network.", n.ID())
 			}
-			if o.has("port_id") {
-				if err := k.attachFloating(o, o); err != nil {
-					return err
-				}
-			}
 			p := Object{"network_id": n.ID(), "device_owner": "network:floatingip", "device_id": o.ID(), "status": "N/A", "security_groups": []string{}}
 			if o.has("floating_ip_address") {
 				p["fixed_ips"] = []Object{{"ip_address": o["floating_ip_address"]}}
@@ -38,8 +33,13 @@ func floatingIPSpec() *spec {
 			if err := k.address(p, p); err != nil {
 				return err
 			}
-			k.put(k.r, Ports, "", p)
 			o["floating_ip_address"] = p.Objects("fixed_ips")[0]["ip_address"]
+			if o.has("port_id") {
+				if err := k.attachFloating(o, o); err != nil {
+					return err
+				}
+			}
+			k.put(k.r, Ports, "", p)
 			return nil
 		},
 		update: func(k *call, o, change Object) error {
@@ -85,7 +85,7 @@ func (k *call) attachFloating(o, want Object) error {
 	}
 	router := k.routerTo(subnet, o.String("floating_network_id"))
 	if router == "" {
-		return refuse(http.StatusNotFound, "ExternalGatewayForFloatingIPNotFound", "External network %s is not reachable from subnet %s. "+
+		return refuse(http.StatusNotFound, "ExternalGatewayForFloatingIPNotFound", "External network %s is not reachable from subnet %s.  "+
 			"Therefore, cannot associate Port %s with a Floating IP.", o.String("floating_network_id"), subnet, p.ID())
 	}
 	want["fixed_ip_address"] = address

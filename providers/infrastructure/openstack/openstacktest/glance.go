@@ -3,6 +3,7 @@ package openstacktest
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -13,7 +14,7 @@ func (c *Cloud) imageService() *service {
 	s := &service{
 		kind: "image", name: "glance", prefix: "image", version: "/v2",
 		refuse: func(e *apiError) Object {
-			return Object{"message": e.message + "<br /><br />\n\n\n", "code": http.StatusText(e.status), "title": http.StatusText(e.status)}
+			return Object{"message": e.message + "<br /><br />\n\n\n", "code": strconv.Itoa(e.status) + " " + http.StatusText(e.status), "title": http.StatusText(e.status)}
 		},
 		stamp: func(o Object, now time.Time) {
 			t := now.UTC().Format("2006-01-02T15:04:05Z")
@@ -42,7 +43,7 @@ func listImages(k *call) (any, error) {
 	all, _ = k.filter(all, func(string) bool { return true }, "tag", "sort", "member_status")
 	page, next, ok := k.page(all, "id")
 	if !ok {
-		return nil, refuse(http.StatusBadRequest, "", "Invalid marker. Image could not be found.")
+		return nil, refuse(http.StatusBadRequest, "", "No image found with ID %s", k.query.Get("marker"))
 	}
 	out := Object{"images": []Object{}, "first": "/v2/images", "schema": "/v2/schemas/images"}
 	for _, o := range page {

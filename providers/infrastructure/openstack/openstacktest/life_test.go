@@ -156,7 +156,7 @@ func (s *session) makeLoadBalancer(ctx context.Context, sub *subnets.Subnet) (*l
 }
 
 func (s *session) makeServer(ctx context.Context, net *networks.Network, sub *subnets.Subnet) (*servers.Server, *ports.Port) {
-	image := must(images.ExtractImages(must(images.List(s.image, images.ListOpts{Tags: []string{"ubuntu-tag"}}).AllPages(ctx))(s.t)))(s.t)
+	image := must(images.ExtractImages(must(images.List(s.image, images.ListOpts{Tags: []string{"ubuntu"}}).AllPages(ctx))(s.t)))(s.t)
 	if len(image) != 1 {
 		s.t.Fatalf("images = %v, want one", image)
 	}

@@ -16,6 +16,7 @@ type spec struct {
 	service  *service
 	one      string // its name in JSON
 	label    string // its name in messages
+	ending   string // how the message ends that it is not there
 	typ      string // what Neutron calls it in the type of an error
 	path     string // of the collection, below the version
 	defaults Object // what a new one has unless it is given
@@ -40,7 +41,11 @@ func (s *spec) view(k *call, o Object) Object {
 }
 
 func (s *spec) missing(id string) *apiError {
-	return refuse(http.StatusNotFound, s.typ+"NotFound", "%s %s could not be found.", s.label, id)
+	ending := s.ending
+	if ending == "" {
+		ending = "could not be found."
+	}
+	return refuse(http.StatusNotFound, s.typ+"NotFound", "%s %s %s", s.label, id, ending)
 }
 
 // visible returns what a listing of a kind shows the caller, in the order of

@@ -8,7 +8,7 @@ import (
 )
 
 // External is the name of the external network of every region, which has the
-// addresses of 203.0.113.0/24.
+// addresses of 198.18.0.0/16.
 const External = "public"
 
 func networkSpec() *spec {
@@ -94,7 +94,7 @@ func createSubnet(k *call, o Object) error {
 	}
 	prefix, err := netip.ParsePrefix(o.String("cidr"))
 	if err != nil {
-		return refuse(http.StatusBadRequest, "HTTPBadRequest", "Invalid input for cidr. Reason: '%s' is not a valid IP subnet.", o["cidr"])
+		return refuse(http.StatusBadRequest, "InvalidInput", "Invalid input for operation: %s is not in a CIDR format.", o.String("cidr"))
 	}
 	if prefix.Addr().Is4() != (o.Int("ip_version") == 4) {
 		return refuse(http.StatusBadRequest, "BadRequest", "Bad subnets request: ip_version %d does not match cidr %s", o.Int("ip_version"), prefix)
@@ -130,8 +130,8 @@ func last(p netip.Prefix) netip.Addr {
 }
 
 // allocate returns a free address of a subnet for a port.
-func (k *call) allocate(subnet Object) (string, error) {
-	used := k.addresses(subnet.String("network_id"))
+func (k *call) allocate(subnet Object, port string) (string, error) {
+	used := k.addresses(subnet.String("network_id"), port)
 	for _, pool := range subnet.Objects("allocation_pools") {
 		a, err1 := netip.ParseAddr(pool.String("start"))
 		end, err2 := netip.ParseAddr(pool.String("end"))
@@ -147,11 +147,14 @@ func (k *call) allocate(subnet Object) (string, error) {
 	return "", refuse(http.StatusConflict, "IpAddressGenerationFailure", "No more IP addresses available on network %s.", subnet.String("network_id"))
 }
 
-// addresses returns the addresses that ports have on a network.
-func (k *call) addresses(network string) map[string]bool {
+// addresses returns the addresses that ports have on a network, but one.
+func (k *call) addresses(network, but string) map[string]bool {
 	used := make(map[string]bool)
 	for _, p := range k.r.tables[Ports].where("network_id", network) {
 		for _, ip := range p.Objects("fixed_ips") {
+			if p.ID() == but {
+				continue
+			}
 			used[ip.String("ip_address")] = true
 		}
 	}

@@ -234,7 +234,7 @@ func (k *call) tagged() (Object, error) {
 	}
 	o := k.find(kind, k.arg("id"))
 	if o == nil {
-		return nil, refuse(http.StatusNotFound, "TagResourceNotFound", "Resource %s %s could not be found.", s.one, k.arg("id"))
+		return nil, refuse(http.StatusNotFound, "TagResourceNotFound", "Resource %s %s could not be found.", k.arg("resource"), k.arg("id"))
 	}
 	return o, nil
 }

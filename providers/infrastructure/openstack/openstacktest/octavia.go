@@ -19,12 +19,19 @@ const (
 // Objects of Octavia carry what they belong to in attributes that are not shown:
 // the load balancer in "lb", of members and monitors the pool in "pool".
 
+// unrouted marks an error that Octavia finds before it calls what the path leads
+// to, and writes in another way.
+const unrouted = "unrouted"
+
 const octaviaTime = "2006-01-02T15:04:05"
 
 func (c *Cloud) loadBalancerService() *service {
 	s := &service{
 		kind: "load-balancer", name: "octavia", prefix: "load-balancer", version: "/v2.0/lbaas",
 		refuse: func(e *apiError) Object {
+			if e.kind == unrouted {
+				return Object{"code": e.status, "title": "Bad Request", "description": e.message}
+			}
 			return Object{"faultcode": "Client", "faultstring": e.message, "debuginfo": nil}
 		},
 		stamp: func(o Object, now time.Time) {
@@ -104,7 +111,9 @@ func (s *spec) octaviaFind(k *call) (Object, error) {
 
 func (s *spec) octaviaList(k *call) (any, error) {
 	if pool := k.arg("pool"); pool != "" && k.find(Pools, pool) == nil {
-		return nil, k.kinds[Pools].gone(pool)
+		e := k.kinds[Pools].gone(pool)
+		e.kind = unrouted
+		return nil, e
 	}
 	all := k.visible(s.kind)
 	all = slices.DeleteFunc(all, func(o Object) bool {

@@ -61,7 +61,7 @@ func createPort(k *call, o Object) error {
 func (k *call) secure(o Object, groups []string, pairs []Object) error {
 	for _, id := range groups {
 		if k.find(SecurityGroups, id) == nil {
-			return refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
+			return k.kinds[SecurityGroups].missing(id)
 		}
 	}
 	if !o.Bool("port_security_enabled") && (len(groups) > 0 || len(pairs) > 0) {
@@ -89,7 +89,7 @@ func (k *call) address(o, want Object) error {
 		for _, s := range subnets {
 			if v := s.Int("ip_version"); !seen[v] {
 				seen[v] = true
-				a, err := k.allocate(s)
+				a, err := k.allocate(s, o.ID())
 				if err != nil {
 					return err
 				}
@@ -120,10 +120,10 @@ func (k *call) address(o, want Object) error {
 		a := ip.String("ip_address")
 		if a == "" {
 			var err error
-			if a, err = k.allocate(subnets[i]); err != nil {
+			if a, err = k.allocate(subnets[i], o.ID()); err != nil {
 				return err
 			}
-		} else if k.addresses(network)[a] && !slices.ContainsFunc(o.Objects("fixed_ips"), func(x Object) bool { return x.String("ip_address") == a && x.has("subnet_id") }) {
+		} else if k.addresses(network, o.ID())[a] {
 			return refuse(http.StatusConflict, "IpAddressAlreadyAllocated", "IP address %s already allocated in subnet %s", a, subnets[i].ID())
 		}
 		got = append(got, Object{"subnet_id": subnets[i].ID(), "ip_address": a})
@@ -193,7 +193,7 @@ func trunkSpec() *spec {
 			}
 			for _, t := range k.r.tables[Trunks].where("port_id", p.ID()) {
 				if t.ID() != o.ID() {
-					return refuse(http.StatusConflict, "ParentPortInUse", "Port %s is in use by another trunk and cannot be used as a parent port for a new trunk.", p.ID())
+					return refuse(http.StatusConflict, "ParentPortInUse", "Port %s is currently in use and is not eligible for use as a parent port.", p.ID())
 				}
 			}
 			return nil

@@ -12,7 +12,7 @@ const (
 
 func routerSpec() *spec {
 	return &spec{
-		kind: Routers, one: "router", label: "Router", typ: "Router",
+		kind: Routers, one: "router", label: "Router", typ: "Router", ending: "could not be found",
 		defaults: Object{
 			"name": "", "description": "", "admin_state_up": true, "external_gateway_info": nil, "availability_zone_hints": []string{},
 			"routes": []Object{}, "distributed": false, "ha": false, "flavor_id": nil,
@@ -32,8 +32,8 @@ func routerSpec() *spec {
 			return nil
 		},
 		remove: func(k *call, o Object) error {
-			if len(k.interfaces(o.ID())) > 0 {
-				return refuse(http.StatusConflict, "RouterInUse", "Router %s still has ports", o.ID())
+			if in := k.interfaces(o.ID()); len(in) > 0 {
+				return refuse(http.StatusConflict, "RouterInUse", "Router %s has ports still attached: %s", o.ID(), ids(in))
 			}
 			k.dropGateway(o.ID())
 			return nil
@@ -124,7 +124,7 @@ func addRouterInterface(k *call) (any, error) {
 			}
 		}
 		gateway := subnet.String("gateway_ip")
-		if k.addresses(subnet.String("network_id"))[gateway] {
+		if k.addresses(subnet.String("network_id"), "")[gateway] {
 			return nil, refuse(http.StatusConflict, "IpAddressAlreadyAllocated", "IP address %s already allocated in subnet %s", gateway, subnet.ID())
 		}
 		id := k.put(k.r, Ports, r.String("project_id"), Object{

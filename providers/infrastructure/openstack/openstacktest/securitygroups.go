@@ -8,7 +8,7 @@ import (
 
 func securityGroupSpec() *spec {
 	return &spec{
-		kind: SecurityGroups, one: "security_group", label: "Security group", typ: "SecurityGroup",
+		kind: SecurityGroups, one: "security_group", label: "Security group", typ: "SecurityGroup", ending: "does not exist",
 		required: []string{"name"},
 		defaults: Object{"description": "", "stateful": true},
 		wide:     []string{"shared", "security_group_rules"},
@@ -74,7 +74,7 @@ func (k *call) egress(g Object) {
 
 func securityGroupRuleSpec() *spec {
 	return &spec{
-		kind: SecurityGroupRules, one: "security_group_rule", label: "Security group rule", typ: "SecurityGroupRule",
+		kind: SecurityGroupRules, one: "security_group_rule", label: "Security group rule", typ: "SecurityGroupRule", ending: "does not exist",
 		required: []string{"security_group_id", "direction"},
 		defaults: Object{
 			"description": "", "ethertype": "IPv4", "protocol": nil, "port_range_min": nil, "port_range_max": nil,
@@ -91,10 +91,10 @@ func securityGroupRuleSpec() *spec {
 func createRule(k *call, o Object) error {
 	g := k.find(SecurityGroups, o.String("security_group_id"))
 	if g == nil {
-		return refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", o.String("security_group_id"))
+		return k.kinds[SecurityGroups].missing(o.String("security_group_id"))
 	}
 	if id := o.String("remote_group_id"); id != "" && k.find(SecurityGroups, id) == nil {
-		return refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
+		return k.kinds[SecurityGroups].missing(id)
 	}
 	o["protocol"] = lower(o["protocol"])
 	ports := o.has("port_range_min") || o.has("port_range_max")
@@ -102,7 +102,7 @@ func createRule(k *call, o Object) error {
 	case !o.has("protocol") && ports:
 		return refuse(http.StatusBadRequest, "SecurityGroupProtocolRequiredWithPorts", "Must also specify protocol if port range is given.")
 	case o.has("remote_group_id") && o.has("remote_ip_prefix"):
-		return refuse(http.StatusBadRequest, "SecurityGroupMultipleRemoteEntites", "Only remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.")
+		return refuse(http.StatusBadRequest, "SecurityGroupMultipleRemoteEntites", "Only one of remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.")
 	case o.has("remote_ip_prefix") && strings.Contains(o.String("remote_ip_prefix"), ":") != (o.String("ethertype") == "IPv6"):
 		return refuse(http.StatusBadRequest, "SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s", o.String("ethertype"), o.String("remote_ip_prefix"))
 	case ports && o.Int("port_range_min") > o.Int("port_range_max") && !strings.HasPrefix(o.String("protocol"), "icmp") && !strings.HasPrefix(o.String("protocol"), "ipv6-icmp"):

@@ -7,19 +7,18 @@ func (c *Cloud) seedRegion(r *region) {
 		"name": External, "router:external": true, "status": "ACTIVE", "availability_zones": []string{},
 	})
 	c.put(r, Subnets, admin, Object{
-		"name": External, "network_id": external, "ip_version": 4, "cidr": "203.0.113.0/24", "gateway_ip": "203.0.113.1", "enable_dhcp": false,
-		"allocation_pools": []Object{{"start": "203.0.113.10", "end": "203.0.113.254"}},
+		"name": External, "network_id": external, "ip_version": 4, "cidr": "198.18.0.0/16", "gateway_ip": "198.18.0.1", "enable_dhcp": false,
+		"allocation_pools": []Object{{"start": "198.18.0.2", "end": "198.18.255.254"}},
 	})
 	for _, name := range []string{"ubuntu", "flatcar"} {
-		c.put(r, Images, admin, Object{"name": name, "visibility": "public", "tags": []string{name + "-tag"}, "os_distro": name})
+		c.put(r, Images, admin, Object{"name": name, "visibility": "public", "tags": []string{"lab", name}, "os_distro": name})
 	}
-	for i, name := range []string{"small", "medium", "nodisk"} {
-		disk := 20 * (i + 1)
-		if name == "nodisk" {
-			disk = 0
-		}
+	for _, f := range []struct {
+		name             string
+		vcpus, ram, disk int
+	}{{"m1.tiny", 1, 512, 1}, {"m1.small", 2, 4096, 20}, {"m1.medium", 4, 8192, 40}, {"m1.nodisk", 2, 4096, 0}} {
 		c.put(r, Flavors, admin, Object{
-			"name": name, "vcpus": 2 * (i + 1), "ram": 4096 * (i + 1), "disk": disk, "swap": 0, "rxtx_factor": 1.0,
+			"name": f.name, "vcpus": f.vcpus, "ram": f.ram, "disk": f.disk, "swap": 0, "rxtx_factor": 1.0,
 			"os-flavor-access:is_public": true, "OS-FLV-EXT-DATA:ephemeral": 0, "OS-FLV-DISABLED:disabled": false,
 			"extra_specs": Object{}, "description": nil, "links": []Object{},
 		})

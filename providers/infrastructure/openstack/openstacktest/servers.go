@@ -1,7 +1,6 @@
 package openstacktest
 
 import (
-	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,8 +59,8 @@ func (k *call) checkServer(in, hints Object) (Object, error) {
 		}
 	}
 	data := in.String("user_data")
-	if _, err := base64.StdEncoding.DecodeString(data); err != nil || len(data) > 65535 {
-		return nil, bad("Invalid input for field/attribute user_data. Value: %.40s… is too long or not a 'base64'", data)
+	if len(data) > 65535 {
+		return nil, bad("Invalid input for field/attribute user_data. Value: %s. '%s' is too long", data, data)
 	}
 	flavor := k.r.tables[Flavors].get(in.String("flavorRef"))
 	if flavor == nil {
@@ -75,7 +74,7 @@ func (k *call) checkServer(in, hints Object) (Object, error) {
 		return nil, bad("Image %s is not active.", image.ID())
 	}
 	if image == nil && len(in.Objects("block_device_mapping_v2")) == 0 {
-		return nil, bad("Block Device Mapping is Invalid: Boot sequence for the instance and image/block device mapping combination is not valid.")
+		return nil, bad("Missing imageRef attribute")
 	}
 	for _, d := range in.Objects("block_device_mapping_v2") {
 		if d.String("source_type") == "volume" && k.find(Volumes, d.String("uuid")) == nil {
@@ -163,7 +162,7 @@ func (k *call) serverPorts(in Object) ([]string, error) {
 			p := k.find(Ports, id)
 			switch {
 			case p == nil:
-				return nil, refuse(http.StatusBadRequest, "", "Port %s could not be found.", id)
+				return nil, refuse(http.StatusBadRequest, "", "Port id %s could not be found.", id)
 			case p.String("device_id") != "":
 				return nil, refuse(http.StatusConflict, "", "Port %s is still in use.", id)
 			case len(p.Objects("fixed_ips")) == 0:
