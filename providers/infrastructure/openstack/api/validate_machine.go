@@ -27,7 +27,7 @@ func (v *validator) machine(at *field.Path, s *OpenStackMachineSpec) {
 	v.floatingIPPool(at.Child("floatingIPPoolRef"), s)
 }
 
-var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]+$`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]+$`)
 
 // metadata checks the metadata of a server and sorts it: its order says nothing.
 // Source: Compute API reference, "Create server".
