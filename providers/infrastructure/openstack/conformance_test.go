@@ -25,7 +25,9 @@ func TestConformance(t *testing.T) {
 			t.Cleanup(p.Close)
 			return p
 		},
-		Cluster: func() fleet.Cluster { return newCluster(t, last.CloudsYAML(ost.URL, "alice"), clusterSpec(), machineSpec()) },
+		Cluster: func() fleet.Cluster {
+			return newCluster(t, last.CloudsYAML(ost.URL, "alice"), clusterSpec(), machineSpec())
+		},
 		Foreign: func(_ testing.TB, p providers.Infrastructure, name string) func() bool {
 			c := clouds[p]
 			id := c.Add("alpha", ost.Servers, ost.Object{"name": name})

@@ -59,7 +59,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		}
 		left := make(map[fleet.Key]machine.Observation)
 		for _, c := range clusters {
-			left[c.Key] = p.keeper.Observe(s, c)
+			left[c.Key] = p.keeper.Observe(project, s, c)
 		}
 		gone.Left = func(o cloud.Owner) bool { return left[o.Cluster].Left(o) }
 		name, err := project.Name(ctx)

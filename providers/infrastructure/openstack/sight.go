@@ -49,9 +49,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.places = append(out.places, place{project, s, p.keeper.Observe(s, c)})
-		p.watched.add(project, cloud.OwnerOf(c))
+		out.places = append(out.places, place{project, s, p.keeper.Observe(project, s, c)})
 	}
+	p.watched.set(cloud.OwnerOf(c), projects)
 	out.net = network.Observe(out.homeSnapshot(), c, spec)
 	return out, nil
 }

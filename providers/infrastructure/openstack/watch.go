@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,20 +17,25 @@ import (
 // watched is what this process looked at: the clusters whose changes it tells.
 type watched struct {
 	mu       *sync.Mutex
-	projects map[*cloud.Project]map[cloud.Owner]bool
+	clusters map[cloud.Owner]looked
 }
 
-func newWatched() watched {
-	return watched{mu: new(sync.Mutex), projects: make(map[*cloud.Project]map[cloud.Owner]bool)}
+// looked is when a cluster was looked at, and where it is.
+type looked struct {
+	at       time.Time
+	projects []*cloud.Project
 }
 
-func (w *watched) add(p *cloud.Project, o cloud.Owner) {
+// forgetAfter is how long a cluster is watched that nobody looks at any more.
+const forgetAfter = time.Hour
+
+func newWatched() watched { return watched{mu: new(sync.Mutex), clusters: make(map[cloud.Owner]looked)} }
+
+// set notes that o was looked at in projects, and no longer elsewhere.
+func (w *watched) set(o cloud.Owner, projects []*cloud.Project) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.projects[p] == nil {
-		w.projects[p] = make(map[cloud.Owner]bool)
-	}
-	w.projects[p][o] = true
+	w.clusters[o] = looked{time.Now(), projects}
 }
 
 // list returns the projects that this process uses.
@@ -37,8 +43,16 @@ func (w *watched) list() []*cloud.Project {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*cloud.Project
-	for p := range w.projects {
-		out = append(out, p)
+	for o, l := range w.clusters {
+		if time.Since(l.at) > forgetAfter {
+			delete(w.clusters, o)
+			continue
+		}
+		for _, p := range l.projects {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
 	}
 	return out
 }
@@ -46,7 +60,7 @@ func (w *watched) list() []*cloud.Project {
 func (w *watched) has(p *cloud.Project, o cloud.Owner) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.projects[p][o]
+	return slices.Contains(w.clusters[o].projects, p)
 }
 
 // idleTicks is how many ticks pass between two looks at a project in which
@@ -61,7 +75,9 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 	rest := make(map[*cloud.Project]int)
 	for {
 		tick := p.sessions.Tick()
-		for _, project := range p.watched.list() {
+		projects := p.watched.list()
+		maps.DeleteFunc(prints, func(p *cloud.Project, _ map[cloud.Owner]string) bool { return !slices.Contains(projects, p) })
+		for _, project := range projects {
 			if rest[project]--; rest[project] > 0 {
 				continue
 			}

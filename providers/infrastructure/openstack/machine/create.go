@@ -36,10 +36,10 @@ type made struct {
 // request returns r for what is in the project.
 func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o cloud.Owner, request func(*cloud.Snapshot) (Request, error)) error {
 	op := "create machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.begin(o) {
+	if !k.begin(at{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer k.end(o)
+	defer k.end(at{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return cloud.WrapLook(op, err)
@@ -51,7 +51,7 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o cloud.Owner, re
 	if adopted, err := adopt(s, r); adopted || err != nil {
 		return cloud.Wrap(op, err)
 	}
-	k.expect(o)
+	k.expect(at{p, o})
 	m := &maker{k: k, p: p, s: s, r: r}
 	defer p.Changed(o)
 	if err := m.make(ctx); err != nil {

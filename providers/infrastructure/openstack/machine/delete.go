@@ -17,10 +17,10 @@ const IDPrefix = "openstack:///"
 // says which pools keep their floating IPs. Nothing there is success.
 func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
 	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.begin(o) {
+	if !k.begin(at{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer k.end(o)
+	defer k.end(at{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return cloud.WrapLook(op, err)
@@ -31,7 +31,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id
 			return nil // the one with that id is gone; the parts may be of one that is to come
 		}
 		if all := partsOf(s, o)[o]; all != nil {
-			k.gone(o)
+			k.gone(at{p, o})
 			return cloud.Wrap(op, removeParts(ctx, p, o, all, keeps))
 		}
 		return nil
@@ -56,7 +56,7 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o cloud.Own
 		return err
 	}
 	defer p.Changed(o)
-	k.gone(o)
+	k.gone(at{p, o})
 	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
 }
 

@@ -38,7 +38,7 @@ func (m *maker) ensureFloating(ctx context.Context, portID string) error {
 	if m.r.Floating.Address != "" {
 		return fleet.Errorf(fleet.Conflict, "attach floating IP "+m.r.Floating.Address, "it is attached to another port (detach it, or name another)")
 	}
-	if err := m.roomInPool(); err != nil {
+	if err := m.roomInPool(ctx, client); err != nil {
 		return err
 	}
 	text, net := "", m.r.Floating.Network
@@ -123,25 +123,43 @@ func (m *maker) attach(ctx context.Context, client *gophercloud.ServiceClient, i
 	return true, nil
 }
 
-// roomInPool refuses to make more floating IPs than the pool may have.
-func (m *maker) roomInPool() error {
+// roomInPool refuses to make more floating IPs than the pool may have. It asks
+// anew: other machines may have taken some since the snapshot.
+func (m *maker) roomInPool(ctx context.Context, client *gophercloud.ServiceClient) error {
 	pool := m.r.Floating.Pool
 	if pool == nil || pool.Spec.MaxIPs == nil {
 		return nil
 	}
+	op := "take a floating IP from pool " + pool.Name
+	pages, err := floatingips.List(client, floatingips.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	all, err := floatingips.ExtractFloatingIPs(pages)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
 	n := 0
-	for i := range m.s.FloatingIPs.All {
-		f := &m.s.FloatingIPs.All[i]
-		o, ours := cloud.ParseOwner(f.Description)
-		if ours && o.Fleet == m.r.Owner.Fleet && o.Cluster.Namespace == m.r.Owner.Cluster.Namespace && strings.HasPrefix(f.Description, pool.text()+" [") ||
-			f.PortID != "" && slices.Contains(pool.Spec.PreAllocatedFloatingIPs, f.FloatingIP) {
+	for i := range all {
+		if m.ofPool(&all[i], pool) {
 			n++
 		}
 	}
 	if n < *pool.Spec.MaxIPs {
 		return nil
 	}
-	return fleet.Errorf(fleet.Exhausted, "take a floating IP from pool "+pool.Name, "all %d of maxIPs are in use (raise maxIPs, or remove machines)", *pool.Spec.MaxIPs)
+	return fleet.Errorf(fleet.Exhausted, op, "all %d of maxIPs are in use (raise maxIPs, or remove machines)", *pool.Spec.MaxIPs)
+}
+
+// ofPool reports whether pool made f, for any cluster in its namespace, or gave
+// it out.
+func (m *maker) ofPool(f *floatingips.FloatingIP, pool *Pool) bool {
+	if f.PortID != "" && slices.Contains(pool.Spec.PreAllocatedFloatingIPs, f.FloatingIP) {
+		return true
+	}
+	o, ours := cloud.ParseOwner(f.Description)
+	return ours && o.Fleet == m.r.Owner.Fleet && o.Cluster.Namespace == m.r.Owner.Cluster.Namespace &&
+		strings.HasPrefix(f.Description, pool.text()+" [")
 }
 
 // release gives a floating IP of a machine back: to its pool where that keeps

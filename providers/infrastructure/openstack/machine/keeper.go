@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -15,91 +16,90 @@ type Keeper struct {
 	floating sync.Mutex // held while a floating IP is chosen
 
 	mu    sync.Mutex
-	busy  map[cloud.Owner]bool
-	first map[cloud.Owner]time.Time // when parts without a server were first seen
-	had   map[cloud.Owner]bool      // had a server, so that parts without one are leftovers
+	busy  map[at]bool
+	first map[at]time.Time // when parts without a server were first seen
+	had   map[at]bool      // had a server, so that parts without one are leftovers
+}
+
+// at is a machine in a project.
+type at struct {
+	project *cloud.Project
+	machine cloud.Owner
 }
 
 // NewKeeper returns a Keeper for a cloud that shows every change after settle.
 func NewKeeper(settle time.Duration) *Keeper {
 	return &Keeper{
-		settle: settle, busy: make(map[cloud.Owner]bool),
-		first: make(map[cloud.Owner]time.Time), had: make(map[cloud.Owner]bool),
+		settle: settle, busy: make(map[at]bool), first: make(map[at]time.Time), had: make(map[at]bool),
 	}
 }
 
 // begin takes a machine for the caller, or reports that somebody has it.
-func (k *Keeper) begin(o cloud.Owner) bool {
+func (k *Keeper) begin(m at) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.busy[o] {
+	if k.busy[m] {
 		return false
 	}
-	k.busy[o] = true
+	k.busy[m] = true
 	return true
 }
 
-func (k *Keeper) end(o cloud.Owner) {
+func (k *Keeper) end(m at) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.busy, o)
+	delete(k.busy, m)
 }
 
 // expect forgets what was known of an earlier machine of that name.
-func (k *Keeper) expect(o cloud.Owner) {
+func (k *Keeper) expect(m at) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.had, o)
-	delete(k.first, o)
+	delete(k.had, m)
+	delete(k.first, m)
 }
 
 // gone notes that the servers of o were asked to go.
-func (k *Keeper) gone(o cloud.Owner) {
+func (k *Keeper) gone(m at) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.had[o] = true
+	k.had[m] = true
 }
 
 // judge sorts the parts that the machines of cluster o have without a server
 // into those that may still get theirs and those that are left over. now is when
 // the look began.
-func (k *Keeper) judge(o cloud.Owner, without map[cloud.Owner]*parts, with map[cloud.Owner]bool, now time.Time) (awaited, left map[cloud.Owner]*parts) {
+func (k *Keeper) judge(p *cloud.Project, o cloud.Owner, without map[cloud.Owner]*parts, with map[cloud.Owner]bool, now time.Time) (awaited, left map[cloud.Owner]*parts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	awaited, left = make(map[cloud.Owner]*parts), make(map[cloud.Owner]*parts)
-	for m := range k.first {
-		if m.Shared() == o && without[m] == nil {
-			delete(k.first, m)
-		}
+	here := func(m at) bool { return m.project == p && m.machine.Shared() == o && without[m.machine] == nil }
+	maps.DeleteFunc(k.first, func(m at, _ time.Time) bool { return here(m) })
+	maps.DeleteFunc(k.had, func(m at, _ bool) bool { return here(m) && !with[m.machine] })
+	for owner := range with {
+		k.had[at{p, owner}] = true
 	}
-	for m := range k.had {
-		if m.Shared() == o && without[m] == nil && !with[m] {
-			delete(k.had, m)
-		}
-	}
-	for m := range with {
-		k.had[m] = true
-	}
-	for m, p := range without {
+	for owner, all := range without {
+		m := at{p, owner}
 		if _, ok := k.first[m]; !ok {
 			k.first[m] = now
 		}
 		if k.busy[m] || !k.lapsed(m, now) {
-			awaited[m] = p
+			awaited[owner] = all
 		} else {
-			left[m] = p
+			left[owner] = all
 		}
 	}
 	return awaited, left
 }
 
 // lapsed reports whether no server is to be awaited for the parts of m.
-func (k *Keeper) lapsed(m cloud.Owner, now time.Time) bool {
+func (k *Keeper) lapsed(m at, now time.Time) bool {
 	first, seen := k.first[m]
 	return k.had[m] || seen && now.Sub(first) >= k.settle
 }
 
-func (k *Keeper) isLeft(m cloud.Owner, now time.Time) bool {
+func (k *Keeper) isLeft(m at, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.lapsed(m, now)

@@ -25,8 +25,8 @@ type Observation struct {
 	left map[cloud.Owner]*parts
 }
 
-// Observe sorts what s has of the machines of c.
-func (k *Keeper) Observe(s *cloud.Snapshot, c *fleet.Cluster) Observation {
+// Observe sorts what s, a look at p, has of the machines of c.
+func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) Observation {
 	o := cloud.OwnerOf(c)
 	var out Observation
 	with := make(map[cloud.Owner]bool)
@@ -41,22 +41,22 @@ func (k *Keeper) Observe(s *cloud.Snapshot, c *fleet.Cluster) Observation {
 		out.Machines = append(out.Machines, toMachine(v, tags))
 	}
 	without := make(map[cloud.Owner]*parts)
-	for owner, p := range partsOf(s, o) {
+	for owner, all := range partsOf(s, o) {
 		out.Exists = true
 		if !with[owner] {
-			without[owner] = p
+			without[owner] = all
 		}
 	}
 	out.Exists = out.Exists || len(with) > 0
-	awaited, left := k.judge(o, without, with, s.Began)
-	for owner, p := range awaited {
-		if m, ok := expected(c, owner, p); ok {
+	awaited, left := k.judge(p, o, without, with, s.Began)
+	for owner, all := range awaited {
+		if m, ok := expected(c, owner, all); ok {
 			out.Machines = append(out.Machines, m)
 		}
 	}
 	out.left = left
-	for owner, p := range left {
-		if now := p.settled(); !now.empty() {
+	for owner, all := range left {
+		if now := all.settled(); !now.empty() {
 			out.Drift = append(out.Drift, fmt.Sprintf("left over of %s: %s", owner.Machine, now))
 		}
 	}
@@ -189,7 +189,7 @@ func (p *parts) created() time.Time {
 // Clean removes what obs found left over, as far as a new look finds it left
 // over too: a machine may have got its server since.
 func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, keeps func(pool string) bool) error {
-	return k.clean(ctx, p, obs.left, keeps, func(o cloud.Owner, s *cloud.Snapshot) bool { return k.isLeft(o, s.Began) })
+	return k.clean(ctx, p, obs.left, keeps, func(o cloud.Owner, s *cloud.Snapshot) bool { return k.isLeft(at{p, o}, s.Began) })
 }
 
 // DeleteParts removes the parts of all machines of o whose servers are gone,
@@ -207,10 +207,10 @@ func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[cloud.Owne
 }
 
 func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o cloud.Owner, keeps func(pool string) bool, may func(cloud.Owner, *cloud.Snapshot) bool) error {
-	if !k.begin(o) {
+	if !k.begin(at{p, o}) {
 		return nil
 	}
-	defer k.end(o)
+	defer k.end(at{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return err

@@ -1,0 +1,246 @@
+package openstack_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+func TestIdentity(t *testing.T) {
+	named := clusterSpec()
+	named.IdentityRef = api.OpenStackIdentityReference{Type: api.IdentityCluster, Name: "company", CloudName: "openstack"}
+	stored := fleet.Key{Namespace: "infra", Name: "openstack"}
+	company := func(w *world, labels map[string]string, secrets map[fleet.Key]fleet.SecretData) fleet.Object {
+		spec := api.OpenStackClusterIdentitySpec{SecretRef: api.OpenStackCredentialSecretReference{Namespace: stored.Namespace, Name: stored.Name}}
+		if labels != nil {
+			spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: labels}
+		}
+		o := object(w, "OpenStackClusterIdentity", "company", nil, spec)
+		o.Namespace, o.Secrets = "", secrets
+		return o
+	}
+	data := func(w *world) fleet.SecretData {
+		return fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}
+	}
+	for reason, tc := range map[string]struct {
+		spec  *api.OpenStackClusterSpec
+		setup func(w *world)
+		words string // of the error; empty: it goes well
+	}{
+		"Secret in Git": {clusterSpec(), func(*world) {}, ""},
+		"Secret nowhere": {clusterSpec(), func(w *world) { w.cluster.Infrastructure.Secrets = nil },
+			"neither Git nor the secret store has it"},
+		"Secret in the store": {clusterSpec(), func(w *world) {
+			w.cluster.Infrastructure.Secrets = nil
+			w.secret = func(k fleet.Key) (fleet.SecretData, error) {
+				if k != credential {
+					return nil, fleet.Errorf(fleet.NotFound, "find it", "%s", k)
+				}
+				return data(w), nil
+			}
+		}, ""},
+		"identity": {named, func(w *world) {
+			w.cluster.Companions = []fleet.Object{company(w, nil, map[fleet.Key]fleet.SecretData{stored: data(w)})}
+		}, ""},
+		"identity that is none": {named, func(*world) {}, "holds none of that name"},
+		"identity without right": {named, func(w *world) {
+			w.cluster.Companions = []fleet.Object{company(w, map[string]string{"team": "a"}, map[fleet.Key]fleet.SecretData{stored: data(w)})}
+		}, "does not let in namespace prod"},
+		"identity with right": {named, func(w *world) {
+			w.cluster.NamespaceLabels = map[string]string{"team": "a"}
+			w.cluster.Companions = []fleet.Object{company(w, map[string]string{"team": "a"}, map[fleet.Key]fleet.SecretData{stored: data(w)})}
+		}, ""},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, tc.spec, machineSpec(), func(w *world) {
+				w.secret = func(k fleet.Key) (fleet.SecretData, error) {
+					return nil, fleet.Errorf(fleet.NotFound, "find it", "%s", k)
+				}
+				tc.setup(w)
+				p := openstack.New(openstack.Options{
+					Cloud: cloud.Options{Tick: tick, Rate: -1, Base: w.client}, Settle: settle,
+					Secret: func(_ context.Context, k fleet.Key) (fleet.SecretData, error) { return w.secret(k) },
+				})
+				_, err := p.Observe(w.Context(), &w.cluster)
+				if tc.words == "" && err != nil {
+					w.Fatal(err)
+				}
+				if tc.words != "" {
+					w.wantError("Observe", err, fleet.Unauthorized, tc.words)
+				}
+			})
+		})
+	}
+}
+
+// A rotated credential touches no machine; a wrong one is told in Keystone's words.
+func TestRotation(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreate(0)
+		before := w.await(0, fleet.MachineRunning)
+		old := w.cluster.Infrastructure.Secrets
+		w.cloud.SetPassword("alice", "renewed")
+		w.cloud.RevokeTokens()
+		time.Sleep(2 * tick)
+		_, err := w.provider.Observe(w.Context(), &w.cluster)
+		w.wantError("Observe with the old password", err, fleet.Unauthorized, "requires authentication", "renew the credential")
+		w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}}
+		if string(old[credential][cloud.CloudsYAMLKey].Reveal()) == string(w.cluster.Infrastructure.Secrets[credential][cloud.CloudsYAMLKey].Reveal()) {
+			w.Fatal("the credential is the same")
+		}
+		w.cloud.ForgetCalls()
+		got := w.observe()
+		if len(got.Machines) != 1 || got.Machines[0].ProviderID != before.ProviderID || len(got.Drift) != 0 || !got.Ready {
+			w.Errorf("after the rotation: %+v, want all as it was", got)
+		}
+		for _, c := range w.cloud.Calls() {
+			if c.Changes() {
+				w.Errorf("the rotation changed something: %s %s", c.Method, c.Path)
+			}
+		}
+	})
+}
+
+// Machines of an identity of their own are in its project, and are seen there.
+func TestMachinesOfAnotherIdentity(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		for user, project := range map[string]string{"carol": "alpha", "bob": "beta"} {
+			spec := machineSpec()
+			spec.IdentityRef = &api.OpenStackIdentityReference{Type: api.IdentitySecret, Name: credential.Name, CloudName: "openstack"}
+			spec.Ports = []api.PortOpts{{
+				Network:                &api.NetworkParam{Filter: &api.NetworkFilter{Name: "theirs"}},
+				ResolvedPortSpecFields: api.ResolvedPortSpecFields{EnablePortSecurity: ptr(false)}, // the managed groups are in alpha
+			}}
+			n := w.cloud.Add(project, ost.Networks, ost.Object{"name": "theirs", "status": "ACTIVE"})
+			w.cloud.Add(project, ost.Subnets, ost.Object{
+				"network_id": n, "cidr": "10.9.0.0/24", "ip_version": 4,
+				"allocation_pools": []ost.Object{{"start": "10.9.0.10", "end": "10.9.0.99"}},
+			})
+			w.cluster.Workers[0].Infrastructure = object(w, "OpenStackMachineTemplate", "nodes", w.cloud.CloudsYAML(ost.URL, user), spec)
+			w.cluster.Workers[0].Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}}
+			if project == "beta" {
+				w.cluster.Workers[0].Template = "1-beta"
+			}
+			w.settle()
+			time.Sleep(2 * tick)
+			before := len(w.cloud.Objects(ost.Servers))
+			if err := w.create(0); err != nil {
+				w.Fatalf("%s: %v", user, err)
+			}
+			w.await(0, fleet.MachineRunning)
+			servers := w.cloud.Objects(ost.Servers)
+			if got := servers[len(servers)-1].String("tenant_id"); len(servers) != before+1 || got != w.cloud.ProjectID(project) {
+				w.Errorf("%s: %d servers, the last in project %s, want it in %s", user, len(servers), got, project)
+			}
+			got := w.observe()
+			if n := len(got.Machines); n != 1 {
+				w.Errorf("%s: %d machines, want one, seen once", user, n)
+			}
+			w.delete(0)
+			w.calm()
+			w.wantParts(0)
+			w.cloud.Remove(ost.Networks, n)
+		}
+	})
+}
+
+func TestOrphans(t *testing.T) {
+	inBubble(t, withBastion(func(*api.Bastion) {}), machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreate(0)
+		w.mustCreate(1)
+		w.await(1, fleet.MachineRunning)
+		csi := func(name, cluster string) string {
+			return w.cloud.Add("alpha", ost.Volumes, ost.Object{"name": name, "size": 1, "status": "available", "metadata": ost.Object{"cinder.csi.openstack.org/cluster": cluster}})
+		}
+		csi("pvc-of-eu-1", "fleet-a/prod/eu-1")
+		gone := csi("pvc-of-gone", "fleet-a/prod/gone")
+		csi("pvc-of-others", "fleet-b/prod/gone")
+		csi("pvc-of-nobody", "kubernetes")
+		time.Sleep(2 * tick)
+		kinds := func(id fleet.ID, clusters ...*fleet.Cluster) []string {
+			all, err := w.provider.Orphans(w.Context(), id, clusters)
+			if err != nil {
+				w.Fatal(err)
+			}
+			var out []string
+			for _, o := range all {
+				out = append(out, o.Kind+" "+o.Name)
+				if o.Provider != "openstack" || o.Place == "" || o.Reason == "" || o.ID == "" {
+					w.Errorf("orphan %+v lacks something", o)
+				}
+			}
+			slices.Sort(out)
+			return out
+		}
+		if got := kinds("fleet-a", &w.cluster); !slices.Equal(got, []string{"volume pvc-of-gone"}) {
+			w.Errorf("orphans beside a cluster that is there: %q", got)
+		}
+		other := w.cluster
+		other.Key.Name = "eu-2"
+		got := kinds("fleet-a", &other)
+		for _, want := range []string{"server " + string(w.name(0)), "server eu-1-bastion", "port " + string(w.name(1)) + "-0", "volume pvc-of-gone", "volume pvc-of-eu-1", "network prod-eu-1", "load balancer prod-eu-1"} {
+			if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
+				w.Errorf("orphans of a cluster that is gone: %q, want %s among them", got, want)
+			}
+		}
+		if got := kinds("fleet-b", &other); !slices.Equal(got, []string{"volume pvc-of-others"}) {
+			w.Errorf("orphans of another fleet: %q", got)
+		}
+		for range 30 {
+			all, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&other})
+			if err != nil {
+				w.Fatal(err)
+			}
+			for _, o := range all {
+				_ = w.provider.RemoveOrphan(w.Context(), "fleet-a", []*fleet.Cluster{&other}, o) // what others hang on comes later
+			}
+			time.Sleep(2 * tick)
+		}
+		if left := w.mine(); len(left) > 0 {
+			w.Errorf("left: %q", left)
+		}
+		if _, ok := w.cloud.Object(ost.Volumes, gone); ok {
+			w.Error("the volume of the CSI driver is there")
+		}
+		if n := len(w.cloud.Objects(ost.Volumes)); n != 2 {
+			w.Errorf("%d volumes, want those of others", n)
+		}
+	})
+}
+
+// What is no orphan is not removed, whoever asks.
+func TestRemoveOrphanThatIsNone(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreate(0)
+		w.await(0, fleet.MachineRunning)
+		other := w.cluster
+		other.Key.Name = "eu-2"
+		all, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&other})
+		if err != nil || len(all) == 0 {
+			w.Fatal(all, err)
+		}
+		before := w.mine()
+		for _, o := range all {
+			if err := w.provider.RemoveOrphan(w.Context(), "fleet-a", []*fleet.Cluster{&w.cluster}, o); err != nil {
+				w.Errorf("RemoveOrphan(%s) = %v, want no error", o.Kind, err)
+			}
+		}
+		time.Sleep(2 * tick)
+		if after := w.mine(); !slices.Equal(before, after) {
+			w.Errorf("things %q, want %q", after, before)
+		}
+	})
+}
