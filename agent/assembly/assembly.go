@@ -39,8 +39,15 @@ type Settings struct {
 	StatusInterval   time.Duration // that reports are gathered; 0 is the writer's default
 
 	Credentials Credentials
-	Secrets     string // folder of the secret store; empty is one for the source in the user's state folder
-	FleetID     string // of a fleet whose fleet.yaml has no name; empty is made from the source
+	// Secrets is the secret store: a folder, "kubernetes", or
+	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
+	// state folder.
+	Secrets string
+	// AgeIdentityFiles hold age identities that decrypt files of the fleet,
+	// beside those of the secret store.
+	AgeIdentityFiles []string
+
+	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
 	Providers map[string]map[string]string // settings by provider name
 	Log       *slog.Logger
@@ -92,27 +99,6 @@ func (s Settings) Identity() (string, error) {
 }
 
 var unfit = regexp.MustCompile(`[^a-z0-9]+`)
-
-// secretsDir returns the folder of the secret store. It need not be there.
-func (s Settings) secretsDir() (string, error) {
-	d := s.Secrets
-	if d == "" {
-		state := os.Getenv("XDG_STATE_HOME")
-		if state == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("cannot find a folder for secrets, name one with --secrets: %w", err)
-			}
-			state = filepath.Join(home, ".local", "state")
-		}
-		id, err := s.Identity()
-		if err != nil {
-			return "", err
-		}
-		d = filepath.Join(state, "fairlead", id, "secrets")
-	}
-	return d, nil
-}
 
 // OpenSource returns the source.
 func (s Settings) OpenSource() (sources.Source, error) {
@@ -184,6 +170,9 @@ type RenderOptions struct {
 	Values     map[string]string
 	AllowUnset bool
 	Observe    func(render.Stats)
+	// Sealed, if not nil, lets Secrets pass that cannot be decrypted, and is told
+	// of them: see sops.Options.
+	Sealed func(file, why string)
 }
 
 // NewRenderer returns the renderer, with the decoder of all built-in kinds.
@@ -198,8 +187,12 @@ func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
 			return nil, err
 		}
 	}
+	decrypter, err := s.decrypter(o.Sealed)
+	if err != nil {
+		return nil, err
+	}
 	return render.New(render.Options{
-		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id),
+		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id), Decrypter: decrypter,
 		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
 	}), nil
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
@@ -31,7 +28,7 @@ const maxInFlight = 64
 // A World is what clusters run on and what reaches them: providers, API servers
 // and the secrets to use them.
 type World struct {
-	Secrets  reconcile.SecretStore
+	Secrets  SecretStore
 	Workload *workload.Client
 
 	registry *providers.Registry
@@ -51,7 +48,7 @@ func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error
 	if err != nil {
 		return nil, err
 	}
-	store, err := s.openSecrets(ctx, m != nil)
+	store, err := s.OpenSecrets(ctx, m != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +63,6 @@ func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error
 	return w, nil
 }
 
-// openSecrets opens the secret store. Who only looks makes none where there is
-// none.
-func (s Settings) openSecrets(ctx context.Context, mayMake bool) (reconcile.SecretStore, error) {
-	d, err := s.secretsDir()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(d); errors.Is(err, fs.ErrNotExist) && !mayMake {
-		return secrets.NewMemory(), nil
-	}
-	return secrets.OpenFile(ctx, d, secrets.Options{})
-}
-
 // Infrastructure returns the provider of that name, opening it at first.
 func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	w.mu.Lock()
@@ -87,7 +71,7 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 		return p, nil
 	}
 	p, err := w.registry.Open(context.Background(), name, providers.Options{
-		Log: w.log.With("provider", name), Settings: w.settings[name],
+		Log: w.log.With("provider", name), Settings: w.settings[name], Secret: w.Secrets.GetSecret,
 	})
 	if err != nil {
 		return nil, err

@@ -84,6 +84,8 @@ or with what you have:
 		newStatus(),
 		newTree(),
 		newKubeconfig(),
+		newSecrets(),
+		newOrphans(version),
 		newVersion(version),
 		newExitCodes(),
 	)
@@ -170,7 +172,7 @@ func newExitCodes() *cobra.Command {
    0  it worked; validate: no problems; plan: nothing to do
    1  it failed; validate: there are problems; plan: the revision has problems
       or something could not be looked at
-   2  plan: there are changes
+   2  plan: there are changes; orphans: there are some
    3  agent: another agent owns the fleet
   64  the command line is not understood`,
 	}

@@ -20,15 +20,21 @@ func TestGeneratedCLI(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The command line\n\nWritten by `make generate` from the commands.\n\n" + paragraphs(root.Long) + "\n")
 	for _, c := range root.Commands() {
-		if !c.Hidden && c.Name() != "help" {
-			document(&b, c)
+		if c.Hidden || c.Name() == "help" {
+			continue
+		}
+		document(&b, c)
+		if c.Name() != "completion" {
+			for _, below := range c.Commands() {
+				document(&b, below)
+			}
 		}
 	}
 	golden(t, "../../docs/cli.md", b.String())
 }
 
 func document(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "\n## fairlead %s\n\n", c.Name())
+	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 	long := c.Long
 	if long == "" {
 		long = c.Short + "."

@@ -57,6 +57,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringVar(&c.SSHKeyFile, "ssh-key", "", "file with the private key for ssh")
 	fs.StringVar(&c.PassphraseFile, "ssh-passphrase-file", "", "file with the passphrase of the key")
 	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file; ssh needs one")
+	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities that decrypt files of the fleet, beside those of the secret store; may be repeated")
 	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
 	return f
 }
@@ -69,7 +70,7 @@ func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 
 // addSecrets adds the flag that says where secrets are.
 func (f *sourceFlags) addSecrets(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.settings.Secrets, "secrets", "", "folder of the encrypted secrets (default: one for the source in ~/.local/state/fairlead)")
+	cmd.Flags().StringVar(&f.settings.Secrets, "secrets", "", "secret store: a folder of encrypted files, kubernetes (the cluster that this runs in), or kubernetes:KUBECONFIG (default: a folder for the source in ~/.local/state/fairlead)")
 }
 
 // addProviders adds the flags of the infrastructure providers.

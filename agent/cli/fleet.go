@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -20,17 +21,35 @@ import (
 type valueFlags struct {
 	set   map[string]string
 	unset bool
+	warn  func(string) // nil: what would be warned of is refused
 }
 
 func addValues(cmd *cobra.Command) *valueFlags {
-	v := &valueFlags{}
+	v := &valueFlags{warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
 	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE; it wins over the fleet's own")
 	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "leave ${VARIABLES} without a value standing")
 	return v
 }
 
+// options returns how to render for people. A Secret that cannot be decrypted
+// here is passed over with a warning, once for each file: who checks a change
+// need not be one who may read secrets.
 func (v *valueFlags) options() assembly.RenderOptions {
-	return assembly.RenderOptions{Values: v.set, AllowUnset: v.unset}
+	o := assembly.RenderOptions{Values: v.set, AllowUnset: v.unset}
+	if v.warn == nil {
+		return o
+	}
+	var mu sync.Mutex
+	told := map[string]bool{}
+	o.Sealed = func(file, why string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[file] {
+			told[file] = true
+			v.warn(file + ": " + why + "; its values are not looked at")
+		}
+	}
+	return o
 }
 
 // A part is a place in a fleet: the whole fleet, a folder or a file.

@@ -1,6 +1,13 @@
 package cli
 
-import "net/url"
+import (
+	"net/url"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/render"
+	"fairlead.dev/render/documents"
+)
 
 // redacted returns a source without the password that a URL may hold.
 func redacted(source string) string {
@@ -9,4 +16,55 @@ func redacted(source string) string {
 		return source
 	}
 	return u.Redacted()
+}
+
+// redactSecrets returns objects without the values of Secrets.
+func redactSecrets(objects []render.Object) ([]render.Object, error) {
+	out := make([]render.Object, len(objects))
+	for i, o := range objects {
+		out[i] = o
+		var doc yaml.Node
+		if err := yaml.Unmarshal(o.YAML, &doc); err != nil || len(doc.Content) == 0 {
+			continue // it is nothing that a Secret could be
+		}
+		root := doc.Content[0]
+		if kind := valueOf(root, "kind"); kind == nil || kind.Value != "Secret" {
+			continue
+		}
+		for _, field := range []string{"data", "stringData"} {
+			if values := valueOf(root, field); values != nil {
+				redactValues(values)
+			}
+		}
+		data, err := documents.Marshal([]*yaml.Node{root})
+		if err != nil {
+			return nil, err
+		}
+		out[i].YAML = data
+	}
+	return out, nil
+}
+
+// redactValues replaces every value below n.
+func redactValues(n *yaml.Node) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			continue // a key
+		}
+		if c.Kind == yaml.ScalarNode {
+			n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Value: "REDACTED"}
+			continue
+		}
+		redactValues(c)
+	}
+}
+
+// valueOf returns the value of a key of the mapping n, or nil.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }

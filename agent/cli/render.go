@@ -14,12 +14,14 @@ import (
 
 func newRender() *cobra.Command {
 	var below string
+	var show bool
 	cmd := &cobra.Command{
 		Use:     "render [PATH|URL]",
 		GroupID: groupWrite,
 		Short:   "Show the objects that a fleet comes to",
 		Long: `Show the objects that a fleet comes to: built with kustomize, with variables
-filled in, before anything is decoded.
+filled in, before anything is decoded. Values of Secrets are shown as REDACTED,
+unless --show-secrets asks for them.
 
 PATH may be a fleet, one kustomization folder, or one file. The exit code is 1 if
 something cannot be rendered; what can be is shown all the same.`,
@@ -33,6 +35,7 @@ something cannot be rendered; what can be is shown all the same.`,
 	f := addSource(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&below, "path", "", "folder or file in the repository, where not all of it is meant")
+	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
 		if err != nil {
@@ -52,6 +55,11 @@ something cannot be rendered; what can be is shown all the same.`,
 		}
 		if err != nil {
 			return err
+		}
+		if !show {
+			if objects, err = redactSecrets(objects); err != nil {
+				return err
+			}
 		}
 		if err := showObjects(cmd, format(*output), objects); err != nil {
 			return err

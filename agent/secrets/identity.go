@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-const identityName = "identity.txt"
+// IdentityFile is the name of the file in the folder of a File that holds its
+// identities.
+const IdentityFile = "identity.txt"
 
 // identities decrypt with any of them, and encrypt for the first.
 type identities struct {
@@ -38,8 +41,8 @@ func loadIdentities(ctx context.Context, root *os.Root, o Options) (identities, 
 		return identities{}, err
 	}
 	defer release()
-	path := filepath.Join(root.Name(), identityName)
-	if _, err := root.Stat(identityName); errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(root.Name(), IdentityFile)
+	if _, err := root.Stat(IdentityFile); errors.Is(err, fs.ErrNotExist) {
 		if err := createIdentity(root); err != nil {
 			return identities{}, err
 		}
@@ -61,7 +64,7 @@ func createIdentity(root *os.Root) error {
 	encrypted = append(encrypted, given...)
 	if len(encrypted) > 0 {
 		return fleet.Errorf(fleet.Unauthorized, "open secrets in "+root.Name(),
-			"%s is missing, and there are %d encrypted files: restore it from its backup", identityName, len(encrypted))
+			"%s is missing, and there are %d encrypted files: restore it from its backup", IdentityFile, len(encrypted))
 	}
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -69,30 +72,40 @@ func createIdentity(root *os.Root) error {
 	}
 	content := fmt.Sprintf("# Whoever has this file can read every secret beside it. Keep a copy in a safe place.\n# public key: %s\n%s\n",
 		id.Recipient(), id)
-	return writeFile(root, identityName, []byte(content), root.Rename)
+	return writeFile(root, IdentityFile, []byte(content), root.Rename)
 }
 
-// readIdentities reads an identity file that is kept from others. The group may
-// read it, since that is how Kubernetes hands a Secret to a process.
+// readIdentities reads an identity file.
 func readIdentities(path string) (identities, error) {
+	content, err := ReadIdentityFile(path)
+	if err != nil {
+		return identities{}, err
+	}
+	return parseIdentities(content.Reveal(), path)
+}
+
+// ReadIdentityFile returns the content of an identity file, which must be kept
+// from others. The group may read it, since that is how Kubernetes hands a
+// Secret to a process. Errors are of kind Unauthorized.
+func ReadIdentityFile(path string) (fleet.Secret, error) {
 	op := "read identity " + path
 	f, err := os.Open(path)
 	if err != nil {
-		return identities{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+		return fleet.Secret{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return identities{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+		return fleet.Secret{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o027 != 0 {
-		return identities{}, fleet.Errorf(fleet.Unauthorized, op, "others may read or change it (mode %04o): chmod 600 %s", mode, path)
+		return fleet.Secret{}, fleet.Errorf(fleet.Unauthorized, op, "others may read or change it (mode %04o): chmod 600 %s", mode, path)
 	}
-	content, err := os.ReadFile(path)
+	content, err := io.ReadAll(f)
 	if err != nil {
-		return identities{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+		return fleet.Secret{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
-	return parseIdentities(content, path)
+	return fleet.NewSecret(content), nil
 }
 
 // parseIdentities reads age identities, one a line. Its errors hold nothing of

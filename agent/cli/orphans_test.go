@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// sweeping is a provider with orphans. Those that something else is in the way
+// of cannot be removed before it.
+type sweeping struct {
+	providers.Infrastructure
+	orphans  []fleet.Orphan
+	after    map[string]string // id → what is in its way
+	removed  []string
+	asked    []fleet.Key // clusters that were given
+	settling time.Duration
+}
+
+func (s *sweeping) Settle() time.Duration { return s.settling }
+
+func (s *sweeping) Orphans(_ context.Context, _ fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	for _, c := range clusters {
+		s.asked = append(s.asked, c.Key)
+	}
+	return s.orphans, nil
+}
+
+func (s *sweeping) RemoveOrphan(_ context.Context, _ fleet.ID, _ []*fleet.Cluster, o fleet.Orphan) error {
+	for _, id := range s.removed {
+		if id == s.after[o.ID] {
+			delete(s.after, o.ID)
+		}
+	}
+	if by, ok := s.after[o.ID]; ok {
+		return fleet.Errorf(fleet.Conflict, "remove "+o.ID, "%s is in the way", by)
+	}
+	s.removed = append(s.removed, o.ID)
+	return nil
+}
+
+func TestSweep(t *testing.T) {
+	now := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
+	running, making, gone := fleet.Key{Namespace: "prod", Name: "running"}, fleet.Key{Namespace: "prod", Name: "making"}, fleet.Key{Namespace: "prod", Name: "gone"}
+	orphan := func(id string, k fleet.Key, age time.Duration) fleet.Orphan {
+		o := fleet.Orphan{Provider: "p", Kind: "port", ID: id, Name: id, Cluster: k, Reason: "a reason"}
+		if age > 0 {
+			o.Created = now.Add(-age)
+		}
+		return o
+	}
+	p := &sweeping{settling: time.Minute, after: map[string]string{"first": "of nobody"}, orphans: []fleet.Orphan{
+		orphan("first", running, time.Hour),
+		orphan("of unknown age", running, 0),
+		orphan("young", running, time.Second),
+		orphan("of one being made", making, time.Hour),
+		orphan("of one that vanished", gone, time.Hour),
+		orphan("of nobody", fleet.Key{Namespace: "prod", Name: "forgotten"}, time.Hour),
+	}}
+	s := &sweep{
+		id: "f", providers: []string{"p", "q"},
+		clusters: map[string][]*fleet.Cluster{"p": {{Key: running}}},
+		settled:  map[fleet.Key]bool{running: true, making: false}, gone: map[fleet.Key]bool{gone: true}, vanished: []fleet.Key{gone},
+		open: func(name string) (providers.Infrastructure, error) {
+			if name == "p" {
+				return p, nil
+			}
+			return struct{ providers.Infrastructure }{}, nil
+		},
+	}
+	if err := s.look(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]fleet.Key{running}, p.asked); diff != "" {
+		t.Errorf("clusters that the provider was given: -want +got:\n%s", diff)
+	}
+	var b bytes.Buffer
+	if err := s.show(&b, formatMarkdown); err != nil {
+		t.Fatal(err)
+	}
+	want := `| PROVIDER | PLACE | KIND | NAME | ID | CLUSTER | CREATED | REASON |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+|  |  | cluster | gone |  | prod/gone |  | it vanished from Git and nobody asked to delete it: not removed |
+| p |  | port | first | first | prod/running | 2026-01-31T07:00:00Z | a reason |
+| p |  | port | of unknown age | of unknown age | prod/running |  | a reason |
+| p |  | port | of one that vanished | of one that vanished | prod/gone | 2026-01-31T07:00:00Z | its cluster vanished from Git: left to the agent |
+| p |  | port | of nobody | of nobody | prod/forgotten | 2026-01-31T07:00:00Z | a reason |
+
+the provider q cannot look for orphans
+
+2 things passed over: too young, or of a cluster that is being made or changed; look again later
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if errs := s.remove(t.Context(), &b); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if diff := cmp.Diff([]string{"of unknown age", "of nobody", "first"}, p.removed); diff != "" {
+		t.Errorf("removed: -want +got:\n%s", diff)
+	}
+}
+
+func TestSweepTellsWhatStays(t *testing.T) {
+	p := &sweeping{after: map[string]string{"a": "a router"}, orphans: []fleet.Orphan{{Provider: "p", Kind: "port", ID: "a"}, {Provider: "p", Kind: "port", ID: "b"}}}
+	s := &sweep{providers: []string{"p"}, open: func(string) (providers.Infrastructure, error) { return p, nil }}
+	if err := s.look(t.Context(), time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	errs := s.remove(t.Context(), &b)
+	if err := errors.Join(errs...); len(errs) != 1 || !strings.Contains(err.Error(), "a router is in the way") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff("removed port b\n", b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAgreed(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yesterday\n": false} {
+		if got := agreed(strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want {
+			t.Errorf("%q: %t, want %t", answer, got, want)
+		}
+	}
+}

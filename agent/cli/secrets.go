@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+)
+
+func newSecrets() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "secrets",
+		GroupID: groupRun,
+		Short:   "Give secrets to the agent that Git does not hold",
+		Long: `Give secrets to the agent that Git does not hold, such as the credentials of a
+cloud, and say for whom files in Git are to be encrypted.
+
+They are in the secret store of the agent, so this runs where that is: with the
+same --source, or the same --secrets. docs/secrets.md tells more.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSecretsRecipient(), newSecretsSet(), newSecretsGet(), newSecretsList(), newSecretsDelete())
+	return cmd
+}
+
+// openStore opens the secret store that f names, and returns what closes it.
+func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (assembly.SecretStore, func(), error) {
+	store, err := f.from(nil, quiet(cmd.ErrOrStderr())).OpenSecrets(cmd.Context(), mayMake)
+	if err != nil {
+		return nil, nil, err
+	}
+	return store, func() {
+		if c, ok := store.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}, nil
+}
+
+func newSecretsRecipient() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "recipient",
+		Short: "Print the age recipient to encrypt files in Git for",
+		Long: `Print the age recipients of the agent's secret store: what files in Git are
+encrypted for with sops, so that the agent can read them. The store is made where
+there is none.`,
+		Example: `  fairlead secrets recipient --source ./fleet
+  sops encrypt --in-place --age "$(fairlead secrets recipient)" --encrypted-regex '^(data|stringData)$' secret.yaml`,
+		Args: args(cobra.NoArgs),
+	}
+	f := addSource(cmd)
+	f.addSecrets(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		store, closeStore, err := openStore(cmd, f, true)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		ageStore, ok := store.(interface{ Recipients() []string })
+		if !ok {
+			return errors.New("a secret store in Kubernetes has no age identity: make one with age-keygen, and give it to the agent with --age-identity-file")
+		}
+		for _, r := range ageStore.Recipients() {
+			fmt.Fprintln(cmd.OutOrStdout(), r)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func newSecretsSet() *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "set NAMESPACE/NAME --from-file [KEY=]FILE…",
+		Short: "Store a Secret",
+		Long: `Store a Secret, with the content of files as its values, in place of what was
+stored under its name. The key is the name of the file where none is given; FILE
+may be - for the standard input.`,
+		Example: `  fairlead secrets set prod/cloud-config --from-file clouds.yaml --from-file cacert=ca.pem
+  pass show openstack | fairlead secrets set prod/cloud-config --from-file clouds.yaml=-`,
+		Args: args(cobra.ExactArgs(1)),
+	}
+	f := addSource(cmd)
+	f.addSecrets(cmd)
+	cmd.Flags().StringArrayVar(&files, "from-file", nil, "file whose content is the value of a key, FILE or KEY=FILE; may be repeated")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		k, err := fleet.ParseKey(argv[0])
+		if err != nil {
+			return &usageError{err}
+		}
+		data, err := readFiles(cmd.InOrStdin(), files)
+		if err != nil {
+			return err
+		}
+		store, closeStore, err := openStore(cmd, f, true)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		return store.SetSecret(cmd.Context(), k, data)
+	}
+	return cmd
+}
+
+// readFiles reads the files that FILE or KEY=FILE name.
+func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
+	if len(files) == 0 {
+		return nil, &usageError{errors.New("no value is given: name files with --from-file")}
+	}
+	data := fleet.SecretData{}
+	for _, text := range files {
+		key, file, ok := strings.Cut(text, "=")
+		if !ok {
+			key, file = filepath.Base(text), text
+		}
+		if key == "" || key == "-" || file == "" {
+			return nil, &usageError{fmt.Errorf("--from-file %q is not FILE or KEY=FILE", text)}
+		}
+		if _, twice := data[key]; twice {
+			return nil, &usageError{fmt.Errorf("two files are given for the key %s", key)}
+		}
+		var content []byte
+		var err error
+		if file == "-" {
+			content, err = io.ReadAll(in)
+		} else {
+			content, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the value of %s: %w", key, err)
+		}
+		data[key] = fleet.NewSecret(content)
+	}
+	return data, nil
+}
+
+func newSecretsGet() *cobra.Command {
+	var show bool
+	var only string
+	cmd := &cobra.Command{
+		Use:   "get NAMESPACE/NAME",
+		Short: "Say what a Secret holds",
+		Long: `Say which keys a Secret has and how long their values are. The values themselves
+are shown with --show; with --key as well, one value alone and as it is.`,
+		Example: `  fairlead secrets get prod/cloud-config
+  fairlead secrets get prod/cloud-config --show --key clouds.yaml > clouds.yaml`,
+		Args: args(cobra.ExactArgs(1)),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addSource(cmd)
+	f.addSecrets(cmd)
+	cmd.Flags().BoolVar(&show, "show", false, "show the values")
+	cmd.Flags().StringVar(&only, "key", "", "only this key")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		k, err := fleet.ParseKey(argv[0])
+		if err != nil {
+			return &usageError{err}
+		}
+		store, closeStore, err := openStore(cmd, f, false)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		data, err := store.GetSecret(cmd.Context(), k)
+		if err != nil {
+			return err
+		}
+		if only != "" {
+			value, ok := data[only]
+			if !ok {
+				return fmt.Errorf("Secret %s has no key %q; it has %s", k, only, strings.Join(slices.Sorted(maps.Keys(data)), ", "))
+			}
+			if show {
+				_, err := cmd.OutOrStdout().Write(value.Reveal())
+				return err
+			}
+			data = fleet.SecretData{only: value}
+		}
+		return showSecret(cmd.OutOrStdout(), format(*output), data, show)
+	}
+	return cmd
+}
+
+// secretValue is what is shown of one key.
+type secretValue struct {
+	Key   string `json:"key"`
+	Bytes int    `json:"bytes"`
+	Value string `json:"value,omitempty"`
+}
+
+func showSecret(w io.Writer, form format, data fleet.SecretData, show bool) error {
+	t := table{header: []string{"KEY", "BYTES"}}
+	if show {
+		t.header = append(t.header, "VALUE")
+	}
+	values := []secretValue{}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		v := secretValue{Key: key, Bytes: len(data[key].Reveal())}
+		row := []string{v.Key, fmt.Sprint(v.Bytes)}
+		if show {
+			v.Value = string(data[key].Reveal())
+			row = append(row, fmt.Sprintf("%q", v.Value))
+		}
+		t.add(row...)
+		values = append(values, v)
+	}
+	return t.write(w, form, values)
+}
+
+func newSecretsList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the Secrets that were set",
+		Args:  args(cobra.NoArgs),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addSource(cmd)
+	f.addSecrets(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		store, closeStore, err := openStore(cmd, f, false)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		keys, err := store.ListSecrets(cmd.Context())
+		if err != nil {
+			return err
+		}
+		t, names := table{header: []string{"NAMESPACE", "NAME"}}, []string{}
+		for _, k := range keys {
+			t.add(k.Namespace, k.Name)
+			names = append(names, k.String())
+		}
+		return t.write(cmd.OutOrStdout(), format(*output), names)
+	}
+	return cmd
+}
+
+func newSecretsDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete NAMESPACE/NAME",
+		Short: "Remove a Secret that was set",
+		Args:  args(cobra.ExactArgs(1)),
+	}
+	f := addSource(cmd)
+	f.addSecrets(cmd)
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		k, err := fleet.ParseKey(argv[0])
+		if err != nil {
+			return &usageError{err}
+		}
+		store, closeStore, err := openStore(cmd, f, false)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		return store.DeleteSecret(cmd.Context(), k)
+	}
+	return cmd
+}

@@ -1,0 +1,76 @@
+package inmemory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+var _ providers.Sweeper = (*Provider)(nil)
+
+// The kinds of orphan, in the order in which they can be removed.
+const (
+	orphanVM      = "server"
+	orphanNetwork = "network"
+)
+
+// Orphans implements providers.Sweeper: a machine or a network is one whose
+// cluster is none of clusters.
+func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	const op = "list orphans"
+	tags := map[string]string{fleet.TagFleet: string(id)}
+	networks, err := p.api.Networks(ctx, tags)
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	vms, err := p.api.VMs(ctx, tags)
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	var out []fleet.Orphan
+	add := func(o fleet.Orphan, tags map[string]string) {
+		key := tags[fleet.TagCluster]
+		if slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key.String() == key }) {
+			return
+		}
+		o.Provider, o.Place = ProviderName, "memory"
+		o.Cluster, _ = fleet.ParseKey(key) // zero where it is none
+		o.Reason = "the fleet has no cluster " + key
+		out = append(out, o)
+	}
+	for _, v := range vms {
+		if v.State != fleet.MachineDeleting {
+			add(fleet.Orphan{Kind: orphanVM, ID: v.ID, Name: v.Name, Created: v.Created}, v.Tags)
+		}
+	}
+	for _, n := range networks {
+		add(fleet.Orphan{Kind: orphanNetwork, ID: n.ID, Name: n.Name, Created: n.Created}, n.Tags)
+	}
+	slices.SortFunc(out, func(a, b fleet.Orphan) int {
+		return cmp.Or(a.Cluster.Compare(b.Cluster), -cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// RemoveOrphan implements providers.Sweeper.
+func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	op := "remove " + o.Kind + " " + o.Name
+	now, err := p.Orphans(ctx, id, clusters)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(now, func(n fleet.Orphan) bool { return n.Kind == o.Kind && n.ID == o.ID }) {
+		return nil // gone, or somebody's
+	}
+	remove := p.api.DeleteNetwork
+	if o.Kind == orphanVM {
+		remove = p.api.DeleteVM
+	}
+	if err := remove(ctx, o.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
+		return wrap(op, err)
+	}
+	return nil
+}
