@@ -9,7 +9,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"k8s.io/apimachinery/pkg/util/version"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -34,7 +33,7 @@ func (c *Class) Expand(o Object) ([]*Expanded, []fleet.Problem) {
 	e := c.engines.Get().(*engine)
 	e.budget = &budget{left: maxWork}
 	defer c.engines.Put(e)
-	x := &expansion{class: c, object: o, engine: e, cost: celconfig.RuntimeCELCostBudget}
+	x := &expansion{class: c, object: o, engine: e, cost: rulesCost}
 	if len(c.Problems) > 0 {
 		first := c.Problems[0]
 		x.problem("spec.topology.classRef.name", "mend the class; this is the first of its problems", "ClusterClass %s is refused: %s", c.Key, first)
