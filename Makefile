@@ -77,6 +77,12 @@ lab-openstack-down: ## stop them; their state is kept
 lab-openstack-reset: ## put them back to how they were after their first start
 	test/lab/openstack/up --reset
 
+.PHONY: test-openstack
+test-openstack: ## test all of it on the services that lab-openstack-up started
+	go test ./test/lab/openstack/lab -count=1
+	go test ./providers/infrastructure/openstack -run OnTheLab -count=1 -timeout 30m
+	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
+
 .PHONY: bench
 bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(PKGS)

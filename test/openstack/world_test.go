@@ -1,0 +1,297 @@
+package openstack_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/sources/status"
+	"fairlead.dev/test/lab/openstack/lab"
+)
+
+// patience bounds how long anything may take on a slow machine.
+const patience = 4 * time.Minute
+
+// A world is a project of the lab with a Git server and what is in its servers.
+type world struct {
+	t       *testing.T
+	log     *slog.Logger
+	project *lab.Project
+	proxy   *proxy
+	boots   *booter
+	root    string // of the Git server
+	git     *httptest.Server
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if os.Getenv("FAIRLEAD_TEST_OPENSTACK") == "" {
+		t.Skip("it takes minutes: `make test-openstack` runs it")
+	}
+	t.Parallel()
+	w := &world{t: t, project: lab.NewProject(t), root: t.TempDir()}
+	if _, err := keypairs.Create(t.Context(), w.project.Clients(t).Compute, keypairs.CreateOpts{Name: "ops"}).Extract(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(logDir(t), strings.ReplaceAll(t.Name(), "/", "_")+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	w.log = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.proxy = newProxy(t, w.project)
+	w.boots = newBooter(t, w.project, w.log.With("part", "booter"))
+	server, err := gitserver.New(w.root, gitserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.git = httptest.NewServer(server)
+	t.Cleanup(w.git.Close)
+	return w
+}
+
+// logDir is where the logs of agents go: FAIRLEAD_TEST_LOGS, or a folder that
+// goes with the test.
+func logDir(t *testing.T) string {
+	t.Helper()
+	if d := os.Getenv("FAIRLEAD_TEST_LOGS"); d != "" {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	return t.TempDir()
+}
+
+// cloudsYAML is the credential of the project's user, through the proxy.
+func (w *world) cloudsYAML() []byte {
+	return []byte(strings.Replace(string(w.project.CloudsYAML()), w.project.AuthURL, w.proxy.AuthURL, 1))
+}
+
+// A ship is one fleet with its agent.
+type ship struct {
+	w    *world
+	t    *testing.T
+	repo *repository
+	s    assembly.Settings
+	stop func() // ends the agent
+}
+
+// newShip makes a fleet called name, with an agent that runs.
+func (w *world) newShip(name string) *ship {
+	w.t.Helper()
+	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name)}
+	h.s = assembly.Settings{
+		Source: w.git.URL + "/" + name + ".git", StatusInterval: time.Second,
+		Secrets: filepath.Join(w.t.TempDir(), "secrets"), Log: w.log.With("fleet", name),
+		Providers: map[string]map[string]string{"openstack": {"tick": "2s", "settle": "4s", "rate": "200"}},
+	}
+	h.repo.push("an empty fleet")
+	h.start()
+	w.t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// start starts the agent with nothing but what is on its disk: its secrets.
+func (h *ship) start() {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	m := agent.NewMetrics("test")
+	world, err := assembly.OpenWorld(ctx, h.s, m)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	world.Workload.Close()
+	world.Workload = workload.New(workload.Options{Dial: h.w.boots.Dial, Log: h.s.Log})
+	a, err := assembly.NewAgent(h.s, agent.Options{Name: "test", Interval: time.Second, Resync: 5 * time.Second, Workers: 16}, world, m)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := a.Run(ctx); err != nil {
+			h.t.Errorf("the agent ended: %v", err)
+		}
+	})
+	h.stop = sync.OnceFunc(func() {
+		cancel()
+		done.Wait()
+		if err := world.Close(); err != nil {
+			h.t.Errorf("closing the agent: %v", err)
+		}
+	})
+}
+
+// put pushes the clusters cs as they are to be.
+func (h *ship) put(what string, cs ...cluster) {
+	h.t.Helper()
+	for _, c := range cs {
+		h.repo.put(c, h.w.cloudsYAML())
+	}
+	h.repo.push(what)
+}
+
+func (h *ship) status() (status.Status, error) {
+	return h.s.ReadStatus(h.t.Context(), "fairlead/status")
+}
+
+// wait polls until done says so.
+func (h *ship) wait(what string, done func() (bool, string)) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	defer cancel()
+	last := ""
+	for {
+		ok, seen := done()
+		if ok {
+			return
+		}
+		last = seen
+		select {
+		case <-ctx.Done():
+			h.t.Fatalf("%s did not come about within %s; at last: %s", what, patience, last)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// waitFor polls the status branch until the cluster is as done wants it.
+func (h *ship) waitFor(what string, k fleet.Key, done func(fleet.Report) bool) fleet.Report {
+	h.t.Helper()
+	var out fleet.Report
+	h.wait(k.String()+": "+what, func() (bool, string) {
+		s, err := h.status()
+		if err != nil {
+			return false, err.Error()
+		}
+		c, ok := s.Cluster(k)
+		if !ok {
+			return false, fmt.Sprintf("no report; problems of the fleet: %v", s.Fleet.Problems)
+		}
+		out = c.Report
+		return done(out), describe(out) + fmt.Sprintf("; problems of the fleet: %v; cannot boot: %v", s.Fleet.Problems, h.w.boots.cannot())
+	})
+	return out
+}
+
+func (b *booter) cannot() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make(map[string]string, len(b.refused))
+	for k, v := range b.refused {
+		out[k] = v
+	}
+	return out
+}
+
+// describe says how a cluster is, in a line.
+func describe(r fleet.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s", r.Phase, r.Endpoint.Host)
+	for _, p := range r.Pools {
+		fmt.Fprintf(&b, ", %s %d/%d ready, %d up to date", p.Name, p.Ready, p.Desired, p.UpToDate)
+	}
+	for _, c := range r.Conditions {
+		if c.Status != "True" && c.Message != "" {
+			fmt.Fprintf(&b, "\n  %s %s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+	for _, m := range r.Machines {
+		fmt.Fprintf(&b, "\n  %s %s %s %s", m.Machine.Name, m.Phase, m.Machine.State, m.Machine.Message)
+	}
+	if len(r.Waiting) > 0 {
+		fmt.Fprintf(&b, "\n  waiting: %v", r.Waiting)
+	}
+	if r.Failure != "" {
+		fmt.Fprintf(&b, "\n  failure: %s", r.Failure)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "\n  problem: %v", p)
+	}
+	return b.String()
+}
+
+// complete reports whether r is c, whole and up to date, with machines ready.
+func complete(c cluster) func(fleet.Report) bool {
+	version := c.Version
+	if version == "" {
+		version = older
+	}
+	return func(r fleet.Report) bool {
+		want := map[fleet.Role]int{fleet.RoleControlPlane: c.CP, fleet.RoleWorker: c.Workers}
+		for _, p := range r.Pools {
+			n := want[p.Role]
+			if p.Desired != n || p.Current != n || p.Ready != n || p.UpToDate != n || p.Version != version {
+				return false
+			}
+		}
+		for _, m := range r.Machines {
+			if m.Phase != fleet.MachinePhaseRunning || m.Version != version {
+				return false
+			}
+		}
+		return r.Phase == fleet.PhaseProvisioned && len(r.Machines) == c.CP+c.Workers && r.Failure == "" && len(r.Problems) == 0
+	}
+}
+
+// waitComplete waits until all of cs are as Git says.
+func (h *ship) waitComplete(cs ...cluster) {
+	h.t.Helper()
+	for _, c := range cs {
+		h.waitFor("complete", c.key(), complete(c))
+	}
+}
+
+// delete asks for the deletion of all of cs in Git, and waits until they are gone.
+func (h *ship) delete(cs ...cluster) {
+	h.t.Helper()
+	for i := range cs {
+		cs[i].Delete = true
+	}
+	h.put("delete", cs...)
+	for _, c := range cs {
+		h.waitFor("deleted", c.key(), func(r fleet.Report) bool { return r.Phase == fleet.PhaseDeleted })
+	}
+}
+
+// things lists what is in the project, but for what keep names.
+func (w *world) things(keep ...string) []lab.Thing {
+	w.t.Helper()
+	all, err := w.project.Things(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var out []lab.Thing
+next:
+	for _, x := range all {
+		for _, k := range keep {
+			if strings.HasPrefix(x.Name, k) || x.ID == k {
+				continue next
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// wantNothingLeft fails if anything is in the project, but for what keep names.
+func (w *world) wantNothingLeft(keep ...string) {
+	w.t.Helper()
+	if left := w.things(keep...); len(left) > 0 {
+		w.t.Errorf("left behind: %v", left)
+	}
+}
