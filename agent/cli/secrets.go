@@ -50,9 +50,9 @@ func newSecretsRecipient() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recipient",
 		Short: "Print the age recipient to encrypt files in Git for",
-		Long: `Print the age recipients of the agent's secret store: what files in Git are
-encrypted for with sops, so that the agent can read them. The store is made where
-there is none.`,
+		Long: `Print the age recipient of the agent's secret store: whom files in Git are
+encrypted for with sops, so that the agent can read them. Of several identities it
+is that of the first. The store is made where there is none.`,
 		Example: `  fairlead secrets recipient --source ./fleet
   sops encrypt --in-place --age "$(fairlead secrets recipient)" --encrypted-regex '^(data|stringData)$' secret.yaml`,
 		Args: args(cobra.NoArgs),
@@ -65,13 +65,11 @@ there is none.`,
 			return err
 		}
 		defer closeStore()
-		ageStore, ok := store.(interface{ Recipients() []string })
+		ageStore, ok := store.(interface{ Recipient() string })
 		if !ok {
 			return errors.New("a secret store in Kubernetes has no age identity: make one with age-keygen, and give it to the agent with --age-identity-file")
 		}
-		for _, r := range ageStore.Recipients() {
-			fmt.Fprintln(cmd.OutOrStdout(), r)
-		}
+		fmt.Fprintln(cmd.OutOrStdout(), ageStore.Recipient())
 		return nil
 	}
 	return cmd
@@ -177,7 +175,7 @@ are shown with --show; with --key as well, one value alone and as it is.`,
 		if only != "" {
 			value, ok := data[only]
 			if !ok {
-				return fmt.Errorf("Secret %s has no key %q; it has %s", k, only, strings.Join(slices.Sorted(maps.Keys(data)), ", "))
+				return fmt.Errorf("the Secret %s has no key %q; it has %s", k, only, strings.Join(slices.Sorted(maps.Keys(data)), ", "))
 			}
 			if show {
 				_, err := cmd.OutOrStdout().Write(value.Reveal())

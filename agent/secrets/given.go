@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"filippo.io/age"
-
 	"fairlead.dev/fleet"
 )
 
@@ -87,20 +85,9 @@ func (f *File) ListSecrets(context.Context) ([]fleet.Key, error) {
 	return keys, nil
 }
 
-// Recipients returns the public keys that the identities of f decrypt for, the
-// one that it encrypts for first.
-func (f *File) Recipients() []string {
-	var out []string
-	for _, id := range f.identities.all {
-		switch id := id.(type) {
-		case *age.X25519Identity:
-			out = append(out, id.Recipient().String())
-		case *age.HybridIdentity:
-			out = append(out, id.Recipient().String())
-		}
-	}
-	return out
-}
+// Recipient returns the public key that f encrypts for, and files in Git should
+// be encrypted for.
+func (f *File) Recipient() string { return fmt.Sprint(f.identities.first) }
 
 // checkSecret refuses what is not the name of a Secret.
 func checkSecret(k fleet.Key) error {

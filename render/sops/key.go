@@ -58,8 +58,12 @@ func (m *metadata) others() []string {
 		name string
 		keys []any
 	}{
-		{"PGP", m.PGP}, {"AWS KMS", m.KMS}, {"GCP KMS", m.GCPKMS}, {"Azure Key Vault", m.AzureKV},
-		{"Vault", m.HCVault}, {"Huawei Cloud KMS", m.HCKMS},
+		{"PGP", m.PGP},
+		{"AWS KMS", m.KMS},
+		{"GCP KMS", m.GCPKMS},
+		{"Azure Key Vault", m.AzureKV},
+		{"Vault", m.HCVault},
+		{"Huawei Cloud KMS", m.HCKMS},
 	} {
 		if len(way.keys) > 0 {
 			out = append(out, way.name)
