@@ -79,7 +79,7 @@ func (x *expansion) healthCheck(name string, h *health, selector map[string]stri
 	e := x.typed(&clusterv1.MachineHealthCheck{
 		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineHealthCheck"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: x.object.Namespace, Labels: map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""},
+			Name: name, Namespace: x.object.Namespace, Labels: x.ours(),
 		},
 		Spec: clusterv1.MachineHealthCheckSpec{
 			ClusterName: x.object.name(), Selector: metav1.LabelSelector{MatchLabels: merged(map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}, selector)},

@@ -129,9 +129,12 @@ func (x *expansion) copied(t *item, name string, labels map[string]string) (*Exp
 	notes := texts(meta["annotations"])
 	delete(notes, lastApplied)
 	e := &Expanded{File: t.template.File, Raw: map[string]any{
-		"apiVersion": t.template.text("apiVersion"), "kind": t.template.text("kind"), "spec": t.spec,
+		"apiVersion": t.template.text("apiVersion"), "kind": t.template.text("kind"),
 		"metadata": metadata(name, x.object.Namespace, merged(x.ours(), labels, texts(meta["labels"])), merged(clonedFrom(t.template), notes)),
 	}}
+	if t.spec != nil {
+		e.Raw["spec"] = t.spec
+	}
 	e.from("", t.template, "")
 	x.trace(e, t, "spec.template.spec")
 	x.out = append(x.out, e)
