@@ -38,7 +38,7 @@ func (v *view) groups(d *decision) {
 			d.add(v.removeGroup(s))
 		}
 		if g == nil {
-			d.add(step{what: "make security group " + v.name(string(name)), essential: true, do: func(ctx context.Context, h *hand) error {
+			d.add(step{what: "make security group " + v.name(string(name)), essential: name != api.SecurityGroupBastion, do: func(ctx context.Context, h *hand) error {
 				return v.makeGroup(ctx, h, name)
 			}})
 			continue
