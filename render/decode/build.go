@@ -205,6 +205,8 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		Taints:                  template.Spec.Taints,
 		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
 	}
+	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
+	_, p.SkipCoreDNS = o.notes[controlplanev1.SkipCoreDNSAnnotation]
 	if p.MaxSurge == 0 {
 		p.MaxUnavailable = 1
 	}

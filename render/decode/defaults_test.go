@@ -42,6 +42,24 @@ func TestIntent(t *testing.T) {
 	}
 }
 
+// Cluster API's annotations leave kube-proxy or CoreDNS to somebody else.
+func TestSkippedAddons(t *testing.T) {
+	const kcp = "metadata: {name: eu-cp, namespace: prod}"
+	for note, want := range map[string][2]bool{
+		"a: b": {},
+		`controlplane.cluster.x-k8s.io/skip-kube-proxy: ""`: {true, false},
+		`controlplane.cluster.x-k8s.io/skip-coredns: ""`:    {false, true},
+	} {
+		p := mustDecode(t, replaced(t, newest, kcp, "metadata: {name: eu-cp, namespace: prod, annotations: {"+note+"}}")).ControlPlane
+		if got := [2]bool{p.SkipKubeProxy, p.SkipCoreDNS}; got != want {
+			t.Errorf("%s: kube-proxy and CoreDNS are skipped: %v, want %v", note, got, want)
+		}
+		if plain := mustDecode(t, newest).ControlPlane; plain.Template != p.Template || (plain.AddonsMark() != p.AddonsMark()) != (want != [2]bool{}) {
+			t.Errorf("%s: template %s, mark %s", note, p.Template, p.AddonsMark())
+		}
+	}
+}
+
 func TestRollout(t *testing.T) {
 	type rollout struct {
 		Strategy                                            fleet.Strategy

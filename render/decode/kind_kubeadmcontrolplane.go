@@ -27,7 +27,7 @@ func kubeadmControlPlaneKind() *kind {
 		"spec.machineTemplate.spec.readinessGates": gates,
 	}
 	limited := map[string]string{
-		"metadata.annotations":                         "cluster.x-k8s.io/paused; others do nothing",
+		"metadata.annotations":                         "cluster.x-k8s.io/paused, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
 		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
