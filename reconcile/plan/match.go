@@ -26,7 +26,11 @@ func (v *view) matchNodes() {
 	for i := range nodes {
 		n := &nodes[i]
 		v.taken[fleet.MachineName(n.Name)] = true
-		if m := byID[n.ProviderID]; m != nil && m.node == nil {
+		m := byID[n.ProviderID]
+		if m == nil {
+			m = byID[anywhere(n.ProviderID)]
+		}
+		if m != nil && m.node == nil {
 			m.node = n
 			continue
 		}
@@ -43,6 +47,23 @@ func (v *view) matchNodes() {
 			v.strays = append(v.strays, n)
 		}
 	}
+}
+
+// anywhere returns id without the place in it: "openstack://region/id" is
+// "openstack:///id". A cloud provider writes the region where it knows one, and
+// an infrastructure whose ids are unique everywhere leaves it out.
+func anywhere(id fleet.ProviderID) fleet.ProviderID {
+	scheme, rest, ok := strings.Cut(string(id), "://")
+	i := strings.LastIndex(rest, "/")
+	if !ok || i < 0 {
+		return id
+	}
+	return fleet.ProviderID(scheme + "://" + rest[i:])
+}
+
+// sameServer reports whether the Node with id node is on the machine with id machine.
+func sameServer(machine, node fleet.ProviderID) bool {
+	return machine == node || machine == anywhere(node)
 }
 
 // matchMembers gives each control-plane machine its etcd member, which is

@@ -81,7 +81,7 @@ func (v *view) deleteNode(n *fleet.Node) {
 // after the look that found it without a Node was never marked as ours.
 func (v *view) deleted(n *fleet.Node) bool {
 	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
-		return a.Action.Kind == fleet.DeleteMachine && string(a.Action.Machine) == n.Name && a.Action.ProviderID == n.ProviderID
+		return a.Action.Kind == fleet.DeleteMachine && string(a.Action.Machine) == n.Name && sameServer(a.Action.ProviderID, n.ProviderID)
 	})
 }
 

@@ -79,6 +79,7 @@ func look(in Input) *view {
 	v.findExtras()
 	v.group()
 	v.checkHealth()
+	v.checkFailed()
 	for _, m := range v.machines {
 		v.assess(m)
 	}
