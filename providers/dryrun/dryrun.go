@@ -12,8 +12,25 @@ import (
 // A Provider refuses every change with an error of kind Invalid.
 type Provider struct{ providers.Infrastructure }
 
-// New returns p with its changes refused.
-func New(p providers.Infrastructure) *Provider { return &Provider{p} }
+// New returns p with its changes refused, those of a Sweeper as well.
+func New(p providers.Infrastructure) providers.Infrastructure {
+	d := &Provider{p}
+	if s, ok := providers.As[providers.Sweeper](p); ok {
+		return &sweeper{d, s}
+	}
+	return d
+}
+
+// A sweeper is a Provider that finds orphans and removes none.
+type sweeper struct {
+	*Provider
+	providers.Sweeper
+}
+
+// RemoveOrphan implements providers.Sweeper.
+func (*sweeper) RemoveOrphan(_ context.Context, _ fleet.ID, _ []*fleet.Cluster, o fleet.Orphan) error {
+	return refuse("remove " + o.Kind + " " + o.ID)
+}
 
 // Unwrap returns the provider inside.
 func (p *Provider) Unwrap() providers.Infrastructure { return p.Infrastructure }

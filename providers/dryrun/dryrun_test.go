@@ -32,7 +32,35 @@ func TestNothingIsChanged(t *testing.T) {
 			t.Errorf("error = %v, want %s, known to be refused", err, want)
 		}
 	}
+	if _, ok := providers.As[providers.Sweeper](p); ok {
+		t.Error("a provider that finds no orphans is said to")
+	}
 	if in, ok := providers.As[reading](p); !ok || in != (reading{}) {
 		t.Error("the provider inside is not found")
+	}
+}
+
+// sweeping finds orphans; to remove one is a crash.
+type sweeping struct {
+	reading
+	providers.Sweeper
+}
+
+func (sweeping) Orphans(context.Context, fleet.ID, []*fleet.Cluster) ([]fleet.Orphan, error) {
+	return []fleet.Orphan{{Kind: "port", ID: "1"}}, nil
+}
+
+func TestNoOrphanIsRemoved(t *testing.T) {
+	s, ok := providers.As[providers.Sweeper](dryrun.New(sweeping{}))
+	if !ok {
+		t.Fatal("orphans are not found")
+	}
+	found, err := s.Orphans(t.Context(), "f", nil)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v", found, err)
+	}
+	const want = "cannot remove port 1: this is a dry run, which changes nothing"
+	if err := s.RemoveOrphan(t.Context(), "f", nil, found[0]); err == nil || err.Error() != want || !fleet.Refused(err) {
+		t.Errorf("error = %v, want %s, known to be refused", err, want)
 	}
 }
