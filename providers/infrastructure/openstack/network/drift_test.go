@@ -26,7 +26,9 @@ func TestDrift(t *testing.T) {
 	}{
 		"rule removed": {
 			"etcd needs it",
-			func(w *world) { w.cloud.Remove(ost.SecurityGroupRules, w.one(ost.SecurityGroupRules, rule("etcd")).ID()) },
+			func(w *world) {
+				w.cloud.Remove(ost.SecurityGroupRules, w.one(ost.SecurityGroupRules, rule("etcd")).ID())
+			},
 			"add to security group prod-eu-1-controlplane: ingress IPv4 tcp 2379-2380 from group",
 			func(w *world) bool { return w.has(ost.SecurityGroupRules, rule("etcd")) },
 		},
@@ -159,9 +161,11 @@ func TestImmutable(t *testing.T) {
 		change func(s *api.OpenStackClusterSpec)
 		words  string
 	}{
-		"range":    {func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[0].CIDR = "10.7.0.0/24" }, "the network has the subnet 10.6.0.0/24"},
-		"mtu":      {func(s *api.OpenStackClusterSpec) { s.ManagedNetwork = &api.ManagedNetwork{MTU: ptr(int32(1300))} }, "cannot change managedNetwork.mtu"},
-		"security": {func(s *api.OpenStackClusterSpec) { s.ManagedNetwork = &api.ManagedNetwork{EnablePortSecurity: ptr(false)} }, "cannot change managedNetwork.enablePortSecurity"},
+		"range": {func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[0].CIDR = "10.7.0.0/24" }, "the network has the subnet 10.6.0.0/24"},
+		"mtu":   {func(s *api.OpenStackClusterSpec) { s.ManagedNetwork = &api.ManagedNetwork{MTU: ptr(int32(1300))} }, "cannot change managedNetwork.mtu"},
+		"security": {func(s *api.OpenStackClusterSpec) {
+			s.ManagedNetwork = &api.ManagedNetwork{EnablePortSecurity: ptr(false)}
+		}, "cannot change managedNetwork.enablePortSecurity"},
 		"provider": {func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Provider = ptr("ovn") }, "is of provider amphora"},
 		"port":     {func(s *api.OpenStackClusterSpec) { s.APIServer.Port = ptr(uint16(443)) }, "the machines know it at 6443, Git says 443"},
 		"floating": {func(s *api.OpenStackClusterSpec) { s.APIServer.FloatingIP = ptr("203.0.113.99") }, "Git says 203.0.113.99"},

@@ -124,14 +124,16 @@ func TestEndpoint(t *testing.T) {
 			func() *api.OpenStackClusterSpec {
 				return withoutBalancer(&api.APIServer{EnableFloatingIP: ptr(false), FixedIP: ptr("10.6.0.5"), Port: ptr(uint16(8443))})
 			},
-			fleet.Endpoint{Host: "10.6.0.5", Port: 8443}, 1, "",
+			fleet.Endpoint{Host: "10.6.0.5", Port: 8443},
+			1, "",
 		},
 		"fixed elsewhere": {
 			"a load balancer of the user's",
 			func() *api.OpenStackClusterSpec {
 				return withoutBalancer(&api.APIServer{EnableFloatingIP: ptr(false), FixedIP: ptr("198.51.100.5")})
 			},
-			fleet.Endpoint{Host: "198.51.100.5", Port: 6443}, 0, "",
+			fleet.Endpoint{Host: "198.51.100.5", Port: 6443},
+			0, "",
 		},
 		"host": {
 			"a name of the user's",
@@ -140,7 +142,8 @@ func TestEndpoint(t *testing.T) {
 				s.ControlPlaneEndpoint = &clusterv1.APIEndpoint{Host: "api.example.org", Port: 443}
 				return s
 			},
-			fleet.Endpoint{Host: "api.example.org", Port: 443}, 0, "",
+			fleet.Endpoint{Host: "api.example.org", Port: 443},
+			0, "",
 		},
 		"internal balancer": {
 			"the address of the load balancer, as asked for",
@@ -149,11 +152,13 @@ func TestEndpoint(t *testing.T) {
 				s.APIServer.EnableFloatingIP, s.APIServer.FixedIP = ptr(false), ptr("10.6.0.9")
 				return s
 			},
-			fleet.Endpoint{Host: "10.6.0.9", Port: 6443}, 0, "",
+			fleet.Endpoint{Host: "10.6.0.9", Port: 6443},
+			0, "",
 		},
 		"none": {
 			"nothing says where", func() *api.OpenStackClusterSpec { return withoutBalancer(none) },
-			fleet.Endpoint{}, 0, "set apiServer.managedLoadBalancer, apiServer.fixedIP or controlPlaneEndpoint",
+			fleet.Endpoint{},
+			0, "set apiServer.managedLoadBalancer, apiServer.fixedIP or controlPlaneEndpoint",
 		},
 		"no such flavor": {
 			"it is told, not ignored",
@@ -162,7 +167,8 @@ func TestEndpoint(t *testing.T) {
 				s.APIServer.ManagedLoadBalancer.Flavor = ptr("huge")
 				return s
 			},
-			fleet.Endpoint{}, 0, `the project sees no flavor of Octavia like "huge"`,
+			fleet.Endpoint{},
+			0, `the project sees no flavor of Octavia like "huge"`,
 		},
 		"no such provider": {
 			"in Octavia's words",
@@ -171,7 +177,8 @@ func TestEndpoint(t *testing.T) {
 				s.APIServer.ManagedLoadBalancer.Provider = ptr("nope")
 				return s
 			},
-			fleet.Endpoint{}, 0, "Provider 'nope' is not enabled",
+			fleet.Endpoint{},
+			0, "Provider 'nope' is not enabled",
 		},
 	}
 	for name, tc := range cases {

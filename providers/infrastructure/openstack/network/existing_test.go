@@ -16,10 +16,14 @@ import (
 // the project.
 func userNetwork(w *world) (n, a, b, router string) {
 	n = w.cloud.Add("alpha", ost.Networks, ost.Object{"name": "office", "tags": []string{"blue"}})
-	a = w.cloud.Add("alpha", ost.Subnets, ost.Object{"name": "a", "network_id": n, "cidr": "10.6.0.0/24", "ip_version": 4, "gateway_ip": "10.6.0.1",
-		"allocation_pools": []ost.Object{{"start": "10.6.0.2", "end": "10.6.0.254"}}})
-	b = w.cloud.Add("alpha", ost.Subnets, ost.Object{"name": "b", "network_id": n, "cidr": "10.8.0.0/24", "ip_version": 4, "gateway_ip": "10.8.0.1",
-		"allocation_pools": []ost.Object{{"start": "10.8.0.2", "end": "10.8.0.254"}}})
+	a = w.cloud.Add("alpha", ost.Subnets, ost.Object{
+		"name": "a", "network_id": n, "cidr": "10.6.0.0/24", "ip_version": 4, "gateway_ip": "10.6.0.1",
+		"allocation_pools": []ost.Object{{"start": "10.6.0.2", "end": "10.6.0.254"}},
+	})
+	b = w.cloud.Add("alpha", ost.Subnets, ost.Object{
+		"name": "b", "network_id": n, "cidr": "10.8.0.0/24", "ip_version": 4, "gateway_ip": "10.8.0.1",
+		"allocation_pools": []ost.Object{{"start": "10.8.0.2", "end": "10.8.0.254"}},
+	})
 	router = w.cloud.Add("alpha", ost.Routers, ost.Object{"name": "edge", "external_gateway_info": ost.Object{
 		"network_id": w.one(ost.Networks, named(ost.External)).ID(), "external_fixed_ips": []ost.Object{{"ip_address": "198.18.0.200"}},
 	}})
@@ -76,13 +80,25 @@ func TestNotFound(t *testing.T) {
 		change func(s *api.OpenStackClusterSpec)
 		words  string
 	}{
-		"network":       {func(s *api.OpenStackClusterSpec) { s.Network = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "ofice"}} }, `the project sees no network like {"filter":{"name":"ofice"}}`},
-		"networks":      {func(s *api.OpenStackClusterSpec) { s.Network = &api.NetworkParam{Filter: &api.NetworkFilter{ProjectID: "x"}} }, "cannot find the network of network"},
-		"subnet":        {func(s *api.OpenStackClusterSpec) { s.Subnets = []api.SubnetParam{{ID: ptr("3f0b")}} }, `the project sees no subnet like {"id":"3f0b"}`},
-		"subnets":       {func(s *api.OpenStackClusterSpec) { s.Subnets = []api.SubnetParam{{Filter: &api.SubnetFilter{IPVersion: 4}}} }, "2 are like"},
-		"router":        {func(s *api.OpenStackClusterSpec) { s.Router = &api.RouterParam{Filter: &api.RouterFilter{Name: "egde"}} }, "the project sees no router like"},
-		"external":      {func(s *api.OpenStackClusterSpec) { s.ExternalNetwork = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "office"}} }, "cannot find the network of externalNetwork"},
-		"remote groups": {func(s *api.OpenStackClusterSpec) { s.ManagedSecurityGroups.ControlPlaneNodesSecurityGroupRules = []api.SecurityGroupRuleSpec{{Name: "ssh", Direction: "ingress", RemoteManagedGroups: []api.ManagedSecurityGroupName{"bastion"}}} }, `managedSecurityGroups.controlPlaneNodesSecurityGroupRules[ssh]: remoteManagedGroups names "bastion"`},
+		"network": {func(s *api.OpenStackClusterSpec) {
+			s.Network = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "ofice"}}
+		}, `the project sees no network like {"filter":{"name":"ofice"}}`},
+		"networks": {func(s *api.OpenStackClusterSpec) {
+			s.Network = &api.NetworkParam{Filter: &api.NetworkFilter{ProjectID: "x"}}
+		}, "cannot find the network of network"},
+		"subnet": {func(s *api.OpenStackClusterSpec) { s.Subnets = []api.SubnetParam{{ID: ptr("3f0b")}} }, `the project sees no subnet like {"id":"3f0b"}`},
+		"subnets": {func(s *api.OpenStackClusterSpec) {
+			s.Subnets = []api.SubnetParam{{Filter: &api.SubnetFilter{IPVersion: 4}}}
+		}, "2 are like"},
+		"router": {func(s *api.OpenStackClusterSpec) {
+			s.Router = &api.RouterParam{Filter: &api.RouterFilter{Name: "egde"}}
+		}, "the project sees no router like"},
+		"external": {func(s *api.OpenStackClusterSpec) {
+			s.ExternalNetwork = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "office"}}
+		}, "cannot find the network of externalNetwork"},
+		"remote groups": {func(s *api.OpenStackClusterSpec) {
+			s.ManagedSecurityGroups.ControlPlaneNodesSecurityGroupRules = []api.SecurityGroupRuleSpec{{Name: "ssh", Direction: "ingress", RemoteManagedGroups: []api.ManagedSecurityGroupName{"bastion"}}}
+		}, `managedSecurityGroups.controlPlaneNodesSecurityGroupRules[ssh]: remoteManagedGroups names "bastion"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +128,9 @@ func TestExistingRouter(t *testing.T) {
 		_, _, _, router := userNetwork(w)
 		before := w.things()
 		st := w.settle()
-		iface := func(o ost.Object) bool { return o.String("device_id") == router && o.String("network_id") == st.Place.Network }
+		iface := func(o ost.Object) bool {
+			return o.String("device_id") == router && o.String("network_id") == st.Place.Network
+		}
 		w.one(ost.Ports, iface)
 		w.remove()
 		if w.has(ost.Ports, iface) {

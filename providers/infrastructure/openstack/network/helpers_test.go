@@ -88,7 +88,7 @@ func (w *world) settle() network.State {
 	w.Helper()
 	st, errs := w.work()
 	if !st.Ready || len(st.Drift) > 0 {
-		w.Fatalf("not in order: %q, drift %q, errors %v", st.Message, st.Drift, errs)
+		w.Fatalf("not in order: %q, drift %q, errors %v", st.Message, st.Drift, errs[max(0, len(errs)-2):])
 	}
 	return st
 }
@@ -127,7 +127,7 @@ func (w *world) remove() {
 			w.restart()
 		}
 	}
-	w.Fatalf("not removed: %v, errors %v", w.things(), errs)
+	w.Fatalf("not removed: %v, errors %v", w.things(), errs[max(0, len(errs)-2):])
 }
 
 // server puts a server with a port on the cluster's network into the cloud, made

@@ -96,34 +96,46 @@ func TestRules(t *testing.T) {
 		lack   []string
 	}{
 		"all traffic in the cluster": {
-			api.ManagedSecurityGroups{AllowAllInClusterTraffic: true}, nil,
+			api.ManagedSecurityGroups{AllowAllInClusterTraffic: true},
+			nil,
 			[]string{"controlplane: ingress IPv4 all from group CP", "controlplane: ingress IPv4 all from group W", "worker: ingress IPv4 all from group CP", "worker: ingress IPv4 all from group W"},
 			[]string{"2379", "10250"},
 		},
 		"both families": {
-			api.ManagedSecurityGroups{}, func(s *ruleSet) { s.families, s.cidrs = []string{ipv4, ipv6}, append(s.cidrs, "fd00::/64") },
+			api.ManagedSecurityGroups{},
+			func(s *ruleSet) { s.families, s.cidrs = []string{ipv4, ipv6}, append(s.cidrs, "fd00::/64") },
 			[]string{"controlplane: ingress IPv6 tcp 2379-2380 from group CP", "controlplane: ingress IPv6 tcp 6443", "worker: ingress IPv6 tcp 30000-32767 from fd00::/64"},
 			[]string{"IPv4 tcp 30000-32767 from fd00", "IPv6 tcp 30000-32767 from 10."},
 		},
 		"bastion": {
-			api.ManagedSecurityGroups{}, func(s *ruleSet) { s.bastion = true },
-			[]string{"bastion: ingress IPv4 tcp 22", "bastion: egress IPv4 all", "controlplane: ingress IPv4 tcp 22 from group B", "worker: ingress IPv4 tcp 22 from group B"}, nil,
+			api.ManagedSecurityGroups{},
+			func(s *ruleSet) { s.bastion = true },
+			[]string{"bastion: ingress IPv4 tcp 22", "bastion: egress IPv4 all", "controlplane: ingress IPv4 tcp 22 from group B", "worker: ingress IPv4 tcp 22 from group B"},
+			nil,
 		},
 		"more ports": {
-			api.ManagedSecurityGroups{}, func(s *ruleSet) { s.apiPort, s.ports = 8443, []int32{8132} },
-			[]string{"controlplane: ingress IPv4 tcp 8443", "controlplane: ingress IPv4 tcp 8132"}, []string{"6443", "worker: ingress IPv4 tcp 8132"},
+			api.ManagedSecurityGroups{},
+			func(s *ruleSet) { s.apiPort, s.ports = 8443, []int32{8132} },
+			[]string{"controlplane: ingress IPv4 tcp 8443", "controlplane: ingress IPv4 tcp 8132"},
+			[]string{"6443", "worker: ingress IPv4 tcp 8132"},
 		},
 		"nodes": {
-			api.ManagedSecurityGroups{ClusterNodesSecurityGroupRules: in(api.SecurityGroupRuleSpec{Protocol: p("4"), RemoteManagedGroups: []api.ManagedSecurityGroupName{"controlplane", "worker"}})}, nil,
-			[]string{"controlplane: ingress IPv4 ipip from group CP", "controlplane: ingress IPv4 ipip from group W", "worker: ingress IPv4 ipip from group CP", "worker: ingress IPv4 ipip from group W"}, nil,
+			api.ManagedSecurityGroups{ClusterNodesSecurityGroupRules: in(api.SecurityGroupRuleSpec{Protocol: p("4"), RemoteManagedGroups: []api.ManagedSecurityGroupName{"controlplane", "worker"}})},
+			nil,
+			[]string{"controlplane: ingress IPv4 ipip from group CP", "controlplane: ingress IPv4 ipip from group W", "worker: ingress IPv4 ipip from group CP", "worker: ingress IPv4 ipip from group W"},
+			nil,
 		},
 		"family of a prefix": {
-			api.ManagedSecurityGroups{WorkerNodesSecurityGroupRules: in(api.SecurityGroupRuleSpec{Protocol: p("icmp"), RemoteIPPrefix: p("fd00::/8")})}, nil,
-			[]string{"worker: ingress IPv6 ipv6-icmp from fd00::/8"}, []string{"controlplane: ingress IPv6"},
+			api.ManagedSecurityGroups{WorkerNodesSecurityGroupRules: in(api.SecurityGroupRuleSpec{Protocol: p("icmp"), RemoteIPPrefix: p("fd00::/8")})},
+			nil,
+			[]string{"worker: ingress IPv6 ipv6-icmp from fd00::/8"},
+			[]string{"controlplane: ingress IPv6"},
 		},
 		"group of another": {
-			api.ManagedSecurityGroups{ControlPlaneNodesSecurityGroupRules: in(api.SecurityGroupRuleSpec{RemoteGroupID: p("X")})}, nil,
-			[]string{"controlplane: ingress IPv4 all from group X"}, []string{"worker: ingress IPv4 all"},
+			api.ManagedSecurityGroups{ControlPlaneNodesSecurityGroupRules: in(api.SecurityGroupRuleSpec{RemoteGroupID: p("X")})},
+			nil,
+			[]string{"controlplane: ingress IPv4 all from group X"},
+			[]string{"worker: ingress IPv4 all"},
 		},
 	}
 	for name, tc := range cases {

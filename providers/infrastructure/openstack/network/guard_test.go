@@ -1,0 +1,250 @@
+package network_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/network"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+// Nothing that machines need goes before they are gone; what is under way is
+// waited for without an error.
+func TestDeleteWaits(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.settle()
+		want := w.things()
+		remove := func() error { return network.Delete(w.Context(), w.project, w.snapshot(), w.owner()) }
+		if err := remove(); fleet.KindOf(err) != fleet.Conflict {
+			t.Errorf("with a machine: %v", err)
+		}
+		same(t, "left with a machine", w.things(), want)
+		for _, s := range w.cloud.Objects(ost.Servers) {
+			w.cloud.Remove(ost.Servers, s.ID())
+		}
+		for range 10 { // the port of the machine is still there
+			if err := remove(); err != nil {
+				t.Errorf("with a part of a machine: %v", err)
+			}
+		}
+		for _, k := range []ost.Kind{ost.Networks, ost.Subnets, ost.Routers} {
+			if w.things()[k] != 1 {
+				t.Errorf("%d %s left with a part of a machine", w.things()[k], k)
+			}
+		}
+		w.cloud.Remove(ost.Ports, w.one(ost.Ports, named("cp-0")).ID())
+		w.remove()
+	})
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		for range 3 {
+			if err := network.Delete(w.Context(), w.project, w.snapshot(), w.owner()); err != nil {
+				t.Errorf("while the load balancer goes: %v", err)
+			}
+		}
+	})
+}
+
+// Members that others made stay, whoever they are.
+func TestForeignMember(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		pool := w.one(ost.Pools, all).ID()
+		other := cloud.Owner{Fleet: "fleet-b", Cluster: w.cluster.Key, Machine: "cp-9"}
+		for i, tags := range [][]string{{}, {"mine"}, {cloud.FormatOwner("", other)}} {
+			w.cloud.Add("alpha", ost.Members, ost.Object{"name": "m", "address": "192.0.2." + string(rune('1'+i)), "protocol_port": 6443, "pool": pool, "tags": tags})
+		}
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.settle()
+		if n := len(w.cloud.Objects(ost.Members)); n != 4 {
+			t.Errorf("%d members, want 4", n)
+		}
+	})
+}
+
+// Before the first machine everything has to be there; later a rule that is
+// missing holds up nothing.
+func TestBeforeFirst(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		for _, r := range w.cloud.Objects(ost.SecurityGroupRules) {
+			w.cloud.Remove(ost.SecurityGroupRules, r.ID())
+		}
+		if st := w.observe(); st.Ready || !strings.Contains(st.Message, "still to do: add to security group") {
+			t.Errorf("ready %v: %q", st.Ready, st.Message)
+		}
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		if st := w.observe(); !st.Ready {
+			t.Errorf("with a machine: %q", st.Message)
+		}
+	})
+}
+
+// After a call without an answer nothing more is done before somebody looked; a
+// refused one holds up only what depends on it.
+func TestUnanswered(t *testing.T) {
+	changes := func(w *world) (n int) {
+		for _, c := range w.client.Calls() {
+			if c.Changes() {
+				n++
+			}
+		}
+		return n
+	}
+	inBubble(t, managed(), func(w *world) {
+		w.cloud.Inject(ost.Fault{Service: "network", Method: "POST", Path: "/networks", Cut: ost.After, Times: 1})
+		if err := w.ensure(); fleet.KindOf(err) != fleet.Unanswered || changes(w) != 1 {
+			t.Errorf("%d changes, error %v", changes(w), err)
+		}
+		w.settle()
+	})
+	inBubble(t, managed(), func(w *world) {
+		w.cloud.SetQuota("alpha", "network", 0)
+		err := w.ensure()
+		if fleet.KindOf(err) != fleet.Exhausted || !strings.Contains(err.Error(), "Quota exceeded") {
+			t.Errorf("error %v", err)
+		}
+		if n := w.things()[ost.SecurityGroups]; n != 2 {
+			t.Errorf("%d security groups, want them in spite of the network", n)
+		}
+	})
+}
+
+// Before the first machine a floating IP can be corrected in Git.
+func TestCorrected(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		w.spec.APIServer.FloatingIP = ptr("198.18.0.99")
+		w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{
+			"floating_ip_address": "198.18.0.99", "floating_network_id": w.one(ost.Networks, named(ost.External)).ID(),
+		})
+		if st := w.settle(); st.Endpoint.Host != "198.18.0.99" || len(w.cloud.Objects(ost.FloatingIPs)) != 1 {
+			t.Errorf("endpoint %v, floating IPs %v", st.Endpoint, w.cloud.Objects(ost.FloatingIPs))
+		}
+	})
+}
+
+// A subnet that is connected to a router other than the one that Git names.
+func TestConnectedElsewhere(t *testing.T) {
+	spec := managed()
+	inBubble(t, spec, func(w *world) {
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.cloud.Add("alpha", ost.Routers, ost.Object{"name": "edge"})
+		spec.Router = &api.RouterParam{Filter: &api.RouterFilter{Name: "edge"}}
+		st, errs := w.work()
+		if !st.Ready || !strings.Contains(strings.Join(st.Drift, "; "), "subnet 10.6.0.0/24 is connected to router") || len(errs) == 0 {
+			t.Errorf("ready %v, drift %q, errors %v", st.Ready, st.Drift, errs)
+		}
+	})
+}
+
+// What a pool of floating IPs keeps for the cluster is not this package's.
+func TestPool(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		text := cloud.FormatOwner("floating IP pool edge", w.owner())
+		w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{"floating_ip_address": "198.18.0.77", "description": text})
+		w.cloud.Add("alpha", ost.Ports, ost.Object{"name": "other", "description": cloud.FormatOwner("other", w.owner())})
+		before := w.things()
+		if w.observe().Exists {
+			t.Error("a floating IP of a pool counts as infrastructure")
+		}
+		w.settle()
+		w.remove()
+		same(t, "left", w.things(), before)
+		if got := network.Orphans(w.snapshot(), "fleet-a", nil); len(got) != 0 {
+			t.Errorf("orphans %v", got)
+		}
+	})
+}
+
+// A rule that is there already, or came since somebody looked, is success.
+func TestDuplicateRule(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.settle()
+		var rules []ost.Object
+		for _, r := range w.cloud.Objects(ost.SecurityGroupRules) {
+			if r.Int("port_range_min") == 10250 || r.Int("port_range_min") == 2379 {
+				w.cloud.Remove(ost.SecurityGroupRules, r.ID())
+				rules = append(rules, r)
+			}
+		}
+		s := w.snapshot()
+		w.cloud.Add("alpha", ost.SecurityGroupRules, rules[0])
+		if err := network.Ensure(w.Context(), w.project, s, w.cluster, w.spec); err != nil {
+			t.Error(err)
+		}
+		if st := w.observe(); len(st.Drift) != 0 {
+			t.Errorf("drift %q", st.Drift)
+		}
+	})
+}
+
+// A Neutron without the extension says of no network that it has port security:
+// security groups work there all the same.
+func TestPortSecurity(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		if st := w.settle(); !st.Place.PortSecurity {
+			t.Error("a network is said to have no port security")
+		}
+		for _, n := range w.cloud.Objects(ost.Networks) {
+			w.cloud.Edit(ost.Networks, n.ID(), func(o ost.Object) { delete(o, "port_security_enabled") })
+		}
+		if st := w.observe(); !st.Place.PortSecurity {
+			t.Error("without the extension ports are said to have no security groups")
+		}
+	})
+	spec := managed()
+	spec.ManagedNetwork = &api.ManagedNetwork{EnablePortSecurity: ptr(false)}
+	inBubble(t, spec, func(w *world) {
+		if st := w.settle(); st.Place.PortSecurity {
+			t.Error("a network without port security is said to have it")
+		}
+	})
+}
+
+// A provider of load balancers without monitors holds up nothing.
+func TestNoMonitor(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.cloud.Inject(ost.Fault{Service: "load-balancer", Method: "POST", Path: "/healthmonitors", Status: 501, Body: `{"faultstring": "Provider 'ovn' does not support a requested action"}`})
+		st, errs := w.work()
+		if !st.Ready || len(errs) > 0 {
+			t.Errorf("ready %v (%s), errors %v", st.Ready, st.Message, errs)
+		}
+	})
+}
+
+// Only what is of the family of the load balancer is allowed besides what Git
+// names: Octavia refuses the rest.
+func TestAllowed(t *testing.T) {
+	spec := managed()
+	spec.ManagedSubnets = append(spec.ManagedSubnets, api.SubnetSpec{CIDR: "fd00:6::/64"})
+	spec.APIServer.ManagedLoadBalancer.AllowedCIDRs = []string{"192.0.2.0/24"}
+	inBubble(t, spec, func(w *world) {
+		w.settle()
+		got := w.one(ost.Listeners, all).Strings("allowed_cidrs")
+		if len(got) != 3 || slices.ContainsFunc(got, func(c string) bool { return strings.Contains(c, ":") }) {
+			t.Errorf("allowed CIDRs %v", got)
+		}
+		bastion := w.cloud.Add("alpha", ost.Servers, ost.Object{"name": "bastion", "status": "ACTIVE", "metadata": cloud.Metadata(
+			map[string]string{fleet.TagFleet: "fleet-a", fleet.TagCluster: "prod/eu-1", fleet.TagRole: "bastion", fleet.TagMachine: "eu-1-bastion"})})
+		st := w.observe()
+		port := w.cloud.Add("alpha", ost.Ports, ost.Object{"network_id": st.Place.Network, "device_id": bastion, "fixed_ips": []ost.Object{{"subnet_id": st.Place.Subnets[0], "ip_address": "10.6.0.60"}}})
+		w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{"port_id": port, "floating_ip_address": "198.18.0.60"})
+		w.settle()
+		got = w.one(ost.Listeners, all).Strings("allowed_cidrs")
+		for _, want := range []string{"10.6.0.60/32", "198.18.0.60/32"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("allowed CIDRs %v, want the bastion's %s", got, want)
+			}
+		}
+	})
+}
