@@ -7,6 +7,7 @@ require (
 	filippo.io/age v1.3.2
 	github.com/clarketm/json v1.17.1
 	github.com/cockroachdb/datadriven v1.0.3
+	github.com/coredns/corefile-migration v1.0.36
 	github.com/coreos/butane v0.25.0
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/coreos/ignition/v2 v2.24.0
@@ -65,6 +66,7 @@ require (
 	github.com/clipperhouse/displaywidth v0.11.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
+	github.com/coredns/caddy v1.1.1 // indirect
 	github.com/coreos/go-json v0.0.0-20230131223807-18775e0fb4fb // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect

@@ -14,12 +14,14 @@ const (
 	EnsureInfrastructure ActionKind = "EnsureInfrastructure" // create or repair what the machines share
 	EnsureKubeconfig     ActionKind = "EnsureKubeconfig"     // issue the administrator's kubeconfig
 	CreateMachine        ActionKind = "CreateMachine"
-	RefreshToken         ActionKind = "RefreshToken"  // a machine still has to join and its token is running out
-	SyncNode             ActionKind = "SyncNode"      // bring labels and taints of a node in line
-	DrainNode            ActionKind = "DrainNode"     // mark, cordon and evict, one step
-	RemoveMember         ActionKind = "RemoveMember"  // take a node out of etcd, handing leadership on first
-	DeleteMachine        ActionKind = "DeleteMachine" // remove its infrastructure
-	DeleteNode           ActionKind = "DeleteNode"    // remove the Node object of a machine that is gone
+	RefreshToken         ActionKind = "RefreshToken"      // a machine still has to join and its token is running out
+	SyncNode             ActionKind = "SyncNode"          // bring labels and taints of a node in line
+	DrainNode            ActionKind = "DrainNode"         // mark, cordon and evict, one step
+	RemoveMember         ActionKind = "RemoveMember"      // take a node out of etcd, handing leadership on first
+	DeleteMachine        ActionKind = "DeleteMachine"     // remove its infrastructure
+	DeleteNode           ActionKind = "DeleteNode"        // remove the Node object of a machine that is gone
+	SyncKubeadmConfig    ActionKind = "SyncKubeadmConfig" // bring what machines join with in line, before one of another template does
+	SyncAddons           ActionKind = "SyncAddons"        // bring kube-proxy and CoreDNS in line with the control plane
 	DeleteInfrastructure ActionKind = "DeleteInfrastructure"
 	DeleteSecrets        ActionKind = "DeleteSecrets" // the last step of a deletion
 )

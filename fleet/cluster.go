@@ -121,6 +121,9 @@ type Pool struct {
 
 	// NodeDrainTimeoutSeconds bounds the draining of a machine; 0 means no bound.
 	NodeDrainTimeoutSeconds int
+
+	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
+	SkipKubeProxy, SkipCoreDNS bool // of a control plane
 }
 
 // An Object is an object of a provider's own kind. Its Spec is canonical JSON

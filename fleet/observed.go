@@ -82,7 +82,8 @@ type Workload struct {
 	Message   string // why not reachable, in the other side's own words
 	Nodes     []Node // sorted by name
 	Tokens    []TokenState
-	Etcd      *Etcd // nil: not looked at
+	Etcd      *Etcd    // nil: not looked at
+	Kubeadm   *Kubeadm // nil: there is no kubeadm-config
 }
 
 // A Node is a Kubernetes node.

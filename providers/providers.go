@@ -101,7 +101,8 @@ func As[T any](p Infrastructure) (T, bool) {
 // for concurrent use and keeps connections between calls. An API server that
 // does not answer gives the kind Unavailable, never an empty answer.
 type Workload interface {
-	// Observe reports nodes, their static pods and bootstrap tokens.
+	// Observe reports nodes, their static pods, bootstrap tokens and the state
+	// of kubeadm-config.
 	Observe(ctx context.Context, a Access) (fleet.Workload, error)
 
 	// Etcd reports the members of a stacked etcd.
@@ -125,6 +126,16 @@ type Workload interface {
 
 	// DeleteNode removes a Node object. Nothing there is success.
 	DeleteNode(ctx context.Context, a Access, node string) error
+
+	// SyncKubeadmConfig writes config, a ClusterConfiguration, over the one in
+	// kubeadm-config: what config does not speak of stays. It also grants what
+	// machines of newer versions of kubeadm rely on, and leaves mark.
+	SyncKubeadmConfig(ctx context.Context, a Access, config []byte, mark string) error
+
+	// SyncAddons brings the images of kube-proxy and CoreDNS in line with the
+	// control plane p, migrates the configuration of CoreDNS, and leaves mark.
+	// What is not there, or is to be skipped, is left alone.
+	SyncAddons(ctx context.Context, a Access, p fleet.Pool, mark string) error
 
 	// Watch calls changed when nodes of the cluster change, until Forget or ctx
 	// ends. A second call for the same cluster replaces the first one's access.
@@ -163,6 +174,10 @@ type Bootstrap interface {
 	// Token returns the bootstrap token of a machine. The same machine always
 	// gets the same token, so that a repeated create is the same request.
 	Token(c *fleet.Cluster, ca fleet.SecretData, m fleet.MachineName) (Token, error)
+
+	// ClusterConfiguration returns kubeadm's configuration of c, as machines of
+	// the version of its control plane read it.
+	ClusterConfiguration(c *fleet.Cluster, e fleet.Endpoint) ([]byte, error)
 
 	// UserData returns what the machine boots with.
 	UserData(in BootstrapInput) (UserData, error)

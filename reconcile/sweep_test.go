@@ -24,7 +24,9 @@ func life(w *world) {
 	for _, vm := range w.ours() {
 		before[vm.ID] = true
 	}
+	w.checkVersion("v1.33.5")
 	w.reach(wish{3, 3, "v1.34.1", false}, fleet.PhaseProvisioned)
+	w.checkVersion("v1.34.1")
 	after := w.ours()
 	if len(after) != 6 {
 		w.t.Fatalf("have %d machines after the upgrade, want 6", len(after))

@@ -242,6 +242,16 @@ func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) 
 	return c.around(c.Client.DeleteNode(ctx, a, n))
 }
 
+func (c crashing) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
+	c.w.called()
+	return c.around(c.Client.SyncKubeadmConfig(ctx, a, config, mark))
+}
+
+func (c crashing) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, mark string) error {
+	c.w.called()
+	return c.around(c.Client.SyncAddons(ctx, a, p, mark))
+}
+
 // reach makes passes until phase is reached and nothing is to be done. Crashed
 // agents are replaced by new ones that know nothing.
 func (w *world) reach(wish wish, phase fleet.Phase) {

@@ -43,6 +43,10 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			out.Tokens, err = n.tokens(gctx)
 			return err
 		})
+		g.Go(func() (err error) {
+			out.Kubeadm, err = n.kubeadmState(gctx)
+			return err
+		})
 		if err := g.Wait(); err != nil {
 			return err
 		}

@@ -30,6 +30,32 @@ func (n *conn) get(ctx context.Context, r ref, into runtime.Object) error {
 	return r.request(n.rest.Get()).Do(ctx).Into(into)
 }
 
+// getCached is get from the memory of the API server.
+func (n *conn) getCached(ctx context.Context, r ref, into runtime.Object) error {
+	o := metav1.GetOptions{ResourceVersion: cached}
+	return r.request(n.rest.Get()).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
+}
+
+// getAt, createAt and patchAt are about what is in no core API, by its path.
+func (n *conn) getAt(ctx context.Context, path string, into runtime.Object) error {
+	return n.rest.Get().MaxRetries(0).AbsPath(path).Do(ctx).Into(into)
+}
+
+func (n *conn) createAt(ctx context.Context, path string, obj runtime.Object) error {
+	return n.rest.Post().MaxRetries(0).AbsPath(path).Body(obj).Do(ctx).Error()
+}
+
+// patchAt sends a strategic merge patch, under our name.
+func (n *conn) patchAt(ctx context.Context, path string, patch map[string]any) error {
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	o := metav1.PatchOptions{FieldManager: "fairlead"}
+	return n.rest.Patch(types.StrategicMergePatchType).MaxRetries(0).AbsPath(path).
+		VersionedParams(&o, scheme.ParameterCodec).Body(raw).Do(ctx).Error()
+}
+
 func (n *conn) list(ctx context.Context, r ref, o metav1.ListOptions, into runtime.Object) error {
 	return r.request(n.rest.Get()).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
 }

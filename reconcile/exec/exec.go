@@ -128,10 +128,11 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 		e.Workload.Forget(c.Key)
 		return e.Secrets.Delete(ctx, c.Key)
 	}
-	return e.doInWorkload(ctx, c, a)
+	return e.doInWorkload(ctx, w, a)
 }
 
-func (e *Executor) doInWorkload(ctx context.Context, c *fleet.Cluster, a fleet.Action) error {
+func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) error {
+	c := w.Cluster
 	access, err := Access(ctx, e.Secrets, c.Key)
 	if err != nil {
 		return err
@@ -149,6 +150,14 @@ func (e *Executor) doInWorkload(ctx context.Context, c *fleet.Cluster, a fleet.A
 		return e.Workload.RemoveMember(ctx, access, a.Member)
 	case fleet.DeleteNode:
 		return e.Workload.DeleteNode(ctx, access, a.Node)
+	case fleet.SyncKubeadmConfig:
+		config, err := e.Bootstrap.ClusterConfiguration(c, w.Endpoint)
+		if err != nil {
+			return err
+		}
+		return e.Workload.SyncKubeadmConfig(ctx, access, config, c.ControlPlane.ConfigMark())
+	case fleet.SyncAddons:
+		return e.Workload.SyncAddons(ctx, access, c.ControlPlane, c.ControlPlane.AddonsMark())
 	}
 	return fleet.Errorf(fleet.Invalid, describe(a), "there is no action %q", a.Kind)
 }

@@ -46,6 +46,15 @@ func (w *world) carryOutInside(a fleet.Action) {
 	switch a.Kind {
 	case fleet.RemoveMember:
 		w.members = slices.DeleteFunc(w.members, func(m fleet.Member) bool { return m.ID == a.Member })
+	case fleet.SyncKubeadmConfig:
+		w.kubeadm.Version, w.kubeadm.Config = w.desired.ControlPlane.Version, w.desired.ControlPlane.ConfigMark()
+	case fleet.SyncAddons:
+		for _, m := range w.machines {
+			if m.Role == fleet.RoleControlPlane && m.joined && m.goneAt.IsZero() && m.Version != w.desired.ControlPlane.Version {
+				w.violate("NoKubeProxyNewerThanAnAPIServer: %s is of %s", m.Name, m.Version)
+			}
+		}
+		w.kubeadm.Addons = w.desired.ControlPlane.AddonsMark()
 	case fleet.SyncNode:
 		p, _ := w.desired.Pool(a.Pool)
 		if p.Name == "" {

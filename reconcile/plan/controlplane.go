@@ -122,7 +122,7 @@ func (v *view) changeControlPlane(g *group) {
 // join adds a machine once all others are well; of a replacement, old is the
 // machine that goes after it.
 func (v *view) join(g *group, old *machine) {
-	if !v.wellBut(g, nil) {
+	if !v.wellBut(g, nil) || v.syncConfig(g) {
 		return
 	}
 	reason := g.tooFew(len(g.all))

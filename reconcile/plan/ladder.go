@@ -31,6 +31,7 @@ func (v *view) climb() {
 	v.out.Phase = v.phase()
 	v.keepKubeconfig()
 	v.keepNodes()
+	v.keepAddons()
 	for _, r := range ladder() {
 		r.climb(v)
 		if !r.passable(v) {

@@ -45,10 +45,11 @@ func TestScripts(t *testing.T) {
 }
 
 type script struct {
-	in    plan.Input
-	etcd  fleet.Etcd
-	known bool              // whether etcd was looked at
-	alias map[string]string // machine name to pool/index@version
+	in      plan.Input
+	etcd    fleet.Etcd
+	known   bool              // whether etcd was looked at
+	kubeadm words             // what is known of kubeadm-config; nil: it is not there
+	alias   map[string]string // machine name to pool/index@version
 }
 
 func newScript() *script {
@@ -76,6 +77,16 @@ func (s *script) finish() {
 	slices.SortFunc(s.etcd.Members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
 	if s.known {
 		o.Workload.Etcd = &s.etcd
+	}
+	if k := s.kubeadm; k != nil {
+		marks := fleet.Kubeadm{Version: k["version"], Config: k["config"], Addons: k["addons"]}
+		if k["config"] == "synced" {
+			marks.Config = s.in.Desired.ControlPlane.ConfigMark()
+		}
+		if k["addons"] == "synced" {
+			marks.Addons = s.in.Desired.ControlPlane.AddonsMark()
+		}
+		o.Workload.Kubeadm = &marks
 	}
 	if !o.Workload.Reachable {
 		o.Workload = fleet.Workload{Message: o.Workload.Message}

@@ -92,6 +92,8 @@ func (s *script) read(f []string) error {
 		o.Workload.Message = w["message"]
 	case "etcd":
 		s.known = true
+	case "kubeadm":
+		s.kubeadm = w
 	case "control-plane":
 		setPool(&s.in.Desired.ControlPlane, w)
 	case "pool":

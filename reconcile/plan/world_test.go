@@ -37,6 +37,7 @@ type world struct {
 	ids        int
 	queue      []queued // calls without an answer that will still happen
 	outage     bool     // the API server is out of reach
+	kubeadm    *fleet.Kubeadm
 
 	attempts []fleet.Attempt
 	since    time.Time
@@ -129,6 +130,10 @@ func (w *world) input(etcd bool) plan.Input {
 		n.Annotations, n.Labels = maps.Clone(n.Annotations), maps.Clone(n.Labels)
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	}
+	if w.kubeadm != nil {
+		k := *w.kubeadm
+		o.Workload.Kubeadm = &k
+	}
 	if etcd {
 		members := slices.Clone(w.members)
 		slices.SortFunc(members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
@@ -203,7 +208,7 @@ func (w *world) advance(d time.Duration) {
 		return gone
 	})
 	if !slices.ContainsFunc(w.machines, func(m *simMachine) bool { return m.Role == fleet.RoleControlPlane }) {
-		w.members = nil // the data of etcd went with its machines
+		w.members, w.kubeadm = nil, nil // the data of etcd went with its machines
 		maps.DeleteFunc(w.nodes, func(name string, _ *fleet.Node) bool { return name != "somebody-elses" })
 	}
 	if w.infra.Exists && !w.infra.Ready {
@@ -242,6 +247,11 @@ func (w *world) live(m *simMachine) {
 	if m.Role == fleet.RoleControlPlane {
 		w.nextMember++
 		learner := m.join == fleet.JoinControlPlane
+		if !learner {
+			w.kubeadm = &fleet.Kubeadm{Version: m.Version}
+		} else if w.kubeadm.Version != m.Version {
+			w.violate("NoJoinWithAnotherVersion: %s of %s reads %s in kubeadm-config", m.Name, m.Version, w.kubeadm.Version)
+		}
 		w.members = append(w.members, fleet.Member{ID: w.nextMember, Name: string(m.Name), Learner: learner, Healthy: true})
 		w.learnUntil[string(m.Name)] = w.now.Add(15 * time.Second)
 	}

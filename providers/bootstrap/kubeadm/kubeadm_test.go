@@ -282,3 +282,29 @@ func TestCACertHash(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// What is written into a running cluster is what kubeadm init gets.
+func TestClusterConfigurationIsThatOfInit(t *testing.T) {
+	for _, version := range []string{"v1.30.4", "v1.35.0"} {
+		in := input(t, fleet.JoinInit, version, everything(version == "v1.35.0"))
+		in.Cluster.ControlPlane = in.Pool
+		data, err := kubeadm.New().ClusterConfiguration(in.Cluster, in.Endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(boot(t, in).file("/run/kubeadm/kubeadm.yaml"), "---\n")
+		if d := cmp.Diff(first, string(data)); d != "" {
+			t.Errorf("%s (-init +cluster):\n%s", version, d)
+		}
+	}
+	in := input(t, fleet.JoinInit, "v1.30.4", everything(true))
+	in.Cluster.ControlPlane = in.Pool
+	_, err := kubeadm.New().ClusterConfiguration(in.Cluster, in.Endpoint)
+	if fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "prod/eu-1") || !strings.Contains(err.Error(), "1.31") {
+		t.Errorf("what 1.30 cannot express: %v", err)
+	}
+	in.Cluster.ControlPlane.Version = "latest"
+	if _, err := kubeadm.New().ClusterConfiguration(in.Cluster, in.Endpoint); fleet.KindOf(err) != "Invalid" {
+		t.Errorf("a version that is none: %v", err)
+	}
+}

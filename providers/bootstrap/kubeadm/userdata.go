@@ -50,6 +50,22 @@ func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, erro
 	return providers.UserData{Format: string(format), Content: fleet.NewSecret(data)}, nil
 }
 
+// ClusterConfiguration implements providers.Bootstrap.
+func (Bootstrap) ClusterConfiguration(c *fleet.Cluster, e fleet.Endpoint) ([]byte, error) {
+	op := "write the ClusterConfiguration of " + c.Key.String()
+	convert, err := newConverter(c.ControlPlane.Version)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	w := writer{in: providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Endpoint: e}, spec: c.ControlPlane.Bootstrap}
+	config, _ := w.initConfiguration(convert)
+	var b bytes.Buffer
+	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, config)); err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return b.Bytes(), nil
+}
+
 // errIncomplete says that the request lacks something that is not in Git, so
 // that a change of Git would not help.
 var errIncomplete = errors.New("the request is not complete")

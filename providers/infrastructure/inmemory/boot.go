@@ -195,6 +195,9 @@ func (c *Cloud) join(v *vm) error {
 			"You must delete the existing Node or change the name of this new joining Node", v.boot.node.name)
 	}
 	if v.boot.control {
+		if err := v.readClusterConfiguration(k); err != nil {
+			return err
+		}
 		if err := k.mayAdd(); err != nil {
 			return errWait{"error creating local etcd static pod manifest file: " + err.Error()}
 		}

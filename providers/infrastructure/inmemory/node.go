@@ -1,21 +1,16 @@
 package inmemory
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net"
-	"strconv"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"fairlead.dev/fleet"
 )
 
 const (
@@ -104,7 +99,7 @@ func newStaticPod(v *vm, part string) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			NodeName: v.boot.node.name, HostNetwork: true, PriorityClassName: "system-node-critical",
-			Containers: []corev1.Container{{Name: part, Image: "registry.k8s.io/" + part + ":" + v.version}},
+			Containers: []corev1.Container{{Name: part, Image: "registry.k8s.io/" + part + ":" + v.control}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
@@ -232,37 +227,5 @@ func setPodReady(p *corev1.Pod, ready bool) {
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 		{Type: corev1.ContainersReady, Status: status},
 		{Type: corev1.PodReady, Status: status},
-	}
-}
-
-// initialObjects are those that kubeadm init leaves in a new cluster.
-func initialObjects(b bootData, e fleet.Endpoint) []runtime.Object {
-	kubeconfig := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- name: \"\"\n  cluster:\n    certificate-authority-data: %s\n    server: https://%s\n",
-		base64.StdEncoding.EncodeToString(b.pki.ca.cert), net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
-	workload := func(name, app string) (metav1.ObjectMeta, *metav1.LabelSelector, corev1.PodTemplateSpec) {
-		labels := map[string]string{"k8s-app": app}
-		return metav1.ObjectMeta{Namespace: system, Name: name, Labels: labels},
-			&metav1.LabelSelector{MatchLabels: labels},
-			corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: "registry.k8s.io/" + name + ":" + b.cluster.KubernetesVersion}}},
-			}
-	}
-	proxy, dns := &appsv1.DaemonSet{}, &appsv1.Deployment{}
-	proxy.ObjectMeta, proxy.Spec.Selector, proxy.Spec.Template = workload("kube-proxy", "kube-proxy")
-	dns.ObjectMeta, dns.Spec.Selector, dns.Spec.Template = workload("coredns", "kube-dns")
-	dns.Spec.Template.Spec.Containers[0].Image = "registry.k8s.io/coredns/coredns:v1.12.1"
-	replicas := int32(2)
-	dns.Spec.Replicas = &replicas
-	return []runtime.Object{
-		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "kubeadm-config"},
-			Data:       map[string]string{"ClusterConfiguration": b.raw},
-		},
-		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: "cluster-info"},
-			Data:       map[string]string{"kubeconfig": kubeconfig},
-		},
-		proxy, dns,
 	}
 }

@@ -17,7 +17,8 @@ import (
 // vm is a VM with what is in it.
 type vm struct {
 	VM
-	version string
+	version string // of its kubelet and kubeadm
+	control string // of its static pods
 	timing  DevMachineInMemory
 	network *network
 	boot    bootData // what its user data says
@@ -98,7 +99,7 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 				Tags: maps.Clone(s.Tags), State: fleet.MachinePending, Created: time.Now(),
 				Provider: cmp.Or(s.Provider, fleet.ProviderID("inmemory://"+c.id+"/"+id)), Addresses: slices.Clone(s.Addresses),
 			},
-			version: s.Version, timing: s.Timing, network: n, boot: boot,
+			version: s.Version, control: s.Version, timing: s.Timing, network: n, boot: boot,
 		}
 		c.vms[v.ID], n.vms[v.ID] = v, v
 		o := ownerOf(v.Tags)

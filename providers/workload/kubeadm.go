@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// kubeadm keeps the ClusterConfiguration in a key of a ConfigMap.
+// Source: kubeadm, cmd/kubeadm/app/constants.
+const configKey = "ClusterConfiguration"
+
+var kubeadmConfig = ref{"configmaps", metav1.NamespaceSystem, "kubeadm-config"} //nolint:gochecknoglobals // a constant that Go cannot write as one
+
+// kubeadmState returns what an upgrade has to change; nil where there is no
+// kubeadm-config. One that cannot be read has no version.
+func (n *conn) kubeadmState(ctx context.Context) (*fleet.Kubeadm, error) {
+	var m corev1.ConfigMap
+	if err := n.getCached(ctx, kubeadmConfig, &m); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	var config struct {
+		KubernetesVersion string `json:"kubernetesVersion"`
+	}
+	_ = yaml.Unmarshal([]byte(m.Data[configKey]), &config)
+	return &fleet.Kubeadm{
+		Version: config.KubernetesVersion,
+		Config:  m.Annotations[fleet.ConfigAnnotation], Addons: m.Annotations[fleet.AddonsAnnotation],
+	}, nil
+}
+
+// SyncKubeadmConfig implements providers.Workload.
+func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
+	const op = "bring kubeadm-config in line"
+	return c.call(ctx, a, op, func(ctx context.Context, n *conn) error {
+		for _, b := range kubeadmBindings() {
+			err := n.createAt(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", b)
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return err
+			}
+		}
+		var live corev1.ConfigMap
+		if err := n.get(ctx, kubeadmConfig, &live); err != nil {
+			return err
+		}
+		var old, want map[string]any
+		if err := yaml.Unmarshal([]byte(live.Data[configKey]), &old); err != nil {
+			return fleet.Errorf(fleet.Invalid, op, "%s of the ConfigMap kube-system/kubeadm-config is no YAML: %w", configKey, err)
+		}
+		if err := yaml.Unmarshal(config, &want); err != nil {
+			return err
+		}
+		text, err := yaml.Marshal(mergeConfiguration(old, want))
+		if err != nil {
+			return err
+		}
+		return n.mergePatch(ctx, kubeadmConfig, map[string]any{
+			"metadata": map[string]any{
+				"resourceVersion": live.ResourceVersion,
+				"annotations":     map[string]any{fleet.ConfigAnnotation: mark},
+			},
+			"data": map[string]any{configKey: string(text)},
+		})
+	})
+}
+
+// mergeConfiguration returns the ClusterConfiguration old with what want says.
+// Components are wholly what want says, so that an argument which is gone there
+// goes here; what only kubeadm fills in stays.
+func mergeConfiguration(old, want map[string]any) map[string]any {
+	out := maps.Clone(old)
+	if out == nil {
+		out = make(map[string]any)
+	}
+	for _, key := range []string{"apiServer", "controllerManager", "scheduler", "featureGates"} {
+		delete(out, key)
+	}
+	maps.Copy(out, want)
+	// kubeadm's own choice of the directory is in no manifest.
+	was, _ := old["etcd"].(map[string]any)
+	local, _ := was["local"].(map[string]any)
+	if dir, ok := local["dataDir"]; ok {
+		etcd, _ := want["etcd"].(map[string]any)
+		wanted, _ := etcd["local"].(map[string]any)
+		if _, external := etcd["external"]; !external {
+			merged := map[string]any{"dataDir": dir}
+			maps.Copy(merged, wanted)
+			out["etcd"] = map[string]any{"local": merged}
+		}
+	}
+	return out
+}
+
+// kubeadmBindings are the permissions that kubeadm init and upgrade grant and
+// join relies on: that of the administrator's own certificate from 1.29 on, and
+// that of the API server's certificate for kubelets from 1.36 on.
+// Source: kubeadm, cmd/kubeadm/app/phases/{kubeconfig,bootstraptoken}; Cluster
+// API, controlplane/kubeadm/pkg/workload_cluster_rbac.go.
+func kubeadmBindings() []*rbacv1.ClusterRoleBinding {
+	binding := func(name, role, kind, subject string) *rbacv1.ClusterRoleBinding {
+		return &rbacv1.ClusterRoleBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: subject}},
+		}
+	}
+	return []*rbacv1.ClusterRoleBinding{
+		binding("kubeadm:cluster-admins", "cluster-admin", rbacv1.GroupKind, "kubeadm:cluster-admins"),
+		binding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", rbacv1.UserKind, "kube-apiserver-kubelet-client"),
+	}
+}
+
+// SyncAddons implements providers.Workload.
+func (c *Client) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, mark string) error {
+	return c.call(ctx, a, "bring kube-proxy and CoreDNS in line", func(ctx context.Context, n *conn) error {
+		if !p.SkipKubeProxy {
+			if err := n.syncKubeProxy(ctx, p); err != nil {
+				return fmt.Errorf("kube-proxy: %w", err)
+			}
+		}
+		if !p.SkipCoreDNS {
+			if err := n.syncCoreDNS(ctx, p.Bootstrap.ClusterConfiguration); err != nil {
+				return fmt.Errorf("CoreDNS: %w", err)
+			}
+		}
+		return n.mergePatch(ctx, kubeadmConfig, map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{fleet.AddonsAnnotation: mark}},
+		})
+	})
+}
