@@ -84,7 +84,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 			if diff := cmp.Diff([]fleet.TemplateHash{"1-2a2f12d142e8125a8ed0", "1-68d58f108e319e101d2e"}, []fleet.TemplateHash{got.ControlPlane.Template, got.Workers[0].Template}); diff != "" {
 				t.Errorf("template hashes (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff("19ead802066c2d507e399590a824274aedd76c28134c71e5ea12d1420d1262c7", got.Digest); diff != "" {
+			if diff := cmp.Diff("486fbf2abd20d116cb06844ee99b2f05b6a887bbad0ad3c203e750c314cc6a8c", got.Digest); diff != "" {
 				t.Errorf("digest (-want +got):\n%s", diff)
 			}
 			got.ControlPlane.Template, got.Workers[0].Template, got.Digest = "", "", ""

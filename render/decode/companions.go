@@ -1,0 +1,59 @@
+package decode
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// object returns o, which holds in, with the Secrets of in that the overlay has.
+func (b *builder) object(o *object, in *infrastructure) fleet.Object {
+	out := fleet.Object{
+		GVK: o.gvk.GroupKind().WithVersion(o.kind.versions[0]), Namespace: o.namespace, Name: o.name, File: o.file,
+		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: in.spec,
+	}
+	for _, k := range in.secrets {
+		s := b.set.get("", "Secret", k.Namespace, k.Name)
+		if s == nil {
+			continue
+		}
+		if data, ok := s.value.(fleet.SecretData); ok {
+			if out.Secrets == nil {
+				out.Secrets = make(map[fleet.Key]fleet.SecretData)
+			}
+			out.Secrets[k] = data
+		}
+	}
+	return out
+}
+
+// companions returns the companions of the cluster.
+func (b *builder) companions() []fleet.Object {
+	var out []fleet.Object
+	for _, o := range b.set.companions(b.key) {
+		if in, ok := o.value.(*infrastructure); ok && in.provider == b.provider {
+			out = append(out, b.object(o, in))
+		}
+	}
+	slices.SortFunc(out, func(x, y fleet.Object) int {
+		return cmp.Or(strings.Compare(x.GVK.Kind, y.GVK.Kind), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	return out
+}
+
+// namespaceLabels returns the labels of the cluster's namespace. Every namespace has
+// the label that Kubernetes itself gives it.
+func (b *builder) namespaceLabels() map[string]string {
+	labels := make(map[string]string)
+	if o := b.set.get("", "Namespace", "", b.key.Namespace); o != nil {
+		if in, ok := o.value.(namespaceLabels); ok {
+			maps.Copy(labels, in)
+		}
+	}
+	labels[corev1.LabelMetadataName] = b.key.Namespace
+	return labels
+}
