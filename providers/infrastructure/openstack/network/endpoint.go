@@ -78,7 +78,7 @@ func (v *view) floatingEndpoint(d *decision) {
 		return
 	}
 	d.serve(f.FloatingIP, v)
-	if f.PortID != "" {
+	if f.PortID != "" && v.onControlPlane(d, "", f.PortID) {
 		return
 	}
 	for _, m := range v.controlPlane() {

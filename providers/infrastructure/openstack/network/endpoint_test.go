@@ -46,6 +46,10 @@ func TestFloatingIPMoves(t *testing.T) {
 		if got := on(); got != "cp-1" {
 			t.Errorf("on %q, want cp-1 still", got)
 		}
+		w.cloud.Edit(ost.FloatingIPs, fip.ID(), func(o ost.Object) { o["port_id"] = "somewhere" })
+		if got := on(); got != "cp-1" {
+			t.Errorf("on %q, want cp-1 again after somebody moved it", got)
+		}
 		w.cloud.Edit(ost.FloatingIPs, fip.ID(), func(o ost.Object) { o["port_id"] = nil })
 		w.unserve("cp-1")
 		if got := on(); got != "cp-2" {

@@ -119,6 +119,22 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
+// A cluster may need nothing but what others made: then nothing of it exists, and
+// machines may be made all the same.
+func TestNothingToMake(t *testing.T) {
+	spec := &api.OpenStackClusterSpec{
+		Network:   &api.NetworkParam{Filter: &api.NetworkFilter{Name: "office"}},
+		APIServer: &api.APIServer{EnableFloatingIP: ptr(false), FixedIP: ptr("198.51.100.9")},
+	}
+	inBubble(t, spec, func(w *world) {
+		userNetwork(w)
+		st := w.observe()
+		if st.Exists || !st.Ready || len(st.Drift) != 0 || st.Place.Network == "" {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 // On a router that exists only the cluster's interface comes and goes.
 func TestExistingRouter(t *testing.T) {
 	spec := managed()
@@ -178,7 +194,6 @@ func TestServices(t *testing.T) {
 		w.cloud.Add("alpha", ost.Ports, ost.Object{"network_id": n, "security_groups": []string{used}, "fixed_ips": []ost.Object{{"subnet_id": a, "ip_address": "10.6.0.41"}}})
 		group("db")
 		service(n, a, "neighbour", "web")
-		before := w.things()
 		service(st.Place.Network, st.Place.Subnets[0], "own", "web")
 		group("web")
 		w.cloud.Add("alpha", ost.LoadBalancers, ost.Object{
@@ -192,9 +207,13 @@ func TestServices(t *testing.T) {
 				t.Errorf("%d %s, want %d: %v", got, k, n, w.cloud.Objects(k))
 			}
 		}
-		_ = before
 		if !w.has(ost.SecurityGroups, func(o ost.Object) bool { return o.ID() == used }) {
 			t.Error("the neighbour's security group is gone")
+		}
+		for _, c := range w.client.Calls() {
+			if strings.HasSuffix(c.Path, used) {
+				t.Errorf("the neighbour's security group was not left alone: %s %s", c.Method, c.Path)
+			}
 		}
 	})
 }

@@ -123,9 +123,9 @@ func (v *view) putNetwork(n cloud.Network) {
 	put(&v.all.networks, &v.mine.networks, n, func(o cloud.Network) bool { return o.ID == n.ID })
 }
 
-// networkUsed reports whether n has ports, but for those of Neutron's own.
+// networkUsed reports whether n has ports that keep it from being removed.
 func (v *view) networkUsed(n cloud.Network) bool {
-	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && !ofNeutron(p) })
+	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && (ofRouter(p) || !ofNeutron(p)) })
 }
 
 func (v *view) makeNetwork(ctx context.Context, h *hand) error {

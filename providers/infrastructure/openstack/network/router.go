@@ -190,8 +190,8 @@ func ofRouter(p cloud.Port) bool {
 	return false
 }
 
-// ofNeutron reports whether Neutron itself made p and removes it: for DHCP, for
-// metadata, for a router.
+// ofNeutron reports whether Neutron itself made p: for DHCP, for metadata, for a
+// router.
 func ofNeutron(p cloud.Port) bool { return strings.HasPrefix(p.DeviceOwner, "network:") }
 
 func inSubnet(p cloud.Port, subnet string) bool {
