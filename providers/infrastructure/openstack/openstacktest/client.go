@@ -75,10 +75,11 @@ type Client struct {
 	cloud *Cloud
 	log   callLog
 
-	mu     sync.Mutex
-	dieAt  int
-	moment Moment
-	dead   bool
+	mu      sync.Mutex
+	dieAt   int
+	changes bool // dieAt counts only calls that change something
+	moment  Moment
+	dead    bool
 }
 
 var _ http.RoundTripper = (*Client)(nil)
@@ -92,7 +93,14 @@ func (c *Cloud) Client() *Client { return &Client{cloud: c} }
 func (cl *Client) DieAt(n int, m Moment) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	cl.dieAt, cl.moment = n, m
+	cl.dieAt, cl.changes, cl.moment = n, false, m
+}
+
+// DieAtChange is DieAt with only those calls counted that change something.
+func (cl *Client) DieAtChange(n int, m Moment) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.dieAt, cl.changes, cl.moment = n, true, m
 }
 
 // Dead reports whether the program died.
@@ -117,11 +125,12 @@ func (cl *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	kind, path := cl.cloud.locate(req.URL.Path)
-	alive, last := cl.next(kind)
+	call := Call{Service: kind, Method: req.Method, Path: path, Query: req.URL.RawQuery}
+	alive, last := cl.next(call)
 	if !alive {
 		return nil, errRefused
 	}
-	n := cl.log.add(Call{Service: kind, Method: req.Method, Path: path, Query: req.URL.RawQuery})
+	n := cl.log.add(call)
 	if last && cl.moment == Before {
 		return nil, errReset
 	}
@@ -139,13 +148,13 @@ func (cl *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // next counts a call. last says that the program dies at it.
-func (cl *Client) next(service string) (alive, last bool) {
+func (cl *Client) next(c Call) (alive, last bool) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.dead {
 		return false, false
 	}
-	if cl.dieAt > 0 && service != "identity" {
+	if cl.dieAt > 0 && c.Service != "identity" && (c.Changes() || !cl.changes) {
 		cl.dieAt--
 		cl.dead = cl.dieAt == 0
 	}

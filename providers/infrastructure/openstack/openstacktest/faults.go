@@ -21,6 +21,7 @@ type Fault struct {
 	Service string // type in the catalogue: "compute", "network", "load-balancer", …
 	Method  string
 	Path    string // below the service's version, with the wildcards of path.Match: "/ports/*"
+	Changes bool   // only calls that change something
 	Skip    int    // so many matching calls go well first
 	Times   int    // so many go wrong then; 0: all
 
@@ -73,7 +74,7 @@ func (c *Cloud) fault(e Call) Fault {
 }
 
 func (f Fault) matches(e Call) bool {
-	if f.Times < 0 || f.Service != "" && f.Service != e.Service || f.Method != "" && f.Method != e.Method {
+	if f.Times < 0 || f.Changes && !e.Changes() || f.Service != "" && f.Service != e.Service || f.Method != "" && f.Method != e.Method {
 		return false
 	}
 	ok, err := path.Match(f.Path, e.Path)

@@ -95,9 +95,6 @@ func (s *spec) known(key string) bool {
 }
 
 func (s *spec) neutronList(k *call) (any, error) {
-	if s.kind == SecurityGroups {
-		k.defaultGroup(k.project)
-	}
 	all := k.visible(s.kind)
 	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.ID(), b.ID()) })
 	all, unknown := k.filter(all, s.known)

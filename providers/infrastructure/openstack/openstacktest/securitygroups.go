@@ -13,11 +13,10 @@ func securityGroupSpec() *spec {
 		defaults: Object{"description": "", "stateful": true},
 		wide:     []string{"shared", "security_group_rules"},
 		create: func(k *call, o Object) error {
-			k.defaultGroup(o.String("project_id"))
 			if o.String("name") == "default" {
 				return refuse(http.StatusConflict, "SecurityGroupDefaultAlreadyExists", "Default security group already exists.")
 			}
-			k.egress(o)
+			k.addEgress(k.r, o.String("project_id"), o.ID())
 			return nil
 		},
 		remove: func(k *call, o Object) error {
@@ -44,31 +43,27 @@ func securityGroupSpec() *spec {
 	}
 }
 
-// defaultGroup returns the default security group of a project, which is made
-// when it is first needed.
+// defaultGroup returns the default security group of a project.
 func (k *call) defaultGroup(project string) Object {
-	for _, g := range k.r.tables[SecurityGroups].where("project_id", project) {
-		if g.String("name") == "default" {
-			return g
-		}
-	}
-	id := k.put(k.r, SecurityGroups, project, Object{"name": "default", "description": "Default security group"})
-	g := k.r.tables[SecurityGroups].get(id)
-	k.egress(g)
+	i := slices.IndexFunc(k.r.tables[SecurityGroups].where("project_id", project), func(g Object) bool { return g.String("name") == "default" })
+	return k.r.tables[SecurityGroups].where("project_id", project)[i]
+}
+
+// addDefaultGroup makes the group that every project has.
+func (c *Cloud) addDefaultGroup(r *region, project string) {
+	id := c.put(r, SecurityGroups, project, Object{"name": "default", "description": "Default security group"})
+	c.addEgress(r, project, id)
 	for _, family := range []string{"IPv4", "IPv6"} {
-		k.put(k.r, SecurityGroupRules, project, Object{
+		c.put(r, SecurityGroupRules, project, Object{
 			"security_group_id": id, "direction": "ingress", "ethertype": family, "remote_group_id": id,
 		})
 	}
-	return g
 }
 
-// egress gives a group the rules that every new one has.
-func (k *call) egress(g Object) {
+// addEgress gives a group the rules that every new one has.
+func (c *Cloud) addEgress(r *region, project, group string) {
 	for _, family := range []string{"IPv4", "IPv6"} {
-		k.put(k.r, SecurityGroupRules, g.String("project_id"), Object{
-			"security_group_id": g.ID(), "direction": "egress", "ethertype": family,
-		})
+		c.put(r, SecurityGroupRules, project, Object{"security_group_id": group, "direction": "egress", "ethertype": family})
 	}
 }
 

@@ -23,6 +23,9 @@ func (c *Cloud) seedRegion(r *region) {
 			"extra_specs": Object{}, "description": nil, "links": []Object{},
 		})
 	}
+	for _, p := range c.identity.projects {
+		c.addDefaultGroup(r, p.ID())
+	}
 	for _, u := range c.identity.users {
 		c.put(r, Keypairs, u.project, Object{
 			"name": "key", "user_id": u.id, "type": "ssh", "public_key": "ssh-ed25519 AAAA " + u.name, "fingerprint": "00:00",
