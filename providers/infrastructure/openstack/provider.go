@@ -157,7 +157,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 			}
 		}
 		place := network.Observe(at, c, spec)
-		if !place.Exists {
+		if !place.Exists && !place.Ready { // all of it may be what others made
 			return machine.Request{}, fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
 		}
 		group := place.Place.WorkerGroup
