@@ -84,8 +84,13 @@ func (v *validator) networks(at *field.Path, s *OpenStackClusterSpec) {
 func (v *validator) managedSubnet(at *field.Path, s *SubnetSpec) {
 	v.required(at.Child("cidr"), s.CIDR, `a range of addresses such as "10.6.0.0/24"`)
 	p, err := netip.ParsePrefix(s.CIDR)
-	if s.CIDR != "" && (err != nil || p != p.Masked()) {
+	switch {
+	case s.CIDR == "":
+	case err != nil:
 		v.invalid(at.Child("cidr"), s.CIDR, `must be a range of addresses such as "10.6.0.0/24"`)
+		return
+	case p != p.Masked():
+		v.invalid(at.Child("cidr"), s.CIDR, "is an address in the range: write "+p.Masked().String())
 		return
 	}
 	for i, d := range s.DNSNameservers {
