@@ -19,7 +19,7 @@ import (
 )
 
 // lookInterval is how often the booter looks at the servers.
-const lookInterval = 500 * time.Millisecond
+const lookInterval = 1500 * time.Millisecond
 
 // A booter boots the servers of a project that Nova calls ACTIVE, in an
 // in-memory cloud, from the user data that Nova has for them.

@@ -18,7 +18,7 @@ import (
 )
 
 // mapAge is how old the picture of a project's network may be.
-const mapAge = time.Second
+const mapAge = 2 * time.Second
 
 // A wiring knows where packets to an address of a project would go.
 type wiring struct {

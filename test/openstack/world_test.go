@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds how long anything may take on a slow machine.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
 
 // A world is a project of the lab with a Git server and what is in its servers.
 type world struct {
@@ -89,16 +89,18 @@ type ship struct {
 	repo *repository
 	s    assembly.Settings
 	stop func() // ends the agent
+
+	resync time.Duration // of the agent
 }
 
 // newShip makes a fleet called name, with an agent that runs.
 func (w *world) newShip(name string) *ship {
 	w.t.Helper()
-	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name)}
+	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name), resync: 5 * time.Second}
 	h.s = assembly.Settings{
 		Source: w.git.URL + "/" + name + ".git", StatusInterval: time.Second,
 		Secrets: filepath.Join(w.t.TempDir(), "secrets"), Log: w.log.With("fleet", name),
-		Providers: map[string]map[string]string{"openstack": {"tick": "2s", "settle": "4s", "rate": "200"}},
+		Providers: map[string]map[string]string{"openstack": {"tick": "3s", "settle": "4s", "rate": "200"}},
 	}
 	h.repo.push("an empty fleet")
 	h.start()
@@ -117,7 +119,7 @@ func (h *ship) start() {
 	}
 	world.Workload.Close()
 	world.Workload = workload.New(workload.Options{Dial: h.w.boots.Dial, Log: h.s.Log})
-	a, err := assembly.NewAgent(h.s, agent.Options{Name: "test", Interval: time.Second, Resync: 5 * time.Second, Workers: 16}, world, m)
+	a, err := assembly.NewAgent(h.s, agent.Options{Name: "test", Interval: time.Second, Resync: h.resync, Workers: 16}, world, m)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -264,8 +266,13 @@ func (h *ship) delete(cs ...cluster) {
 	}
 	h.put("delete", cs...)
 	for _, c := range cs {
-		h.waitFor("deleted", c.key(), func(r fleet.Report) bool { return r.Phase == fleet.PhaseDeleted })
+		h.waitDeleted(c)
 	}
+}
+
+func (h *ship) waitDeleted(c cluster) {
+	h.t.Helper()
+	h.waitFor("deleted", c.key(), func(r fleet.Report) bool { return r.Phase == fleet.PhaseDeleted })
 }
 
 // things lists what is in the project, but for what keep names.
