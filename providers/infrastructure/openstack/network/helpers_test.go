@@ -18,7 +18,7 @@ import (
 
 // A world is a cloud, and a program that keeps one cluster in it.
 type world struct {
-	*testing.T
+	testing.TB
 	cloud   *ost.Cloud
 	client  *ost.Client
 	project *cloud.Project
@@ -30,7 +30,7 @@ type world struct {
 func inBubble(t *testing.T, spec *api.OpenStackClusterSpec, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, spec: spec, cluster: cluster("eu-1")}
+		w := &world{TB: t, spec: spec, cluster: cluster("eu-1")}
 		w.cloud = ost.New(ost.Options{Delays: ost.Delays{LoadBalancer: 5 * time.Second}})
 		w.restart()
 		f(w)
@@ -173,7 +173,7 @@ var kinds = []ost.Kind{
 
 // things counts what is in the cloud, but for what was there at first.
 func (w *world) things() map[ost.Kind]int {
-	fresh := (&world{T: w.T, cloud: ost.New(ost.Options{})}).ids()
+	fresh := (&world{TB: w.TB, cloud: ost.New(ost.Options{})}).ids()
 	out := make(map[ost.Kind]int)
 	for k, ids := range w.ids() {
 		if n := len(ids) - len(fresh[k]); n != 0 {

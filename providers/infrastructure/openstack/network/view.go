@@ -195,8 +195,11 @@ func pick[T any](things []T, age func(T) (time.Time, string), used func(T) bool)
 		bt, bi := age(b)
 		return cmp.Or(at.Compare(bt), cmp.Compare(ai, bi))
 	})
-	if len(sorted) == 0 {
+	switch len(sorted) {
+	case 0:
 		return nil, nil, nil
+	case 1: // the usual case needs no look at all ports
+		return &sorted[0], nil, nil
 	}
 	i := max(slices.IndexFunc(sorted, used), 0)
 	for j, t := range sorted {
