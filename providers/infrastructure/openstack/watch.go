@@ -29,7 +29,9 @@ type looked struct {
 // forgetAfter is how long a cluster is watched that nobody looks at any more.
 const forgetAfter = time.Hour
 
-func newWatched() watched { return watched{mu: new(sync.Mutex), clusters: make(map[cloud.Owner]looked)} }
+func newWatched() watched {
+	return watched{mu: new(sync.Mutex), clusters: make(map[cloud.Owner]looked)}
+}
 
 // set notes that o was looked at in projects, and no longer elsewhere.
 func (w *watched) set(o cloud.Owner, projects []*cloud.Project) {

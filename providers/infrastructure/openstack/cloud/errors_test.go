@@ -57,7 +57,9 @@ func TestWrap(t *testing.T) {
 }
 
 func TestWrapWithoutAnswer(t *testing.T) {
-	called := func(method string, err error) error { return &url.Error{Op: method, URL: "https://nova.test/v2.1/servers?x=y", Err: err} }
+	called := func(method string, err error) error {
+		return &url.Error{Op: method, URL: "https://nova.test/v2.1/servers?x=y", Err: err}
+	}
 	for reason, tc := range map[string]struct {
 		err        error
 		kind, look fleet.ErrorKind

@@ -290,11 +290,13 @@ func TestCredential(t *testing.T) {
 		change func(c *cloud.Credential)
 		want   string
 	}{
-		"nothing":         {func(c *cloud.Credential) { c.Secret = nil }, "it has no key clouds.yaml"},
-		"no YAML":         {func(c *cloud.Credential) { *c = credential("{s3cret") }, "is not YAML"},
-		"another cloud":   {func(c *cloud.Credential) { c.Cloud = "other" }, `no cloud "other"; it has ["openstack"]`},
-		"no auth":         {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {region_name: s3cret}}") }, "no auth.auth_url"},
-		"a vendor":        {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {profile: rackspace, auth: {username: s3cret}}}") }, "no auth.auth_url"},
+		"nothing":       {func(c *cloud.Credential) { c.Secret = nil }, "it has no key clouds.yaml"},
+		"no YAML":       {func(c *cloud.Credential) { *c = credential("{s3cret") }, "is not YAML"},
+		"another cloud": {func(c *cloud.Credential) { c.Cloud = "other" }, `no cloud "other"; it has ["openstack"]`},
+		"no auth":       {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {region_name: s3cret}}") }, "no auth.auth_url"},
+		"a vendor": {func(c *cloud.Credential) {
+			*c = credential("clouds: {openstack: {profile: rackspace, auth: {username: s3cret}}}")
+		}, "no auth.auth_url"},
 		"a file":          {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {cacert: /etc/ca.pem, " + auth + "}}") }, "names the file /etc/ca.pem"},
 		"no certificate":  {func(c *cloud.Credential) { c.Secret[cloud.CACertKey] = fleet.NewSecret([]byte("s3cret")) }, "cacert holds no certificate in PEM"},
 		"half a pair":     {func(c *cloud.Credential) { c.Secret["cert"] = fleet.NewSecret([]byte("s3cret")) }, "needs cert and key"},
