@@ -14,12 +14,12 @@
 //
 // # Identity
 //
-// Networks, subnets, routers, security groups, floating IPs, ports and load
-// balancers carry the mark of their cluster in their description, which is set
-// in the call that makes them. What they are for is the text before the mark.
-// Names are for people. Members of a load balancer have no description: their
-// mark is a tag. Listeners, pools, monitors and rules belong to what they are
-// part of, and interfaces of a router to the subnet that they are in.
+// Networks, subnets, routers, security groups, floating IPs, ports, load balancers,
+// listeners and pools carry the mark of their cluster in their description, which
+// is set in the call that makes them. What they are for is the text before the
+// mark. Names are for people. Members of a pool have no description: their mark is
+// a tag. Monitors and rules belong to what they are part of, whoever made them,
+// and interfaces of a router to the subnet that they are in.
 //
 // What has no mark of the cluster is used where Git names it and is never
 // changed or removed, but for two things that Git asks for by naming them: a
