@@ -38,8 +38,10 @@ func TestIdentity(t *testing.T) {
 		words string // of the error; empty: it goes well
 	}{
 		"Secret in Git": {clusterSpec(), func(*world) {}, ""},
-		"Secret nowhere": {clusterSpec(), func(w *world) { w.cluster.Infrastructure.Secrets = nil },
-			"neither Git nor the secret store has it"},
+		"Secret nowhere": {
+			clusterSpec(), func(w *world) { w.cluster.Infrastructure.Secrets = nil },
+			"neither Git nor the secret store has it",
+		},
 		"Secret in the store": {clusterSpec(), func(w *world) {
 			w.cluster.Infrastructure.Secrets = nil
 			w.secret = func(k fleet.Key) (fleet.SecretData, error) {

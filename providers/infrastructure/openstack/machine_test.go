@@ -36,11 +36,13 @@ func everything(group, sg string) *api.OpenStackMachineSpec {
 		{Name: "scratch", SizeGiB: 5, Storage: api.BlockDeviceStorage{Type: api.LocalBlockDevice}},
 	}
 	s.Ports = []api.PortOpts{
-		{Trunk: ptr(true), NameSuffix: ptr("main"), Description: ptr("first"), Tags: []string{"green"},
+		{
+			Trunk: ptr(true), NameSuffix: ptr("main"), Description: ptr("first"), Tags: []string{"green"},
 			FixedIPs: []api.FixedIP{{Subnet: &api.SubnetParam{Filter: &api.SubnetFilter{CIDR: "10.6.0.0/24"}}, IPAddress: ptr("10.6.0.77")}},
 			ResolvedPortSpecFields: api.ResolvedPortSpecFields{
 				MACAddress: ptr("fa:16:3e:00:00:01"), AllowedAddressPairs: []api.AddressPair{{IPAddress: "10.6.0.200"}},
-			}},
+			},
+		},
 		{ResolvedPortSpecFields: api.ResolvedPortSpecFields{EnablePortSecurity: ptr(false)}},
 	}
 	return s
@@ -128,14 +130,22 @@ func TestMachineRefused(t *testing.T) {
 		kind  fleet.ErrorKind
 		words string
 	}{
-		"quota of servers": {other(func(*api.OpenStackMachineSpec) {}), func(w *world) { w.cloud.SetQuota("alpha", "instances", 0) }, "", "",
-			fleet.Exhausted, "Quota exceeded for instances"},
-		"quota of ports": {other(func(*api.OpenStackMachineSpec) {}), func(w *world) { w.cloud.SetQuota("alpha", "port", 0) }, "", "",
-			fleet.Exhausted, "Quota exceeded for resources: ['port']"},
-		"no such image": {other(func(s *api.OpenStackMachineSpec) { s.Image.Filter.Name = ptr("debian") }), nil, "", "",
-			fleet.Invalid, `the project sees no image like {"name":"debian"}`},
-		"no such flavor": {other(func(s *api.OpenStackMachineSpec) { s.Flavor.Filter.Name = ptr("huge") }), nil, "", "",
-			fleet.Invalid, `the project sees no flavor like {"name":"huge"}`},
+		"quota of servers": {
+			other(func(*api.OpenStackMachineSpec) {}), func(w *world) { w.cloud.SetQuota("alpha", "instances", 0) }, "", "",
+			fleet.Exhausted, "Quota exceeded for instances",
+		},
+		"quota of ports": {
+			other(func(*api.OpenStackMachineSpec) {}), func(w *world) { w.cloud.SetQuota("alpha", "port", 0) }, "", "",
+			fleet.Exhausted, "Quota exceeded for resources: ['port']",
+		},
+		"no such image": {
+			other(func(s *api.OpenStackMachineSpec) { s.Image.Filter.Name = ptr("debian") }), nil, "", "",
+			fleet.Invalid, `the project sees no image like {"name":"debian"}`,
+		},
+		"no such flavor": {
+			other(func(s *api.OpenStackMachineSpec) { s.Flavor.Filter.Name = ptr("huge") }), nil, "", "",
+			fleet.Invalid, `the project sees no flavor like {"name":"huge"}`,
+		},
 		"images alike": {other(func(s *api.OpenStackMachineSpec) { s.Image.Filter.Name = ptr("twin") }), func(w *world) {
 			w.cloud.Add("alpha", ost.Images, ost.Object{"name": "twin", "status": "active"})
 			w.cloud.Add("alpha", ost.Images, ost.Object{"name": "twin", "status": "active"})
@@ -151,8 +161,10 @@ func TestMachineRefused(t *testing.T) {
 		"volume that fails": {other(func(*api.OpenStackMachineSpec) {}), func(w *world) {
 			w.cloud.Set(func(o *ost.Options) { o.FailVolume = func(ost.Object) bool { return true } })
 		}, "", "", fleet.Exhausted, `Cinder says "error"`},
-		"user data too large": {machineSpec(), nil, "#cloud-config\nwrite_files:\n- path: /etc/small\n  content: x\n- path: /etc/large\n  content: " + noise(120_000) + "\n", "",
-			fleet.Invalid, "/etc/large with 120000, /etc/small with 1"},
+		"user data too large": {
+			machineSpec(), nil, "#cloud-config\nwrite_files:\n- path: /etc/small\n  content: x\n- path: /etc/large\n  content: " + noise(120_000) + "\n", "",
+			fleet.Invalid, "/etc/large with 120000, /etc/small with 1",
+		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, clusterSpec(), tc.spec, func(w *world) {
@@ -365,6 +377,8 @@ func TestFloatingIPPool(t *testing.T) {
 				if m := w.await(4, fleet.MachineRunning); !slices.Contains(m.Addresses, made) {
 					w.Errorf("addresses %q, want the kept one, %s", m.Addresses, made)
 				}
+				w.delete(4)
+				w.calm()
 			}
 			w.remove()
 			if left := w.mine(); len(left) > 0 {

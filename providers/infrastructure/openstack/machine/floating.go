@@ -59,7 +59,6 @@ func (m *maker) ensureFloating(ctx context.Context, portID string) error {
 // the one that it has, where it has one.
 func (m *maker) spare(portID string) ([]*floatingips.FloatingIP, error) {
 	all := m.s.FloatingIPs.All
-	var out []*floatingips.FloatingIP
 	byAddress := func(a string) *floatingips.FloatingIP {
 		i := slices.IndexFunc(all, func(f floatingips.FloatingIP) bool { return f.FloatingIP == a })
 		if i < 0 {
@@ -79,16 +78,14 @@ func (m *maker) spare(portID string) ([]*floatingips.FloatingIP, error) {
 		}
 		return []*floatingips.FloatingIP{f}, nil
 	}
-	for _, f := range m.s.FloatingIPs.Of(m.r.Owner) { // made for it by an earlier call
-		out = append(out, f)
-	}
+	out := m.s.FloatingIPs.Of(m.r.Owner) // made for it by an earlier call
 	if pool := m.r.Floating.Pool; pool != nil {
 		for _, a := range pool.Spec.PreAllocatedFloatingIPs {
 			if f := byAddress(a); f != nil && f.PortID == "" {
 				out = append(out, f)
 			}
 		}
-		for _, f := range m.s.FloatingIPs.SharedBy(m.r.Owner) { // kept by the pool
+		for _, f := range keptBy(m.s, m.r.Owner) {
 			if f.PortID == "" && strings.HasPrefix(f.Description, pool.text()+" [") {
 				out = append(out, f)
 			}
@@ -160,6 +157,13 @@ func (m *maker) ofPool(f *floatingips.FloatingIP, pool *Pool) bool {
 	o, ours := cloud.ParseOwner(f.Description)
 	return ours && o.Fleet == m.r.Owner.Fleet && o.Cluster.Namespace == m.r.Owner.Cluster.Namespace &&
 		strings.HasPrefix(f.Description, pool.text()+" [")
+}
+
+// keptBy returns the floating IPs that the pools of the cluster of o keep.
+func keptBy(s *cloud.Snapshot, o cloud.Owner) []*floatingips.FloatingIP {
+	return slices.DeleteFunc(s.FloatingIPs.SharedBy(o), func(f *floatingips.FloatingIP) bool {
+		return !strings.HasPrefix(f.Description, poolText)
+	})
 }
 
 // release gives a floating IP of a machine back: to its pool where that keeps

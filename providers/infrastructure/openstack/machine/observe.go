@@ -47,7 +47,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 			without[owner] = all
 		}
 	}
-	out.Exists = out.Exists || len(with) > 0
+	out.Exists = out.Exists || len(with) > 0 || len(keptBy(s, o)) > 0
 	awaited, left := k.judge(p, o, without, with, s.Began)
 	for owner, all := range awaited {
 		if m, ok := expected(c, owner, all); ok {
@@ -193,9 +193,14 @@ func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, k
 }
 
 // DeleteParts removes the parts of all machines of o whose servers are gone,
-// awaited or not: the whole cluster is to go.
+// awaited or not, and the floating IPs that pools keep: the whole cluster is to go.
 func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner, keeps func(pool string) bool) error {
-	return k.clean(ctx, p, partsOf(s, o), keeps, func(cloud.Owner, *cloud.Snapshot) bool { return true })
+	errs := []error{k.clean(ctx, p, partsOf(s, o), keeps, func(cloud.Owner, *cloud.Snapshot) bool { return true })}
+	for _, f := range keptBy(s, o) {
+		errs = append(errs, release(ctx, p, f, o, func(string) bool { return false }))
+		p.Changed(o)
+	}
+	return cloud.Join(errs...)
 }
 
 func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[cloud.Owner]*parts, keeps func(pool string) bool, may func(cloud.Owner, *cloud.Snapshot) bool) error {
