@@ -38,6 +38,9 @@ type side struct {
 
 // TestSameAsLab: the fake refuses what the real services refuse, in their words.
 func TestSameAsLab(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real services take their time")
+	}
 	real := lab.NewProject(t).Clients(t)
 	fake := openstacktest.New(openstacktest.Options{})
 	user := newSession(t, fake.Client(), fake.CloudsYAML(openstacktest.URL, "alice"))

@@ -3,6 +3,7 @@ package openstacktest_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
-	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	glance "github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
@@ -155,19 +156,29 @@ func (s *session) makeLoadBalancer(ctx context.Context, sub *subnets.Subnet) (*l
 	return lb, m
 }
 
-func (s *session) makeServer(ctx context.Context, net *networks.Network, sub *subnets.Subnet) (*servers.Server, *ports.Port) {
-	image := must(images.ExtractImages(must(images.List(s.image, images.ListOpts{Tags: []string{"ubuntu"}}).AllPages(ctx))(s.t)))(s.t)
-	if len(image) != 1 {
-		s.t.Fatalf("images = %v, want one", image)
+// images returns the id of the image called ubuntu.
+func images(ctx context.Context, s *session) (string, error) {
+	pages, err := glance.List(s.image, glance.ListOpts{Tags: []string{"ubuntu"}}).AllPages(ctx)
+	if err != nil {
+		return "", err
 	}
+	all, err := glance.ExtractImages(pages)
+	if err != nil || len(all) != 1 {
+		return "", fmt.Errorf("images tagged ubuntu: %v, %w", all, err)
+	}
+	return all[0].ID, nil
+}
+
+func (s *session) makeServer(ctx context.Context, net *networks.Network, sub *subnets.Subnet) (*servers.Server, *ports.Port) {
+	image := must(images(ctx, s))(s.t)
 	port := must(ports.Create(ctx, s.network, ports.CreateOpts{NetworkID: net.ID, FixedIPs: []ports.IP{{SubnetID: sub.ID, IPAddress: "10.6.0.50"}}}).Extract())(s.t)
 	v := must(volumes.Create(ctx, s.volume, volumes.CreateOpts{Size: 1, VolumeType: "fast"}, nil).Extract())(s.t)
 	wait(s.t, 5*time.Second)
 	server := must(servers.Create(ctx, s.compute, servers.CreateOpts{
-		Name: "m1", ImageRef: image[0].ID, FlavorRef: s.flavor(ctx), Networks: []servers.Network{{Port: port.ID}}, UserData: []byte("#cloud-config\n"),
+		Name: "m1", ImageRef: image, FlavorRef: s.flavor(ctx), Networks: []servers.Network{{Port: port.ID}}, UserData: []byte("#cloud-config\n"),
 		Metadata: map[string]string{"a": "b"}, Tags: []string{"t"}, AvailabilityZone: "az2",
 		BlockDevice: []servers.BlockDevice{
-			{SourceType: servers.SourceImage, DestinationType: servers.DestinationLocal, UUID: image[0].ID, DeleteOnTermination: true},
+			{SourceType: servers.SourceImage, DestinationType: servers.DestinationLocal, UUID: image, DeleteOnTermination: true},
 			{SourceType: servers.SourceVolume, DestinationType: servers.DestinationVolume, UUID: v.ID, BootIndex: -1, DeleteOnTermination: true},
 		},
 	}, nil).Extract())(s.t)
