@@ -121,7 +121,8 @@ func TestDrift(t *testing.T) {
 			func(w *world) { w.spec.Tags = []string{"team-a"} },
 			"tag network prod-eu-1",
 			func(w *world) bool {
-				return slices.Contains(w.one(ost.SecurityGroups, named("prod-eu-1-worker")).Strings("tags"), "team-a")
+				return slices.Contains(w.one(ost.SecurityGroups, named("prod-eu-1-worker")).Strings("tags"), "team-a") &&
+					slices.Contains(w.one(ost.FloatingIPs, all).Strings("tags"), "team-a")
 			},
 		},
 		"bastion": {

@@ -95,6 +95,9 @@ func (v *view) floatingEndpoint(d *decision) {
 // given to anyone else.
 func (v *view) fixedEndpoint(d *decision, fixed string) {
 	d.serve(fixed, v)
+	for _, p := range v.mine.ports {
+		v.tags(d, "ports", p.ID, p.Name, p.Tags, func(t []string) { p.Tags = t; v.putPort(p) })
+	}
 	s, ok := find(d.place.subnets, func(s subnets.Subnet) bool { return contains(s.CIDR, fixed) })
 	if !ok || slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool {
 		return p.NetworkID == s.NetworkID && slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return sameAddress(ip.IPAddress, fixed) })
@@ -115,9 +118,13 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 		if err != nil {
 			return err
 		}
-		put(&v.all.ports, &v.mine.ports, p, func(o cloud.Port) bool { return o.ID == p.ID })
+		v.putPort(p)
 		return nil
 	}})
+}
+
+func (v *view) putPort(p cloud.Port) {
+	put(&v.all.ports, &v.mine.ports, p, func(o cloud.Port) bool { return o.ID == p.ID })
 }
 
 // resolve returns the first address of a host that Git names.

@@ -39,6 +39,14 @@ func TestFloatingIPMoves(t *testing.T) {
 			t.Errorf("on %s, want nothing yet", got)
 		}
 		w.server("cp-1", fleet.RoleControlPlane, 1)
+		status := func(s string) {
+			w.cloud.Edit(ost.Servers, w.one(ost.Servers, named("cp-1")).ID(), func(o ost.Object) { o["status"] = s })
+		}
+		status("BUILD")
+		if got := on(); got != "" {
+			t.Errorf("on %q, want nothing while cp-1 is built", got)
+		}
+		status("ACTIVE")
 		if got := on(); got != "cp-1" {
 			t.Errorf("on %q, want cp-1", got)
 		}
@@ -126,7 +134,9 @@ func TestEndpoint(t *testing.T) {
 		"fixed": {
 			"kube-vip's address, kept from others by a port",
 			func() *api.OpenStackClusterSpec {
-				return withoutBalancer(&api.APIServer{EnableFloatingIP: ptr(false), FixedIP: ptr("10.6.0.5"), Port: ptr(uint16(8443))})
+				s := withoutBalancer(&api.APIServer{EnableFloatingIP: ptr(false), FixedIP: ptr("10.6.0.5"), Port: ptr(uint16(8443))})
+				s.Tags = []string{"team-a"}
+				return s
 			},
 			fleet.Endpoint{Host: "10.6.0.5", Port: 8443},
 			1, "",

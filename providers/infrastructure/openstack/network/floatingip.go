@@ -30,6 +30,7 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 		d.add(v.removeFloatingIP(s))
 	}
 	if mine != nil {
+		v.tags(d, "floatingips", mine.ID, mine.FloatingIP, mine.Tags, func(t []string) { mine.Tags = t; v.putFloatingIP(*mine) })
 		return mine
 	}
 	if asked != "" {
