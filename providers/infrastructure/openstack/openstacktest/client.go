@@ -177,7 +177,7 @@ func (c *Cloud) serve(req *http.Request) (res *http.Response, err error) {
 	in.Body = io.NopCloser(bytes.NewReader(body))
 	defer func() {
 		if x := recover(); x != nil {
-			if x != http.ErrAbortHandler {
+			if e, ok := x.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
 				panic(x)
 			}
 			res, err = nil, errReset

@@ -108,13 +108,14 @@ func (c *Cloud) CloudsYAML(url, name string) []byte {
 }
 
 func (c *Cloud) identityService() *service {
-	versions := Object{"versions": Object{"values": []Object{keystoneVersion}}}
+	version := Object{"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z", "links": []Object{}}
+	versions := Object{"versions": Object{"values": []Object{version}}}
 	return &service{
 		kind: "identity", name: "keystone", prefix: "identity", version: "/v3", suffix: "/v3", refuse: identityError,
 		routes: []route{
 			{"GET", "/{$}", http.StatusMultipleChoices, func(*call) (any, error) { return versions, nil }},
-			{"GET", "/v3", http.StatusOK, func(*call) (any, error) { return Object{"version": keystoneVersion}, nil }},
-			{"GET", "/v3/{$}", http.StatusOK, func(*call) (any, error) { return Object{"version": keystoneVersion}, nil }},
+			{"GET", "/v3", http.StatusOK, func(*call) (any, error) { return Object{"version": version}, nil }},
+			{"GET", "/v3/{$}", http.StatusOK, func(*call) (any, error) { return Object{"version": version}, nil }},
 			{"POST", "/v3/auth/tokens", http.StatusCreated, createToken},
 			{"GET", "/v3/auth/catalog", http.StatusOK, func(k *call) (any, error) { return Object{"catalog": k.catalog()}, nil }},
 			{"DELETE", "/v3/auth/tokens", http.StatusNoContent, func(k *call) (any, error) {
@@ -124,8 +125,6 @@ func (c *Cloud) identityService() *service {
 		},
 	}
 }
-
-var keystoneVersion = Object{"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z", "links": []Object{}}
 
 func identityError(e *apiError) Object {
 	return Object{"error": Object{"code": e.status, "message": e.message, "title": http.StatusText(e.status)}}

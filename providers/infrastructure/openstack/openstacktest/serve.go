@@ -2,6 +2,7 @@ package openstacktest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -165,7 +166,10 @@ func (c *Cloud) handle(req *http.Request) (status int, header http.Header, body 
 	if err == nil {
 		return do.status, header, copyJSON(out)
 	}
-	e := err.(*apiError) //nolint:forcetypeassert // handlers return no other
+	e, ok := errors.AsType[*apiError](err)
+	if !ok {
+		panic(err) // handlers return no other
+	}
 	if e.status == http.StatusUnauthorized {
 		header.Set("Www-Authenticate", "Keystone uri=\""+base(req)+"/identity/v3\"")
 		return e.status, header, identityError(e)
