@@ -81,6 +81,7 @@ lab-openstack-reset: ## put them back to how they were after their first start
 test-openstack: ## test all of it on the services that lab-openstack-up started
 	go test ./test/lab/openstack/lab -count=1
 	go test ./providers/infrastructure/openstack -run OnTheLab -count=1 -timeout 30m
+	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/network -run OnTheLab -count=1 -timeout 30m
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
 
 .PHONY: bench

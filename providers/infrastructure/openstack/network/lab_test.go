@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,10 @@ import (
 // The same life as on the fake, against the real services: with all that can be
 // asked for, with a server of Nova, and with what the cloud controller manager
 // leaves behind.
-func TestLab(t *testing.T) {
+func TestOnTheLab(t *testing.T) {
+	if os.Getenv("FAIRLEAD_TEST_OPENSTACK") == "" {
+		t.Skip("minutes on real services: make test-openstack runs it")
+	}
 	project := lab.NewProject(t)
 	p, err := cloud.NewSessions(cloud.Options{Tick: time.Nanosecond, Rate: -1}).Project(cloud.Credential{
 		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(project.CloudsYAML())}, Cloud: lab.CloudName, From: "the test",
@@ -142,7 +146,7 @@ func (l *labWorld) remove() {
 // poll calls done until it is, for some minutes.
 func (l *labWorld) poll(done func() bool, late func()) {
 	l.Helper()
-	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		if done() {
 			return
 		}
