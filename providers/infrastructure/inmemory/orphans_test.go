@@ -3,6 +3,7 @@ package inmemory
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,7 +12,7 @@ import (
 
 func TestOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cloud := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen})
+		cloud := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen, Faults: Faults{SlowDelete: time.Minute}})
 		defer cloud.Close()
 		p := NewProvider(cloud, testLag)
 		ctx := t.Context()
@@ -58,7 +59,14 @@ func TestOrphans(t *testing.T) {
 		if err := p.RemoveOrphan(ctx, "f", []*fleet.Cluster{&kept, &back}, orphans[0]); err != nil || len(list()) != 2 {
 			t.Errorf("removed what belongs to a cluster again: %v", err)
 		}
-		for range 2 { // the second time there is nothing
+		if err := p.RemoveOrphan(ctx, "f", clusters, orphans[0]); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"inmemory network prod/gone of prod/gone"}, list()); diff != "" {
+			t.Errorf("while the machine is being deleted: -want +got:\n%s", diff)
+		}
+		time.Sleep(2 * time.Minute) // of the bubble
+		for range 2 {               // the second time there is nothing
 			for _, o := range orphans {
 				if err := p.RemoveOrphan(ctx, "f", clusters, o); err != nil {
 					t.Error(err)
