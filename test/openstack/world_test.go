@@ -90,13 +90,14 @@ type ship struct {
 	s    assembly.Settings
 	stop func() // ends the agent
 
-	resync time.Duration // of the agent
+	resync time.Duration        // of the agent
+	was    map[fleet.Key]string // digests of the definitions before the last put
 }
 
 // newShip makes a fleet called name, with an agent that runs.
 func (w *world) newShip(name string) *ship {
 	w.t.Helper()
-	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name), resync: 5 * time.Second}
+	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name), resync: 5 * time.Second, was: make(map[fleet.Key]string)}
 	h.s = assembly.Settings{
 		Source: w.git.URL + "/" + name + ".git", StatusInterval: time.Second,
 		Secrets: filepath.Join(w.t.TempDir(), "secrets"), Log: w.log.With("fleet", name),
@@ -138,10 +139,14 @@ func (h *ship) start() {
 	})
 }
 
-// put pushes the clusters cs as they are to be.
+// put pushes the clusters cs as they are to be, which differs from how they were.
 func (h *ship) put(what string, cs ...cluster) {
 	h.t.Helper()
+	before, _ := h.status() // there is none at first
 	for _, c := range cs {
+		if r, ok := before.Cluster(c.key()); ok {
+			h.was[c.key()] = r.Report.Digest
+		}
 		h.repo.put(c, h.w.cloudsYAML())
 	}
 	h.repo.push(what)
@@ -250,11 +255,11 @@ func complete(c cluster) func(fleet.Report) bool {
 	}
 }
 
-// waitComplete waits until all of cs are as Git says.
+// waitComplete waits until all of cs are as Git says since the last put.
 func (h *ship) waitComplete(cs ...cluster) {
 	h.t.Helper()
 	for _, c := range cs {
-		h.waitFor("complete", c.key(), complete(c))
+		h.waitFor("complete", c.key(), func(r fleet.Report) bool { return r.Digest != h.was[c.key()] && complete(c)(r) })
 	}
 }
 
