@@ -170,6 +170,10 @@ func TestOrphans(t *testing.T) {
 		gone := csi("pvc-of-gone", "fleet-a/prod/gone")
 		csi("pvc-of-others", "fleet-b/prod/gone")
 		csi("pvc-of-nobody", "kubernetes")
+		used := csi("pvc-in-use", "fleet-a/prod/gone")
+		w.cloud.Edit(ost.Volumes, used, func(o ost.Object) {
+			o["attachments"] = []ost.Object{{"server_id": "1", "attachment_id": "2", "volume_id": used}}
+		})
 		time.Sleep(2 * tick)
 		kinds := func(id fleet.ID, clusters ...*fleet.Cluster) []string {
 			all, err := w.provider.Orphans(w.Context(), id, clusters)
@@ -216,8 +220,8 @@ func TestOrphans(t *testing.T) {
 		if _, ok := w.cloud.Object(ost.Volumes, gone); ok {
 			w.Error("the volume of the CSI driver is there")
 		}
-		if n := len(w.cloud.Objects(ost.Volumes)); n != 2 {
-			w.Errorf("%d volumes, want those of others", n)
+		if n := len(w.cloud.Objects(ost.Volumes)); n != 3 {
+			w.Errorf("%d volumes, want those of others and the one in use", n)
 		}
 	})
 }

@@ -117,7 +117,13 @@ func (m *maker) ensurePort(ctx context.Context, t port) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own := slices.DeleteFunc(m.s.Ports.Of(m.r.Owner), func(p *cloud.Port) bool { return p.Name != t.name || p.DeviceID != "" })
+	own := slices.DeleteFunc(m.s.Ports.Of(m.r.Owner), func(p *cloud.Port) bool { return p.Name != t.name })
+	for _, p := range own {
+		if p.DeviceID != "" {
+			m.keep = true
+			return "", fleet.Errorf(fleet.Conflict, "make port "+t.name, "it is there, with server %s, which was not seen yet", p.DeviceID)
+		}
+	}
 	own = oldest(own, func(p *cloud.Port) int64 { return p.CreatedAt.UnixNano() }, func(p *cloud.Port) string { return p.ID })
 	var id string
 	var tags []string
