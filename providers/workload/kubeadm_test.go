@@ -235,6 +235,10 @@ func TestCorefileIsMigrated(t *testing.T) {
 			if d := cmp.Diff(dnsDeployment("registry.k8s.io/coredns:v1.12.1-eks", "Corefile").Spec.Template.Spec, dns.Spec.Template.Spec); d != "" {
 				t.Errorf("Deployment (-want +got):\n%s", d)
 			}
+			// Made, turned to the backup, and turned back with the new image.
+			if want := map[string]int64{"from the start": 3, "cut short": 2}[reason]; dns.Generation != want {
+				t.Errorf("the Deployment is in generation %d, want %d", dns.Generation, want)
+			}
 		})
 	}
 }

@@ -277,6 +277,7 @@ func TestIgnitionRefused(t *testing.T) {
 		"diskSetup.filesystems[0].replaceFS":                                             filesystem(bootstrapv1.Filesystem{Device: "/dev/b", ReplaceFS: "ntfs"}),
 		"mounts[0]: a device, a path":                                                    mount("/dev/b"),
 		`mounts[0]: "b" is no device`:                                                    mount("b", "/x"),
+		`mounts[0]: "LABEL=a b" is no device`:                                            mount("LABEL=a b", "/x"),
 		`mounts[0]: "x" is no path`:                                                      mount("/dev/b", "x"),
 		"storage.filesystems.0.format: invalid filesystem":                               filesystem(bootstrapv1.Filesystem{Device: "/dev/b", Label: "a", Filesystem: "zfs"}),
 		"additionalConfig: yaml: unmarshal errors:\n  line 1: there is no field stroage": add("stroage: {}"),
