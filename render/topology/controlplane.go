@@ -119,7 +119,6 @@ func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes 
 	spec["machineTemplate"] = machine
 	spec["version"] = x.cluster.Spec.Topology.Version
 	e.from("spec.version", x.object, "spec.topology.version")
-	delete(spec, "replicas")
 	if topology.Replicas != nil {
 		spec["replicas"] = int64(*topology.Replicas)
 	}
