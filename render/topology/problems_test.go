@@ -279,8 +279,10 @@ func TestHostileClasses(t *testing.T) {
 		"slow template for each pool": {append(many, value, `valueFrom: {template: "{{ range until 1000 }}{{ range until 10 }}{{ end }}{{ end }}"}`), work},
 		"large values": {append(many, op, strings.Repeat(op, 200), schema,
 			"schema: {openAPIV3Schema: {type: string, default: "+strings.Repeat("x", 100_000)+"}}"), work},
-		"costly rule": {[]string{schema, `schema: {openAPIV3Schema: {type: array, items: {type: integer}, x-kubernetes-validations: [{rule: "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))"}]}}`,
-			"variables: []", "variables: [{name: size, value: [" + strings.Repeat("1,", 999) + "1]}]"}, "cost limit exceeded"},
+		"costly rule": {[]string{
+			schema, `schema: {openAPIV3Schema: {type: array, items: {type: integer}, x-kubernetes-validations: [{rule: "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))"}]}}`,
+			"variables: []", "variables: [{name: size, value: [" + strings.Repeat("1,", 999) + "1]}]",
+		}, "cost limit exceeded"},
 		"many rules": {[]string{schema, "schema: {openAPIV3Schema: {type: integer, x-kubernetes-validations: [" + strings.Repeat("{rule: 'self > 0'}, ", 600) + "]}}"}, "600 CEL rules"},
 	}
 	for name, tc := range cases {
