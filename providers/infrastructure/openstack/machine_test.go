@@ -270,7 +270,9 @@ func TestRepeatedBeforeItShows(t *testing.T) {
 		time.Sleep(4 * tick)
 		w.restart()
 		id := w.cloud.Objects(ost.Servers)[0].ID()
-		hide := func(project string) { w.cloud.Edit(ost.Servers, id, func(o ost.Object) { o["project_id"] = w.cloud.ProjectID(project) }) }
+		hide := func(project string) {
+			w.cloud.Edit(ost.Servers, id, func(o ost.Object) { o["project_id"] = w.cloud.ProjectID(project) })
+		}
 		hide("beta") // listings leave it out
 		w.wantError("CreateMachine again", w.create(0), fleet.Conflict, "which was not seen yet")
 		hide("alpha")
