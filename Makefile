@@ -59,7 +59,7 @@ properties: ## let the planner's safety properties try thousands of new worlds (
 
 .PHONY: sweep
 sweep: ## crash the agent at every single call of a cluster's life (about 10 minutes)
-	FAIRLEAD_SWEEP=all go test ./reconcile -run TestCrashSweep -timeout 60m -v
+	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep -run Sweep -timeout 60m -v
 
 .PHONY: soak
 soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
