@@ -179,11 +179,3 @@ func credential(cloudsYAML []byte) string {
 	return "apiVersion: v1\nkind: Secret\nmetadata:\n  name: cloud-config\nstringData:\n  clouds.yaml: |\n    " +
 		strings.ReplaceAll(strings.TrimSpace(string(cloudsYAML)), "\n", "\n    ") + "\n"
 }
-
-// remove takes the overlay of c out of the fleet.
-func (r *repository) remove(c cluster) {
-	r.t.Helper()
-	if err := os.RemoveAll(filepath.Join(r.dir, "clusters", c.namespace(), c.Name)); err != nil {
-		r.t.Fatal(err)
-	}
-}

@@ -52,8 +52,12 @@ func newProxy(t testing.TB, p *lab.Project) *proxy {
 	var names []string
 	a := p.Admin
 	for _, s := range []struct{ name, endpoint string }{
-		{"identity", a.Identity.Endpoint}, {"compute", a.Compute.Endpoint}, {"network", a.Network.Endpoint},
-		{"image", a.Image.Endpoint}, {"volume", a.BlockStorage.Endpoint}, {"load-balancer", a.LoadBalancer.Endpoint},
+		{"identity", a.Identity.Endpoint},
+		{"compute", a.Compute.Endpoint},
+		{"network", a.Network.Endpoint},
+		{"image", a.Image.Endpoint},
+		{"volume", a.BlockStorage.Endpoint},
+		{"load-balancer", a.LoadBalancer.Endpoint},
 	} {
 		to, err := url.Parse(s.endpoint)
 		if err != nil {

@@ -127,10 +127,12 @@ func (p *Project) volumes(ctx context.Context) ([]Thing, error) {
 	var out []Thing
 	for _, v := range all {
 		if v.TenantID == p.ID {
-			out = append(out, Thing{Kind: "volume", ID: v.ID, Name: v.Name, Status: v.Status, Text: v.Description,
+			out = append(out, Thing{
+				Kind: "volume", ID: v.ID, Name: v.Name, Status: v.Status, Text: v.Description,
 				remove: func(ctx context.Context) error {
 					return volumes.Delete(ctx, c, v.ID, volumes.DeleteOpts{}).ExtractErr()
-				}})
+				},
+			})
 		}
 	}
 	return out, err
