@@ -199,7 +199,7 @@ func (p *Project) groups(ctx context.Context) ([]Thing, error) {
 }
 
 // purgeTime is how long all of a project may take to go.
-const purgeTime = 2 * time.Minute
+const purgeTime = 10 * time.Minute
 
 // remove deletes the project and all that is in it.
 func (p *Project) remove(ctx context.Context) error {
