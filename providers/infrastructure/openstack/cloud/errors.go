@@ -197,7 +197,7 @@ func words(err error) error {
 	r, ok := response(err)
 	if !ok {
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			return fmt.Errorf("%s: %w", host(e.URL), e.Err)
+			return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), place(e.URL), e.Err)
 		}
 		return err
 	}
@@ -221,6 +221,15 @@ func nextStep(status int, text string) string {
 		return "the credential lacks the role for this"
 	}
 	return ""
+}
+
+// place names what was asked, without what a query may hold.
+func place(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "OpenStack"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
 }
 
 // host names the other side of a URL, without what a query may hold.

@@ -92,6 +92,13 @@ func TestWrapWithoutAnswer(t *testing.T) {
 	}
 }
 
+func TestWrapSaysWhatWasAsked(t *testing.T) {
+	err := cloud.Wrap("do it", &url.Error{Op: "Post", URL: "http://nova.test/v2.1/servers?x=y", Err: io.EOF})
+	if want := "cannot do it: POST http://nova.test/v2.1/servers: EOF"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+}
+
 func TestJoin(t *testing.T) {
 	a, b := fleet.Errorf(fleet.Conflict, "a", "x"), fleet.Errorf(fleet.Unanswered, "b", "y")
 	err := cloud.Wrap("do both", cloud.Join(nil, a, b))
