@@ -206,6 +206,10 @@ func TestTopologyMembers(t *testing.T) {
 		"cluster":  {[]string{"name: md-0, replicas: 1", "name: md-0, replica: 1"}, []string{"default/eu-1"}},
 		"class":    {[]string{"op: add, path: /spec/template/spec/backend", "op: move, path: /spec/template/spec/backend"}, []string{"default/eu-1", "default/eu-2"}},
 		"template": {[]string{"{kubeadmConfigSpec: {}}", "{kubeadmConfigSpec: {x: 1}}"}, []string{"default/eu-1", "default/eu-2"}},
+		"template of another namespace": {[]string{
+			"metadata: {name: dev}", "metadata: {name: dev, namespace: classes}", "classRef: {name: dev}", "classRef: {name: dev, namespace: classes}",
+			"{kubeadmConfigSpec: {}}", "{kubeadmConfigSpec: {x: 1}}",
+		}, []string{"default/eu-1", "default/eu-2"}},
 		// Only what is expanded of the class counts: eu-2 has no workers.
 		"patch of workers": {[]string{"path: /spec/template/spec/files/-", "path: /spec/template/spec/none/-"}, []string{"default/eu-1"}},
 	}
