@@ -35,13 +35,14 @@ func (n *conn) syncKubeProxy(ctx context.Context, p fleet.Pool) error {
 	if now == "" {
 		return nil // somebody's own
 	}
-	repository, _ := splitImage(now)
+	repository, tag := splitImage(now)
+	was := repository + ":" + tag
 	if r := p.Bootstrap.ClusterConfiguration.ImageRepository; r != "" {
 		repository = strings.TrimSuffix(r, "/") + "/" + name
 	}
 	// A tag knows no +, which begins the build of a version.
 	want := repository + ":" + strings.ReplaceAll(p.Version, "+", "_")
-	if now == want {
+	if was == want { // somebody's digest of it stays
 		return nil
 	}
 	return n.patchAt(ctx, kubeProxyPath, containerPatch(name, want, nil))
@@ -60,7 +61,7 @@ func (n *conn) syncCoreDNS(ctx context.Context, c bootstrapv1.ClusterConfigurati
 		return nil // somebody's own
 	}
 	repository, tag := splitImage(now)
-	from := tag
+	was, from := repository+":"+tag, tag
 	switch {
 	case c.DNS.ImageRepository != "":
 		repository = strings.TrimSuffix(c.DNS.ImageRepository, "/") + "/coredns"
@@ -73,7 +74,7 @@ func (n *conn) syncCoreDNS(ctx context.Context, c bootstrapv1.ClusterConfigurati
 		tag = c.DNS.ImageTag
 	}
 	want := repository + ":" + tag
-	if now == want {
+	if was == want { // somebody's digest of it stays
 		return nil
 	}
 	if err := n.migrateCorefile(ctx, &live, from, tag); err != nil {
@@ -93,6 +94,9 @@ const (
 // migrateCorefile leaves the Corefile of version to, while the Deployment still
 // reads that of version from. It may be repeated.
 func (n *conn) migrateCorefile(ctx context.Context, live *appsv1.Deployment, from, to string) error {
+	if from == to && from != "" {
+		return nil
+	}
 	was, is := plainVersion(from), plainVersion(to)
 	if was == "" || is == "" {
 		return fleet.Errorf(fleet.Invalid, "migrate the Corefile", "the image tags %q and %q are no versions: set dns.imageTag to one, "+

@@ -51,16 +51,22 @@ func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, conf
 				return err
 			}
 		}
-		var live corev1.ConfigMap
-		if err := n.get(ctx, kubeadmConfig, &live); err != nil {
-			return err
-		}
-		var old, want map[string]any
-		if err := yaml.Unmarshal([]byte(live.Data[configKey]), &old); err != nil {
-			return fleet.Errorf(fleet.Invalid, op, "%s of the ConfigMap kube-system/kubeadm-config is no YAML: %w", configKey, err)
-		}
+		var want map[string]any
 		if err := yaml.Unmarshal(config, &want); err != nil {
 			return err
+		}
+		var live corev1.ConfigMap
+		err := n.get(ctx, kubeadmConfig, &live)
+		if apierrors.IsNotFound(err) {
+			return n.createKubeadmConfig(ctx, want, mark)
+		}
+		if err != nil {
+			return err
+		}
+		var old map[string]any
+		if err := yaml.Unmarshal([]byte(live.Data[configKey]), &old); err != nil {
+			return fleet.Errorf(fleet.Invalid, op, "%s of the ConfigMap kube-system/kubeadm-config is no YAML: %w "+
+				"(mend it, or delete the ConfigMap, which is then made anew)", configKey, err)
 		}
 		text, err := yaml.Marshal(mergeConfiguration(old, want))
 		if err != nil {
@@ -76,15 +82,34 @@ func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, conf
 	})
 }
 
+// createKubeadmConfig makes kubeadm-config where somebody removed it. kubeadm
+// fills in the rest when it reads it. Who may read it still stands in its Role.
+func (n *conn) createKubeadmConfig(ctx context.Context, want map[string]any, mark string) error {
+	text, err := yaml.Marshal(want)
+	if err != nil {
+		return err
+	}
+	return n.create(ctx, ref{resource: kubeadmConfig.resource, namespace: kubeadmConfig.namespace}, &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: kubeadmConfig.name, Namespace: kubeadmConfig.namespace, Annotations: map[string]string{fleet.ConfigAnnotation: mark},
+		},
+		Data: map[string]string{configKey: string(text)},
+	})
+}
+
 // mergeConfiguration returns the ClusterConfiguration old with what want says.
-// Components are wholly what want says, so that an argument which is gone there
-// goes here; what only kubeadm fills in stays.
+// What a manifest can ask for is wholly what want says, so that what is gone
+// there goes here and is kubeadm's default again; the rest of old stays.
 func mergeConfiguration(old, want map[string]any) map[string]any {
 	out := maps.Clone(old)
 	if out == nil {
 		out = make(map[string]any)
 	}
-	for _, key := range []string{"apiServer", "controllerManager", "scheduler", "featureGates"} {
+	for _, key := range []string{
+		"apiServer", "controllerManager", "scheduler", "featureGates", "imageRepository",
+		"encryptionAlgorithm", "certificateValidityPeriod", "caCertificateValidityPeriod",
+	} {
 		delete(out, key)
 	}
 	maps.Copy(out, want)
@@ -105,7 +130,8 @@ func mergeConfiguration(old, want map[string]any) map[string]any {
 
 // kubeadmBindings are the permissions that kubeadm init and upgrade grant and
 // join relies on: that of the administrator's own certificate from 1.29 on, and
-// that of the API server's certificate for kubelets from 1.36 on.
+// that of the API server's certificate for kubelets, which came with patch
+// releases of 1.33 and later as well.
 // Source: kubeadm, cmd/kubeadm/app/phases/{kubeconfig,bootstraptoken}; Cluster
 // API, controlplane/kubeadm/pkg/workload_cluster_rbac.go.
 func kubeadmBindings() []*rbacv1.ClusterRoleBinding {

@@ -1,8 +1,14 @@
 package workload_test
 
 import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,10 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 )
 
 func configMap(name, key, text string) *corev1.ConfigMap {
@@ -26,13 +35,14 @@ const fromInit = `apiServer:
   extraArgs: {audit-log-path: /var/log/audit.log}
   timeoutForControlPlane: 4m0s
 apiVersion: kubeadm.k8s.io/v1beta3
+certificateValidityPeriod: 8760h0m0s
 certificatesDir: /etc/kubernetes/pki
 clusterName: eu-1
 controllerManager: {extraArgs: {cloud-provider: external}}
 dns: {}
 etcd:
   local: {dataDir: /var/lib/etcd, extraArgs: {quota-backend-bytes: "1"}}
-imageRepository: registry.k8s.io
+imageRepository: example.com/before
 kind: ClusterConfiguration
 kubernetesVersion: v1.30.4
 networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10.96.0.0/12}
@@ -54,8 +64,8 @@ networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10
 		t.Fatal(err)
 	}
 	got := get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "kubeadm-config")
-	// Components and gates are what was asked for, without the arguments of
-	// before; what only kubeadm knows stays.
+	// What can be asked for is what was asked for, without the arguments and the
+	// repository of before; what only kubeadm knows stays.
 	want := `apiServer: {extraArgs: [{name: v, value: "2"}]}
 apiVersion: kubeadm.k8s.io/v1beta4
 certificatesDir: /etc/kubernetes/pki
@@ -63,7 +73,6 @@ clusterName: eu-1
 dns: {}
 etcd: {local: {dataDir: /var/lib/etcd}}
 featureGates: {ControlPlaneKubeletLocalMode: true}
-imageRepository: registry.k8s.io
 kind: ClusterConfiguration
 kubernetesVersion: v1.31.0
 networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10.96.0.0/12}
@@ -107,13 +116,63 @@ func TestNoKubeadmConfig(t *testing.T) {
 	if err != nil || o.Kubeadm != nil {
 		t.Errorf("observed %v, %v", o.Kubeadm, err)
 	}
-	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte("{}"), "m"); fleet.KindOf(err) != "NotFound" {
-		t.Errorf("sync: %v", err)
+	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte("kubernetesVersion: v1.34.1"), "m"); err != nil {
+		t.Error(err)
+	}
+	o, err = c.Observe(t.Context(), c.access)
+	if d := cmp.Diff(&fleet.Kubeadm{Version: "v1.34.1", Config: "m"}, o.Kubeadm); err != nil || d != "" {
+		t.Errorf("made anew: %v (-want +got):\n%s", err, d)
 	}
 	c.put(t, configMap("kubeadm-config", "ClusterConfiguration", "a: b: c"))
 	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte("{}"), "m"); fleet.KindOf(err) != "Invalid" {
 		t.Errorf("sync over what is no YAML: %v", err)
 	}
+}
+
+// What somebody changes in kubeadm-config while it is brought in line is not
+// overwritten: the next look begins anew.
+func TestSyncKubeadmConfigMeetsAnother(t *testing.T) {
+	c := start(t)
+	c.put(t, configMap("kubeadm-config", "ClusterConfiguration", fromInit))
+	const theirs = "kubernetesVersion: v1.33.3\n"
+	a := c.through(t, func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			c.put(t, configMap("kubeadm-config", "ClusterConfiguration", theirs))
+		}
+	})
+	if err := c.SyncKubeadmConfig(t.Context(), a, []byte("kubernetesVersion: v1.34.1"), "m"); fleet.KindOf(err) != "Conflict" {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	got := get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "kubeadm-config")
+	if got.Data["ClusterConfiguration"] != theirs || len(got.Annotations) > 0 {
+		t.Errorf("kubeadm-config is %v %q", got.Annotations, got.Data)
+	}
+}
+
+// through returns an access that tells see of every request before it is sent on.
+func (c *cluster) through(t *testing.T, see func(*http.Request)) providers.Access {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(c.access.Kubeconfig.Reveal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewTLSServer(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		see(r.In)
+		r.SetURL(target)
+	}})
+	t.Cleanup(s.Close)
+	a := c.access
+	trusted := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	a.Kubeconfig = c.ca.kubeconfig(t, s.URL, trusted, time.Now().Add(time.Hour))
+	return a
 }
 
 const oldCorefile = ".:53 {\n    errors\n    kubernetes cluster.local {\n        upstream\n    }\n    proxy . /etc/resolv.conf\n    reload\n}\n"
@@ -154,6 +213,19 @@ func TestSyncAddons(t *testing.T) {
 		"a build of a version, a digest": {
 			proxy: "example.com:5000/a/kube-proxy:v1.33.0@sha256:aa", pool: fleet.Pool{Version: "v1.34.1+x.1"},
 			wantProxy: "example.com:5000/a/kube-proxy:v1.34.1_x.1", wantDNS: dnsImage,
+		},
+		"digests of the versions that are wanted": {
+			proxy: proxyImage + "@sha256:aa", dns: dnsImage + "@sha256:bb", pool: fleet.Pool{Version: "v1.33.0"},
+			wantProxy: proxyImage + "@sha256:aa", wantDNS: dnsImage + "@sha256:bb",
+		},
+		"a digest without a version": {
+			dns: "example.com/coredns@sha256:bb", pool: fleet.Pool{Version: "v1.34.1"},
+			wantProxy: "registry.k8s.io/kube-proxy:v1.34.1", wantDNS: "example.com/coredns@sha256:bb",
+		},
+		"a tag that is no version moves to another repository": {
+			dns:       "example.com/coredns:latest",
+			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("", "example.com/dns", "")}},
+			wantProxy: "registry.k8s.io/kube-proxy:v1.34.1", wantDNS: "example.com/dns/coredns:latest",
 		},
 		"another repository": {
 			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("example.com/k8s/", "", "")}},

@@ -61,13 +61,18 @@ func (v *view) controlPlaneAtRest(g *group) bool {
 	if !g.settled() || v.orphan() != nil {
 		return false
 	}
+	well := true
 	for _, m := range g.all {
 		if m.remedy {
 			return false
 		}
 		if why := v.ailing(m); why != "" {
 			v.wait("%s", why)
+			well = false
 		}
+	}
+	if well { // kubeadm init has written what it writes
+		v.syncConfig(g)
 	}
 	return true
 }

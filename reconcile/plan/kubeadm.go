@@ -9,20 +9,27 @@ import (
 
 // syncConfig has kubeadm-config brought in line before a control-plane machine
 // joins, and reports whether that is to be waited for: kubeadm join makes the
-// control plane of what it reads there, of the version that it finds. As long as
-// nothing was ever rolled out it is as kubeadm init wrote it.
+// control plane of what it reads there, of the version that it finds. A control
+// plane at rest keeps it in line too, since workers read it as well: one that is
+// of a newer kubeadm, left by a rollout that was taken back, lets none join. As
+// long as nothing was ever rolled out it is as kubeadm init wrote it.
 // Source: Cluster API, controlplane/kubeadm/reconcilers/kubeadmcontrolplane/update.go.
 func (v *view) syncConfig(g *group) bool {
 	k := v.Observed.Workload.Kubeadm
-	if k == nil || k.Config == g.pool.ConfigMark() {
+	var reason string
+	switch {
+	case k == nil:
+		reason = "no machine can join: kubeadm-config is gone"
+	case k.Config == g.pool.ConfigMark():
 		return false
-	}
-	if k.Config == "" && k.Version == g.pool.Version && len(g.old) == 0 {
-		return false
-	}
-	reason := "machines join with another configuration"
-	if k.Version != g.pool.Version {
+	case k.Version == "":
+		reason = "no machine can join: kubeadm-config names no version"
+	case k.Version != g.pool.Version:
 		reason = fmt.Sprintf("machines join with version %s → %s", k.Version, g.pool.Version)
+	case k.Config == "" && len(g.old) == 0:
+		return false
+	default:
+		reason = "machines join with another configuration"
 	}
 	v.do(fleet.Action{Kind: fleet.SyncKubeadmConfig, Pool: g.name, Reason: reason})
 	return true

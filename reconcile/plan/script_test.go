@@ -48,7 +48,7 @@ type script struct {
 	in      plan.Input
 	etcd    fleet.Etcd
 	known   bool              // whether etcd was looked at
-	kubeadm words             // what is known of kubeadm-config; nil: it is not there
+	kubeadm words             // what is known of kubeadm-config; nil: it is in line
 	alias   map[string]string // machine name to pool/index@version
 }
 
@@ -78,7 +78,10 @@ func (s *script) finish() {
 	if s.known {
 		o.Workload.Etcd = &s.etcd
 	}
-	if k := s.kubeadm; k != nil {
+	if s.kubeadm == nil {
+		s.kubeadm = words{"version": s.in.Desired.ControlPlane.Version, "config": "synced", "addons": "synced"}
+	}
+	if k := s.kubeadm; !k.is("gone") {
 		marks := fleet.Kubeadm{Version: k["version"], Config: k["config"], Addons: k["addons"]}
 		if k["config"] == "synced" {
 			marks.Config = s.in.Desired.ControlPlane.ConfigMark()
