@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -41,7 +42,7 @@ func functions(left **budget) template.FuncMap {
 		"keys":   func(ms ...map[string]any) []string { return sortedKeys(ms) },
 		"values": func(m map[string]any) []any { return sortedValues(m) },
 		// Go's own, so that they are bounded like the others.
-		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": fmt.Sprintf,
+		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": printf,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	}
 	for name := range strings.FieldsSeq(known) {
@@ -53,6 +54,48 @@ func functions(left **budget) template.FuncMap {
 	// Slots that Go counts iterations with, see steps.
 	out[stepName] = func(n int) (string, error) { return "", (*left).spend(n) }
 	return out
+}
+
+// verbs are those of a format, and %% among them.
+var verbs = regexp.MustCompile(`%[^%\pL]*[%\pL]`)
+
+// printf is that of package fmt, and prints no addresses: they are others each
+// time.
+func printf(format string, args ...any) (string, error) {
+	for _, verb := range verbs.FindAllString(format, -1) {
+		if strings.HasSuffix(verb, "p") {
+			return "", errors.New("%p prints an address, which is another one each time")
+		}
+	}
+	for _, a := range args {
+		if v := reflect.ValueOf(a); v.Kind() != reflect.Pointer && pointer(v) {
+			return "", errors.New("a version in a list may print as an address; use toStrings first")
+		}
+	}
+	return fmt.Sprintf(format, args...), nil
+}
+
+// pointer reports whether there is a pointer in v.
+func pointer(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return true
+	case reflect.Interface:
+		return pointer(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if pointer(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if pointer(it.Value()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func sortedKeys(ms []map[string]any) []string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -99,12 +100,18 @@ func (x *expansion) patch(t *item) {
 	}
 }
 
+// oneVariable is a template that prints a variable, and nothing else.
+var oneVariable = regexp.MustCompile(`^\s*{{-?\s*\.(\w+)\s*-?}}\s*$`)
+
 // enabled reports whether a patch is to be applied to t.
 func (x *expansion) enabled(p *clusterv1.ClusterClassPatch, t *item, at string) bool {
 	if p.EnabledIf == "" {
 		return true
 	}
-	out, err := x.engine.value(p.EnabledIf, x.data(t, p.EnabledIf))
+	if m := oneVariable.FindStringSubmatch(p.EnabledIf); m != nil && x.class.variables[m[1]] != nil && x.variables(t)[m[1]] == nil {
+		return false // it is known and has no value
+	}
+	out, err := x.evaluate(p.EnabledIf, t)
 	if err != nil {
 		x.classProblem(at+".enabledIf", "", "patch %q fails for %s: %s", p.Name, t.template, err)
 	}
@@ -121,10 +128,12 @@ func (x *expansion) operation(p *clusterv1.ClusterClassPatch, in *clusterv1.JSON
 		op.value = in.Value.Raw
 	case in.ValueFrom.Variable != "":
 		at += ".valueFrom.variable"
-		op.value, err = lookup(x.variables(t), in.ValueFrom.Variable)
+		if err = x.spendVariable(t, in.ValueFrom.Variable); err == nil {
+			op.value, err = lookup(x.variables(t), in.ValueFrom.Variable)
+		}
 	default:
 		at += ".valueFrom.template"
-		op.value, err = x.engine.value(in.ValueFrom.Template, x.data(t, in.ValueFrom.Template))
+		op.value, err = x.evaluate(in.ValueFrom.Template, t)
 	}
 	if err != nil {
 		x.classProblem(at, "give the variable a value or a default, or the patch an enabledIf", "patch %q fails for %s: %s", p.Name, t.template, err)
@@ -151,22 +160,43 @@ func (x *expansion) variables(t *item) map[string]json.RawMessage {
 	return t.values
 }
 
+// spendVariable takes from the budget what it takes to look into a variable.
+func (x *expansion) spendVariable(t *item, path string) error {
+	name, _, _ := strings.Cut(path, ".")
+	name, _, _ = strings.Cut(name, "[")
+	return x.engine.budget.spend(1000 + 10*len(x.variables(t)[name]))
+}
+
+// evaluate runs a template with the variables of t.
+func (x *expansion) evaluate(template string, t *item) ([]byte, error) {
+	data, err := x.data(t, template)
+	if err != nil {
+		return nil, err
+	}
+	return x.engine.value(template, data)
+}
+
 // data returns the variables of t for a template. A template that may change
 // them gets its own.
-func (x *expansion) data(t *item, template string) map[string]any {
-	changes := strings.Contains(template, "set") || strings.Contains(template, "merge")
+func (x *expansion) data(t *item, template string) (map[string]any, error) {
+	functions := strings.ToLower(template)
+	changes := strings.Contains(functions, "set") || strings.Contains(functions, "merge")
 	if t.data != nil && !changes {
-		return t.data
+		return t.data, nil
+	}
+	raw := marshal(x.variables(t))
+	if err := x.engine.budget.spend(20 * len(raw)); err != nil {
+		return nil, err
 	}
 	// Numbers become float64, as in Cluster API.
 	var out map[string]any
-	if err := json.Unmarshal(marshal(x.variables(t)), &out); err != nil {
+	if err := json.Unmarshal(raw, &out); err != nil {
 		panic(err) // it is JSON of ours
 	}
 	if !changes {
 		t.data = out
 	}
-	return out
+	return out, nil
 }
 
 // apply does the operations of t and fills in its spec.

@@ -279,6 +279,14 @@ func TestHostileClasses(t *testing.T) {
 		"slow template for each pool": {append(many, value, `valueFrom: {template: "{{ range until 1000 }}{{ range until 10 }}{{ end }}{{ end }}"}`), work},
 		"large values": {append(many, op, strings.Repeat(op, 200), schema,
 			"schema: {openAPIV3Schema: {type: string, default: "+strings.Repeat("x", 100_000)+"}}"), work},
+		"large variable for each template": {[]string{
+			op, strings.Repeat(strings.Replace(op, value, "valueFrom: {template: '{{ set (dict) \"x\" 1 }}'}", 1), 500), schema,
+			"schema: {openAPIV3Schema: {type: string, default: " + strings.Repeat("x", 100_000) + "}}",
+		}, work},
+		"elements of a large variable": {[]string{
+			op, strings.Repeat(strings.Replace(op, "variable: size", "variable: 'size[0]'", 1), 1000), schema,
+			"schema: {openAPIV3Schema: {type: array, items: {type: integer}, default: [" + strings.Repeat("1,", 49_999) + "1]}}",
+		}, work},
 		"costly rule": {[]string{
 			schema, `schema: {openAPIV3Schema: {type: array, items: {type: integer}, x-kubernetes-validations: [{rule: "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))"}]}}`,
 			"variables: []", "variables: [{name: size, value: [" + strings.Repeat("1,", 999) + "1]}]",

@@ -72,46 +72,61 @@ func counted(text string, funcs template.FuncMap) (*template.Template, error) {
 		if part.Tree == nil || part.Root == nil {
 			continue
 		}
-		count(part.Root, funcs)
-		part.Root.Nodes = append([]parse.Node{step(nodes(part.Root), funcs)}, part.Root.Nodes...)
+		cost, depth := count(part.Root, funcs)
+		part.Root.Nodes = append([]parse.Node{step(cost+stackCost*(1+depth), funcs)}, part.Root.Nodes...)
 	}
 	return t, nil
 }
 
-// count puts a step into each loop below n.
-func count(n parse.Node, funcs template.FuncMap) {
-	for _, l := range below(n) {
-		count(l, funcs)
+// stackCost is that of a level of nesting while a template runs. Templates that
+// call themselves are stopped by it long before the stack of the goroutine is at
+// its end, from which nothing recovers: a level takes about half a kilobyte.
+const stackCost = 5000
+
+// count puts a step into each loop below n. It returns a measure of what one
+// pass over n takes, and how deep branches are nested in it.
+func count(n parse.Node, funcs template.FuncMap) (cost, depth int) {
+	lists, pipe := below(n)
+	if lists == nil {
+		return 10 * len(n.String()), 0
 	}
-	if r, ok := n.(*parse.RangeNode); ok {
-		r.List.Nodes = append([]parse.Node{step(nodes(r.List), funcs)}, r.List.Nodes...)
+	cost = 1000
+	if pipe != nil {
+		cost += 10 * len(pipe.String())
 	}
+	for i, l := range lists {
+		c, d := count(l, funcs)
+		if r, ok := n.(*parse.RangeNode); ok && i == 0 {
+			r.List.Nodes = append([]parse.Node{step(1000+c, funcs)}, r.List.Nodes...)
+		}
+		cost, depth = cost+c, max(depth, d)
+	}
+	if pipe != nil {
+		depth++
+	}
+	return cost, depth
 }
 
-// below returns the lists and branches directly below n.
-func below(n parse.Node) []parse.Node {
-	var out []parse.Node
-	add := func(b *parse.BranchNode) {
-		out = append(out, b.List)
-		if b.ElseList != nil {
-			out = append(out, b.ElseList)
+// below returns what is directly below n, and of a branch what decides it.
+func below(n parse.Node) ([]parse.Node, *parse.PipeNode) {
+	branch := func(b *parse.BranchNode) ([]parse.Node, *parse.PipeNode) {
+		if b.ElseList == nil {
+			return []parse.Node{b.List}, b.Pipe
 		}
+		return []parse.Node{b.List, b.ElseList}, b.Pipe
 	}
 	switch n := n.(type) {
 	case *parse.ListNode:
-		return n.Nodes
+		return n.Nodes, nil
 	case *parse.IfNode:
-		add(&n.BranchNode)
+		return branch(&n.BranchNode)
 	case *parse.WithNode:
-		add(&n.BranchNode)
+		return branch(&n.BranchNode)
 	case *parse.RangeNode:
-		add(&n.BranchNode)
+		return branch(&n.BranchNode)
 	}
-	return out
+	return nil, nil
 }
-
-// nodes is a measure of what one pass over n takes.
-func nodes(n parse.Node) int { return 1000 + 10*len(n.String()) }
 
 // step returns {{ fairlead_step cost }}.
 func step(cost int, funcs template.FuncMap) parse.Node {

@@ -49,6 +49,9 @@ func TestTemplates(t *testing.T) {
 		"random letters": {reason: "nothing is random", in: `{{ randAlpha 3 }}`, err: `function "randAlpha" not defined`},
 		"shuffle":        {reason: "nothing is random", in: `{{ shuffle "abc" }}`, err: `function "shuffle" not defined`},
 		"keys of TLS":    {reason: "nothing is random", in: `{{ genPrivateKey "rsa" }}`, err: `function "genPrivateKey" not defined`},
+		"address":        {reason: "addresses are others each time", in: `{{ printf "%-5p" .map }}`, err: "another one each time"},
+		"address within": {reason: "so are those of versions in lists", in: `{{ printf "%d" (list (semver "1.2.3")) }}`, err: "may print as an address"},
+		"percent p":      {reason: "%% is a percent sign", in: `{{ printf "100%%p %v %s" .map (semver "1.2.3") }}`, want: `"100%p map[a:2 m:3 z:1] 1.2.3"`},
 		"salt":           {reason: "nothing is random", in: `{{ htpasswd "a" "b" }}`, err: `function "htpasswd" not defined`},
 	}
 	for name, tc := range cases {
@@ -85,6 +88,8 @@ func TestHostileTemplates(t *testing.T) {
 		"overflow":             `{{ untilStep 9223372036854775000 9223372036854775807 1000 }}`,
 		"sequence":             `{{ seq 1 1000000000 }}`,
 		"recursion":            `{{ define "a" }}{{ template "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
+		"deep recursion":       `{{ define "a" }}` + strings.Repeat(`{{ with 1 }}`, 50) + `{{ template "a" }}` + strings.Repeat(`{{ end }}`, 50) + `{{ end }}{{ template "a" }}`,
+		"deep loops":           strings.Repeat(`{{ range 1000 }}`, 20_000) + strings.Repeat(`{{ end }}`, 20_000),
 		"wide numbers":         `{{ printf "%1000000d%1000000d%1000000d" 1 1 1 }}`,
 		"wide by argument":     `{{ printf "%*d%*d%*d" 1000000 1 1000000 1 1000000 1 }}`,
 		"repeated argument":    `{{ $x := repeat 10000 "x" }}{{ printf (repeat 10000 "%[1]s") $x }}`,
