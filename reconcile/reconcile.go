@@ -124,7 +124,7 @@ func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster) Result {
 	}
 	n := m.failed(len(errs) > 0)
 	if len(errs) > 0 {
-		res.After = recoverAfter(errs, n)
+		res.After = res.afterFailure(recoverAfter(errs, n))
 	}
 	if res.Plan.Phase == fleet.PhaseDeleted {
 		r.Forget(c.Key)
@@ -187,6 +187,18 @@ func (r *Reconciler) next(p plan.Plan, m *memory) time.Duration {
 		return r.o.Progress
 	}
 	return p.After
+}
+
+// afterFailure returns when to look again after a pass of which something
+// failed, which is to be tried again after wait: sooner where the rest goes on.
+func (res *Result) afterFailure(wait time.Duration) time.Duration {
+	if len(res.Report.Actions) > 0 {
+		wait = min(wait, res.After)
+	}
+	if res.Plan.After > 0 {
+		wait = min(wait, res.Plan.After)
+	}
+	return wait
 }
 
 func (res *Result) report(o fleet.Observed) {

@@ -53,6 +53,8 @@ func newStub(c *fleet.Cluster, controlPlanes int) *stub {
 	}
 	slices.SortFunc(s.seen.Machines, func(a, b fleet.Machine) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	s.workload.Reachable = true
+	p := c.ControlPlane
+	s.workload.Kubeadm = &fleet.Kubeadm{Version: p.Version, Config: p.ConfigMark(), Addons: p.AddonsMark()}
 	return s
 }
 
@@ -128,6 +130,16 @@ func (s nodes) EnsureToken(context.Context, providers.Access, providers.Token, t
 
 func (s nodes) Forget(fleet.Key) {}
 
+func (s nodes) SyncAddons(context.Context, providers.Access, fleet.Pool, string) error {
+	s.calls = append(s.calls, "SyncAddons")
+	return fleet.Errorf(fleet.Invalid, "migrate the Corefile", "no way back")
+}
+
+func (s nodes) Drain(context.Context, providers.Access, string) error {
+	s.calls = append(s.calls, "Drain")
+	return nil
+}
+
 func TestRecovery(t *testing.T) {
 	for kind, want := range map[fleet.ErrorKind][]time.Duration{ // after the 1st, 2nd, 3rd and 20th failure in a row
 		fleet.Unknown:      {time.Second, 2 * time.Second, 4 * time.Second, 2 * time.Minute},
@@ -157,6 +169,33 @@ func TestRecovery(t *testing.T) {
 			s.blind = nil
 			r.Pass(t.Context(), c)
 		}
+	}
+}
+
+// TestAFailureHoldsNothingElseUp drains a node while CoreDNS cannot be brought
+// in line: the draining goes on at its own pace.
+func TestAFailureHoldsNothingElseUp(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	s.workload.Kubeadm.Addons = "of another version"
+	s.seen.Machines = append(s.seen.Machines, fleet.Machine{Name: "eu-1-gone-x", Pool: "gone", Role: fleet.RoleWorker, State: fleet.MachineRunning})
+	s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
+		Name: "eu-1-gone-x", Ready: true, Draining: true, DrainStarted: s.now, Pods: []string{"default/web"},
+		Annotations: fleet.NodeAnnotations(c.Key, fleet.Pool{Name: "gone"}, "eu-1-gone-x"),
+	})
+	r := s.reconciler(t, c)
+	var got []time.Duration
+	for range 3 {
+		res := r.Pass(t.Context(), c)
+		if !strings.Contains(res.Report.Failure, "no way back") {
+			t.Errorf("failure: %q", res.Report.Failure)
+		}
+		got = append(got, res.After)
+		s.now = s.now.Add(res.After)
+	}
+	// After a drain another look, then none before the next drain is due.
+	if want := []time.Duration{50 * time.Millisecond, 20*time.Second - 50*time.Millisecond, 50 * time.Millisecond}; !slices.Equal(got, want) {
+		t.Errorf("waits %v, want %v; calls %v", got, want, s.calls)
 	}
 }
 
