@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -81,25 +82,39 @@ func (c *contents) wanted() []fleet.Key {
 	return slices.DeleteFunc(out, func(k fleet.Key) bool { return c.holds[k] })
 }
 
-// libraries returns the libraries that are built, sorted by folder.
+// libraries returns the libraries that are built, sorted by folder. Folders of
+// which nothing is known, because of problems, are there without classes: they
+// may be libraries.
 func (b *Builder) libraries() []topology.Library {
 	var out []topology.Library
 	for _, dir := range slices.Sorted(maps.Keys(b.built)) {
-		if o := b.built[dir]; o.library() {
+		switch o := b.built[dir]; {
+		case o.library():
 			out = append(out, o.classes)
+		case !o.contents.clusters && len(o.problems) > 0:
+			out = append(out, topology.Library{Folder: dir})
 		}
 	}
 	return out
 }
 
-// fingerprints identifies what libraries say of the classes in keys.
+// fingerprints identifies what libraries say of the classes in keys: all that
+// they have, of those that none has.
 func fingerprints(libraries []topology.Library, keys []fleet.Key) string {
 	var s strings.Builder
 	for _, k := range keys {
+		found := false
 		for _, l := range libraries {
 			if c := l.Classes[k]; c != nil {
+				found = true
 				s.WriteString(k.String() + " " + c.Digest + "\n")
 			}
+		}
+		if found {
+			continue
+		}
+		for _, l := range libraries {
+			s.WriteString(fmt.Sprintln(k, l.Folder, slices.SortedFunc(maps.Keys(l.Classes), fleet.Key.Compare)))
 		}
 	}
 	return s.String()

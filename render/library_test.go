@@ -188,7 +188,14 @@ func TestLibraryProblems(t *testing.T) {
 		},
 		"twice": {
 			[]string{"-- clusters/own/class/unused.yaml --", "-- clusters/own/class/kustomization.yaml --"},
-			[]string{"clusters/a/cluster.yaml: Cluster default/a: spec.topology.classRef.name: ClusterClass default/dev is in classes/dev and in clusters/own/class (keep one of them)"},
+			[]string{"clusters/a/cluster.yaml: Cluster default/a: spec.topology.classRef.name: ClusterClass default/dev is in classes/dev and in clusters/own/class (keep one of them; a folder that is only a part of another one may be a Component"},
+		},
+		"unreadable": {
+			[]string{"resources: [class.yaml, templates.yaml]", "resources: [class.yaml, template.yaml]"},
+			[]string{
+				"classes/dev/kustomization.yaml: ",
+				"clusters/a/cluster.yaml: Cluster default/a: spec.topology.classRef.name: ClusterClass default/dev is neither in the overlay nor in another folder (folders that hold classes and no cluster are looked in, those that spec.clusters of fleet.yaml selects; there is none; it may be in what cannot be read because of problems: classes/dev)",
+			},
 		},
 		"broken class": {
 			[]string{"default: 10s}}\n  patches:\n", "default: 10}}\n  patches:\n"},
@@ -241,6 +248,19 @@ func TestLibraryProblems(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is said of a class that is nowhere tells of the folders as they are now.
+func TestLibraryMissing(t *testing.T) {
+	gone := strings.Replace(classFleet(), "-- classes/dev/kustomization.yaml --", "-- classes/dev/other.yaml --", 1)
+	b := classBuilder()
+	b.render(t, "sha1:1", tree(gone))
+	next := tree(gone + strings.ReplaceAll(classFiles("classes/gold"), "name: dev}", "name: gold}"))
+	again := b.render(t, "sha1:2", next)
+	fresh := classBuilder().render(t, "sha1:2", next)
+	if diff := cmp.Diff(lines(fresh.Problems), lines(again.Problems)); diff != "" {
+		t.Errorf("problems differ from those of a new builder: -want +got:\n%s", diff)
 	}
 }
 

@@ -177,8 +177,11 @@ func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
 // find returns the class called key of the libraries, or nil after a problem.
 func (o *object) find(key fleet.Key, field string, libraries []topology.Library) *topology.Class {
 	var found []*topology.Class
-	var folders, others []string
+	var folders, others, unread []string
 	for _, l := range libraries {
+		if len(l.Classes) == 0 {
+			unread = append(unread, l.Folder)
+		}
 		if c := l.Classes[key]; c != nil {
 			found, folders = append(found, c), append(folders, l.Folder)
 		}
@@ -196,9 +199,12 @@ func (o *object) find(key fleet.Key, field string, libraries []topology.Library)
 		} else {
 			hint += "there are " + strings.Join(others, ", ")
 		}
+		if len(unread) > 0 {
+			hint += "; it may be in what cannot be read because of problems: " + strings.Join(unread, ", ")
+		}
 		o.add(field, hint, "ClusterClass %s is neither in the overlay nor in another folder", key)
 	default:
-		o.add(field, "keep one of them", "ClusterClass %s is in %s", key, strings.Join(folders, " and in "))
+		o.add(field, "keep one of them; a folder that is only a part of another one may be a Component, or be excluded in fleet.yaml under spec.clusters.exclude", "ClusterClass %s is in %s", key, strings.Join(folders, " and in "))
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ type Class struct {
 	engines   sync.Pool
 }
 
-// A Library is the classes of a folder that holds no cluster.
+// A Library is the classes of a folder that holds no cluster. One without
+// classes is a folder that could not be read, and may have any.
 type Library struct {
 	Folder  string
 	Classes map[fleet.Key]*Class
