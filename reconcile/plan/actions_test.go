@@ -47,12 +47,18 @@ func (w *world) carryOutInside(a fleet.Action) {
 	case fleet.RemoveMember:
 		w.members = slices.DeleteFunc(w.members, func(m fleet.Member) bool { return m.ID == a.Member })
 	case fleet.SyncKubeadmConfig:
+		if w.kubeadm == nil {
+			w.kubeadm = &fleet.Kubeadm{}
+		}
 		w.kubeadm.Version, w.kubeadm.Config = w.desired.ControlPlane.Version, w.desired.ControlPlane.ConfigMark()
 	case fleet.SyncAddons:
 		for _, m := range w.machines {
 			if m.Role == fleet.RoleControlPlane && m.joined && m.goneAt.IsZero() && m.Version != w.desired.ControlPlane.Version {
 				w.violate("NoKubeProxyNewerThanAnAPIServer: %s is of %s", m.Name, m.Version)
 			}
+		}
+		if w.kubeadm == nil {
+			return
 		}
 		w.kubeadm.Addons = w.desired.ControlPlane.AddonsMark()
 	case fleet.SyncNode:

@@ -93,6 +93,11 @@ func (c *chaos) drawFault() {
 		c.crash()
 	case 1:
 		c.outage = !c.outage
+	case 3:
+		if !c.changing(nil) { // what is on its way joins with what was there
+			c.kubeadm = nil
+			c.logf("kubeadm-config is gone")
+		}
 	case 2:
 		if len(c.machines) > 0 {
 			m := c.machines[rapid.IntRange(0, len(c.machines)-1).Draw(c.t, "victim")]

@@ -177,6 +177,9 @@ func (c *chaos) inspect() {
 	if len(c.nodes) != len(c.machines)+1 || len(c.members) != c.desired.ControlPlane.Replicas {
 		c.fail("ConvergesToDesired: %d nodes for %d machines, %d members", len(c.nodes), len(c.machines), len(c.members))
 	}
+	if k := c.kubeadm; k == nil || k.Version != c.desired.ControlPlane.Version {
+		c.fail("ConvergesToDesired: kubeadm-config is %+v", k)
+	}
 	for range 20 {
 		if p := c.pass(); len(p.Actions) > 0 {
 			c.fail("NothingToDoAtRest: %v", p.Actions)

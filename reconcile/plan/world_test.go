@@ -249,6 +249,8 @@ func (w *world) live(m *simMachine) {
 		learner := m.join == fleet.JoinControlPlane
 		if !learner {
 			w.kubeadm = &fleet.Kubeadm{Version: m.Version}
+		} else if w.kubeadm == nil {
+			return // kubeadm join cannot begin
 		} else if w.kubeadm.Version != m.Version {
 			w.violate("NoJoinWithAnotherVersion: %s of %s reads %s in kubeadm-config", m.Name, m.Version, w.kubeadm.Version)
 		}
