@@ -124,3 +124,29 @@ func TestBastionFails(t *testing.T) {
 		}
 	})
 }
+
+// A floating IP that a bastion names and that was made for something else of the
+// cluster is not taken.
+func TestBastionTakesNoOthersFloatingIP(t *testing.T) {
+	for reason, description := range map[string]string{
+		"a pool":  "floating IP pool nodes [fairlead.dev fleet=fleet-a cluster=prod/eu-1]",
+		"another": "API server [fairlead.dev fleet=fleet-a cluster=prod/eu-2]",
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+				w.settle()
+				id := w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{"floating_ip_address": "198.18.0.77", "description": description, "floating_network_id": w.cloud.Objects(ost.Networks)[0].ID()})
+				w.spec(withBastion(func(b *api.Bastion) { b.FloatingIP = ptr("198.18.0.77") }))
+				var err error
+				for range 5 { // its security group comes first
+					time.Sleep(2 * tick)
+					err = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+				}
+				if o, ok := w.cloud.Object(ost.FloatingIPs, id); !ok || o.String("port_id") != "" {
+					w.Errorf("floating IP %v, %v, want it left alone", o, err)
+				}
+				w.wantError("EnsureInfrastructure", err, fleet.Conflict, "made for something else")
+			})
+		})
+	}
+}

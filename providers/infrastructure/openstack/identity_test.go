@@ -250,3 +250,22 @@ func TestRemoveOrphanThatIsNone(t *testing.T) {
 		}
 	})
 }
+
+// A cluster whose names leave no room for a mark is told so before anything is made.
+func TestNamesTooLong(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.cluster.Fleet = fleet.ID(strings.Repeat("f", 63))
+		w.cluster.Key = fleet.Key{Namespace: strings.Repeat("n", 63), Name: strings.Repeat("c", 63)}
+		w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: w.cluster.Infrastructure.Secrets[credential]}
+		w.observe()
+		w.wantError("EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Invalid, "characters too long")
+		w.wantError("CreateMachine", w.create(0), fleet.Invalid, "characters too long")
+		if got := w.mine(); len(got) > 0 {
+			w.Errorf("made %q, want nothing", got)
+		}
+		w.cluster.Key.Namespace = "prod"
+		w.settle()
+		w.mustCreate(0)
+		w.await(0, fleet.MachineRunning)
+	})
+}

@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -87,12 +88,35 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	return out, nil
 }
 
+// The longest things that marks have to hold besides names from Git: the name of a
+// machine, and what is said before the mark of something that machines share.
+const (
+	longestMachine = 63
+	longestPurpose = len("additional port")
+)
+
+// fits refuses a cluster whose names leave no room for the marks of what would be
+// made for it.
+func fits(op string, c *fleet.Cluster) error {
+	o := cloud.OwnerOf(c)
+	part := o.Part(fleet.MachineName(strings.Repeat("x", max(longestMachine, len(bastionName(c))))))
+	over := max(-1-cloud.Room(part), longestPurpose-cloud.Room(o))
+	if over <= 0 {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, op, "the names of fleet %s, namespace %s and cluster %s are together %d characters too long for the %d of a description of OpenStack, which has to hold them (shorten one; a cluster cannot be renamed later)",
+		c.Fleet, c.Key.Namespace, c.Key.Name, over, cloud.MaxDescription)
+}
+
 // EnsureInfrastructure implements providers.Infrastructure.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "create infrastructure of " + c.Key.String()
 	got, err := p.look(ctx, c)
 	if err != nil {
 		return cloud.WrapLook(op, err)
+	}
+	if err := fits(op, c); err != nil {
+		return err
 	}
 	defer got.home.Changed(cloud.OwnerOf(c))
 	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
@@ -148,6 +172,9 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return cloud.WrapLook(what, err)
 	}
+	if err := fits(what, c); err != nil {
+		return err
+	}
 	o := cloud.OwnerOf(c).Part(r.Name)
 	return p.keeper.Create(ctx, project, o, func(s *cloud.Snapshot) (machine.Request, error) {
 		at := s
@@ -163,6 +190,9 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 		group := place.Place.WorkerGroup
 		if r.Pool.Role == fleet.RoleControlPlane {
 			group = place.Place.ControlPlaneGroup
+		}
+		if spec.ManagedSecurityGroups != nil && group == "" {
+			return machine.Request{}, fleet.Errorf(fleet.Conflict, what, "the security group of the cluster is not there")
 		}
 		pool, err := floatingPool(c, template, spec.IdentityRef, s, place.Place.ExternalNetwork)
 		if err != nil {

@@ -52,6 +52,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 		out.places = append(out.places, place{project, s, p.keeper.Observe(project, s, c)})
 	}
 	p.watched.set(cloud.OwnerOf(c), projects)
+	p.keeper.Only(cloud.OwnerOf(c), projects)
 	out.net = network.Observe(out.homeSnapshot(), c, spec)
 	return out, nil
 }

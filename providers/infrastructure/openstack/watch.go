@@ -79,6 +79,7 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 		tick := p.sessions.Tick()
 		projects := p.watched.list()
 		maps.DeleteFunc(prints, func(p *cloud.Project, _ map[cloud.Owner]string) bool { return !slices.Contains(projects, p) })
+		maps.DeleteFunc(rest, func(p *cloud.Project, _ int) bool { return !slices.Contains(projects, p) })
 		for _, project := range projects {
 			if rest[project]--; rest[project] > 0 {
 				continue

@@ -31,7 +31,7 @@ func Wrap(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*fleet.Error); ok { //nolint:errorlint // the outermost alone says the same of something smaller
+	if e, ok := err.(*fleet.Error); ok && (e.Op == op || e.Op == "") { //nolint:errorlint // only the outermost may say the same twice
 		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
 	}
 	if e, ok := err.(joined); ok { //nolint:errorlint // as above
@@ -67,8 +67,9 @@ func unsent(k fleet.ErrorKind) fleet.ErrorKind {
 // joined is several errors as one.
 type joined []error
 
-// Join returns errs, without those that are none, as one error: of the first
-// one's kind, but for a call without an answer, which counts most.
+// Join returns errs, without those that are none, as one error. It is of the
+// first one's kind, but for a call without an answer, which counts most, and what
+// waits for Git, which counts least: the others may go by themselves.
 func Join(errs ...error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	switch len(errs) {
@@ -91,12 +92,16 @@ func (j joined) Error() string {
 func (j joined) Unwrap() []error { return j }
 
 func (j joined) kind() fleet.ErrorKind {
+	out := fleet.Invalid
 	for _, err := range j {
-		if fleet.KindOf(err) == fleet.Unanswered {
-			return fleet.Unanswered
+		switch k := fleet.KindOf(err); {
+		case k == fleet.Unanswered:
+			return k
+		case out == fleet.Invalid:
+			out = k
 		}
 	}
-	return fleet.KindOf(j[0])
+	return out
 }
 
 // NotFound reports whether err says that the thing is not there.

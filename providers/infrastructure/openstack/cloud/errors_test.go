@@ -105,6 +105,10 @@ func TestJoin(t *testing.T) {
 	if got := err.Error(); got != "cannot do both: cannot a: x; cannot b: y" || fleet.KindOf(err) != fleet.Unanswered {
 		t.Errorf("%q of kind %s", got, fleet.KindOf(err))
 	}
+	invalid, busy := fleet.Errorf(fleet.Invalid, "c", "x"), fleet.Errorf(fleet.Unavailable, "d", "y")
+	if got := fleet.KindOf(cloud.Wrap("do both", cloud.Join(invalid, busy, a))); got != fleet.Unavailable {
+		t.Errorf("what waits for Git beside what does not is %s, want %s", got, fleet.Unavailable)
+	}
 	if got := cloud.Join(nil, a); !errors.Is(got, a) {
 		t.Errorf("one of them = %v", got)
 	}
@@ -113,5 +117,18 @@ func TestJoin(t *testing.T) {
 	}
 	if !cloud.NotFound(gophercloud.ErrUnexpectedResponseCode{Actual: http.StatusNotFound}) || cloud.NotFound(a) || cloud.NotFound(nil) {
 		t.Error("NotFound is wrong")
+	}
+}
+
+// Whatever is inside is named, but not the same thing twice.
+func TestWrapNamesWhatIsInside(t *testing.T) {
+	inner := fleet.Errorf(fleet.Exhausted, "make volume m-0-root", "no room")
+	for want, err := range map[string]error{
+		"cannot create machine m-0: cannot make volume m-0-root: no room": cloud.Wrap("create machine m-0", inner),
+		"cannot make volume m-0-root: no room":                            cloud.Wrap("make volume m-0-root", inner),
+	} {
+		if err.Error() != want || fleet.KindOf(err) != fleet.Exhausted {
+			t.Errorf("%q of kind %s, want %q", err, fleet.KindOf(err), want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,15 +37,18 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
+	out.Lacks = maps.Clone(p.lacking)
+	p.mu.Unlock()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(listsAtOnce)
 	lists := []func() error{
 		func() error { return p.lookAtServers(ctx, out) },
 		func() error { return p.lookAtPorts(ctx, out, id) },
-		func() error { return p.lookAtNetworks(ctx, out) },
-		func() error { return p.lookAtSubnets(ctx, out) },
-		func() error { return p.lookAtSecurityGroups(ctx, out) },
-		func() error { return p.lookAtRouters(ctx, out) },
+		func() error { return p.lookAtNetworks(ctx, out, id) },
+		func() error { return p.lookAtSubnets(ctx, out, id) },
+		func() error { return p.lookAtSecurityGroups(ctx, out, id) },
+		func() error { return p.lookAtRouters(ctx, out, id) },
 		func() error { return p.lookAtFloatingIPs(ctx, out, id) },
 		func() error { return p.lookAtTrunks(ctx, out, id) },
 		func() error { return p.lookAtVolumes(ctx, out) },
@@ -82,6 +86,19 @@ func marked[T any](description func(*T) string) func(*T) (Owner, bool) {
 	return func(t *T) (Owner, bool) { return ParseOwner(description(t)) }
 }
 
+// markedIn is marked for what other projects show too: those that share it, and
+// all of them to an administrator. What it says about things of theirs proves
+// nothing.
+func markedIn[T any](project string, described func(*T) (project, description string)) func(*T) (Owner, bool) {
+	return func(t *T) (Owner, bool) {
+		in, description := described(t)
+		if in != project {
+			return Owner{}, false
+		}
+		return ParseOwner(description)
+	}
+}
+
 func (p *Project) lookAtServers(ctx context.Context, s *Snapshot) error {
 	c, err := p.Compute(ctx)
 	all, err := list(ctx, "servers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
@@ -90,6 +107,7 @@ func (p *Project) lookAtServers(ctx context.Context, s *Snapshot) error {
 	if i := slices.IndexFunc(all, cellIsDown); i >= 0 {
 		return fleet.Errorf(fleet.Unavailable, "list servers", "a cell of Nova is down: nothing is known of server %s but its id", all[i].ID)
 	}
+	p.faults.fill(ctx, c, all)
 	s.Servers = newSet(all, func(t *servers.Server) string { return t.ID },
 		func(t *servers.Server) (Owner, bool) { return MetadataOwner(t.Metadata) })
 	return err
@@ -108,41 +126,41 @@ func (p *Project) lookAtPorts(ctx context.Context, s *Snapshot, project string) 
 	return err
 }
 
-func (p *Project) lookAtNetworks(ctx context.Context, s *Snapshot) error {
+func (p *Project) lookAtNetworks(ctx context.Context, s *Snapshot, project string) error {
 	c, err := p.Network(ctx)
 	all, err := list(ctx, "networks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return networks.List(c, networks.ListOpts{})
 	}, func(page pagination.Page) (out []Network, err error) {
 		return out, networks.ExtractNetworksInto(page, &out)
 	})
-	s.Networks = newSet(all, func(t *Network) string { return t.ID }, marked(func(t *Network) string { return t.Description }))
+	s.Networks = newSet(all, func(t *Network) string { return t.ID }, markedIn(project, func(t *Network) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
-func (p *Project) lookAtSubnets(ctx context.Context, s *Snapshot) error {
+func (p *Project) lookAtSubnets(ctx context.Context, s *Snapshot, project string) error {
 	c, err := p.Network(ctx)
 	all, err := list(ctx, "subnets", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return subnets.List(c, subnets.ListOpts{})
 	}, subnets.ExtractSubnets)
-	s.Subnets = newSet(all, func(t *subnets.Subnet) string { return t.ID }, marked(func(t *subnets.Subnet) string { return t.Description }))
+	s.Subnets = newSet(all, func(t *subnets.Subnet) string { return t.ID }, markedIn(project, func(t *subnets.Subnet) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
-func (p *Project) lookAtSecurityGroups(ctx context.Context, s *Snapshot) error {
+func (p *Project) lookAtSecurityGroups(ctx context.Context, s *Snapshot, project string) error {
 	c, err := p.Network(ctx)
 	all, err := list(ctx, "security groups", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return groups.List(c, groups.ListOpts{})
 	}, groups.ExtractGroups)
-	s.SecurityGroups = newSet(all, func(t *groups.SecGroup) string { return t.ID }, marked(func(t *groups.SecGroup) string { return t.Description }))
+	s.SecurityGroups = newSet(all, func(t *groups.SecGroup) string { return t.ID }, markedIn(project, func(t *groups.SecGroup) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
-func (p *Project) lookAtRouters(ctx context.Context, s *Snapshot) error {
+func (p *Project) lookAtRouters(ctx context.Context, s *Snapshot, project string) error {
 	c, err := p.Network(ctx)
 	all, err := list(ctx, "routers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return routers.List(c, routers.ListOpts{})
 	}, routers.ExtractRouters)
-	s.Routers = newSet(all, func(t *routers.Router) string { return t.ID }, marked(func(t *routers.Router) string { return t.Description }))
+	s.Routers = newSet(all, func(t *routers.Router) string { return t.ID }, markedIn(project, func(t *routers.Router) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 

@@ -33,18 +33,28 @@ const MaxDescription = 255
 
 // FormatOwner returns the description of a thing of Neutron or Octavia: the
 // text that people gave, if any, and the mark of o. The description is the one
-// field that holds an owner from the very call that makes the thing.
+// field that holds an owner from the very call that makes the thing. A text that
+// is longer than Room is cut.
 func FormatOwner(text string, o Owner) string {
-	var b strings.Builder
+	if runes := []rune(text); len(runes) > Room(o) {
+		text = string(runes[:max(0, Room(o))])
+	}
 	if text != "" {
-		b.WriteString(text + " ")
+		text += " "
 	}
-	b.WriteString("[fairlead.dev fleet=" + string(o.Fleet) + " cluster=" + o.Cluster.String())
+	return text + markOf(o)
+}
+
+// Room is how many characters the text before the mark of o may have; below zero
+// the mark itself does not fit.
+func Room(o Owner) int { return MaxDescription - len(markOf(o)) - len(" ") }
+
+func markOf(o Owner) string {
+	part := ""
 	if o.Machine != "" {
-		b.WriteString(" machine=" + string(o.Machine))
+		part = " machine=" + string(o.Machine)
 	}
-	b.WriteString("]")
-	return b.String()
+	return "[fairlead.dev fleet=" + string(o.Fleet) + " cluster=" + o.Cluster.String() + part + "]"
 }
 
 var mark = regexp.MustCompile(`(?s)^(?:.* )?\[fairlead\.dev fleet=([^\s\[\]=]+) cluster=([^\s/\[\]=]+)/([^\s/\[\]=]+)(?: machine=([^\s\[\]=]+))?\]$`)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -71,5 +72,23 @@ func TestMetadata(t *testing.T) {
 	meta["fairlead.dev:cluster"] = "eu-1"
 	if o, ok := cloud.MetadataOwner(meta); ok {
 		t.Errorf("owner of a cluster without a namespace = %v, want nobody", o)
+	}
+}
+
+// A text that is too long is cut, the mark never.
+func TestFormatOwnerCuts(t *testing.T) {
+	o := eu1().Part("m-0")
+	for _, text := range []string{strings.Repeat("x", 300), strings.Repeat("ü", 300), strings.Repeat("x", cloud.Room(o))} {
+		got := cloud.FormatOwner(text, o)
+		if n := utf8.RuneCountInString(got); n != 255 {
+			t.Errorf("%d characters, want 255", n)
+		}
+		if is, ok := cloud.ParseOwner(got); !ok || is != o {
+			t.Errorf("ParseOwner(%q) = %v, %v", got, is, ok)
+		}
+	}
+	o.Cluster.Name = strings.Repeat("x", 300)
+	if got := cloud.FormatOwner("text", o); cloud.Room(o) >= 0 || !strings.HasPrefix(got, "[fairlead.dev ") {
+		t.Errorf("%q, room for %d, want the mark alone", got, cloud.Room(o))
 	}
 }

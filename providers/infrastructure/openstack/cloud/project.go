@@ -110,10 +110,13 @@ type Project struct {
 	until      time.Time
 	clients    map[service]*gophercloud.ServiceClient
 	absent     map[service]bool
+	lacking    map[string]bool // see Lacks
 
-	shelf  shelf
-	lookup lookups
-	lists  members
+	choosing chan struct{} // holds one: see Alone
+	shelf    shelf
+	lookup   lookups
+	lists    members
+	faults   faults
 }
 
 func newProject(o Options, c Credential, l login) *Project {
@@ -132,6 +135,7 @@ func newProject(o Options, c Credential, l login) *Project {
 		t:          &transport{base: base, rate: rate.NewLimiter(limit, burst), observe: o.Observe, services: make(map[string]string)},
 		connecting: make(chan struct{}, 1),
 		clients:    make(map[service]*gophercloud.ServiceClient), absent: make(map[service]bool),
+		lacking: make(map[string]bool), choosing: make(chan struct{}, 1), faults: newFaults(),
 		shelf: newShelf(), lookup: newLookups(), lists: newMembers(),
 	}
 }
@@ -194,11 +198,36 @@ func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 		}
 		return nil, "", err
 	}
+	client.ReauthFunc = p.patient(client.ReauthFunc)
 	project, err := projectOf(client.GetAuthResult())
 	if err != nil {
 		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
 	return client, project, nil
+}
+
+// patient is renew for a credential that may have been withdrawn: refused, it is
+// not tried again for a while.
+func (p *Project) patient(renew func(context.Context) error) func(context.Context) error {
+	if renew == nil {
+		return nil
+	}
+	var refused error // guarded by p.mu, as until
+	var until time.Time
+	return func(ctx context.Context) error {
+		p.mu.Lock()
+		err, wait := refused, time.Now().Before(until)
+		p.mu.Unlock()
+		if wait {
+			return err
+		}
+		if err = renew(ctx); err != nil && kindOf(err) == fleet.Unauthorized {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			refused, until = err, time.Now().Add(refusedFor)
+		}
+		return err
+	}
 }
 
 func projectOf(r gophercloud.AuthResult) (string, error) {
@@ -238,18 +267,50 @@ func (p *Project) Name(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s/%s", p.Region(), id), nil
 }
 
-// Same reports whether o is the same project, if as another user.
+// Same reports whether o is the same project, if as another user. A credential
+// that names no region may be for the one that another names, and a cloud may have
+// two addresses: where those differ, Nova's address counts.
 func (p *Project) Same(ctx context.Context, o *Project) (bool, error) {
 	if p == o {
 		return true, nil
-	}
-	if host(p.login.auth.IdentityEndpoint) != host(o.login.auth.IdentityEndpoint) || p.Region() != o.Region() {
-		return false, nil
 	}
 	a, err := p.ID(ctx)
 	if err != nil {
 		return false, err
 	}
 	b, err := o.ID(ctx)
-	return a == b, err
+	if err != nil || a != b {
+		return false, err
+	}
+	if host(p.login.auth.IdentityEndpoint) == host(o.login.auth.IdentityEndpoint) && p.Region() == o.Region() {
+		return true, nil
+	}
+	c, err := p.Compute(ctx)
+	if err != nil {
+		return false, err
+	}
+	d, err := o.Compute(ctx)
+	if err != nil {
+		return false, err
+	}
+	return c.Endpoint == d.Endpoint, nil
+}
+
+// Alone waits until nobody else chooses among the things of the project, and
+// gives that right to the caller until release is called.
+func (p *Project) Alone(ctx context.Context) (release func(), err error) {
+	select {
+	case p.choosing <- struct{}{}:
+		return func() { <-p.choosing }, nil
+	case <-ctx.Done():
+		return nil, fleet.Errorf(fleet.Unavailable, "wait for others that choose in the project", "%w", ctx.Err())
+	}
+}
+
+// Lacks notes that the cloud said it does not have what, so that nobody asks
+// again: snapshots that are begun from now on say so.
+func (p *Project) Lacks(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lacking[what] = true
 }

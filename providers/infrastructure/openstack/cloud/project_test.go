@@ -329,3 +329,117 @@ func TestCredential(t *testing.T) {
 		t.Errorf("region %q, %v, want nothing of the environment", e.Region(), err)
 	}
 }
+
+// A token that cannot be renewed is not asked for again and again, whoever shares
+// the credential: that locks accounts.
+func TestRefusedRenewal(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		see(t, p, eu1())
+		c.SetPassword("alice", "another")
+		c.RevokeTokens()
+		time.Sleep(time.Minute)
+		c.ForgetCalls()
+		for range 20 {
+			if _, err := p.Snapshot(t.Context(), eu1()); fleet.KindOf(err) != fleet.Unauthorized || !strings.Contains(err.Error(), "requires authentication") {
+				t.Fatalf("%v, want Keystone's words", err)
+			}
+		}
+		posts := 0
+		for _, call := range c.Calls() {
+			if call.Method == http.MethodPost {
+				posts++
+			}
+		}
+		if posts != 1 {
+			t.Errorf("Keystone was asked %d times, want once", posts)
+		}
+		c.SetPassword("alice", "alice-secret")
+		time.Sleep(time.Minute)
+		see(t, p, eu1())
+	})
+}
+
+// What an administrator sees of other projects is nobody's, whatever it says of
+// itself, as is what others share.
+func TestMarksOfOtherProjects(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, alice *cloud.Project) {
+		text := cloud.FormatOwner("", eu1())
+		for _, in := range []string{"alpha", "beta"} {
+			n := c.Add(in, ost.Networks, ost.Object{"name": in, "description": text, "shared": true})
+			c.Add(in, ost.Subnets, ost.Object{"name": in, "description": text, "network_id": n, "cidr": "10.6.0.0/24", "shared": true})
+			c.Add(in, ost.Routers, ost.Object{"name": in, "description": text})
+			c.Add(in, ost.SecurityGroups, ost.Object{"name": in, "description": text, "shared": true})
+		}
+		admin, err := cloud.NewSessions(cloud.Options{Base: c.Client(), Rate: -1}).Project(credential(string(c.CloudsYAML(ost.URL, "admin"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, want := range map[*cloud.Project]int{alice: 1, admin: 0} {
+			s := see(t, p, eu1())
+			if n := len(s.Networks.All); n < 3 {
+				t.Errorf("%d networks, want those of others too", n)
+			}
+			for what, n := range map[string]int{
+				"networks": len(s.Networks.Of(eu1())), "subnets": len(s.Subnets.Of(eu1())),
+				"routers": len(s.Routers.Of(eu1())), "groups": len(s.SecurityGroups.Of(eu1())),
+			} {
+				if n != want {
+					t.Errorf("%d %s of the cluster, want %d", n, what, want)
+				}
+			}
+		}
+	})
+}
+
+// A server that got no host is listed without its fault, which is asked for once.
+func TestFaultOfAServerWithoutHost(t *testing.T) {
+	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
+		c.Add("alpha", ost.Servers, ost.Object{"name": "theirs", "status": "ERROR", "fault": ost.Object{"message": "No valid host was found.", "code": 500}})
+		id := c.Add("alpha", ost.Servers, ost.Object{
+			"name": "m-0", "status": "ERROR", "fault": ost.Object{"message": "No valid host was found.", "code": 500},
+			"metadata": ost.Object{"fairlead.dev:fleet": "fleet-a", "fairlead.dev:cluster": "prod/eu-1", "fairlead.dev:machine": "m-0"},
+		})
+		for range 3 {
+			if got := see(t, p, eu1()).Servers.Get(id).Fault.Message; got != "No valid host was found." {
+				t.Errorf("fault %q, want Nova's words", got)
+			}
+			time.Sleep(2 * tick)
+		}
+		gets := 0
+		for _, call := range c.Calls() {
+			if strings.HasPrefix(call.Path, "/servers/") && call.Path != "/servers/detail" {
+				gets++
+			}
+		}
+		if gets != 1 {
+			t.Errorf("%d servers were asked for, want one, once", gets)
+		}
+	})
+}
+
+// A credential that names no region may be for the region that another names.
+func TestSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ost.New(ost.Options{Regions: []string{"RegionOne", "RegionTwo"}})
+		s := cloud.NewSessions(cloud.Options{Base: c.Client(), Rate: -1})
+		open := func(user, region string) *cloud.Project {
+			yaml := strings.ReplaceAll(string(c.CloudsYAML(ost.URL, user)), "region_name", "ignored")
+			k := credential(yaml)
+			k.Region = region
+			p, err := s.Project(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		one := open("alice", "RegionOne")
+		for p, want := range map[*cloud.Project]bool{
+			one: true, open("carol", "RegionOne"): true, open("bob", "RegionOne"): false, open("alice", "RegionTwo"): false,
+			open("alice", ""): true,
+		} {
+			if got, err := one.Same(t.Context(), p); err != nil || got != want {
+				t.Errorf("region %q: same %v, %v, want %v", p.Region(), got, err, want)
+			}
+		}
+	})
+}

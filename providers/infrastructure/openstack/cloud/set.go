@@ -1,5 +1,7 @@
 package cloud
 
+import "slices"
+
 // A Set is everything of one kind in a project, found by id and by owner.
 type Set[T any] struct {
 	All    []T
@@ -9,6 +11,12 @@ type Set[T any] struct {
 }
 
 func newSet[T any](all []T, id func(*T) string, owner func(*T) (Owner, bool)) Set[T] {
+	seen := make(map[string]bool, len(all))
+	all = slices.DeleteFunc(all, func(t T) bool { // pages may overlap while things come and go
+		again := seen[id(&t)]
+		seen[id(&t)] = true
+		return again
+	})
 	s := Set[T]{All: all, owners: make([]Owner, len(all)), byID: make(map[string]int, len(all)), byOwn: make(map[Owner][]int)}
 	for i := range all {
 		s.byID[id(&all[i])] = i

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -96,6 +97,9 @@ func (s *shelf) landed(f *flight, look func(context.Context, uint64) (*Snapshot,
 		f.got, f.err, s.flight = got, err, nil
 		if err == nil {
 			s.latest = got
+			old := func(_ Owner, seq uint64) bool { return seq <= f.seq } // every snapshot from now on has seen it
+			maps.DeleteFunc(s.changes, old)
+			maps.DeleteFunc(s.latestOf, old)
 		}
 		close(f.done)
 		return got, err

@@ -60,6 +60,9 @@ type Snapshot struct {
 
 	Volumes Set[volumes.Volume] // empty where the catalogue has no Cinder
 
+	// Lacks has what the cloud said it does not have; see Project.Lacks.
+	Lacks map[string]bool
+
 	seq uint64
 }
 

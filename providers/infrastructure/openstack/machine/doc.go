@@ -20,6 +20,7 @@
 // # Leftovers
 //
 // Parts of a machine whose server is not there are leftovers: at once where this
-// process saw the server or asked for its end, else after a settle window, since
-// the server may still appear. [Keeper] remembers that; nothing is lost with it.
+// process saw the server or asked for its end, else after two settle windows: in
+// the first the server may still appear, in the second the machine may be created
+// again, with what there is. [Keeper] remembers that; nothing is lost with it.
 package machine

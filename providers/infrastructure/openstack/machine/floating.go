@@ -19,8 +19,11 @@ func (m *maker) ensureFloating(ctx context.Context, portID string) error {
 	if !m.r.Floating.wanted() {
 		return nil
 	}
-	m.k.floating.Lock() // so that no two machines take the same one
-	defer m.k.floating.Unlock()
+	release, err := m.p.Alone(ctx) // so that no two machines take the same one
+	if err != nil {
+		return err
+	}
+	defer release()
 	client, err := m.p.Network(ctx)
 	if err != nil {
 		return err
@@ -36,7 +39,7 @@ func (m *maker) ensureFloating(ctx context.Context, portID string) error {
 		}
 	}
 	if m.r.Floating.Address != "" {
-		return fleet.Errorf(fleet.Conflict, "attach floating IP "+m.r.Floating.Address, "it is attached to another port (detach it, or name another)")
+		return fleet.Errorf(fleet.Conflict, "attach floating IP "+m.r.Floating.Address, "it is attached to another port, or was made for something else (detach it, or name another)")
 	}
 	if err := m.roomInPool(ctx, client); err != nil {
 		return err
@@ -109,8 +112,13 @@ func (m *maker) attach(ctx context.Context, client *gophercloud.ServiceClient, i
 		return false, nil
 	}
 	opts := floatingips.UpdateOpts{PortID: &portID}
-	if o, ours := cloud.ParseOwner(now.Description); ours && o == m.r.Owner.Shared() {
-		text := cloud.FormatOwner(m.r.Floating.Pool.text(), m.r.Owner)
+	pool := m.r.Floating.Pool
+	switch o, marked := cloud.ParseOwner(now.Description); {
+	case !marked || o == m.r.Owner:
+	case pool == nil || o != m.r.Owner.Shared() || !strings.HasPrefix(now.Description, pool.text()+" ["):
+		return false, nil // made for something else, which will come for it
+	default:
+		text := cloud.FormatOwner(pool.text(), m.r.Owner)
 		opts.Description = &text
 		m.made.kept = append(m.made.kept, id)
 	}

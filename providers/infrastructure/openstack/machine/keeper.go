@@ -2,6 +2,7 @@ package machine
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,8 +13,6 @@ import (
 // remembers which servers it saw. It is safe for concurrent use.
 type Keeper struct {
 	settle time.Duration
-
-	floating sync.Mutex // held while a floating IP is chosen
 
 	mu    sync.Mutex
 	busy  map[at]bool
@@ -51,6 +50,16 @@ func (k *Keeper) end(m at) {
 	delete(k.busy, m)
 }
 
+// Only forgets what is known of machines of o in other projects than those, as of
+// a credential that was rotated away.
+func (k *Keeper) Only(o cloud.Owner, projects []*cloud.Project) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	elsewhere := func(m at) bool { return m.machine.Shared() == o && !slices.Contains(projects, m.project) }
+	maps.DeleteFunc(k.first, func(m at, _ time.Time) bool { return elsewhere(m) })
+	maps.DeleteFunc(k.had, func(m at, _ bool) bool { return elsewhere(m) })
+}
+
 // expect forgets what was known of an earlier machine of that name.
 func (k *Keeper) expect(m at) {
 	k.mu.Lock()
@@ -67,8 +76,9 @@ func (k *Keeper) gone(m at) {
 }
 
 // judge sorts the parts that the machines of cluster o have without a server
-// into those that may still get theirs and those that are left over. now is when
-// the look began.
+// into those that may still get theirs and those that are left over. Between the
+// two are those of a machine that the plan knows to be missing by now: it may be
+// created again, and takes them. now is when the look began.
 func (k *Keeper) judge(p *cloud.Project, o cloud.Owner, without map[cloud.Owner]*parts, with map[cloud.Owner]bool, now time.Time) (awaited, left map[cloud.Owner]*parts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -84,23 +94,24 @@ func (k *Keeper) judge(p *cloud.Project, o cloud.Owner, without map[cloud.Owner]
 		if _, ok := k.first[m]; !ok {
 			k.first[m] = now
 		}
-		if k.busy[m] || !k.lapsed(m, now) {
+		switch {
+		case k.busy[m] || !k.lapsed(m, now, k.settle):
 			awaited[owner] = all
-		} else {
+		case k.lapsed(m, now, 2*k.settle):
 			left[owner] = all
 		}
 	}
 	return awaited, left
 }
 
-// lapsed reports whether no server is to be awaited for the parts of m.
-func (k *Keeper) lapsed(m at, now time.Time) bool {
+// lapsed reports whether the parts of m never get a server, or got none for d.
+func (k *Keeper) lapsed(m at, now time.Time, d time.Duration) bool {
 	first, seen := k.first[m]
-	return k.had[m] || seen && now.Sub(first) >= k.settle
+	return k.had[m] || seen && now.Sub(first) >= d
 }
 
 func (k *Keeper) isLeft(m at, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.lapsed(m, now)
+	return k.lapsed(m, now, 2*k.settle)
 }

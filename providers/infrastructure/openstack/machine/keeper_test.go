@@ -58,7 +58,7 @@ func TestCleanLooksAgain(t *testing.T) {
 			t.Fatalf("the first try: %v, want it unanswered", err)
 		}
 		look()
-		time.Sleep(settle)
+		time.Sleep(2 * settle)
 		found := look()
 		if len(found.Drift) != 1 {
 			t.Fatalf("drift %q, want the port left over", found.Drift)

@@ -46,6 +46,13 @@ type Pool struct {
 	Network string // id of the external network
 }
 
+// TooLong is how many characters the name of p is too long to be marked with the
+// machines of o.
+func (p *Pool) TooLong(o cloud.Owner) int {
+	const machine = 63 // the longest name of one
+	return len(p.text()) - cloud.Room(o) + machine + len(" machine=")
+}
+
 // text is what the description of a floating IP of the pool begins with.
 func (p *Pool) text() string { return poolText + p.Name }
 

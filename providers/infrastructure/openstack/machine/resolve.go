@@ -157,6 +157,11 @@ func securityGroupIDs(ctx context.Context, p *cloud.Project, field string, param
 			if err != nil {
 				return pagination.Pager{}, err
 			}
+			if f.ProjectID == "" { // an administrator sees those of everyone
+				if f.ProjectID, err = p.ID(ctx); err != nil {
+					return pagination.Pager{}, err
+				}
+			}
 			return groups.List(c, groups.ListOpts{
 				Name: f.Name, Description: f.Description, ProjectID: f.ProjectID,
 				Tags: join(f.Tags), TagsAny: join(f.TagsAny), NotTags: join(f.NotTags), NotTagsAny: join(f.NotTagsAny),

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Ow
 		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its machines are there", n)
 	}
 	errs, _ := perform(ctx, p, v, v.undo)
-	return errors.Join(errs...)
+	return cloud.Join(errs...)
 }
 
 // undo follows what is to be removed. It is pure.

@@ -235,6 +235,17 @@ func TestRemoveMember(t *testing.T) {
 		if err := network.RemoveMember(w.Context(), w.project, w.snapshot(), part); fleet.KindOf(err) != fleet.Conflict {
 			t.Errorf("while the load balancer is pending: %v", err)
 		}
+		for reason, change := range map[string]func(o ost.Object){
+			"in ERROR": func(o ost.Object) { o["provisioning_status"] = "ERROR" },
+			"pending for ever": func(o ost.Object) {
+				o["provisioning_status"], o["updated_at"] = "PENDING_UPDATE", time.Now().Add(-time.Hour).UTC().Format("2006-01-02T15:04:05")
+			},
+		} {
+			w.cloud.Edit(ost.LoadBalancers, lb, change)
+			if err := network.RemoveMember(w.Context(), w.project, w.snapshot(), part); err != nil {
+				t.Errorf("while the load balancer is %s: %v, want the machine to go", reason, err)
+			}
+		}
 		w.cloud.Edit(ost.LoadBalancers, lb, func(o ost.Object) { o["provisioning_status"] = "ACTIVE" })
 		for range 2 {
 			if err := network.RemoveMember(w.Context(), w.project, w.snapshot(), part); err != nil {

@@ -219,6 +219,9 @@ func TestNoMonitor(t *testing.T) {
 		if !st.Ready || len(errs) > 0 {
 			t.Errorf("ready %v (%s), errors %v", st.Ready, st.Message, errs)
 		}
+		if len(st.Drift) > 0 {
+			t.Errorf("drift %q, want what there is none of not to be asked for again", st.Drift)
+		}
 	})
 }
 
@@ -247,4 +250,33 @@ func TestAllowed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A cluster stays on the external network that it uses, whatever others there are.
+func TestExternalNetworksComeAndGo(t *testing.T) {
+	for name, asked := range map[string]*api.NetworkParam{"not named": nil, "named": {Filter: &api.NetworkFilter{Name: ost.External}}} {
+		t.Run(name, func(t *testing.T) {
+			spec := managed()
+			spec.ExternalNetwork = asked
+			inBubble(t, spec, func(w *world) {
+				before := w.settle()
+				w.server("cp-0", fleet.RoleControlPlane, 0)
+				w.settle()
+				check := func(when string) {
+					t.Helper()
+					if st := w.observe(); !st.Ready || st.Endpoint != before.Endpoint || st.Place.ExternalNetwork != before.Place.ExternalNetwork {
+						t.Errorf("%s: ready %v (%s), endpoint %v, want %v", when, st.Ready, st.Message, st.Endpoint, before.Endpoint)
+					}
+				}
+				w.cloud.Add("admin", ost.Networks, ost.Object{"name": ost.External, "router:external": true})
+				check("a second one")
+				for _, n := range w.cloud.Objects(ost.Networks) {
+					if n.String("name") == ost.External {
+						w.cloud.Edit(ost.Networks, n.ID(), func(o ost.Object) { o["router:external"] = false })
+					}
+				}
+				check("none")
+			})
+		})
+	}
 }

@@ -23,15 +23,20 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 	}
 	delay, timeout, retries, down := int(want.Delay), int(want.Timeout), int(want.MaxRetries), int(want.MaxRetriesDown)
 	have, ok := v.monitors[p.ID]
+	none := "health monitors of load balancers of provider " + lb.Provider
+	if !ok && p.MonitorID == "" && v.lacks[none] {
+		return // it does without
+	}
 	if !ok && p.MonitorID == "" {
 		o := monitors.CreateOpts{
 			Name: p.Name, PoolID: p.ID, Type: monitors.TypeTCP, Tags: v.spec.Tags,
 			Delay: delay, Timeout: timeout, MaxRetries: retries, MaxRetriesDown: down,
 		}
+		refused := false
 		s := v.lbStep(lb, "make the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			m, err := monitors.Create(ctx, c, o).Extract()
-			if gophercloud.ResponseCodeIs(err, http.StatusNotImplemented) {
-				return nil // some providers have none, and do without
+			if refused = gophercloud.ResponseCodeIs(err, http.StatusNotImplemented); refused {
+				return nil
 			}
 			if err != nil {
 				return err
@@ -41,6 +46,14 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 			v.putPool(p)
 			return nil
 		})
+		make := s.do
+		s.do = func(ctx context.Context, h *hand) error {
+			err := make(ctx, h)
+			if refused {
+				h.Lacks(none)
+			}
+			return err
+		}
 		s.optional = true
 		d.add(s)
 		return

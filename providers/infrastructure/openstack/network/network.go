@@ -3,9 +3,11 @@ package network
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -63,12 +65,12 @@ func (v *view) exists() bool {
 func Ensure(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) error {
 	v := newView(s, c, spec)
 	errs, d := perform(ctx, p, v, v.decide)
-	return errors.Join(append(errs, d.faults...)...)
+	return cloud.Join(append(errs, d.faults...)...)
 }
 
 // RemoveMember takes a machine of the control plane out of the load balancer,
 // before it is removed. A load balancer that takes no change at this moment gives
-// the kind Conflict; a machine that is no member, nothing.
+// the kind Conflict; one that is broken, and a machine that is no member, nothing.
 func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
 	v := ownedView(s, o.Shared())
 	var blocked []string
@@ -80,7 +82,21 @@ func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cl
 	if len(errs) == 0 && len(blocked) > 0 {
 		errs = append(errs, fleet.Errorf(fleet.Conflict, "take machine "+string(o.Machine)+" out of the load balancer", "%s", blocked[0]))
 	}
-	return errors.Join(errs...)
+	return cloud.Join(errs...)
+}
+
+// stuckAfter is how long a load balancer may be pending. Octavia does not take
+// that long; where one of its parts died, nothing ends it, and a machine that is
+// to go must not wait for that.
+const stuckAfter = 15 * time.Minute
+
+// settling reports whether lb will take changes again by itself.
+func (v *view) settling(lb loadbalancers.LoadBalancer) bool {
+	since := lb.UpdatedAt
+	if since.IsZero() {
+		since = lb.CreatedAt
+	}
+	return strings.HasPrefix(lb.ProvisioningStatus, "PENDING_") && v.at.Sub(since) < stuckAfter
 }
 
 // leave follows how a machine leaves the load balancers of the cluster.
@@ -95,7 +111,7 @@ func (v *view) leave(name fleet.MachineName) (*decision, []string) {
 				}
 				s := v.removeMember(lb, p, m, name)
 				d.add(s)
-				if s.blocked {
+				if v.settling(lb) {
 					blocked = append(blocked, "load balancer "+cmp.Or(lb.Name, lb.ID)+" is "+lb.ProvisioningStatus)
 				}
 			}

@@ -22,24 +22,44 @@ import (
 func (v *view) managed() bool { return len(v.spec.ManagedSubnets) > 0 }
 
 // external finds the external network: the one that Git names, else the only one
-// there is. None is as good as one that is switched off.
+// there is. None is as good as one that is switched off. Where that is not clear
+// any more, because networks came or went, what the cluster has of one stays there.
 func (v *view) external(d *decision) {
 	if !deref(v.spec.EnableExternalNetwork, true) {
 		return
 	}
 	asked := v.spec.ExternalNetwork
 	if asked == nil {
-		if len(filter(v.all.networks, isExternal)) == 0 {
+		if n := len(filter(v.all.networks, isExternal)); n != 1 && v.usedExternal() != "" || n == 0 {
+			d.place.ExternalNetwork = v.usedExternal()
 			return
 		}
 		asked = new(api.NetworkParam)
 	}
 	n, err := findNetwork("externalNetwork", v.all.networks, asked, isExternal)
+	if err != nil && v.usedExternal() != "" {
+		d.faults, d.place.ExternalNetwork = append(d.faults, err), v.usedExternal()
+		return
+	}
 	if err != nil {
 		d.fault(err)
 		return
 	}
 	d.place.ExternalNetwork = n.ID
+}
+
+// usedExternal returns the network that the cluster's router leads to, else that
+// of its floating IP.
+func (v *view) usedExternal() string {
+	for _, r := range v.mine.routers {
+		if r.GatewayInfo.NetworkID != "" {
+			return r.GatewayInfo.NetworkID
+		}
+	}
+	for _, f := range v.mine.floatingIPs {
+		return f.FloatingNetworkID
+	}
+	return ""
 }
 
 func isExternal(n cloud.Network) bool { return n.External }

@@ -3,7 +3,6 @@ package network
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +67,7 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 		}
 		return d
 	})
-	return errors.Join(errs...)
+	return cloud.Join(errs...)
 }
 
 // A lost thing is an orphan, with what removes it.
@@ -119,6 +118,9 @@ func (v *view) lost(s *cloud.Snapshot, clusters []fleet.Key) []lost {
 func (v *view) lostServices(s *cloud.Snapshot, clusters []fleet.Key) []loadbalancers.LoadBalancer {
 	out := v.services()
 	name := v.owner.Cluster.Name
+	if name == "kubernetes" {
+		return out // what the cloud controller manager calls a cluster that it was told no name of
+	}
 	taken := func(k fleet.Key) bool { return k != v.owner.Cluster && k.Name == name }
 	if slices.ContainsFunc(clusters, taken) || slices.ContainsFunc(s.Clusters(), func(o cloud.Owner) bool { return o != v.owner && o.Cluster.Name == name }) {
 		return out

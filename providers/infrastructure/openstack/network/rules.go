@@ -54,6 +54,8 @@ func protocolNames() map[string]string {
 	return map[string]string{
 		"any": "", "0": "", "1": "icmp", "2": "igmp", "4": "ipip", "6": tcp, "17": udp, "47": "gre", "50": "esp",
 		"51": "ah", "58": "ipv6-icmp", "112": "vrrp", "132": "sctp", "-1": "",
+		"8": "egp", "33": "dccp", "41": "ipv6-encap", "43": "ipv6-route", "44": "ipv6-frag", "46": "rsvp",
+		"59": "ipv6-nonxt", "60": "ipv6-opts", "89": "ospf", "113": "pgm", "136": "udplite",
 	}
 }
 

@@ -34,6 +34,7 @@ type view struct {
 	mine things // of all what carries the mark of the cluster and is for what this package makes
 
 	monitors map[string]monitors.Monitor // by pool of the cluster
+	lacks    map[string]bool             // what the cloud does not have
 
 	machines []machine // of the cluster, without the bastion; oldest first
 	bastion  []string  // ids of its servers
@@ -71,7 +72,7 @@ func newView(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec
 // ownedView is a view without what Git says.
 func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
 	v := &view{
-		owner: o, at: s.Began,
+		owner: o, at: s.Began, lacks: s.Lacks,
 		all: things{
 			networks: s.Networks.All, subnets: s.Subnets.All, routers: s.Routers.All, ports: s.Ports.All,
 			groups: s.SecurityGroups.All, floatingIPs: s.FloatingIPs.All, loadBalancers: s.LoadBalancers.All,

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // server returns the server that a request is about.
@@ -39,7 +40,8 @@ func (k *call) serverView(s Object) Object {
 	if !k.admin() || k.minor < 3 {
 		v = v.without("OS-EXT-SRV-ATTR:user_data", "OS-EXT-SRV-ATTR:host", "OS-EXT-SRV-ATTR:hypervisor_hostname")
 	}
-	if s.String("status") != "ERROR" {
+	// Nova lists servers that never got a host, which are in cell0, without.
+	if s.String("status") != "ERROR" || path.Base(k.path) == "detail" && strings.HasPrefix(s.Object("fault").String("message"), "No valid host") {
 		delete(v, "fault")
 	}
 	return v
