@@ -12,16 +12,21 @@ import (
 
 // A Factory makes one kind of Infrastructure.
 type Factory struct {
-	Name  string
-	Kinds []fleet.Kind
-	New   func(ctx context.Context, o Options) (Infrastructure, error)
+	Name     string
+	Kinds    []fleet.Kind
+	Settings []Setting
+	New      func(ctx context.Context, o Options) (Infrastructure, error)
 }
+
+// A Setting is what people may choose of a provider: flag "--<provider>-<name>",
+// or environment FAIRLEAD_<PROVIDER>_<NAME>.
+type Setting struct{ Name, Usage string }
 
 // Options are what every provider is made with.
 type Options struct {
 	Log *slog.Logger
-	// Settings are the provider's own: flag "--<provider>-<key>" or environment
-	// FAIRLEAD_<PROVIDER>_<KEY>.
+	// Settings are values of those of the factory, by name; those that are not there,
+	// or empty, have their defaults.
 	Settings map[string]string
 	// Secret returns a Secret that Git does not hold, from where the agent keeps
 	// secrets. One that is not there gives the kind NotFound.
@@ -49,6 +54,11 @@ func (r *Registry) Open(ctx context.Context, name string, o Options) (Infrastruc
 	if !ok {
 		return nil, fleet.Errorf(fleet.Invalid, "open infrastructure provider",
 			"%q is not built in; there are %q", name, r.Names())
+	}
+	for key := range o.Settings {
+		if !slices.ContainsFunc(f.Settings, func(s Setting) bool { return s.Name == key }) {
+			return nil, fleet.Errorf(fleet.Invalid, "open infrastructure provider "+name, "it has no setting %q", key)
+		}
 	}
 	return f.New(ctx, o)
 }

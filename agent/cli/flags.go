@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/providers/all"
 )
 
 // environmentPrefix begins the names of environment variables that stand for
@@ -39,9 +40,9 @@ func environmentName(flag string) string {
 
 // sourceFlags are the flags of commands that read a fleet.
 type sourceFlags struct {
-	settings    assembly.Settings
-	branch      string
-	inMemoryURL string
+	settings  assembly.Settings
+	branch    string
+	providers map[string]map[string]*string // settings, by provider and name
 }
 
 // addSource adds the flags that say where a fleet is and how to reach it.
@@ -75,7 +76,13 @@ func (f *sourceFlags) addSecrets(cmd *cobra.Command) {
 
 // addProviders adds the flags of the infrastructure providers.
 func (f *sourceFlags) addProviders(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.inMemoryURL, "inmemory-url", "", "URL of an in-memory cloud in another process, such as http://127.0.0.1:8080/inmemory")
+	f.providers = make(map[string]map[string]*string)
+	for _, p := range all.Factories() {
+		f.providers[p.Name] = make(map[string]*string)
+		for _, s := range p.Settings {
+			f.providers[p.Name][s.Name] = cmd.Flags().String(p.Name+"-"+s.Name, "", s.Usage)
+		}
+	}
 }
 
 // from returns the settings, with the source that args name, if they do, and
@@ -89,9 +96,12 @@ func (f *sourceFlags) from(args []string, log *slog.Logger) assembly.Settings {
 		s.Source = "."
 	}
 	s.Log = log
-	s.Providers = map[string]map[string]string{"inmemory": {}}
-	if f.inMemoryURL != "" {
-		s.Providers["inmemory"]["url"] = f.inMemoryURL
+	s.Providers = make(map[string]map[string]string)
+	for name, settings := range f.providers {
+		s.Providers[name] = make(map[string]string)
+		for key, value := range settings {
+			s.Providers[name][key] = *value
+		}
 	}
 	return s
 }

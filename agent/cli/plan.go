@@ -136,7 +136,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	if s.Owner.Agent == "" && p.isClone() {
 		out.Notes = append(out.Notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
 	}
-	if f.inMemoryURL == "" && slices.ContainsFunc(outlook.Clusters, func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
+	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(outlook.Clusters, func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
 		out.Notes = append(out.Notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
 	}
 	return out, nil
@@ -144,8 +144,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 
 // planText plans what s names, as people see it.
 func planText(ctx context.Context, s assembly.Settings) (string, error) {
-	f := &sourceFlags{inMemoryURL: s.Providers["inmemory"]["url"]}
-	out, err := makePlan(ctx, part{s, "."}, f, &valueFlags{})
+	out, err := makePlan(ctx, part{s, "."}, &sourceFlags{}, &valueFlags{})
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,7 @@ package inmemory
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -11,9 +11,8 @@ import (
 
 // The settings of the provider.
 const (
-	SettingURL    = "url"    // of a cloud in another process; without it the cloud is in this one
-	SettingSettle = "settle" // how long the cloud may take to show a change, a duration
-	SettingID     = "id"     // of the cloud in this process
+	SettingURL    = "url"    // without it the cloud is in this process
+	SettingSettle = "settle" // a duration
 )
 
 // defaultSettle is much longer than a call on this computer takes.
@@ -25,17 +24,14 @@ const defaultSettle = time.Second
 //	p, _ := providers.As[*inmemory.Provider](infrastructure)
 //	cloud, ok := p.API().(*inmemory.Cloud)
 func Factory() providers.Factory {
-	return providers.Factory{Name: ProviderName, Kinds: Kinds(), New: open}
+	return providers.Factory{Name: ProviderName, Kinds: Kinds(), New: open, Settings: []providers.Setting{
+		{Name: SettingURL, Usage: "URL of an in-memory cloud in another process, such as http://127.0.0.1:8080/inmemory"},
+		{Name: SettingSettle, Usage: fmt.Sprintf("how long the in-memory cloud may take to show a change (default %s)", defaultSettle)},
+	}}
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
 	const op = "open infrastructure provider inmemory"
-	known := []string{SettingURL, SettingSettle, SettingID}
-	for name := range o.Settings {
-		if !slices.Contains(known, name) {
-			return nil, fleet.Errorf(fleet.Invalid, op, "there is no setting %q; there are %q", name, known)
-		}
-	}
 	settle := defaultSettle
 	if text := o.Settings[SettingSettle]; text != "" {
 		d, err := time.ParseDuration(text)
@@ -51,5 +47,5 @@ func open(_ context.Context, o providers.Options) (providers.Infrastructure, err
 		}
 		return NewProvider(client, settle), nil
 	}
-	return NewProvider(NewCloud(CloudOptions{ID: o.Settings[SettingID], Log: o.Log}), settle), nil
+	return NewProvider(NewCloud(CloudOptions{Log: o.Log}), settle), nil
 }

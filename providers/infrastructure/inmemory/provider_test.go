@@ -170,13 +170,12 @@ func TestFactory(t *testing.T) {
 		embedded bool
 		kind     fleet.ErrorKind
 	}{
-		"in this process":  {nil, time.Second, true, ""},
-		"settle":           {map[string]string{"settle": "0s"}, 0, true, ""},
-		"elsewhere":        {map[string]string{"url": "http://127.0.0.1:7000"}, time.Second, false, ""},
-		"no URL":           {map[string]string{"url": "cloud"}, 0, false, fleet.Invalid},
-		"no duration":      {map[string]string{"settle": "soon"}, 0, false, fleet.Invalid},
-		"negative settle":  {map[string]string{"settle": "-1s"}, 0, false, fleet.Invalid},
-		"unknown settings": {map[string]string{"region": "eu"}, 0, false, fleet.Invalid},
+		"in this process": {nil, time.Second, true, ""},
+		"settle":          {map[string]string{"settle": "0s"}, 0, true, ""},
+		"elsewhere":       {map[string]string{"url": "http://127.0.0.1:7000"}, time.Second, false, ""},
+		"no URL":          {map[string]string{"url": "cloud"}, 0, false, fleet.Invalid},
+		"no duration":     {map[string]string{"settle": "soon"}, 0, false, fleet.Invalid},
+		"negative settle": {map[string]string{"settle": "-1s"}, 0, false, fleet.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, err := Factory().New(t.Context(), providers.Options{Settings: tc.settings})

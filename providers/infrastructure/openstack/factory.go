@@ -2,8 +2,7 @@ package openstack
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -15,14 +14,18 @@ import (
 
 // The settings of the provider.
 const (
-	SettingTick   = "tick"   // how old a look at a project may be, a duration; default 10s
-	SettingRate   = "rate"   // requests per second and project; default 20
-	SettingSettle = "settle" // how long a cloud may take to show a change, a duration; default 75s
+	SettingTick   = "tick"   // a duration
+	SettingRate   = "rate"   // requests per second
+	SettingSettle = "settle" // a duration
 )
 
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open}
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
+		{Name: SettingTick, Usage: fmt.Sprintf("how old a look at an OpenStack project may be, which its clusters share (default %s)", cloud.DefaultTick)},
+		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to an OpenStack project (default %d)", cloud.DefaultRate)},
+		{Name: SettingSettle, Usage: fmt.Sprintf("how long OpenStack may take to show a change (default %s)", DefaultSettle)},
+	}}
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
@@ -45,11 +48,7 @@ func open(_ context.Context, o providers.Options) (providers.Infrastructure, err
 		},
 	}
 	for name, text := range o.Settings {
-		set, ok := settings[name]
-		if !ok {
-			return nil, fleet.Errorf(fleet.Invalid, op, "there is no setting %q; there are %q", name, slices.Sorted(maps.Keys(settings)))
-		}
-		if text != "" && !set(text) {
+		if text != "" && !settings[name](text) {
 			return nil, fleet.Errorf(fleet.Invalid, op, "setting %s: %q is not above zero", name, text)
 		}
 	}

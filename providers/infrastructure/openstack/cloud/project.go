@@ -20,22 +20,28 @@ import (
 // Options say how to reach clouds. Zero values mean the defaults.
 type Options struct {
 	Log     *slog.Logger
-	Tick    time.Duration     // how old a shared snapshot may be; default 10 s
-	Rate    float64           // requests per second and project; default 20; negative: no bound
+	Tick    time.Duration     // how old a shared snapshot may be; see DefaultTick
+	Rate    float64           // requests per second and project; see DefaultRate; negative: no bound
 	Timeout time.Duration     // of one request; default 2 min
 	Observe func(Call)        // called with each request
 	Base    http.RoundTripper // instead of the network, in tests
 }
+
+// Defaults of Options.
+const (
+	DefaultTick = 10 * time.Second
+	DefaultRate = 20 // requests per second
+)
 
 func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Tick == 0 {
-		o.Tick = 10 * time.Second
+		o.Tick = DefaultTick
 	}
 	if o.Rate == 0 {
-		o.Rate = 20
+		o.Rate = DefaultRate
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 2 * time.Minute
