@@ -113,6 +113,8 @@ func fault(v *servers.Server) string {
 		text += " (no hypervisor has room for the flavor in its zone and server group: free some, or ask for less)"
 	case strings.Contains(low, "quota"):
 		text += " (have the quota of the project raised, or remove what is not needed)"
+	case strings.Contains(low, "exhausted all hosts"):
+		text += " (each host that was tried refused it, and Nova tells operators alone why: a port that cannot be bound there, such as one of a vnicType that no host has, or an image that the hypervisor does not take)"
 	case strings.Contains(low, "binding"):
 		text += " (Neutron could not bind a port on the host: look at its agent there)"
 	}

@@ -82,7 +82,7 @@ func (m *maker) target(field string, o *api.PortOpts) (string, []ports.IP, error
 	}
 	if id == "" && len(o.FixedIPs) == 0 {
 		if m.r.Place.Network == "" {
-			return "", nil, fleet.Errorf(fleet.Invalid, "find the network of "+field, "the cluster has no network (name one in %s.network)", field)
+			return "", nil, fleet.Errorf(fleet.Invalid, "look up "+field+".network", "the cluster has no network (name one in %s.network)", field)
 		}
 		var ips []ports.IP
 		for _, s := range m.r.Place.Subnets {

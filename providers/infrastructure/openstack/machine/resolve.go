@@ -51,7 +51,7 @@ func words(filter any) string {
 
 // one returns the only one of all. The error is of kind Invalid, and names field.
 func one(what, field string, filter any, all []found) (string, error) {
-	op := fmt.Sprintf("find the %s of %s", what, field)
+	op := "look up " + field
 	switch len(all) {
 	case 1:
 		return all[0].id, nil

@@ -85,7 +85,7 @@ func TestNotFound(t *testing.T) {
 		}, `the project sees no network like {"filter":{"name":"ofice"}}`},
 		"networks": {func(s *api.OpenStackClusterSpec) {
 			s.Network = &api.NetworkParam{Filter: &api.NetworkFilter{ProjectID: "x"}}
-		}, "cannot find the network of network"},
+		}, "cannot look up network"},
 		"subnet": {func(s *api.OpenStackClusterSpec) { s.Subnets = []api.SubnetParam{{ID: ptr("3f0b")}} }, `the project sees no subnet like {"id":"3f0b"}`},
 		"subnets": {func(s *api.OpenStackClusterSpec) {
 			s.Subnets = []api.SubnetParam{{Filter: &api.SubnetFilter{IPVersion: 4}}}
@@ -95,7 +95,7 @@ func TestNotFound(t *testing.T) {
 		}, "the project sees no router like"},
 		"external": {func(s *api.OpenStackClusterSpec) {
 			s.ExternalNetwork = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "office"}}
-		}, "cannot find the network of externalNetwork"},
+		}, "cannot look up externalNetwork"},
 		"remote groups": {func(s *api.OpenStackClusterSpec) {
 			s.ManagedSecurityGroups.ControlPlaneNodesSecurityGroupRules = []api.SecurityGroupRuleSpec{{Name: "ssh", Direction: "ingress", RemoteManagedGroups: []api.ManagedSecurityGroupName{"bastion"}}}
 		}, `managedSecurityGroups.controlPlaneNodesSecurityGroupRules[ssh]: remoteManagedGroups names "bastion"`},

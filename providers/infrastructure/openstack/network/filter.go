@@ -57,11 +57,11 @@ func only[T any](field, kind string, asked any, all []T, match func(T) bool, id 
 	}
 	var zero T
 	if len(found) == 0 {
-		return zero, fleet.Errorf(fleet.Invalid, "find the "+kind+" of "+field,
+		return zero, fleet.Errorf(fleet.Invalid, "look up "+field,
 			"the project sees no %s like %s (make it, share it with the project, or correct %s)", kind, words, field)
 	}
 	slices.Sort(ids)
-	return zero, fleet.Errorf(fleet.Invalid, "find the "+kind+" of "+field,
+	return zero, fleet.Errorf(fleet.Invalid, "look up "+field,
 		"%d are like %s: %s (give the id of one)", len(found), words, strings.Join(ids, ", "))
 }
 
