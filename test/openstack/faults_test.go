@@ -94,7 +94,13 @@ func TestQuota(t *testing.T) {
 		return strings.Contains(told(r), "Quota exceeded for instances")
 	})
 	t.Log(describe(h.report(c)))
-	if n := len(w.servers()); n > limit {
+	n := 0
+	for _, s := range w.servers() {
+		if s.Status != "ERROR" { // of those that race, Nova fails some after it took them
+			n++
+		}
+	}
+	if n > limit {
 		t.Errorf("there are %d servers, want %d at most", n, limit)
 	}
 	limit = 4
