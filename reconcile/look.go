@@ -2,7 +2,10 @@ package reconcile
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -30,13 +33,17 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 }
 
 func (r *Reconciler) lookAtSecrets(ctx context.Context, k fleet.Key) (fleet.SecretState, error) {
-	var s fleet.SecretState
+	s := fleet.SecretState{NotAfter: make(map[fleet.SecretName]time.Time)}
 	for _, name := range fleet.Authorities() {
-		switch _, err := r.o.Secrets.Get(ctx, k, name); {
+		d, err := r.o.Secrets.Get(ctx, k, name)
+		switch {
 		case fleet.KindOf(err) == fleet.NotFound:
 			s.Missing = append(s.Missing, name)
 		case err != nil:
 			return s, err
+		}
+		if at, ok := expiry(d); ok {
+			s.NotAfter[name] = at
 		}
 	}
 	d, err := r.o.Secrets.Get(ctx, k, fleet.Kubeconfig)
@@ -48,6 +55,20 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, k fleet.Key) (fleet.Secr
 	}
 	s.Kubeconfig, err = r.o.Bootstrap.InspectKubeconfig(d)
 	return s, err
+}
+
+// expiry returns when the certificate of an authority expires. The one of
+// service accounts is a pair of keys, which does not.
+func expiry(d fleet.SecretData) (time.Time, bool) {
+	block, _ := pem.Decode(d[fleet.TLSCertKey].Reveal())
+	if block == nil || block.Type != "CERTIFICATE" {
+		return time.Time{}, false
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return c.NotAfter, true
 }
 
 func (r *Reconciler) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.Observed) (fleet.Workload, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -43,8 +44,9 @@ type Options struct {
 	Bootstrap      providers.Bootstrap
 	Secrets        SecretStore
 
-	// May is asked before anything is changed. An error, such as one that names
-	// the fleet's real owner, leaves the pass at looking. Nil permits all.
+	// May is asked before anything is changed, and again before each action. An
+	// error, such as one that names the fleet's real owner, leaves the pass at
+	// looking. Nil permits all.
 	May func(fleet.Key) error
 	// Changed is called when nodes of a cluster change. Nil: they are not watched.
 	Changed func(fleet.Key)
@@ -80,7 +82,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		o: o,
 		executor: &exec.Executor{
-			Workload: o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets,
+			Workload: o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets, May: o.May,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
 		},
 		since:    o.Now(),
@@ -94,6 +96,8 @@ type Result struct {
 	// not before: then it tells of nothing but the failure.
 	Report fleet.Report
 	Plan   plan.Plan
+	// Observed is what was seen; zero where the cluster could not be looked at.
+	Observed fleet.Observed
 	// After is when to look again where neither an event nor a regular look comes
 	// first; zero means that nothing is due.
 	After time.Duration
@@ -132,6 +136,26 @@ func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster) Result {
 	return res
 }
 
+// NotAfter says when certificates of the cluster expire, by what they are for:
+// authorities, the kubeconfig, and "apiserver" for what the API server serves
+// with. It is nil where the cluster could not be looked at.
+func (r Result) NotAfter() map[string]time.Time {
+	if r.Observed.At.IsZero() {
+		return nil
+	}
+	out := make(map[string]time.Time, 5)
+	for name, at := range r.Observed.Secrets.NotAfter {
+		out[string(name)] = at
+	}
+	if at := r.Observed.Secrets.Kubeconfig.NotAfter; !at.IsZero() {
+		out[string(fleet.Kubeconfig)] = at
+	}
+	if at := r.Observed.Workload.NotAfter; !at.IsZero() {
+		out["apiserver"] = at
+	}
+	return out
+}
+
 func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res *Result) []error {
 	infra, err := r.o.Infrastructure(c.Provider)
 	if err != nil {
@@ -141,6 +165,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	if err != nil {
 		return []error{err}
 	}
+	res.Observed = observed
 	settle := infra.Settle()
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
@@ -218,6 +243,17 @@ func (r *Reconciler) Forget(k fleet.Key) {
 	delete(r.memories, k)
 	r.mu.Unlock()
 	r.o.Workload.Forget(k)
+}
+
+// Close forgets all clusters: somebody else is to act on them from now on. It is
+// for after the last pass.
+func (r *Reconciler) Close() {
+	r.mu.Lock()
+	keys := slices.Collect(maps.Keys(r.memories))
+	r.mu.Unlock()
+	for _, k := range keys {
+		r.Forget(k)
+	}
 }
 
 func (r *Reconciler) memory(k fleet.Key) *memory {

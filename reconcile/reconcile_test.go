@@ -31,6 +31,8 @@ type stub struct {
 	etcd     *fleet.Etcd
 	etcdDown error
 	owner    error
+	deposed  int // the question by number that is the first to be answered with owner; 0: each is
+	asked    int // times
 	calls    []string
 }
 
@@ -71,7 +73,12 @@ func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler 
 	return reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{s}, nil },
 		Workload:       nodes{s}, Bootstrap: s, Secrets: store,
-		Now: func() time.Time { return s.now }, May: func(fleet.Key) error { return s.owner },
+		Now: func() time.Time { return s.now }, May: func(fleet.Key) error {
+			if s.asked++; s.asked < s.deposed {
+				return nil
+			}
+			return s.owner
+		},
 	})
 }
 
@@ -128,7 +135,7 @@ func (s nodes) EnsureToken(context.Context, providers.Access, providers.Token, t
 	return nil
 }
 
-func (s nodes) Forget(fleet.Key) {}
+func (s nodes) Forget(k fleet.Key) { s.calls = append(s.calls, "Forget "+k.String()) }
 
 func (s nodes) SyncAddons(context.Context, providers.Access, fleet.Pool, string) error {
 	s.calls = append(s.calls, "SyncAddons")
@@ -234,6 +241,32 @@ func TestMayRefuses(t *testing.T) {
 	}
 	if res.Report.Phase != fleet.PhaseInfrastructure || !strings.Contains(res.Report.Failure, "agent b owns the fleet") || res.After == 0 {
 		t.Errorf("report %s %q, after %s", res.Report.Phase, res.Report.Failure, res.After)
+	}
+}
+
+// TestMayRefusesHalfWay loses the right to act after the plan is made.
+func TestMayRefusesHalfWay(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	s.seen.Ready = false
+	s.owner, s.deposed = errors.New("agent b owns the fleet"), 2
+	s.reconciler(t, c).Pass(t.Context(), c)
+	if len(s.calls) > 0 || s.asked < 2 {
+		t.Errorf("done without permission: %v, which was asked for %d times", s.calls, s.asked)
+	}
+}
+
+// TestClose closes the connections to all clusters, since another agent or
+// replica opens its own, and is told of changes by them.
+func TestClose(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	r := s.reconciler(t, c)
+	r.Pass(t.Context(), c)
+	s.calls = nil
+	r.Close()
+	if want := []string{"Forget " + c.Key.String()}; !slices.Equal(s.calls, want) {
+		t.Errorf("calls %v, want %v", s.calls, want)
 	}
 }
 

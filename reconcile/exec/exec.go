@@ -40,9 +40,12 @@ type Executor struct {
 	Workload  providers.Workload
 	Bootstrap providers.Bootstrap
 	Secrets   Secrets
-	Now       func() time.Time
-	Log       *slog.Logger
-	Parallel  int // actions of one plan at once
+	// May is asked right before each action: the right to act can end while a
+	// plan is carried out. Nil permits all.
+	May      func(fleet.Key) error
+	Now      func() time.Time
+	Log      *slog.Logger
+	Parallel int // actions of one plan at once
 }
 
 // A World is what the actions of one plan are carried out on.
@@ -81,6 +84,11 @@ func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return fleet.Errorf(fleet.Unavailable, describe(a), "not started: %w", err)
+	}
+	if e.May != nil {
+		if err := e.May(a.Cluster); err != nil {
+			return err
+		}
 	}
 	e.Log.InfoContext(ctx, "Carrying out action", "cluster", a.Cluster, "action", a.Kind,
 		"subject", a.Subject(), "operation", a.Operation, "reason", a.Reason)

@@ -142,3 +142,29 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 		t.Errorf("calls %v, error %v, want none and canceled", w.calls, out[0].Err)
 	}
 }
+
+// TestTheRightToActIsAskedForEachAction ends the right to act within a plan:
+// what had not begun does not begin.
+func TestTheRightToActIsAskedForEachAction(t *testing.T) {
+	key := fleet.Key{Namespace: "prod", Name: "eu-1"}
+	asked := 0
+	w, l := &cloud{}, &ledger{ended: map[fleet.MachineName]error{}}
+	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler), Parallel: 1, May: func(k fleet.Key) error {
+		if asked++; k == key && asked == 1 {
+			return nil
+		}
+		return errors.New("not the leader any more")
+	}}
+	out := e.Run(t.Context(), exec.World{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l}, []fleet.Action{
+		{Kind: fleet.DeleteMachine, Cluster: key, Machine: "a"}, {Kind: fleet.DeleteMachine, Cluster: key, Machine: "b"},
+	})
+	if want := []string{"delete a"}; !slices.Equal(w.calls, want) {
+		t.Errorf("calls %v, want %v", w.calls, want)
+	}
+	if out[0].Err != nil || out[1].Err == nil {
+		t.Errorf("outcomes %v, want an error for the second alone", out)
+	}
+	if _, began := l.ended["b"]; began {
+		t.Error("the memory was told of an action that never began")
+	}
+}

@@ -26,13 +26,18 @@ type Queue struct {
 	lanes *lanes
 }
 
-// New returns an empty queue.
-func New() *Queue {
+// New returns an empty queue that tells m how long clusters wait and passes
+// last; nil: nobody.
+func New(m workqueue.MetricsProvider) *Queue {
 	l := &lanes{bulk: make(map[fleet.Key]bool)}
+	name := "clusters"
+	if m == nil {
+		name = "" // a work queue without a name counts nothing
+	}
 	return &Queue{
 		lanes: l,
 		q: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[fleet.Key]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[fleet.Key]{Queue: l}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[fleet.Key]{Name: name, Queue: l, MetricsProvider: m}),
 		}),
 	}
 }

@@ -19,7 +19,7 @@ func key(name string) fleet.Key { return fleet.Key{Namespace: "default", Name: n
 func TestOneClusterOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		q := queue.New()
+		q := queue.New(nil)
 		var mu sync.Mutex
 		busy, calls := 0, 0
 		q.Add(key("a"))
@@ -57,7 +57,7 @@ func TestOneClusterOneWorker(t *testing.T) {
 func TestAddAfterKeepsTheEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		q := queue.New()
+		q := queue.New(nil)
 		start := time.Now()
 		var at []time.Duration
 		q.AddAfter(key("a"), time.Hour)
@@ -80,7 +80,7 @@ func TestAddAfterKeepsTheEarlier(t *testing.T) {
 func TestUnderWayGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		q := queue.New()
+		q := queue.New(nil)
 		for _, name := range []string{"bulk-1", "bulk-2"} {
 			q.AddBulk(key(name))
 		}
@@ -105,7 +105,7 @@ func TestUnderWayGoesFirst(t *testing.T) {
 func TestNobodyWaitsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		q := queue.New()
+		q := queue.New(nil)
 		for _, name := range []string{"a", "b", "c"} {
 			q.Add(key(name))
 		}
