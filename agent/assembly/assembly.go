@@ -39,6 +39,8 @@ type Settings struct {
 	StatusInterval   time.Duration // that reports are gathered; 0 is the writer's default
 
 	Credentials Credentials
+	// StatusCredentials are those of the status branch. None: those of the source.
+	StatusCredentials Credentials
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
 	// state folder.
@@ -51,17 +53,6 @@ type Settings struct {
 
 	Providers map[string]map[string]string // settings by provider name
 	Log       *slog.Logger
-}
-
-// Credentials name files, so that secrets are on no command line.
-type Credentials struct {
-	Username       string
-	TokenFile      string
-	PasswordFile   string
-	SSHKeyFile     string
-	PassphraseFile string
-	KnownHostsFile string
-	CAFile         string
 }
 
 // IsFolder reports whether source is a folder to read as it lies there, rather
@@ -116,33 +107,11 @@ func (s Settings) OpenSource() (sources.Source, error) {
 
 func (s Settings) repository(url string) (*git.Repository, error) {
 	o := git.Options{URL: url, Ref: s.Ref, Log: s.Log}
-	c := s.Credentials
-	o.Auth.Username = c.Username
-	for _, f := range []struct {
-		name string
-		to   func([]byte)
-	}{
-		{c.TokenFile, func(b []byte) { o.Auth.Token = line(b) }},
-		{c.PasswordFile, func(b []byte) { o.Auth.Password = line(b) }},
-		{c.SSHKeyFile, func(b []byte) { o.Auth.Key = fleet.NewSecret(b) }},
-		{c.PassphraseFile, func(b []byte) { o.Auth.Passphrase = line(b) }},
-		{c.KnownHostsFile, func(b []byte) { o.KnownHosts = b }},
-		{c.CAFile, func(b []byte) { o.CABundle = b }},
-	} {
-		if f.name == "" {
-			continue
-		}
-		b, err := os.ReadFile(f.name)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read a credential: %w", err)
-		}
-		f.to(b)
+	if err := s.Credentials.apply(&o); err != nil {
+		return nil, err
 	}
 	return git.New(o)
 }
-
-// line returns a secret that a file holds on a line.
-func line(b []byte) fleet.Secret { return fleet.NewSecret([]byte(strings.TrimSpace(string(b)))) }
 
 // OpenBranch returns the status branch of that name. A folder has but one.
 func (s Settings) OpenBranch(name string) (sources.Branch, error) {
@@ -158,6 +127,9 @@ func (s Settings) OpenBranch(name string) (sources.Branch, error) {
 		}
 	}
 	s.Ref = ""
+	if s.StatusCredentials != (Credentials{}) {
+		s.Credentials = s.StatusCredentials
+	}
 	r, err := s.repository(url)
 	if err != nil {
 		return nil, err
@@ -230,7 +202,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Source: source, Renderer: renderer,
 		Ledger: func(name string) (agent.Ledger, error) {
 			// One connection, so that a poll of both branches is one request.
-			if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" {
+			if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
 				b, err := r.Branch(name, git.BranchOptions{})
 				return s.ledger(b, m), err
 			}
@@ -251,13 +223,9 @@ func (s Settings) ledger(b sources.Branch, m *agent.Metrics) agent.Ledger {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
 				Observer: status.Observer{
-					Commit: func(_ int, took, lag time.Duration) { m.Pushed(nil, took, lag) },
+					Commit: func(_ int, took, lag time.Duration) { m.Pushed(took, lag) },
 					Race:   func(error) { m.Raced() },
-					Error: func(err error) {
-						if err != nil {
-							m.Pushed(err, 0, 0)
-						}
-					},
+					Error:  m.Pushing,
 				},
 			})
 		},

@@ -80,12 +80,18 @@ func (s Settings) secretsDir() (string, error) {
 // that are there.
 func (s Settings) decrypter(sealed func(file, why string)) (*sops.Decrypter, error) {
 	o := sops.Options{Sealed: sealed}
-	for _, file := range s.AgeIdentityFiles {
-		content, err := secrets.ReadIdentityFile(file)
+	for _, path := range s.AgeIdentityFiles {
+		names, err := files(path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cannot read age identities: %w", err)
 		}
-		o.Identities = append(o.Identities, content)
+		for _, name := range names {
+			content, err := secrets.ReadIdentityFile(name)
+			if err != nil {
+				return nil, err
+			}
+			o.Identities = append(o.Identities, content)
+		}
 	}
 	kind, _, _ := strings.Cut(s.Secrets, ":")
 	if d, err := s.secretsDir(); err == nil && kind != kubernetesStore {

@@ -52,13 +52,14 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringVar(&s.Source, "source", "", "repository URL, or folder")
 	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository (default: its default branch)")
 	fs.StringVar(&s.FleetID, "fleet-id", "", "name of a fleet whose fleet.yaml gives none (default: made from the source)")
+	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt")
 	fs.StringVar(&c.Username, "username", "", "user name for the repository")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file with a token for the repository")
 	fs.StringVar(&c.PasswordFile, "password-file", "", "file with the password of the user")
 	fs.StringVar(&c.SSHKeyFile, "ssh-key", "", "file with the private key for ssh")
 	fs.StringVar(&c.PassphraseFile, "ssh-passphrase-file", "", "file with the passphrase of the key")
 	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file; ssh needs one")
-	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities that decrypt files of the fleet, beside those of the secret store; may be repeated")
+	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities, or folder of such files, that decrypt files of the fleet, beside those of the secret store; may be repeated")
 	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
 	return f
 }
@@ -66,6 +67,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 // addStatus adds the flags that say where the status branch is.
 func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
+	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like that of --credentials, for the status branch (default: the credentials of the source)")
 	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
 }
 

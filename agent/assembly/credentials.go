@@ -1,0 +1,151 @@
+package assembly
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/git"
+)
+
+// Credentials name files, so that secrets are on no command line.
+type Credentials struct {
+	Username       string
+	TokenFile      string
+	PasswordFile   string
+	SSHKeyFile     string
+	PassphraseFile string
+	KnownHostsFile string
+	CAFile         string
+
+	// Dir is a folder with a file for each credential there is, called as the
+	// keys of a Secret that Flux takes for a GitRepository: it is how such a
+	// Secret looks once it is mounted. What the other fields name comes first.
+	Dir string
+}
+
+// The names of files in Credentials.Dir. Flux keeps the passphrase of a key
+// under password; identity.password says the same and leaves no doubt.
+// Source: Flux, GitRepository, spec.secretRef.
+const (
+	usernameKey     = "username"
+	passwordKey     = "password"
+	bearerTokenKey  = "bearerToken"
+	tokenKey        = "token"
+	identityKey     = "identity"
+	passphraseKey   = "identity.password"
+	knownHostsKey   = "known_hosts"
+	certAuthorities = "ca.crt"
+)
+
+// apply reads the credentials into o.
+func (c Credentials) apply(o *git.Options) error {
+	if c.Dir != "" {
+		if err := c.fromDir(); err != nil {
+			return err
+		}
+	}
+	o.Auth.Username = c.Username
+	for _, f := range []struct {
+		name string
+		to   func([]byte)
+	}{
+		{c.TokenFile, func(b []byte) { o.Auth.Token = line(b) }},
+		{c.PasswordFile, func(b []byte) { o.Auth.Password = line(b) }},
+		{c.SSHKeyFile, func(b []byte) { o.Auth.Key = fleet.NewSecret(b) }},
+		{c.PassphraseFile, func(b []byte) { o.Auth.Passphrase = line(b) }},
+		{c.KnownHostsFile, func(b []byte) { o.KnownHosts = b }},
+		{c.CAFile, func(b []byte) { o.CABundle = b }},
+	} {
+		if f.name == "" {
+			continue
+		}
+		b, err := os.ReadFile(f.name)
+		if err != nil {
+			return fmt.Errorf("cannot read a credential: %w", err)
+		}
+		f.to(b)
+	}
+	return nil
+}
+
+// fromDir names the files of the folder in the fields that name none.
+func (c *Credentials) fromDir() error {
+	found := 0
+	file := func(keys ...string) string {
+		for _, key := range keys {
+			path := filepath.Join(c.Dir, key)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				found++
+				return path
+			}
+		}
+		return ""
+	}
+	if _, err := os.Stat(c.Dir); err != nil {
+		return fmt.Errorf("cannot read the credentials: %w", err)
+	}
+	password := file(passwordKey)
+	or(&c.SSHKeyFile, file(identityKey))
+	or(&c.PassphraseFile, file(passphraseKey))
+	if c.SSHKeyFile != "" {
+		or(&c.PassphraseFile, password)
+	} else {
+		or(&c.PasswordFile, password)
+	}
+	or(&c.TokenFile, file(bearerTokenKey, tokenKey))
+	or(&c.KnownHostsFile, file(knownHostsKey))
+	or(&c.CAFile, file(certAuthorities))
+	if name := file(usernameKey); name != "" && c.Username == "" {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("cannot read a credential: %w", err)
+		}
+		c.Username = strings.TrimSpace(string(b))
+	}
+	if found == 0 {
+		return fmt.Errorf("the folder %s holds no credential: name its files %s", c.Dir, strings.Join([]string{
+			usernameKey, passwordKey, bearerTokenKey, tokenKey, identityKey, passphraseKey, knownHostsKey, certAuthorities,
+		}, ", "))
+	}
+	return nil
+}
+
+// or sets what is empty.
+func or(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// line returns a secret that a file holds on a line.
+func line(b []byte) fleet.Secret { return fleet.NewSecret([]byte(strings.TrimSpace(string(b)))) }
+
+// files returns path, or where it is a folder the files in it, but for those
+// that Kubernetes hides there (their names begin with a dot).
+func files(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		if info, other := os.Stat(path); other == nil && !info.IsDir() {
+			return []string{path}, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return []string{path}, nil // who reads it says what is missing
+		}
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("the folder %s is empty", path)
+	}
+	return names, nil
+}
