@@ -30,6 +30,7 @@ type world struct {
 	fleets  map[string]fleet.Fleet // by revision digest; what is missing cannot be fetched
 	refused map[string]error       // render errors by revision digest
 	owner   fleet.Owner
+	next    fleet.Succession
 	record  status.Status
 
 	passes    []string // "prod/a 1": cluster and revision
@@ -101,6 +102,32 @@ func (w *world) Claim(_ context.Context, self string) (fleet.Owner, error) {
 
 func (w *world) HandOver(context.Context, fleet.Owner, string) (fleet.Owner, error) {
 	return fleet.Owner{}, errors.New("not used")
+}
+
+func (w *world) Succession(context.Context) (fleet.Owner, fleet.Succession, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.owner, w.next, nil
+}
+
+func (w *world) Succeed(_ context.Context, of fleet.Owner, from, to fleet.Succession) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owner != of || w.next != from {
+		return fleet.Errorf(fleet.Conflict, "succeed", "moved")
+	}
+	w.next = to
+	return nil
+}
+
+func (w *world) Yield(_ context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owner != of || w.next != s {
+		return fleet.Owner{}, fleet.Errorf(fleet.Conflict, "yield", "moved")
+	}
+	w.owner, w.next = fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1}, s.At(fleet.StepHandedOver)
+	return w.owner, nil
 }
 
 func (w *world) Put(r fleet.Report) {

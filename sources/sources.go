@@ -96,7 +96,20 @@ type Arbiter interface {
 	Claim(ctx context.Context, self string) (fleet.Owner, error)
 
 	// HandOver replaces from by to with the next epoch, or fails with kind
-	// Conflict where from is not the owner any more. It is the one atomic step
-	// of a pivot.
+	// Conflict where from is not the owner any more. It asks nobody: it is for an
+	// owner that is gone.
 	HandOver(ctx context.Context, from fleet.Owner, to string) (fleet.Owner, error)
+
+	// Succession returns the owner, and to whom the fleet is on its way.
+	Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error)
+
+	// Succeed replaces the succession from by to, the zero Succession for none,
+	// or fails with kind Conflict where of is not the owner or from not the
+	// succession any more.
+	Succeed(ctx context.Context, of fleet.Owner, from, to fleet.Succession) error
+
+	// Yield makes s.To the owner with the next epoch, for the owner of, or fails
+	// with kind Conflict where s, at StepReady, is not the succession any more. It
+	// is the one atomic step of a pivot.
+	Yield(ctx context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error)
 }

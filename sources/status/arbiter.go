@@ -33,12 +33,13 @@ func (a *Arbiter) Claim(ctx context.Context, self string) (fleet.Owner, error) {
 	if self == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, "claim the fleet", "the agent has no name")
 	}
-	return a.change(ctx, "claim the fleet for "+self, func(now fleet.Owner, _ bool) (fleet.Owner, string, error) {
-		if now != (fleet.Owner{}) {
+	r, err := a.change(ctx, "claim the fleet for "+self, func(now reign, _ bool) (reign, string, error) {
+		if now.owner != (fleet.Owner{}) {
 			return now, "", nil
 		}
-		return fleet.Owner{Agent: self, Epoch: 1}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
+		return reign{owner: fleet.Owner{Agent: self, Epoch: 1}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
 	})
+	return r.owner, err
 }
 
 // HandOver implements sources.Arbiter.
@@ -47,42 +48,51 @@ func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to string) (fl
 	if to == "" || from.Agent == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
-	next := fleet.Owner{Agent: to, Epoch: from.Epoch + 1}
-	return a.change(ctx, op, func(now fleet.Owner, mayHave bool) (fleet.Owner, string, error) {
+	next := reign{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1}}
+	r, err := a.change(ctx, op, func(now reign, mayHave bool) (reign, string, error) {
 		switch {
-		case now == next && mayHave:
+		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land
-		case now != from:
-			return fleet.Owner{}, "", fleet.Errorf(fleet.Conflict, op, "the owner is %q with epoch %d", now.Agent, now.Epoch)
+		case now.owner != from:
+			return reign{}, "", fleet.Errorf(fleet.Conflict, op, "the owner is %q with epoch %d", now.owner.Agent, now.owner.Epoch)
 		}
-		return next, fmt.Sprintf("owner: %s → %s (epoch %d)", from.Agent, to, next.Epoch), nil
+		return next, passing(from, next.owner) + ", taken over", nil
 	})
+	return r.owner, err
 }
+
+// passing says that a fleet changed its owner.
+func passing(from, to fleet.Owner) string {
+	return fmt.Sprintf("owner: %s → %s (epoch %d)", from.Agent, to.Agent, to.Epoch)
+}
+
+// A decision is what owner.yaml is to say, and why, where it says now.
+type decision func(now reign, mayHave bool) (next reign, why string, err error)
 
 // change reads the owner, has decide say who is to be the owner, and commits
 // that, until there is an answer. decide learns whether an earlier push of this
 // change may have landed.
-func (a *Arbiter) change(ctx context.Context, op string, decide func(now fleet.Owner, mayHave bool) (fleet.Owner, string, error)) (fleet.Owner, error) {
+func (a *Arbiter) change(ctx context.Context, op string, decide decision) (reign, error) {
 	mayHave := false
 	for wait := (backoff{}); ; {
 		head, t, err := a.branch.Read(ctx)
 		if err != nil {
-			return fleet.Owner{}, err
+			return reign{}, err
 		}
-		now, err := readOwner(t)
+		now, err := readReign(t)
 		if err != nil {
-			return fleet.Owner{}, err
+			return reign{}, err
 		}
 		next, why, err := decide(now, mayHave)
 		if err != nil || next == now {
 			return next, err
 		}
-		b, err := encodeOwner(next)
+		b, err := encodeReign(next)
 		if err != nil {
-			return fleet.Owner{}, err
+			return reign{}, err
 		}
 		_, err = a.branch.Commit(ctx, head, sources.Commit{
-			Edits: map[string][]byte{ownerPath: b}, Message: why, Trailers: trailers(fleet.Revision{}, next),
+			Edits: map[string][]byte{ownerPath: b}, Message: why, Trailers: trailers(fleet.Revision{}, next.owner),
 		})
 		switch fleet.KindOf(err) {
 		case fleet.Conflict:
@@ -90,12 +100,12 @@ func (a *Arbiter) change(ctx context.Context, op string, decide func(now fleet.O
 			mayHave = true
 		default:
 			if err != nil {
-				return fleet.Owner{}, err
+				return reign{}, err
 			}
 			return next, nil
 		}
 		if wait.sleep(ctx) != nil {
-			return fleet.Owner{}, fleet.Errorf(fleet.KindOf(err), op, "%w", err)
+			return reign{}, fleet.Errorf(fleet.KindOf(err), op, "%w", err)
 		}
 	}
 }

@@ -21,29 +21,61 @@ import (
 // be read, the error names them, and the status has all the others.
 func Read(t sources.Tree) (Status, error) {
 	c := &cache{}
-	owner, errOwner := readOwner(t)
+	r, errOwner := readReign(t)
 	s, errRest := c.read(t)
-	s.Owner = owner
+	s.Owner, s.Next = r.owner, r.next
 	return s, errors.Join(errOwner, errRest)
+}
+
+// reign is what owner.yaml says.
+type reign struct {
+	owner fleet.Owner
+	next  fleet.Succession
 }
 
 // readOwner returns the owner, or zero where there is no owner.yaml.
 func readOwner(t fs.FS) (fleet.Owner, error) {
+	r, err := readReign(t)
+	return r.owner, err
+}
+
+// readReign returns what owner.yaml says, or zero where there is none.
+func readReign(t fs.FS) (reign, error) {
 	b, err := fs.ReadFile(t, ownerPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fleet.Owner{}, nil
+		return reign{}, nil
 	}
 	if err != nil {
-		return fleet.Owner{}, unreadable(ownerPath, err)
+		return reign{}, unreadable(ownerPath, err)
 	}
 	var f ownerFile
 	if err := yaml.UnmarshalStrict(b, &f); err != nil {
-		return fleet.Owner{}, unreadable(ownerPath, err)
+		return reign{}, unreadable(ownerPath, err)
 	}
 	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
-		return fleet.Owner{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
+		return reign{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
 	}
-	return fleet.Owner{Agent: f.Agent, Epoch: f.Epoch}, nil
+	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch}}
+	if n := f.Successor; n != nil {
+		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message}
+		if err := checkSuccession(r.next); err != nil {
+			return reign{}, unreadable(ownerPath, err)
+		}
+	}
+	return r, nil
+}
+
+// checkSuccession refuses what no agent would know what to make of.
+func checkSuccession(s fleet.Succession) error {
+	switch s.Step {
+	case fleet.StepAsked, fleet.StepGranted, fleet.StepMoved, fleet.StepReady, fleet.StepHandedOver:
+	default:
+		return fmt.Errorf("successor.step %q is not known", s.Step)
+	}
+	if s.ID == "" || s.To == "" {
+		return errors.New("successor has no id or no agent")
+	}
+	return nil
 }
 
 func unreadable(path string, err error) error {

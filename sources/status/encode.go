@@ -255,9 +255,13 @@ func lineOf(r fleet.Report) clusterLine {
 	return l
 }
 
-// encodeOwner returns owner.yaml.
-func encodeOwner(o fleet.Owner) ([]byte, error) {
-	return encodeDocs(ownerPath, ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: o.Agent, Epoch: o.Epoch})
+// encodeReign returns owner.yaml.
+func encodeReign(r reign) ([]byte, error) {
+	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch}
+	if n := r.next; n != (fleet.Succession{}) {
+		f.Successor = &successor{ID: n.ID, Agent: n.To, Step: string(n.Step), Message: n.Message}
+	}
+	return encodeDocs(ownerPath, f)
 }
 
 func encodeDocs(what string, docs ...any) ([]byte, error) {

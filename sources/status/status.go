@@ -1,7 +1,7 @@
 // Package status keeps the status branch: what every cluster is like, told in
 // Cluster API's own shape, and who owns the fleet.
 //
-//	owner.yaml                        who may act: agent and epoch
+//	owner.yaml                        who may act: agent and epoch, and who is to come next
 //	fleet.yaml                        the fleet in one file: revision, phases, problems, orphans
 //	clusters/<namespace>/<name>.yaml  one cluster: a ClusterReport, the Cluster, its Machines
 //
@@ -35,6 +35,7 @@ const apiVersion = "fairlead.dev/v1alpha1"
 // Status is all that a status branch says.
 type Status struct {
 	Owner    fleet.Owner // zero: nobody
+	Next     fleet.Succession
 	Fleet    sources.FleetStatus
 	Clusters []Cluster // sorted by key
 }
@@ -74,8 +75,17 @@ type typeMeta struct {
 // ownerFile is owner.yaml.
 type ownerFile struct {
 	typeMeta
-	Agent string `json:"agent"`
-	Epoch int64  `json:"epoch"`
+	Agent     string     `json:"agent"`
+	Epoch     int64      `json:"epoch"`
+	Successor *successor `json:"successor,omitempty"`
+}
+
+// successor is a fleet.Succession.
+type successor struct {
+	ID      string `json:"id"`
+	Agent   string `json:"agent"`
+	Step    string `json:"step"`
+	Message string `json:"message,omitempty"`
 }
 
 // fleetFile is fleet.yaml.
