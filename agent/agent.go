@@ -125,7 +125,7 @@ const (
 // New returns an agent that has done nothing yet.
 func New(o Options, p Parts) *Agent {
 	a := &Agent{
-		o: o, p: p, queue: queue.New(),
+		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
 		watched: make(map[string]bool),
 		ready: newReadiness(map[string]string{
@@ -133,6 +133,7 @@ func New(o Options, p Parts) *Agent {
 		}),
 	}
 	p.Metrics.QueueDepth(a.queue.Len)
+	p.Metrics.Workers(o.Workers)
 	return a
 }
 
@@ -230,7 +231,7 @@ func (a *Agent) notify(ctx context.Context, n sources.Notifier, changed chan<- s
 func (a *Agent) locate(ctx context.Context) error {
 	name := a.o.StatusBranch
 	for wait := time.Second; name == ""; wait = min(2*wait, a.o.Interval) {
-		rev, err := a.p.Source.Resolve(ctx)
+		rev, err := a.resolve(ctx)
 		if err == nil {
 			var f fleet.Fleet
 			if f, err = a.render(ctx, rev); err == nil {
@@ -263,6 +264,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 			for _, c := range s.Clusters {
 				a.record[c.Report.Cluster] = c.Report
 			}
+			a.p.Metrics.Recall(s.Clusters)
 			a.mu.Lock()
 			a.desired = recall(a.record, s.Fleet)
 			a.mu.Unlock()

@@ -16,9 +16,7 @@ import (
 // error; whatever else goes wrong is reported, and tried again with the next
 // poll.
 func (a *Agent) poll(ctx context.Context) error {
-	started := time.Now()
-	rev, err := a.p.Source.Resolve(ctx)
-	a.p.Metrics.Fetched("resolve", err, time.Since(started))
+	rev, err := a.resolve(ctx)
 	if lost := a.stillOwner(ctx); lost != nil {
 		return lost
 	}
@@ -39,6 +37,16 @@ func (a *Agent) poll(ctx context.Context) error {
 	return nil
 }
 
+// resolve asks the source for its newest revision.
+func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
+	started := time.Now()
+	rev, err := a.p.Source.Resolve(ctx)
+	if ctx.Err() == nil {
+		a.p.Metrics.Fetched(ctx, "resolve", err, time.Since(started))
+	}
+	return rev, err
+}
+
 // take renders rev and holds to it. A revision that cannot be used leaves
 // everything as it is and says so.
 func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
@@ -55,10 +63,12 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	case err != nil:
 		a.p.Log.Error("the revision is refused, keeping what is", "revision", rev, "error", err)
 		a.refused = rev
+		a.p.Metrics.Refused(true)
 		a.refuse(ctx, rev, err)
 		return
 	}
 	a.refused = fleet.Revision{}
+	a.p.Metrics.Refused(false)
 	a.mu.Lock()
 	next, changed := a.desired.advance(f)
 	if want := f.Config.StatusBranch; a.o.StatusBranch == "" && want != a.branch {
@@ -114,22 +124,21 @@ func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
 	d := a.desired
 	d.clusters = maps.Clone(d.clusters)
 	a.mu.Unlock()
-	a.p.Metrics.Problems(len(d.problems))
-	a.status.PutFleet(sources.FleetStatus{
-		Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d),
-	})
+	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d)}
+	a.p.Metrics.Told(s, len(d.clusters))
+	a.status.PutFleet(s)
 }
 
 func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	started := time.Now()
 	tree, err := a.p.Source.Fetch(ctx, rev)
-	a.p.Metrics.Fetched("fetch", err, time.Since(started))
+	a.p.Metrics.Fetched(ctx, "fetch", err, time.Since(started))
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	started = time.Now()
 	f, err := a.p.Renderer.Render(ctx, rev, tree)
-	a.p.Metrics.Rendered(err, time.Since(started))
+	a.p.Metrics.Rendered(ctx, err, time.Since(started))
 	if err != nil && fleet.KindOf(err) == fleet.Unknown {
 		err = fleet.Errorf(fleet.Invalid, "render "+rev.String(), "%w", err)
 	}

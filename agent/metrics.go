@@ -1,25 +1,30 @@
 package agent
 
 import (
-	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"fairlead.dev/fleet"
 )
 
 // Metrics are the numbers that an agent shows, on a registry of its own.
 // docs/metrics.md lists them all.
+//
+// The number of series is bounded by what the fleet holds: so many for each
+// cluster, pool and machine. URLs and revisions are on *_info alone, of which
+// there is one for each object.
 type Metrics struct {
 	registry *prometheus.Registry
 	clusters *clusterCollector
+	now      func() time.Time
+	// traceID, where it is not nil, returns the trace that ctx is part of, which
+	// becomes an exemplar; empty for none.
+	traceID func(ctx context.Context) string
 
 	fetches      *prometheus.CounterVec
 	fetchSeconds *prometheus.HistogramVec
@@ -30,90 +35,105 @@ type Metrics struct {
 	pushRaces   prometheus.Counter
 	pushLag     prometheus.Histogram
 	pushSuccess prometheus.Gauge
+	pushFailing prometheus.Gauge
 
 	renders       *prometheus.CounterVec
 	renderSeconds prometheus.Histogram
 	overlays      *prometheus.CounterVec
-	problems      prometheus.Gauge
 
-	actions     *prometheus.CounterVec
-	passes      *prometheus.CounterVec
-	passSeconds prometheus.Histogram
-	calls       *prometheus.CounterVec
-	callSeconds *prometheus.HistogramVec
+	fleet        *prometheus.GaugeVec
+	fleetHeld    prometheus.Gauge
+	problems     prometheus.Gauge
+	orphans      prometheus.Gauge
+	refused      prometheus.Gauge
+	fleetSuccess prometheus.Gauge
 
-	leader prometheus.Gauge
-	owner  *prometheus.GaugeVec
+	actions        *prometheus.CounterVec
+	passes         *prometheus.CounterVec
+	passSeconds    prometheus.Histogram
+	calls          *prometheus.CounterVec
+	callSeconds    *prometheus.HistogramVec
+	requests       *prometheus.CounterVec
+	requestSeconds *prometheus.HistogramVec
+	queue          queueMetrics
+	workers        prometheus.Gauge
+
+	leader  prometheus.Gauge
+	standby prometheus.Gauge
+	owner   *prometheus.GaugeVec
+
+	source string // of fleet_info
 }
 
 // NewMetrics returns metrics of a program of that version.
 func NewMetrics(version string) *Metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
-	seconds := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to 65 s
-		}, labels)
-	}
-	single := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
-		})
-	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		clusters: newClusterCollector(),
+		registry: prometheus.NewRegistry(), clusters: newClusterCollector(), now: time.Now,
 
-		fetches:      counter("fairlead_git_fetch_total", "Requests to the source, by operation (resolve, fetch) and result.", "operation", "result"),
-		fetchSeconds: seconds("fairlead_git_fetch_seconds", "Duration of requests to the source.", "operation"),
+		fetches:      counters("fairlead_git_fetch_total", "Requests to the source, by operation (resolve, fetch) and result.", "operation", "result"),
+		fetchSeconds: histograms("fairlead_git_fetch_seconds", "Duration of requests to the source.", "operation"),
 		fetchSuccess: gauge("fairlead_git_fetch_last_success_timestamp_seconds", "When the source last answered."),
 
-		pushes:      counter("fairlead_status_push_total", "Commits to the status branch, by result.", "result"),
-		pushSeconds: single("fairlead_status_push_seconds", "Duration of commits to the status branch."),
-		pushRaces:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_status_push_races_total", Help: "Commits to the status branch that lost against another one and were made again."}),
-		pushLag:     single("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
+		pushes:      counters("fairlead_status_push_total", "Commits to the status branch that landed, by result \"ok\", and the times that writing began to fail, by kind of error.", "result"),
+		pushSeconds: histogram("fairlead_status_push_seconds", "Duration of commits to the status branch."),
+		pushRaces:   counter("fairlead_status_push_races_total", "Commits to the status branch that lost against another one and were made again."),
+		pushLag:     histogram("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
 		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last written."),
+		pushFailing: gauge("fairlead_status_failing", "1 while status cannot be written."),
 
-		renders:       counter("fairlead_render_total", "Revisions rendered, by result.", "result"),
-		renderSeconds: single("fairlead_render_seconds", "Duration of rendering a revision."),
-		overlays:      counter("fairlead_render_overlays_total", "Overlays of the revisions rendered, by how: built, or cached because no input changed.", "how"),
-		problems:      gauge("fairlead_fleet_problems", "Problems of the newest revision."),
+		renders:       counters("fairlead_render_total", "Revisions rendered, by result.", "result"),
+		renderSeconds: histogram("fairlead_render_seconds", "Duration of rendering a revision."),
+		overlays:      counters("fairlead_render_overlays_total", "Overlays of the revisions rendered, by how: built, or cached because no input changed.", "how"),
 
-		actions:     counter("fairlead_plan_actions_total", "Actions that plans asked for, by kind.", "action"),
-		passes:      counter("fairlead_reconcile_total", "Passes over clusters, by the phase found and the result.", "phase", "result"),
-		passSeconds: single("fairlead_reconcile_seconds", "Duration of passes over clusters."),
-		calls:       counter("fairlead_provider_calls_total", "Calls of infrastructure providers, by operation and kind of error, \"ok\" for none.", "provider", "operation", "kind"),
-		callSeconds: seconds("fairlead_provider_call_seconds", "Duration of calls of infrastructure providers.", "provider", "operation"),
+		fleet:        gauges("fairlead_fleet_info", "The fleet and the newest revision seen of it, always 1.", "fleet", "source", "ref", "revision"),
+		fleetHeld:    gauge("fairlead_fleet_clusters", "Clusters that the agent knows."),
+		problems:     gauge("fairlead_fleet_problems", "Problems of the newest revision."),
+		orphans:      gauge("fairlead_fleet_orphans", "Clusters that are not in Git and are left alone."),
+		refused:      gauge("fairlead_fleet_revision_refused", "1 while the newest revision cannot be used at all."),
+		fleetSuccess: gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last began to hold to a new revision."),
 
-		leader: gauge("fairlead_leader", "1 while this agent may act on the fleet."),
-		owner: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "fairlead_owner_epoch", Help: "Epoch of the ownership of the fleet, with the agent that owns it.",
-		}, []string{"agent"}),
+		actions:        counters("fairlead_plan_actions_total", "Actions that plans asked for, by kind.", "action"),
+		passes:         counters("fairlead_reconcile_total", "Passes over clusters, by the phase found and the result.", "phase", "result"),
+		passSeconds:    histogram("fairlead_reconcile_seconds", "Duration of passes over clusters."),
+		calls:          counters("fairlead_provider_calls_total", "Calls of infrastructure providers, by operation and kind of error, \"ok\" for none.", "provider", "operation", "kind"),
+		callSeconds:    histograms("fairlead_provider_call_seconds", "Duration of calls of infrastructure providers.", "provider", "operation"),
+		requests:       counters("fairlead_provider_requests_total", "Requests that infrastructure providers sent to their cloud, by its service, the method and the status code, \"none\" without an answer.", "provider", "service", "method", "code"),
+		requestSeconds: histograms("fairlead_provider_request_seconds", "Duration of requests of infrastructure providers to their cloud.", "provider", "service"),
+		queue:          newQueueMetrics(),
+		workers:        gauge("fairlead_workers", "Clusters that may be worked on at once."),
+
+		leader:  gauge("fairlead_leader", "1 while this agent may act on the fleet."),
+		standby: gauge("fairlead_standby", "1 while another agent owns the fleet and this one waits for it."),
+		owner:   gauges("fairlead_owner_epoch", "Epoch of the ownership of the fleet, with the agent that owns it.", "agent"),
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "fairlead_build_info", Help: "The program, always 1.",
-		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
-	})
-	build.Set(1)
+	build := gauges("fairlead_build_info", "The program, always 1.", "version", "go_version")
+	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(
 		m.clusters, m.fetches, m.fetchSeconds, m.fetchSuccess,
-		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess,
-		m.renders, m.renderSeconds, m.overlays, m.problems,
-		m.actions, m.passes, m.passSeconds, m.calls, m.callSeconds,
-		m.leader, m.owner, build,
+		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess, m.pushFailing,
+		m.renders, m.renderSeconds, m.overlays,
+		m.fleet, m.fleetHeld, m.problems, m.orphans, m.refused, m.fleetSuccess,
+		m.actions, m.passes, m.passSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,
+		m.queue.wait, m.queue.unfinished, m.queue.longest, m.workers,
+		m.leader, m.standby, m.owner, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
 }
 
+// Register adds what another part of the agent counts.
+func (m *Metrics) Register(c ...prometheus.Collector) { m.registry.MustRegister(c...) }
+
+// Exemplars makes histograms name a trace with what they count: traceID returns
+// the one that ctx is part of, or nothing. It is to be called before anything
+// is counted.
+func (m *Metrics) Exemplars(traceID func(ctx context.Context) string) { m.traceID = traceID }
+
 // Handler serves the metrics.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
+		EnableOpenMetrics: m.traceID != nil, // the only format with exemplars
 	})
 }
 
@@ -124,85 +144,29 @@ func (m *Metrics) QueueDepth(depth func() int) {
 	}, func() float64 { return float64(depth()) }))
 }
 
-func result(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	return string(fleet.KindOf(err))
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
-// Fetched counts a request to the source.
-func (m *Metrics) Fetched(operation string, err error, took time.Duration) {
-	m.fetches.WithLabelValues(operation, result(err)).Inc()
-	m.fetchSeconds.WithLabelValues(operation).Observe(took.Seconds())
-	if err == nil {
-		m.fetchSuccess.SetToCurrentTime()
-	}
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-// Rendered counts a rendered revision.
-func (m *Metrics) Rendered(err error, took time.Duration) {
-	m.renders.WithLabelValues(result(err)).Inc()
-	m.renderSeconds.Observe(took.Seconds())
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Overlays counts the overlays of a rendered revision.
-func (m *Metrics) Overlays(built, cached int) {
-	m.overlays.WithLabelValues("built").Add(float64(built))
-	m.overlays.WithLabelValues("cached").Add(float64(cached))
+func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }
 
-// Problems says how many problems the newest revision has.
-func (m *Metrics) Problems(n int) { m.problems.Set(float64(n)) }
-
-// Passed counts a pass, and shows what it found.
-func (m *Metrics) Passed(r fleet.Report, actions []fleet.Action, err error, took time.Duration) {
-	m.passes.WithLabelValues(string(r.Phase), result(err)).Inc()
-	m.passSeconds.Observe(took.Seconds())
-	for _, a := range actions {
-		m.actions.WithLabelValues(string(a.Kind)).Inc()
-	}
-	m.clusters.put(r)
+func histogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets()})
 }
 
-// Forget drops the series of a cluster.
-func (m *Metrics) Forget(k fleet.Key) { m.clusters.forget(k) }
-
-// Called counts a call of a provider, and the kind of its error, if it had one.
-func (m *Metrics) Called(provider, operation string, kind fleet.ErrorKind, took time.Duration) {
-	m.calls.WithLabelValues(provider, operation, cmp.Or(string(kind), "ok")).Inc()
-	m.callSeconds.WithLabelValues(provider, operation).Observe(took.Seconds())
+func histograms(name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets()}, labels)
 }
 
-// Owner says who owns the fleet, where it is this agent; a zero owner that it
-// does not.
-func (m *Metrics) Owner(o fleet.Owner) {
-	m.owner.Reset()
-	if o.Agent == "" {
-		m.leader.Set(0)
-		return
-	}
-	m.leader.Set(1)
-	m.owner.WithLabelValues(o.Agent).Set(float64(o.Epoch))
-}
-
-// Pushed counts a commit to the status branch, or the failure of one. Lag is
-// the age of the oldest report in it.
-func (m *Metrics) Pushed(err error, took, lag time.Duration) {
-	m.pushes.WithLabelValues(result(err)).Inc()
-	if err == nil {
-		m.pushSeconds.Observe(took.Seconds())
-		m.pushLag.Observe(lag.Seconds())
-		m.pushSuccess.SetToCurrentTime()
-	}
-}
-
-// Raced counts a commit to the status branch that lost against another.
-func (m *Metrics) Raced() { m.pushRaces.Inc() }
-
-func port(p int32) string {
-	if p == 0 {
-		return ""
-	}
-	return strconv.Itoa(int(p))
-}
+// buckets go from 1 ms to 262 s.
+func buckets() []float64 { return prometheus.ExponentialBuckets(0.001, 4, 10) }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -14,36 +15,68 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 )
 
 // used returns metrics with at least one series of each name.
 func used() *Metrics {
 	m := NewMetrics("v0")
 	m.QueueDepth(func() int { return 3 })
+	ctx := context.Background()
+	m.now = func() time.Time { return noon }
+	m.Follow("https://robot:secret@git.example.com/fleet.git?token=secret")
+	m.Workers(16)
 	m.Owner(fleet.Owner{Agent: "me", Epoch: 2})
-	m.Fetched("fetch", nil, time.Second)
-	m.Fetched("resolve", fleet.Errorf(fleet.Unavailable, "resolve", "down"), time.Second)
-	m.Pushed(nil, time.Second, 2*time.Second)
-	m.Pushed(errors.New("no"), 0, 0)
+	m.Fetched(ctx, "fetch", nil, time.Second)
+	m.Fetched(ctx, "resolve", fleet.Errorf(fleet.Unavailable, "resolve", "down"), time.Second)
+	m.Pushed(time.Second, 2*time.Second)
+	m.Pushing(errors.New("no"))
 	m.Raced()
-	m.Rendered(nil, time.Second)
+	m.Rendered(ctx, nil, time.Second)
 	m.Overlays(1, 2)
-	m.Problems(1)
-	m.Called("inmemory", "Observe", "", time.Millisecond)
-	m.Passed(fleet.Report{
+	m.Told(sources.FleetStatus{
+		Fleet: "demo", Revision: revision("1"), Problems: []fleet.Problem{{}}, Orphans: []fleet.Key{{}, {}},
+	}, 7)
+	m.Refused(true)
+	m.Called(ctx, "inmemory", "Observe", "", time.Millisecond)
+	m.Requested("openstack", "compute", "POST", 429, time.Millisecond)
+	m.Requested("openstack", "compute", "POST", 0, time.Millisecond)
+	m.Passed(ctx, passed())
+	return m
+}
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// passed is a pass that has everything.
+func passed() Pass {
+	md := fleet.Pool{Name: "a-md-0", Role: fleet.RoleWorker, MaxSurge: 1, MaxUnavailable: 1}
+	report := fleet.Report{
 		Cluster: keyA, Revision: revision("1"), Phase: fleet.PhaseProvisioned, Provider: "inmemory", Version: "v1.33.5",
-		Endpoint:   fleet.Endpoint{Host: "127.0.0.1", Port: 6443},
-		Conditions: []fleet.Condition{{Type: "Available", Status: fleet.True}},
+		Endpoint: fleet.Endpoint{Host: "127.0.0.1", Port: 6443},
+		Conditions: []fleet.Condition{
+			{Type: "Available", Status: fleet.True}, {Type: "ControlPlaneAvailable", Status: fleet.True}, {Type: "WorkersAvailable", Status: fleet.False},
+		},
 		Pools: []fleet.PoolReport{
 			{Name: "a-cp", Role: fleet.RoleControlPlane, Version: "v1.33.5", Desired: 1, Current: 1, UpToDate: 1, Ready: 1, Available: 1},
 			{Name: "a-md-0", Role: fleet.RoleWorker, Version: "v1.33.5", Desired: 3, Current: 2, UpToDate: 2, Ready: 1, Available: 1},
 		},
 		Machines: []fleet.MachineReport{{
-			Machine: fleet.Machine{Name: "a-cp-1", Pool: "a-cp"}, Phase: fleet.MachinePhaseRunning,
+			Machine: fleet.Machine{Name: "a-cp-1", Pool: "a-cp", Role: fleet.RoleControlPlane, Created: noon.Add(-time.Hour)},
+			Phase:   fleet.MachinePhaseRunning, Node: "a-cp-1", Version: "v1.33.5",
 			Conditions: []fleet.Condition{{Type: "Ready", Status: fleet.True}},
+		}, {
+			Machine: fleet.Machine{Name: "a-md-0-1", Pool: "a-md-0", Role: fleet.RoleWorker},
+			Phase:   fleet.MachinePhaseRunning, Node: "a-md-0-1", Version: "v1.30.1",
 		}},
-	}, []fleet.Action{{Kind: fleet.CreateMachine}}, nil, time.Second)
-	return m
+	}
+	return Pass{
+		Cluster: &fleet.Cluster{
+			Key: keyA, Paused: true, Delete: true, Protect: true, ControlPlane: fleet.Pool{Name: "a-cp", Role: fleet.RoleControlPlane},
+			Workers: []fleet.Pool{md}, Infrastructure: fleet.Object{Name: "a"},
+		},
+		Report: report, Drift: 2, NotAfter: map[string]time.Time{"ca": noon.Add(time.Hour)},
+		Actions: []fleet.Action{{Kind: fleet.CreateMachine}}, Took: time.Second,
+	}
 }
 
 func scrape(m *Metrics) string {
@@ -83,20 +116,69 @@ func TestMetricsScrape(t *testing.T) {
 		`fairlead_owner_epoch{agent="me"} 2`,
 		`fairlead_leader 1`,
 		`fairlead_queue_depth 3`,
+		`fairlead_workers 16`,
+		`fairlead_status_failing 1`,
+		`fairlead_fleet_info{fleet="demo",ref="main",revision="sha1:1",source="https://git.example.com/fleet.git"} 1`,
+		`fairlead_fleet_clusters 7`,
+		`fairlead_fleet_problems 1`,
+		`fairlead_fleet_orphans 2`,
+		`fairlead_fleet_revision_refused 1`,
+		`fairlead_provider_requests_total{code="429",method="POST",provider="openstack",service="compute"} 1`,
+		`fairlead_provider_requests_total{code="none",method="POST",provider="openstack",service="compute"} 1`,
+		`fairlead_cluster_phase_timestamp_seconds{name="a",namespace="prod"} 1.7673552e+09`,
+		`fairlead_cluster_progress_timestamp_seconds{name="a",namespace="prod"} 1.7673552e+09`,
+		`fairlead_cluster_last_success_timestamp_seconds{name="a",namespace="prod"} 1.7673552e+09`,
+		`fairlead_cluster_failing{name="a",namespace="prod"} 0`,
+		`fairlead_cluster_drift{name="a",namespace="prod"} 2`,
+		`fairlead_cluster_delete_blocked{name="a",namespace="prod"} 1`,
+		`fairlead_cluster_certificate_expiry_timestamp_seconds{certificate="ca",name="a",namespace="prod"} 1.7673588e+09`,
+		`fairlead_cluster_version_skew{name="a",namespace="prod"} 3`,
+		`capi_cluster_spec_paused{name="a",namespace="prod"} 1`,
+		`capi_cluster_annotation_paused{name="a",namespace="prod",paused_value="true"} 1`,
+		`capi_cluster_status_condition_last_transition_time{name="a",namespace="prod",status="True",type="Available"} 1.7673552e+09`,
+		`capi_machine_created{cluster_name="a",name="a-cp-1",namespace="prod"} 1.7673516e+09`,
+		`capi_machine_status_noderef{cluster_name="a",name="a-cp-1",namespace="prod",node_name="a-cp-1"} 1`,
+		`capi_kubeadmcontrolplane_status_condition{cluster_name="a",name="a-cp",namespace="prod",status="True",type="Available"} 1`,
+		`capi_machinedeployment_status_condition{cluster_name="a",name="a-md-0",namespace="prod",status="False",type="Available"} 1`,
+		`capi_machinedeployment_status_condition{cluster_name="a",name="a-md-0",namespace="prod",status="True",type="ScalingUp"} 1`,
+		`capi_machinedeployment_status_phase{cluster_name="a",name="a-md-0",namespace="prod",phase="ScalingUp"} 1`,
+		`capi_machinedeployment_spec_strategy_rollingupdate_max_unavailable{cluster_name="a",name="a-md-0",namespace="prod"} 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
-	m.Forget(keyA)
-	m.Owner(fleet.Owner{})
-	text = scrape(m)
-	for _, gone := range []string{"capi_", "fairlead_cluster_phase{", "fairlead_owner_epoch{"} {
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, gone) {
-				t.Errorf("a series outlives its object: %s", line)
+	if strings.Contains(text, "secret") {
+		t.Error("the metrics show a credential")
+	}
+}
+
+// TestSeriesGo tries that a series goes with what it is about: a cluster that
+// is forgotten, and all clusters where another agent took over.
+func TestSeriesGo(t *testing.T) {
+	for reason, do := range map[string]func(m *Metrics){
+		"the cluster is gone":    func(m *Metrics) { m.Forget(keyA) },
+		"the fleet is another's": func(m *Metrics) { m.Owner(fleet.Owner{}) },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			m := used()
+			if !strings.Contains(scrape(m), `namespace="prod"`) {
+				t.Fatal("there is no series of the cluster to begin with")
 			}
-		}
+			do(m)
+			for line := range strings.Lines(scrape(m)) {
+				if strings.HasPrefix(line, "capi_") || strings.Contains(line, `namespace="prod"`) {
+					t.Errorf("a series outlives its object: %s", line)
+				}
+			}
+		})
+	}
+	m := used()
+	m.Owner(fleet.Owner{})
+	m.Told(sources.FleetStatus{Fleet: "demo", Revision: revision("2")}, 0)
+	text := scrape(m)
+	if strings.Contains(text, "fairlead_owner_epoch{") || strings.Contains(text, "sha1:1") || !strings.Contains(text, "sha1:2") {
+		t.Error("an owner or a revision outlives its time")
 	}
 }
 
@@ -111,7 +193,10 @@ func TestGeneratedMetrics(t *testing.T) {
 	b.WriteString("# Metrics\n\nWritten by `make generate` from the registry. The agent serves them at /metrics.\n" +
 		"Beside these there are those of the Go runtime (`go_`) and of the process (`process_`).\n\n" +
 		"The names that begin with `capi_` are those of Cluster API's own kube-state-metrics configuration,\n" +
-		"so that dashboards and alerts for it work. A series goes when its object goes.\n\n" +
+		"so that dashboards and alerts for it work. A series goes when its object goes. Not there are what\n" +
+		"Fairlead has no object for (`capi_machineset_*`, `capi_machinepool_*`, `capi_kubeadmconfig_*`,\n" +
+		"`capi_machinehealthcheck_*`), the label `uid`, and the labels `customresource_*` that kube-state-metrics adds.\n\n" +
+		"[monitoring](monitoring.md) says how to use them.\n\n" +
 		"| name | type | labels | |\n|---|---|---|---|\n")
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), "go_") || strings.HasPrefix(f.GetName(), "process_") {

@@ -33,6 +33,7 @@ func (a *Agent) own(ctx context.Context) error {
 				return refusal
 			}
 			a.ready.set(readyOwner, refusal.Error())
+			a.p.Metrics.Standby()
 			a.p.Log.Info("waiting for the fleet", "owner", owner.Agent, "epoch", owner.Epoch)
 			wait = a.o.Interval
 		}

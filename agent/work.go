@@ -27,7 +27,10 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		report = old
 	}
 	report.Problems, report.Digest = h.problems, h.cluster.Digest
-	a.p.Metrics.Passed(report, res.Plan.Actions, res.Err, time.Since(started))
+	a.p.Metrics.Passed(ctx, Pass{
+		Cluster: h.cluster, Report: report, Drift: len(res.Observed.Infrastructure.Drift), NotAfter: res.NotAfter(),
+		Actions: res.Plan.Actions, Err: res.Err, Took: time.Since(started),
+	})
 	if res.Err != nil {
 		a.p.Log.Warn("the pass failed", "cluster", k, "error", res.Err, "after", res.After)
 	}

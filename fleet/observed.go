@@ -65,6 +65,9 @@ type Machine struct {
 type SecretState struct {
 	Missing    []SecretName // authorities that are not there; empty when complete
 	Kubeconfig KubeconfigState
+	// NotAfter says when the certificates of authorities expire; one that cannot
+	// be read is not in it.
+	NotAfter map[SecretName]time.Time
 }
 
 // KubeconfigState describes the stored kubeconfig.
@@ -79,6 +82,7 @@ type KubeconfigState struct {
 // was not reachable.
 type Workload struct {
 	Reachable bool
+	NotAfter  time.Time // when the certificate expires that the API server showed; zero: it showed none
 	Message   string // why not reachable, in the other side's own words
 	Nodes     []Node // sorted by name
 	Tokens    []TokenState

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -31,6 +32,17 @@ type Options struct {
 	// Secret returns a Secret that Git does not hold, from where the agent keeps
 	// secrets. One that is not there gives the kind NotFound.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	// Requested is told of each request to the provider's cloud, from any
+	// goroutine; nil: nobody is.
+	Requested func(r Request)
+}
+
+// A Request is one request that a provider sent to its cloud.
+type Request struct {
+	Service string // of the cloud, in its own words: "compute"
+	Method  string // of HTTP
+	Status  int    // of HTTP; 0 where there was no answer
+	Took    time.Duration
 }
 
 // A Registry holds the factories that a program was built with.

@@ -70,9 +70,11 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	if p, ok := w.open[name]; ok {
 		return p, nil
 	}
-	p, err := w.registry.Open(context.Background(), name, providers.Options{
-		Log: w.log.With("provider", name), Settings: w.settings[name], Secret: w.Secrets.GetSecret,
-	})
+	o := providers.Options{Log: w.log.With("provider", name), Settings: w.settings[name], Secret: w.Secrets.GetSecret}
+	if w.metrics != nil {
+		o.Requested = func(r providers.Request) { w.metrics.Requested(name, r.Service, r.Method, r.Status, r.Took) }
+	}
+	p, err := w.registry.Open(context.Background(), name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +82,9 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	if w.metrics == nil {
 		p = dryrun.New(p)
 	} else {
-		p = trace.New(p, func(c trace.Call) { w.metrics.Called(name, c.Operation, c.Kind, c.Duration) })
+		p = trace.New(p, func(ctx context.Context, c trace.Call) {
+			w.metrics.Called(ctx, name, c.Operation, c.Kind, c.Duration)
+		})
 	}
 	p = retry.New(p, retry.Options{})
 	w.open[name] = p

@@ -99,6 +99,7 @@ type serving struct {
 // runAgent runs an agent and its pages until ctx ends.
 func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving) error {
 	m := agent.NewMetrics(version)
+	m.Follow(s.Source)
 	world, err := assembly.OpenWorld(ctx, s, m)
 	if err != nil {
 		return err

@@ -21,30 +21,31 @@ type Call struct {
 // A Provider tells about its calls.
 type Provider struct {
 	p    providers.Infrastructure
-	tell func(Call)
+	tell func(context.Context, Call)
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
 
-// New returns p with tell called after each call, from the caller's goroutine.
-func New(p providers.Infrastructure, tell func(Call)) *Provider { return &Provider{p: p, tell: tell} }
+// New returns p with tell called after each call, from the caller's goroutine and
+// with its context.
+func New(p providers.Infrastructure, tell func(context.Context, Call)) *Provider { return &Provider{p: p, tell: tell} }
 
 // Unwrap returns the provider inside.
 func (t *Provider) Unwrap() providers.Infrastructure { return t.p }
 
-func (t *Provider) ended(operation string, c *fleet.Cluster, start time.Time, err error) {
+func (t *Provider) ended(ctx context.Context, operation string, c *fleet.Cluster, start time.Time, err error) {
 	call := Call{Operation: operation, Cluster: c.Key, Duration: time.Since(start)}
 	if err != nil {
 		call.Kind = fleet.KindOf(err)
 	}
-	t.tell(call)
+	t.tell(ctx, call)
 }
 
 // Observe implements providers.Infrastructure.
 func (t *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	start := time.Now()
 	got, err := t.p.Observe(ctx, c)
-	t.ended("Observe", c, start, err)
+	t.ended(ctx, "Observe", c, start, err)
 	return got, err
 }
 
@@ -52,7 +53,7 @@ func (t *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 func (t *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	start := time.Now()
 	err := t.p.EnsureInfrastructure(ctx, op, c)
-	t.ended("EnsureInfrastructure", c, start, err)
+	t.ended(ctx, "EnsureInfrastructure", c, start, err)
 	return err
 }
 
@@ -60,7 +61,7 @@ func (t *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 func (t *Provider) DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	start := time.Now()
 	err := t.p.DeleteInfrastructure(ctx, op, c)
-	t.ended("DeleteInfrastructure", c, start, err)
+	t.ended(ctx, "DeleteInfrastructure", c, start, err)
 	return err
 }
 
@@ -68,7 +69,7 @@ func (t *Provider) DeleteInfrastructure(ctx context.Context, op fleet.OperationI
 func (t *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 	start := time.Now()
 	err := t.p.CreateMachine(ctx, op, r)
-	t.ended("CreateMachine", r.Cluster, start, err)
+	t.ended(ctx, "CreateMachine", r.Cluster, start, err)
 	return err
 }
 
@@ -76,7 +77,7 @@ func (t *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 func (t *Provider) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	start := time.Now()
 	err := t.p.DeleteMachine(ctx, op, c, name, id)
-	t.ended("DeleteMachine", c, start, err)
+	t.ended(ctx, "DeleteMachine", c, start, err)
 	return err
 }
 

@@ -41,7 +41,7 @@ func (inner) Settle() time.Duration { return time.Minute }
 func TestCallsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []trace.Call
-		p := trace.New(inner{}, func(c trace.Call) { got = append(got, c) })
+		p := trace.New(inner{}, func(_ context.Context, c trace.Call) { got = append(got, c) })
 		ctx, c := t.Context(), &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
 		if o, err := p.Observe(ctx, c); !o.Exists || err != nil {
 			t.Errorf("Observe = %+v, %v, want what the provider says", o, err)

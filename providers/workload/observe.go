@@ -63,6 +63,9 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			out.Nodes = append(out.Nodes, node)
 		}
 		n.keepBlocked(nodes.Items)
+		if at := n.expires.Load(); at != 0 {
+			out.NotAfter = time.Unix(at, 0).UTC()
+		}
 		return nil
 	})
 	if err != nil {

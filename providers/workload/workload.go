@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,7 @@ type conn struct {
 	config    *rest.Config
 	transport *http.Transport
 	rest      *rest.RESTClient // of the core API
+	expires   atomic.Int64     // when the certificate does that the API server showed last, in seconds since 1970
 
 	mu      sync.Mutex
 	blocked map[podID]string // why the last eviction of a pod was refused
@@ -135,15 +137,32 @@ func newConn(a providers.Access, o Options) (*conn, error) {
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingTimeout},
 	}
-	rt, err := rest.HTTPWrappersForConfig(config, transport)
+	n := &conn{config: config, transport: transport, blocked: make(map[podID]string)}
+	rt, err := rest.HTTPWrappersForConfig(config, noting{transport, &n.expires})
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}
-	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: rt})
+	n.rest, err = rest.RESTClientForConfigAndClient(config, &http.Client{Transport: rt})
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}
-	return &conn{config: config, transport: transport, rest: client, blocked: make(map[podID]string)}, nil
+	return n, nil
+}
+
+// noting is a transport that notes when the certificate of the other side
+// expires.
+type noting struct {
+	*http.Transport
+	expires *atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := n.Transport.RoundTrip(r)
+	if err == nil && resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
+		n.expires.Store(resp.TLS.PeerCertificates[0].NotAfter.Unix())
+	}
+	return resp, err
 }
 
 // close ends the connections and returns the watch that was on them.

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 )
 
 // A Client is a cloud in another process.
 type Client struct {
-	base string
-	http *http.Client
+	base      string
+	http      *http.Client
+	requested func(providers.Request) // nil: nobody is told
 }
 
 var (
@@ -70,7 +72,9 @@ func post[Out any](ctx context.Context, c *Client, path string, in any) (Out, er
 	if err != nil {
 		return out, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
+	began := time.Now()
 	resp, err := c.http.Do(req)
+	c.tell(path, resp, time.Since(began))
 	if err != nil {
 		return out, unanswered(err)
 	}
@@ -90,6 +94,19 @@ func post[Out any](ctx context.Context, c *Client, path string, in any) (Out, er
 		return out, unanswered(fmt.Errorf("%s: %.200s", resp.Status, data))
 	}
 	return out, &fleet.Error{Kind: fail.Kind, Op: fail.Op, Err: errors.New(fail.Message)}
+}
+
+// tell tells of a request and its answer, nil for none.
+func (c *Client) tell(path string, resp *http.Response, took time.Duration) {
+	if c.requested == nil {
+		return
+	}
+	service, _, _ := strings.Cut(path, "/")
+	r := providers.Request{Service: service, Method: http.MethodPost, Took: took}
+	if resp != nil {
+		r.Status = resp.StatusCode
+	}
+	c.requested(r)
 }
 
 // Networks implements API.

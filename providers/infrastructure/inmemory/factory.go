@@ -45,6 +45,7 @@ func open(_ context.Context, o providers.Options) (providers.Infrastructure, err
 		if err != nil {
 			return nil, err
 		}
+		client.requested = o.Requested
 		return NewProvider(client, settle), nil
 	}
 	return NewProvider(NewCloud(CloudOptions{Log: o.Log}), settle), nil

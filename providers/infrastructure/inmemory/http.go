@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"fairlead.dev/fleet"
 )
@@ -44,7 +46,6 @@ func Handler(c *Cloud) http.Handler {
 	handle(mux, "vms/delete", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.DeleteVM(ctx, r.ID) })
 	handle(mux, "vms/stop", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StopVM(ctx, r.ID) })
 	handle(mux, "vms/start", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StartVM(ctx, r.ID) })
-	handle(mux, "tags/set", func(ctx context.Context, r retag) (nothing, error) { return nothing{}, c.SetTags(ctx, r.ID, r.Tags) })
 	handle(mux, "faults/get", func(ctx context.Context, _ nothing) (Faults, error) { return c.Faults(ctx) })
 	handle(mux, "faults/set", func(ctx context.Context, f Faults) (nothing, error) { return nothing{}, c.SetFaults(ctx, f) })
 	mux.HandleFunc("POST /v1/watch", func(w http.ResponseWriter, r *http.Request) { serveWatch(w, r, c) })
@@ -67,11 +68,21 @@ func handle[In, Out any](mux *http.ServeMux, path string, f func(context.Context
 			if e, ok := errors.AsType[*fleet.Error](err); ok {
 				fail.Op, fail.Message = e.Op, e.Err.Error()
 			}
-			reply(w, http.StatusConflict, fail)
+			reply(w, statusOf(fail.Message), fail)
 			return
 		}
 		reply(w, http.StatusOK, out)
 	})
+}
+
+// statusOf returns the status code that a failure's own words begin with, as
+// "429 Too Many Requests"; 409 where they begin with none.
+func statusOf(message string) int {
+	code, _, _ := strings.Cut(message, " ")
+	if n, err := strconv.Atoi(code); err == nil && n >= 400 && http.StatusText(n) != "" {
+		return n
+	}
+	return http.StatusConflict
 }
 
 func reply(w http.ResponseWriter, status int, body any) {

@@ -31,6 +31,11 @@ func Factory() providers.Factory {
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
 	const op = "open infrastructure provider " + api.ProviderName
 	out := Options{Cloud: cloud.Options{Log: o.Log}, Secret: o.Secret}
+	if o.Requested != nil {
+		out.Cloud.Observe = func(c cloud.Call) {
+			o.Requested(providers.Request{Service: c.Service, Method: c.Method, Status: c.Status, Took: c.Took})
+		}
+	}
 	duration := func(to *time.Duration) func(string) bool {
 		return func(text string) bool {
 			d, err := time.ParseDuration(text)

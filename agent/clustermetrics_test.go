@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// TestSeriesBounded holds the number of series that each thing costs to what
+// docs/monitoring.md promises: a fleet of thousands must not surprise whoever
+// pays for Prometheus.
+func TestSeriesBounded(t *testing.T) {
+	conditions := func(n int) []fleet.Condition {
+		out := []fleet.Condition{{Type: "ControlPlaneAvailable", Status: fleet.True}}
+		for i := len(out); i < n; i++ {
+			out = append(out, fleet.Condition{Type: fmt.Sprint("C", i), Status: fleet.True})
+		}
+		return out
+	}
+	series := func(pools, machines int) int {
+		m := NewMetrics("v0")
+		p := passed()
+		p.Report.Conditions = conditions(20)
+		p.Report.Pools = p.Report.Pools[:1]
+		for i := range pools {
+			p.Report.Pools = append(p.Report.Pools, fleet.PoolReport{Name: fleet.PoolName(fmt.Sprint("md-", i)), Role: fleet.RoleWorker, Desired: 1})
+		}
+		p.Report.Machines = nil
+		for i := range machines {
+			p.Report.Machines = append(p.Report.Machines, fleet.MachineReport{
+				Machine: fleet.Machine{Name: fleet.MachineName(fmt.Sprint("m-", i)), Created: noon}, Node: fmt.Sprint("m-", i), Conditions: conditions(7),
+			})
+		}
+		before := strings.Count(scrape(m), `namespace="prod"`)
+		m.Passed(t.Context(), p)
+		return strings.Count(scrape(m), `namespace="prod"`) - before
+	}
+	base := series(0, 0)
+	if base > 120 {
+		t.Errorf("a cluster has %d series, 120 are promised", base)
+	}
+	if n := series(1, 0) - base; n > 40 {
+		t.Errorf("a MachineDeployment has %d series, 40 are promised", n)
+	}
+	if n := series(0, 1) - base; n > 40 {
+		t.Errorf("a machine has %d series, 40 are promised", n)
+	}
+	if one, ten := series(0, 1)-base, series(0, 10)-base; ten != 10*one {
+		t.Errorf("ten machines have %d series, one has %d", ten, one)
+	}
+}
+
+// TestUnboundedLabels keeps what changes without end to series of which there
+// is one for each object.
+func TestUnboundedLabels(t *testing.T) {
+	families, err := used().registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				unbounded := strings.Contains(l.GetValue(), "sha1:") || strings.Contains(l.GetValue(), "://")
+				if !unbounded {
+					continue
+				}
+				found++
+				if !strings.HasSuffix(f.GetName(), "_info") {
+					t.Errorf("%s has the label %s=%q", f.GetName(), l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no series has a revision or a URL: this test sees nothing")
+	}
+}
+
+// TestTimes tries since when things are said to be so.
+func TestTimes(t *testing.T) {
+	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
+	type times struct{ phase, progress, condition, success time.Time }
+	of := func(m *Metrics) times {
+		s := m.clusters.clusters[keyA]
+		return times{s.phase, s.progress, s.conditions[subject{"", "Available"}].at, s.success}
+	}
+	m := NewMetrics("v0")
+	pass := func(minute int, change func(p *Pass)) {
+		p := passed()
+		change(&p)
+		m.now = func() time.Time { return at(minute) }
+		m.Passed(t.Context(), p)
+	}
+	steps := []struct {
+		reason string
+		do     func()
+		want   times
+	}{
+		{"the status branch tells of the time before", func() {
+			m.Recall([]status.Cluster{{
+				Report: passed().Report,
+				Cluster: clusterv1.Cluster{Status: clusterv1.ClusterStatus{Conditions: []metav1.Condition{
+					{Type: "Available", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(0))},
+				}}},
+			}})
+		}, times{phase: at(0), progress: at(0), condition: at(0)}},
+		{"nothing changed", func() { pass(1, func(*Pass) {}) }, times{at(0), at(0), at(0), at(1)}},
+		{"a failure is no success", func() { pass(2, func(p *Pass) { p.Err = fmt.Errorf("no") }) }, times{at(0), at(0), at(0), at(1)}},
+		{"a machine got on", func() {
+			pass(3, func(p *Pass) { p.Report.Machines[0].Phase = fleet.MachinePhaseDeleting })
+		}, times{at(0), at(3), at(0), at(3)}},
+		{"a condition turned", func() {
+			pass(4, func(p *Pass) {
+				p.Report.Machines[0].Phase = fleet.MachinePhaseDeleting
+				p.Report.Conditions[0].Status = fleet.False
+			})
+		}, times{at(0), at(3), at(4), at(4)}},
+		{"the phase changed", func() { pass(5, func(p *Pass) { p.Report.Phase = fleet.PhaseWorkers }) }, times{at(5), at(5), at(5), at(5)}},
+	}
+	for _, s := range steps {
+		if s.do(); of(m) != s.want {
+			t.Errorf("%s: got %+v, want %+v", s.reason, of(m), s.want)
+		}
+	}
+	if text := scrape(m); !strings.Contains(text, `fairlead_cluster_phase_timestamp_seconds{name="a",namespace="prod"} 1.7673555e+09`) {
+		t.Error("the time of the phase is not shown")
+	}
+}
+
+// TestRecallShowsNothing keeps what another agent saw from being shown as seen
+// by this one.
+func TestRecallShowsNothing(t *testing.T) {
+	m := NewMetrics("v0")
+	m.Recall([]status.Cluster{{Report: passed().Report}})
+	if strings.Contains(scrape(m), `namespace="prod"`) {
+		t.Error("a cluster is shown that was not looked at")
+	}
+}
+
+// TestUnseen keeps drift and expiry where a cluster cannot be looked at.
+func TestUnseen(t *testing.T) {
+	m := used()
+	p := passed()
+	p.Drift, p.NotAfter, p.Err = 0, nil, fmt.Errorf("no answer")
+	m.Passed(t.Context(), p)
+	text := scrape(m)
+	for _, want := range []string{`fairlead_cluster_drift{name="a",namespace="prod"} 2`, `{certificate="ca",name="a",namespace="prod"}`, `fairlead_cluster_failing{name="a",namespace="prod"} 1`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
