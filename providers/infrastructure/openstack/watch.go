@@ -65,29 +65,56 @@ func (w *watched) has(p *cloud.Project, o cloud.Owner) bool {
 	return slices.Contains(w.clusters[o].projects, p)
 }
 
+// tell calls changed for every cluster that uses p.
+func (w *watched) tell(p *cloud.Project, changed func(fleet.Key)) {
+	w.mu.Lock()
+	var keys []fleet.Key
+	for o, c := range w.clusters {
+		if slices.Contains(c.projects, p) {
+			keys = append(keys, o.Cluster)
+		}
+	}
+	w.mu.Unlock()
+	for _, k := range keys {
+		changed(k)
+	}
+}
+
 // idleTicks is how many ticks pass between two looks at a project in which
 // nothing is on its way.
 const idleTicks = 3
 
+// lookFailures is how many looks in a row fail before clusters are told of that: a
+// cloud may fail now and then.
+const lookFailures = 3
+
 // Watch implements providers.Watcher: it looks at every project in use, once a
 // tick while something is on its way there, else seldom, and tells of clusters
-// that look different. A project whose look fails is tried again.
+// that look different, and of all in a project that cannot be looked at any more.
 func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 	prints := make(map[*cloud.Project]map[cloud.Owner]string)
-	rest := make(map[*cloud.Project]int)
+	rest, failed := make(map[*cloud.Project]int), make(map[*cloud.Project]int)
 	for {
 		tick := p.sessions.Tick()
 		projects := p.watched.list()
 		maps.DeleteFunc(prints, func(p *cloud.Project, _ map[cloud.Owner]string) bool { return !slices.Contains(projects, p) })
-		maps.DeleteFunc(rest, func(p *cloud.Project, _ int) bool { return !slices.Contains(projects, p) })
+		unused := func(p *cloud.Project, _ int) bool { return !slices.Contains(projects, p) }
+		maps.DeleteFunc(rest, unused)
+		maps.DeleteFunc(failed, unused)
 		for _, project := range projects {
 			if rest[project]--; rest[project] > 0 {
 				continue
 			}
 			s, err := project.Snapshot(ctx, cloud.Owner{})
+			if err != nil && ctx.Err() == nil {
+				if failed[project]++; failed[project] == lookFailures {
+					p.watched.tell(project, changed)
+				}
+			}
 			if err != nil {
 				continue
 			}
+			failed[project] = 0
 			now := fingerprints(s)
 			before, known := prints[project]
 			for o := range union(before, now) {
