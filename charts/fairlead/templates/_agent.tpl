@@ -1,0 +1,129 @@
+{{/* Arguments of the agent. */}}
+{{- define "fairlead.args" -}}
+- agent
+- {{ printf "--name=%s" (include "fairlead.agentName" .) | quote }}
+- {{ printf "--source=%s" .Values.source.url | quote }}
+{{- with .Values.source.ref }}
+- {{ printf "--ref=%s" . | quote }}
+{{- end }}
+{{- with .Values.source.fleetID }}
+- {{ printf "--fleet-id=%s" . | quote }}
+{{- end }}
+{{- if .Values.source.existingSecret }}
+- --credentials=/etc/fairlead/source
+{{- end }}
+{{- with .Values.status.branch }}
+- {{ printf "--status-branch=%s" . | quote }}
+{{- end }}
+{{- with .Values.status.repository }}
+- {{ printf "--status-repository=%s" . | quote }}
+{{- end }}
+{{- if .Values.status.existingSecret }}
+- --status-credentials=/etc/fairlead/status
+{{- end }}
+- --secrets=kubernetes
+{{- if .Values.secrets.ageIdentities.existingSecret }}
+- --age-identity-file=/etc/fairlead/age
+{{- end }}
+- --wait-for-ownership
+- --interval={{ .Values.agent.interval }}
+- --resync={{ .Values.agent.resync }}
+- --workers={{ .Values.agent.workers }}
+- --log-format={{ .Values.agent.logFormat }}
+- --log-level={{ .Values.agent.logLevel }}
+- --listen=:8080
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Environment of the agent. */}}
+{{- define "fairlead.env" -}}
+- name: POD_NAME
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef: {fieldPath: metadata.namespace}
+- name: POD_IP
+  valueFrom:
+    fieldRef: {fieldPath: status.podIP}
+{{- if ((.Values.resources).limits).memory }}
+- name: GOMEMLIMIT
+  valueFrom:
+    resourceFieldRef: {containerName: agent, resource: limits.memory}
+{{- end }}
+{{- if .Values.ca.existingConfigMap }}
+- name: SSL_CERT_DIR
+  value: /etc/ssl/certs:/etc/fairlead/ca
+{{- end }}
+{{- with .Values.proxy }}
+{{- if or .httpProxy .httpsProxy }}
+{{- with .httpProxy }}
+- name: HTTP_PROXY
+  value: {{ . | quote }}
+{{- end }}
+{{- with .httpsProxy }}
+- name: HTTPS_PROXY
+  value: {{ . | quote }}
+{{- end }}
+- name: NO_PROXY
+  value: {{ printf "$(KUBERNETES_SERVICE_HOST),.svc,.cluster.local,localhost,127.0.0.1%s" (ternary (printf ",%s" .noProxy) "" (ne .noProxy "")) | quote }}
+{{- end }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* A volume of a Secret, which the agent's group may read. */}}
+{{- define "fairlead.secretVolume" -}}
+- name: {{ .name }}
+  secret: {secretName: {{ .secret }}, defaultMode: 0440}
+{{- end -}}
+
+{{- define "fairlead.volumes" -}}
+- name: tmp
+  emptyDir: {sizeLimit: 16Mi}
+{{- with .Values.source.existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "source" "secret" .) }}
+{{- end }}
+{{- with .Values.status.existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "status" "secret" .) }}
+{{- end }}
+{{- with .Values.secrets.ageIdentities.existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "age" "secret" .) }}
+{{- end }}
+{{- if .Values.webhook.enabled }}
+{{ include "fairlead.secretVolume" (dict "name" "webhook" "secret" .Values.webhook.existingSecret) }}
+{{- end }}
+{{- with .Values.ca.existingConfigMap }}
+- name: ca
+  configMap: {name: {{ . }}}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.volumeMounts" -}}
+- {name: tmp, mountPath: /tmp}
+{{- if .Values.source.existingSecret }}
+- {name: source, mountPath: /etc/fairlead/source, readOnly: true}
+{{- end }}
+{{- if .Values.status.existingSecret }}
+- {name: status, mountPath: /etc/fairlead/status, readOnly: true}
+{{- end }}
+{{- if .Values.secrets.ageIdentities.existingSecret }}
+- {name: age, mountPath: /etc/fairlead/age, readOnly: true}
+{{- end }}
+{{- if .Values.webhook.enabled }}
+- {name: webhook, mountPath: /etc/fairlead/webhook, readOnly: true}
+{{- end }}
+{{- if .Values.ca.existingConfigMap }}
+- {name: ca, mountPath: /etc/fairlead/ca, readOnly: true}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,106 @@
+{{- define "fairlead.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Names of objects. Suffixes of up to 13 characters fit behind it. */}}
+{{- define "fairlead.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "fairlead.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "fairlead.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "fairlead.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "fairlead.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "fairlead.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "fairlead.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: fairlead
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "fairlead.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "fairlead.agentName" -}}
+{{- default (include "fairlead.fullname" .) .Values.agent.name -}}
+{{- end -}}
+
+{{- define "fairlead.image" -}}
+{{- with .Values.image -}}
+{{- $name := .repository -}}
+{{- if .registry -}}{{- $name = printf "%s/%s" .registry .repository -}}{{- end -}}
+{{- if .digest -}}
+{{- printf "%s@%s" $name .digest -}}
+{{- else -}}
+{{- printf "%s:%s" $name (default $.Chart.AppVersion .tag | replace "+" "_") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Refuses an object of an API that the cluster does not have. */}}
+{{- define "fairlead.needsAPI" -}}
+{{- if not (.context.Capabilities.APIVersions.Has .api) -}}
+{{- fail (printf "%s needs the API %s, which this cluster does not have: install %s, or switch it off. Where there is no cluster to ask (helm template), say --api-versions %s" .value .api .from .api) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What no schema can say. */}}
+{{- define "fairlead.check" -}}
+{{- with .Values -}}
+{{- if not .image.repository -}}
+{{- fail "image.repository is empty: name the image, such as --set image.registry=registry.example.com --set image.repository=platform/fairlead (make image-push builds and pushes it)" -}}
+{{- end -}}
+{{- if not .source.url -}}
+{{- fail "source.url is empty: name the fleet repository, such as --set source.url=https://git.example.com/fleet.git" -}}
+{{- end -}}
+{{- range $value, $url := dict "source.url" .source.url "status.repository" .status.repository -}}
+{{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]*@" $url -}}
+{{- fail (printf "%s holds a password, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .webhook.enabled (not .webhook.existingSecret) -}}
+{{- fail "webhook.enabled without webhook.existingSecret: a webhook without a secret would be open to everybody. Make one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
+{{- end -}}
+{{- if and (or .webhook.ingress.enabled .webhook.httpRoute.enabled) (not .webhook.enabled) -}}
+{{- fail "webhook.ingress or webhook.httpRoute is enabled and webhook.enabled is not: there would be nothing behind it" -}}
+{{- end -}}
+{{- if and .webhook.ingress.enabled (not .webhook.ingress.host) -}}
+{{- fail "webhook.ingress.host is empty: name the host that the forge calls" -}}
+{{- end -}}
+{{- if and .webhook.httpRoute.enabled (not .webhook.httpRoute.parentRefs) -}}
+{{- fail "webhook.httpRoute.parentRefs is empty: name the Gateway, such as [{name: public, namespace: gateways}]" -}}
+{{- end -}}
+{{- if and .networkPolicy.enabled .networkPolicy.egress.enabled -}}
+{{- if not .networkPolicy.egress.apiServer.cidrs -}}
+{{- fail "networkPolicy.egress.apiServer.cidrs is empty: the agent could not reach its API server. Take the addresses from kubectl get service kubernetes -n default and kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes" -}}
+{{- end -}}
+{{- if not .networkPolicy.egress.rules -}}
+{{- fail "networkPolicy.egress.rules is empty: the agent could reach neither Git nor a cloud" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .shards (lt (int .replicas) 2) -}}
+{{- fail "shards is set and replicas is less than 2: there is nobody to share with" -}}
+{{- end -}}
+{{- range .extraArgs -}}
+{{- if not (hasPrefix "--" .) -}}
+{{- fail (printf "extraArgs holds %q: write each argument as --flag=value" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
