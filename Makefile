@@ -84,6 +84,10 @@ test-openstack: ## test all of it on the services that lab-openstack-up started
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/network -run OnTheLab -count=1 -timeout 30m
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
 
+.PHONY: kube
+kube: ## build the Kubernetes API server and etcd that tests run, once for all checkouts (test/kube)
+	go run ./test/kube/binaries/build
+
 .PHONY: bench
 bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(PKGS)

@@ -1,0 +1,84 @@
+// Package binaries knows the servers and tools that tests run: which they are,
+// how they are built from Go modules alone, and where the built ones lie.
+//
+// Each module has a wrapper, a module of its own in the folder of that name, so
+// that its dependencies move none of Fairlead's; its go.mod names the package as
+// a tool. What is built is kept by name and version in one folder for all
+// checkouts: $FAIRLEAD_KUBE, or fairlead/kube in the user's cache directory.
+//
+//	make kube                                      # builds what is missing
+//	go run ./test/kube/binaries/build etcd         # only that
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Binary is a program that tests run.
+type Binary struct {
+	Name    string   // of the file
+	Module  string   // that it is part of
+	Version string   // of the module; its wrapper requires the same one
+	Package string   // its main package
+	Wrapper string   // folder of the module that requires it, below this one
+	Set     []string // package variables that its linker sets: PATH.NAME=VALUE
+}
+
+// List returns all binaries.
+func List() []Binary {
+	const version = "k8s.io/component-base/version."
+	return []Binary{
+		{Name: "etcd", Module: "go.etcd.io/etcd/server/v3", Version: "v3.7.3", Package: "go.etcd.io/etcd/server/v3", Wrapper: "etcd"},
+		{
+			Name: "kube-apiserver", Module: "k8s.io/kubernetes", Version: "v1.36.3", Package: "k8s.io/kubernetes/cmd/kube-apiserver", Wrapper: "kubernetes",
+			Set: []string{version + "gitVersion=v1.36.3", version + "gitMajor=1", version + "gitMinor=36"},
+		},
+	}
+}
+
+// Find returns the binary of that name.
+func Find(name string) (Binary, error) {
+	all := List()
+	if i := slices.IndexFunc(all, func(b Binary) bool { return b.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	names := make([]string, len(all))
+	for i, b := range all {
+		names[i] = b.Name
+	}
+	return Binary{}, fmt.Errorf("there is no binary %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// Path returns the file of the binary of that name. One that is not built gives
+// an error that says how to build it.
+func Path(name string) (string, error) {
+	b, err := Find(name)
+	if err != nil {
+		return "", err
+	}
+	path, err := b.Path()
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s %s is not built: run make kube", b.Name, b.Version)
+	}
+	return path, nil
+}
+
+// Path returns where b lies once it is built.
+func (b Binary) Path() (string, error) {
+	dir := os.Getenv("FAIRLEAD_KUBE")
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for what is built: %w; set FAIRLEAD_KUBE to a folder", err)
+		}
+		dir = filepath.Join(cache, "fairlead", "kube")
+	}
+	return filepath.Join(dir, b.Name+"-"+b.Version), nil
+}
