@@ -1,0 +1,60 @@
+package inmemory
+
+import (
+	"context"
+	"maps"
+
+	"fairlead.dev/fleet"
+)
+
+// A Tagger is a cloud whose things can be given other tags. A *Cloud and a
+// *Client are one.
+type Tagger interface {
+	// SetTags replaces all tags of the network or machine with that id. Nothing
+	// there gives the kind NotFound.
+	SetTags(ctx context.Context, id string, tags map[string]string) error
+}
+
+var (
+	_ Tagger = (*Cloud)(nil)
+	_ Tagger = (*Client)(nil)
+)
+
+// SetTags implements Tagger.
+func (c *Cloud) SetTags(ctx context.Context, id string, tags map[string]string) error {
+	op := "set tags of " + id
+	return c.change(ctx, op, func() error {
+		if n, ok := c.networks[id]; ok && n.deleted.IsZero() {
+			c.changed(ownerOf(n.Tags))
+			n.Tags = maps.Clone(tags)
+			c.changed(ownerOf(tags))
+			return nil
+		}
+		v, ok := c.vms[id]
+		if !ok || !v.deleted.IsZero() {
+			return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
+		}
+		before, after := ownerOf(v.Tags), ownerOf(tags)
+		if delete(c.owned[before], id); len(c.owned[before]) == 0 {
+			delete(c.owned, before)
+		}
+		if c.owned[after] == nil {
+			c.owned[after] = make(map[string]*vm)
+		}
+		v.Tags, c.owned[after][id] = maps.Clone(tags), v
+		c.changed(before)
+		c.changed(after)
+		return nil
+	})
+}
+
+// SetTags implements Tagger.
+func (c *Client) SetTags(ctx context.Context, id string, tags map[string]string) error {
+	return c.act(ctx, "tags/set", retag{id, tags})
+}
+
+// retag gives one thing other tags.
+type retag struct {
+	ID   string            `json:"id"`
+	Tags map[string]string `json:"tags,omitempty"`
+}
