@@ -30,13 +30,23 @@ type Binary struct {
 
 // List returns all binaries.
 func List() []Binary {
-	const version = "k8s.io/component-base/version."
+	const (
+		version = "k8s.io/component-base/version."
+		release = "../../../tools/release" // what packs Fairlead, and tries the pack
+	)
 	return []Binary{
 		{Name: "etcd", Module: "go.etcd.io/etcd/server/v3", Version: "v3.7.3", Package: "go.etcd.io/etcd/server/v3", Wrapper: "etcd"},
 		{
 			Name: "kube-apiserver", Module: "k8s.io/kubernetes", Version: "v1.36.3", Package: "k8s.io/kubernetes/cmd/kube-apiserver", Wrapper: "kubernetes",
 			Set: []string{version + "gitVersion=v1.36.3", version + "gitMajor=1", version + "gitMinor=36"},
 		},
+		{
+			Name: "helm", Module: "helm.sh/helm/v4", Version: "v4.3.1", Package: "helm.sh/helm/v4/cmd/helm", Wrapper: release,
+			Set: []string{"helm.sh/helm/v4/internal/version.version=v4.3.1"},
+		},
+		{Name: "kubeconform", Module: "github.com/yannh/kubeconform", Version: "v0.8.0", Package: "github.com/yannh/kubeconform/cmd/kubeconform", Wrapper: release},
+		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
+		{Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1", Package: "github.com/google/go-containerregistry/cmd/crane", Wrapper: release},
 	}
 }
 
