@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 		{"the hypervisor gives up", cluster{Name: "aborts", Values: map[string]string{"OPENSTACK_CONTROL_PLANE_FLAVOR": "lab.aborts"}}, "", "the disk is on fire"},
 		{"an external network that is not there", cluster{Name: "network", Values: map[string]string{"OPENSTACK_EXTERNAL_NETWORK": "nowhere"}}, "", "nowhere"},
 		{"a kind of port that no host has", cluster{Name: "port", Patches: template("ports:\n- vnicType: direct")}, "", "Exhausted all hosts available"},
-		{"an SSH key that is not there", cluster{Name: "key", Values: map[string]string{"OPENSTACK_SSH_KEY": "missing-key"}}, "", "missing-key"},
+		{"an SSH key that is not there", cluster{Name: "key", Values: map[string]string{"OPENSTACK_SSH_KEY": "missing-key"}}, "", "Invalid key_name provided"},
 		{"a load balancer that cannot be built", cluster{Name: "lab-error", Components: []string{"load-balancer"}}, "", "ERROR"},
 		{"a wrong password", cluster{Name: "password"}, wrong, "The request you have made requires authentication"},
 	}

@@ -222,6 +222,8 @@ func nextStep(status int, text string) string {
 		return "renew the credential in the Secret that identityRef names"
 	case strings.Contains(strings.ToLower(text), "quota"):
 		return "have the quota of the project raised, or remove what is not needed"
+	case strings.Contains(text, "key_name"):
+		return "Nova keeps key pairs by user: correct sshKeyName, or make it as the user of the credential"
 	case status == http.StatusForbidden:
 		return "the credential lacks the role for this"
 	}
