@@ -88,6 +88,14 @@ test-openstack: ## test all of it on the services that lab-openstack-up started
 kube: ## build the Kubernetes API server and etcd that tests run, once for all checkouts (test/kube)
 	go run ./test/kube/binaries/build
 
+.PHONY: prometheus
+prometheus: ## fetch the programs of Prometheus and Alertmanager that tests run (Debian)
+	test/alerts/install
+
+.PHONY: test-alerts
+test-alerts: prometheus ## let a real Prometheus and Alertmanager watch agents to which bad things happen (about 5 minutes)
+	FAIRLEAD_TEST_ALERTS=1 go test ./test/alerts -count=1 -timeout 30m -v
+
 .PHONY: bench
 bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(PKGS)

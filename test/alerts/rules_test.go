@@ -1,0 +1,192 @@
+package alerts
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// TestAlertsAreWhole tries that each alert has what whoever is woken needs.
+func TestAlertsAreWhole(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, a := range readAlerts(t) {
+		if seen[a.Alert] {
+			t.Errorf("two alerts are called %s", a.Alert)
+		}
+		seen[a.Alert] = true
+		if s := a.Labels["severity"]; s != "critical" && s != "warning" {
+			t.Errorf("%s has the severity %q", a.Alert, s)
+		}
+		for _, name := range []string{"summary", "description"} {
+			if a.Annotations[name] == "" {
+				t.Errorf("%s has no %s", a.Alert, name)
+			}
+		}
+		if d, err := model.ParseDuration(a.For); err != nil || time.Duration(d) < 5*time.Minute {
+			t.Errorf("%s waits for %q: a restart of the agent must not wake anybody", a.Alert, a.For)
+		}
+		if want := "https://fairlead.dev/docs/runbooks/" + a.Alert; a.Annotations["runbook_url"] != want {
+			t.Errorf("%s has the runbook %q, want %s", a.Alert, a.Annotations["runbook_url"], want)
+		}
+	}
+}
+
+// TestRunbooks tries that each alert has a runbook and each runbook an alert,
+// and that a runbook says what there is to say.
+func TestRunbooks(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(runbookDir, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have, want []string
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".md")
+		if have = append(have, name); name == "README" {
+			have = have[:len(have)-1]
+			continue
+		}
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"# " + name + "\n", "\n## Meaning\n", "\n## Impact\n", "\n## Diagnosis\n", "\n```\n", "\n## Mending\n"} {
+			if !strings.Contains(string(b), part) {
+				t.Errorf("%s lacks %q", f, strings.TrimSpace(part))
+			}
+		}
+	}
+	for _, a := range readAlerts(t) {
+		want = append(want, a.Alert)
+		b, _ := os.ReadFile(filepath.Join(runbookDir, a.Alert+".md"))
+		if !strings.Contains(string(b), a.Annotations["summary"]) || !strings.Contains(string(b), "Severity: "+a.Labels["severity"]+".") {
+			t.Errorf("the runbook of %s tells another summary or severity", a.Alert)
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("runbooks are not those of the alerts:\nrunbooks %v\nalerts   %v", have, want)
+	}
+}
+
+// TestRunbookCommands tries that the commands of fairlead that runbooks name
+// exist, with their flags, and so do the pages that they point at.
+func TestRunbookCommands(t *testing.T) {
+	b, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := make(map[string]string) // text of a command's section
+	for section := range strings.SplitSeq(string(b), "\n## fairlead ") {
+		name, text, _ := strings.Cut(section, "\n")
+		flags[name] = text
+	}
+	files, _ := filepath.Glob(filepath.Join(runbookDir, "*.md"))
+	command := regexp.MustCompile(`(?m)(?:^|&& |\| )fairlead ([a-z]+)([^|\n]*)`)
+	flag := regexp.MustCompile(`(?:^| )--?([a-z][a-z-]*)`)
+	link := regexp.MustCompile(`\]\(([^)#]+)\)`)
+	found := 0
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range strings.Split(string(b), "```") {
+			if i%2 == 0 {
+				for _, m := range link.FindAllStringSubmatch(block, -1) {
+					if _, err := os.Stat(filepath.Join(runbookDir, m[1])); err != nil {
+						t.Errorf("%s: %v", f, err)
+					}
+				}
+				continue
+			}
+			for _, m := range command.FindAllStringSubmatch(block, -1) {
+				found++
+				text, ok := flags[m[1]]
+				if !ok {
+					t.Errorf("%s: there is no command %q", f, m[1])
+				}
+				for _, fl := range flag.FindAllStringSubmatch(m[2], -1) {
+					if !strings.Contains(text, "`--"+fl[1]+"`") && !strings.Contains(text, "`-"+fl[1]+"`") {
+						t.Errorf("%s: fairlead %s has no flag %q", f, m[1], fl[1])
+					}
+				}
+			}
+			for _, m := range regexp.MustCompile(`PROMETHEUS:9090 ('[^']+'|\S+)`).FindAllStringSubmatch(block, -1) {
+				check(t, filepath.Base(f), strings.Trim(m[1], "'"), readSeries(t))
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no runbook names a command of fairlead: this test sees nothing")
+	}
+}
+
+// targetLabels are those that Prometheus gives every series.
+var targetLabels = []string{"namespace", "job", "instance", labels.MetricName}
+
+// TestAlertsAskForWhatIs tries that the series and labels exist that alerts ask for.
+func TestAlertsAskForWhatIs(t *testing.T) {
+	series := readSeries(t)
+	for _, a := range readAlerts(t) {
+		check(t, a.Alert, a.Expr, series)
+	}
+}
+
+// check parses expr and looks up its series, and the labels that it selects and
+// groups by.
+func check(t *testing.T, where, expr string, series map[string][]string) {
+	t.Helper()
+	e, err := parser.ParseExpr(expr)
+	if err != nil {
+		t.Errorf("%s: %v\n%s", where, err, expr)
+		return
+	}
+	var selected []string // labels of all series of the expression
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		v, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		have, ok := series[v.Name]
+		if !ok {
+			t.Errorf("%s: the agent has no series %q", where, v.Name)
+			return nil
+		}
+		have = append(slices.Clone(have), targetLabels...)
+		selected = append(selected, have...)
+		for _, m := range v.LabelMatchers {
+			if !slices.Contains(have, m.Name) {
+				t.Errorf("%s: %s has no label %q", where, v.Name, m.Name)
+			}
+		}
+		return nil
+	})
+	known := func(names []string) {
+		for _, name := range names {
+			if !slices.Contains(selected, name) {
+				t.Errorf("%s: no series in it has a label %q:\n%s", where, name, expr)
+			}
+		}
+	}
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.AggregateExpr:
+			known(n.Grouping)
+		case *parser.BinaryExpr:
+			if n.VectorMatching != nil {
+				known(n.VectorMatching.MatchingLabels)
+				known(n.VectorMatching.Include)
+			}
+		}
+		return nil
+	})
+}
