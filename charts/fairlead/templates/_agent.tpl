@@ -32,6 +32,10 @@
 - --log-format={{ .Values.agent.logFormat }}
 - --log-level={{ .Values.agent.logLevel }}
 - --listen=:8080
+{{- if .Values.webhook.enabled }}
+- --webhook-listen=:9292
+- --webhook-secret-dir=/etc/fairlead/webhook
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}

@@ -55,6 +55,7 @@ app.kubernetes.io/part-of: fairlead
 
 {{/* Refuses an object of an API that the cluster does not have. */}}
 {{- define "fairlead.needsAPI" -}}
+{{- include "fairlead.check" .context -}}
 {{- if not (.context.Capabilities.APIVersions.Has .api) -}}
 {{- fail (printf "%s needs the API %s, which this cluster does not have: install %s, or switch it off. Where there is no cluster to ask (helm template), say --api-versions %s" .value .api .from .api) -}}
 {{- end -}}
