@@ -43,7 +43,7 @@ var rules = []rule{
 	{from: "", to: []string{"github.com/go-git/"}, except: []string{"sources/git"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"sigs.k8s.io/kustomize/"}, except: []string{"render/kustomize"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apiserver/", "github.com/google/cel-go/", "github.com/Masterminds/"}, except: []string{"render/topology"}, reason: "one heavy dependency, one package"},
-	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload", "agent/secrets", "test/kube"}, reason: "one reaches the clusters that Fairlead makes, the other the one that keeps its secrets; everybody else asks them"},
+	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload", "agent/secrets", "agent/adopt", "agent/election", "agent/shard", "test/kube"}, reason: "one reaches the clusters that Fairlead makes, the others the one that keeps its secrets, the Leases of its replicas, or clusters to take over; everybody else asks them"},
 	{from: "", to: []string{"github.com/coredns/"}, except: []string{"providers/workload"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"github.com/fsnotify/"}, except: []string{"sources/dir"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"github.com/gophercloud/"}, except: []string{"providers/infrastructure/openstack", "test"}, reason: "one SDK, one provider"},

@@ -1,0 +1,212 @@
+package election
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"fairlead.dev/fleet"
+)
+
+// The defaults of Timing, which are those of Kubernetes' own components.
+const (
+	DefaultDuration = 15 * time.Second
+	DefaultDeadline = 10 * time.Second
+	DefaultRetry    = 2 * time.Second
+)
+
+// Timing says how fast replicas notice that one is gone.
+type Timing struct {
+	Duration time.Duration // that a silent holder's Lease is respected
+	Deadline time.Duration // that a holder acts without having renewed; shorter than Duration
+	Retry    time.Duration // between renewals, and between looks
+}
+
+// WithDefaults fills in what is zero.
+func (t Timing) WithDefaults() Timing {
+	return Timing{
+		Duration: cmp.Or(t.Duration, DefaultDuration),
+		Deadline: cmp.Or(t.Deadline, DefaultDeadline),
+		Retry:    cmp.Or(t.Retry, DefaultRetry),
+	}
+}
+
+// Check says what is wrong with t. A Lease counts whole seconds.
+func (t Timing) Check() error {
+	const jitter = 1.2 // client-go's, of the time between renewals
+	switch {
+	case t.Duration != t.Duration.Truncate(time.Second) || t.Duration < time.Second:
+		return fmt.Errorf("the lease duration %s is not in whole seconds", t.Duration)
+	case t.Deadline >= t.Duration:
+		return fmt.Errorf("the renew deadline %s must be shorter than the lease duration %s: a leader stops before another begins", t.Deadline, t.Duration)
+	case t.Retry <= 0 || float64(t.Deadline) <= jitter*float64(t.Retry):
+		return fmt.Errorf("the retry period %s must be shorter than the renew deadline %s, with a fifth to spare", t.Retry, t.Deadline)
+	}
+	return nil
+}
+
+// Options are those of an Elector. Leases, Namespace, Name and Identity are
+// required.
+type Options struct {
+	Leases    coordinationv1client.LeasesGetter
+	Namespace string
+	Name      string            // of the Lease
+	Labels    map[string]string // of the Lease
+	Identity  string            // of this process: no other ever has it
+	Timing    Timing
+	// Led is called with the identity of each new leader.
+	Led func(identity string)
+	Now func() Instant // default Now
+	Log *slog.Logger   // default: none
+}
+
+// An Elector takes part in elections.
+type Elector struct{ o Options }
+
+// New returns an Elector.
+func New(o Options) (*Elector, error) {
+	o.Timing = o.Timing.WithDefaults()
+	if err := o.Timing.Check(); err != nil {
+		return nil, err
+	}
+	for what, value := range map[string]string{"namespace": o.Namespace, "name": o.Name, "identity": o.Identity} {
+		if value == "" {
+			return nil, fmt.Errorf("the leader election has no %s", what)
+		}
+	}
+	if o.Now == nil {
+		o.Now = Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Elector{o}, nil
+}
+
+// A Term is one unbroken time of leading.
+type Term struct{ fence *Fence }
+
+// Held is nil as long as this process surely leads.
+func (t *Term) Held() error {
+	if t.fence.Holds() {
+		return nil
+	}
+	return fleet.Errorf(fleet.Unauthorized, "act as the leader", "the lease was not renewed in time, or given back")
+}
+
+// Run takes part in elections until ctx ends, and calls lead for each term. The
+// context of lead ends with the term; lead must return then. Run ends when ctx
+// does, or with what lead returned while its term had not ended.
+func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, t *Term) error) error {
+	for {
+		over, err := e.term(ctx, lead)
+		switch {
+		case err != nil:
+			return err
+		case !over || ctx.Err() != nil:
+			return nil
+		}
+		e.o.Log.Warn("not the leader any more, standing for election again", "identity", e.o.Identity)
+	}
+}
+
+// term waits to be elected and leads. It reports whether the term ended, rather
+// than the work.
+func (e *Elector) term(ctx context.Context, lead func(context.Context, *Term) error) (over bool, err error) {
+	// The election outlasts ctx: the Lease is given back after the work has ended.
+	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	leading, lose := context.WithCancel(electing)
+	defer lose()
+	t := &Term{fence: NewFence(e.o.Timing.Deadline, e.o.Now, lose)}
+	elected, worked := make(chan struct{}), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &lock{Interface: e.lease(), now: e.o.Now, term: t, lose: lose, stop: stop, worked: worked},
+		Name: e.o.Name, ReleaseOnCancel: true,
+		LeaseDuration: e.o.Timing.Duration, RenewDeadline: e.o.Timing.Deadline, RetryPeriod: e.o.Timing.Retry,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(elected) },
+			OnStoppedLeading: lose,
+			OnNewLeader:      e.led,
+		},
+	})
+	if err != nil {
+		return false, fmt.Errorf("cannot set up the leader election: %w", err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() { elector.Run(electing) })
+	select {
+	case <-elected:
+	case <-ctx.Done():
+		close(worked)
+		return false, nil
+	}
+	e.o.Log.Info("leading", "identity", e.o.Identity, "lease", e.o.Namespace+"/"+e.o.Name)
+	working, cancel := context.WithCancel(leading)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	done := make(chan error, 1)
+	go func() {
+		defer close(worked)
+		done <- lead(working, t)
+	}()
+	if err := wait(working, done); err != nil && leading.Err() == nil || errors.Is(err, errStuck) {
+		return false, err
+	}
+	return leading.Err() != nil, nil
+}
+
+// patience is how long work may take to end with its term.
+const patience = 20 * time.Second
+
+// errStuck ends the process: whoever still works must not stand again, nor give
+// the Lease back.
+var errStuck = errors.New("the leader's work did not end with its term")
+
+// wait returns what the work returns. ctx is that of the work.
+func wait(ctx context.Context, done <-chan error) error {
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return errStuck
+	}
+}
+
+func (e *Elector) led(identity string) {
+	if identity == "" {
+		return
+	}
+	if identity != e.o.Identity {
+		e.o.Log.Info("following the leader", "leader", identity)
+	}
+	if e.o.Led != nil {
+		e.o.Led(identity)
+	}
+}
+
+func (e *Elector) lease() resourcelock.Interface {
+	return &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: e.o.Namespace, Name: e.o.Name},
+		Client:    e.o.Leases, Labels: e.o.Labels,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: e.o.Identity},
+	}
+}

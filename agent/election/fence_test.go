@@ -1,0 +1,66 @@
+package election_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/agent/election"
+)
+
+var updateOptions = metav1.UpdateOptions{}
+
+func TestFence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lapses := 0
+		f := election.NewFence(10*time.Second, election.Now, func() { lapses++ })
+		expect := func(reason string, holds bool, lapsed int) {
+			t.Helper()
+			synctest.Wait()
+			if f.Holds() != holds || lapses != lapsed {
+				t.Errorf("%s: holds %v, lapsed %d times", reason, f.Holds(), lapses)
+			}
+		}
+		expect("nothing was granted yet", false, 0)
+		asked := election.Now()
+		time.Sleep(4 * time.Second)
+		f.Grant(asked)
+		time.Sleep(6*time.Second - time.Nanosecond)
+		expect("until ten seconds after it was asked for", true, 0)
+		f.Grant(election.Now())
+		f.Grant(asked)
+		time.Sleep(9 * time.Second)
+		expect("an older grant does not shorten a newer one", true, 0)
+		time.Sleep(time.Second)
+		expect("it is told that the time is up, and asks nobody", false, 1)
+		if f.Grant(election.Now()) {
+			t.Error("what has ended was granted again")
+		}
+		expect("it stays so", false, 1)
+	})
+}
+
+func TestFenceAsksLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := election.NewFence(10*time.Second, election.Now, nil)
+		asked := election.Now()
+		time.Sleep(11 * time.Second)
+		if f.Grant(asked) || f.Holds() {
+			t.Error("an answer that came too late counts")
+		}
+	})
+}
+
+func TestFenceEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := election.NewFence(10*time.Second, election.Now, func() { t.Error("told of an end that was wanted") })
+		f.Grant(election.Now())
+		f.End()
+		time.Sleep(time.Minute)
+		if f.Holds() || f.Grant(election.Now()) {
+			t.Error("it goes on after its end")
+		}
+	})
+}
