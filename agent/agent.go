@@ -111,6 +111,7 @@ type Agent struct {
 	mu      sync.Mutex
 	desired desired
 
+	nudge   nudges
 	watches sync.WaitGroup
 	watched map[string]bool // providers, touched by follow alone
 	ready   *readiness
@@ -127,7 +128,7 @@ func New(o Options, p Parts) *Agent {
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
-		watched: make(map[string]bool),
+		nudge: nudges{c: make(chan struct{}, 1)}, watched: make(map[string]bool),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -201,14 +202,7 @@ func (a *Agent) follow(ctx context.Context) error {
 		if err := a.poll(ctx); err != nil {
 			return err
 		}
-		timer := time.NewTimer(jitter(a.o.Interval))
-		select {
-		case <-timer.C:
-		case <-changed:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
+		if !a.await(ctx, changed) {
 			return nil
 		}
 	}

@@ -24,6 +24,7 @@ func newAgent(version string) *cobra.Command {
 		profiling         bool
 		logFormat, logLev string
 		statusInterval    time.Duration
+		hooks             webhookFlags
 	)
 	cmd := &cobra.Command{
 		Use:     "agent",
@@ -42,7 +43,8 @@ with --wait-for-ownership.
 Each flag can be given as an environment variable: --ssh-key is FAIRLEAD_SSH_KEY.
 
 On --listen it serves /metrics, /healthz, /readyz, and the in-memory cloud, where
-it lives in the agent, under /inmemory/.`,
+it lives in the agent, under /inmemory/. On --webhook-listen it hears of pushes,
+so that they are acted on at once; polling goes on. docs/webhooks.md tells more.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
   fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
   fairlead agent --source ./fleet`,
@@ -64,6 +66,7 @@ it lives in the agent, under /inmemory/.`,
 	fs.BoolVar(&profiling, "pprof", false, "serve /debug/pprof as well")
 	fs.StringVar(&logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
+	hooks.add(cmd)
 	// The default is the machine's name, which documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
 
@@ -85,7 +88,7 @@ it lives in the agent, under /inmemory/.`,
 		s := f.from(nil, log)
 		s.StatusInterval = statusInterval
 		o.StatusBranch = f.branch
-		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling})
+		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks})
 	}
 	return cmd
 }
@@ -94,6 +97,7 @@ it lives in the agent, under /inmemory/.`,
 type serving struct {
 	listen    string
 	profiling bool
+	hooks     webhookFlags
 }
 
 // runAgent runs an agent and its pages until ctx ends.
@@ -113,13 +117,28 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 	defer cancel()
 	var g run.Group
 	g.Add(func() error { return a.Run(ctx) }, func(error) { cancel() })
-	if serve.listen != "" {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", serve.listen)
+	listen := func(what, address string, h http.Handler) error {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
 			return fmt.Errorf("cannot serve: %w", err)
 		}
-		s.Log.Info("serving", "url", "http://"+l.Addr().String())
-		g.Add(func() error { return agent.Serve(ctx, l, pages(a, world, serve.profiling), s.Log) }, func(error) { cancel() })
+		s.Log.Info(what, "url", "http://"+l.Addr().String())
+		g.Add(func() error { return agent.Serve(ctx, l, h, s.Log) }, func(error) { cancel() })
+		return nil
+	}
+	if serve.listen != "" {
+		if err := listen("serving", serve.listen, pages(a, world, serve.profiling)); err != nil {
+			return err
+		}
+	}
+	hooks, err := serve.hooks.handler(s, a, m, s.Log)
+	if err != nil {
+		return err
+	}
+	if hooks != nil {
+		if err := listen("hearing webhooks", serve.hooks.listen, hooks); err != nil {
+			return err
+		}
 	}
 	s.Log.Info("starting", "version", version, "source", redacted(s.Source), "name", o.Name)
 	err = g.Run()

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 //
 //	fleet        a clone of the example fleet, quick to start, not pushed yet
 //	$URL         its empty bare repository over http, $FILE the same as a file URL
-//	$LISTEN      a free address, and $FAIRLEAD_INMEMORY_URL another for a cloud
+//	$LISTEN      a free address, $HOOK another, and $FAIRLEAD_INMEMORY_URL one for a cloud
 //	$FAIRLEAD_SECRETS, and XDG_STATE_HOME, within the script's folder
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -85,9 +85,13 @@ func setup(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	hook, err := freeAddress()
+	if err != nil {
+		return err
+	}
 	for k, v := range map[string]string{
 		"URL": web.URL + "/fleet.git", "FILE": "file://" + bare, "BARE": bare,
-		"CLOUD": cloud, "FAIRLEAD_INMEMORY_URL": "http://" + cloud, "LISTEN": listen,
+		"CLOUD": cloud, "FAIRLEAD_INMEMORY_URL": "http://" + cloud, "LISTEN": listen, "HOOK": hook,
 		"FAIRLEAD_SECRETS": filepath.Join(env.WorkDir, "secrets"), "XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
 		"HOME": env.WorkDir, "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
 		"GIT_AUTHOR_NAME": "You", "GIT_AUTHOR_EMAIL": "you@example.com",

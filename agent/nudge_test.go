@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// counting counts the polls of a source.
+type counting struct {
+	sources.Source
+	polls atomic.Int64
+}
+
+func (c *counting) Resolve(ctx context.Context) (fleet.Revision, error) {
+	c.polls.Add(1)
+	return c.Source.Resolve(ctx)
+}
+
+// nudging runs an agent whose next poll is far away.
+func nudging(t *testing.T, do func(t *testing.T, a *Agent, w *world, c *counting)) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "y")))
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		c := &counting{Source: w}
+		a.p.Source, a.o.Interval = c, 100*time.Hour
+		time.Sleep(time.Minute) // the poll that was already waited for
+		synctest.Wait()
+		w.took()
+		c.polls.Store(0)
+		do(t, a, w, c)
+	})
+}
+
+func (w *world) move(rev string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.head = revision(rev)
+}
+
+func TestPollNow(t *testing.T) {
+	nudging(t, func(t *testing.T, a *Agent, w *world, _ *counting) {
+		w.move("2")
+		a.Poll()
+		synctest.Wait()
+		expect(t, "a push that the agent is told of is acted on at once", w.took(), []string{"prod/a 2"})
+	})
+}
+
+func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
+	nudging(t, func(t *testing.T, a *Agent, w *world, c *counting) {
+		for range 10_000 {
+			a.Poll()
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := c.polls.Load(); got < 5 || got > 13 {
+			t.Errorf("%d polls in 10 s of nudges, want about one a second", got)
+		}
+		w.move("2")
+		a.Poll()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		expect(t, "the last nudge is not lost", w.took(), []string{"prod/a 2"})
+	})
+}
+
+func TestNudgeBeforeTheForgeShowsThePush(t *testing.T) {
+	nudging(t, func(t *testing.T, a *Agent, w *world, c *counting) {
+		a.Poll()
+		synctest.Wait()
+		w.move("2")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		expect(t, "it looks again when it finds nothing", w.took(), []string{"prod/a 2"})
+		time.Sleep(time.Hour)
+		expect(t, "and not any more once it found something", c.polls.Load(), int64(2))
+		a.Poll()
+		time.Sleep(time.Hour)
+		expect(t, "it looks three times when nothing comes", c.polls.Load(), int64(5))
+	})
+}
+
+func TestWrites(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	if a := w.agent(Options{StatusBranch: "mine"}); !a.Writes("mine") || a.Writes("status") || a.Writes("") {
+		t.Error("before it owns the fleet an agent knows the branch that it was given")
+	}
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		if !a.Writes("status") || a.Writes("main") {
+			t.Error("the branch that fleet.yaml names is the agent's own")
+		}
+	})
+}
