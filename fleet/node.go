@@ -93,6 +93,26 @@ func NodeInSync(c *Cluster, p Pool, m MachineName, n Node) bool {
 	)
 }
 
+// SignedNode returns n, the Node of machine m of pool p, as it is once Fairlead
+// has signed it, where Cluster API's own controllers wrote on it last: they name
+// the MachineSet as the owner of a worker, and older ones do not note where taints
+// and labels are from. Any other Node is returned as it is.
+func SignedNode(k Key, p Pool, m MachineName, n Node) Node {
+	_, remembers := n.Annotations[clusterv1.TaintsFromMachineAnnotation]
+	foreign := n.Annotations[clusterv1.OwnerKindAnnotation] == "MachineSet"
+	if remembers && !foreign {
+		return n
+	}
+	n.Annotations = maps.Clone(n.Annotations)
+	for key, value := range nodeAnnotations(k, &p, m) {
+		_, there := n.Annotations[key]
+		if !there || foreign && (key == clusterv1.OwnerKindAnnotation || key == clusterv1.OwnerNameAnnotation) {
+			n.Annotations[key] = value
+		}
+	}
+	return n
+}
+
 // contains reports whether all of part is in m.
 func contains(m map[string]string, part iter.Seq2[string, string]) bool {
 	for k, v := range part {

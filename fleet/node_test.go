@@ -51,3 +51,34 @@ func TestNodeInSync(t *testing.T) {
 		})
 	}
 }
+
+// A Node that Cluster API's controllers signed is in sync but for the signature;
+// a label that differs still is a difference.
+func TestSignedNode(t *testing.T) {
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+	p := fleet.Pool{Name: "md", Role: fleet.RoleWorker, NodeLabels: map[string]string{"node-role.kubernetes.io/web": ""}}
+	theirs := map[string]string{
+		"cluster.x-k8s.io/cluster-name": "eu-1", "cluster.x-k8s.io/cluster-namespace": "prod", "cluster.x-k8s.io/machine": "m",
+		"cluster.x-k8s.io/owner-kind": "MachineSet", "cluster.x-k8s.io/owner-name": "md-x7k2p",
+		"cluster.x-k8s.io/labels-from-machine": "node-role.kubernetes.io/web",
+	}
+	n := fleet.Node{Name: "m", Annotations: theirs, Labels: map[string]string{"node-role.kubernetes.io/web": ""}}
+	if fleet.NodeInSync(c, p, "m", n) || !fleet.NodeInSync(c, p, "m", fleet.SignedNode(c.Key, p, "m", n)) {
+		t.Error("the signature of Cluster API's controllers is the only difference")
+	}
+	if theirs["cluster.x-k8s.io/owner-kind"] != "MachineSet" {
+		t.Error("the Node itself was changed")
+	}
+	n.Labels = nil
+	if fleet.NodeInSync(c, p, "m", fleet.SignedNode(c.Key, p, "m", n)) {
+		t.Error("a label that is missing is a difference")
+	}
+	n.Annotations = maps.Clone(theirs)
+	n.Annotations["cluster.x-k8s.io/owner-kind"] = "MachineDeployment"
+	n.Annotations["cluster.x-k8s.io/owner-name"] = "other"
+	n.Annotations["cluster.x-k8s.io/taints-from-machine"] = ""
+	n.Labels = map[string]string{"node-role.kubernetes.io/web": ""}
+	if fleet.NodeInSync(c, p, "m", fleet.SignedNode(c.Key, p, "m", n)) {
+		t.Error("a Node that Fairlead signed for another pool is not in sync")
+	}
+}

@@ -79,7 +79,7 @@ func (v *view) previewGroup(g *group) []Change {
 		if g.pool == nil || leaves || m.leaving || m.node == nil || !v.wasOurs(m.node) {
 			continue
 		}
-		if !fleet.NodeInSync(v.Desired, *g.pool, m.Name, *m.node) {
+		if !fleet.NodeInSync(v.Desired, *g.pool, m.Name, fleet.SignedNode(v.Desired.Key, *g.pool, m.Name, *m.node)) {
 			out = append(out, v.change(UpdateNode, g.name, m.Name, "labels, annotations or taints differ"))
 		}
 	}

@@ -94,3 +94,8 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 		})
 	}
 }
+
+// Any object may say that it has no variables.
+func TestNoSubstitution(t *testing.T) {
+	mustDecode(t, replaced(t, newest, "{name: eu-cp, namespace: prod}", "{name: eu-cp, namespace: prod, annotations: {fairlead.dev/substitute: disabled}}"))
+}

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/substitute"
 	"fairlead.dev/render/topology"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -238,6 +239,9 @@ func (o *object) switches(c *checker) {
 	for _, key := range slices.Sorted(maps.Keys(o.notes)) {
 		if !strings.HasPrefix(key, "fairlead.dev/") {
 			continue
+		}
+		if key == substitute.Annotation && o.notes[key] == substitute.Disabled {
+			continue // of any object: rendering heeded it
 		}
 		path := "metadata.annotations." + key
 		if !slices.Contains(c.kind.switches, key) {
