@@ -46,8 +46,11 @@ type Parts struct {
 	// Infrastructure returns the provider of that name. What it returns is
 	// watched where it can be.
 	Infrastructure func(name string) (providers.Infrastructure, error)
-	Metrics        *Metrics
-	Log            *slog.Logger
+	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
+	// the fleet is handed over.
+	Gate    SecretGate
+	Metrics *Metrics
+	Log     *slog.Logger
 }
 
 // A Ledger is the status branch: who owns the fleet and how its clusters are.
@@ -75,6 +78,9 @@ type Options struct {
 	StatusBranch string
 	// WaitForOwnership makes an agent that does not own the fleet wait for it.
 	WaitForOwnership bool
+	// Only, if not zero, is the one cluster that is worked on, and of it the
+	// control plane alone: its workers stay as they are.
+	Only fleet.Key
 }
 
 // A NotOwnerError says that this agent does not own the fleet: another one
@@ -106,7 +112,9 @@ type Agent struct {
 	applied    chan struct{}              // closed once a first revision is held to
 	owned      chan struct{}              // closed once the fleet is owned
 	owner      atomic.Pointer[fleet.Owner]
-	refused    fleet.Revision // newest revision that cannot be used, so that it is reported once
+	next       atomic.Pointer[fleet.Succession] // under way; nil: none
+	acting     turnstile                        // of passes; closed while the fleet is handed over
+	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
 
 	mu      sync.Mutex
 	desired desired

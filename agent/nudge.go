@@ -40,7 +40,7 @@ func (a *Agent) Poll() {
 // on.
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	n := &a.nudge
-	wait := jitter(a.o.Interval)
+	wait := jitter(a.pace())
 	if len(n.again) > 0 && a.newest() == n.before {
 		wait, n.again = min(wait, n.again[0]), n.again[1:]
 	}

@@ -11,7 +11,7 @@ import (
 // returns nil when ctx ends.
 func (a *Agent) own(ctx context.Context) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		owner, err := a.ledger.Arbiter.Claim(ctx, a.o.Name)
+		owner, next, err := a.claim(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -23,6 +23,8 @@ func (a *Agent) own(ctx context.Context) error {
 			a.ready.set(readyOwner, "")
 			a.p.Metrics.Owner(owner)
 			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch)
+			a.saw(next)
+			a.hold(next, next.To != "" && next.To != a.o.Name) // before the first pass: one before this may have agreed to a move
 			a.status = a.ledger.Writer(owner)
 			a.reconciler = a.p.Reconciler(a.may, a.queue.Add)
 			close(a.owned)
@@ -36,6 +38,10 @@ func (a *Agent) own(ctx context.Context) error {
 			a.p.Metrics.Standby()
 			a.p.Log.Info("waiting for the fleet", "owner", owner.Agent, "epoch", owner.Epoch)
 			wait = a.o.Interval
+			if next.To == a.o.Name {
+				a.apply(ctx, owner, next)
+				wait = min(wait, hurried)
+			}
 		}
 		if !pause(ctx, jitter(wait)) {
 			return nil
@@ -43,17 +49,34 @@ func (a *Agent) own(ctx context.Context) error {
 	}
 }
 
-// stillOwner looks whether the fleet was handed to another agent. While the
-// owner cannot be read the last answer stands: only this agent's consent, in
-// owner.yaml, moves a fleet.
+// claim claims the fleet, and returns who owns it and to whom it is on its way.
+func (a *Agent) claim(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
+	if _, err := a.ledger.Arbiter.Claim(ctx, a.o.Name); err != nil {
+		return fleet.Owner{}, fleet.Succession{}, err
+	}
+	return a.ledger.Arbiter.Succession(ctx)
+}
+
+// stillOwner looks whether the fleet was handed to another agent, or is to be.
+// While the owner cannot be read the last answer stands: only this agent's
+// consent, in owner.yaml, moves a fleet.
 func (a *Agent) stillOwner(ctx context.Context) error {
-	owner, err := a.ledger.Arbiter.Owner(ctx)
+	owner, next, err := a.ledger.Arbiter.Succession(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.p.Log.Warn("cannot read the owner of the fleet", "error", err)
 		}
 		return nil
 	}
+	if err := a.judge(owner); err != nil {
+		return err
+	}
+	return a.succeed(ctx, owner, next)
+}
+
+// judge takes owner for what is so. The error is a *NotOwnerError where that is
+// another agent.
+func (a *Agent) judge(owner fleet.Owner) error {
 	if owner.Agent == a.o.Name {
 		a.owner.Store(&owner)
 		return nil

@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // work makes one pass over the cluster called k.
@@ -12,11 +14,11 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	a.mu.Lock()
 	h, ok := a.desired.clusters[k]
 	a.mu.Unlock()
-	if !ok || h.cluster == nil || h.orphan {
+	if !ok || h.cluster == nil || h.orphan || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
 	started := time.Now()
-	res := a.reconciler.Pass(ctx, h.cluster)
+	res := a.pass(ctx, h.cluster)
 	if ctx.Err() != nil {
 		return
 	}
@@ -39,11 +41,34 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.status.Put(report)
+	if report.Phase != "" {
+		a.acts(ctx)
+	}
 	again := jitter(a.o.Resync)
 	if res.After > 0 {
 		again = min(again, res.After)
 	}
 	a.queue.AddAfter(k, again)
+}
+
+// pass makes one pass over c, unless the fleet is just being handed over.
+func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+	a.acting.enter()
+	defer a.acting.leave()
+	if a.o.Only != (fleet.Key{}) {
+		c = withoutWorkers(c)
+	}
+	return a.reconciler.Pass(ctx, c)
+}
+
+// withoutWorkers returns c with all pools of workers left as they are.
+func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
+	out := *c
+	out.Workers = slices.Clone(c.Workers)
+	for i := range out.Workers {
+		out.Workers[i].Paused = true
+	}
+	return &out
 }
 
 // drop forgets a cluster that is deleted, unless Git still has it: then its

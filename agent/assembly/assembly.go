@@ -211,6 +211,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		},
 		Reconciler:     w.reconciler,
 		Infrastructure: w.Infrastructure,
+		Gate:           w.Gate,
 		Metrics:        m, Log: s.Log,
 	}), nil
 }

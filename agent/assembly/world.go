@@ -31,6 +31,9 @@ type World struct {
 	Secrets  SecretStore
 	Workload *workload.Client
 
+	// Gate stands before Secrets where the reconciler uses them.
+	Gate *Gate
+
 	registry *providers.Registry
 	settings map[string]map[string]string
 	metrics  *agent.Metrics
@@ -57,6 +60,7 @@ func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error
 		registry: registry, settings: s.Providers, metrics: m, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
+	w.Gate = &Gate{SecretStore: store}
 	if c, ok := store.(io.Closer); ok {
 		w.closers = append(w.closers, c)
 	}
@@ -116,7 +120,7 @@ func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) a
 // Reconciler returns a reconciler that works on w.
 func (w *World) Reconciler(may func(fleet.Key) error, changed func(fleet.Key)) *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Secrets,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Gate,
 		May: may, Changed: changed, Log: w.log,
 	})
 }

@@ -1,0 +1,74 @@
+package assembly
+
+import (
+	"context"
+	"sync"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+)
+
+// A Gate is a secret store that can be held as it is. The zero Gate but for its
+// store is open.
+type Gate struct {
+	reconcile.SecretStore
+
+	mu  sync.RWMutex // read while something is being changed
+	why string       // held, if not empty
+}
+
+var (
+	_ reconcile.SecretStore = (*Gate)(nil)
+	_ agent.SecretGate      = (*Gate)(nil)
+)
+
+// Hold implements agent.SecretGate.
+func (g *Gate) Hold(why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.why = why
+}
+
+// Release implements agent.SecretGate.
+func (g *Gate) Release() { g.Hold("") }
+
+// enter lets a change pass, or says why it may not. leave ends the change.
+func (g *Gate) enter(op string) (leave func(), err error) {
+	g.mu.RLock()
+	if g.why != "" {
+		defer g.mu.RUnlock()
+		return nil, fleet.Errorf(fleet.Unavailable, op, "%s", g.why)
+	}
+	return g.mu.RUnlock, nil
+}
+
+// Create implements reconcile.SecretStore.
+func (g *Gate) Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error) {
+	leave, err := g.enter("store secret " + string(name) + " of cluster " + c.String())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return g.SecretStore.Create(ctx, c, name, d)
+}
+
+// Replace implements reconcile.SecretStore.
+func (g *Gate) Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error {
+	leave, err := g.enter("replace secret " + string(name) + " of cluster " + c.String())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return g.SecretStore.Replace(ctx, c, name, d)
+}
+
+// Delete implements reconcile.SecretStore.
+func (g *Gate) Delete(ctx context.Context, c fleet.Key) error {
+	leave, err := g.enter("delete the secrets of cluster " + c.String())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return g.SecretStore.Delete(ctx, c)
+}

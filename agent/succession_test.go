@@ -1,0 +1,398 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+// gate is a SecretGate that remembers.
+type gate struct {
+	mu  sync.Mutex
+	why string
+}
+
+func (g *gate) Hold(why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.why = why
+}
+func (g *gate) Release() { g.Hold("") }
+
+func (g *gate) held() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.why != ""
+}
+
+// house is a world with a gate, whose reconciler can look, and whose branch can
+// be cut off.
+type house struct {
+	*world
+	gate
+	seen    map[fleet.Key]fleet.Observed
+	lookErr error
+	paused  []fleet.PoolName // of the pools of the last pass
+
+	cut       bool // the branch cannot be read
+	lost      bool // the answer to the next Yield is lost, and the branch is cut
+	withdrawn bool // the succession is withdrawn just before Yield
+	during    func()
+	yielding  bool
+}
+
+func (h *house) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+	h.mu().Lock()
+	h.paused = nil
+	for _, p := range c.Pools() {
+		if p.Paused {
+			h.paused = append(h.paused, p.Name)
+		}
+	}
+	during := h.during
+	h.mu().Unlock()
+	if during != nil {
+		during()
+	}
+	return h.world.Pass(ctx, c)
+}
+
+func (h *house) mu() *sync.Mutex { return &h.world.mu }
+
+func (h *house) Look(_ context.Context, c *fleet.Cluster) (fleet.Observed, error) {
+	return h.seen[c.Key], h.lookErr
+}
+
+func (h *house) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
+	h.mu().Lock()
+	cut := h.cut
+	h.mu().Unlock()
+	if cut {
+		return fleet.Owner{}, fleet.Succession{}, errors.New("cut off")
+	}
+	return h.world.Succession(ctx)
+}
+
+func (h *house) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error) {
+	h.mu().Lock()
+	h.yielding = true
+	h.cut = h.cut || h.lost
+	lost := h.lost
+	if h.withdrawn {
+		h.next = fleet.Succession{}
+	}
+	h.mu().Unlock()
+	o, err := h.world.Yield(ctx, of, s)
+	if lost {
+		return fleet.Owner{}, fleet.Errorf(fleet.Unanswered, "push", "connection reset")
+	}
+	return o, err
+}
+
+func newHouse(owner string, fleets ...fleet.Fleet) *house {
+	h := &house{world: newWorld(fleets...), seen: map[fleet.Key]fleet.Observed{}}
+	h.owner = fleet.Owner{Agent: owner, Epoch: 1}
+	return h
+}
+
+func (h *house) agent(o Options) *Agent {
+	a := h.world.agent(o)
+	a.p.Gate = &h.gate
+	a.p.Ledger = func(string) (Ledger, error) {
+		return Ledger{
+			Arbiter: h,
+			Read:    func(context.Context) (status.Status, error) { return h.record, nil },
+			Writer:  func(fleet.Owner) sources.StatusWriter { return h.world },
+		}, nil
+	}
+	a.p.Reconciler = func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {
+		h.may = may
+		return h
+	}
+	a.p.Infrastructure = func(string) (providers.Infrastructure, error) { return infrastructure{world: h.world}, nil }
+	return a
+}
+
+// live runs an agent in a bubble while do plays the world, and returns how it
+// ended.
+func (h *house) live(t *testing.T, o Options, do func()) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.agent(o).Run(ctx) }()
+		synctest.Wait()
+		do()
+		synctest.Wait()
+		cancel()
+		err = <-done
+	})
+	return err
+}
+
+// set puts the succession there, and lets polls pass.
+func (h *house) set(s fleet.Succession) {
+	h.mu().Lock()
+	h.next = s
+	h.mu().Unlock()
+	poll()
+}
+
+func (h *house) now() (fleet.Owner, fleet.Succession) {
+	h.mu().Lock()
+	defer h.mu().Unlock()
+	return h.owner, h.next
+}
+
+func poll() {
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+func to(agent string, step fleet.SuccessionStep) fleet.Succession {
+	return fleet.Succession{ID: "1", To: agent, Step: step}
+}
+
+func oneCluster() fleet.Fleet { return fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")) }
+
+// Safety: from the moment at which the owner agreed until the end no secret
+// changes, and it goes on with everything else.
+func TestOwnerHoldsSecretsWhileTheyMove(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	err := h.live(t, Options{}, func() {
+		if h.held() {
+			t.Error("secrets are held while the fleet stays")
+		}
+		h.set(to("home", fleet.StepAsked))
+		if _, s := h.now(); s != to("home", fleet.StepGranted) || !h.held() {
+			t.Errorf("the owner did not agree: %v, held %v", s, h.held())
+		}
+		h.took()
+		h.set(to("home", fleet.StepMoved))
+		time.Sleep(time.Hour)
+		if _, s := h.now(); s.Step != fleet.StepMoved || !h.held() || len(h.took()) == 0 {
+			t.Errorf("the owner must go on until another is ready: %v, held %v", s, h.held())
+		}
+		h.set(fleet.Succession{})
+		if h.held() {
+			t.Error("secrets are held after the succession was withdrawn")
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Safety: an agent that starts in the middle of a move holds secrets before its
+// first pass.
+func TestOwnerThatStartsInTheMiddleHolds(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	h.next = to("home", fleet.StepGranted)
+	var open bool
+	h.during = func() { open = open || !h.held() }
+	if err := h.live(t, Options{}, func() {}); err != nil || len(h.took()) == 0 {
+		t.Fatalf("it made no pass: %v", err)
+	}
+	if open {
+		t.Error("a pass could change secrets that are being moved")
+	}
+}
+
+// Safety: the owner stops before it hands over, ends with the name of the new
+// one, and does nothing afterwards.
+func TestYield(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	var acted bool
+	h.during = func() {
+		h.mu().Lock()
+		defer h.mu().Unlock()
+		acted = acted || h.owner.Agent != "me"
+	}
+	err := h.live(t, Options{}, func() {
+		h.set(to("home", fleet.StepReady))
+		time.Sleep(time.Hour)
+	})
+	var refusal *NotOwnerError
+	if !errors.As(err, &refusal) || refusal.Owner != (fleet.Owner{Agent: "home", Epoch: 2}) {
+		t.Errorf("it ended with %v", err)
+	}
+	if o, s := h.now(); o.Agent != "home" || s != to("home", fleet.StepHandedOver) {
+		t.Errorf("owner %v, succession %v", o, s)
+	}
+	if acted || h.may(keyA) == nil {
+		t.Error("it acted after it handed over")
+	}
+}
+
+// Safety: a hand-over waits for the pass that is under way.
+func TestYieldWaitsForPasses(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	var early bool
+	h.during = func() {
+		time.Sleep(5 * time.Minute)
+		h.mu().Lock()
+		defer h.mu().Unlock()
+		early = early || h.yielding
+	}
+	_ = h.live(t, Options{}, func() {
+		h.set(to("home", fleet.StepReady))
+		time.Sleep(time.Hour)
+	})
+	if o, _ := h.now(); early || o.Agent != "home" {
+		t.Errorf("the fleet went to %s, during a pass: %v", o.Agent, early)
+	}
+}
+
+// Safety: while nobody knows whether the hand-over landed, nothing is done.
+func TestYieldUnanswered(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	h.lost = true
+	err := h.live(t, Options{}, func() {
+		h.took()
+		h.set(to("home", fleet.StepReady))
+		h.took()
+		time.Sleep(2 * time.Hour) // resync is 10 min
+		if took := h.took(); len(took) > 0 {
+			t.Errorf("it acted while it could not know whether it owns the fleet: %v", took)
+		}
+		h.mu().Lock()
+		h.cut = false
+		h.mu().Unlock()
+		poll()
+	})
+	if _, ok := errors.AsType[*NotOwnerError](err); !ok {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// An owner whose push lost, as the succession was withdrawn, goes on.
+func TestYieldWithdrawn(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	err := h.live(t, Options{}, func() {
+		h.withdrawn = true
+		h.set(to("home", fleet.StepReady))
+		h.took()
+		time.Sleep(time.Hour)
+		if len(h.took()) == 0 {
+			t.Error("it does not go on")
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSuccessor(t *testing.T) {
+	machine := fleet.Machine{Name: "m", ProviderID: "p://1", State: fleet.MachineRunning}
+	provisioned := status.Status{Clusters: []status.Cluster{{Report: fleet.Report{
+		Cluster: keyA, Phase: fleet.PhaseProvisioned, Machines: []fleet.MachineReport{{Machine: machine}},
+	}}}}
+	for name, c := range map[string]struct {
+		reason string
+		seen   fleet.Observed
+		err    error
+		want   string // message; empty: it is ready
+	}{
+		"Ready": {
+			reason: "what sees all that the owner sees is ready",
+			seen:   fleet.Observed{Infrastructure: fleet.Infrastructure{Machines: []fleet.Machine{machine}}, Workload: fleet.Workload{Reachable: true}},
+		},
+		"NoSecrets": {
+			reason: "without the authorities of a cluster that has machines nobody can act on it",
+			seen: fleet.Observed{
+				Infrastructure: fleet.Infrastructure{Machines: []fleet.Machine{machine}},
+				Secrets:        fleet.SecretState{Missing: []fleet.SecretName{fleet.ClusterCA}}, Workload: fleet.Workload{Reachable: true},
+			},
+			want: "cluster prod/a has machines, and its secrets are not here: [ca]",
+		},
+		"NoRoute": {
+			reason: "an API server that answers the owner must answer the successor",
+			seen:   fleet.Observed{Infrastructure: fleet.Infrastructure{Machines: []fleet.Machine{machine}}, Workload: fleet.Workload{Message: "no route"}},
+			want:   "the API server of cluster prod/a does not answer here: no route",
+		},
+		"OtherProject": {
+			reason: "credentials for another project see an empty world, which would be filled again",
+			seen:   fleet.Observed{Workload: fleet.Workload{Reachable: true}},
+			want:   "machine m of cluster prod/a is not seen here: are these the same credentials?",
+		},
+		"NoCloud": {reason: "an error is told in its own words, on one line", err: errors.New("no\n  cloud"), want: "no cloud"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse("other", oneCluster())
+			h.record, h.lookErr = provisioned, c.err
+			h.seen[keyA] = c.seen
+			err := h.live(t, Options{WaitForOwnership: true}, func() {
+				h.set(to("me", fleet.StepGranted))
+				if _, s := h.now(); s.Step != fleet.StepGranted {
+					t.Errorf("before the secrets are here it must wait, it is %v", s)
+				}
+				h.set(to("me", fleet.StepMoved))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := to("me", fleet.StepReady)
+			if c.want != "" {
+				want = to("me", fleet.StepMoved)
+				want.Message = c.want
+			}
+			if _, s := h.now(); s != want {
+				t.Errorf("%s: got %+v, want %+v", c.reason, s, want)
+			}
+			if took := h.took(); len(took) > 0 {
+				t.Errorf("it made passes: %v", took)
+			}
+		})
+	}
+}
+
+// The new owner says that it acts once it has, and not before.
+func TestNewOwnerActs(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	h.next = to("me", fleet.StepHandedOver)
+	h.phases[keyA] = "" // nothing can be seen
+	err := h.live(t, Options{}, func() {
+		if _, s := h.now(); s.Step != fleet.StepHandedOver {
+			t.Errorf("before it could see anything it says %v", s)
+		}
+		if h.held() {
+			t.Error("the new owner cannot store secrets")
+		}
+		h.mu().Lock()
+		h.phases[keyA] = fleet.PhaseProvisioned
+		h.mu().Unlock()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if _, s := h.now(); s != (fleet.Succession{}) {
+			t.Errorf("after its first pass it says %v", s)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Only the control plane of one cluster is worked on where that is asked for.
+func TestOnly(t *testing.T) {
+	a, b := clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x")
+	b.ControlPlane = fleet.Pool{Name: "cp"}
+	b.Workers = []fleet.Pool{{Name: "md-0"}, {Name: "md-1"}}
+	h := newHouse("me", fleetOf("1", fleet.Prune{}, a, b))
+	if err := h.live(t, Options{Only: keyB}, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "the passes", h.took(), []string{"prod/b 1"})
+	if !slices.Equal(h.paused, []fleet.PoolName{"md-0", "md-1"}) {
+		t.Errorf("the pools left as they are are %v", h.paused)
+	}
+}
