@@ -1,0 +1,250 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/render"
+	"fairlead.dev/sources/status"
+)
+
+// Credentials says where Secrets with credentials of providers go.
+type Credentials string
+
+// Where they may go.
+const (
+	InStore Credentials = "store" // into the secret store, as `fairlead secrets set` does
+	InGit   Credentials = "git"   // into the folder, encrypted for the recipients
+	Nowhere Credentials = "none"  // people put them where they want them
+)
+
+// The annotations of a Cluster in the management cluster that was paused here.
+const (
+	adoptedBy    = "fairlead.dev/adopted-by"    // the fleet
+	pausedBefore = "fairlead.dev/paused-before" // it was paused by somebody else
+)
+
+// Options are what an Adoption works with. All but Status, Recipients and the
+// times are required.
+type Options struct {
+	Management *Management
+	Fleet      fleet.ID
+	Folder     string         // the root of the fleet
+	Kinds      []fleet.Kind   // of the providers
+	Decoder    render.Decoder // of the fleet, with Kinds
+
+	// Load renders the fleet as it lies in Folder.
+	Load func(context.Context) (fleet.Fleet, error)
+	// Look observes all of a cluster, with the secrets of Secrets.
+	Look           func(context.Context, *fleet.Cluster) (fleet.Observed, error)
+	Infrastructure func(name string) (providers.Infrastructure, error)
+	Secrets        *Lent
+	// Status reads the status branch; nil where it is not known.
+	Status func(context.Context) (status.Status, error)
+
+	Classes     Classes
+	Credentials Credentials
+	Recipients  []string // age recipients of Secrets that go to Git
+
+	// AcceptDrift goes on where the infrastructure differs from what Git says in
+	// what Fairlead would mend.
+	AcceptDrift bool
+	// DryRun looks at everything and changes nothing.
+	DryRun bool
+
+	Patience time.Duration // for controllers to pause and marks to show, default 2 minutes
+	Poll     time.Duration // between looks meanwhile, default 1 s
+	Now      func() time.Time
+	// Say tells of a step of a cluster, before it is taken.
+	Say func(k fleet.Key, step Step, text string)
+}
+
+// A Step is a part of an adoption.
+type Step string
+
+// The steps, in their order.
+const (
+	Check   Step = "check"
+	Write   Step = "write"
+	Secrets Step = "secrets"
+	Pause   Step = "pause"
+	Mark    Step = "mark"
+	Plan    Step = "plan"
+	Release Step = "release"
+	Note    Step = "note"
+)
+
+// A Result is what became of one cluster.
+type Result struct {
+	Cluster  fleet.Key
+	Done     bool            // it is Fairlead's; after Undo: it is Cluster API's again
+	Problems []fleet.Problem // why it cannot be adopted as it is; nothing was changed for it
+	Err      error           // what went wrong on the way: the same call goes on
+}
+
+// An Adoption takes over clusters of one management cluster.
+type Adoption struct{ o Options }
+
+// New returns an Adoption.
+func New(o Options) *Adoption {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Minute
+	}
+	if o.Poll == 0 {
+		o.Poll = time.Second
+	}
+	if o.Say == nil {
+		o.Say = func(fleet.Key, Step, string) {}
+	}
+	return &Adoption{o}
+}
+
+// Run adopts clusters, one after the other; what is wrong with one does not keep
+// the others. It ends early only with ctx.
+func (a *Adoption) Run(ctx context.Context, clusters []fleet.Key) []Result {
+	return each(ctx, clusters, a.adopt)
+}
+
+func each(ctx context.Context, clusters []fleet.Key, do func(context.Context, fleet.Key) ([]fleet.Problem, error)) []Result {
+	out := make([]Result, 0, len(clusters))
+	for _, k := range clusters {
+		if ctx.Err() != nil {
+			out = append(out, Result{Cluster: k, Err: ctx.Err()})
+			continue
+		}
+		problems, err := do(ctx, k)
+		out = append(out, Result{Cluster: k, Done: err == nil && len(problems) == 0, Problems: problems, Err: err})
+	}
+	return out
+}
+
+// A candidate is a cluster that passed the checks.
+type candidate struct {
+	*found
+	desired  *fleet.Cluster // as Git says, not paused
+	docs     []document
+	machines []providers.AdoptedMachine
+	adopter  providers.Adopter
+	settle   time.Duration
+	marks    []string // still to be set
+	written  string   // its folder in the fleet; empty where it is in none yet
+	own      bool     // people wrote that folder
+	paused   bool     // in the fleet
+	released bool     // paused for this fleet, and not held in it
+}
+
+func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, error) {
+	f, err := a.read(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	c, done, err := a.check(ctx, f)
+	if err != nil || len(f.problems) > 0 || done {
+		return f.problems, err
+	}
+	for _, n := range f.notes {
+		a.o.Say(k, Note, n)
+	}
+	for _, step := range []func(context.Context, *candidate) error{
+		a.write, a.store, a.pause, a.mark, a.plan, a.release,
+	} {
+		if err := step(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// write puts the manifests into the fleet, held.
+func (a *Adoption) write(ctx context.Context, c *candidate) error {
+	if c.written != "" {
+		return nil
+	}
+	if len(c.classes) > 0 && !a.o.DryRun {
+		if err := a.writeClass(ctx, c); err != nil {
+			return err
+		}
+	}
+	folder := overlayOf(c.key)
+	a.o.Say(c.key, Write, fmt.Sprintf("its manifests into %s, with spec.paused", folder))
+	if a.o.DryRun {
+		return nil
+	}
+	files, err := a.files(c.docs, true)
+	if err != nil {
+		return err
+	}
+	if err := put(filepath.Join(a.o.Folder, folder), files); err != nil {
+		return fmt.Errorf("cannot write %s: %w (where the folder is there already, and no cluster in it, remove it)", folder, err)
+	}
+	c.written = folder
+	return nil
+}
+
+// writeClass puts the class into the fleet, unless another cluster brought it.
+func (a *Adoption) writeClass(ctx context.Context, c *candidate) error {
+	folder := libraryOf(c.class)
+	at := filepath.Join(a.o.Folder, folder)
+	if there, err := exists(at); err != nil || there {
+		return err // the check compared what it makes
+	}
+	a.o.Say(c.key, Write, fmt.Sprintf("its ClusterClass %s into %s", c.class, folder))
+	files, err := a.files(c.classLayout(), false)
+	if err != nil {
+		return err
+	}
+	return put(at, files)
+}
+
+// release lets go of the manifests: with the next push the cluster is Fairlead's.
+func (a *Adoption) release(ctx context.Context, c *candidate) error {
+	if a.o.DryRun {
+		a.o.Say(c.key, Release, "the manifests are held no longer: commit and push them, and Fairlead keeps the cluster")
+		return nil
+	}
+	now, err := a.o.Management.get(ctx, groupKind("Cluster"), a.o.Kinds, c.key)
+	if err != nil {
+		return err
+	}
+	if !paused(now) || now.GetAnnotations()[adoptedBy] != string(a.o.Fleet) {
+		return fleet.Errorf(fleet.Conflict, "release "+c.key.String(), "somebody undid its pause in the management cluster (suspend what applies its manifests there, and run this again)")
+	}
+	if c.own {
+		a.o.Say(c.key, Release, "take spec.paused out of its Cluster in "+c.written+", commit and push, and Fairlead keeps the cluster")
+		return nil
+	}
+	a.o.Say(c.key, Release, fmt.Sprintf("%s is held no longer: commit and push it, and Fairlead keeps the cluster", c.written))
+	return setHold(filepath.Join(a.o.Folder, c.written, clusterFile), false)
+}
+
+// find returns the cluster k of the fleet as it lies in the folder, or nil.
+func (a *Adoption) find(ctx context.Context, k fleet.Key) (*fleet.Cluster, error) {
+	all, err := a.o.Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the fleet in %s: %w", a.o.Folder, err)
+	}
+	for i := range all.Clusters {
+		if all.Clusters[i].Key == k {
+			return &all.Clusters[i], nil
+		}
+	}
+	var errs []error
+	for _, p := range all.Problems {
+		if p.Cluster == k || p.Cluster == (fleet.Key{}) && (p.Overlay == "" || path.Clean(p.Overlay) == overlayOf(k)) {
+			errs = append(errs, errors.New(p.String()))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("cannot read %s in the fleet: %w", k, errors.Join(errs...))
+	}
+	return nil, nil //nolint:nilnil // it is not there
+}

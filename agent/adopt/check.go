@@ -1,0 +1,274 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/render/topology"
+)
+
+// check finds out whether the cluster can be adopted, and changes nothing. Why
+// not is in the problems of f. done says that it was adopted before.
+func (a *Adoption) check(ctx context.Context, f *found) (c *candidate, done bool, err error) {
+	a.o.Say(f.key, Check, f.summary())
+	if by := f.cluster.GetAnnotations()[adoptedBy]; by != "" && by != string(a.o.Fleet) {
+		f.refuse(f.cluster, "metadata.annotations", "undo that first, with the fleet "+by, "fleet %s adopted it", by)
+	}
+	if len(f.problems) > 0 {
+		return nil, false, nil
+	}
+	a.o.Secrets.lend(f)
+	c = &candidate{found: f}
+	if err := a.compare(ctx, c); err != nil || len(f.problems) > 0 {
+		return nil, false, err
+	}
+	c.machines = f.adopted(c.desired)
+	for i, m := range c.machines {
+		if m.Pool == "" {
+			f.refuse(f.machines[i], "metadata.labels", "", "is of no pool that Git would have")
+		}
+	}
+	if err := a.checkSecrets(ctx, c); err != nil {
+		return nil, false, err
+	}
+	if len(f.problems) > 0 {
+		return nil, false, nil
+	}
+	if c.released {
+		if done, err := a.finished(ctx, c); err != nil || done {
+			return c, done, err
+		}
+	}
+	if err := a.foresee(ctx, c); err != nil || len(f.problems) > 0 {
+		return nil, false, err
+	}
+	return c, false, a.checkMarks(ctx, c)
+}
+
+// finished reports whether the adoption of a cluster that is not held came to
+// its end: everything carries its mark, or Fairlead made something since.
+func (a *Adoption) finished(ctx context.Context, c *candidate) (bool, error) {
+	p, err := a.o.Infrastructure(c.desired.Provider)
+	if err != nil {
+		return false, err
+	}
+	done := false
+	if adopter, ok := providers.As[providers.Adopter](p); ok {
+		marks, err := adopter.Adoptable(ctx, c.desired, c.machines)
+		done = err == nil && len(marks) == 0
+	}
+	seen, err := p.Observe(ctx, c.desired)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range seen.Machines {
+		done = done || m.Operation != providers.AdoptionID(c.key)
+	}
+	if done {
+		a.o.Say(c.key, Release, "is adopted already: commit and push "+c.written)
+		return true, nil
+	}
+	if !c.paused {
+		c.refuse(c.cluster, "", "put spec.paused: true there, so that no agent acts before all is done", "is in the fleet already, in %s, and not paused", c.written)
+	}
+	return false, nil
+}
+
+// summary says what the cluster is, for people.
+func (f *found) summary() string {
+	var pools []string
+	for _, p := range f.pools {
+		n, _ := number(p.object, "spec", "replicas")
+		pools = append(pools, fmt.Sprintf("%s (%d)", p.object.GetName(), n))
+	}
+	return fmt.Sprintf("%s, machines of %s", f.cluster.GetAPIVersion(), strings.Join(pools, ", "))
+}
+
+// decode returns the cluster that docs make. Its problems become those of f.
+func (a *Adoption) decode(f *found, docs []document) (*fleet.Cluster, []fleet.Problem, error) {
+	folder := overlayOf(f.key)
+	objects, err := rendered(folder, docs)
+	if err != nil {
+		return nil, nil, err
+	}
+	var libraries []topology.Library
+	if len(f.classes) > 0 {
+		class, err := rendered(libraryOf(f.class), f.classLayout())
+		if err != nil {
+			return nil, nil, err
+		}
+		l, problems := a.o.Decoder.Library(libraryOf(f.class), class)
+		if len(problems) > 0 {
+			return nil, problems, nil
+		}
+		libraries = append(libraries, l)
+	}
+	clusters, problems := a.o.Decoder.Decode(folder, objects, libraries...)
+	if len(problems) > 0 || len(clusters) != 1 {
+		return nil, problems, nil
+	}
+	clusters[0].Paused = false // held or not, it is the same cluster
+	return &clusters[0], nil, nil
+}
+
+// compare decodes what the manifests would say, and makes sure that it is what
+// Cluster API made the machines from.
+func (a *Adoption) compare(ctx context.Context, c *candidate) error {
+	c.docs = a.layout(c.found)
+	for _, o := range c.credentials {
+		if a.inGit(c.found, o) && len(a.o.Recipients) == 0 {
+			c.refuse(o, "", "name an age recipient with --age-recipient; fairlead secrets recipient prints that of a store in a folder", "has to go to Git, and there is nobody to encrypt it for")
+			return nil
+		}
+	}
+	desired, problems, err := a.decode(c.found, c.docs)
+	if err != nil || len(problems) > 0 || desired == nil {
+		c.problems = append(c.problems, problems...)
+		if err == nil && len(problems) == 0 {
+			c.refuse(c.cluster, "", "", "makes no cluster")
+		}
+		return err
+	}
+	if c.topology && a.o.Classes != ExpandClasses {
+		if err := a.compareClass(c, desired); err != nil || len(c.problems) > 0 {
+			return err
+		}
+	}
+	c.docs = trim(c.docs, func(docs []document) bool {
+		got, _, err := a.decode(c.found, docs)
+		return err == nil && got != nil && digestOf(got) == digestOf(desired)
+	})
+	c.desired = desired
+	return a.compareFleet(ctx, c)
+}
+
+// digestOf identifies all that machines and infrastructure depend on.
+func digestOf(c *fleet.Cluster) string { return c.Digest }
+
+// compareClass makes sure that the class makes here what Cluster API made of it.
+func (a *Adoption) compareClass(c *candidate, desired *fleet.Cluster) error {
+	plain := New(a.o)
+	plain.o.Classes = ExpandClasses
+	without := *c.found
+	without.classes = nil
+	made, problems, err := plain.decode(&without, plain.layout(&without))
+	if err != nil {
+		return err
+	}
+	if made == nil {
+		c.problems = append(c.problems, problems...)
+		return nil
+	}
+	for _, p := range desired.Pools() {
+		for _, q := range made.Pools() {
+			name := p.Labels["topology.cluster.x-k8s.io/deployment-name"]
+			same := p.Role == fleet.RoleControlPlane && q.Role == p.Role || name != "" && q.Labels["topology.cluster.x-k8s.io/deployment-name"] == name
+			if same && p.Template != q.Template {
+				c.refuse(c.cluster, "spec.topology", "adopt it with --classes expand", "ClusterClass %s makes other machines here than Cluster API made for pool %s", c.class, q.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// compareFleet looks for the cluster in the fleet. What is there has to say the
+// same of the machines as the management cluster, and must not be acted on yet.
+func (a *Adoption) compareFleet(ctx context.Context, c *candidate) error {
+	there, err := a.find(ctx, c.key)
+	if err != nil || there == nil {
+		return err
+	}
+	c.written = there.Overlay
+	held, err := isHeld(filepath.Join(a.o.Folder, c.written, clusterFile))
+	if err != nil {
+		return err
+	}
+	ours := c.cluster.GetAnnotations()[adoptedBy] == string(a.o.Fleet)
+	c.paused, c.released = there.Paused, ours && !held
+	c.own = !held && there.Paused && c.cluster.GetAnnotations()[pausedBefore] == ""
+	if !there.Paused && !ours {
+		c.refuse(c.cluster, "", "put spec.paused: true there, so that no agent acts before all is done", "is in the fleet already, in %s, and not paused", c.written)
+		return nil
+	}
+	for _, p := range there.Pools() {
+		q, ok := c.desired.Pool(p.Name)
+		if !ok || p.Template != q.Template {
+			c.refuse(c.cluster, "", "make them equal, or remove the folder and run this again", "%s says something else of pool %s than the management cluster", c.written, p.Name)
+		}
+	}
+	running := *there
+	running.Paused = false
+	c.desired = &running
+	return nil
+}
+
+// foresee makes sure that Fairlead would change no machine, were they its own.
+func (a *Adoption) foresee(ctx context.Context, c *candidate) error {
+	seen, err := a.o.Look(ctx, c.desired)
+	if err != nil {
+		return err
+	}
+	if !seen.Workload.Reachable {
+		c.notes = append(c.notes, "its API server does not answer here, so its Nodes are not compared: "+seen.Workload.Message)
+	}
+	seen.Infrastructure.Exists, seen.Infrastructure.Ready, seen.Infrastructure.Machines = true, true, nil
+	for i, m := range c.machines {
+		p, _ := c.desired.Pool(m.Pool)
+		seen.Infrastructure.Machines = append(seen.Infrastructure.Machines, fleet.Machine{
+			Name: m.Name, ProviderID: m.ID, Pool: p.Name, Role: p.Role, Template: p.Template, Version: p.Version,
+			State: fleet.MachineRunning, Created: c.found.machines[i].GetCreationTimestamp().Time,
+		})
+	}
+	for _, change := range plan.Preview(plan.Input{Desired: c.desired, Observed: seen, Now: seen.At}) {
+		c.refuse(c.cluster, "", "bring it to rest in Cluster API first", "Fairlead would %s", describe(change))
+	}
+	return nil
+}
+
+// describe says a change for people.
+func describe(c plan.Change) string {
+	text := string(c.Kind)
+	if c.Machine != "" {
+		text += " machine " + string(c.Machine)
+	}
+	return text + ": " + c.Reason
+}
+
+// checkMarks asks the provider whether it can take everything over.
+func (a *Adoption) checkMarks(ctx context.Context, c *candidate) error {
+	p, err := a.o.Infrastructure(c.desired.Provider)
+	if err != nil {
+		return err
+	}
+	adopter, ok := providers.As[providers.Adopter](p)
+	if !ok {
+		c.refuse(c.cluster, "spec.infrastructureRef", "", "the provider %s cannot take over what it did not make", c.desired.Provider)
+		return nil
+	}
+	c.adopter, c.settle = adopter, p.Settle()
+	c.marks, err = adopter.Adoptable(ctx, c.desired, c.machines)
+	switch fleet.KindOf(err) {
+	case fleet.Conflict, fleet.NotFound, fleet.Invalid:
+		if err != nil {
+			c.refuse(c.cluster, "", "", "%s", err)
+			return nil
+		}
+	}
+	return err
+}
+
+func exists(name string) (bool, error) {
+	_, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,295 @@
+package adopt
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// A found is one cluster as the management cluster has it.
+type found struct {
+	key     fleet.Key
+	cluster Object
+	pools   []pool // the control plane first
+	health  []Object
+	infra   Object
+
+	topology bool
+	classes  []Object // the class and its templates, where there is a topology
+	class    fleet.Key
+
+	companions  []Object
+	credentials []Object // Secrets that manifests refer to
+	authorities map[fleet.SecretName]fleet.SecretData
+	machines    []Object
+
+	problems []fleet.Problem // that keep it from being adopted
+	notes    []string        // what people should know
+}
+
+// A pool is a KubeadmControlPlane or MachineDeployment with its templates.
+type pool struct {
+	object     Object
+	templates  []Object // infrastructure, and for workers the bootstrap configuration
+	controller bool     // the control plane
+	byTopology bool     // its topology controller made it
+}
+
+// A ref is a reference of one object to another one of its namespace.
+type ref struct {
+	gk   schema.GroupKind
+	name string
+}
+
+// refAt reads a reference in the form of v1beta1 or v1beta2.
+func refAt(o Object, path ...string) ref {
+	m, _, _ := unstructured.NestedMap(o.Object, path...)
+	return refOf(m)
+}
+
+func refOf(m map[string]any) ref {
+	part := func(key string) string { s, _ := m[key].(string); return s }
+	group := part("apiGroup")
+	if group == "" {
+		gv, _ := schema.ParseGroupVersion(part("apiVersion")) // what is none names no kind that is served
+		group = gv.Group
+	}
+	return ref{schema.GroupKind{Group: group, Kind: part("kind")}, part("name")}
+}
+
+func text(o Object, path ...string) string {
+	s, _, _ := unstructured.NestedString(o.Object, path...)
+	return s
+}
+
+// number returns a whole number, and whether it is there.
+func number(o Object, path ...string) (int64, bool) {
+	n, ok, err := unstructured.NestedInt64(o.Object, path...)
+	return n, ok && err == nil
+}
+
+// refuse notes why the cluster cannot be adopted.
+func (f *found) refuse(o Object, field, hint, format string, args ...any) {
+	f.problems = append(f.problems, fleet.Problem{
+		Cluster: f.key, Object: fmt.Sprintf("%s %s", o.GetKind(), keyOf(o)), Field: field, Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+// read collects all that belongs to the cluster k. What is wrong with the
+// cluster is in its problems; the error is for what could not be read.
+func (a *Adoption) read(ctx context.Context, k fleet.Key) (*found, error) {
+	c, err := a.o.Management.get(ctx, groupKind("Cluster"), a.o.Kinds, k)
+	if err != nil {
+		return nil, err
+	}
+	_, topology, _ := unstructured.NestedMap(c.Object, "spec", "topology")
+	f := &found{key: k, cluster: c, topology: topology, authorities: make(map[fleet.SecretName]fleet.SecretData)}
+	for _, step := range []func(context.Context, *found) error{
+		a.readInfrastructure, a.readControlPlane, a.readWorkers, a.readHealth, a.readClass,
+		a.readCompanions, a.readMachines, a.readAuthorities, a.readCredentials, a.readNotes,
+	} {
+		if err := step(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// follow returns what r, at field of from, refers to. One that is not there, or
+// of a kind that Fairlead does not read, is a problem and nil.
+func (a *Adoption) follow(ctx context.Context, f *found, from Object, field string, r ref) (Object, error) {
+	if r.gk.Kind == "" {
+		f.refuse(from, field, "", "refers to nothing")
+		return nil, nil //nolint:nilnil // the problem says why
+	}
+	if strings.HasPrefix(r.gk.Group, "infrastructure.") && !slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool { return k.Group == r.gk.Group && k.Kind == r.gk.Kind }) {
+		f.refuse(from, field, "it stays with Cluster API until there is one", "is a %s, and Fairlead has no provider for it", r.gk.Kind)
+		return nil, nil //nolint:nilnil // the problem says why
+	}
+	o, err := a.o.Management.get(ctx, r.gk, a.o.Kinds, fleet.Key{Namespace: from.GetNamespace(), Name: r.name})
+	switch fleet.KindOf(err) {
+	case fleet.NotFound, fleet.Invalid:
+		f.refuse(from, field, "", "refers to %s %s: %s", r.gk.Kind, r.name, err)
+		return nil, nil //nolint:nilnil // the problem says why
+	}
+	return o, err
+}
+
+func (a *Adoption) readInfrastructure(ctx context.Context, f *found) error {
+	var err error
+	f.infra, err = a.follow(ctx, f, f.cluster, "spec.infrastructureRef", refAt(f.cluster, "spec", "infrastructureRef"))
+	return err
+}
+
+func (a *Adoption) readControlPlane(ctx context.Context, f *found) error {
+	r := refAt(f.cluster, "spec", "controlPlaneRef")
+	if r.gk.Kind != "KubeadmControlPlane" {
+		f.refuse(f.cluster, "spec.controlPlaneRef", "it stays with Cluster API", "the control plane is %q, and Fairlead runs those of kind KubeadmControlPlane", r.gk.Kind)
+		return nil
+	}
+	o, err := a.follow(ctx, f, f.cluster, "spec.controlPlaneRef", r)
+	if o == nil {
+		return err
+	}
+	p := pool{object: o, controller: true, byTopology: f.topology}
+	field := []string{"spec", "machineTemplate", "infrastructureRef"}
+	if o.GroupVersionKind().Version != "v1beta1" {
+		field = []string{"spec", "machineTemplate", "spec", "infrastructureRef"}
+	}
+	t, err := a.follow(ctx, f, o, strings.Join(field, "."), refAt(o, field...))
+	if t != nil {
+		p.templates = append(p.templates, t)
+	}
+	f.pools = append(f.pools, p)
+	return err
+}
+
+// ofCluster lists the objects of a kind of the cluster.
+func (a *Adoption) ofCluster(ctx context.Context, f *found, kind string) ([]Object, error) {
+	all, err := a.o.Management.list(ctx, groupKind(kind), a.o.Kinds, f.key.Namespace, "")
+	return slices.DeleteFunc(all, func(o Object) bool { return text(o, "spec", "clusterName") != f.key.Name }), err
+}
+
+func (a *Adoption) readWorkers(ctx context.Context, f *found) error {
+	pools, err := a.ofCluster(ctx, f, "MachinePool")
+	if err != nil {
+		return err
+	}
+	for _, o := range pools {
+		f.refuse(o, "", "move its machines to a MachineDeployment first", "Fairlead has no MachinePools")
+	}
+	deployments, err := a.ofCluster(ctx, f, "MachineDeployment")
+	if err != nil {
+		return err
+	}
+	for _, o := range deployments {
+		_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+		p := pool{object: o, byTopology: f.topology && owned}
+		for _, path := range [][]string{
+			{"spec", "template", "spec", "bootstrap", "configRef"}, {"spec", "template", "spec", "infrastructureRef"},
+		} {
+			t, err := a.follow(ctx, f, o, strings.Join(path, "."), refAt(o, path...))
+			if err != nil {
+				return err
+			}
+			if t != nil {
+				p.templates = append(p.templates, t)
+			}
+		}
+		f.pools = append(f.pools, p)
+	}
+	return nil
+}
+
+func (a *Adoption) readHealth(ctx context.Context, f *found) error {
+	var err error
+	f.health, err = a.ofCluster(ctx, f, "MachineHealthCheck")
+	return err
+}
+
+func (a *Adoption) readMachines(ctx context.Context, f *found) error {
+	var err error
+	if f.machines, err = a.ofCluster(ctx, f, "Machine"); err != nil {
+		return err
+	}
+	sets, err := a.ofCluster(ctx, f, "MachineSet")
+	if err != nil {
+		return err
+	}
+	f.judge(sets)
+	return nil
+}
+
+// readAuthorities reads the secrets that the cluster's identity hangs on.
+func (a *Adoption) readAuthorities(ctx context.Context, f *found) error {
+	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+		k := fleet.Key{Namespace: f.key.Namespace, Name: f.key.Name + "-" + string(name)}
+		o, err := a.o.Management.get(ctx, schema.GroupKind{Kind: "Secret"}, a.o.Kinds, k)
+		if fleet.KindOf(err) == fleet.NotFound {
+			f.refuse(f.cluster, "", "", "its Secret %s is not there", k)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d := dataOf(o)
+		needed := []string{fleet.TLSCertKey, fleet.TLSKeyKey}
+		if name == fleet.Kubeconfig {
+			needed = []string{fleet.KubeconfigKey}
+		}
+		for _, key := range needed {
+			if d[key].IsZero() {
+				f.refuse(o, "data", "Fairlead has to sign with it: put it there", "has no %s", key)
+			}
+		}
+		f.authorities[name] = d
+	}
+	return nil
+}
+
+// dataOf returns the content of a Secret.
+func dataOf(o Object) fleet.SecretData {
+	var s struct{ Data map[string][]byte }
+	raw, err := json.Marshal(map[string]any{"data": o.Object["data"]})
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	out := make(fleet.SecretData, len(s.Data))
+	if err != nil { // no API server gives such a one out
+		return out
+	}
+	for k, v := range s.Data {
+		out[k] = fleet.NewSecret(v)
+	}
+	return out
+}
+
+// adopted returns the machines as providers know them. Pools are named as c, what
+// Git says, names them: a topology gives them other names.
+func (f *found) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
+	out := make([]providers.AdoptedMachine, 0, len(f.machines))
+	for _, m := range f.machines {
+		out = append(out, providers.AdoptedMachine{
+			Name: fleet.MachineName(m.GetName()), Pool: poolOf(c, m), ID: fleet.ProviderID(text(m, "spec", "providerID")),
+		})
+	}
+	return out
+}
+
+// poolOf returns the pool of c that a Machine is of; empty where there is none.
+func poolOf(c *fleet.Cluster, m Object) fleet.PoolName {
+	l := m.GetLabels()
+	if _, ok := l[clusterv1.MachineControlPlaneLabel]; ok {
+		return c.ControlPlane.Name
+	}
+	for _, p := range c.Workers {
+		name := l[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+		if name != "" && p.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] == name {
+			return p.Name
+		}
+	}
+	for _, p := range c.Workers {
+		if string(p.Name) == l[clusterv1.MachineDeploymentNameLabel] {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// byName orders objects by kind and name, each once.
+func byName(all []Object) []Object {
+	slices.SortFunc(all, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), keyOf(a).Compare(keyOf(b)))
+	})
+	return slices.CompactFunc(all, func(a, b Object) bool { return a.GetKind() == b.GetKind() && keyOf(a) == keyOf(b) })
+}

@@ -1,0 +1,182 @@
+package adopt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"fairlead.dev/fleet"
+)
+
+// A Store keeps the secrets of the fleet.
+type Store interface {
+	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
+	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
+	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
+	Delete(ctx context.Context, c fleet.Key) error
+	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
+	DeleteSecret(ctx context.Context, k fleet.Key) error
+	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+}
+
+// Lent is a Store that also has, to read, what the management cluster has for
+// the clusters that are being adopted: so that everything can be looked at before
+// anything is stored.
+type Lent struct {
+	Store
+
+	mu       sync.Mutex
+	clusters map[fleet.Key]map[fleet.SecretName]fleet.SecretData
+	given    map[fleet.Key]fleet.SecretData
+}
+
+// Lend returns s with what is lent to it.
+func Lend(s Store) *Lent {
+	return &Lent{Store: s, clusters: make(map[fleet.Key]map[fleet.SecretName]fleet.SecretData), given: make(map[fleet.Key]fleet.SecretData)}
+}
+
+func (l *Lent) lend(f *found) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clusters[f.key] = f.authorities
+	for _, s := range f.credentials {
+		l.given[keyOf(s)] = dataOf(s)
+	}
+}
+
+// Get implements Store.
+func (l *Lent) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
+	d, err := l.Store.Get(ctx, c, name)
+	if fleet.KindOf(err) != fleet.NotFound {
+		return d, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, ok := l.clusters[c][name]; ok {
+		return maps.Clone(d), nil
+	}
+	return nil, err
+}
+
+// GetSecret implements Store.
+func (l *Lent) GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error) {
+	d, err := l.Store.GetSecret(ctx, k)
+	if fleet.KindOf(err) != fleet.NotFound {
+		return d, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, ok := l.given[k]; ok {
+		return maps.Clone(d), nil
+	}
+	return nil, err
+}
+
+// same reports whether b has everything of a, byte for byte.
+func same(a, b fleet.SecretData) bool {
+	for k, v := range a {
+		if w, ok := b[k]; !ok || !bytes.Equal(v.Reveal(), w.Reveal()) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkSecrets makes sure that the store has no other authorities for the
+// cluster: they would be those of another one.
+func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
+	for _, name := range fleet.Authorities() {
+		d, err := a.o.Secrets.Store.Get(ctx, c.key, name)
+		if fleet.KindOf(err) == fleet.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !same(c.authorities[name], d) {
+			c.refuse(c.cluster, "", "name the right store with --secrets, or remove them there", "the secret store has another %s for %s", name, c.key)
+		}
+	}
+	return nil
+}
+
+// store puts the cluster's secrets into the store, and reads them again.
+func (a *Adoption) store(ctx context.Context, c *candidate) error {
+	names := append(fleet.Authorities(), fleet.Kubeconfig)
+	a.o.Say(c.key, Secrets, fmt.Sprintf("%v into the secret store", names))
+	if !a.o.DryRun {
+		for _, name := range names {
+			if err := a.storeOne(ctx, c, name); err != nil {
+				return err
+			}
+		}
+	}
+	return a.storeCredentials(ctx, c)
+}
+
+func (a *Adoption) storeOne(ctx context.Context, c *candidate, name fleet.SecretName) error {
+	d := c.authorities[name]
+	got, err := a.o.Secrets.Create(ctx, c.key, name, d)
+	if err != nil {
+		return err
+	}
+	if name == fleet.Kubeconfig && !same(d, got) { // another one of the same cluster
+		if err := a.o.Secrets.Replace(ctx, c.key, name, d); err != nil {
+			return err
+		}
+	}
+	if got, err = a.o.Secrets.Store.Get(ctx, c.key, name); err != nil {
+		return err
+	}
+	if !same(d, got) {
+		return fleet.Errorf(fleet.Conflict, "store "+string(name)+" of "+c.key.String(), "the secret store has another one")
+	}
+	return nil
+}
+
+// storeCredentials puts what providers log in with where it is to be.
+func (a *Adoption) storeCredentials(ctx context.Context, c *candidate) error {
+	for _, s := range c.credentials {
+		k := keyOf(s)
+		switch {
+		case a.inGit(c.found, s):
+			a.o.Say(c.key, Secrets, fmt.Sprintf("Secret %s is in the folder, encrypted", k))
+		case a.o.Credentials == Nowhere:
+			a.o.Say(c.key, Secrets, fmt.Sprintf("Secret %s stays where it is; before Fairlead follows the cluster, run: fairlead secrets set %s %s", k, k, fromFiles(dataOf(s))))
+		default:
+			d := dataOf(s)
+			have, err := a.o.Secrets.Store.GetSecret(ctx, k)
+			if err == nil && same(d, have) {
+				continue
+			}
+			if err != nil && fleet.KindOf(err) != fleet.NotFound {
+				return err
+			}
+			if err == nil {
+				return fleet.Errorf(fleet.Conflict, "store Secret "+k.String(), "the secret store has another one of that name (remove it there: fairlead secrets delete %s)", k)
+			}
+			a.o.Say(c.key, Secrets, fmt.Sprintf("Secret %s into the secret store", k))
+			if a.o.DryRun {
+				continue
+			}
+			if err := a.o.Secrets.SetSecret(ctx, k, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fromFiles says how the values of a Secret are named on a command line.
+func fromFiles(d fleet.SecretData) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		out = append(out, "--from-file "+key+"=FILE")
+	}
+	return strings.Join(out, " ")
+}

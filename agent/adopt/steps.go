@@ -1,0 +1,152 @@
+package adopt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
+)
+
+// pause stops Cluster API's controllers, and waits until they say so. What they
+// did in the meantime is looked at again.
+func (a *Adoption) pause(ctx context.Context, c *candidate) error {
+	a.o.Say(c.key, Pause, "its Cluster in the management cluster, until all controllers say so")
+	if a.o.DryRun {
+		return nil
+	}
+	now, err := a.o.Management.get(ctx, groupKind("Cluster"), a.o.Kinds, c.key)
+	if err != nil {
+		return err
+	}
+	if now.GetAnnotations()[adoptedBy] == "" || !paused(now) {
+		notes := map[string]any{adoptedBy: string(a.o.Fleet)}
+		if paused(now) && now.GetAnnotations()[adoptedBy] == "" {
+			notes[pausedBefore] = "true"
+		}
+		body, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": now.GetResourceVersion(), "annotations": notes},
+			"spec":     map[string]any{"paused": true},
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := a.o.Management.patch(ctx, c.key, body); err != nil {
+			return err
+		}
+	}
+	var f *found
+	err = a.await(ctx, a.o.Patience, func() (string, error) {
+		if f, err = a.read(ctx, c.key); err != nil {
+			return "", err
+		}
+		if acts := f.stillActs(); len(acts) > 0 {
+			return "the controllers of " + strings.Join(acts[:min(3, len(acts))], ", ") + " have not paused yet", nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot pause %s: %w (fairlead adopt --undo takes the pause back)", c.key, err)
+	}
+	if len(f.problems) > 0 || !slices.Equal(f.adopted(c.desired), c.machines) {
+		text := "its machines are others now"
+		if len(f.problems) > 0 {
+			text = f.problems[0].String()
+		}
+		return fleet.Errorf(fleet.Conflict, "adopt "+c.key.String(), "Cluster API was still at work when it was paused: %s (fairlead adopt --undo lets it finish; then run this again)", text)
+	}
+	return nil
+}
+
+// await calls look until it has nothing to wait for.
+func (a *Adoption) await(ctx context.Context, patience time.Duration, look func() (string, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(a.o.Poll)
+	defer tick.Stop()
+	for {
+		waits, err := look()
+		if err != nil || waits == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return fleet.Errorf(fleet.Unavailable, "go on", "after %s %s", patience, waits)
+			}
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// mark gives everything the ownership tags, and waits until they show.
+func (a *Adoption) mark(ctx context.Context, c *candidate) error {
+	for _, m := range c.marks {
+		a.o.Say(c.key, Mark, m)
+	}
+	if a.o.DryRun {
+		return nil
+	}
+	if err := c.adopter.Adopt(ctx, c.desired, c.machines); err != nil {
+		return err
+	}
+	return a.await(ctx, max(a.o.Patience, c.settle), func() (string, error) {
+		left, err := c.adopter.Adoptable(ctx, c.desired, c.machines)
+		if err != nil || len(left) == 0 {
+			return "", err
+		}
+		return "the mark of " + left[0] + " does not show", nil
+	})
+}
+
+// plan makes sure that Fairlead has nothing to do, from what it sees now.
+func (a *Adoption) plan(ctx context.Context, c *candidate) error {
+	if a.o.DryRun {
+		a.o.Say(c.key, Plan, "would be empty")
+		return nil
+	}
+	there, err := a.find(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	if there == nil {
+		return fleet.Errorf(fleet.Invalid, "plan "+c.key.String(), "fleet.yaml does not select %s (add it to spec.clusters.include)", c.written)
+	}
+	running := *there
+	running.Paused = false
+	seen, err := a.o.Look(ctx, &running)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	if len(seen.Secrets.Missing) > 0 {
+		wrong = append(wrong, fmt.Sprintf("secrets are missing: %v", seen.Secrets.Missing))
+	}
+	if len(seen.Infrastructure.Machines) != len(c.machines) {
+		wrong = append(wrong, fmt.Sprintf("%d machines are seen, and there are %d", len(seen.Infrastructure.Machines), len(c.machines)))
+	}
+	for _, change := range plan.Preview(plan.Input{Desired: &running, Observed: seen, Now: seen.At}) {
+		wrong = append(wrong, "Fairlead would "+describe(change))
+	}
+	if !seen.Infrastructure.Ready {
+		wrong = append(wrong, "its infrastructure is not as Git says: "+seen.Infrastructure.Message)
+	}
+	for _, d := range seen.Infrastructure.Drift {
+		if a.o.AcceptDrift {
+			a.o.Say(c.key, Note, "Fairlead will then "+d)
+			continue
+		}
+		wrong = append(wrong, "Fairlead would "+d+" (--accept-drift lets it)")
+	}
+	if len(wrong) > 0 {
+		return fleet.Errorf(fleet.Conflict, "adopt "+c.key.String(), "the plan is not empty: %s (nothing acts on the cluster now; correct what is in %s and run this again, or take it back with --undo)", strings.Join(wrong, "; "), c.written)
+	}
+	a.o.Say(c.key, Plan, "is empty")
+	return nil
+}

@@ -1,0 +1,323 @@
+package adopt_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/agent/adopt"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+	"fairlead.dev/test/kube"
+)
+
+// A management is a management cluster of Cluster API: a real API server with
+// the kinds, and objects as the controllers leave them. No controller runs.
+type management struct {
+	*testing.T
+	kube *kube.Server
+	api  dynamic.Interface
+	open *adopt.Management
+	ns   string
+}
+
+var kinds sync.Once
+
+func newManagement(t *testing.T) *management {
+	t.Helper()
+	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../shared/corpus")
+	files, err := filepath.Glob(filepath.Join(dir, "crds", "cap[io]", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("no CRDs of Cluster API in %s: set FAIRLEAD_CORPUS", dir)
+	}
+	k := kube.Start(t)
+	m := &management{T: t, kube: k, api: dynamic.NewForConfigOrDie(k.Config), ns: k.Namespace()}
+	kinds.Do(func() {
+		for _, f := range files {
+			m.define(f)
+		}
+		m.define("") // waits for all of them
+	})
+	if m.open, err = adopt.Open(t.Context(), k.Config); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// define creates the kind of a file; without a file it waits until all are served.
+func (m *management) define(file string) {
+	m.Helper()
+	crds := m.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if file == "" {
+		m.until("all kinds are served", func() bool {
+			list, err := crds.List(m.Context(), metav1.ListOptions{})
+			if err != nil {
+				m.Fatal(err)
+			}
+			for _, crd := range list.Items {
+				if !strings.Contains(fmt.Sprint(crd.Object["status"]), "InitialNamesAccepted") || !established(crd) {
+					return false
+				}
+			}
+			return true
+		})
+		return
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		m.Fatal(err)
+	}
+	var o unstructured.Unstructured
+	if err := yaml.Unmarshal(data, &o.Object); err != nil {
+		m.Fatal(err)
+	}
+	if _, err := crds.Create(m.Context(), &o, metav1.CreateOptions{}); err != nil {
+		m.Fatalf("%s: %v", file, err)
+	}
+}
+
+func established(crd unstructured.Unstructured) bool {
+	list, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range list {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// until polls a condition.
+func (m *management) until(what string, done func() bool) {
+	m.Helper()
+	deadline := time.Now().Add(3 * time.Minute)
+	for !done() {
+		if time.Now().After(deadline) {
+			m.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// resource returns where objects of a kind are.
+func (m *management) resource(gvk schema.GroupVersionKind, ns string) dynamic.ResourceInterface {
+	plural := strings.ToLower(gvk.Kind) + "s"
+	if gvk.Kind == "OpenStackClusterIdentity" {
+		plural = "openstackclusteridentities"
+	}
+	if strings.HasSuffix(plural, "classs") {
+		plural = strings.TrimSuffix(plural, "s") + "es"
+	}
+	r := m.api.Resource(gvk.GroupVersion().WithResource(plural))
+	if ns == "" {
+		return r
+	}
+	return r.Namespace(ns)
+}
+
+// create makes an object, with its status.
+func (m *management) create(o *unstructured.Unstructured) *unstructured.Unstructured {
+	m.Helper()
+	at := m.resource(o.GroupVersionKind(), o.GetNamespace())
+	made, err := at.Create(m.Context(), o, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return o
+	}
+	if err != nil {
+		m.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+	if status, ok := o.Object["status"].(map[string]any); ok {
+		if _, ok := status["observedGeneration"]; ok {
+			status["observedGeneration"] = made.GetGeneration()
+		}
+		made.Object["status"] = status
+		if made, err = at.UpdateStatus(m.Context(), made, metav1.UpdateOptions{}); err != nil {
+			m.Fatalf("status of %s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return made
+}
+
+// change edits an object; with status, its status.
+func (m *management) change(gvk schema.GroupVersionKind, name string, status bool, edit func(o map[string]any)) {
+	m.Helper()
+	at := m.resource(gvk, m.ns)
+	o, err := at.Get(m.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	edit(o.Object)
+	if status {
+		_, err = at.UpdateStatus(m.Context(), o, metav1.UpdateOptions{})
+	} else {
+		_, err = at.Update(m.Context(), o, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *management) cluster(name string) *unstructured.Unstructured {
+	m.Helper()
+	o, err := m.resource(kind("Cluster"), m.ns).Get(m.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	return o
+}
+
+func kind(k string) schema.GroupVersionKind {
+	group := map[string]string{
+		"KubeadmControlPlane": "controlplane.cluster.x-k8s.io", "KubeadmConfig": "bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate": "bootstrap.cluster.x-k8s.io",
+		"DevMachine": "infrastructure.cluster.x-k8s.io", "DevCluster": "infrastructure.cluster.x-k8s.io", "DevMachineTemplate": "infrastructure.cluster.x-k8s.io",
+	}[k]
+	return schema.GroupVersionKind{Group: cmp.Or(group, "cluster.x-k8s.io"), Version: "v1beta2", Kind: k}
+}
+
+// objects splits manifests.
+func objects(t testing.TB, manifests string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	r := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifests)))
+	for {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o unstructured.Unstructured
+		data, err := yaml.YAMLToJSON(doc)
+		if err == nil && string(data) != "null" {
+			err = o.UnmarshalJSON(data)
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, doc)
+		}
+		if len(o.Object) > 0 {
+			out = append(out, &o)
+		}
+	}
+}
+
+// A side is one who runs clusters: a decoder of its fleet, secrets and providers.
+type side struct {
+	*testing.T
+	id       fleet.ID
+	store    assembly.SecretStore
+	provider providers.Infrastructure
+	workload *workload.Client
+	r        *reconcile.Reconciler
+}
+
+func newSide(t *testing.T, id fleet.ID, store assembly.SecretStore, p providers.Infrastructure) *side {
+	t.Helper()
+	s := &side{T: t, id: id, store: store, provider: p, workload: workload.New(workload.Options{Log: slog.New(slog.DiscardHandler)})}
+	t.Cleanup(s.workload.Close)
+	s.r = s.reconciler(store)
+	return s
+}
+
+func (s *side) reconciler(store reconcile.SecretStore) *reconcile.Reconciler {
+	return reconcile.New(reconcile.Options{
+		Infrastructure: func(string) (providers.Infrastructure, error) { return s.provider, nil },
+		Workload:       s.workload, Bootstrap: kubeadm.New(), Secrets: store, Progress: 10 * time.Millisecond,
+	})
+}
+
+func decoderOf(t testing.TB, id fleet.ID) (*decode.Decoder, []fleet.Kind) {
+	t.Helper()
+	registry, err := all.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decode.New(id, registry.Kinds()), registry.Kinds()
+}
+
+// desired is what manifests say.
+func (s *side) desired(manifests string) *fleet.Cluster {
+	s.Helper()
+	d, _ := decoderOf(s, s.id)
+	var in []render.Object
+	for _, o := range objects(s, manifests) {
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			s.Fatal(err)
+		}
+		in = append(in, render.Object{File: "all.yaml", YAML: data})
+	}
+	clusters, problems := d.Decode("clusters/x", in)
+	if len(clusters) != 1 {
+		s.Fatalf("decoded %d clusters: %v", len(clusters), problems)
+	}
+	return &clusters[0]
+}
+
+// run makes passes until the cluster is provisioned and nothing is left to do.
+func (s *side) run(c *fleet.Cluster) reconcile.Result {
+	s.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		res := s.r.Pass(s.Context(), c)
+		if res.Report.Phase == fleet.PhaseProvisioned && len(res.Plan.Actions) == 0 && len(res.Plan.Waiting) == 0 {
+			return res
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s is not provisioned: phase %s, waiting for %v, %v", c.Key, res.Report.Phase, res.Plan.Waiting, res.Err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// load renders a folder as an agent does.
+func load(folder string, id fleet.ID, identities ...string) func(context.Context) (fleet.Fleet, error) {
+	s := assembly.Settings{Source: folder, FleetID: string(id), Log: slog.New(slog.DiscardHandler), Secrets: filepath.Join(folder, "..", "no-secrets"), AgeIdentityFiles: identities}
+	return func(ctx context.Context) (fleet.Fleet, error) {
+		source, err := s.OpenSource()
+		if err != nil {
+			return fleet.Fleet{}, err
+		}
+		rev, err := source.Resolve(ctx)
+		if err != nil {
+			return fleet.Fleet{}, err
+		}
+		tree, err := source.Fetch(ctx, rev)
+		if err != nil {
+			return fleet.Fleet{}, err
+		}
+		b, err := s.NewRenderer(assembly.RenderOptions{})
+		if err != nil {
+			return fleet.Fleet{}, err
+		}
+		return b.Render(ctx, rev, tree)
+	}
+}
+
+// memory is a secret store that lasts as long as the test.
+func memory() assembly.SecretStore { return secrets.NewMemory() }
