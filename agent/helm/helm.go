@@ -1,0 +1,210 @@
+// Package helm installs charts into clusters as the program helm does: what it
+// installs is listed, upgraded and removed with helm as well.
+//
+// It is the only importer of Helm's SDK. An installation that was cut off is
+// taken up by the next one: Helm itself leaves its release pending, and refuses
+// everything after.
+package helm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release/common"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// A File is one file of a chart, by its path in the chart.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// A Release is what to install and where.
+type Release struct {
+	Namespace string // made where it is missing
+	Name      string
+	Chart     []File
+	Values    map[string]any
+}
+
+// Digest identifies the chart and the values of r.
+func (r Release) Digest() (string, error) {
+	b, err := json.Marshal(r) // maps in the order of their keys
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// A State is what is known of a release.
+type State struct {
+	Exists   bool
+	Deployed bool   // the last change came to its end
+	Digest   string // of the Release it was made from; empty where it was not made by Apply
+}
+
+// digestLabel is on a release, where `helm list --selector` finds it.
+const digestLabel = "fairlead.dev/digest"
+
+// requestTimeout bounds what Helm waits for of hooks. It waits for nothing else:
+// whoever installs looks for what it wants.
+const requestTimeout = 2 * time.Minute
+
+// A Client works on the releases of one cluster.
+type Client struct {
+	getter getter
+	log    *slog.Logger
+}
+
+// New returns a client of the cluster that a kubeconfig leads to. It connects
+// with the first call.
+func New(kubeconfig []byte, log *slog.Logger) (*Client, error) {
+	g, err := newGetter(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
+	}
+	return &Client{getter: g, log: log}, nil
+}
+
+func (c *Client) configuration(namespace string) (*action.Configuration, error) {
+	cfg := action.NewConfiguration(action.ConfigurationSetLogger(c.log.Handler()))
+	if err := cfg.Init(c.getter.in(namespace), namespace, "secret"); err != nil {
+		return nil, fmt.Errorf("cannot use helm: %w", err)
+	}
+	return cfg, nil
+}
+
+// last returns the newest revision of a release, or nil.
+func last(cfg *action.Configuration, name string) (*releasev1.Release, error) {
+	r, err := cfg.Releases.Last(name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read release %s: %w", name, err)
+	}
+	release, ok := r.(*releasev1.Release)
+	if !ok {
+		return nil, fmt.Errorf("cannot read release %s: it is a %T", name, r)
+	}
+	return release, nil
+}
+
+// State returns what is known of a release.
+func (c *Client) State(ctx context.Context, namespace, name string) (State, error) {
+	if err := ctx.Err(); err != nil {
+		return State{}, err
+	}
+	cfg, err := c.configuration(namespace)
+	if err != nil {
+		return State{}, err
+	}
+	r, err := last(cfg, name)
+	if err != nil || r == nil {
+		return State{}, err
+	}
+	return State{Exists: true, Deployed: r.Info.Status == common.StatusDeployed, Digest: r.Labels[digestLabel]}, nil
+}
+
+// Apply installs r, or upgrades what is there to it. It may be repeated, and
+// does not wait for pods.
+func (c *Client) Apply(ctx context.Context, r Release) error {
+	op := fmt.Sprintf("install release %s/%s", r.Namespace, r.Name)
+	digest, err := r.Digest()
+	if err != nil {
+		return fmt.Errorf("cannot %s: %w", op, err)
+	}
+	chart, err := load(r.Chart)
+	if err != nil {
+		return fmt.Errorf("cannot %s: %w: %w", op, errRefused, err)
+	}
+	cfg, err := c.configuration(r.Namespace)
+	if err != nil {
+		return err
+	}
+	old, err := last(cfg, r.Name)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{digestLabel: digest}
+	if old == nil {
+		in := action.NewInstall(cfg)
+		in.ReleaseName, in.Namespace, in.CreateNamespace = r.Name, r.Namespace, true
+		in.Labels, in.WaitStrategy, in.Timeout = labels, kube.HookOnlyStrategy, requestTimeout
+		if _, err := in.RunWithContext(ctx, chart, r.Values); err != nil {
+			return fmt.Errorf("cannot %s: %w", op, refused(err))
+		}
+		return nil
+	}
+	if old.Info.Status.IsPending() {
+		c.log.Info("taking up an installation that was cut off", "release", r.Name, "status", old.Info.Status)
+		old.SetStatus(common.StatusFailed, "it was cut off")
+		if err := cfg.Releases.Update(old); err != nil {
+			return fmt.Errorf("cannot %s: %w", op, err)
+		}
+	}
+	up := action.NewUpgrade(cfg)
+	up.Namespace, up.Install, up.ResetValues = r.Namespace, true, true
+	up.Labels, up.WaitStrategy, up.Timeout = labels, kube.HookOnlyStrategy, requestTimeout
+	up.TakeOwnership = old.Info.Status == common.StatusFailed // of what it had begun to make
+	if _, err := up.RunWithContext(ctx, r.Name, chart, r.Values); err != nil {
+		return fmt.Errorf("cannot %s: %w", op, refused(err))
+	}
+	return nil
+}
+
+// Remove removes a release. Nothing there is success.
+func (c *Client) Remove(_ context.Context, namespace, name string) error {
+	cfg, err := c.configuration(namespace)
+	if err != nil {
+		return err
+	}
+	un := action.NewUninstall(cfg)
+	un.IgnoreNotFound, un.WaitStrategy, un.Timeout = true, kube.HookOnlyStrategy, requestTimeout
+	if _, err := un.Run(name); err != nil {
+		return fmt.Errorf("cannot remove release %s/%s: %w", namespace, name, err)
+	}
+	return nil
+}
+
+// errRefused is in the error of a chart that cannot be rendered with its values.
+var errRefused = errors.New("the chart refuses the values")
+
+// IsRefused reports whether trying again cannot help.
+func IsRefused(err error) bool { return errors.Is(err, errRefused) }
+
+// refused returns err as what it is: no answer of an API server, and no lack of
+// one, is a chart that does not fit its values.
+func refused(err error) error {
+	var status apierrors.APIStatus
+	var network net.Error
+	if errors.As(err, &status) || errors.As(err, &network) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errRefused, err)
+}
+
+func load(files []File) (*chartv2.Chart, error) {
+	list := make([]*archive.BufferedFile, len(files))
+	for i, f := range files {
+		list[i] = &archive.BufferedFile{Name: f.Name, Data: f.Data}
+	}
+	return loader.LoadFiles(list)
+}

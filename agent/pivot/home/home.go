@@ -1,0 +1,369 @@
+// Package home is a cluster that an agent is to live in: it applies addons,
+// installs the agent with Helm, and gives it what it needs to reach Git.
+package home
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+)
+
+// Options say what an agent in a home is to be like.
+type Options struct {
+	Kubeconfig fleet.Secret // of an administrator
+	Release    helm.Release
+	// Credentials are for Git, Identities for encrypted files, as the chart mounts
+	// them; empty for none.
+	Credentials, Identities fleet.SecretData
+	// AddonFiles are manifests, or folders of them, to be applied first.
+	AddonFiles []string
+	Log        *slog.Logger
+}
+
+// The Secrets that the agent mounts. The values of the chart name them.
+const (
+	GitSecret = "fairlead-git"
+	AgeSecret = "fairlead-age"
+)
+
+// manager owns the fields that are applied.
+const manager = "fairlead"
+
+// requestTimeout bounds one request to the API server.
+const requestTimeout = 15 * time.Second
+
+// A Home is a pivot.Home.
+type Home struct {
+	o      Options
+	helm   *helm.Client
+	client dynamic.Interface
+	mapper meta.ResettableRESTMapper
+	rest   rest.Interface
+	store  *secrets.Kubernetes
+	addons []*unstructured.Unstructured
+}
+
+var _ pivot.Home = (*Home)(nil)
+
+// Open returns the home that a kubeconfig leads to. It connects with the first
+// call.
+func Open(o Options) (*Home, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(o.Kubeconfig.Reveal())
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "open the home", "its kubeconfig cannot be used: %w", err)
+	}
+	config.QPS, config.Burst, config.UserAgent, config.Timeout = -1, -1, manager, requestTimeout
+	h := &Home{o: o}
+	if h.client, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	h.rest, h.mapper = d.RESTClient(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
+	if h.helm, err = helm.New(o.Kubeconfig.Reveal(), o.Log); err != nil {
+		return nil, err
+	}
+	if h.store, err = openStore(o.Kubeconfig); err != nil {
+		return nil, err
+	}
+	h.addons, err = readAll(o.AddonFiles)
+	return h, err
+}
+
+// openStore opens the secret store behind a kubeconfig, which is in a file for
+// as long as that takes.
+func openStore(kubeconfig fleet.Secret) (*secrets.Kubernetes, error) {
+	f, err := os.CreateTemp("", "fairlead-kubeconfig-") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // a folder for temporary files
+	_, err = f.Write(kubeconfig.Reveal())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return secrets.OpenKubernetes(f.Name())
+}
+
+// Secrets implements pivot.Home.
+func (h *Home) Secrets() pivot.Store { return h.store }
+
+// Answers implements pivot.Home.
+func (h *Home) Answers(ctx context.Context) error {
+	return failed("reach the API server of the home", h.rest.Get().AbsPath("/readyz").Do(ctx).Error())
+}
+
+// Addons implements pivot.Home. What an addon says and the cluster does not have
+// is not there yet; what others set beside it is theirs.
+func (h *Home) Addons(ctx context.Context) ([]string, error) {
+	var out []string
+	for _, want := range h.addons {
+		r, err := h.resource(want)
+		if meta.IsNoMatchError(err) {
+			out = append(out, nameOf(want))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		got, err := r.Patch(ctx, want.GetName(), "application/apply-patch+yaml", encode(want), metav1.PatchOptions{FieldManager: manager, Force: yes(), DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsNotFound(err) { // its namespace
+			out = append(out, nameOf(want))
+			continue
+		}
+		if err != nil {
+			return nil, failed("look at addon "+nameOf(want), err)
+		}
+		live, err := r.Get(ctx, want.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && live.GetResourceVersion() != got.GetResourceVersion() || err == nil && !equalBut(live, got) {
+			out = append(out, nameOf(want))
+			continue
+		}
+		if err != nil {
+			return nil, failed("look at addon "+nameOf(want), err)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// equalBut compares two objects but for who set what and when.
+func equalBut(a, b *unstructured.Unstructured) bool {
+	x, y := a.DeepCopy(), b.DeepCopy()
+	for _, o := range []*unstructured.Unstructured{x, y} {
+		o.SetManagedFields(nil)
+		o.SetGeneration(0)
+		unstructured.RemoveNestedField(o.Object, "status")
+	}
+	return bytes.Equal(encode(x), encode(y))
+}
+
+// ApplyAddons implements pivot.Home, in the order of the files, namespaces and
+// definitions of kinds first.
+func (h *Home) ApplyAddons(ctx context.Context) error {
+	for _, first := range []bool{true, false} {
+		for _, o := range h.addons {
+			if early(o) != first {
+				continue
+			}
+			if err := h.apply(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func early(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "Namespace" || o.GetKind() == "CustomResourceDefinition"
+}
+
+func (h *Home) apply(ctx context.Context, o *unstructured.Unstructured) error {
+	op := "apply " + nameOf(o)
+	r, err := h.resource(o)
+	if meta.IsNoMatchError(err) {
+		h.mapper.Reset() // its definition may be new
+		return fleet.Errorf(fleet.Unavailable, op, "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = r.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return failed(op, err)
+}
+
+func (h *Home) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := o.GroupVersionKind()
+	m, err := h.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil, err
+		}
+		return nil, failed("find kind "+gvk.Kind, err)
+	}
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		namespace := o.GetNamespace()
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		return h.client.Resource(m.Resource).Namespace(namespace), nil
+	}
+	return h.client.Resource(m.Resource), nil
+}
+
+// Installed implements pivot.Home.
+func (h *Home) Installed(ctx context.Context) (bool, error) {
+	want, err := h.o.Release.Digest()
+	if err != nil {
+		return false, err
+	}
+	s, err := h.helm.State(ctx, h.o.Release.Namespace, h.o.Release.Name)
+	return s.Deployed && s.Digest == want, failed("look at the agent's release", err)
+}
+
+// Install implements pivot.Home.
+func (h *Home) Install(ctx context.Context) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(h.o.Release.Namespace)
+	if err := h.apply(ctx, namespace); err != nil {
+		return err
+	}
+	for name, data := range map[string]fleet.SecretData{GitSecret: h.o.Credentials, AgeSecret: h.o.Identities} {
+		if len(data) == 0 {
+			continue
+		}
+		if err := h.apply(ctx, h.secret(name, data)); err != nil {
+			return err
+		}
+	}
+	return failed("install the agent", h.helm.Apply(ctx, h.o.Release))
+}
+
+func (h *Home) secret(name string, data fleet.SecretData) *unstructured.Unstructured {
+	values := map[string]any{}
+	for key, value := range data {
+		values[key] = string(value.Reveal())
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": string(corev1.SecretTypeOpaque), "stringData": values,
+		"metadata": map[string]any{
+			"name": name, "namespace": h.o.Release.Namespace,
+			"labels": map[string]any{"app.kubernetes.io/part-of": "fairlead"},
+		},
+	}}
+}
+
+// Uninstall implements pivot.Home. The namespace stays: who made it, and what
+// else is in it, nobody knows.
+func (h *Home) Uninstall(ctx context.Context) error {
+	if err := h.helm.Remove(ctx, h.o.Release.Namespace, h.o.Release.Name); err != nil {
+		return failed("remove the agent", err)
+	}
+	for _, name := range []string{GitSecret, AgeSecret} {
+		r, err := h.resource(h.secret(name, nil))
+		if err != nil {
+			return err
+		}
+		if err := r.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return failed("remove Secret "+name, err)
+		}
+	}
+	return nil
+}
+
+// Mark returns what identifies secrets that an agent mounts, for an annotation of
+// its pods: they begin anew when it changes.
+func Mark(sets ...fleet.SecretData) string {
+	sum := pivot.Digest(sets...)
+	return hex.EncodeToString(sum[:8])
+}
+
+// readAll reads manifests.
+func readAll(paths []string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, path := range paths {
+		names := []string{path}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			names = nil
+			for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
+				found, err := filepath.Glob(filepath.Join(path, pattern))
+				if err != nil {
+					return nil, err
+				}
+				names = append(names, found...)
+			}
+			slices.Sort(names)
+		}
+		for _, name := range names {
+			list, err := read(name)
+			if err != nil {
+				return nil, fleet.Errorf(fleet.Invalid, "read addons", "%s: %w", name, err)
+			}
+			out = append(out, list...)
+		}
+	}
+	return out, nil
+}
+
+func read(name string) ([]*unstructured.Unstructured, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []*unstructured.Unstructured
+	const buffer = 4096 // bytes that are looked at to tell YAML from JSON
+	for d := yaml.NewYAMLOrJSONDecoder(f, buffer); ; {
+		o := &unstructured.Unstructured{}
+		err := d.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(o.Object) == 0 {
+			continue
+		}
+		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
+			return nil, errors.New("an object has no apiVersion, kind or name")
+		}
+		out = append(out, o)
+	}
+}
+
+func encode(o *unstructured.Unstructured) []byte {
+	b, _ := o.MarshalJSON() // of maps, lists and scalars
+	return b
+}
+
+func yes() *bool { b := true; return &b }
+
+func nameOf(o *unstructured.Unstructured) string {
+	return strings.TrimPrefix(fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName()), "/")
+}
+
+// failed gives err its kind: what the API server refuses will be refused again,
+// everything else may pass.
+func failed(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), helm.IsRefused(err):
+		return fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return fleet.Errorf(fleet.Unavailable, op, "%w", err)
+}

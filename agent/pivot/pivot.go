@@ -1,0 +1,105 @@
+package pivot
+
+import (
+	"context"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+// A Store keeps the secrets of clusters and those that people give.
+type Store interface {
+	reconcile.SecretStore
+	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
+	DeleteSecret(ctx context.Context, k fleet.Key) error
+	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+}
+
+// A Home is a cluster that an agent lives in.
+type Home interface {
+	// Answers says why the API server cannot be used; nil where it can.
+	Answers(ctx context.Context) error
+	// Addons returns what of the addons is not as it is to be, "Kind
+	// namespace/name", sorted.
+	Addons(ctx context.Context) ([]string, error)
+	// ApplyAddons makes them so.
+	ApplyAddons(ctx context.Context) error
+	// Installed reports whether the agent is installed as it is to be.
+	Installed(ctx context.Context) (bool, error)
+	// Install makes it so, and does not wait for pods.
+	Install(ctx context.Context) error
+	// Uninstall removes the agent. Nothing there is success.
+	Uninstall(ctx context.Context) error
+	// Secrets is the store of the agent.
+	Secrets() Store
+}
+
+// A Want is where a fleet is to go.
+type Want struct {
+	// To is the name of the agent that is to own the fleet.
+	To string
+	// Home is the cluster that this agent lives in; zero: it runs here already,
+	// or is started beside the pivot.
+	Home fleet.Key
+	// TakeOver, if not zero, is an owner that is gone and is not asked.
+	TakeOver fleet.Owner
+	// Self is the agent that takes a fleet over from one that is gone.
+	Self string
+	// Keep leaves secrets and agent of the old place where they are.
+	Keep bool
+}
+
+// Parts are what a pivot works with.
+type Parts struct {
+	Arbiter sources.Arbiter
+	Status  func(ctx context.Context) (status.Status, error)
+	// Clusters returns all clusters whose secrets are to move: those in Git and
+	// those that the status branch or a store tells of.
+	Clusters func(ctx context.Context) ([]fleet.Key, error)
+	// From is where the owner's secrets are; To where the next owner reads them,
+	// nil where that is Home's.
+	From, To Store
+	// Home returns the home. An error of kind NotFound says why there is none yet.
+	// Nil for a pivot to no home.
+	Home func(ctx context.Context) (Home, error)
+	// Old, if not nil, is the home that the fleet leaves.
+	Old Home
+	// Kubeconfig, if not nil, writes the kubeconfig of the home for a person, and
+	// reports whether it is written already.
+	Kubeconfig Kubeconfig
+	// ID returns the id of a new request.
+	ID func() string
+	// Show is told of all steps whenever one of them changes.
+	Show func([]Step)
+	// Before, if not nil, is called before each call that changes something, and
+	// after it: what it does (panic, end the goroutine) is what a crash does.
+	Before func(call string)
+}
+
+// A Kubeconfig is where a person finds the kubeconfig of the home.
+type Kubeconfig interface {
+	Written() bool
+	Write(fleet.Secret) error
+}
+
+// homePrefix begins the names of agents that live in a cluster.
+const homePrefix = "home."
+
+// AgentOf returns the name of the agent that lives in cluster k. Git tells
+// agents apart by it, so no two homes have one name: a namespace holds no dot.
+func AgentOf(k fleet.Key) string { return homePrefix + k.Namespace + "." + k.Name }
+
+// HomeOf returns the cluster that the agent of that name lives in; false for an
+// agent that lives in none.
+func HomeOf(agent string) (fleet.Key, bool) {
+	rest, ok := strings.CutPrefix(agent, homePrefix)
+	if !ok {
+		return fleet.Key{}, false
+	}
+	namespace, name, ok := strings.Cut(rest, ".")
+	return fleet.Key{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
+}

@@ -1,0 +1,208 @@
+package pivot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// turn is how long a pivot waits before it looks again.
+const turn = 2 * time.Second
+
+// A Pivot is one move of a fleet.
+type Pivot struct {
+	w     Want
+	p     Parts
+	shown []Step
+}
+
+// New returns a pivot that has done nothing yet.
+func New(w Want, p Parts) *Pivot { return &Pivot{w: w, p: p} }
+
+func (p *Pivot) shape() shape {
+	return shape{want: p.w, home: p.p.Home != nil, kubeconfig: p.p.Kubeconfig != nil, old: p.p.Old != nil}
+}
+
+// Preview returns the steps as things are, and does nothing.
+func (p *Pivot) Preview(ctx context.Context) ([]Step, error) {
+	seen, err := p.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.shape().Steps(seen), nil
+}
+
+// Run takes steps until all are done. The error says which step did not come
+// out; the same call goes on from there.
+func (p *Pivot) Run(ctx context.Context) error {
+	for {
+		seen, err := p.look(ctx)
+		if err != nil && ctx.Err() == nil && !passing(err) {
+			return err
+		}
+		if err == nil {
+			list := p.shape().Steps(seen)
+			p.show(list)
+			i := slices.IndexFunc(list, func(s Step) bool { return s.State == Now })
+			if i < 0 {
+				return nil
+			}
+			if !list[i].Waits {
+				err = p.take(ctx, list[i].Name, seen)
+				if err == nil {
+					continue
+				}
+				if ctx.Err() == nil && !passing(err) {
+					return fmt.Errorf("%s: %w", list[i].Name, err)
+				}
+			}
+		}
+		if err != nil {
+			p.show(append(slices.Clone(p.shown), Step{Name: "trying again", State: Now, Why: err.Error(), Waits: true}))
+			p.shown = p.shown[:max(0, len(p.shown)-1)]
+		}
+		timer := time.NewTimer(turn)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// passing reports whether err may be gone at the next look.
+func passing(err error) bool {
+	switch fleet.KindOf(err) {
+	case fleet.Unavailable, fleet.Unanswered, fleet.Conflict, fleet.NotFound:
+		return true
+	}
+	return false
+}
+
+func (p *Pivot) show(list []Step) {
+	if p.p.Show != nil && !slices.Equal(list, p.shown) {
+		p.p.Show(list)
+	}
+	p.shown = list
+}
+
+// change makes a call that changes something.
+func (p *Pivot) change(call string, do func() error) error {
+	if p.p.Before != nil {
+		p.p.Before("before " + call)
+	}
+	err := do()
+	if p.p.Before != nil {
+		p.p.Before("after " + call)
+	}
+	return err
+}
+
+// look looks at what decides which step is next, in order and no further.
+func (p *Pivot) look(ctx context.Context) (Seen, error) {
+	var s Seen
+	var err error
+	if s.Owner, s.Next, err = p.p.Arbiter.Succession(ctx); err != nil {
+		return s, err
+	}
+	owned := s.Owner.Agent == p.w.To
+	var home Home
+	if p.p.Home != nil {
+		home, err = p.p.Home(ctx)
+		if err == nil && !owned {
+			err = home.Answers(ctx)
+		}
+		if err != nil {
+			s.Unreachable = err.Error()
+			if owned {
+				return s, err
+			}
+			return s, nil
+		}
+	}
+	if !owned && home != nil && s.Next.To != p.w.To {
+		if s.Addons, err = home.Addons(ctx); err != nil {
+			return s, err
+		}
+		st, err := p.p.Status(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.ControlPlane = incomplete(st, p.w.Home)
+	}
+	if !owned {
+		s.Installed = true
+		if home != nil {
+			s.Installed, err = home.Installed(ctx)
+		}
+		return s, err
+	}
+	return s, p.lookBack(ctx, &s)
+}
+
+// lookBack looks at what is left once the fleet has its new owner.
+func (p *Pivot) lookBack(ctx context.Context, s *Seen) error {
+	if s.Next != (fleet.Succession{}) {
+		return nil
+	}
+	if p.p.Kubeconfig != nil {
+		s.Kubeconfig = p.p.Kubeconfig.Written()
+	}
+	if p.w.Keep {
+		return nil
+	}
+	clusters, err := p.p.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := p.target(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := leftover(ctx, p.p.From, to, clusters)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		s.Leftover = append(s.Leftover, l.String())
+	}
+	if p.p.Old != nil {
+		s.OldAgent, err = p.p.Old.Installed(ctx)
+	}
+	return err
+}
+
+// incomplete says what of the control plane of k is not ready.
+func incomplete(s status.Status, k fleet.Key) string {
+	c, ok := s.Cluster(k)
+	if !ok {
+		return fmt.Sprintf("nothing is known of %s yet", k)
+	}
+	for _, pool := range c.Report.Pools {
+		if pool.Role != fleet.RoleControlPlane {
+			continue
+		}
+		if pool.Ready < pool.Desired || pool.Current != pool.Desired {
+			return fmt.Sprintf("%d of %d machines of %s are ready", pool.Ready, pool.Desired, k)
+		}
+		return ""
+	}
+	return fmt.Sprintf("%s has no control plane yet", k)
+}
+
+// target returns the store that the next owner reads.
+func (p *Pivot) target(ctx context.Context) (Store, error) {
+	if p.p.To != nil {
+		return p.p.To, nil
+	}
+	home, err := p.p.Home(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return home.Secrets(), nil
+}

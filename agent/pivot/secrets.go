@@ -1,0 +1,153 @@
+package pivot
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// A parcel is one secret on its way: of a cluster, or given by a person.
+type parcel struct {
+	cluster fleet.Key
+	name    fleet.SecretName
+	given   fleet.Key // where it is not of a cluster
+}
+
+// String implements fmt.Stringer.
+func (p parcel) String() string {
+	if p.name == "" {
+		return p.given.String()
+	}
+	return p.cluster.Namespace + "/" + p.cluster.Name + "-" + string(p.name)
+}
+
+// get returns the secret in s, or false where there is none.
+func (p parcel) get(ctx context.Context, s Store) (fleet.SecretData, bool, error) {
+	var d fleet.SecretData
+	var err error
+	if p.name == "" {
+		d, err = s.GetSecret(ctx, p.given)
+	} else {
+		d, err = s.Get(ctx, p.cluster, p.name)
+	}
+	if fleet.KindOf(err) == fleet.NotFound {
+		return nil, false, nil
+	}
+	return d, err == nil, err
+}
+
+// put stores d. What a cluster's identity hangs on is never replaced: another
+// authority under that name is another cluster's, or a mistake.
+func (p parcel) put(ctx context.Context, s Store, d fleet.SecretData) error {
+	switch p.name {
+	case "":
+		return s.SetSecret(ctx, p.given, d)
+	case fleet.Kubeconfig:
+		return s.Replace(ctx, p.cluster, p.name, d)
+	}
+	stored, err := s.Create(ctx, p.cluster, p.name, d)
+	if err == nil && !same(stored, d) {
+		return fleet.Errorf(fleet.Invalid, "move secret "+p.String(), "there is another one where it is to go: remove that there, if it belongs to nothing")
+	}
+	return err
+}
+
+// parcels returns the secrets that are in s, of clusters and given.
+func parcels(ctx context.Context, s Store, clusters []fleet.Key) ([]parcel, error) {
+	var list []parcel
+	for _, k := range clusters {
+		for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+			p := parcel{cluster: k, name: name}
+			_, ok, err := p.get(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				list = append(list, p)
+			}
+		}
+	}
+	given, err := s.ListSecrets(ctx)
+	for _, k := range given {
+		list = append(list, parcel{given: k})
+	}
+	return list, err
+}
+
+// digest identifies the content of a secret.
+func digest(d fleet.SecretData) [sha256.Size]byte {
+	h := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		value := d[key].Reveal()
+		_, _ = fmt.Fprintf(h, "%q %d\n", key, len(value))
+		_, _ = h.Write(value)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Digest identifies the content of several secrets.
+func Digest(sets ...fleet.SecretData) [sha256.Size]byte {
+	h := sha256.New()
+	for _, d := range sets {
+		sum := digest(d)
+		_, _ = h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func same(a, b fleet.SecretData) bool {
+	x, y := digest(a), digest(b)
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// differ returns the secrets of from that to does not have as they are.
+func differ(ctx context.Context, from, to Store, list []parcel) ([]parcel, error) {
+	var out []parcel
+	for _, p := range list {
+		a, ok, err := p.get(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		b, there, err := p.get(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		if !there || !same(a, b) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// leftover returns the secrets of from that to has as well, and so can go. A
+// kubeconfig is made anew now and then, and need not be the same.
+func leftover(ctx context.Context, from, to Store, clusters []fleet.Key) ([]parcel, error) {
+	list, err := parcels(ctx, from, clusters)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := differ(ctx, from, to, list)
+	if err != nil {
+		return nil, err
+	}
+	var out []parcel
+	for _, p := range list {
+		if p.name == fleet.Kubeconfig {
+			if _, ok, err := p.get(ctx, to); err != nil || !ok {
+				continue
+			}
+		} else if slices.Contains(missing, p) {
+			return nil, fleet.Errorf(fleet.Invalid, "remove secrets", "%s is not with the new owner as it is here: it is left here, with all others", p)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
