@@ -62,11 +62,19 @@ type Ledger struct {
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
 
-// A Reconciler makes one pass over one cluster. See package reconcile.
+// A Reconciler makes one pass over one cluster. See package reconcile. Where it
+// has Attend(ctx) error, that runs while the fleet is owned; where it has Close,
+// that is called after the last pass.
 type Reconciler interface {
+	// Pass makes a pass. A result whose Err is ErrPostponed is none: nothing was
+	// seen or done, and the pass is to be made later.
 	Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result
 	Forget(k fleet.Key)
 }
+
+// ErrPostponed is the error of a pass that nobody can make at the moment,
+// because the replica that would is changing.
+var ErrPostponed = errors.New("nobody works on the cluster at the moment")
 
 // Options say how an agent works.
 type Options struct {
@@ -81,6 +89,10 @@ type Options struct {
 	// Only, if not zero, is the one cluster that is worked on, and of it the
 	// control plane alone: its workers stay as they are.
 	Only fleet.Key
+	// Guard is asked before anything is changed, the status branch included. An
+	// error says why this process may not: it does not lead its replicas any
+	// more. Nil permits all.
+	Guard func() error
 }
 
 // A NotOwnerError says that this agent does not own the fleet: another one
@@ -157,6 +169,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	add(a.follow)
 	add(a.publish)
+	add(a.support)
 	add(func(ctx context.Context) error {
 		select {
 		case <-a.applied:
@@ -167,7 +180,24 @@ func (a *Agent) Run(ctx context.Context) error {
 	})
 	err := g.Run()
 	a.watches.Wait()
+	if c, ok := a.reconciler.(interface{ Close() }); ok {
+		c.Close()
+	}
 	return err
+}
+
+// support attends to the reconciler, where it needs that.
+func (a *Agent) support(ctx context.Context) error {
+	select {
+	case <-a.owned:
+	case <-ctx.Done():
+		return nil
+	}
+	if r, ok := a.reconciler.(interface{ Attend(context.Context) error }); ok {
+		return r.Attend(ctx)
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // publish runs the status writer once the fleet is ours.

@@ -50,13 +50,21 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// Handler serves the agent's own pages: /metrics, /healthz and /readyz, and
-// /debug/pprof where profiling is asked for.
+// Ready answers whether the agent is ready, and if not why.
+func (a *Agent) Ready() http.Handler { return a.ready }
+
+// Handler serves the agent's own pages. See Pages.
 func (a *Agent) Handler(profiling bool) *http.ServeMux {
+	return Pages(a.p.Metrics, a.ready, profiling, a.p.Log)
+}
+
+// Pages serves /metrics, /healthz and /readyz, and /debug/pprof where profiling
+// is asked for.
+func Pages(m *Metrics, ready http.Handler, profiling bool, log *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", a.p.Metrics.Handler(a.p.Log))
+	mux.Handle("GET /metrics", m.Handler(log))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.Handle("GET /readyz", a.ready)
+	mux.Handle("GET /readyz", ready)
 	if profiling {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,7 +63,8 @@ type Metrics struct {
 	standby prometheus.Gauge
 	owner   *prometheus.GaugeVec
 
-	source string // of fleet_info
+	source     string // of fleet_info
+	queueDepth atomic.Pointer[func() int]
 }
 
 // NewMetrics returns metrics of a program of that version.
@@ -109,6 +111,14 @@ func NewMetrics(version string) *Metrics {
 	build := gauges("fairlead_build_info", "The program, always 1.", "version", "go_version")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fairlead_queue_depth", Help: "Clusters that are ready for a pass and wait for a worker.",
+		}, func() float64 {
+			if depth := m.queueDepth.Load(); depth != nil {
+				return float64((*depth)())
+			}
+			return 0
+		}),
 		m.clusters, m.fetches, m.fetchSeconds, m.fetchSuccess,
 		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess, m.pushFailing,
 		m.renders, m.renderSeconds, m.overlays,
@@ -137,11 +147,10 @@ func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	})
 }
 
-// QueueDepth makes the number of waiting clusters a metric.
+// QueueDepth says how to count the clusters that wait. A later call replaces an
+// earlier one.
 func (m *Metrics) QueueDepth(depth func() int) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "fairlead_queue_depth", Help: "Clusters that are ready for a pass and wait for a worker.",
-	}, func() float64 { return float64(depth()) }))
+	m.queueDepth.Store(&depth)
 }
 
 func counter(name, help string) prometheus.Counter {

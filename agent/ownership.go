@@ -88,8 +88,11 @@ func (a *Agent) judge(owner fleet.Owner) error {
 
 // may implements the question of the reconciler: is it ours to change?
 func (a *Agent) may(k fleet.Key) error {
-	if a.owner.Load() != nil {
-		return nil
+	if a.owner.Load() == nil {
+		return fleet.Errorf(fleet.Unauthorized, "change cluster "+k.String(), "this agent does not own the fleet")
 	}
-	return fleet.Errorf(fleet.Unauthorized, "change cluster "+k.String(), "this agent does not own the fleet")
+	if a.o.Guard != nil {
+		return a.o.Guard()
+	}
+	return nil
 }

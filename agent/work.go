@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,6 +21,10 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	started := time.Now()
 	res := a.pass(ctx, h.cluster)
 	if ctx.Err() != nil {
+		return
+	}
+	if errors.Is(res.Err, ErrPostponed) {
+		a.queue.AddAfter(k, jitter(res.After))
 		return
 	}
 	report := res.Report

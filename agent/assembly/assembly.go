@@ -204,10 +204,10 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 			// One connection, so that a poll of both branches is one request.
 			if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
 				b, err := r.Branch(name, git.BranchOptions{})
-				return s.ledger(b, m), err
+				return s.ledger(guarded(b, o.Guard), m), err
 			}
 			b, err := s.OpenBranch(name)
-			return s.ledger(b, m), err
+			return s.ledger(guarded(b, o.Guard), m), err
 		},
 		Reconciler:     w.reconciler,
 		Infrastructure: w.Infrastructure,

@@ -25,6 +25,7 @@ func newAgent(version string) *cobra.Command {
 		logFormat, logLev string
 		statusInterval    time.Duration
 		hooks             webhookFlags
+		replicas          replicaFlags
 	)
 	cmd := &cobra.Command{
 		Use:     "agent",
@@ -67,6 +68,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 	fs.StringVar(&logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
 	hooks.add(cmd)
+	replicas.add(cmd)
 	// The default is the machine's name, which documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
 
@@ -80,6 +82,9 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
 			return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
 		}
+		if err := replicas.check(f.settings); err != nil {
+			return err
+		}
 		log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLev)
 		if err != nil {
 			return err
@@ -88,7 +93,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		s := f.from(nil, log)
 		s.StatusInterval = statusInterval
 		o.StatusBranch = f.branch
-		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks})
+		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks}, replicas)
 	}
 	return cmd
 }
@@ -101,7 +106,7 @@ type serving struct {
 }
 
 // runAgent runs an agent and its pages until ctx ends.
-func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving) error {
+func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving, flags replicaFlags) error {
 	m := agent.NewMetrics(version)
 	m.Follow(s.Source)
 	world, err := assembly.OpenWorld(ctx, s, m)
@@ -109,14 +114,11 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 		return err
 	}
 	defer world.Close()
-	a, err := assembly.NewAgent(s, o, world, m)
-	if err != nil {
-		return err
-	}
+	r := &replica{flags: flags, port: portOf(serve.hooks.listen)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
-	g.Add(func() error { return a.Run(ctx) }, func(error) { cancel() })
+	g.Add(func() error { return r.run(ctx, s, o, world, m) }, func(error) { cancel() })
 	listen := func(what, address string, h http.Handler) error {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
@@ -127,11 +129,11 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 		return nil
 	}
 	if serve.listen != "" {
-		if err := listen("serving", serve.listen, pages(a, world, serve.profiling)); err != nil {
+		if err := listen("serving", serve.listen, pages(m, r, world, serve.profiling, s.Log)); err != nil {
 			return err
 		}
 	}
-	hooks, err := serve.hooks.handler(s, a, m, s.Log)
+	hooks, err := serve.hooks.handler(s, r, m, s.Log)
 	if err != nil {
 		return err
 	}
@@ -146,6 +148,12 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 	return err
 }
 
+// portOf returns the port of an address to listen on.
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
+}
+
 func logEnd(log *slog.Logger, err error) {
 	if err == nil {
 		log.Info("ended")
@@ -154,8 +162,8 @@ func logEnd(log *slog.Logger, err error) {
 
 // pages returns the agent's own pages, and those of the in-memory cloud where
 // it lives in this process.
-func pages(a *agent.Agent, world *assembly.World, profiling bool) http.Handler {
-	mux := a.Handler(profiling)
+func pages(m *agent.Metrics, ready http.Handler, world *assembly.World, profiling bool, log *slog.Logger) http.Handler {
+	mux := agent.Pages(m, ready, profiling, log)
 	if cloud, ok := world.InMemory(); ok {
 		mux.Handle("/inmemory/", http.StripPrefix("/inmemory", cloud))
 	}

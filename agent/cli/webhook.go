@@ -27,8 +27,8 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, each called as its kind: a mounted Kubernetes Secret")
 }
 
-// handler returns what hears of pushes for a, or nil where that is not asked for.
-func (f *webhookFlags) handler(s assembly.Settings, a *agent.Agent, m *agent.Metrics, log *slog.Logger) (http.Handler, error) {
+// handler returns what hears of pushes for r, or nil where that is not asked for.
+func (f *webhookFlags) handler(s assembly.Settings, r *replica, m *agent.Metrics, log *slog.Logger) (http.Handler, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {
 			return nil, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
@@ -39,8 +39,12 @@ func (f *webhookFlags) handler(s assembly.Settings, a *agent.Agent, m *agent.Met
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
 	}
-	return webhook.New(webhook.Options{
-		Target:  webhook.Target{Repository: s.Source, Ref: s.Ref, Own: a.Writes},
-		Secrets: secrets, Trigger: a.Poll, Observe: m.Webhooks(), Log: log,
-	}), nil
+	o := webhook.Options{
+		Target:  webhook.Target{Repository: s.Source, Ref: s.Ref, Own: r.Writes},
+		Secrets: secrets, Trigger: r.Poll, Observe: m.Webhooks(), Log: log,
+	}
+	if r.flags.elect {
+		o.Leader = r.Leader
+	}
+	return webhook.New(o), nil
 }

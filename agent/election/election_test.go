@@ -237,6 +237,8 @@ func TestSlowAnswer(t *testing.T) {
 		if len(w.acting()) > 0 {
 			t.Error("it acts on an answer that took six seconds, ten seconds after it asked")
 		}
+		a.end()
+		<-a.done
 	})
 }
 

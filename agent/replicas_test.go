@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+)
+
+func TestGuardIsAsked(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	var lost error
+	bubble(t, w, Options{Guard: func() error { return lost }}, func(t *testing.T, _ *Agent) {
+		expect(t, "the leader may act", w.may(keyA), error(nil))
+		lost = errors.New("not the leader")
+		if err := w.may(keyA); !errors.Is(err, lost) {
+			t.Errorf("a process that does not lead may act: %v", err)
+		}
+	})
+}
+
+// postponing is a reconciler that cannot make the first passes.
+type postponing struct {
+	*world
+	passes int
+	ran    chan struct{} // closed while it is run
+	closed bool
+}
+
+func (p *postponing) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+	if p.passes++; p.passes < 4 {
+		return reconcile.Result{Err: ErrPostponed, After: time.Second}
+	}
+	return p.world.Pass(ctx, c)
+}
+
+func (p *postponing) Attend(ctx context.Context) error {
+	close(p.ran)
+	<-ctx.Done()
+	return nil
+}
+
+func (p *postponing) Close() { p.closed = true }
+
+// TestPostponed tries again, and reports nothing of a pass that was none.
+func TestPostponed(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	p := &postponing{world: w, ran: make(chan struct{})}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := w.agent(Options{})
+		a.p.Reconciler = func(func(fleet.Key) error, func(fleet.Key)) Reconciler { return p }
+		done := make(chan error, 1)
+		go func() { done <- a.Run(ctx) }()
+		time.Sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		<-p.ran
+		if _, told := w.report(keyA); told {
+			t.Error("a postponed pass was reported")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		expect(t, "it is made when it can be", w.took(), []string{"prod/a 1"})
+		expect(t, "the reconciler is open while the agent runs", p.closed, false)
+		cancel()
+		expect(t, "no error", <-done, error(nil))
+		expect(t, "and closed afterwards", p.closed, true)
+	})
+}
+
+// TestTermsShareMetrics runs one agent after the other in one process, as a
+// replica does that leads twice.
+func TestTermsShareMetrics(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	m := NewMetrics("v0")
+	for range 2 {
+		a := w.agent(Options{})
+		a.p.Metrics = m
+		m.QueueDepth(a.queue.Len)
+	}
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.GetName()
+	}
+	if !slices.Contains(names, "fairlead_queue_depth") {
+		t.Errorf("no fairlead_queue_depth in %v", names)
+	}
+}
