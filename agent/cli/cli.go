@@ -86,6 +86,7 @@ or with what you have:
 		newKubeconfig(),
 		newSecrets(),
 		newOrphans(version),
+		newAdopt(version),
 		newVersion(version),
 		newExitCodes(),
 	)

@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/adopt"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+	"fairlead.dev/sources/status"
+)
+
+// adoptFlags are the flags of adopt that are its own.
+type adoptFlags struct {
+	kubeconfig, context, into string
+	namespaces, clusters      []string
+	classes, credentials      string
+	recipients                []string
+	drift, dryRun, undo       bool
+}
+
+func newAdopt(version string) *cobra.Command {
+	var own adoptFlags
+	cmd := &cobra.Command{
+		Use:     "adopt --kubeconfig FILE --into FOLDER",
+		GroupID: groupRun,
+		Short:   "Take over clusters of a Cluster API management cluster",
+		Long: `Take over clusters of a Cluster API management cluster. No machine is touched.
+
+For each cluster, in this order:
+
+  check    all that can be known is looked at, before anything is changed
+  write    its manifests go into FOLDER, a clone of the fleet's repository, with
+           spec.paused: an agent that sees them does not act
+  secrets  its authorities and kubeconfig go into the secret store
+  pause    its Cluster is paused in the management cluster, until all controllers
+           say so
+  mark     what it runs on gets the ownership tags of the fleet
+  plan     must be empty
+  release  spec.paused is taken out of the manifests again
+
+Then commit and push FOLDER. Until then nobody acts on the cluster, and --undo
+gives it back. What was begun goes on with the same command, and what was done is
+not done again. A cluster that cannot be adopted as it is, is told with the field
+that keeps it, and left alone; the others go on.
+
+--source names the repository that the agent follows, as the agent has it: the
+fleet's name and secret store follow from it. It is not needed where fleet.yaml
+in FOLDER has a name and --secrets is given.
+
+The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
+		Example: `  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --dry-run
+  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --secrets kubernetes:home.kubeconfig --cluster prod/eu-1
+  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --cluster prod/eu-1 --undo`,
+		Args: args(cobra.NoArgs),
+	}
+	f := addSource(cmd)
+	f.addStatus(cmd)
+	f.addSecrets(cmd)
+	f.addProviders(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&own.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
+	fs.StringVar(&own.context, "context", "", "context of the kubeconfig (default: its current one)")
+	fs.StringVar(&own.into, "into", "", "folder of the fleet that manifests are written to")
+	fs.StringArrayVarP(&own.namespaces, "namespace", "n", nil, "namespace of clusters to adopt; may be repeated (default: all)")
+	fs.StringArrayVar(&own.clusters, "cluster", nil, "cluster to adopt, NAME or NAMESPACE/NAME; may be repeated (default: all)")
+	fs.StringVar(&own.classes, "classes", string(adopt.KeepClasses), "of clusters with a ClusterClass: keep it as a library, or expand it to what Cluster API made of it")
+	fs.StringVar(&own.credentials, "provider-credentials", string(adopt.InStore), "where Secrets that manifests refer to go: store, git (encrypted) or none")
+	fs.StringArrayVar(&own.recipients, "age-recipient", nil, "age recipient of Secrets that go to Git; may be repeated (default: that of the secret store, where it has one)")
+	fs.BoolVar(&own.drift, "accept-drift", false, "go on where Fairlead would mend something of the infrastructure, such as rules of security groups")
+	fs.BoolVar(&own.dryRun, "dry-run", false, "look at everything, tell each step, change nothing")
+	fs.BoolVar(&own.undo, "undo", false, "give clusters back that Fairlead has not acted on")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := own.check(); err != nil {
+			return err
+		}
+		return runAdopt(cmd, version, f, &own)
+	}
+	return cmd
+}
+
+func (own *adoptFlags) check() error {
+	for _, needed := range []struct{ flag, value string }{{"kubeconfig", own.kubeconfig}, {"into", own.into}} {
+		if needed.value == "" {
+			return &usageError{fmt.Errorf("--%s is not given", needed.flag)}
+		}
+	}
+	switch adopt.Classes(own.classes) {
+	case adopt.KeepClasses, adopt.ExpandClasses:
+	default:
+		return &usageError{fmt.Errorf("--classes %q is neither keep nor expand", own.classes)}
+	}
+	switch adopt.Credentials(own.credentials) {
+	case adopt.InStore, adopt.InGit, adopt.Nowhere:
+	default:
+		return &usageError{fmt.Errorf("--provider-credentials %q is none of store, git and none", own.credentials)}
+	}
+	return nil
+}
+
+func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlags) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	followed := f.from(nil, quiet(cmd.ErrOrStderr())) // as the agent has it
+	if f.settings.Source == "" {
+		followed.Source = own.into
+	}
+	here := followed
+	here.Source = own.into
+	id, err := fleetOf(here, followed, own.into)
+	if err != nil {
+		return err
+	}
+	here.FleetID = string(id)
+	if here.Secrets == "" && f.settings.Source == "" {
+		return &usageError{errors.New("nothing says which secret store the agent has: give --secrets, or --source as the agent has it")}
+	}
+	management, err := adopt.Connect(ctx, own.kubeconfig, own.context)
+	if err != nil {
+		return err
+	}
+	clusters, err := management.Clusters(ctx, own.namespaces, own.clusters)
+	if err != nil {
+		return err
+	}
+	var metrics *agent.Metrics // with none, the world is one to look at
+	if !own.dryRun {
+		metrics = agent.NewMetrics(version)
+	}
+	world := followed
+	world.FleetID = string(id)
+	w, err := assembly.OpenWorld(ctx, world, metrics)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if !own.dryRun {
+		if err := pin(own.into, id); err != nil {
+			return err
+		}
+	}
+	a, err := own.adoption(management, w, here, followed, f.branch, id, out)
+	if err != nil {
+		return err
+	}
+	if own.undo {
+		return showAdopted(out, a.Undo(ctx, clusters), "given back")
+	}
+	return showAdopted(out, a.Run(ctx, clusters), "adopted")
+}
+
+// adoption puts the parts together.
+func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, followed assembly.Settings, branch string, id fleet.ID, out io.Writer) (*adopt.Adoption, error) {
+	registry, err := all.Registry()
+	if err != nil {
+		return nil, err
+	}
+	recipients := own.recipients
+	if s, ok := w.Secrets.(interface{ Recipient() string }); ok && len(recipients) == 0 {
+		recipients = []string{s.Recipient()}
+	}
+	lent := adopt.Lend(w.Secrets)
+	w.Secrets = lent
+	r := w.Reconciler(nil, nil)
+	var last fleet.Key
+	return adopt.New(adopt.Options{
+		Management: m, Fleet: id, Folder: own.into,
+		Kinds: registry.Kinds(), Decoder: decode.New(id, registry.Kinds()),
+		Load: func(ctx context.Context) (fleet.Fleet, error) {
+			return part{here, "."}.load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
+		},
+		Look: r.Look, Infrastructure: w.Infrastructure, Secrets: lent,
+		Status: func(ctx context.Context) (status.Status, error) {
+			return followed.ReadStatus(ctx, cmp.Or(branch, "fairlead/status"))
+		},
+		Classes: adopt.Classes(own.classes), Credentials: adopt.Credentials(own.credentials), Recipients: recipients,
+		AcceptDrift: own.drift, DryRun: own.dryRun,
+		Say: func(k fleet.Key, step adopt.Step, text string) {
+			if k != last {
+				fmt.Fprintln(out, k)
+				last = k
+			}
+			fmt.Fprintf(out, "  %-8s %s\n", step, text)
+		},
+	}), nil
+}
+
+// fleetOf returns the name of the fleet in folder, as an agent has it that
+// follows it from where followed says.
+func fleetOf(here, followed assembly.Settings, folder string) (fleet.ID, error) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("--into %s is no folder: clone the fleet's repository there, or make an empty one", folder)
+	}
+	var manifest render.Manifest
+	data, err := os.ReadFile(filepath.Join(folder, render.ConfigFile))
+	if err == nil {
+		err = yaml.Unmarshal(data, &manifest)
+	}
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("cannot read %s: %w", render.ConfigFile, err)
+	case manifest.Metadata.Name != "":
+		return fleet.ID(manifest.Metadata.Name), nil
+	case followed.FleetID != "":
+		return fleet.ID(followed.FleetID), nil
+	case followed.Source == here.Source:
+		return "", &usageError{fmt.Errorf("the fleet in %s has no name: give it one in fleet.yaml (metadata.name) or with --fleet-id, or name with --source what the agent follows", folder)}
+	}
+	id, err := followed.Identity()
+	return fleet.ID(id), err
+}
+
+// pin writes the name of the fleet into a folder that has no fleet.yaml, so that
+// the tags stay right wherever it is read from.
+func pin(folder string, id fleet.ID) error {
+	file := filepath.Join(folder, render.ConfigFile)
+	if _, err := os.Stat(file); err == nil || !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	text := "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: " + string(id) + "\n"
+	return os.WriteFile(file, []byte(text), 0o644) //nolint:gosec // a file of a repository
+}
+
+// showAdopted tells what became of the clusters.
+func showAdopted(w io.Writer, results []adopt.Result, done string) error {
+	failed := 0
+	for _, r := range results {
+		if r.Done {
+			continue
+		}
+		failed++
+		fmt.Fprintf(w, "%s is not %s:\n", r.Cluster, done)
+		for _, p := range r.Problems {
+			fmt.Fprintln(w, "  "+p.String())
+		}
+		if r.Err != nil {
+			fmt.Fprintln(w, "  "+r.Err.Error())
+		}
+	}
+	fmt.Fprintf(w, "%d of %s %s\n", len(results)-failed, count(len(results), "cluster"), done)
+	if failed > 0 {
+		return &exitError{exitFailure}
+	}
+	return nil
+}
