@@ -26,6 +26,8 @@
 - --age-identity-file=/etc/fairlead/age
 {{- end }}
 - --wait-for-ownership
+- --leader-election
+- {{ printf "--leader-election-lease=%s" (include "fairlead.fullname" .) | quote }}
 - --interval={{ .Values.agent.interval }}
 - --resync={{ .Values.agent.resync }}
 - --workers={{ .Values.agent.workers }}

@@ -46,7 +46,6 @@ func List() []Binary {
 		},
 		{Name: "kubeconform", Module: "github.com/yannh/kubeconform", Version: "v0.8.0", Package: "github.com/yannh/kubeconform/cmd/kubeconform", Wrapper: release},
 		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
-		{Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1", Package: "github.com/google/go-containerregistry/cmd/crane", Wrapper: release},
 	}
 }
 

@@ -1,5 +1,5 @@
 // Command build builds the binaries that tests run, those of them that are not
-// built yet. Without names it builds all.
+// built yet, and prints where they lie. Without names it builds all.
 //
 //	go run ./test/kube/binaries/build [NAME...]
 package main
@@ -57,7 +57,7 @@ func build(ctx context.Context, b binaries.Binary) error {
 		return err
 	}
 	if _, err := os.Stat(path); err == nil {
-		fmt.Fprintln(os.Stderr, path)
+		fmt.Fprintln(os.Stdout, path)
 		return nil
 	}
 	wrapper := filepath.Join(wrappers, b.Wrapper)
@@ -91,7 +91,8 @@ func build(ctx context.Context, b binaries.Binary) error {
 	if err := os.Rename(whole, path); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%s (%s)\n", path, time.Since(start).Round(time.Second))
+	fmt.Fprintf(os.Stderr, "built in %s\n", time.Since(start).Round(time.Second))
+	fmt.Fprintln(os.Stdout, path)
 	return nil
 }
 
