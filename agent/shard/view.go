@@ -1,0 +1,124 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"fairlead.dev/fleet"
+)
+
+// The labels of the Leases of an agent's replicas.
+const (
+	AgentLabel = "fairlead.dev/agent" // name of the leader's Lease
+	roleLabel  = "fairlead.dev/lease"
+	indexLabel = "fairlead.dev/shard"
+
+	roleSession = "session"
+	roleShard   = "shard"
+)
+
+// Labels returns the labels that the Lease of the leader of agent is to have.
+func Labels(agent string) map[string]string { return map[string]string{AgentLabel: agent} }
+
+// Of returns the shard of k, of n.
+func Of(k fleet.Key, n int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(k.String())) // it never fails
+	return int(h.Sum32() % uint32(n))  //nolint:gosec // n is small and positive
+}
+
+// A view is all Leases of an agent's replicas at one time. It comes from one
+// answer of the API server: sessions and shards in it belong together.
+type view struct {
+	leader   string                          // identity; empty: nobody
+	sessions map[string]coordinationv1.Lease // by name of the Lease
+	shards   map[int]coordinationv1.Lease
+}
+
+// look returns the Leases of agent as they are now.
+func look(ctx context.Context, api coordinationv1client.LeaseInterface, agent string) (view, error) {
+	list, err := api.List(ctx, metav1.ListOptions{LabelSelector: AgentLabel + "=" + agent})
+	if err != nil {
+		return view{}, fmt.Errorf("cannot list the replicas' leases: %w", err)
+	}
+	v := view{sessions: make(map[string]coordinationv1.Lease), shards: make(map[int]coordinationv1.Lease)}
+	for _, l := range list.Items {
+		switch l.Labels[roleLabel] {
+		case roleSession:
+			v.sessions[l.Name] = l
+		case roleShard:
+			if i, err := strconv.Atoi(l.Labels[indexLabel]); err == nil {
+				v.shards[i] = l
+			}
+		default:
+			if l.Name == agent {
+				v.leader = holder(l)
+			}
+		}
+	}
+	return v, nil
+}
+
+func holder(l coordinationv1.Lease) string {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// holderOf returns the session that holds shard i, or nothing: one that has
+// ended holds nothing.
+func (v view) holderOf(i int) string {
+	s := holder(v.shards[i])
+	if _, alive := v.sessions[s]; !alive {
+		return ""
+	}
+	return s
+}
+
+// balance says which of n shards the session self is to give back and to take.
+// Equal views give all sessions answers that fit each other: every one has its
+// share, and those who hold most keep the bigger ones.
+func (v view) balance(self string, n int) (give, take []int) {
+	held := make(map[string][]int, len(v.sessions))
+	var free []int
+	for i := range n {
+		if s := v.holderOf(i); s != "" {
+			held[s] = append(held[s], i)
+		} else {
+			free = append(free, i)
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(v.sessions), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(held[b]), len(held[a])), cmp.Compare(a, b))
+	})
+	place := slices.Index(order, self)
+	if place < 0 {
+		return nil, nil
+	}
+	share := n / len(order)
+	if place < n%len(order) {
+		share++
+	}
+	mine := held[self]
+	if len(mine) > share {
+		return mine[share:], nil
+	}
+	// Each begins at another place, so that they seldom want the same.
+	for j := range free {
+		if len(take) < share-len(mine) {
+			take = append(take, free[(j+place*len(free)/len(order))%len(free)])
+		}
+	}
+	slices.Sort(take)
+	return nil, take
+}

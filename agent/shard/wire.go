@@ -1,0 +1,151 @@
+package shard
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/reconcile/plan"
+)
+
+// A message is a cluster with its secrets beside it: a fleet.Secret never lets
+// itself be written.
+type message struct {
+	Cluster fleet.Cluster
+	// Given are the cluster's Secrets; Referred are those of its objects, in the
+	// order of objects.
+	Given    map[string]content
+	Referred []map[string]content // by "namespace/name"
+}
+
+type content map[string][]byte
+
+// objects returns the objects of c that may refer to Secrets.
+func objects(c *fleet.Cluster) []*fleet.Object {
+	out := []*fleet.Object{&c.Infrastructure, &c.ControlPlane.Infrastructure}
+	for i := range c.Companions {
+		out = append(out, &c.Companions[i])
+	}
+	for i := range c.Workers {
+		out = append(out, &c.Workers[i].Infrastructure)
+	}
+	return out
+}
+
+// encode returns c as bytes that contain its secrets.
+func encode(c *fleet.Cluster) ([]byte, error) {
+	m := message{Cluster: *c}
+	m.Cluster.Secrets = nil
+	if c.Secrets != nil {
+		m.Given = make(map[string]content, len(c.Secrets))
+	}
+	for name, d := range c.Secrets {
+		m.Given[name] = reveal(d)
+	}
+	for _, o := range objects(c) {
+		var referred map[string]content
+		if o.Secrets != nil {
+			referred = make(map[string]content, len(o.Secrets))
+		}
+		for k, d := range o.Secrets {
+			referred[k.String()] = reveal(d)
+		}
+		m.Referred = append(m.Referred, referred)
+	}
+	return json.Marshal(m)
+}
+
+// decode returns the cluster in b.
+func decode(b []byte) (*fleet.Cluster, error) {
+	var m message
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("not a cluster: %w", err)
+	}
+	c := &m.Cluster
+	if m.Given != nil {
+		c.Secrets = make(map[string]fleet.SecretData, len(m.Given))
+	}
+	for name, d := range m.Given {
+		c.Secrets[name] = conceal(d)
+	}
+	all := objects(c)
+	if len(all) != len(m.Referred) {
+		return nil, fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), len(all))
+	}
+	for i, o := range all {
+		if string(o.Spec) == "null" {
+			o.Spec = nil
+		}
+		if m.Referred[i] != nil {
+			o.Secrets = make(map[fleet.Key]fleet.SecretData, len(m.Referred[i]))
+		}
+		for name, d := range m.Referred[i] {
+			k, err := fleet.ParseKey(name)
+			if err != nil {
+				return nil, err
+			}
+			o.Secrets[k] = conceal(d)
+		}
+	}
+	return c, nil
+}
+
+func reveal(d fleet.SecretData) content {
+	out := make(content, len(d))
+	for k, s := range d {
+		out[k] = s.Reveal()
+	}
+	return out
+}
+
+func conceal(c content) fleet.SecretData {
+	out := make(fleet.SecretData, len(c))
+	for k, b := range c {
+		out[k] = fleet.NewSecret(b)
+	}
+	return out
+}
+
+// An outcome is what the leader needs of a reconcile.Result. Nothing in it is
+// secret.
+type outcome struct {
+	Report   fleet.Report
+	Actions  []fleet.Action
+	After    time.Duration
+	Error    string
+	Kind     fleet.ErrorKind
+	Observed fleet.Observed // without nodes
+}
+
+func outcomeOf(r reconcile.Result) outcome {
+	o := outcome{Report: r.Report, Actions: r.Plan.Actions, After: r.After, Observed: r.Observed}
+	o.Observed.Workload.Nodes, o.Observed.Infrastructure.Machines = nil, nil
+	if r.Err != nil {
+		o.Error, o.Kind = r.Err.Error(), fleet.KindOf(r.Err)
+	}
+	return o
+}
+
+func (o outcome) result() reconcile.Result {
+	r := reconcile.Result{Report: o.Report, Plan: plan.Plan{Actions: o.Actions}, After: o.After, Observed: o.Observed}
+	if o.Error != "" {
+		r.Err = &remoteError{o.Error, o.Kind}
+	}
+	return r
+}
+
+// A remoteError is an error as another replica told it.
+type remoteError struct {
+	text string
+	kind fleet.ErrorKind
+}
+
+// Error implements error.
+func (e *remoteError) Error() string { return e.text }
+
+// Unwrap lets fleet.KindOf see the kind.
+func (e *remoteError) Unwrap() error {
+	return &fleet.Error{Kind: e.kind, Err: fmt.Errorf("told by another replica")}
+}

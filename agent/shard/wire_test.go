@@ -1,0 +1,124 @@
+package shard
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+)
+
+// fill gives each field of v, however deep, a value that is not its zero, so
+// that a field that is not sent is seen to be missing.
+func fill(v reflect.Value, depth int) {
+	if depth > 12 {
+		return
+	}
+	switch x := v.Addr().Interface().(type) {
+	case *fleet.Secret:
+		*x = fleet.NewSecret([]byte("secret\x00\xff"))
+		return
+	case *json.RawMessage:
+		*x = json.RawMessage(`{"a":1}`)
+		return
+	case *bootstrapv1.BootstrapTokenString:
+		x.ID, x.Secret = "abcdef", "0123456789abcdef"
+		return
+	case *metav1.FieldsV1:
+		x.Raw = []byte(`{"f:a":{}}`)
+		return
+	case *metav1.Time:
+		*x = metav1.Unix(1700000000, 0)
+		return
+	case *intstr.IntOrString:
+		*x = intstr.FromString("30%")
+		return
+	case *metav1.Duration:
+		x.Duration = time.Minute
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Int16, reflect.Int8:
+		v.SetInt(7)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			fill(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(k, depth+1)
+		fill(e, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(k, e)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), depth+1)
+			}
+		}
+	}
+}
+
+var revealed = cmp.Comparer(func(a, b fleet.Secret) bool { return string(a.Reveal()) == string(b.Reveal()) })
+
+// TestNothingIsLost sends a cluster that has a value in each field there is.
+func TestNothingIsLost(t *testing.T) {
+	var full fleet.Cluster
+	fill(reflect.ValueOf(&full).Elem(), 0)
+	for name, c := range map[string]fleet.Cluster{"Full": full, "Empty": {}} {
+		b, err := encode(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&c, got, revealed); diff != "" {
+			t.Errorf("%s (-sent +received):\n%s", name, diff)
+		}
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	sent := reconcile.Result{
+		Report: fleet.Report{Phase: fleet.PhaseWorkers, Failure: "no room"}, After: time.Minute,
+		Err: errors.Join(fleet.Errorf(fleet.Exhausted, "create machine", "no room")),
+	}
+	sent.Plan.Actions = []fleet.Action{{Kind: fleet.CreateMachine, Machine: "m"}}
+	sent.Observed.Infrastructure.Drift = []string{"a port"}
+	b, err := json.Marshal(outcomeOf(sent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o outcome
+	if err := json.Unmarshal(b, &o); err != nil {
+		t.Fatal(err)
+	}
+	got := o.result()
+	if got.Err == nil || got.Err.Error() != sent.Err.Error() || fleet.KindOf(got.Err) != fleet.Exhausted {
+		t.Errorf("error %v of kind %s", got.Err, fleet.KindOf(got.Err))
+	}
+	got.Err, sent.Err = nil, nil
+	if diff := cmp.Diff(sent, got); diff != "" {
+		t.Errorf("(-sent +received):\n%s", diff)
+	}
+}
