@@ -68,6 +68,9 @@ type SecretState struct {
 	// NotAfter says when the certificates of authorities expire; one that cannot
 	// be read is not in it.
 	NotAfter map[SecretName]time.Time
+	// Kept are those that people brought, which stay when the cluster goes. They
+	// are looked up for a cluster that is to be deleted.
+	Kept []SecretName
 }
 
 // KubeconfigState describes the stored kubeconfig.

@@ -25,17 +25,24 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 	if o.Infrastructure, err = infra.Observe(ctx, c); err != nil {
 		return o, fmt.Errorf("cannot observe infrastructure of %s: %w", c.Key, err)
 	}
-	if o.Secrets, err = r.lookAtSecrets(ctx, c.Key); err != nil {
+	if o.Secrets, err = r.lookAtSecrets(ctx, c); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
 	o.Workload, err = r.lookAtWorkload(ctx, c, o)
 	return o, err
 }
 
-func (r *Reconciler) lookAtSecrets(ctx context.Context, k fleet.Key) (fleet.SecretState, error) {
+func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.SecretState, error) {
 	s := fleet.SecretState{NotAfter: make(map[fleet.SecretName]time.Time)}
+	k, store := c.Key, r.secrets(c)
+	if keeper, ok := store.(SecretKeeper); ok && c.Delete {
+		var err error
+		if s.Kept, err = keeper.Kept(ctx, k); err != nil {
+			return s, err
+		}
+	}
 	for _, name := range fleet.Authorities() {
-		d, err := r.o.Secrets.Get(ctx, k, name)
+		d, err := store.Get(ctx, k, name)
 		switch {
 		case fleet.KindOf(err) == fleet.NotFound:
 			s.Missing = append(s.Missing, name)
@@ -46,7 +53,7 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, k fleet.Key) (fleet.Secr
 			s.NotAfter[name] = at
 		}
 	}
-	d, err := r.o.Secrets.Get(ctx, k, fleet.Kubeconfig)
+	d, err := store.Get(ctx, k, fleet.Kubeconfig)
 	switch {
 	case fleet.KindOf(err) == fleet.NotFound:
 		return s, nil
@@ -78,7 +85,7 @@ func (r *Reconciler) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fle
 	case !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
-	access, err := exec.Access(ctx, r.o.Secrets, c.Key)
+	access, err := exec.Access(ctx, r.secrets(c), c.Key)
 	if err != nil {
 		return fleet.Workload{}, err
 	}
@@ -122,8 +129,8 @@ func (r *Reconciler) watch(ctx context.Context, a providers.Access) {
 	r.o.Workload.Watch(context.WithoutCancel(ctx), a, func() { r.o.Changed(a.Cluster) })
 }
 
-func (r *Reconciler) lookAtEtcd(ctx context.Context, k fleet.Key) (*fleet.Etcd, error) {
-	access, err := exec.Access(ctx, r.o.Secrets, k)
+func (r *Reconciler) lookAtEtcd(ctx context.Context, c *fleet.Cluster) (*fleet.Etcd, error) {
+	access, err := exec.Access(ctx, r.secrets(c), c.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,21 @@ type SecretStore interface {
 	Delete(ctx context.Context, c fleet.Key) error
 }
 
+// A SharedStore is a SecretStore that several fleets may use.
+type SharedStore interface {
+	SecretStore
+
+	// Of returns the store as that fleet uses it: what it stores is marked as the
+	// fleet's, and what is marked as another fleet's gives the kind Conflict.
+	Of(fleet.ID) SecretStore
+}
+
+// A SecretKeeper is a SecretStore that may hold what people brought.
+type SecretKeeper interface {
+	// Kept returns which secrets of a cluster Delete leaves, being people's own.
+	Kept(ctx context.Context, c fleet.Key) ([]fleet.SecretName, error)
+}
+
 // Options are what a Reconciler works with. Infrastructure, Workload, Bootstrap
 // and Secrets are required.
 type Options struct {
@@ -82,12 +97,20 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		o: o,
 		executor: &exec.Executor{
-			Workload: o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets, May: o.May,
+			Workload: o.Workload, Bootstrap: o.Bootstrap, May: o.May,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
 		},
 		since:    o.Now(),
 		memories: make(map[fleet.Key]*memory),
 	}
+}
+
+// secrets returns the secret store as the fleet of c uses it.
+func (r *Reconciler) secrets(c *fleet.Cluster) SecretStore {
+	if s, ok := r.o.Secrets.(SharedStore); ok {
+		return s.Of(c.Fleet)
+	}
+	return r.o.Secrets
 }
 
 // A Result is what came of one pass.
@@ -175,7 +198,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	p := plan.Compute(in)
 	var errs []error
 	if p.NeedEtcd {
-		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c.Key); err != nil {
+		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c); err != nil {
 			errs = append(errs, fmt.Errorf("cannot see the etcd members of %s: %w", c.Key, err))
 		}
 		p = plan.Compute(in)
@@ -188,7 +211,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 		}
 	}
 	out := r.executor.Run(ctx, exec.World{
-		Cluster: c, Infrastructure: infra, Endpoint: observed.Infrastructure.Endpoint, Memory: m,
+		Cluster: c, Infrastructure: infra, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
 	}, p.Actions)
 	for _, o := range out {
 		if o.Err == nil {

@@ -115,7 +115,8 @@ type world struct {
 	net     *inmemory.PipeNetwork
 	cloud   *inmemory.Cloud
 	secrets reconcile.SecretStore
-	foreign []string // ids of machines that are not ours
+	shared  reconcile.SecretStore // if set, how the agent sees secrets
+	foreign []string              // ids of machines that are not ours
 
 	// upset, if set, is called before each pass and may break the cloud.
 	upset func(pass int, f *inmemory.Faults)
@@ -200,11 +201,15 @@ func (w *world) start() *agent {
 	}
 	client := workload.New(workload.Options{Log: log, Dial: w.net.DialContext})
 	infra := inmemory.NewProvider(w.cloud, settle)
+	store := w.secrets
+	if w.shared != nil {
+		store = w.shared
+	}
 	return &agent{ctx: ctx, workload: client, r: reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infra, nil },
 		Workload:       crashing{client, w},
 		Bootstrap:      kubeadm.New(),
-		Secrets:        w.secrets,
+		Secrets:        store,
 		Log:            log,
 	})}
 }

@@ -14,13 +14,16 @@ import (
 type Gate struct {
 	reconcile.SecretStore
 
+	whole *Gate // that this one is a part of, and is held with
+
 	mu  sync.RWMutex // read while something is being changed
 	why string       // held, if not empty
 }
 
 var (
-	_ reconcile.SecretStore = (*Gate)(nil)
-	_ agent.SecretGate      = (*Gate)(nil)
+	_ reconcile.SharedStore  = (*Gate)(nil)
+	_ reconcile.SecretKeeper = (*Gate)(nil)
+	_ agent.SecretGate       = (*Gate)(nil)
 )
 
 // Hold implements agent.SecretGate.
@@ -35,12 +38,31 @@ func (g *Gate) Release() { g.Hold("") }
 
 // enter lets a change pass, or says why it may not. leave ends the change.
 func (g *Gate) enter(op string) (leave func(), err error) {
+	if g.whole != nil {
+		return g.whole.enter(op)
+	}
 	g.mu.RLock()
 	if g.why != "" {
 		defer g.mu.RUnlock()
 		return nil, fleet.Errorf(fleet.Unavailable, op, "%s", g.why)
 	}
 	return g.mu.RUnlock, nil
+}
+
+// Of implements reconcile.SharedStore. A store that has no fleets is all theirs.
+func (g *Gate) Of(id fleet.ID) reconcile.SecretStore {
+	if s, ok := g.SecretStore.(reconcile.SharedStore); ok {
+		return &Gate{SecretStore: s.Of(id), whole: g}
+	}
+	return g
+}
+
+// Kept implements reconcile.SecretKeeper. Most stores hold nothing of others.
+func (g *Gate) Kept(ctx context.Context, c fleet.Key) ([]fleet.SecretName, error) {
+	if s, ok := g.SecretStore.(reconcile.SecretKeeper); ok {
+		return s.Kept(ctx, c)
+	}
+	return nil, nil
 }
 
 // Create implements reconcile.SecretStore.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -17,12 +16,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // Kubernetes is a secret store in the Secrets of a Kubernetes cluster, with the
 // names, type, label and keys of Cluster API: <cluster>-ca, <cluster>-kubeconfig
 // and so on, in the namespace of the cluster. What is there already under such a
 // name is taken over, as Cluster API does with authorities that people bring.
+//
+// Of gives it the name of a fleet, which what it stores for clusters then has as
+// the label fairlead.dev/fleet. What has that of another fleet is refused; what
+// has none, such as what Cluster API made, is any fleet's.
 //
 // Secrets that people give are ordinary ones. Those made by SetSecret have the
 // label app.kubernetes.io/managed-by=fairlead; only they are listed, replaced
@@ -31,9 +35,15 @@ import (
 // It is safe for concurrent use.
 // Source: Cluster API, util/secret.
 type Kubernetes struct {
-	api  *rest.RESTClient
-	host string
+	api   *rest.RESTClient
+	host  string
+	fleet fleet.ID
 }
+
+var (
+	_ reconcile.SharedStore  = (*Kubernetes)(nil)
+	_ reconcile.SecretKeeper = (*Kubernetes)(nil)
+)
 
 const (
 	kubernetesTimeout = 15 * time.Second
@@ -76,14 +86,23 @@ func (k *Kubernetes) String() string { return "secrets in Kubernetes at " + k.ho
 // GoString is String.
 func (k *Kubernetes) GoString() string { return k.String() }
 
+// Of implements reconcile.SharedStore.
+func (k *Kubernetes) Of(id fleet.ID) reconcile.SecretStore {
+	return &Kubernetes{api: k.api, host: k.host, fleet: id}
+}
+
 // Get implements reconcile.SecretStore.
 func (k *Kubernetes) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
 	if err := checkKey(c); err != nil {
 		return nil, err
 	}
+	op := fmt.Sprintf("get secret %s of cluster %s", name, c)
 	s, err := k.read(ctx, secretKey(c, name))
 	if err != nil {
-		return nil, k.failed(fmt.Sprintf("get secret %s of cluster %s", name, c), err)
+		return nil, k.failed(op, err)
+	}
+	if err := k.usable(op, s, name); err != nil {
+		return nil, err
 	}
 	return dataOf(s), nil
 }
@@ -93,13 +112,12 @@ func (k *Kubernetes) Create(ctx context.Context, c fleet.Key, name fleet.SecretN
 	if err := checkKey(c); err != nil {
 		return nil, err
 	}
-	op := fmt.Sprintf("store secret %s of cluster %s", name, c)
-	err := k.create(ctx, ofCluster(c, name, d))
+	err := k.create(ctx, k.ofCluster(c, name, d))
 	if apierrors.IsAlreadyExists(err) {
 		return k.Get(ctx, c, name)
 	}
 	if err != nil {
-		return nil, k.failed(op, err)
+		return nil, k.failed(fmt.Sprintf("store secret %s of cluster %s", name, c), err)
 	}
 	return clone(d), nil
 }
@@ -110,17 +128,53 @@ func (k *Kubernetes) Replace(ctx context.Context, c fleet.Key, name fleet.Secret
 	if err := checkKey(c); err != nil {
 		return err
 	}
-	return k.put(ctx, fmt.Sprintf("store secret %s of cluster %s", name, c), ofCluster(c, name, d), clusterv1.ClusterNameLabel)
+	op := fmt.Sprintf("store secret %s of cluster %s", name, c)
+	return k.put(ctx, op, k.ofCluster(c, name, d), func(old *corev1.Secret) error {
+		if !isOf(old, c) {
+			return fleet.Errorf(fleet.Conflict, op, "there is a Secret %s/%s that Fairlead did not make (not of type %s with the label %s=%s): rename or remove it",
+				old.Namespace, old.Name, clusterv1.ClusterSecretType, clusterv1.ClusterNameLabel, c.Name)
+		}
+		return k.sameFleet(op, old)
+	})
 }
 
 // Delete implements reconcile.SecretStore. It removes what has the names, the
 // type and the label of the cluster's, and so nothing that people brought.
 func (k *Kubernetes) Delete(ctx context.Context, c fleet.Key) error {
+	return k.each(ctx, "delete", c, func(op string, _ fleet.SecretName, s *corev1.Secret) error {
+		if !isOf(s, c) {
+			return nil
+		}
+		if err := k.sameFleet(op, s); err != nil {
+			return err
+		}
+		if err := k.remove(ctx, s); err != nil {
+			return k.failed(op, err)
+		}
+		return nil
+	})
+}
+
+// Kept implements reconcile.SecretKeeper.
+func (k *Kubernetes) Kept(ctx context.Context, c fleet.Key) ([]fleet.SecretName, error) {
+	var kept []fleet.SecretName
+	err := k.each(ctx, "get", c, func(_ string, name fleet.SecretName, s *corev1.Secret) error {
+		if !isOf(s, c) {
+			kept = append(kept, name)
+		}
+		return nil
+	})
+	return kept, err
+}
+
+// each calls f for each Secret that has the name of one of the cluster's; op
+// says what is done to it.
+func (k *Kubernetes) each(ctx context.Context, verb string, c fleet.Key, f func(op string, name fleet.SecretName, s *corev1.Secret) error) error {
 	if err := checkKey(c); err != nil {
 		return err
 	}
 	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
-		op := fmt.Sprintf("delete secret %s of cluster %s", name, c)
+		op := fmt.Sprintf("%s secret %s of cluster %s", verb, name, c)
 		s, err := k.read(ctx, secretKey(c, name))
 		if apierrors.IsNotFound(err) {
 			continue
@@ -128,11 +182,8 @@ func (k *Kubernetes) Delete(ctx context.Context, c fleet.Key) error {
 		if err != nil {
 			return k.failed(op, err)
 		}
-		if s.Type != clusterv1.ClusterSecretType || s.Labels[clusterv1.ClusterNameLabel] != c.Name {
-			continue
-		}
-		if err := k.remove(ctx, s); err != nil {
-			return k.failed(op, err)
+		if err := f(op, name, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -158,7 +209,13 @@ func (k *Kubernetes) SetSecret(ctx context.Context, key fleet.Key, d fleet.Secre
 	}
 	s := newSecret(key, d)
 	s.Type, s.Labels = corev1.SecretTypeOpaque, map[string]string{managedLabel: managedValue}
-	return k.put(ctx, "store Secret "+key.String(), s, managedLabel)
+	op := "store Secret " + key.String()
+	return k.put(ctx, op, s, func(old *corev1.Secret) error {
+		if old.Labels[managedLabel] == managedValue {
+			return nil
+		}
+		return fleet.Errorf(fleet.Conflict, op, "there is one that fairlead did not make (no label %s=%s): change it with kubectl", managedLabel, managedValue)
+	})
 }
 
 // DeleteSecret removes the Secret key. Nothing there is success; one that was
@@ -198,24 +255,4 @@ func (k *Kubernetes) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 	}
 	slices.SortFunc(keys, fleet.Key.Compare)
 	return keys, nil
-}
-
-// failed gives err its kind. A request that may have happened may be repeated:
-// what is stored is asked for again.
-func (k *Kubernetes) failed(op string, err error) error {
-	kind := fleet.Unavailable
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		switch code := status.Status().Code; {
-		case code == http.StatusNotFound:
-			return fleet.Errorf(fleet.NotFound, op, "it is not stored")
-		case code == http.StatusUnauthorized, code == http.StatusForbidden:
-			kind = fleet.Unauthorized
-		case code == http.StatusConflict:
-			kind = fleet.Conflict
-		case code == http.StatusUnprocessableEntity, code == http.StatusBadRequest:
-			kind = fleet.Invalid
-		}
-	}
-	return fleet.Errorf(kind, op, "%w", err)
 }

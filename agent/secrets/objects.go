@@ -26,11 +26,47 @@ func newSecret(key fleet.Key, d fleet.SecretData) *corev1.Secret {
 	return s
 }
 
-// ofCluster returns a secret of a cluster as Cluster API writes it.
-func ofCluster(c fleet.Key, name fleet.SecretName, d fleet.SecretData) *corev1.Secret {
+// ofCluster returns a secret of a cluster as Cluster API writes it, with the
+// name of the fleet.
+func (k *Kubernetes) ofCluster(c fleet.Key, name fleet.SecretName, d fleet.SecretData) *corev1.Secret {
 	s := newSecret(secretKey(c, name), d)
 	s.Type, s.Labels = clusterv1.ClusterSecretType, map[string]string{clusterv1.ClusterNameLabel: c.Name}
+	if k.fleet != "" {
+		s.Labels[fleet.TagFleet] = string(k.fleet)
+	}
 	return s
+}
+
+// isOf reports whether s, which has the name of a secret of c, is marked as one.
+// What people brought is not, as Cluster API has it.
+func isOf(s *corev1.Secret, c fleet.Key) bool {
+	return s.Type == clusterv1.ClusterSecretType && s.Labels[clusterv1.ClusterNameLabel] == c.Name
+}
+
+// sameFleet refuses what another fleet stored.
+func (k *Kubernetes) sameFleet(op string, s *corev1.Secret) error {
+	other := s.Labels[fleet.TagFleet]
+	if other == "" || k.fleet == "" || other == string(k.fleet) {
+		return nil
+	}
+	return fleet.Errorf(fleet.Conflict, op, "the Secret %s/%s belongs to a cluster of the same name of the fleet %s (label %s), and this is the fleet %s: give one of the clusters another name or namespace, or one of the fleets another store",
+		s.Namespace, s.Name, other, fleet.TagFleet, k.fleet)
+}
+
+// usable refuses what another fleet stored, and what lacks the values that a
+// secret of a cluster has.
+func (k *Kubernetes) usable(op string, s *corev1.Secret, name fleet.SecretName) error {
+	if err := k.sameFleet(op, s); err != nil {
+		return err
+	}
+	required := fleet.TLSCertKey
+	if name == fleet.Kubeconfig {
+		required = fleet.KubeconfigKey
+	}
+	if len(s.Data[required]) > 0 {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, op, "the Secret %s/%s has no value for %s: correct it, or remove it", s.Namespace, s.Name, required)
 }
 
 func dataOf(s *corev1.Secret) fleet.SecretData {
@@ -65,9 +101,9 @@ func (k *Kubernetes) create(ctx context.Context, s *corev1.Secret) error {
 // attempts is how often an update that lost a race is made.
 const attempts = 5
 
-// put creates s, or replaces the data of what is there, if that has the same
-// label.
-func (k *Kubernetes) put(ctx context.Context, op string, s *corev1.Secret, label string) error {
+// put creates s, or replaces the data of what is there if mine permits that, and
+// adds the labels of s to it.
+func (k *Kubernetes) put(ctx context.Context, op string, s *corev1.Secret, mine func(old *corev1.Secret) error) error {
 	var err error
 	for range attempts {
 		err = k.create(ctx, s.DeepCopy())
@@ -81,10 +117,11 @@ func (k *Kubernetes) put(ctx context.Context, op string, s *corev1.Secret, label
 		if err != nil {
 			break
 		}
-		if old.Labels[label] != s.Labels[label] {
-			return fleet.Errorf(fleet.Conflict, op, "there is a Secret %s/%s that Fairlead did not make (no label %s=%s)", s.Namespace, s.Name, label, s.Labels[label])
+		if err := mine(old); err != nil {
+			return err
 		}
 		old.Data = maps.Clone(s.Data)
+		maps.Copy(old.Labels, s.Labels)
 		err = k.api.Put().Namespace(s.Namespace).Resource("secrets").Name(s.Name).Body(old).Do(ctx).Error()
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			break

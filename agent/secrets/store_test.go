@@ -55,6 +55,8 @@ func stores(t *testing.T, test func(t *testing.T, s store)) {
 	t.Run("File", func(t *testing.T) { test(t, openFile(t, t.TempDir())) })
 	t.Run("Memory", func(t *testing.T) { test(t, NewMemory()) })
 	t.Run("Kubernetes", func(t *testing.T) { test(t, openKubernetes(t).Kubernetes) })
+	t.Run("kube-apiserver", func(t *testing.T) { test(t, openReal(t).Kubernetes) })
+	t.Run("kube-apiserver, one of many fleets", func(t *testing.T) { test(t, openReal(t).Of("prod").(*Kubernetes)) })
 }
 
 func TestStore(t *testing.T) {

@@ -39,7 +39,6 @@ type Memory interface {
 type Executor struct {
 	Workload  providers.Workload
 	Bootstrap providers.Bootstrap
-	Secrets   Secrets
 	// May is asked right before each action: the right to act can end while a
 	// plan is carried out. Nil permits all.
 	May      func(fleet.Key) error
@@ -52,6 +51,7 @@ type Executor struct {
 type World struct {
 	Cluster        *fleet.Cluster
 	Infrastructure providers.Infrastructure
+	Secrets        Secrets
 	Endpoint       fleet.Endpoint // of the API server, as observed
 	Memory         Memory
 }
@@ -119,29 +119,29 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 	c := w.Cluster
 	switch a.Kind {
 	case fleet.EnsureCertificates:
-		return e.ensureAuthorities(ctx, c)
+		return e.ensureAuthorities(ctx, w)
 	case fleet.EnsureInfrastructure:
 		return w.Infrastructure.EnsureInfrastructure(ctx, a.Operation, c)
 	case fleet.EnsureKubeconfig:
-		return e.ensureKubeconfig(ctx, c, w.Endpoint)
+		return e.ensureKubeconfig(ctx, w)
 	case fleet.CreateMachine:
 		return e.createMachine(ctx, w, a)
 	case fleet.RefreshToken:
-		return e.ensureToken(ctx, c, a.Machine)
+		return e.ensureToken(ctx, w, a.Machine)
 	case fleet.DeleteMachine:
 		return w.Infrastructure.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
 	case fleet.DeleteInfrastructure:
 		return w.Infrastructure.DeleteInfrastructure(ctx, a.Operation, c)
 	case fleet.DeleteSecrets:
 		e.Workload.Forget(c.Key)
-		return e.Secrets.Delete(ctx, c.Key)
+		return w.Secrets.Delete(ctx, c.Key)
 	}
 	return e.doInWorkload(ctx, w, a)
 }
 
 func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) error {
 	c := w.Cluster
-	access, err := Access(ctx, e.Secrets, c.Key)
+	access, err := Access(ctx, w.Secrets, c.Key)
 	if err != nil {
 		return err
 	}
@@ -172,29 +172,31 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 
 // ensureAuthorities stores new authorities where none are stored. What another
 // agent stored meanwhile stays.
-func (e *Executor) ensureAuthorities(ctx context.Context, c *fleet.Cluster) error {
+func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
+	c := w.Cluster
 	made, err := e.Bootstrap.NewAuthorities(c, e.Now())
 	if err != nil {
 		return err
 	}
 	for _, name := range fleet.Authorities() {
-		if _, err := e.Secrets.Create(ctx, c.Key, name, made[name]); err != nil {
+		if _, err := w.Secrets.Create(ctx, c.Key, name, made[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Executor) ensureKubeconfig(ctx context.Context, c *fleet.Cluster, endpoint fleet.Endpoint) error {
-	ca, err := e.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
+func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
+	c := w.Cluster
+	ca, err := w.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
 	if err != nil {
 		return err
 	}
-	k, err := e.Bootstrap.NewKubeconfig(c, endpoint, ca, e.Now())
+	k, err := e.Bootstrap.NewKubeconfig(c, w.Endpoint, ca, e.Now())
 	if err != nil {
 		return err
 	}
-	return e.Secrets.Replace(ctx, c.Key, fleet.Kubeconfig, k)
+	return w.Secrets.Replace(ctx, c.Key, fleet.Kubeconfig, k)
 }
 
 func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) error {
@@ -208,14 +210,14 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 		Authorities: make(map[fleet.SecretName]fleet.SecretData, 4),
 	}
 	for _, name := range fleet.Authorities() {
-		d, err := e.Secrets.Get(ctx, c.Key, name)
+		d, err := w.Secrets.Get(ctx, c.Key, name)
 		if err != nil {
 			return err
 		}
 		in.Authorities[name] = d
 	}
 	if a.Join != fleet.JoinInit {
-		if err := e.ensureToken(ctx, c, a.Machine); err != nil {
+		if err := e.ensureToken(ctx, w, a.Machine); err != nil {
 			return err
 		}
 		t, err := e.Bootstrap.Token(c, in.Authorities[fleet.ClusterCA], a.Machine)
@@ -233,8 +235,9 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	})
 }
 
-func (e *Executor) ensureToken(ctx context.Context, c *fleet.Cluster, m fleet.MachineName) error {
-	ca, err := e.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
+func (e *Executor) ensureToken(ctx context.Context, w World, m fleet.MachineName) error {
+	c := w.Cluster
+	ca, err := w.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
 	if err != nil {
 		return err
 	}
@@ -242,7 +245,7 @@ func (e *Executor) ensureToken(ctx context.Context, c *fleet.Cluster, m fleet.Ma
 	if err != nil {
 		return err
 	}
-	access, err := Access(ctx, e.Secrets, c.Key)
+	access, err := Access(ctx, w.Secrets, c.Key)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"fairlead.dev/fleet"
 )
@@ -63,10 +64,15 @@ func (v *view) surfacing() bool {
 	return found
 }
 
-// hasSecrets reports whether any secret of the cluster is left.
+// hasSecrets reports whether any secret of the cluster is left that goes with it.
 func (v *view) hasSecrets() bool {
 	s := v.Observed.Secrets
-	return s.Kubeconfig.Exists || len(s.Missing) < len(fleet.Authorities())
+	if s.Kubeconfig.Exists && !slices.Contains(s.Kept, fleet.Kubeconfig) {
+		return true
+	}
+	return slices.ContainsFunc(fleet.Authorities(), func(name fleet.SecretName) bool {
+		return !slices.Contains(s.Missing, name) && !slices.Contains(s.Kept, name)
+	})
 }
 
 // deletion describes how far the deletion is: its reason, in Cluster API's

@@ -80,6 +80,9 @@ func (s *script) read(f []string) error {
 		if w.is("missing") {
 			o.Secrets.Missing = []fleet.SecretName{fleet.SecretName(w["missing"])}
 		}
+		for _, name := range strings.FieldsFunc(w["brought"], func(r rune) bool { return r == ',' }) {
+			o.Secrets.Kept = append(o.Secrets.Kept, fleet.SecretName(name))
+		}
 		if w.is("expiring") {
 			o.Secrets.Kubeconfig.NotBefore = s.in.Now.AddDate(0, -7, 0)
 			o.Secrets.Kubeconfig.NotAfter = s.in.Now.AddDate(0, 5, 0)
