@@ -9,6 +9,9 @@ PKGS    := ./...
 TOOL    := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 SOAKTIME ?= 60s
+# ko builds the image on a base that tools/release/image makes.
+IMAGE = ko=$$(go run ./test/kube/binaries/build ko) && cd tools/release && go run ./image -ko $$ko -root ../.. \
+	-version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct)
 
 .PHONY: help
 help: ## list the targets
@@ -16,7 +19,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/fairlead
-	go build $(GOFLAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
+	CGO_ENABLED=0 go build $(GOFLAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
 
 .PHONY: demo
 demo: build ## a push becomes running clusters and a status commit, on the in-memory infrastructure
@@ -79,9 +82,8 @@ lab-openstack-reset: ## put them back to how they were after their first start
 
 .PHONY: test-openstack
 test-openstack: ## test all of it on the services that lab-openstack-up started
-	go test ./test/lab/openstack/lab -count=1
-	go test ./providers/infrastructure/openstack -run OnTheLab -count=1 -timeout 30m
-	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/network -run OnTheLab -count=1 -timeout 30m
+	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/lab/openstack/lab -count=1
+	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/... -run 'OnTheLab|SameAsLab' -count=1 -p 1 -timeout 60m
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
 
 .PHONY: kube
@@ -95,6 +97,19 @@ prometheus: ## fetch the programs of Prometheus and Alertmanager that tests run 
 .PHONY: test-alerts
 test-alerts: prometheus ## let a real Prometheus and Alertmanager watch agents to which bad things happen (about 5 minutes)
 	FAIRLEAD_TEST_ALERTS=1 go test ./test/alerts -count=1 -timeout 30m -v
+
+.PHONY: image
+image: ## build the image (amd64, arm64) into bin/image, an OCI layout, with its SBOM beside it
+	@$(IMAGE) -out ../../bin/image
+
+.PHONY: image-push
+image-push: ## push it: make image-push IMAGE_REPO=registry.example.com/platform/fairlead
+	@test -n "$(IMAGE_REPO)" || { echo "say where: make image-push IMAGE_REPO=registry.example.com/platform/fairlead"; exit 1; }
+	@$(IMAGE) -push $(IMAGE_REPO)
+
+.PHONY: chart
+chart: ## pack the Helm chart of this version into bin/
+	@go run ./charts/pack -version $(VERSION) -out bin
 
 .PHONY: bench
 bench: ## run the Go benchmarks

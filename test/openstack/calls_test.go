@@ -3,6 +3,7 @@ package openstack_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,8 +32,10 @@ func TestCalls(t *testing.T) {
 	}
 	w.proxy.take()
 	begun := time.Now()
-	h.put("clusters", all...)
-	h.waitComplete(all...)
+	for some := range slices.Chunk(all, 10) { // patience is for a push
+		h.put("clusters", some...)
+		h.waitComplete(some...)
+	}
 	took := time.Since(begun)
 	made := w.proxy.take()
 	changes := count(made, call.changes)

@@ -88,6 +88,9 @@ func attachVolume(k *call) (any, error) {
 	if v == nil {
 		return nil, refuse(http.StatusNotFound, "", "Volume %s could not be found.", id)
 	}
+	if holders := v.Objects("attachments"); len(holders) > 0 {
+		return nil, refuse(http.StatusBadRequest, "", "Invalid volume: volume %s is already attached to instances: %s", id, holders[0].String("server_id"))
+	}
 	if v.String("status") != "available" {
 		return nil, refuse(http.StatusBadRequest, "", "Invalid volume: volume '%s' status must be 'available' or 'downloading'. Currently in '%s'", id, v.String("status"))
 	}

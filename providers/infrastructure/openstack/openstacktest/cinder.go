@@ -156,7 +156,7 @@ func deleteVolume(k *call) (any, error) {
 	}
 	if !slices.Contains([]string{"available", "error", "error_restoring", "error_extending", "error_managing"}, v.String("status")) || len(v.Objects("attachments")) > 0 {
 		return nil, refuse(http.StatusBadRequest, "", "Invalid volume: Volume status must be available or error or error_restoring or "+
-			"error_extending or error_managing and must not be migrating, attached, belong to a group, have snapshots or be disassociated from snapshots after volume transfer.")
+			"error_extending or error_managing and must not be migrating, attached, belong to a group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer.")
 	}
 	k.deleteVolumeLater(v)
 	return nil, nil

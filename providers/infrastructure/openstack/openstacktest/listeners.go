@@ -53,7 +53,7 @@ func poolSpec() *spec {
 			l := k.find(Listeners, o.String("listener_id"))
 			switch {
 			case o.has("listener_id") && l == nil:
-				return k.kinds[Listeners].gone(o.String("listener_id"))
+				return refuse(http.StatusInternalServerError, "", "'NoneType' object has no attribute 'load_balancer_id'") // of Octavia Zed
 			case l != nil:
 				lb = l.String("lb")
 			case lb == "":

@@ -33,7 +33,7 @@ func createLoadBalancer(k *call, o Object) error {
 		return refuse(http.StatusBadRequest, "", "Validation failure: Invalid flavor_id.")
 	}
 	if z := o.String("availability_zone"); z != "" && z != "az1" {
-		return refuse(http.StatusBadRequest, "", "Validation failure: Invalid availability_zone.")
+		return refuse(http.StatusBadRequest, "", "Validation failure: Invalid availability zone.")
 	}
 	p := k.find(Ports, o.String("vip_port_id"))
 	subnet := k.find(Subnets, o.String("vip_subnet_id"))

@@ -51,6 +51,7 @@ func (c *Cloud) computeService() *service {
 		{"PUT", "/v2.1/servers/{id}", http.StatusOK, updateServer},
 		{"DELETE", "/v2.1/servers/{id}", http.StatusNoContent, deleteServer},
 		{"POST", "/v2.1/servers/{id}/metadata", http.StatusOK, updateMetadata},
+		{"PUT", "/v2.1/servers/{id}/metadata", http.StatusOK, resetMetadata},
 		{"PUT", "/v2.1/servers/{id}/tags", http.StatusOK, replaceServerTags},
 		{"POST", "/v2.1/servers/{id}/action", http.StatusAccepted, serverAction},
 		{"GET", "/v2.1/servers/{id}/os-interface", http.StatusOK, listInterfaces},

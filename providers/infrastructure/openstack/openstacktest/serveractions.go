@@ -136,6 +136,17 @@ func updateMetadata(k *call) (any, error) {
 	return Object{"metadata": m}, nil
 }
 
+// resetMetadata replaces all of it.
+func resetMetadata(k *call) (any, error) {
+	s, err := k.server()
+	if err != nil {
+		return nil, err
+	}
+	m := orEmpty(k.body.Object("metadata"))
+	s["metadata"] = m
+	return Object{"metadata": m}, nil
+}
+
 func replaceServerTags(k *call) (any, error) {
 	s, err := k.server()
 	if err != nil {
@@ -203,7 +214,7 @@ func attachInterface(k *call) (any, error) {
 	case id != "" && p == nil:
 		return nil, refuse(http.StatusNotFound, "", "Port %s could not be found.", id)
 	case id != "" && p.String("device_id") != "":
-		return nil, refuse(http.StatusBadRequest, "", "Port %s is still in use.", id)
+		return nil, refuse(http.StatusConflict, "", "Port %s is still in use.", id)
 	case id == "":
 		id = k.put(k.r, Ports, k.project, Object{"network_id": in.String("net_id")})
 		if err := createPort(k, k.r.tables[Ports].get(id)); err != nil {
@@ -224,7 +235,7 @@ func detachInterface(k *call) (any, error) {
 	}
 	p := k.find(Ports, k.arg("port"))
 	if p == nil || p.String("device_id") != s.ID() {
-		return nil, refuse(http.StatusNotFound, "", "Port id %s not found for instance %s", k.arg("port"), s.ID())
+		return nil, nil //nolint:nilnil // Nova takes it, and finds out later
 	}
 	k.bind(p, nil, "")
 	if slices.Contains(s.Strings("nova_ports"), p.ID()) {
