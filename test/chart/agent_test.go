@@ -1,0 +1,301 @@
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/kube"
+)
+
+// A site is a release of the chart and the fleet that its agent follows.
+type site struct {
+	t         *testing.T
+	k         *kube.Server
+	client    kubernetes.Interface
+	namespace string // of the release
+	clusters  string // namespace of the fleet's one cluster, eu-2
+	bare      string // folder of the fleet's repository
+	clone     string // folder of somebody's clone
+}
+
+// newSite makes a fleet of one cluster on a server that asks for a password, and
+// installs the chart for it.
+func newSite(t *testing.T, k *kube.Server, args ...string) *site {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(k.Config)
+	s := &site{t: t, k: k, client: client, namespace: restricted(t, k, client), clone: t.TempDir()}
+	s.clusters = s.namespace + "-clusters"
+
+	const password = "open sesame"
+	root := t.TempDir()
+	server, err := gitserver.New(root, gitserver.Options{Username: "bot", Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.bare, err = server.Init("fleet.git"); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server)
+	t.Cleanup(web.Close)
+	if err := os.CopyFS(s.clone, inmemory.Files()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.clone, "clusters", "prod")); err != nil {
+		t.Fatal(err)
+	}
+	s.edit("clusters/staging/eu-2/kustomization.yaml", "namespace: staging", "namespace: "+s.clusters)
+	mustGit(t, s.clone, "init", "--quiet", "--initial-branch=main")
+	mustGit(t, s.clone, "remote", "add", "origin", s.bare)
+	s.push("A cluster")
+
+	addSecret(t, client, s.namespace, "fleet-git", map[string]string{"username": "bot", "password": password})
+	mustHelm(t, k, append([]string{
+		"install", "fairlead", chart, "-n", s.namespace, "--values", values + "minimal.values.yaml",
+		"--set", "source.url=" + web.URL + "/fleet.git,agent.interval=1s,agent.resync=2s",
+	}, args...)...)
+	return s
+}
+
+func (s *site) edit(file, old, replacement string) {
+	s.t.Helper()
+	path := filepath.Join(s.clone, file)
+	b, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(b), old) {
+		s.t.Fatalf("there is no %q in %s: %v", old, file, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(b), old, replacement)), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) push(message string) {
+	s.t.Helper()
+	mustGit(s.t, s.clone, "add", "--all")
+	mustGit(s.t, s.clone, "commit", "--quiet", "--message", message)
+	mustGit(s.t, s.clone, "push", "--quiet", "origin", "main")
+}
+
+// start starts the agent as the release has it.
+func (s *site) start(binary string) *container {
+	s.t.Helper()
+	pod, err := createPod(s.t.Context(), s.client, s.namespace, podOf(s.t, s.client, s.namespace, "fairlead"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return run(s.t, s.k, pod, binary)
+}
+
+// forbidden is what the API server says to who may not.
+var forbidden = regexp.MustCompile(`cannot (\w+) resource \\*"(\w+)\\*"`)
+
+// errForbidden says that the agent lacks a right.
+type errForbidden struct{ verb, resource string }
+
+func (e errForbidden) Error() string { return "the agent may not " + e.verb + " " + e.resource }
+
+// await waits until done, or until the agent is told that it lacks a right.
+func (s *site) await(c *container, what string, done func() bool) (err error) {
+	s.t.Helper()
+	eventually(s.t, what, func() bool {
+		if m := forbidden.FindStringSubmatch(c.said()); m != nil {
+			err = errForbidden{m[1], m[2]}
+			return true
+		}
+		return done()
+	})
+	return err
+}
+
+// live lets the agent do all that it uses rights for: bring a cluster up, keep
+// its kubeconfig right, and delete it.
+func (s *site) live(c *container) error {
+	s.t.Helper()
+	ctx, secrets := s.t.Context(), s.client.CoreV1().Secrets(s.clusters)
+	if err := s.await(c, "the agent is ready", func() bool { return ready(s.t, c) }); err != nil {
+		return err
+	}
+	if err := s.await(c, "the cluster is Provisioned on the status branch", func() bool { return s.phase() == "Provisioned" }); err != nil {
+		return err
+	}
+	kubeconfig, err := secrets.Get(ctx, "eu-2-kubeconfig", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	good := string(kubeconfig.Data["value"])
+	for _, name := range []string{"eu-2-ca", "eu-2-etcd", "eu-2-proxy", "eu-2-sa"} {
+		if s, err := secrets.Get(ctx, name, metav1.GetOptions{}); err != nil || s.Type != "cluster.x-k8s.io/secret" {
+			return fmt.Errorf("the Secret %s is not as Cluster API has it: %v", name, err)
+		}
+	}
+
+	// A kubeconfig that leads elsewhere is made anew.
+	kubeconfig.Data["value"] = []byte(regexp.MustCompile(`(server: https://[^:]+):\d+`).ReplaceAllString(good, "$1:1"))
+	if string(kubeconfig.Data["value"]) == good {
+		return errors.New("the kubeconfig names no server")
+	}
+	if _, err := secrets.Update(ctx, kubeconfig, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	err = s.await(c, "the kubeconfig is right again", func() bool {
+		now, err := secrets.Get(ctx, "eu-2-kubeconfig", metav1.GetOptions{})
+		return err == nil && !strings.Contains(string(now.Data["value"]), ":1\n")
+	})
+	if err != nil {
+		return err
+	}
+
+	kustomization := filepath.Join(s.clone, "clusters/staging/eu-2/kustomization.yaml")
+	b, err := os.ReadFile(kustomization)
+	if err != nil {
+		return err
+	}
+	b = append(b, "patches:\n  - target: {kind: Cluster}\n    patch: |-\n      - op: add\n        path: /metadata/annotations\n        value: {fairlead.dev/delete: \"true\"}\n"...)
+	if err := os.WriteFile(kustomization, b, 0o600); err != nil {
+		return err
+	}
+	s.push("Delete the cluster")
+	return s.await(c, "the secrets of the deleted cluster are gone", func() bool {
+		left, err := secrets.List(ctx, metav1.ListOptions{})
+		return err == nil && len(left.Items) == 0
+	})
+}
+
+func ready(t *testing.T, c *container) bool {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode == http.StatusOK
+}
+
+// phase returns what the status branch says of the cluster.
+func (s *site) phase() string {
+	out, err := git(s.bare, "show", "refs/heads/fairlead/status:clusters/"+s.clusters+"/eu-2.yaml")
+	if err != nil {
+		return ""
+	}
+	m := regexp.MustCompile(`(?m)^  phase: (\w+)`).FindStringSubmatch(out)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// The agent as the chart installs it does its work, and none of its rights can
+// be taken from it.
+func TestRightsAreEnoughAndNoMore(t *testing.T) {
+	k := kube.Start(t)
+	program(t, "helm")
+	binary := agentBinary(t)
+
+	t.Run("all rights", func(t *testing.T) {
+		s := newSite(t, k)
+		if err := s.live(s.start(binary)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("in namespaces alone", func(t *testing.T) {
+		clusters := k.Namespace()
+		s := newSite(t, k, "--set", "rbac.namespaces={"+clusters+"}")
+		s.edit("clusters/staging/eu-2/kustomization.yaml", "namespace: "+s.clusters, "namespace: "+clusters)
+		s.clusters = clusters
+		s.push("Where the agent may")
+		if err := s.live(s.start(binary)); err != nil {
+			t.Error(err)
+		}
+	})
+
+	for _, right := range rights(t, k) {
+		t.Run("without "+right.verb+" "+right.resource, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, k)
+			s.take(right)
+			err := s.live(s.start(binary))
+			var f errForbidden
+			if !errors.As(err, &f) || f != (errForbidden(right)) {
+				t.Errorf("without the right to %s %s: %v: is it needed?", right.verb, right.resource, err)
+			}
+		})
+	}
+}
+
+// right is one verb on one resource.
+type right struct{ verb, resource string }
+
+// rights returns all that the chart's roles allow.
+func rights(t *testing.T, k *kube.Server) (all []right) {
+	t.Helper()
+	s := newSite(t, k)
+	s.roles(func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+		for _, r := range rules {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					all = append(all, right{verb, resource})
+				}
+			}
+		}
+		return rules
+	})
+	if len(all) == 0 {
+		t.Fatal("the chart gives no rights")
+	}
+	return all
+}
+
+// take takes r away.
+func (s *site) take(r right) {
+	s.t.Helper()
+	s.roles(func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+		for i := range rules {
+			if slices.Contains(rules[i].Resources, r.resource) {
+				rules[i].Verbs = without(rules[i].Verbs, r.verb)
+			}
+		}
+		return slices.DeleteFunc(rules, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 })
+	})
+}
+
+// roles lets edit change the rules of each role of the release.
+func (s *site) roles(edit func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) {
+	s.t.Helper()
+	ctx, rbac := s.t.Context(), s.client.RbacV1()
+	roles, err := rbac.Roles(s.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, r := range roles.Items {
+		r.Rules = edit(r.Rules)
+		if _, err := rbac.Roles(s.namespace).Update(ctx, &r, metav1.UpdateOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	cluster, err := rbac.ClusterRoles().Get(ctx, s.namespace+"-fairlead-secrets", metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cluster.Rules = edit(cluster.Rules)
+	if _, err := rbac.ClusterRoles().Update(ctx, cluster, metav1.UpdateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
