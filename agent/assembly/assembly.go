@@ -52,7 +52,12 @@ type Settings struct {
 	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
 	Providers map[string]map[string]string // settings by provider name
-	Log       *slog.Logger
+
+	// Passes, if not nil, returns what makes the passes of an agent, in place of a
+	// reconciler in this process.
+	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
+
+	Log *slog.Logger
 }
 
 // IsFolder reports whether source is a folder to read as it lies there, rather
@@ -198,6 +203,10 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 	if err != nil {
 		return nil, err
 	}
+	passes := w.reconciler
+	if s.Passes != nil {
+		passes = s.Passes
+	}
 	return agent.New(o, agent.Parts{
 		Source: source, Renderer: renderer,
 		Ledger: func(name string) (agent.Ledger, error) {
@@ -209,7 +218,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 			b, err := s.OpenBranch(name)
 			return s.ledger(guarded(b, o.Guard), m), err
 		},
-		Reconciler:     w.reconciler,
+		Reconciler:     passes,
 		Infrastructure: w.Infrastructure,
 		Gate:           w.Gate,
 		Metrics:        m, Log: s.Log,

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/shard"
 	"fairlead.dev/fleet"
 )
 
@@ -25,6 +27,8 @@ type replicaFlags struct {
 	timing    election.Timing
 	name      string // of this replica
 	address   string // host at which the others reach this replica
+	shards    int
+	listen    string // for the other replicas
 }
 
 func (f *replicaFlags) add(cmd *cobra.Command) {
@@ -38,10 +42,15 @@ func (f *replicaFlags) add(cmd *cobra.Command) {
 	hostname, _ := os.Hostname()
 	fs.StringVar(&f.name, "replica-name", orElse(os.Getenv("POD_NAME"), hostname), "name of this replica, for people (default: POD_NAME, or the host name)")
 	fs.StringVar(&f.address, "replica-address", orElse(os.Getenv("POD_IP"), "127.0.0.1"), "address at which other replicas reach this one (default: POD_IP, or 127.0.0.1)")
+	fs.IntVar(&f.shards, "shards", 0, "parts that the clusters are divided into and the replicas share, about four for each replica; 0: the leader does all")
+	fs.StringVar(&f.listen, "replica-listen", ":9293", "address on which replicas hear each other, where there are shards")
 	for _, name := range []string{"leader-election-namespace", "replica-name", "replica-address"} {
 		fs.Lookup(name).DefValue = "" // of the machine, which documentation cannot know
 	}
 }
+
+// maxShards bounds the Leases of shards.
+const maxShards = 1024
 
 func orElse(s, otherwise string) string {
 	if s == "" {
@@ -52,7 +61,12 @@ func orElse(s, otherwise string) string {
 
 // check says what is wrong with the flags.
 func (f *replicaFlags) check(s assembly.Settings) error {
-	if !f.elect {
+	switch {
+	case f.shards < 0 || f.shards > maxShards:
+		return &usageError{fmt.Errorf("--shards must be from 0 to %d", maxShards)}
+	case f.shards > 1 && !f.elect:
+		return &usageError{fmt.Errorf("--shards is for replicas: add --leader-election")}
+	case !f.elect:
 		return nil
 	}
 	if kind, _, _ := strings.Cut(s.Secrets, ":"); kind != "kubernetes" {
@@ -72,6 +86,7 @@ func (f *replicaFlags) check(s assembly.Settings) error {
 type replica struct {
 	flags replicaFlags
 	port  string // at which replicas hear webhooks
+	log   *slog.Logger
 
 	identity string
 	agent    atomic.Pointer[agent.Agent] // nil: another replica leads
@@ -101,17 +116,33 @@ func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options,
 	if err != nil {
 		return err
 	}
-	r.identity = election.NewIdentity(r.flags.name, r.flags.address)
+	c.Namespace = orElse(r.flags.namespace, c.Namespace)
+	lease := orElse(r.flags.lease, o.Name)
+	r.log, r.identity = s.Log, election.NewIdentity(r.flags.name, r.flags.address)
+	var sharing *sharing
+	if r.flags.shards > 1 {
+		if sharing, err = r.share(ctx, c, lease, o, w, m); err != nil {
+			return err
+		}
+		s.Passes = sharing.passes
+		o.Workers *= r.flags.shards // that wait for an answer; each replica bounds its own
+	}
 	e, err := election.New(election.Options{
-		Leases: c.Leases, Namespace: orElse(r.flags.namespace, c.Namespace), Name: orElse(r.flags.lease, o.Name),
+		Leases: c.Leases, Namespace: c.Namespace, Name: lease, Labels: shard.Labels(lease),
 		Identity: r.identity, Timing: r.flags.timing, Led: func(id string) { r.leader.Store(&id) }, Log: s.Log,
 	})
 	if err != nil {
 		return err
 	}
-	return e.Run(ctx, func(ctx context.Context, t *election.Term) error {
-		return r.lead(ctx, s, o, w, m, t.Held)
-	})
+	elect := func(ctx context.Context) error {
+		return e.Run(ctx, func(ctx context.Context, t *election.Term) error {
+			return r.lead(ctx, s, o, w, m, t.Held)
+		})
+	}
+	if sharing != nil {
+		return sharing.run(ctx, r, elect)
+	}
+	return elect(ctx)
 }
 
 // Leader returns where the leader hears webhooks, and whether that is this

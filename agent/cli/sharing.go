@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"github.com/oklog/run"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/shard"
+	"fairlead.dev/fleet"
+)
+
+// A sharing is what replicas share the clusters with.
+type sharing struct {
+	member *shard.Member
+	dialer *shard.Dialer
+	listen net.Listener
+}
+
+// share gets this replica ready to work on a part of the clusters, and gives it
+// its identity.
+func (r *replica) share(ctx context.Context, c *election.Connection, lease string, o agent.Options, w *assembly.World, m *agent.Metrics) (*sharing, error) {
+	seed, err := shard.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
+	if err != nil {
+		return nil, err
+	}
+	config, err := shard.TLS(seed)
+	if err != nil {
+		return nil, err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve other replicas: %w", err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	r.identity = election.NewIdentity(r.flags.name, net.JoinHostPort(r.flags.address, port))
+	metrics := shard.NewMetrics()
+	m.Register(metrics.Collectors()...)
+	return &sharing{
+		dialer: shard.NewDialer(config), listen: tls.NewListener(l, config),
+		member: shard.New(shard.Options{
+			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
+			Shards: r.flags.shards, Workers: o.Workers, Timing: r.flags.timing,
+			Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+				return w.Reconciler(may, changed)
+			},
+			Log: r.log, Observe: metrics.Observer(),
+		}),
+	}, nil
+}
+
+// run runs elect beside what the other replicas need of this one, until ctx ends.
+func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g run.Group
+	for _, f := range []func(context.Context) error{
+		elect, s.member.Run,
+		func(ctx context.Context) error { return agent.Serve(ctx, s.listen, s.member.Handler(), r.log) },
+	} {
+		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
+	}
+	return g.Run()
+}
+
+// passes makes the passes of a leader by way of all replicas.
+func (s *sharing) passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+	return shard.NewRouter(s.member, s.dialer.Dial, may, changed)
+}
