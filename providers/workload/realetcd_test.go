@@ -33,6 +33,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/workload"
+	"fairlead.dev/test/kube/binaries"
 )
 
 // TestRealEtcd holds what is known of etcd's API against etcd itself, through
@@ -99,12 +100,9 @@ type realMember struct {
 }
 
 func newRealEtcd(t *testing.T) *realEtcd {
-	binary := os.Getenv("FAIRLEAD_ETCD")
-	if binary == "" {
-		var err error
-		if binary, err = exec.LookPath("etcd"); err != nil {
-			t.Skip("there is no etcd on the PATH, and none in FAIRLEAD_ETCD")
-		}
+	binary, err := binaries.Path("etcd")
+	if err != nil {
+		t.Skip(err)
 	}
 	r := &realEtcd{
 		Client: workload.New(workload.Options{}), t: t, binary: binary, ca: newAuthority(t, "etcd-ca"), members: map[string]*realMember{},
