@@ -11,7 +11,7 @@ import (
 type clusterDescs struct {
 	info, paused, annotationPaused, phase, condition, transition *prometheus.Desc
 
-	step, stepSince, progress, failing, success, problems, drift, blocked, expiry, skew *prometheus.Desc
+	step, stepSince, progress, failing, success, problems, drift, expiry, skew *prometheus.Desc
 
 	machineInfo, machineCreated, machineNode, machinePhase, machineCondition, machineTransition *prometheus.Desc
 
@@ -52,7 +52,6 @@ func newClusterDescs() clusterDescs {
 		success:   cluster("fairlead_cluster_last_success_timestamp_seconds", "When a pass over a cluster last succeeded wholly."),
 		problems:  cluster("fairlead_cluster_problems", "Problems that keep the newest revision from being applied to a cluster."),
 		drift:     cluster("fairlead_cluster_drift", "Differences between the shared infrastructure of a cluster and Git that were there at the last look."),
-		blocked:   cluster("fairlead_cluster_delete_blocked", "1 while the deletion of a cluster is asked for and refused."),
 		expiry:    cluster("fairlead_cluster_certificate_expiry_timestamp_seconds", "When certificates of a cluster expire: its authorities, the administrator's kubeconfig, and what the API server that answered last serves with.", "certificate"),
 		skew:      cluster("fairlead_cluster_version_skew", "Minor versions between the oldest control-plane machine of a cluster and its oldest kubelet."),
 
@@ -99,7 +98,7 @@ func (d poolDescs) all() []*prometheus.Desc {
 func (d clusterDescs) all() []*prometheus.Desc {
 	out := []*prometheus.Desc{
 		d.info, d.paused, d.annotationPaused, d.phase, d.condition, d.transition,
-		d.step, d.stepSince, d.progress, d.failing, d.success, d.problems, d.drift, d.blocked, d.expiry, d.skew,
+		d.step, d.stepSince, d.progress, d.failing, d.success, d.problems, d.drift, d.expiry, d.skew,
 		d.machineInfo, d.machineCreated, d.machineNode, d.machinePhase, d.machineCondition, d.machineTransition,
 		d.deploymentPhase, d.deploymentPaused, d.deploymentUnavailable,
 	}

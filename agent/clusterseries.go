@@ -59,7 +59,6 @@ func (d clusterDescs) collectCluster(show emit, s shown) {
 	show(d.failing, number(s.pass.Err != nil), ns, name)
 	show(d.problems, float64(len(r.Problems)), ns, name)
 	show(d.drift, float64(s.pass.Drift), ns, name)
-	show(d.blocked, number(c.Delete && c.Protect), ns, name)
 	for certificate, t := range s.pass.NotAfter {
 		when(d.expiry, t, certificate)
 	}

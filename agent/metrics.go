@@ -46,6 +46,7 @@ type Metrics struct {
 	fleetHeld    prometheus.Gauge
 	problems     prometheus.Gauge
 	orphans      prometheus.Gauge
+	blocked      prometheus.Gauge
 	refused      prometheus.Gauge
 	fleetSuccess prometheus.Gauge
 
@@ -91,6 +92,7 @@ func NewMetrics(version string) *Metrics {
 		fleetHeld:    gauge("fairlead_fleet_clusters", "Clusters that the agent knows."),
 		problems:     gauge("fairlead_fleet_problems", "Problems of the newest revision."),
 		orphans:      gauge("fairlead_fleet_orphans", "Clusters that are not in Git and are left alone."),
+		blocked:      gauge("fairlead_fleet_deletes_blocked", "Clusters that vanished from Git while prune is on, and are not deleted: too many at once, or protected."),
 		refused:      gauge("fairlead_fleet_revision_refused", "1 while the newest revision cannot be used at all."),
 		fleetSuccess: gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last began to hold to a new revision."),
 
@@ -122,7 +124,7 @@ func NewMetrics(version string) *Metrics {
 		m.clusters, m.fetches, m.fetchSeconds, m.fetchSuccess,
 		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess, m.pushFailing,
 		m.renders, m.renderSeconds, m.overlays,
-		m.fleet, m.fleetHeld, m.problems, m.orphans, m.refused, m.fleetSuccess,
+		m.fleet, m.fleetHeld, m.problems, m.orphans, m.blocked, m.refused, m.fleetSuccess,
 		m.actions, m.passes, m.passSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,
 		m.queue.wait, m.queue.unfinished, m.queue.longest, m.workers,
 		m.leader, m.standby, m.owner, build,

@@ -71,13 +71,15 @@ func (m *Metrics) Overlays(built, cached int) {
 	m.overlays.WithLabelValues("cached").Add(float64(cached))
 }
 
-// Told shows the fleet as a whole, of which so many clusters are known.
-func (m *Metrics) Told(s sources.FleetStatus, clusters int) {
+// Told shows the fleet as a whole, of which so many clusters are known, and so
+// many are to be deleted and are not.
+func (m *Metrics) Told(s sources.FleetStatus, clusters, blocked int) {
 	m.fleet.Reset()
 	m.fleet.WithLabelValues(string(s.Fleet), m.source, s.Revision.Ref, s.Revision.Digest).Set(1)
 	m.fleetHeld.Set(float64(clusters))
 	m.problems.Set(float64(len(s.Problems)))
 	m.orphans.Set(float64(len(s.Orphans)))
+	m.blocked.Set(float64(blocked))
 }
 
 // Refused says whether the newest revision cannot be used at all.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -66,6 +67,10 @@ type Options struct {
 	// Changed is called when nodes of a cluster change. Nil: they are not watched.
 	Changed func(fleet.Key)
 
+	// Span begins a part of a pass, for whoever traces them; the function that it
+	// returns ends it. Nil: nobody does.
+	Span func(ctx context.Context, name string, attributes ...string) (context.Context, func(error))
+
 	Now      func() time.Time // default time.Now
 	Log      *slog.Logger     // default: none
 	Parallel int              // actions of one pass at once, default 8
@@ -91,6 +96,11 @@ func New(o Options) *Reconciler {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Span == nil {
+		o.Span = func(ctx context.Context, _ string, _ ...string) (context.Context, func(error)) {
+			return ctx, func(error) {}
+		}
 	}
 	o.Parallel = cmp.Or(o.Parallel, 8)
 	o.Progress = cmp.Or(o.Progress, 10*time.Second)
@@ -184,11 +194,14 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	if err != nil {
 		return []error{err}
 	}
-	observed, err := r.Look(ctx, c)
+	looking, seen := r.o.Span(ctx, "look")
+	observed, err := r.Look(looking, c)
+	seen(err)
 	if err != nil {
 		return []error{err}
 	}
 	res.Observed = observed
+	_, decided := r.o.Span(ctx, "plan")
 	settle := infra.Settle()
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
@@ -196,6 +209,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 		NeverAnswered: m.neverAnswered(),
 	}
 	p := plan.Compute(in)
+	decided(nil)
 	var errs []error
 	if p.NeedEtcd {
 		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c); err != nil {
@@ -210,9 +224,11 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 			return append(errs, err)
 		}
 	}
-	out := r.executor.Run(ctx, exec.World{
+	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
+	out := r.executor.Run(doing, exec.World{
 		Cluster: c, Infrastructure: infra, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
 	}, p.Actions)
+	done(failed(out))
 	for _, o := range out {
 		if o.Err == nil {
 			res.Report.Actions = append(res.Report.Actions, o.Action.String()+": "+o.Action.Reason)
@@ -222,6 +238,15 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	}
 	res.After = r.next(p, m)
 	return errs
+}
+
+// failed joins what went wrong with actions.
+func failed(out []exec.Outcome) error {
+	var errs []error
+	for _, o := range out {
+		errs = append(errs, o.Err)
+	}
+	return errors.Join(errs...)
 }
 
 // next says when to look again after p was carried out. Order comes from

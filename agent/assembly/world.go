@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
@@ -37,6 +38,7 @@ type World struct {
 	registry *providers.Registry
 	settings map[string]map[string]string
 	metrics  *agent.Metrics
+	tracer   *tracing.Tracer
 	log      *slog.Logger
 	closers  []io.Closer
 
@@ -57,7 +59,7 @@ func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error
 	}
 	w := &World{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
-		registry: registry, settings: s.Providers, metrics: m, log: s.Log,
+		registry: registry, settings: s.Providers, metrics: m, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
 	w.Gate = &Gate{SecretStore: store}
@@ -88,6 +90,11 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	} else {
 		p = trace.New(p, func(ctx context.Context, c trace.Call) {
 			w.metrics.Called(ctx, name, c.Operation, c.Kind, c.Duration)
+			var err error
+			if c.Kind != "" {
+				err = fleet.Errorf(c.Kind, "call "+name, "%s", c.Kind)
+			}
+			w.tracer.Done(ctx, "provider "+c.Operation, c.Duration, err, "provider", name, "cluster", c.Cluster.String())
 		})
 	}
 	p = retry.New(p, retry.Options{})
@@ -121,7 +128,7 @@ func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) a
 func (w *World) Reconciler(may func(fleet.Key) error, changed func(fleet.Key)) *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
 		Infrastructure: w.Infrastructure, Workload: w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Gate,
-		May: may, Changed: changed, Log: w.log,
+		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	})
 }
 

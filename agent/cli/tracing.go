@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/tracing"
+)
+
+// tracingFlags say where traces go.
+type tracingFlags struct {
+	endpoint string
+	ratio    float64
+}
+
+func (f *tracingFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.endpoint, "otlp-endpoint", "", "URL of a collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty for no traces")
+	fs.Float64Var(&f.ratio, "otlp-ratio", 1, "of the polls and passes, how many to trace: more than 0, at most 1")
+}
+
+// open adds a tracer to s and its traces to logs and metrics, where traces are
+// asked for. What it returns sends the rest of them.
+func (f tracingFlags) open(ctx context.Context, version, name string, s *assembly.Settings, m *agent.Metrics) (func(), error) {
+	t, err := tracing.Open(ctx, tracing.Options{Endpoint: f.endpoint, Ratio: f.ratio, Name: name, Version: version, Log: s.Log})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if t == nil {
+		return func() {}, nil
+	}
+	s.Tracer = t
+	s.Log = slog.New(tracing.LogHandler(s.Log.Handler()))
+	m.Exemplars(tracing.TraceID)
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if err := t.Close(ctx); err != nil {
+			s.Log.Warn("the last traces are lost", "error", err)
+		}
+	}, nil
+}

@@ -1,0 +1,338 @@
+package alerts
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/infrastructure/inmemory"
+)
+
+// A scenario is something bad that happens to a fleet that was well.
+type scenario struct {
+	alert string   // that it is to wake somebody with
+	also  []string // that it may fire as well
+	// before is called before the agent starts.
+	before func(w *world)
+	// early says that the agent is not to be well before it is watched.
+	early    bool
+	clusters int // default 1
+	break_   func(w *world, watch *watch)
+	again    func(w *world) // called over and over until the alert fires; may be nil
+	mend     func(w *world, watch *watch)
+}
+
+// elsewhere are alerts that do not fire here, with the reason. promtool tries
+// them.
+var elsewhere = map[string]string{
+	"FairleadDrift": "the in-memory cloud has nothing that drifts",
+}
+
+func scenarios() []scenario {
+	workers := func(n string) func(w *world, _ *watch) {
+		return func(w *world, _ *watch) {
+			w.replace(values, `WORKER_MACHINE_COUNT: "1"`, `WORKER_MACHINE_COUNT: "`+n+`"`)
+			w.push()
+		}
+	}
+	revert := func(w *world, _ *watch) { w.revert() }
+	well := func(w *world, _ *watch) { w.answer.Store(nil); w.faults(inmemory.Faults{}) }
+	return []scenario{
+		{
+			alert: "FairleadDown", break_: func(w *world, watch *watch) { w.gone = w.agents["one"]; w.stop("one") },
+			mend: func(w *world, watch *watch) { watch.leave(w.gone); watch.scrape(w.name, "one", w.start("one")) },
+		},
+		{
+			alert: "FairleadNoLeader", early: true, before: func(w *world) { w.readOnly.Store(true) },
+			break_: func(*world, *watch) {}, mend: func(w *world, _ *watch) { w.readOnly.Store(false) },
+			also: []string{"FairleadClusterStuck", "FairleadClusterFailing", "FairleadMachinesUnavailable", "FairleadControlPlaneUnavailable"},
+		},
+		{
+			alert: "FairleadTwoLeaders", also: []string{"FairleadDown", "FairleadClusterFailing"},
+			break_: func(w *world, watch *watch) {
+				watch.scrape(w.name, "two", w.start("two", "--status-repository", w.git.URL+"/other.git"))
+			},
+			mend: func(w *world, watch *watch) { watch.leave(w.agents["two"]); w.stop("two") },
+		},
+		{
+			alert: "FairleadGitUnreachable", also: []string{"FairleadStatusNotWritten"},
+			break_: func(w *world, _ *watch) { w.gitDown.Store(true) }, mend: func(w *world, _ *watch) { w.gitDown.Store(false) },
+		},
+		{
+			alert: "FairleadRevisionRefused",
+			break_: func(w *world, _ *watch) {
+				w.replace("fleet.yaml", "name: "+w.name, "name: other")
+				w.push()
+			}, mend: revert,
+		},
+		{
+			alert: "FairleadFleetProblems", break_: workers("five"), mend: revert,
+		},
+		{
+			alert: "FairleadStatusNotWritten", also: []string{"FairleadClusterFailing", "FairleadClusterStuck", "FairleadMachinesUnavailable"},
+			break_: func(w *world, watch *watch) { w.readOnly.Store(true); workers("2")(w, watch) },
+			mend:   func(w *world, _ *watch) { w.readOnly.Store(false); w.push() },
+		},
+		{
+			alert: "FairleadQueueSlow", clusters: 5, also: []string{"FairleadClusterFailing"},
+			before: func(w *world) {
+				w.args = []string{"--workers", "1"}
+				w.replace(values, `WORKER_MACHINE_COUNT: "1"`, `WORKER_MACHINE_COUNT: "0"`)
+				for i := range 4 {
+					name := fmt.Sprintf("more-%d", i)
+					if err := os.CopyFS(filepath.Join(w.clone(), "clusters/staging", name), os.DirFS(filepath.Join(w.clone(), folder))); err != nil {
+						w.t.Fatal(err)
+					}
+					w.replace("clusters/staging/"+name+"/values.yaml", "CLUSTER_NAME: eu-2", "CLUSTER_NAME: "+name)
+				}
+			},
+			break_: func(w *world, _ *watch) { w.delay(time.Second) }, mend: well,
+		},
+		{
+			alert: "FairleadPassStuck", also: []string{"FairleadClusterFailing", "FairleadProviderFailing"},
+			break_: func(w *world, _ *watch) { w.delay(time.Hour) },
+			mend:   func(w *world, watch *watch) { well(w, watch); w.api.CloseClientConnections() },
+		},
+		{
+			alert: "FairleadWebhookRejected",
+			before: func(w *world) {
+				secret := filepath.Join(w.dir, "github")
+				if err := os.WriteFile(secret, []byte("0123456789abcdef0123456789abcdef"), 0o600); err != nil {
+					w.t.Fatal(err)
+				}
+				w.args = []string{"--webhook-listen", freeAddress(w.t), "--webhook-secret-file", "github=" + secret}
+			},
+			break_: func(*world, *watch) {},
+			again: func(w *world) {
+				r, err := http.NewRequest(http.MethodPost, "http://"+w.args[1]+"/hook/github", bytes.NewReader([]byte(`{"zen":"x"}`)))
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("X-GitHub-Event", "push")
+				r.Header.Set("X-GitHub-Delivery", fmt.Sprint(time.Now().UnixNano()))
+				r.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("00", 32))
+				resp, err := http.DefaultClient.Do(r)
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				resp.Body.Close()
+			},
+			mend: func(*world, *watch) {},
+		},
+		{
+			alert: "FairleadProviderFailing", also: []string{"FairleadClusterFailing"},
+			break_: func(w *world, _ *watch) { w.refuse("Unavailable", http.StatusServiceUnavailable) }, mend: well,
+		},
+		{
+			alert: "FairleadProviderUnauthorized", also: []string{"FairleadClusterFailing"},
+			break_: func(w *world, _ *watch) { w.refuse("Unauthorized", http.StatusUnauthorized) }, mend: well,
+		},
+		{
+			alert: "FairleadProviderThrottled", also: []string{"FairleadClusterFailing", "FairleadProviderFailing"},
+			break_: func(w *world, _ *watch) { w.faults(inmemory.Faults{RateLimit: 1}) }, mend: well,
+		},
+		{
+			alert: "FairleadProviderExhausted", also: []string{"FairleadClusterFailing", "FairleadClusterStuck", "FairleadMachinesUnavailable"},
+			break_: func(w *world, watch *watch) { w.faults(inmemory.Faults{Quota: 2}); workers("3")(w, watch) }, mend: well,
+		},
+		{
+			alert: "FairleadClusterStuck", also: []string{"FairleadClusterFailing", "FairleadProviderFailing", "FairleadMachinesUnavailable"},
+			break_: func(w *world, watch *watch) { w.faults(inmemory.Faults{LoseRequests: -1}); workers("2")(w, watch) }, mend: well,
+		},
+		{
+			alert:  "FairleadClusterFailing",
+			break_: func(w *world, _ *watch) { w.refuse("Conflict", http.StatusConflict) }, mend: well,
+		},
+		{
+			alert: "FairleadControlPlaneUnavailable", also: []string{"FairleadClusterFailing", "FairleadClusterStuck", "FairleadMachinesUnavailable"},
+			break_: func(w *world, _ *watch) {
+				if err := w.cloud.StopVM(w.t.Context(), w.vm("-cp-")); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			mend: func(w *world, _ *watch) {
+				if err := w.cloud.StartVM(w.t.Context(), w.vm("-cp-")); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+		},
+		{
+			alert: "FairleadMachinesUnavailable", also: []string{"FairleadClusterStuck", "FairleadClusterFailing"},
+			break_: func(w *world, _ *watch) {
+				if err := w.cloud.StopVM(w.t.Context(), w.vm("md-0")); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			mend: func(w *world, _ *watch) {
+				if err := w.cloud.StartVM(w.t.Context(), w.vm("md-0")); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+		},
+		{
+			alert: "FairleadMachineFailed", also: []string{"FairleadClusterStuck", "FairleadMachinesUnavailable", "FairleadClusterFailing"},
+			break_: func(w *world, watch *watch) {
+				w.faults(inmemory.Faults{FailBoot: []string{"*"}})
+				workers("2")(w, watch)
+			},
+			mend: func(w *world, watch *watch) { well(w, watch); w.revert() },
+		},
+		{
+			alert: "FairleadDeleteBlocked", also: []string{"FairleadOrphans", "FairleadFleetProblems"},
+			before: func(w *world) { w.write("fleet.yaml", "spec: {prune: {enabled: true, limit: 0}}\n") },
+			break_: func(w *world, _ *watch) {
+				if err := os.RemoveAll(filepath.Join(w.clone(), folder)); err != nil {
+					w.t.Fatal(err)
+				}
+				w.push()
+			}, mend: revert,
+		},
+		{
+			alert: "FairleadOrphans", also: []string{"FairleadFleetProblems"},
+			break_: func(w *world, _ *watch) {
+				if err := os.RemoveAll(filepath.Join(w.clone(), folder)); err != nil {
+					w.t.Fatal(err)
+				}
+				w.push()
+			}, mend: revert,
+		},
+		{
+			alert: "FairleadCertificateExpiring", before: oldAuthorities,
+			break_: func(*world, *watch) {},
+		},
+		{
+			alert: "FairleadVersionSkew",
+			before: func(w *world) {
+				w.replace("bases/cluster/workers.yaml", "${KUBERNETES_VERSION}", "v1.30.4")
+			},
+			break_: func(*world, *watch) {},
+			mend: func(w *world, _ *watch) {
+				w.replace("bases/cluster/workers.yaml", "v1.30.4", "${KUBERNETES_VERSION}")
+				w.push()
+			},
+			also: []string{"FairleadClusterFailing", "FairleadClusterStuck", "FairleadMachinesUnavailable"},
+		},
+	}
+}
+
+// oldAuthorities gives the cluster authorities that expire in a week.
+func oldAuthorities(w *world) {
+	key := fleet.Key{Namespace: w.name, Name: "eu-2"}
+	made, err := kubeadm.New().NewAuthorities(&fleet.Cluster{Key: key}, time.Now().AddDate(0, 0, 7-3650))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	store, err := secrets.OpenFile(w.t.Context(), filepath.Join(w.dir, "secrets-one"), secrets.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for name, data := range made {
+		if _, err := store.Create(w.t.Context(), key, name, data); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestEveryAlertHasAScenario keeps TestOnPrometheus complete.
+func TestEveryAlertHasAScenario(t *testing.T) {
+	tried := []string{"FairleadAbsent"} // which TestOnPrometheus begins with
+	for _, s := range scenarios() {
+		tried = append(tried, s.alert)
+	}
+	for _, a := range readAlerts(t) {
+		if _, ok := elsewhere[a.Alert]; ok == slices.Contains(tried, a.Alert) {
+			t.Errorf("%s has no scenario, or one and a reason to have none", a.Alert)
+		}
+	}
+}
+
+// TestOnPrometheus lets a real Prometheus and Alertmanager watch agents. Each
+// alert is to wake somebody when it should, to be over when what was wrong is,
+// and nothing else is to wake anybody.
+func TestOnPrometheus(t *testing.T) {
+	if os.Getenv("FAIRLEAD_TEST_ALERTS") == "" {
+		t.Skip("it takes minutes: run `make test-alerts`")
+	}
+	watch := newWatch(t)
+	eventually(t, "somebody is woken because there is no agent", func() error { return watch.woken("FairleadAbsent", "") })
+	well := newWorld(t, "well")
+	well.push()
+	p := well.start("one")
+	well.settled(p, 1)
+	watch.scrape("well", "one", p)
+	eventually(t, "there is an agent", func() error { return watch.calm("FairleadAbsent", "") })
+	t.Run("scenarios", func(t *testing.T) {
+		for _, s := range scenarios() {
+			t.Run(s.alert, func(t *testing.T) {
+				t.Parallel()
+				s.play(t, watch)
+			})
+		}
+	})
+	t.Run("dashboards", func(t *testing.T) { panelsShow(t, watch) })
+	if fired := watch.all("well"); len(fired) > 0 {
+		t.Errorf("somebody was woken by a fleet that was well: %v", fired)
+	}
+}
+
+func (s scenario) play(t *testing.T, watch *watch) {
+	w := newWorld(t, strings.ToLower(s.alert))
+	if s.before != nil {
+		s.before(w)
+	}
+	w.push()
+	p := w.start("one")
+	if !s.early {
+		w.settled(p, max(1, s.clusters))
+	}
+	watch.scrape(w.name, "one", p)
+	defer func() {
+		for _, p := range w.agents {
+			watch.leave(p)
+		}
+	}()
+	if !s.early {
+		eventually(t, "Prometheus sees it", func() error {
+			n, err := watch.query(`count_over_time(fairlead_leader{namespace="` + w.name + `"}[10s]) > 3`)
+			if err == nil && n == 0 {
+				err = fmt.Errorf("it does not")
+			}
+			return err
+		})
+	}
+	s.break_(w, watch)
+	eventually(t, s.alert+" fires", func() error {
+		if s.again != nil {
+			s.again(w)
+		}
+		return watch.woken(s.alert, w.name)
+	})
+	if s.mend != nil {
+		s.mend(w, watch)
+		eventually(t, s.alert+" is over", func() error { return watch.calm(s.alert, w.name) })
+	}
+	for _, other := range watch.all(w.name) {
+		if other != s.alert && !slices.Contains(s.also, other) {
+			t.Errorf("%s fired as well", other)
+		}
+	}
+}
+
+// panelsShow tries that each query of each dashboard finds something, on a
+// fleet that is well and others that are not.
+func panelsShow(t *testing.T, watch *watch) {
+	t.Skip("no dashboards")
+}
