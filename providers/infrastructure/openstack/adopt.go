@@ -1,0 +1,184 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+)
+
+var _ providers.Adopter = (*Provider)(nil)
+
+// A claim is one thing that Cluster API's provider made for a cluster, and the
+// mark that it is to carry.
+type claim struct {
+	what     string // "port eu-1-md-0-x7k2p-0"
+	owner    cloud.Owner
+	has      cloud.Owner // zero: nobody's
+	done     bool
+	balancer string // id of the load balancer that has to take the change
+	project  *cloud.Project
+	mark     func(context.Context) error
+	release  func(context.Context) error
+}
+
+// Adoptable implements providers.Adopter.
+func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
+	all, err := p.claims(ctx, "adopt "+c.Key.String(), c, machines)
+	var out []string
+	for _, x := range all {
+		if !x.done {
+			out = append(out, x.what)
+		}
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// Adopt implements providers.Adopter. What is part of a load balancer is changed
+// one at a time, as Octavia wants it.
+func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
+	op := "adopt " + c.Key.String()
+	all, err := p.claims(ctx, op, c, machines)
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		if x.done {
+			continue
+		}
+		if err := x.apply(ctx, x.mark); err != nil {
+			return cloud.Wrap(op+": mark "+x.what, err)
+		}
+	}
+	return nil
+}
+
+// Release implements providers.Adopter.
+func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
+	op := "release " + c.Key.String()
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	for _, at := range got.places {
+		for _, m := range at.machines.Machines {
+			known := slices.ContainsFunc(machines, func(a providers.AdoptedMachine) bool { return serverOf(a.ID) == serverOf(m.ProviderID) })
+			if !known || m.Operation != providers.AdoptionID(c.Key) {
+				return fleet.Errorf(fleet.Conflict, op, "server %s was made or changed since it was adopted", m.Name)
+			}
+		}
+	}
+	all, err := p.claims(ctx, op, c, machines)
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		if x.has == (cloud.Owner{}) {
+			continue
+		}
+		if err := x.apply(ctx, x.release); err != nil {
+			return cloud.Wrap(op+": take the mark off "+x.what, err)
+		}
+	}
+	return nil
+}
+
+// serverOf returns the id of a server, whatever region is before it.
+func serverOf(id fleet.ProviderID) string {
+	return string(id)[strings.LastIndex(string(id), "/")+1:]
+}
+
+// apply does one change, when the load balancer that it is part of takes changes.
+func (x claim) apply(ctx context.Context, do func(context.Context) error) error {
+	defer x.project.Changed(x.owner.Shared())
+	if x.balancer != "" {
+		if err := awaitBalancer(ctx, x.project, x.balancer); err != nil {
+			return err
+		}
+	}
+	return do(ctx)
+}
+
+// How a load balancer is waited for.
+const (
+	balancerPace = time.Second
+	balancerWait = 2 * time.Minute
+)
+
+func awaitBalancer(ctx context.Context, p *cloud.Project, id string) error {
+	client, err := p.LoadBalancer(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, balancerWait)
+	defer cancel()
+	tick := time.NewTicker(balancerPace)
+	defer tick.Stop()
+	for {
+		lb, err := loadbalancers.Get(ctx, client, id).Extract()
+		if err != nil {
+			return err
+		}
+		if lb.ProvisioningStatus == "ACTIVE" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fleet.Errorf(fleet.Unavailable, "wait for load balancer "+lb.Name, "it is %s", lb.ProvisioningStatus)
+		case <-tick.C:
+		}
+	}
+}
+
+// claims returns everything of c with the marks that it should have. Where one
+// thing is missing or somebody else's, there is only the error.
+func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]claim, error) {
+	if err := fits(op, c); err != nil {
+		return nil, err
+	}
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return nil, cloud.WrapLook(op, err)
+	}
+	f := &finder{cluster: c, sight: got, owner: cloud.OwnerOf(c), name: c.Key.Namespace + "-" + c.Key.Name}
+	if err := f.shared(ctx); err != nil {
+		return nil, cloud.Wrap(op, err)
+	}
+	if err := f.machines(ctx, machines); err != nil {
+		return nil, cloud.Wrap(op, err)
+	}
+	for _, x := range f.claims {
+		if x.has != (cloud.Owner{}) && x.has.Shared() != f.owner {
+			return nil, fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.what, x.has.Cluster, x.has.Fleet)
+		}
+	}
+	slices.SortStableFunc(f.claims, func(a, b claim) int { return cmp.Compare(a.balancer, b.balancer) })
+	return f.claims, nil
+}
+
+// placeWith returns the project that has the server with id.
+func (s *sight) placeWith(id string) (place, bool) {
+	i := slices.IndexFunc(s.places, func(at place) bool { return at.snapshot.Servers.Get(id) != nil })
+	if i < 0 {
+		return place{}, false
+	}
+	return s.places[i], true
+}
+
+// bastionTags are those of the bastion of c.
+func (s *sight) bastionTags(c *fleet.Cluster) map[string]string {
+	tags := c.Tags()
+	tags[fleet.TagMachine] = string(bastionName(c))
+	tags[fleet.TagRole] = string(machine.RoleBastion)
+	tags[fleet.TagTemplate] = string(s.bastionTemplate())
+	return tags
+}

@@ -1,0 +1,314 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A finder looks for what Cluster API's provider for OpenStack made of a cluster,
+// by the names and descriptions that it gives.
+// Source: cluster-api-provider-openstack, pkg/utils/names and pkg/cloud/services.
+type finder struct {
+	cluster *fleet.Cluster
+	sight   *sight
+	owner   cloud.Owner
+	name    string // of the cluster there: "namespace-name"
+	project string // id of the project of what machines share
+	claims  []claim
+}
+
+// The names of what machines share.
+func (f *finder) network() string { return "k8s-clusterapi-cluster-" + f.name }
+func (f *finder) group(which api.ManagedSecurityGroupName) string {
+	return "k8s-cluster-" + f.name + "-secgroup-" + string(which)
+}
+
+// The descriptions that tell its own things from those of people.
+func (f *finder) theirs() string {
+	return "Created by cluster-api-provider-openstack cluster " + f.name
+}
+
+const (
+	theirGroup = "Cluster API managed group"
+	theirPool  = "Created by cluster-api-provider-openstack OpenStackFloatingIPPool "
+)
+
+// What things that machines share are for, as package network reads it.
+const (
+	forNodes    = "nodes"
+	forEndpoint = "API server"
+)
+
+// describe adds a claim of a thing whose mark is in its description. before is
+// what it says without one.
+func (f *finder) describe(p *cloud.Project, what, description string, o cloud.Owner, text, before, balancer string, set func(context.Context, string) error) {
+	has, _ := cloud.ParseOwner(description)
+	want := cloud.FormatOwner(text, o)
+	f.claims = append(f.claims, claim{
+		what: what, owner: o, has: has, done: description == want, balancer: balancer, project: p,
+		mark:    func(ctx context.Context) error { return set(ctx, want) },
+		release: func(ctx context.Context) error { return set(ctx, before) },
+	})
+}
+
+// neutron returns a setter that asks Neutron of p.
+func neutron(p *cloud.Project, do func(context.Context, *gophercloud.ServiceClient, string) error) func(context.Context, string) error {
+	return func(ctx context.Context, text string) error {
+		client, err := p.Network(ctx)
+		if err != nil {
+			return err
+		}
+		return do(ctx, client, text)
+	}
+}
+
+// one returns the thing of that name in the project, which there must be.
+func one[T any](f *finder, all []T, kind, name string, is func(T) (name, project string)) (*T, error) {
+	var found *T
+	for i := range all {
+		n, in := is(all[i])
+		if n != name || in != f.project {
+			continue
+		}
+		if found != nil {
+			return nil, fleet.Errorf(fleet.Conflict, "find "+kind+" "+name, "there are two of that name (remove the one that is not used)")
+		}
+		found = &all[i]
+	}
+	if found == nil {
+		return nil, fleet.Errorf(fleet.NotFound, "find "+kind+" "+name, "the project has none, and the manifests say that Cluster API made it")
+	}
+	return found, nil
+}
+
+// shared finds what the machines share: what is managed. What the manifests only
+// refer to is not the cluster's.
+func (f *finder) shared(ctx context.Context) error {
+	var err error
+	if f.project, err = f.sight.home.ID(ctx); err != nil {
+		return err
+	}
+	if len(f.sight.spec.ManagedSubnets) > 0 {
+		if err := f.managedNetwork(); err != nil {
+			return err
+		}
+	}
+	if f.sight.spec.ManagedSecurityGroups != nil {
+		if err := f.managedGroups(); err != nil {
+			return err
+		}
+	}
+	return f.endpoint(ctx)
+}
+
+func (f *finder) managedNetwork() error {
+	p, s, spec := f.sight.home, f.sight.homeSnapshot(), f.sight.spec
+	n, err := one(f, s.Networks.All, "network", f.network(), func(n cloud.Network) (string, string) { return n.Name, n.ProjectID })
+	if err != nil {
+		return err
+	}
+	if n.Shared {
+		return fleet.Errorf(fleet.Conflict, "take over network "+n.Name, "other projects use it too (name it in spec.network instead)")
+	}
+	f.describe(p, "network "+n.Name, n.Description, f.owner, forNodes, "", "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		return networks.Update(ctx, c, n.ID, networks.UpdateOpts{Description: &text}).Err
+	}))
+	for _, want := range spec.ManagedSubnets {
+		i := slices.IndexFunc(s.Subnets.All, func(s subnets.Subnet) bool { return s.NetworkID == n.ID && s.CIDR == want.CIDR })
+		if i < 0 {
+			return fleet.Errorf(fleet.NotFound, "find subnet "+want.CIDR, "network %s has none of that range", n.Name)
+		}
+		subnet := s.Subnets.All[i]
+		f.describe(p, "subnet "+subnet.Name+" "+subnet.CIDR, subnet.Description, f.owner, forNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+			return subnets.Update(ctx, c, subnet.ID, subnets.UpdateOpts{Description: &text}).Err
+		}))
+	}
+	if spec.Router != nil || !slices.ContainsFunc(s.Routers.All, func(r routers.Router) bool { return r.Name == f.network() }) {
+		return nil // that of others, or the network leads nowhere
+	}
+	r, err := one(f, s.Routers.All, "router", f.network(), func(r routers.Router) (string, string) { return r.Name, r.ProjectID })
+	if err != nil {
+		return err
+	}
+	f.describe(p, "router "+r.Name, r.Description, f.owner, forNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		return routers.Update(ctx, c, r.ID, routers.UpdateOpts{Description: &text}).Err
+	}))
+	return nil
+}
+
+func (f *finder) managedGroups() error {
+	p, s := f.sight.home, f.sight.homeSnapshot()
+	names := []api.ManagedSecurityGroupName{api.SecurityGroupControlPlane, api.SecurityGroupWorker}
+	if f.sight.spec.Bastion.IsEnabled() {
+		names = append(names, api.SecurityGroupBastion)
+	}
+	for _, name := range names {
+		g, err := one(f, s.SecurityGroups.All, "security group", f.group(name), func(g groups.SecGroup) (string, string) { return g.Name, g.ProjectID })
+		if err != nil {
+			return err
+		}
+		f.describe(p, "security group "+g.Name, g.Description, f.owner, string(name), theirGroup, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+			return groups.Update(ctx, c, g.ID, groups.UpdateOpts{Description: &text}).Err
+		}))
+	}
+	return nil
+}
+
+// floating claims a floating IP that the provider made. One that people made, and
+// the manifests name, stays theirs.
+func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o cloud.Owner, text string) {
+	before, marked := f.theirs(), false
+	if has, ok := cloud.ParseOwner(ip.Description); ok && has.Shared() == f.owner {
+		marked = true
+	}
+	if pool, ok := strings.CutPrefix(ip.Description, theirPool); ok {
+		text, before = "floating IP pool "+pool, ip.Description
+	} else if marked {
+		said, _, _ := strings.Cut(ip.Description, " [fairlead.dev ")
+		if pool, ok := strings.CutPrefix(said, "floating IP pool "); ok {
+			text, before = said, theirPool+pool
+		}
+	} else if ip.Description != f.theirs() {
+		return
+	}
+	f.describe(p, "floating IP "+ip.FloatingIP, ip.Description, o, text, before, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		// With its port: an older Neutron takes a change without one for a wish to let go of it.
+		return floatingips.Update(ctx, c, ip.ID, floatingips.UpdateOpts{Description: &text, PortID: &ip.PortID, FixedIP: ip.FixedIP}).Err
+	}))
+}
+
+// machines finds the servers and what is part of each.
+func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) error {
+	wanted := make(map[string]fleet.MachineName) // by server
+	for _, m := range all {
+		id := serverOf(m.ID)
+		tags, ok := providers.AdoptionTags(f.cluster, m)
+		if !ok {
+			return fleet.Errorf(fleet.Invalid, "take over machine "+string(m.Name), "it is of pool %s, which the cluster does not have in Git", m.Pool)
+		}
+		at, ok := f.sight.placeWith(id)
+		if !ok {
+			return fleet.Errorf(fleet.NotFound, "take over machine "+string(m.Name), "there is no server %s in the projects of the cluster", id)
+		}
+		if wanted[id] != "" {
+			return fleet.Errorf(fleet.Conflict, "take over machine "+string(m.Name), "machine %s has the same server", wanted[id])
+		}
+		wanted[id] = m.Name
+		f.server(at, *at.snapshot.Servers.Get(id), f.owner.Part(m.Name), tags)
+	}
+	if b := f.sight.spec.Bastion; b.IsEnabled() && b.Spec != nil {
+		at := f.sight.places[0]
+		name := string(bastionName(f.cluster))
+		i := slices.IndexFunc(at.snapshot.Servers.All, func(s servers.Server) bool { return s.Name == name || s.Name == f.name+"-bastion" })
+		if i < 0 {
+			return fleet.Errorf(fleet.NotFound, "find server "+name, "the project has none, and the manifests say that there is a bastion")
+		}
+		f.server(at, at.snapshot.Servers.All[i], f.owner.Part(bastionName(f.cluster)), f.sight.bastionTags(f.cluster))
+	}
+	return f.members(ctx, wanted)
+}
+
+// server claims a server, its ports, trunks, volumes and floating IPs.
+func (f *finder) server(at place, v servers.Server, o cloud.Owner, tags map[string]string) {
+	p, s := at.project, at.snapshot
+	want := maps.Clone(v.Metadata)
+	if want == nil {
+		want = make(map[string]string)
+	}
+	maps.Copy(want, cloud.Metadata(tags))
+	has, _ := cloud.MetadataOwner(v.Metadata)
+	set := func(ctx context.Context, m map[string]string) error {
+		client, err := p.Compute(ctx)
+		if err != nil {
+			return err
+		}
+		return servers.ResetMetadata(ctx, client, v.ID, servers.MetadataOpts(m)).Err
+	}
+	f.claims = append(f.claims, claim{
+		what: "server " + v.Name, owner: o, has: has, done: maps.Equal(v.Metadata, want), project: p,
+		mark:    func(ctx context.Context) error { return set(ctx, want) },
+		release: func(ctx context.Context) error { return set(ctx, unmarked(v.Metadata)) },
+	})
+	for _, t := range s.Ports.All {
+		if t.DeviceID != v.ID || !strings.HasPrefix(t.Name, v.Name+"-") {
+			continue // what people attached stays theirs
+		}
+		f.portOf(p, s, t, o)
+	}
+	for _, t := range s.Volumes.All {
+		if strings.HasPrefix(t.Name, v.Name+"-") && slices.ContainsFunc(t.Attachments, func(a volumes.Attachment) bool { return a.ServerID == v.ID }) {
+			f.volume(p, t, o, tags)
+		}
+	}
+}
+
+func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o cloud.Owner) {
+	said, _, _ := strings.Cut(t.Description, " [fairlead.dev ")
+	text, before := said, said
+	if strings.HasPrefix(t.Description, "[fairlead.dev ") || said == f.theirs() || said == "" {
+		text, before = "", f.theirs()
+	}
+	f.describe(p, "port "+t.Name, t.Description, o, text, before, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		return ports.Update(ctx, c, t.ID, ports.UpdateOpts{Description: &text}).Err
+	}))
+	for _, k := range s.Trunks.All {
+		if k.PortID != t.ID {
+			continue
+		}
+		f.describe(p, "trunk "+k.Name, k.Description, o, "", f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+			return trunks.Update(ctx, c, k.ID, trunks.UpdateOpts{Description: &text}).Err
+		}))
+	}
+	for _, ip := range s.FloatingIPs.All {
+		if ip.PortID == t.ID && ip.FloatingIP != f.cluster.Endpoint.Host {
+			f.floating(p, ip, o, "")
+		}
+	}
+}
+
+func (f *finder) volume(p *cloud.Project, t volumes.Volume, o cloud.Owner, tags map[string]string) {
+	want := maps.Clone(t.Metadata)
+	if want == nil {
+		want = make(map[string]string)
+	}
+	maps.Copy(want, cloud.Metadata(tags))
+	has, _ := cloud.MetadataOwner(t.Metadata)
+	set := func(ctx context.Context, m map[string]string) error {
+		client, err := p.BlockStorage(ctx)
+		if err != nil {
+			return err
+		}
+		return volumes.Update(ctx, client, t.ID, volumes.UpdateOpts{Metadata: m}).Err
+	}
+	f.claims = append(f.claims, claim{
+		what: fmt.Sprintf("volume %s", t.Name), owner: o, has: has, done: maps.Equal(t.Metadata, want), project: p,
+		mark:    func(ctx context.Context) error { return set(ctx, want) },
+		release: func(ctx context.Context) error { return set(ctx, unmarked(t.Metadata)) },
+	})
+}
+
+// unmarked returns metadata without ours.
+func unmarked(m map[string]string) map[string]string {
+	out := maps.Clone(m)
+	maps.DeleteFunc(out, func(k, _ string) bool { return strings.HasPrefix(k, "fairlead.dev:") })
+	return out
+}
