@@ -76,6 +76,8 @@ or with what you have:
 	)
 	root.AddCommand(
 		newAgent(version),
+		newBootstrap(version),
+		newPivot(version),
 		newDemo(version),
 		newInMemory(),
 		newValidate(),

@@ -3,6 +3,7 @@ package pivot
 import (
 	"context"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -73,6 +74,8 @@ type Parts struct {
 	Kubeconfig Kubeconfig
 	// ID returns the id of a new request.
 	ID func() string
+	// Turn is how long to wait before looking again; default 2 s.
+	Turn time.Duration
 	// Show is told of all steps whenever one of them changes.
 	Show func([]Step)
 	// Before, if not nil, is called before each call that changes something, and
@@ -82,7 +85,8 @@ type Parts struct {
 
 // A Kubeconfig is where a person finds the kubeconfig of the home.
 type Kubeconfig interface {
-	Written() bool
+	// Written reports whether it is there as the home has it.
+	Written(fleet.Secret) bool
 	Write(fleet.Secret) error
 }
 

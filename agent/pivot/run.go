@@ -1,6 +1,7 @@
 package pivot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (p *Pivot) Run(ctx context.Context) error {
 			p.show(append(slices.Clone(p.shown), Step{Name: "trying again", State: Now, Why: err.Error(), Waits: true}))
 			p.shown = p.shown[:max(0, len(p.shown)-1)]
 		}
-		timer := time.NewTimer(turn)
+		timer := time.NewTimer(cmp.Or(p.p.Turn, turn))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -151,7 +152,11 @@ func (p *Pivot) lookBack(ctx context.Context, s *Seen) error {
 		return nil
 	}
 	if p.p.Kubeconfig != nil {
-		s.Kubeconfig = p.p.Kubeconfig.Written()
+		d, err := p.kubeconfig(ctx)
+		if err != nil {
+			return err
+		}
+		s.Kubeconfig = p.p.Kubeconfig.Written(d)
 	}
 	if p.w.Keep {
 		return nil
@@ -175,6 +180,16 @@ func (p *Pivot) lookBack(ctx context.Context, s *Seen) error {
 		s.OldAgent, err = p.p.Old.Installed(ctx)
 	}
 	return err
+}
+
+// kubeconfig returns the administrator's kubeconfig of the home.
+func (p *Pivot) kubeconfig(ctx context.Context) (fleet.Secret, error) {
+	home, err := p.p.Home(ctx)
+	if err != nil {
+		return fleet.Secret{}, err
+	}
+	d, err := home.Secrets().Get(ctx, p.w.Home, fleet.Kubeconfig)
+	return d[fleet.KubeconfigKey], err
 }
 
 // incomplete says what of the control plane of k is not ready.

@@ -37,11 +37,11 @@ func (p *Pivot) take(ctx context.Context, name Name, seen Seen) error {
 	case Install:
 		return p.change("install", func() error { return home.Install(ctx) })
 	case WriteConfig:
-		d, err := home.Secrets().Get(ctx, p.w.Home, fleet.Kubeconfig)
+		d, err := p.kubeconfig(ctx)
 		if err != nil {
 			return err
 		}
-		return p.change("write the kubeconfig", func() error { return p.p.Kubeconfig.Write(d[fleet.KubeconfigKey]) })
+		return p.change("write the kubeconfig", func() error { return p.p.Kubeconfig.Write(d) })
 	}
 	return fmt.Errorf("nobody knows how to take the step %q", name)
 }

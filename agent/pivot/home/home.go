@@ -222,6 +222,10 @@ func (h *Home) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface
 
 // Installed implements pivot.Home.
 func (h *Home) Installed(ctx context.Context) (bool, error) {
+	if len(h.o.Release.Chart) == 0 { // of an old home: any will do
+		s, err := h.helm.State(ctx, h.o.Release.Namespace, h.o.Release.Name)
+		return s.Exists, failed("look at the agent's release", err)
+	}
 	want, err := h.o.Release.Digest()
 	if err != nil {
 		return false, err

@@ -1,0 +1,312 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/pivot"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// A mover is what bootstrap and pivot have in common.
+type mover struct {
+	version string
+	local   bool // an agent in this process owns the fleet at first
+	f       *sourceFlags
+
+	name, takeOver, into string
+	dryRun, undo, keep   bool
+	home                 homeFlags
+	interval             time.Duration
+	logFormat, logLevel  string
+	logFile              string
+}
+
+func (m *mover) add(cmd *cobra.Command) {
+	m.f = addSource(cmd)
+	m.f.addStatus(cmd)
+	m.f.addSecrets(cmd)
+	m.f.addProviders(cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&m.dryRun, "dry-run", false, "say what is done and what is to come, and do nothing")
+	fs.BoolVar(&m.undo, "undo", false, "take back what was begun, as long as the fleet was not handed over")
+	fs.BoolVar(&m.keep, "keep", false, "leave secrets, and an agent in a cluster, where they were")
+	fs.DurationVar(&m.interval, "interval", 2*time.Second, "between polls of the agent in this process")
+	fs.StringVar(&m.logFormat, "log-format", "text", "text or json")
+	fs.StringVar(&m.logLevel, "log-level", "warn", "of the agent in this process: debug, info, warn or error")
+	fs.StringVar(&m.logFile, "log-file", "", "file for the log of the agent in this process (default: standard error)")
+}
+
+// begin is what every move needs.
+func (m *mover) begin(cmd *cobra.Command) (assembly.Settings, *pivot.Parts, pivot.Want, func(), error) {
+	fail := func(err error) (assembly.Settings, *pivot.Parts, pivot.Want, func(), error) {
+		return assembly.Settings{}, nil, pivot.Want{}, nil, err
+	}
+	if m.f.settings.Source == "" || assembly.IsFolder(m.f.settings.Source) {
+		return fail(&usageError{errors.New("--source must be the URL of a repository: another place cannot read a folder of this computer")})
+	}
+	w := pivot.Want{Keep: m.keep, Self: m.name}
+	if m.takeOver != "" {
+		var err error
+		if w.TakeOver, err = parseOwner(m.takeOver); err != nil {
+			return fail(&usageError{fmt.Errorf("--take-over: %w", err)})
+		}
+	}
+	out := cmd.ErrOrStderr()
+	closeLog := func() {}
+	if m.logFile != "" {
+		file, err := os.OpenFile(m.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fail(fmt.Errorf("cannot write the log: %w", err))
+		}
+		out, closeLog = file, func() { _ = file.Close() }
+	}
+	log, err := newLogger(out, m.logFormat, m.logLevel)
+	if err != nil {
+		return fail(err)
+	}
+	s := m.f.from(nil, log)
+	s.StatusInterval = m.interval
+	branch, clusters, err := m.branch(cmd.Context(), s)
+	if err != nil {
+		return fail(err)
+	}
+	store, err := s.OpenSecrets(cmd.Context(), m.local)
+	if err != nil {
+		return fail(err)
+	}
+	p := &pivot.Parts{
+		Arbiter: status.NewArbiter(branch), From: store, Clusters: clusters, ID: rand.Text,
+		Status: func(ctx context.Context) (status.Status, error) {
+			_, tree, err := branch.Read(ctx)
+			if err != nil {
+				return status.Status{}, err
+			}
+			return status.Read(tree)
+		},
+		Show: (&stepScreen{out: cmd.OutOrStdout()}).show,
+	}
+	return s, p, w, func() {
+		if c, ok := store.(io.Closer); ok {
+			_ = c.Close()
+		}
+		closeLog()
+	}, nil
+}
+
+// toHome moves the fleet into cluster k.
+func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
+	s, p, w, end, err := m.begin(cmd)
+	if err != nil {
+		return err
+	}
+	defer end()
+	w.To, w.Home = pivot.AgentOf(k), k
+	file := kubeconfigFile(cmp.Or(m.home.kubeconfig, k.Name+".kubeconfig"))
+	p.Kubeconfig = file
+	opener, err := m.home.opener(m.version, s, k, file, p.From, m.f.branch)
+	if err != nil {
+		return err
+	}
+	p.Home = opener.open
+	owner, err := p.Arbiter.Owner(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if old, ok := pivot.HomeOf(owner.Agent); ok && old != k && w.TakeOver != owner {
+		if !strings.HasPrefix(s.Secrets, "kubernetes") {
+			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
+		}
+		if p.Old, err = m.home.old(s, m.version); err != nil {
+			return err
+		}
+	}
+	return m.do(cmd, s, pivot.New(w, *p), w, agent.Options{Only: k}, owner)
+}
+
+// toHere brings the fleet to an agent in this process.
+func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
+	s, p, w, end, err := m.begin(cmd)
+	if err != nil {
+		return err
+	}
+	defer end()
+	w.To, w.Keep = m.name, true // a rescue leaves everything where it is
+	s.Secrets = m.into
+	into, err := s.OpenSecrets(cmd.Context(), !m.dryRun)
+	if err != nil {
+		return err
+	}
+	if c, ok := into.(io.Closer); ok {
+		defer c.Close()
+	}
+	p.To = into
+	owner, err := p.Arbiter.Owner(cmd.Context())
+	if err != nil {
+		return err
+	}
+	m.local = true
+	return m.stay(cmd, s, pivot.New(w, *p), exit, w, owner)
+}
+
+// do makes the move beside an agent in this process, where there is to be one.
+func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pivot.Want, o agent.Options, owner fleet.Owner) error {
+	ctx := cmd.Context()
+	switch {
+	case m.dryRun:
+		return preview(ctx, cmd.OutOrStdout(), p)
+	case m.undo:
+		return p.Undo(ctx)
+	case !m.local || owner.Agent == w.To:
+		return p.Run(ctx)
+	case owner.Agent != "" && owner.Agent != m.name && owner != w.TakeOver:
+		return fmt.Errorf("the fleet is owned by agent %q (epoch %d), this is %q: use `fairlead pivot`, or --take-over %s@%d where that agent is gone",
+			owner.Agent, owner.Epoch, m.name, owner.Agent, owner.Epoch)
+	}
+	o.WaitForOwnership = owner == w.TakeOver && owner.Agent != ""
+	return m.beside(ctx, s, o, p.Run)
+}
+
+// stay brings the fleet here and goes on as its agent.
+func (m *mover) stay(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, exit bool, _ pivot.Want, _ fleet.Owner) error {
+	ctx := cmd.Context()
+	switch {
+	case m.dryRun:
+		return preview(ctx, cmd.OutOrStdout(), p)
+	case m.undo:
+		return p.Undo(ctx)
+	}
+	return m.beside(ctx, s, agent.Options{WaitForOwnership: true}, func(ctx context.Context) error {
+		if err := p.Run(ctx); err != nil || exit {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "agent %s owns the fleet and goes on here until it is stopped\n", m.name)
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// beside runs do while an agent works in this process. The agent's end counts
+// only where it is not that it handed the fleet over.
+func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options, do func(context.Context) error) error {
+	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
+	metrics := agent.NewMetrics(m.version)
+	world, err := assembly.OpenWorld(ctx, s, metrics)
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	a, err := assembly.NewAgent(s, o, world, metrics)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := a.Run(ctx)
+		if _, handed := errors.AsType[*agent.NotOwnerError](err); err != nil && !handed {
+			cancel(err)
+		}
+	}()
+	err = do(ctx)
+	cancel(nil)
+	<-done
+	return err
+}
+
+func preview(ctx context.Context, out io.Writer, p *pivot.Pivot) error {
+	steps, err := p.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	t := table{header: []string{"STEP", "STATE", "WHY"}}
+	for _, s := range steps {
+		t.add(string(s.Name), string(s.State), s.Why)
+	}
+	return t.write(out, formatTable, steps)
+}
+
+// stepScreen prints steps as they go, a line for each change.
+type stepScreen struct {
+	out  io.Writer
+	done map[pivot.Name]bool
+	last string
+}
+
+func (s *stepScreen) show(list []pivot.Step) {
+	if s.done == nil {
+		s.done = map[pivot.Name]bool{}
+	}
+	for _, step := range list {
+		switch {
+		case step.State == pivot.Done && !s.done[step.Name]:
+			s.done[step.Name] = true
+			s.line("✓ %s", step.Name)
+		case step.State == pivot.Now && step.Waits:
+			s.line("… %s: %s", step.Name, step.Why)
+		case step.State == pivot.Now:
+			s.line("→ %s: %s", step.Name, step.Why)
+		}
+	}
+}
+
+func (s *stepScreen) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if text != s.last {
+		fmt.Fprintln(s.out, text)
+	}
+	s.last = text
+}
+
+// parseOwner reads AGENT@EPOCH.
+func parseOwner(text string) (fleet.Owner, error) {
+	i := strings.LastIndex(text, "@")
+	if i > 0 {
+		if epoch, err := strconv.ParseInt(text[i+1:], 10, 64); err == nil && epoch > 0 {
+			return fleet.Owner{Agent: text[:i], Epoch: epoch}, nil
+		}
+	}
+	return fleet.Owner{}, fmt.Errorf("%q is not AGENT@EPOCH, such as laptop@3", text)
+}
+
+// kubeconfigFile is where a person finds the kubeconfig of the home.
+type kubeconfigFile string
+
+// Written implements pivot.Kubeconfig.
+func (f kubeconfigFile) Written(want fleet.Secret) bool {
+	b, err := os.ReadFile(string(f))
+	return err == nil && bytes.Equal(b, want.Reveal())
+}
+
+// Write implements pivot.Kubeconfig.
+func (f kubeconfigFile) Write(s fleet.Secret) error {
+	tmp := string(f) + ".new"
+	if err := os.WriteFile(tmp, s.Reveal(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, string(f))
+}
+
+// union returns the keys of all lists, sorted, each once.
+func union(lists ...[]fleet.Key) []fleet.Key {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, fleet.Key.Compare)
+	return slices.Compact(all)
+}

@@ -1,0 +1,268 @@
+package pivot_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/charts"
+	"fairlead.dev/fleet"
+	example "fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/sources/status"
+	"fairlead.dev/test/kube"
+)
+
+const (
+	laptop    = "laptop"
+	namespace = "fairlead-system"
+)
+
+// away is the cluster of the example that the fleet moves into.
+func away() fleet.Key { return fleet.Key{Namespace: "staging", Name: "eu-2"} }
+
+// world is a repository, a cloud that knows who changes it, and a home.
+type world struct {
+	t       *testing.T
+	url     string
+	branch  sources.Branch
+	cloud   *inmemory.Cloud
+	clouds  map[string]string // URL of the cloud, by agent
+	k       *kube.Server
+	dir     string // of the laptop's secrets
+	program string
+
+	mu      sync.Mutex
+	foreign []string // changes by an agent that did not own the fleet
+	kubelet *kubelet
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, k: kube.Start(t, kube.Own()), dir: filepath.Join(t.TempDir(), "secrets"), clouds: map[string]string{}}
+	w.build()
+	server, err := gitserver.New(t.TempDir(), gitserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Init("fleet.git"); err != nil {
+		t.Fatal(err)
+	}
+	repository := httptest.NewServer(server)
+	t.Cleanup(repository.Close)
+	w.url = repository.URL + "/fleet.git"
+	w.push()
+	w.branch = w.open("fairlead/status")
+	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{})
+	t.Cleanup(w.cloud.Close)
+	for _, name := range []string{laptop, pivot.AgentOf(away())} {
+		s := httptest.NewServer(w.watched(name, inmemory.Handler(w.cloud)))
+		t.Cleanup(s.Close)
+		w.clouds[name] = s.URL
+	}
+	w.kubelet = &kubelet{w: w}
+	t.Cleanup(w.kubelet.stop)
+	return w
+}
+
+// build builds the program.
+func (w *world) build() {
+	w.t.Helper()
+	w.program = filepath.Join(w.t.TempDir(), "fairlead")
+	cmd := exec.CommandContext(w.t.Context(), "go", "build", "-o", w.program, "fairlead.dev/agent/cmd/fairlead")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+}
+
+func (w *world) open(name string) sources.Branch {
+	w.t.Helper()
+	r, err := git.New(git.Options{URL: w.url, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b, err := r.Branch(name, git.BranchOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+// push pushes the example.
+func (w *world) push() {
+	w.t.Helper()
+	edits := map[string][]byte{}
+	files := example.Files()
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		edits[name], err = files.ReadFile(name)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.open("main").Commit(w.t.Context(), fleet.Revision{}, sources.Commit{Edits: edits, Message: "a fleet"}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// watched notes each change that comes from an agent that does not own the fleet.
+func (w *world) watched(name string, next http.Handler) http.Handler {
+	arbiter := status.NewArbiter(w.open("fairlead/status"))
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/list") && !strings.Contains(r.URL.Path, "watch") {
+			owner, err := arbiter.Owner(r.Context())
+			if err == nil && owner.Agent != name {
+				w.mu.Lock()
+				w.foreign = append(w.foreign, fmt.Sprintf("%s %s by %s, the owner is %s", r.Method, r.URL.Path, name, owner.Agent))
+				w.mu.Unlock()
+			}
+		}
+		next.ServeHTTP(rw, r)
+	})
+}
+
+func (w *world) settings() assembly.Settings {
+	return assembly.Settings{
+		Source: w.url, Secrets: w.dir, StatusInterval: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Providers: map[string]map[string]string{"inmemory": {"url": w.clouds[laptop]}},
+	}
+}
+
+// local runs an agent as a laptop does, until the function that it returns.
+func (w *world) local(o agent.Options) (stop func()) {
+	w.t.Helper()
+	s := w.settings()
+	o.Name, o.Interval, o.Resync, o.Workers = laptop, 100*time.Millisecond, 10*time.Second, 4
+	m := agent.NewMetrics("v0")
+	ctx, cancel := context.WithCancel(context.Background())
+	place, err := assembly.OpenWorld(ctx, s, m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a, err := assembly.NewAgent(s, o, place, m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = a.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+		_ = place.Close()
+	}
+}
+
+// home opens the home, as the command line does.
+func (w *world) home(context.Context) (pivot.Home, error) {
+	config, err := os.ReadFile(w.k.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	id, err := w.settings().Identity()
+	if err != nil {
+		return nil, err
+	}
+	files, err := charts.Files("v0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	r := helm.Release{Namespace: namespace, Name: "fairlead", Values: map[string]any{
+		"image":     map[string]any{"repository": "fairlead"},
+		"agent":     map[string]any{"name": pivot.AgentOf(away()), "interval": "200ms", "resync": "10s", "logFormat": "text"},
+		"source":    map[string]any{"url": w.url, "fleetID": id},
+		"extraArgs": []any{"--inmemory-url=" + w.clouds[pivot.AgentOf(away())], "--status-interval=200ms"},
+	}}
+	for _, f := range files {
+		r.Chart = append(r.Chart, helm.File{Name: f.Name, Data: f.Data})
+	}
+	return home.Open(home.Options{Kubeconfig: fleet.NewSecret(config), Release: r, Log: slog.New(slog.DiscardHandler)})
+}
+
+// kubelet runs the program as the Deployment says, while there is one.
+type kubelet struct {
+	w      *world
+	cancel context.CancelFunc
+	done   chan struct{}
+	log    strings.Builder
+}
+
+func (k *kubelet) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel, k.done = cancel, make(chan struct{})
+	go func() {
+		defer close(k.done)
+		for ctx.Err() == nil {
+			if d, err := k.deployment(ctx); err == nil {
+				k.run(ctx, d)
+			}
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+}
+
+func (k *kubelet) stop() {
+	if k.cancel == nil {
+		return
+	}
+	k.cancel()
+	<-k.done
+}
+
+func (k *kubelet) deployment(ctx context.Context) (*appsv1.Deployment, error) {
+	return kubernetes.NewForConfigOrDie(k.w.k.Config).AppsV1().Deployments(namespace).Get(ctx, "fairlead", metav1.GetOptions{})
+}
+
+// run runs the container until it ends, as a kubelet restarts it then.
+func (k *kubelet) run(ctx context.Context, d *appsv1.Deployment) {
+	account := d.Spec.Template.Spec.ServiceAccountName
+	user := k.w.k.User("system:serviceaccount:"+namespace+":"+account,
+		"system:serviceaccounts", "system:serviceaccounts:"+namespace, "system:authenticated")
+	config := k.w.k.WriteKubeconfig(user)
+	var args []string
+	for _, arg := range d.Spec.Template.Spec.Containers[0].Args {
+		switch {
+		case arg == "--secrets=kubernetes": // a mounted token is what only a pod has
+			arg += ":" + config
+		case strings.HasPrefix(arg, "--listen="):
+			arg = "--listen=127.0.0.1:0"
+		}
+		args = append(args, arg)
+	}
+	cmd := exec.CommandContext(ctx, k.w.program, args...)
+	cmd.Env = append(os.Environ(), "POD_NAMESPACE="+namespace, "POD_NAME=fairlead-0", "POD_IP=127.0.0.1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.Stdout, cmd.Stderr = &k.log, &k.log
+	_ = cmd.Run()
+}
