@@ -50,7 +50,6 @@ type Parts struct {
 	// the fleet is handed over.
 	Gate    SecretGate
 	Metrics *Metrics
-	Tracer  Tracer // nil: nothing is traced
 	Log     *slog.Logger
 }
 
@@ -127,7 +126,6 @@ type Agent struct {
 	owner      atomic.Pointer[fleet.Owner]
 	next       atomic.Pointer[fleet.Succession] // under way; nil: none
 	acting     turnstile                        // of passes; closed while the fleet is handed over
-	pruning    bool                             // the newest revision asks for what vanishes to be deleted
 	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
 
 	mu      sync.Mutex
@@ -147,9 +145,6 @@ const (
 
 // New returns an agent that has done nothing yet.
 func New(o Options, p Parts) *Agent {
-	if p.Tracer == nil {
-		p.Tracer = untraced{}
-	}
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),

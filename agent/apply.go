@@ -15,9 +15,7 @@ import (
 // poll brings the agent to the newest revision. Only lost ownership is an
 // error; whatever else goes wrong is reported, and tried again with the next
 // poll.
-func (a *Agent) poll(ctx context.Context) (err error) {
-	ctx, end := a.p.Tracer.Span(ctx, "poll")
-	defer func() { end(err) }()
+func (a *Agent) poll(ctx context.Context) error {
 	rev, err := a.resolve(ctx)
 	if lost := a.stillOwner(ctx); lost != nil {
 		return lost
@@ -26,7 +24,7 @@ func (a *Agent) poll(ctx context.Context) (err error) {
 		return nil
 	}
 	if err != nil {
-		a.p.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
+		a.p.Log.Error("cannot see the newest revision, keeping what is", "error", err)
 		return nil
 	}
 	a.mu.Lock()
@@ -45,7 +43,6 @@ func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
 	rev, err := a.p.Source.Resolve(ctx)
 	if ctx.Err() == nil {
 		a.p.Metrics.Fetched(ctx, "resolve", err, time.Since(started))
-		a.p.Tracer.Done(ctx, "resolve", time.Since(started), err)
 	}
 	return rev, err
 }
@@ -61,16 +58,16 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	case ctx.Err() != nil:
 		return
 	case err != nil && !settled(err):
-		a.p.Log.ErrorContext(ctx, "cannot get the revision, trying again", "revision", rev, "error", err)
+		a.p.Log.Error("cannot get the revision, trying again", "revision", rev, "error", err)
 		return
 	case err != nil:
-		a.p.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
+		a.p.Log.Error("the revision is refused, keeping what is", "revision", rev, "error", err)
 		a.refused = rev
 		a.p.Metrics.Refused(true)
 		a.refuse(ctx, rev, err)
 		return
 	}
-	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
+	a.refused = fleet.Revision{}
 	a.p.Metrics.Refused(false)
 	a.mu.Lock()
 	next, changed := a.desired.advance(f)
@@ -128,11 +125,7 @@ func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
 	d.clusters = maps.Clone(d.clusters)
 	a.mu.Unlock()
 	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d)}
-	blocked := 0
-	if a.pruning {
-		blocked = len(d.orphans())
-	}
-	a.p.Metrics.Told(s, len(d.clusters), blocked)
+	a.p.Metrics.Told(s, len(d.clusters))
 	a.status.PutFleet(s)
 }
 
@@ -140,14 +133,12 @@ func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, er
 	started := time.Now()
 	tree, err := a.p.Source.Fetch(ctx, rev)
 	a.p.Metrics.Fetched(ctx, "fetch", err, time.Since(started))
-	a.p.Tracer.Done(ctx, "fetch", time.Since(started), err, "revision", rev.String())
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	started = time.Now()
 	f, err := a.p.Renderer.Render(ctx, rev, tree)
 	a.p.Metrics.Rendered(ctx, err, time.Since(started))
-	a.p.Tracer.Done(ctx, "render", time.Since(started), err, "revision", rev.String())
 	if err != nil && fleet.KindOf(err) == fleet.Unknown {
 		err = fleet.Errorf(fleet.Invalid, "render "+rev.String(), "%w", err)
 	}
@@ -185,7 +176,7 @@ func (a *Agent) restore(ctx context.Context) {
 			err = a.renamed(f)
 		}
 		if err != nil && !settled(err) {
-			a.p.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
+			a.p.Log.Error("cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
 			continue
 		}
 		for _, k := range keys {

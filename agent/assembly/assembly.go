@@ -14,12 +14,10 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
@@ -59,8 +57,7 @@ type Settings struct {
 	// reconciler in this process.
 	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
 
-	Log    *slog.Logger
-	Tracer *tracing.Tracer // nil: nothing is traced
+	Log *slog.Logger
 }
 
 // IsFolder reports whether source is a folder to read as it lies there, rather
@@ -224,7 +221,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Reconciler:     passes,
 		Infrastructure: w.Infrastructure,
 		Gate:           w.Gate,
-		Metrics:        m, Tracer: s.Tracer, Log: s.Log,
+		Metrics:        m, Log: s.Log,
 	}), nil
 }
 
@@ -236,17 +233,9 @@ func (s Settings) ledger(b sources.Branch, m *agent.Metrics) agent.Ledger {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
 				Observer: status.Observer{
-					Commit: func(files int, took, lag time.Duration) {
-						m.Pushed(took, lag)
-						s.Tracer.Done(context.Background(), "push", took, nil, "files", strconv.Itoa(files))
-					},
-					Race: func(error) { m.Raced() },
-					Error: func(err error) {
-						m.Pushing(err)
-						if err != nil {
-							s.Tracer.Done(context.Background(), "push", 0, err)
-						}
-					},
+					Commit: func(_ int, took, lag time.Duration) { m.Pushed(took, lag) },
+					Race:   func(error) { m.Raced() },
+					Error:  m.Pushing,
 				},
 			})
 		},

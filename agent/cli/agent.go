@@ -25,7 +25,6 @@ func newAgent(version string) *cobra.Command {
 		logFormat, logLev string
 		statusInterval    time.Duration
 		hooks             webhookFlags
-		traces            tracingFlags
 		replicas          replicaFlags
 	)
 	cmd := &cobra.Command{
@@ -69,7 +68,6 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 	fs.StringVar(&logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
 	hooks.add(cmd)
-	traces.add(cmd)
 	replicas.add(cmd)
 	// The default is the machine's name, which documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
@@ -95,7 +93,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		s := f.from(nil, log)
 		s.StatusInterval = statusInterval
 		o.StatusBranch = f.branch
-		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks, traces: traces}, replicas)
+		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks}, replicas)
 	}
 	return cmd
 }
@@ -105,18 +103,12 @@ type serving struct {
 	listen    string
 	profiling bool
 	hooks     webhookFlags
-	traces    tracingFlags
 }
 
 // runAgent runs an agent and its pages until ctx ends.
 func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving, flags replicaFlags) error {
 	m := agent.NewMetrics(version)
 	m.Follow(s.Source)
-	flush, err := serve.traces.open(ctx, version, o.Name, &s, m)
-	if err != nil {
-		return err
-	}
-	defer flush()
 	world, err := assembly.OpenWorld(ctx, s, m)
 	if err != nil {
 		return err
