@@ -3,6 +3,7 @@ package charts
 import (
 	"archive/tar"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -105,7 +106,7 @@ func untar(t *testing.T, file string) map[string]string {
 	files := make(map[string]string)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		if err != nil {

@@ -30,11 +30,13 @@ func TestCredentialsFolder(t *testing.T) {
 		"as mounted": {"what Kubernetes hides in a volume is no credential", map[string]string{"..data/token": "t"}, nil, read{}, "holds no credential"},
 		"foreign":    {"a GitHub App is not understood, and that is said", map[string]string{"githubAppID": "1"}, nil, read{}, "username, password, bearerToken"},
 		"flag first": {
-			"a flag is nearer than a folder", map[string]string{"username": "bot", "token": "t"},
+			"a flag is nearer than a folder",
+			map[string]string{"username": "bot", "token": "t"},
 			func(dir string) Credentials {
 				return Credentials{Username: "me", CAFile: filepath.Join(dir, "username")}
 			},
-			read{Username: "me", Token: "t", CA: "bot"}, "",
+			read{Username: "me", Token: "t", CA: "bot"},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

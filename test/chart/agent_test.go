@@ -83,6 +83,14 @@ func (s *site) edit(file, old, replacement string) {
 	}
 }
 
+// moveTo pushes the cluster into another namespace, before an agent saw it.
+func (s *site) moveTo(namespace string) {
+	s.t.Helper()
+	s.edit("clusters/staging/eu-2/kustomization.yaml", "namespace: "+s.clusters, "namespace: "+namespace)
+	s.clusters = namespace
+	s.push("Where the agent may")
+}
+
 func (s *site) push(message string) {
 	s.t.Helper()
 	mustGit(s.t, s.clone, "add", "--all")
@@ -122,7 +130,7 @@ func (s *site) await(c *container, what string, done func() bool) (err error) {
 }
 
 // live lets the agent do all that it uses rights for: bring a cluster up, keep
-// its kubeconfig right, and delete it.
+// its kubeconfig right, delete it, and end.
 func (s *site) live(c *container) error {
 	s.t.Helper()
 	ctx, secrets := s.t.Context(), s.client.CoreV1().Secrets(s.clusters)
@@ -138,8 +146,12 @@ func (s *site) live(c *container) error {
 	}
 	good := string(kubeconfig.Data["value"])
 	for _, name := range []string{"eu-2-ca", "eu-2-etcd", "eu-2-proxy", "eu-2-sa"} {
-		if s, err := secrets.Get(ctx, name, metav1.GetOptions{}); err != nil || s.Type != "cluster.x-k8s.io/secret" {
-			return fmt.Errorf("the Secret %s is not as Cluster API has it: %v", name, err)
+		s, err := secrets.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if s.Type != "cluster.x-k8s.io/secret" {
+			return fmt.Errorf("the Secret %s is of type %s, not as Cluster API has it", name, s.Type)
 		}
 	}
 
@@ -169,10 +181,15 @@ func (s *site) live(c *container) error {
 		return err
 	}
 	s.push("Delete the cluster")
-	return s.await(c, "the secrets of the deleted cluster are gone", func() bool {
+	err = s.await(c, "the secrets of the deleted cluster are gone", func() bool {
 		left, err := secrets.List(ctx, metav1.ListOptions{})
 		return err == nil && len(left.Items) == 0
 	})
+	if err != nil {
+		return err
+	}
+	c.stop() // what it holds, it gives back
+	return s.await(c, "the agent has ended", func() bool { return true })
 }
 
 func ready(t *testing.T, c *container) bool {
@@ -218,25 +235,42 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 	t.Run("in namespaces alone", func(t *testing.T) {
 		clusters := k.Namespace()
 		s := newSite(t, k, "--set", "rbac.namespaces={"+clusters+"}")
-		s.edit("clusters/staging/eu-2/kustomization.yaml", "namespace: "+s.clusters, "namespace: "+clusters)
-		s.clusters = clusters
-		s.push("Where the agent may")
+		s.moveTo(clusters)
 		if err := s.live(s.start(binary)); err != nil {
 			t.Error(err)
 		}
 	})
 
-	for _, right := range rights(t, k) {
-		t.Run("without "+right.verb+" "+right.resource, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, k)
-			s.take(right)
-			err := s.live(s.start(binary))
-			var f errForbidden
-			if !errors.As(err, &f) || f != (errForbidden(right)) {
-				t.Errorf("without the right to %s %s: %v: is it needed?", right.verb, right.resource, err)
-			}
-		})
+	sharded := []string{"--set", "shards=4,replicas=2"}
+	alone := rights(t, k)
+	for _, right := range alone {
+		t.Run("without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, binary, right) })
+	}
+	for _, right := range rights(t, k, sharded...) {
+		if right.resource == "leases" {
+			t.Run("sharded, without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, binary, right, sharded...) })
+		}
+	}
+	t.Run("sharded, in namespaces alone", func(t *testing.T) {
+		t.Parallel()
+		clusters := k.Namespace()
+		s := newSite(t, k, "--set", "shards=4,replicas=2,rbac.namespaces={"+clusters+"}")
+		s.moveTo(clusters)
+		if err := s.live(s.start(binary)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// without sees an agent that lacks a right fail for the lack of it.
+func without(t *testing.T, k *kube.Server, binary string, r right, args ...string) {
+	t.Helper()
+	s := newSite(t, k, args...)
+	s.take(r)
+	err := s.live(s.start(binary))
+	var f errForbidden
+	if !errors.As(err, &f) || f != errForbidden(r) {
+		t.Errorf("without the right to %s %s: %v: is it needed?", r.verb, r.resource, err)
 	}
 }
 
@@ -244,9 +278,9 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 type right struct{ verb, resource string }
 
 // rights returns all that the chart's roles allow.
-func rights(t *testing.T, k *kube.Server) (all []right) {
+func rights(t *testing.T, k *kube.Server, args ...string) (all []right) {
 	t.Helper()
-	s := newSite(t, k)
+	s := newSite(t, k, args...)
 	s.roles(func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		for _, r := range rules {
 			for _, resource := range r.Resources {
@@ -269,7 +303,7 @@ func (s *site) take(r right) {
 	s.roles(func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		for i := range rules {
 			if slices.Contains(rules[i].Resources, r.resource) {
-				rules[i].Verbs = without(rules[i].Verbs, r.verb)
+				rules[i].Verbs = slices.DeleteFunc(rules[i].Verbs, func(v string) bool { return v == r.verb })
 			}
 		}
 		return slices.DeleteFunc(rules, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 })

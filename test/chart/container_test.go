@@ -72,9 +72,9 @@ func run(t *testing.T, k *kube.Server, pod *corev1.Pod, binary string) *containe
 	c := &container{}
 	cmd := exec.Command("/fairlead")
 	for _, a := range spec.Args {
-		if a == "--listen=:8080" { // the port may be taken on the machine of the test
-			a = "--listen=127.0.0.1:0"
-		}
+		// These ports may be taken on the machine of the test.
+		a = strings.Replace(a, "listen=:8080", "listen=127.0.0.1:0", 1)
+		a = strings.Replace(a, "replica-listen=:9293", "replica-listen=127.0.0.1:0", 1)
 		cmd.Args = append(cmd.Args, a)
 	}
 	cmd.Env, cmd.Dir, cmd.Stderr = environment(t, k.Config, pod), "/", c

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,8 +152,3 @@ func agentBinary(t *testing.T) string {
 
 // gone reports whether err says that there is no such thing.
 func gone(err error) bool { return apierrors.IsNotFound(err) }
-
-// without returns s without what is equal to x.
-func without(s []string, x string) []string {
-	return slices.DeleteFunc(slices.Clone(s), func(y string) bool { return y == x })
-}

@@ -28,6 +28,10 @@
 - --wait-for-ownership
 - --leader-election
 - {{ printf "--leader-election-lease=%s" (include "fairlead.fullname" .) | quote }}
+{{- if .Values.shards }}
+- --shards={{ .Values.shards }}
+- --replica-listen=:9293
+{{- end }}
 - --interval={{ .Values.agent.interval }}
 - --resync={{ .Values.agent.resync }}
 - --workers={{ .Values.agent.workers }}
