@@ -46,10 +46,13 @@ type Parts struct {
 	// Infrastructure returns the provider of that name. What it returns is
 	// watched where it can be.
 	Infrastructure func(name string) (providers.Infrastructure, error)
+	// Escrow opens the escrow of a fleet. Nil: none is kept.
+	Escrow func(fleet.ID, fleet.Escrow) (Escrow, error)
 	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
 	Gate    SecretGate
 	Metrics *Metrics
+	Tracer  Tracer // nil: nothing is traced
 	Log     *slog.Logger
 }
 
@@ -86,13 +89,16 @@ type Options struct {
 	StatusBranch string
 	// WaitForOwnership makes an agent that does not own the fleet wait for it.
 	WaitForOwnership bool
-	// Only, if not zero, is the one cluster that is worked on, and of it the
-	// control plane alone: its workers stay as they are.
-	Only fleet.Key
+	// TakeOver, if not zero, is an owner that is gone: where it still owns the
+	// fleet, with that epoch, this agent takes its place. Nobody asks it.
+	TakeOver fleet.Owner
 	// Guard is asked before anything is changed, the status branch included. An
 	// error says why this process may not: it does not lead its replicas any
 	// more. Nil permits all.
 	Guard func() error
+	// Only, if not zero, is the one cluster that is worked on, and of it the
+	// control plane alone: its workers stay as they are.
+	Only fleet.Key
 }
 
 // A NotOwnerError says that this agent does not own the fleet: another one
@@ -126,12 +132,14 @@ type Agent struct {
 	owner      atomic.Pointer[fleet.Owner]
 	next       atomic.Pointer[fleet.Succession] // under way; nil: none
 	acting     turnstile                        // of passes; closed while the fleet is handed over
+	pruning    bool                             // the newest revision asks for what vanishes to be deleted
 	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
 
 	mu      sync.Mutex
 	desired desired
 
 	nudge   nudges
+	escrow  escrowing
 	watches sync.WaitGroup
 	watched map[string]bool // providers, touched by follow alone
 	ready   *readiness
@@ -145,10 +153,13 @@ const (
 
 // New returns an agent that has done nothing yet.
 func New(o Options, p Parts) *Agent {
+	if p.Tracer == nil {
+		p.Tracer = untraced{}
+	}
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
-		nudge: nudges{c: make(chan struct{}, 1)}, watched: make(map[string]bool),
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), watched: make(map[string]bool),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -169,6 +180,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	add(a.follow)
 	add(a.publish)
+	add(a.keepEscrow)
 	add(a.support)
 	add(func(ctx context.Context) error {
 		select {

@@ -15,7 +15,9 @@ import (
 // poll brings the agent to the newest revision. Only lost ownership is an
 // error; whatever else goes wrong is reported, and tried again with the next
 // poll.
-func (a *Agent) poll(ctx context.Context) error {
+func (a *Agent) poll(ctx context.Context) (err error) {
+	ctx, end := a.p.Tracer.Span(ctx, "poll")
+	defer func() { end(err) }()
 	rev, err := a.resolve(ctx)
 	if lost := a.stillOwner(ctx); lost != nil {
 		return lost
@@ -24,7 +26,7 @@ func (a *Agent) poll(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		a.p.Log.Error("cannot see the newest revision, keeping what is", "error", err)
+		a.p.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
 		return nil
 	}
 	a.mu.Lock()
@@ -43,6 +45,7 @@ func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
 	rev, err := a.p.Source.Resolve(ctx)
 	if ctx.Err() == nil {
 		a.p.Metrics.Fetched(ctx, "resolve", err, time.Since(started))
+		a.p.Tracer.Done(ctx, "resolve", time.Since(started), err)
 	}
 	return rev, err
 }
@@ -58,16 +61,16 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	case ctx.Err() != nil:
 		return
 	case err != nil && !settled(err):
-		a.p.Log.Error("cannot get the revision, trying again", "revision", rev, "error", err)
+		a.p.Log.ErrorContext(ctx, "cannot get the revision, trying again", "revision", rev, "error", err)
 		return
 	case err != nil:
-		a.p.Log.Error("the revision is refused, keeping what is", "revision", rev, "error", err)
+		a.p.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
 		a.refused = rev
 		a.p.Metrics.Refused(true)
 		a.refuse(ctx, rev, err)
 		return
 	}
-	a.refused = fleet.Revision{}
+	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
 	a.p.Metrics.Refused(false)
 	a.mu.Lock()
 	next, changed := a.desired.advance(f)
@@ -92,6 +95,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	}
 	a.watch(ctx, used)
 	a.begin()
+	a.escrow.poke()
 }
 
 func (a *Agent) renamed(f fleet.Fleet) error {
@@ -124,8 +128,13 @@ func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
 	d := a.desired
 	d.clusters = maps.Clone(d.clusters)
 	a.mu.Unlock()
+	d.problems = a.escrow.with(d.problems)
 	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d)}
-	a.p.Metrics.Told(s, len(d.clusters))
+	blocked := 0
+	if a.pruning {
+		blocked = len(d.orphans())
+	}
+	a.p.Metrics.Told(s, len(d.clusters), blocked)
 	a.status.PutFleet(s)
 }
 
@@ -133,12 +142,14 @@ func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, er
 	started := time.Now()
 	tree, err := a.p.Source.Fetch(ctx, rev)
 	a.p.Metrics.Fetched(ctx, "fetch", err, time.Since(started))
+	a.p.Tracer.Done(ctx, "fetch", time.Since(started), err, "revision", rev.String())
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	started = time.Now()
 	f, err := a.p.Renderer.Render(ctx, rev, tree)
 	a.p.Metrics.Rendered(ctx, err, time.Since(started))
+	a.p.Tracer.Done(ctx, "render", time.Since(started), err, "revision", rev.String())
 	if err != nil && fleet.KindOf(err) == fleet.Unknown {
 		err = fleet.Errorf(fleet.Invalid, "render "+rev.String(), "%w", err)
 	}
@@ -176,7 +187,7 @@ func (a *Agent) restore(ctx context.Context) {
 			err = a.renamed(f)
 		}
 		if err != nil && !settled(err) {
-			a.p.Log.Error("cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
+			a.p.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
 			continue
 		}
 		for _, k := range keys {

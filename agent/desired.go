@@ -26,6 +26,7 @@ type desired struct {
 	fleet    fleet.ID       // of the newest revision; before the first, of the record
 	clusters map[fleet.Key]held
 	problems []fleet.Problem // of the newest revision
+	escrow   fleet.Escrow    // of the newest revision
 }
 
 // held is one cluster that the agent knows.
@@ -68,7 +69,7 @@ func (h held) deleting() bool {
 func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	next := desired{
 		revision: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
-		problems: slices.Clone(f.Problems),
+		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow,
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

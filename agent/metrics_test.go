@@ -36,7 +36,7 @@ func used() *Metrics {
 	m.Overlays(1, 2)
 	m.Told(sources.FleetStatus{
 		Fleet: "demo", Revision: revision("1"), Problems: []fleet.Problem{{}}, Orphans: []fleet.Key{{}, {}},
-	}, 7)
+	}, 7, 1)
 	m.Refused(true)
 	m.Called(ctx, "inmemory", "Observe", "", time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 429, time.Millisecond)
@@ -72,7 +72,7 @@ func passed() Pass {
 	}
 	return Pass{
 		Cluster: &fleet.Cluster{
-			Key: keyA, Paused: true, Delete: true, Protect: true, ControlPlane: fleet.Pool{Name: "a-cp", Role: fleet.RoleControlPlane},
+			Key: keyA, Paused: true, ControlPlane: fleet.Pool{Name: "a-cp", Role: fleet.RoleControlPlane},
 			Workers: []fleet.Pool{md}, Infrastructure: fleet.Object{Name: "a"},
 		},
 		Report: report, Drift: 2, NotAfter: map[string]time.Time{"ca": noon.Add(time.Hour)},
@@ -131,7 +131,7 @@ func TestMetricsScrape(t *testing.T) {
 		`fairlead_cluster_last_success_timestamp_seconds{name="a",namespace="prod"} 1.7673552e+09`,
 		`fairlead_cluster_failing{name="a",namespace="prod"} 0`,
 		`fairlead_cluster_drift{name="a",namespace="prod"} 2`,
-		`fairlead_cluster_delete_blocked{name="a",namespace="prod"} 1`,
+		`fairlead_fleet_deletes_blocked 1`,
 		`fairlead_cluster_certificate_expiry_timestamp_seconds{certificate="ca",name="a",namespace="prod"} 1.7673588e+09`,
 		`fairlead_cluster_version_skew{name="a",namespace="prod"} 3`,
 		`capi_cluster_spec_paused{name="a",namespace="prod"} 1`,
@@ -176,7 +176,7 @@ func TestSeriesGo(t *testing.T) {
 	}
 	m := used()
 	m.Owner(fleet.Owner{})
-	m.Told(sources.FleetStatus{Fleet: "demo", Revision: revision("2")}, 0)
+	m.Told(sources.FleetStatus{Fleet: "demo", Revision: revision("2")}, 0, 0)
 	text := scrape(m)
 	if strings.Contains(text, "fairlead_owner_epoch{") || strings.Contains(text, "sha1:1") || !strings.Contains(text, "sha1:2") {
 		t.Error("an owner or a revision outlives its time")

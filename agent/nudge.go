@@ -49,6 +49,8 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	select {
 	case <-timer.C:
 	case <-changed:
+	case <-a.escrow.retell:
+		a.tell(ctx, a.newest())
 	case <-n.c:
 		if !pause(ctx, nudgeGap-time.Since(n.last)) {
 			return false
@@ -68,7 +70,8 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 func (a *Agent) Writes(branch string) bool {
 	select {
 	case <-a.owned:
-		return branch == a.branch
+		_, e, _ := a.escrowed()
+		return branch == a.branch || len(e.Recipients) > 0 && e.Repository == "" && branch == e.Branch
 	default: // the name may be in fleet.yaml, which was not read yet
 		return a.o.StatusBranch != "" && branch == a.o.StatusBranch
 	}

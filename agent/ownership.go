@@ -51,7 +51,7 @@ func (a *Agent) own(ctx context.Context) error {
 
 // claim claims the fleet, and returns who owns it and to whom it is on its way.
 func (a *Agent) claim(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
-	if _, err := a.ledger.Arbiter.Claim(ctx, a.o.Name); err != nil {
+	if _, err := a.seize(ctx); err != nil {
 		return fleet.Owner{}, fleet.Succession{}, err
 	}
 	return a.ledger.Arbiter.Succession(ctx)

@@ -19,7 +19,9 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	started := time.Now()
+	ctx, end := a.p.Tracer.Span(ctx, "pass", "cluster", k.String(), "revision", h.cluster.Revision.String())
 	res := a.pass(ctx, h.cluster)
+	end(res.Err)
 	if ctx.Err() != nil {
 		return
 	}
@@ -38,8 +40,11 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		Cluster: h.cluster, Report: report, Drift: len(res.Observed.Infrastructure.Drift), NotAfter: res.NotAfter(),
 		Actions: res.Plan.Actions, Err: res.Err, Took: time.Since(started),
 	})
+	if changesSecrets(res.Plan.Actions) {
+		a.escrow.poke()
+	}
 	if res.Err != nil {
-		a.p.Log.Warn("the pass failed", "cluster", k, "error", res.Err, "after", res.After)
+		a.p.Log.WarnContext(ctx, "the pass failed", "cluster", k, "error", res.Err, "after", res.After)
 	}
 	if report.Phase == fleet.PhaseDeleted && a.drop(k) {
 		a.p.Log.Info("forgetting the cluster", "cluster", k)

@@ -15,6 +15,16 @@ type Fleet struct {
 type Config struct {
 	StatusBranch string // default "fairlead/status"
 	Prune        Prune
+	Escrow       Escrow
+}
+
+// Escrow says for whom a copy of all secrets is kept, and where. Without
+// recipients none is kept.
+type Escrow struct {
+	Recipients []string // age recipients, sorted: public keys
+	Branch     string   // of the status repository, or of Repository; empty where it is a folder
+	Repository string   // URL; empty is the status repository
+	Folder     string   // absolute path on the agent's machine
 }
 
 // Prune says what happens to a cluster that vanishes from Git. By default it

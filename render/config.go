@@ -51,6 +51,7 @@ type Manifest struct {
 		Status struct {
 			Branch string `json:"branch,omitempty"`
 		} `json:"status"`
+		Escrow *EscrowManifest `json:"escrow,omitempty"`
 	} `json:"spec"`
 }
 
@@ -202,6 +203,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	if !branchName.MatchString(c.StatusBranch) || strings.Contains(c.StatusBranch, "..") || strings.Contains(c.StatusBranch, "//") {
 		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+defaultStatusBranch)
 	}
+	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
 	var err error
 	if c.clusters, err = newGlobs(m.Spec.Clusters.Include, m.Spec.Clusters.Exclude); err != nil {
 		fail("spec.clusters", err.Error(), "patterns are folders relative to the root, such as clusters/prod/**")

@@ -14,10 +14,12 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
@@ -57,7 +59,8 @@ type Settings struct {
 	// reconciler in this process.
 	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
 
-	Log *slog.Logger
+	Log    *slog.Logger
+	Tracer *tracing.Tracer // nil: nothing is traced
 }
 
 // IsFolder reports whether source is a folder to read as it lies there, rather
@@ -220,8 +223,9 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		},
 		Reconciler:     passes,
 		Infrastructure: w.Infrastructure,
+		Escrow:         s.escrow(w),
 		Gate:           w.Gate,
-		Metrics:        m, Log: s.Log,
+		Metrics:        m, Tracer: s.Tracer, Log: s.Log,
 	}), nil
 }
 
@@ -233,9 +237,17 @@ func (s Settings) ledger(b sources.Branch, m *agent.Metrics) agent.Ledger {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
 				Observer: status.Observer{
-					Commit: func(_ int, took, lag time.Duration) { m.Pushed(took, lag) },
-					Race:   func(error) { m.Raced() },
-					Error:  m.Pushing,
+					Commit: func(files int, took, lag time.Duration) {
+						m.Pushed(took, lag)
+						s.Tracer.Done(context.Background(), "push", took, nil, "files", strconv.Itoa(files))
+					},
+					Race: func(error) { m.Raced() },
+					Error: func(err error) {
+						m.Pushing(err)
+						if err != nil {
+							s.Tracer.Done(context.Background(), "push", 0, err)
+						}
+					},
 				},
 			})
 		},

@@ -25,6 +25,8 @@ func newAgent(version string) *cobra.Command {
 		logFormat, logLev string
 		statusInterval    time.Duration
 		hooks             webhookFlags
+		traces            tracingFlags
+		takeOver          string
 		replicas          replicaFlags
 	)
 	cmd := &cobra.Command{
@@ -67,7 +69,9 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 	fs.BoolVar(&profiling, "pprof", false, "serve /debug/pprof as well")
 	fs.StringVar(&logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it: take its place. Be sure that it is gone")
 	hooks.add(cmd)
+	traces.add(cmd)
 	replicas.add(cmd)
 	// The default is the machine's name, which documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
@@ -85,6 +89,13 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		if err := replicas.check(f.settings); err != nil {
 			return err
 		}
+		if takeOver != "" {
+			gone, err := agent.ParseOwner(takeOver)
+			if err != nil {
+				return &usageError{fmt.Errorf("--take-over: %w", err)}
+			}
+			o.TakeOver = gone
+		}
 		log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLev)
 		if err != nil {
 			return err
@@ -93,7 +104,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		s := f.from(nil, log)
 		s.StatusInterval = statusInterval
 		o.StatusBranch = f.branch
-		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks}, replicas)
+		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks, traces: traces}, replicas)
 	}
 	return cmd
 }
@@ -103,12 +114,18 @@ type serving struct {
 	listen    string
 	profiling bool
 	hooks     webhookFlags
+	traces    tracingFlags
 }
 
 // runAgent runs an agent and its pages until ctx ends.
 func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving, flags replicaFlags) error {
 	m := agent.NewMetrics(version)
 	m.Follow(s.Source)
+	flush, err := serve.traces.open(ctx, version, o.Name, &s, m)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	world, err := assembly.OpenWorld(ctx, s, m)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSecretsRecipient(), newSecretsSet(), newSecretsGet(), newSecretsList(), newSecretsDelete())
+	cmd.AddCommand(newSecretsRecipient(), newSecretsSet(), newSecretsGet(), newSecretsList(), newSecretsDelete(), newEscrow())
 	return cmd
 }
 

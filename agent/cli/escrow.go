@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/agent/secrets/escrow"
+	"fairlead.dev/fleet"
+)
+
+func newEscrow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "escrow",
+		Short: "Check and restore the copy of all secrets",
+		Long: `Check and restore the copy of all secrets that the agent keeps where spec.escrow
+of fleet.yaml says. docs/disaster-recovery.md tells more.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newEscrowVerify(), newEscrowRestore())
+	return cmd
+}
+
+// escrowFlags say where an escrow is, where fleet.yaml cannot be asked, and who
+// opens it.
+type escrowFlags struct {
+	*sourceFlags
+	place    fleet.Escrow
+	identity string
+}
+
+func addEscrow(cmd *cobra.Command) *escrowFlags {
+	f := &escrowFlags{sourceFlags: addSource(cmd)}
+	fs := cmd.Flags()
+	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
+	fs.StringVar(&f.place.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
+	fs.StringVar(&f.place.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
+	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that the escrow is encrypted for")
+	return f
+}
+
+// open opens the escrow, and checks all of it.
+func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
+	if f.place.Folder != "" && f.place.Branch != "" {
+		return nil, &usageError{errors.New("--escrow-folder and --escrow-branch are both given: name one place")}
+	}
+	s, place := f.from(nil, quiet(cmd.ErrOrStderr())), f.place
+	if place.Folder == "" && place.Branch == "" {
+		var err error
+		if place, err = s.EscrowOf(cmd.Context()); err != nil {
+			return nil, err
+		}
+		if len(place.Recipients) == 0 {
+			return nil, errors.New("fleet.yaml asks for no escrow: name one with --escrow-folder or --escrow-branch")
+		}
+	}
+	var identity fleet.Secret
+	if f.identity != "" {
+		var err error
+		if identity, err = secrets.ReadIdentityFile(f.identity); err != nil {
+			return nil, err
+		}
+	}
+	p, err := s.OpenEscrow(place)
+	if err != nil {
+		return nil, err
+	}
+	return escrow.Open(cmd.Context(), p, identity)
+}
+
+func newEscrowVerify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Say what is in escrow, and whether it can be restored",
+		Long: `Say what is in escrow, and whether it can be restored. With --identity-file
+everything is decrypted and compared; without, files are compared with the index
+alone. The exit code is 1 where something cannot be restored.`,
+		Example: `  fairlead secrets escrow verify --source https://git.example.com/fleet.git --identity-file escrow.txt`,
+		Args:    args(cobra.NoArgs),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addEscrow(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		e, err := f.open(cmd)
+		if err != nil {
+			return err
+		}
+		good := "intact"
+		if f.identity != "" {
+			good = "can be restored"
+		}
+		t, rows := table{header: []string{"ENTRY", "HOLDS", "GONE SINCE", "STATE"}}, []escrowRow{}
+		for _, entry := range e.Entries {
+			row := escrowRow{Entry: entry.Name, Gone: entry.Gone, State: cmp.Or(entry.Problem, good)}
+			for _, name := range entry.Holds {
+				row.Holds = append(row.Holds, string(name))
+			}
+			rows = append(rows, row)
+			t.add(row.Entry, strings.Join(row.Holds, " "), row.Gone, row.State)
+		}
+		if err := t.write(cmd.OutOrStdout(), format(*output), rows); err != nil {
+			return err
+		}
+		if problems := e.Problems(); len(problems) > 0 {
+			return fmt.Errorf("%d of %d entries of the escrow cannot be restored", len(problems), len(e.Entries))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// escrowRow is what is shown of one entry.
+type escrowRow struct {
+	Entry string   `json:"entry"`
+	Holds []string `json:"holds,omitempty"`
+	Gone  string   `json:"gone,omitempty"`
+	State string   `json:"state"`
+}
+
+func newEscrowRestore() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Restore the secrets in escrow into a secret store",
+		Long: `Restore the secrets in escrow into the secret store that --secrets names. What is
+there is left alone; what is there and differs is an error. Everything that was
+stored is read back and compared. It may be repeated.`,
+		Example: `  fairlead secrets escrow restore --source https://git.example.com/fleet.git --identity-file escrow.txt
+  fairlead secrets escrow restore --escrow-folder /mnt/escrow --identity-file escrow.txt --secrets kubernetes:home.kubeconfig`,
+		Args: args(cobra.NoArgs),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	f := addEscrow(cmd)
+	f.addSecrets(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if f.identity == "" {
+			return &usageError{errors.New("no identity is given: name the file of the age identity that the escrow is encrypted for with --identity-file")}
+		}
+		e, err := f.open(cmd)
+		if err != nil {
+			return err
+		}
+		store, closeStore, err := openStore(cmd, f.sourceFlags, true)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		done, restoreErr := e.Restore(cmd.Context(), store)
+		t := table{header: []string{"SECRET", "RESULT"}}
+		for _, r := range done {
+			t.add(r.Name, r.Result)
+		}
+		if err := t.write(cmd.OutOrStdout(), format(*output), done); err != nil {
+			return err
+		}
+		if problems := e.Problems(); len(problems) > 0 {
+			restoreErr = errors.Join(restoreErr, fmt.Errorf("not restored, %s", strings.Join(problems, "; ")))
+		}
+		return restoreErr
+	}
+	return cmd
+}

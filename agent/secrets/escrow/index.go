@@ -1,0 +1,120 @@
+package escrow
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+)
+
+const (
+	indexName    = "index.yaml"
+	indexVersion = 1
+)
+
+// An index tells what is in escrow.
+type index struct {
+	Version    int      `json:"version"`
+	Fleet      fleet.ID `json:"fleet"`
+	Recipients []string `json:"recipients"`
+	Entries    []entry  `json:"entries"` // sorted
+}
+
+// An entry tells of one file.
+type entry struct {
+	Kind   string             `json:"kind"`
+	Name   string             `json:"name"`            // NAMESPACE/NAME
+	Holds  []fleet.SecretName `json:"holds,omitempty"` // of a cluster, sorted
+	Digest string             `json:"digest"`          // keyed, of what is in it
+	Sum    string             `json:"sum"`             // SHA-256 of the file as it lies there
+	Gone   string             `json:"gone,omitempty"`  // day since which the fleet has it no more
+}
+
+// The kinds of entries.
+const (
+	kindCluster = "cluster"
+	kindSecret  = "secret"
+)
+
+func (e entry) path() string {
+	if e.Kind == kindCluster {
+		return "clusters/" + e.Name + ".age"
+	}
+	return "secrets/" + e.Name + ".age"
+}
+
+func (e entry) compare(o entry) int {
+	return cmp.Or(cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Name, o.Name))
+}
+
+// String names it for people.
+func (e entry) String() string {
+	if e.Kind == kindCluster {
+		return "the secrets of cluster " + e.Name
+	}
+	return "Secret " + e.Name
+}
+
+// readIndex returns the index in files, a zero one where there is none.
+func readIndex(op string, files fs.FS) (index, error) {
+	b, err := fs.ReadFile(files, indexName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return index{}, nil
+	}
+	if err != nil {
+		return index{}, fleet.Errorf(fleet.Unavailable, op, "%w", err)
+	}
+	var i index
+	if err := yaml.UnmarshalStrict(b, &i); err != nil {
+		return index{}, fleet.Errorf(fleet.Invalid, op, "%s cannot be read: %w", indexName, err)
+	}
+	if i.Version != indexVersion {
+		return index{}, fleet.Errorf(fleet.Invalid, op, "%s is of version %d, this program knows %d", indexName, i.Version, indexVersion)
+	}
+	for _, e := range i.Entries {
+		k, err := fleet.ParseKey(e.Name)
+		if err != nil || !fs.ValidPath(e.path()) || k.String() != e.Name || e.Kind != kindCluster && e.Kind != kindSecret {
+			return index{}, fleet.Errorf(fleet.Invalid, op, "%s tells of a %s %q, and there is no such thing", indexName, e.Kind, e.Name)
+		}
+	}
+	return i, nil
+}
+
+func (i index) encode() ([]byte, error) {
+	i.Version = indexVersion
+	slices.SortFunc(i.Entries, entry.compare)
+	b, err := yaml.Marshal(i)
+	return append([]byte("# Written by Fairlead. The files beside it are encrypted with age.\n"), b...), err
+}
+
+// find returns the entry of that kind and name.
+func (i index) find(kind, name string) (entry, bool) {
+	n := slices.IndexFunc(i.Entries, func(e entry) bool { return e.Kind == kind && e.Name == name })
+	if n < 0 {
+		return entry{}, false
+	}
+	return i.Entries[n], true
+}
+
+// intact reports whether the file of e lies there as it was written.
+func (e entry) intact(files fs.FS) bool {
+	b, err := fs.ReadFile(files, e.path())
+	return err == nil && sumOf(b) == e.Sum
+}
+
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func same(files fs.FS, name string, content []byte) bool {
+	b, err := fs.ReadFile(files, name)
+	return err == nil && bytes.Equal(b, content)
+}
