@@ -68,6 +68,10 @@ sweep: ## crash the agent at every single call of a cluster's life (about 10 min
 soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
 	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
 
+.PHONY: test-ha
+test-ha: ## kill and stop replicas of the real program, beside a real kube-apiserver (about 2 minutes; needs `make kube`)
+	go test ./test/ha -count=1 -timeout 20m -v
+
 .PHONY: lab-openstack-up
 lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md
 	test/lab/openstack/up

@@ -1,0 +1,303 @@
+package ha
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/agent/election"
+	"fairlead.dev/fleet-examples/inmemory"
+	cloud "fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/kube"
+)
+
+const lease = "ha"
+
+// A world is a fleet with several replicas of its agent.
+type world struct {
+	t         *testing.T
+	dir       string
+	binary    string
+	namespace string
+	kube      *kube.Server
+	api       *election.Connection
+	url, bare string
+	cloudURL  string
+	cloud     *cloud.Client
+	args      []string
+	replicas  map[string]*exec.Cmd
+	workers   int
+
+	mu    sync.Mutex
+	twice map[string]bool // machines that were there twice, at any time
+}
+
+var startup = regexp.MustCompile(`startupDuration: "?[0-9a-z]+"?`)
+
+func newWorld(t *testing.T, args ...string) *world {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	k := kube.Start(t)
+	w := &world{t: t, dir: t.TempDir(), namespace: k.Namespace(), kube: k, args: args, replicas: make(map[string]*exec.Cmd), twice: make(map[string]bool)}
+	var err error
+	w.api, err = election.Connect(k.Kubeconfig, election.Timing{})
+	w.must(err)
+	w.binary = filepath.Join(w.dir, "fairlead")
+	w.must(run("../..", "go", "build", "-o", w.binary, "./agent/cmd/fairlead"))
+	w.serveGit()
+	w.startCloud()
+	go w.watch()
+	t.Cleanup(func() {
+		for _, c := range w.replicas {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+		if t.Failed() {
+			logs, _ := filepath.Glob(filepath.Join(w.dir, "*.log"))
+			for _, l := range logs {
+				b, _ := os.ReadFile(l)
+				t.Logf("%s:\n%s", filepath.Base(l), b[max(0, len(b)-6000):])
+			}
+		}
+	})
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func run(dir, program string, args ...string) error {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+		"GIT_AUTHOR_NAME=You", "GIT_AUTHOR_EMAIL=you@example.com", "GIT_COMMITTER_NAME=You", "GIT_COMMITTER_EMAIL=you@example.com")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// serveGit makes a repository with the bases of the example and no clusters.
+func (w *world) serveGit() {
+	root := filepath.Join(w.dir, "git")
+	w.must(os.Mkdir(root, 0o700))
+	s, err := gitserver.New(root, gitserver.Options{})
+	w.must(err)
+	w.bare, err = s.Init("fleet.git")
+	w.must(err)
+	server := httptest.NewServer(s)
+	w.t.Cleanup(server.Close)
+	w.url = server.URL + "/fleet.git"
+	clone := w.clone()
+	w.must(os.CopyFS(clone, inmemory.Files()))
+	w.must(os.RemoveAll(filepath.Join(clone, "clusters")))
+	files, err := filepath.Glob(filepath.Join(clone, "bases", "cluster", "*.yaml"))
+	w.must(err)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		w.must(err)
+		w.must(os.WriteFile(f, startup.ReplaceAll(b, []byte("startupDuration: 300ms")), 0o600))
+	}
+	w.must(run(clone, "git", "init", "--quiet", "--initial-branch=main"))
+	w.must(run(clone, "git", "remote", "add", "origin", w.bare))
+}
+
+func (w *world) clone() string { return filepath.Join(w.dir, "clone") }
+
+const clusters = 6
+
+// push asks for so many workers in each cluster.
+func (w *world) push(workers int) {
+	w.t.Helper()
+	w.workers = workers
+	for i := range clusters {
+		dir := filepath.Join(w.clone(), "clusters", fmt.Sprintf("c%d", i))
+		w.must(os.MkdirAll(dir, 0o700))
+		w.must(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("namespace: "+w.namespace+"\nresources: [../../bases/cluster, values.yaml]\n"), 0o600))
+		w.must(os.WriteFile(filepath.Join(dir, "values.yaml"), fmt.Appendf(nil, `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: values
+  annotations: {fairlead.dev/substitute: "true"}
+data:
+  CLUSTER_NAME: c%d
+  KUBERNETES_VERSION: v1.34.1
+  CONTROL_PLANE_MACHINE_COUNT: "1"
+  WORKER_MACHINE_COUNT: "%d"
+`, i, workers), 0o600))
+	}
+	for _, args := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--message", "workers"}, {"push", "--quiet", "origin", "main"}} {
+		w.must(run(w.clone(), "git", args...))
+	}
+}
+
+// start starts the program, which ends with the test.
+func (w *world) start(log string, args ...string) *exec.Cmd {
+	w.t.Helper()
+	file, err := os.OpenFile(filepath.Join(w.dir, log+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	w.must(err)
+	defer file.Close()
+	cmd := w.command(args...)
+	cmd.Stdout, cmd.Stderr = file, file
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	w.must(cmd.Start())
+	return cmd
+}
+
+func (w *world) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(w.binary, args...)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "FAIRLEAD_SECRETS=kubernetes:" + w.kube.Kubeconfig, "FAIRLEAD_INMEMORY_URL=" + w.cloudURL,
+	}
+	return cmd
+}
+
+func (w *world) startCloud() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	w.must(err)
+	address := l.Addr().String()
+	l.Close()
+	w.cloudURL = "http://" + address
+	c := w.start("cloud", "inmemory", "--listen", address)
+	w.t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	w.cloud, err = cloud.Dial(w.cloudURL)
+	w.must(err)
+	w.eventually("the cloud answers", func() string {
+		_, err := w.cloud.VMs(w.t.Context(), nil)
+		return text(err)
+	})
+}
+
+func (w *world) startReplica(name string) {
+	w.t.Helper()
+	w.replicas[name] = w.start(name, append([]string{
+		"agent", "--source", w.url, "--name", lease, "--listen", "", "--interval", "500ms", "--status-interval", "500ms",
+		"--leader-election", "--leader-election-namespace", w.namespace, "--replica-name", name, "--replica-listen", "127.0.0.1:0",
+		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s",
+	}, w.args...)...)
+}
+
+// leader returns the name of the replica that leads, or nothing.
+func (w *world) leader() string {
+	l, err := w.api.Leases.Leases(w.namespace).Get(w.t.Context(), lease, metav1.GetOptions{})
+	if err != nil || l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(*l.Spec.HolderIdentity, "_")
+	return name
+}
+
+// newLeader waits until another than before leads.
+func (w *world) newLeader(before string) string {
+	w.t.Helper()
+	w.eventually("another replica than "+before+" leads", func() string {
+		if now := w.leader(); now == "" || now == before {
+			return "the leader is " + now
+		}
+		return ""
+	})
+	return w.leader()
+}
+
+// signal sends s to a replica.
+func (w *world) signal(name string, s syscall.Signal) {
+	w.t.Helper()
+	w.must(w.replicas[name].Process.Signal(s))
+	if s == syscall.SIGKILL {
+		_ = w.replicas[name].Wait()
+		delete(w.replicas, name)
+	}
+}
+
+// machines returns the ids of machines by cluster and name.
+func (w *world) machines(ctx context.Context) (map[string]string, error) {
+	vms, err := w.cloud.VMs(ctx, map[string]string{"fairlead.dev/fleet": "harbour"})
+	out := make(map[string]string, len(vms))
+	for _, v := range vms {
+		k := v.Tags["fairlead.dev/cluster"] + " " + v.Name
+		if _, there := out[k]; there {
+			w.mu.Lock()
+			w.twice[k] = true
+			w.mu.Unlock()
+		}
+		out[k] = v.ID
+	}
+	return out, err
+}
+
+// watch looks for machines that are there twice, all the time.
+func (w *world) watch() {
+	for w.t.Context().Err() == nil {
+		_, _ = w.machines(w.t.Context())
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// converged waits until the cloud, the status and the plan are as Git says.
+func (w *world) converged(what string) {
+	w.t.Helper()
+	w.eventually(what, func() string {
+		m, err := w.machines(w.t.Context())
+		if err != nil || len(m) != clusters*(1+w.workers) {
+			return fmt.Sprintf("%d machines, not %d (%s)", len(m), clusters*(1+w.workers), text(err))
+		}
+		out, _ := w.command("status", w.url).CombinedOutput()
+		if n := strings.Count(string(out), "Provisioned"); n != clusters {
+			return string(out)
+		}
+		if out, err := w.command("plan", w.url).CombinedOutput(); err != nil {
+			return string(out)
+		}
+		return ""
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.twice) > 0 {
+		w.t.Errorf("%s: machines were there twice: %v", what, w.twice)
+	}
+}
+
+// eventually waits until missing says nothing.
+func (w *world) eventually(what string, missing func() string) {
+	w.t.Helper()
+	end := time.Now().Add(3 * time.Minute)
+	for {
+		m := missing()
+		if m == "" {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("not seen: %s: %s", what, m)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
