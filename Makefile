@@ -91,7 +91,7 @@ test-openstack: ## test all of it on the services that lab-openstack-up started
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
 
 .PHONY: kube
-kube: ## build the Kubernetes API server and etcd that tests run, once for all checkouts (test/kube)
+kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)
 	go run ./test/kube/binaries/build
 
 .PHONY: prometheus
