@@ -41,6 +41,7 @@ func used() *Metrics {
 	m.Called(ctx, "inmemory", "Observe", "", time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 429, time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 0, time.Millisecond)
+	m.Escrowed(1, nil)
 	m.Webhooks()("github", "accepted")
 	m.Passed(ctx, passed())
 	return m
