@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -167,13 +170,15 @@ func (a *Adoption) compareClass(c *candidate, desired *fleet.Cluster) error {
 		c.problems = append(c.problems, problems...)
 		return nil
 	}
-	for _, p := range desired.Pools() {
-		for _, q := range made.Pools() {
-			name := p.Labels["topology.cluster.x-k8s.io/deployment-name"]
-			same := p.Role == fleet.RoleControlPlane && q.Role == p.Role || name != "" && q.Labels["topology.cluster.x-k8s.io/deployment-name"] == name
-			if same && p.Template != q.Template {
-				c.refuse(c.cluster, "spec.topology", "adopt it with --classes expand", "ClusterClass %s makes other machines here than Cluster API made for pool %s", c.class, q.Name)
-			}
+	for _, p := range c.pools {
+		q, _ := made.Pool(fleet.PoolName(p.object.GetName()))
+		i := slices.IndexFunc(desired.Pools(), func(d fleet.Pool) bool {
+			name := p.object.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+			return p.controller && d.Role == fleet.RoleControlPlane || d.Role == fleet.RoleWorker &&
+				(string(d.Name) == p.object.GetName() || name != "" && d.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] == name)
+		})
+		if i < 0 || desired.Pools()[i].Template != q.Template {
+			c.refuse(c.cluster, "spec.topology", "adopt it with --classes expand", "ClusterClass %s makes other machines here than Cluster API made for pool %s", c.class, q.Name)
 		}
 	}
 	return nil

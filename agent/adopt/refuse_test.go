@@ -214,4 +214,3 @@ func TestOwnManifests(t *testing.T) {
 		t.Errorf("without the pause: said %q", last)
 	}
 }
-

@@ -193,7 +193,7 @@ func (m *management) cluster(name string) *unstructured.Unstructured {
 
 func kind(k string) schema.GroupVersionKind {
 	group := map[string]string{
-		"KubeadmControlPlane": "controlplane.cluster.x-k8s.io", "KubeadmConfig": "bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate": "bootstrap.cluster.x-k8s.io",
+		"KubeadmControlPlane": "controlplane.cluster.x-k8s.io", "KubeadmControlPlaneTemplate": "controlplane.cluster.x-k8s.io", "KubeadmConfig": "bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate": "bootstrap.cluster.x-k8s.io",
 		"DevMachine": "infrastructure.cluster.x-k8s.io", "DevCluster": "infrastructure.cluster.x-k8s.io", "DevMachineTemplate": "infrastructure.cluster.x-k8s.io",
 	}[k]
 	return schema.GroupVersionKind{Group: cmp.Or(group, "cluster.x-k8s.io"), Version: "v1beta2", Kind: k}

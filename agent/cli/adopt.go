@@ -157,7 +157,11 @@ func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlag
 	if own.undo {
 		return showAdopted(out, a.Undo(ctx, clusters), "given back")
 	}
-	return showAdopted(out, a.Run(ctx, clusters), "adopted")
+	done := "adopted"
+	if own.dryRun {
+		done = "ready to be adopted"
+	}
+	return showAdopted(out, a.Run(ctx, clusters), done)
 }
 
 // adoption puts the parts together.
@@ -248,7 +252,7 @@ func showAdopted(w io.Writer, results []adopt.Result, done string) error {
 			fmt.Fprintln(w, "  "+r.Err.Error())
 		}
 	}
-	fmt.Fprintf(w, "%d of %s %s\n", len(results)-failed, count(len(results), "cluster"), done)
+	fmt.Fprintf(w, "%d of %s: %s\n", len(results)-failed, count(len(results), "cluster"), done)
 	if failed > 0 {
 		return &exitError{exitFailure}
 	}

@@ -1,0 +1,111 @@
+package adopt_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fairlead.dev/agent/adopt"
+	"fairlead.dev/fleet"
+)
+
+const class = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevClusterTemplate
+metadata: {name: dev}
+spec: {template: {spec: {backend: {inMemory: {}}}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachineTemplate
+metadata: {name: dev}
+spec: {template: {spec: {backend: {inMemory: {vm: {provisioning: {startupDuration: "1ms"}}}}}}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlaneTemplate
+metadata: {name: dev}
+spec: {template: {spec: {kubeadmConfigSpec: {preKubeadmCommands: ['echo "${HOSTNAME}" $$']}}}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: dev}
+spec: {template: {spec: {joinConfiguration: {nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}}}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: dev}
+spec:
+  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevClusterTemplate, name: dev}}
+  controlPlane:
+    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, name: dev}
+    machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: dev}}
+  workers:
+    machineDeployments:
+      - class: worker
+        bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, name: dev}}
+        infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: dev}}
+`
+
+// withClass makes the cluster one of a class, as its topology controller does:
+// what the class made carries its labels.
+func (w *world) withClass() {
+	w.Helper()
+	for _, o := range objects(w.T, class) {
+		o.SetNamespace(w.ns)
+		w.create(o)
+	}
+	w.change(kind("Cluster"), "eu-1", false, func(o map[string]any) {
+		o["spec"].(map[string]any)["topology"] = map[string]any{
+			"classRef": map[string]any{"name": "dev"}, "version": "v1.34.1", "controlPlane": map[string]any{"replicas": int64(1)},
+			"workers": map[string]any{"machineDeployments": []any{map[string]any{
+				"class": "worker", "name": "md-0", "replicas": int64(2),
+				"metadata": map[string]any{"labels": map[string]any{"node-role.kubernetes.io/web": ""}},
+			}}},
+		}
+	})
+	topology := func(o map[string]any) {
+		labels := o["metadata"].(map[string]any)["labels"].(map[string]any)
+		labels["topology.cluster.x-k8s.io/owned"], labels["topology.cluster.x-k8s.io/deployment-name"] = "", "md-0"
+	}
+	w.change(kind("MachineDeployment"), "eu-1-md-0", false, topology)
+	for _, m := range w.machines {
+		if m.Pool == "eu-1-md-0" {
+			w.change(kind("Machine"), string(m.Name), false, topology)
+		}
+	}
+}
+
+// A class goes along as a library, or what it made does; either way nothing rolls.
+func TestClasses(t *testing.T) {
+	w := newWorld(t)
+	w.withClass()
+	folder := filepath.Join(w.folder, "clusters", w.ns)
+	for _, classes := range []adopt.Classes{adopt.KeepClasses, adopt.ExpandClasses} {
+		w.said = nil
+		edit := func(o *adopt.Options) { o.Classes = classes }
+		w.done(w.adoption(edit).Run(t.Context(), []fleet.Key{w.key()}))
+		data, err := os.ReadFile(filepath.Join(folder, "eu-1", "cluster.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = os.Stat(filepath.Join(folder, "classes", "dev", "class.yaml"))
+		keep := classes == adopt.KeepClasses
+		if strings.Contains(string(data), "topology:") != keep || (err == nil) != keep {
+			t.Errorf("classes %s: library %v, Cluster %s", classes, err, data)
+		}
+		if c := w.inFleet(); c == nil || c.Paused || w.marked() != 3 {
+			t.Errorf("classes %s: in the fleet %v, %d marked", classes, c, w.marked())
+		}
+		w.done(w.adoption(edit).Undo(t.Context(), []fleet.Key{w.key()}))
+		w.afresh()
+	}
+	// A class that was changed since makes other machines: Cluster API's are kept.
+	gvk := kind("KubeadmConfigTemplate")
+	w.change(gvk, "dev", false, func(o map[string]any) {
+		o["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["preKubeadmCommands"] = []any{"true"}
+	})
+	r := w.adoption(nil).Run(t.Context(), []fleet.Key{w.key()})[0]
+	if r.Done || len(r.Problems) == 0 || !strings.Contains(r.Problems[0].String(), "makes other machines here than Cluster API made for pool eu-1-md-0 (adopt it with --classes expand)") {
+		t.Errorf("got %+v, want that the class makes other machines", r)
+	}
+}
