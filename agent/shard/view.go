@@ -33,7 +33,7 @@ func Labels(agent string) map[string]string { return map[string]string{AgentLabe
 func Of(k fleet.Key, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(k.String())) // it never fails
-	return int(h.Sum32() % uint32(n))  //nolint:gosec // n is small and positive
+	return int(h.Sum32() % uint32(n))
 }
 
 // A view is all Leases of an agent's replicas at one time. It comes from one
