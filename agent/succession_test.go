@@ -44,6 +44,8 @@ type house struct {
 	lookErr error
 	paused  []fleet.PoolName // of the pools of the last pass
 
+	reads     int
+	cutFrom   int  // reads after which the branch cannot be read; 0: none
 	cut       bool // the branch cannot be read
 	lost      bool // the answer to the next Yield is lost, and the branch is cut
 	withdrawn bool // the succession is withdrawn just before Yield
@@ -75,7 +77,8 @@ func (h *house) Look(_ context.Context, c *fleet.Cluster) (fleet.Observed, error
 
 func (h *house) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
 	h.mu().Lock()
-	cut := h.cut
+	h.reads++
+	cut := h.cut || h.cutFrom > 0 && h.reads > h.cutFrom
 	h.mu().Unlock()
 	if cut {
 		return fleet.Owner{}, fleet.Succession{}, errors.New("cut off")
@@ -197,7 +200,7 @@ func TestOwnerHoldsSecretsWhileTheyMove(t *testing.T) {
 // first pass.
 func TestOwnerThatStartsInTheMiddleHolds(t *testing.T) {
 	h := newHouse("me", oneCluster())
-	h.next = to("home", fleet.StepGranted)
+	h.next, h.cutFrom = to("home", fleet.StepGranted), 1 // the claim alone can see it
 	var open bool
 	h.during = func() { open = open || !h.held() }
 	if err := h.live(t, Options{}, func() {}); err != nil || len(h.took()) == 0 {
