@@ -143,6 +143,9 @@ func TestRecallShowsNothing(t *testing.T) {
 	if strings.Contains(scrape(m), `namespace="prod"`) {
 		t.Error("a cluster is shown that was not looked at")
 	}
+	if _, err := m.registry.Gather(); err != nil {
+		t.Errorf("a cluster that was not looked at hinders the others: %v", err)
+	}
 }
 
 // TestUnseen keeps drift and expiry where a cluster cannot be looked at.
