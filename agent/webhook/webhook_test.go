@@ -325,8 +325,8 @@ func TestFollowersPassOn(t *testing.T) {
 	address = "" // nobody leads
 	code, _ := serve(follower, signedGitHub(body))
 	address = strings.TrimPrefix(server.URL, "http://")
-	again, _ := serve(follower, signedGitHub(body))
-	if code != 503 || again != 202 {
+	again, said := serve(follower, signedGitHub(body))
+	if code != 503 || again != 202 || said != "looking at the repository" {
 		t.Errorf("without a leader and with one: got %d and %d, want 503 and then 202: it came to nothing before", code, again)
 	}
 	r := signedGitHub(strings.Replace(githubPush, "59b2", "59b4", 1))
