@@ -16,7 +16,7 @@ import (
 const Name = "fairlead"
 
 //go:embed all:fairlead
-var files embed.FS //nolint:gochecknoglobals // what is embedded never changes
+var files embed.FS
 
 // A File is one file of the chart. Name is its path in the chart, such as
 // "templates/deployment.yaml".

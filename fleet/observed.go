@@ -86,8 +86,8 @@ type KubeconfigState struct {
 type Workload struct {
 	Reachable bool
 	NotAfter  time.Time // when the certificate expires that the API server showed; zero: it showed none
-	Message   string // why not reachable, in the other side's own words
-	Nodes     []Node // sorted by name
+	Message   string    // why not reachable, in the other side's own words
+	Nodes     []Node    // sorted by name
 	Tokens    []TokenState
 	Etcd      *Etcd    // nil: not looked at
 	Kubeadm   *Kubeadm // nil: there is no kubeadm-config

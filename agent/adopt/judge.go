@@ -109,8 +109,10 @@ func older(s Object, sets []Object) bool {
 // readNotes notes what people should know before the old side is paused.
 func (a *Adoption) readNotes(ctx context.Context, f *found) error {
 	for _, tool := range []struct{ name, mark string }{
-		{"Flux (Kustomization)", "kustomize.toolkit.fluxcd.io/name"}, {"Flux (HelmRelease)", "helm.toolkit.fluxcd.io/name"},
-		{"Argo CD", "argocd.argoproj.io/instance"}, {"Argo CD", "argocd.argoproj.io/tracking-id"},
+		{"Flux (Kustomization)", "kustomize.toolkit.fluxcd.io/name"},
+		{"Flux (HelmRelease)", "helm.toolkit.fluxcd.io/name"},
+		{"Argo CD", "argocd.argoproj.io/instance"},
+		{"Argo CD", "argocd.argoproj.io/tracking-id"},
 	} {
 		value, ok := f.cluster.GetLabels()[tool.mark]
 		if !ok {

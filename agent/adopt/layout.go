@@ -35,6 +35,7 @@ const clusterFile = "cluster.yaml"
 
 // overlayOf returns the folder of a cluster, and that of a class.
 func overlayOf(k fleet.Key) string { return path.Join("clusters", k.Namespace, k.Name) }
+
 func libraryOf(class fleet.Key) string {
 	return path.Join("clusters", class.Namespace, "classes", class.Name)
 }

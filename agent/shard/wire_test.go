@@ -33,7 +33,7 @@ func fill(v reflect.Value, depth int) {
 		x.ID, x.Secret = "abcdef", "0123456789abcdef"
 		return
 	case *metav1.FieldsV1:
-		x.Raw = []byte(`{"f:a":{}}`)
+		x.SetRawBytes([]byte(`{"f:a":{}}`))
 		return
 	case *metav1.Time:
 		*x = metav1.Unix(1700000000, 0)

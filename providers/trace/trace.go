@@ -28,7 +28,9 @@ var _ providers.Infrastructure = (*Provider)(nil)
 
 // New returns p with tell called after each call, from the caller's goroutine and
 // with its context.
-func New(p providers.Infrastructure, tell func(context.Context, Call)) *Provider { return &Provider{p: p, tell: tell} }
+func New(p providers.Infrastructure, tell func(context.Context, Call)) *Provider {
+	return &Provider{p: p, tell: tell}
+}
 
 // Unwrap returns the provider inside.
 func (t *Provider) Unwrap() providers.Infrastructure { return t.p }

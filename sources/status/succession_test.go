@@ -113,9 +113,11 @@ func TestSucceedConflicts(t *testing.T) {
 	other := s
 	other.ID = "2"
 	for name, try := range map[string]func() error{
-		"another request":  func() error { return a.Succeed(t.Context(), self, other, other.At(fleet.StepMoved)) },
-		"another step":     func() error { return a.Succeed(t.Context(), self, s.At(fleet.StepAsked), s.At(fleet.StepMoved)) },
-		"another owner":    func() error { return a.Succeed(t.Context(), fleet.Owner{Agent: "agent-a", Epoch: 2}, s, s.At(fleet.StepMoved)) },
+		"another request": func() error { return a.Succeed(t.Context(), self, other, other.At(fleet.StepMoved)) },
+		"another step":    func() error { return a.Succeed(t.Context(), self, s.At(fleet.StepAsked), s.At(fleet.StepMoved)) },
+		"another owner": func() error {
+			return a.Succeed(t.Context(), fleet.Owner{Agent: "agent-a", Epoch: 2}, s, s.At(fleet.StepMoved))
+		},
 		"where nobody was": func() error { return a.Succeed(t.Context(), self, fleet.Succession{}, other) },
 	} {
 		if err := try(); fleet.KindOf(err) != fleet.Conflict {

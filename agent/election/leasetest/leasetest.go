@@ -110,10 +110,13 @@ type leases struct {
 }
 
 var (
-	resource = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
-	errAway  = errors.New("dial tcp: connection refused")
-	errLost  = errors.New("unexpected EOF")
+	errAway = errors.New("dial tcp: connection refused")
+	errLost = errors.New("unexpected EOF")
 )
+
+func resource() schema.GroupResource {
+	return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+}
 
 // Get implements coordinationv1client.LeaseInterface.
 func (l leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
@@ -123,7 +126,7 @@ func (l leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coo
 	if lease := l.c.api.Lease(name); lease != nil {
 		return lease, nil
 	}
-	return nil, apierrors.NewNotFound(resource, name)
+	return nil, apierrors.NewNotFound(resource(), name)
 }
 
 // List implements coordinationv1client.LeaseInterface.
@@ -153,7 +156,7 @@ func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav
 	lease = lease.DeepCopy()
 	return l.write(ctx, func(a *API) (*coordinationv1.Lease, error) {
 		if a.leases[lease.Name] != nil {
-			return nil, apierrors.NewAlreadyExists(resource, lease.Name)
+			return nil, apierrors.NewAlreadyExists(resource(), lease.Name)
 		}
 		lease.Namespace, lease.UID = l.namespace, types.UID("uid-"+strconv.Itoa(a.version+1))
 		return lease, nil
@@ -166,9 +169,9 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav
 	return l.write(ctx, func(a *API) (*coordinationv1.Lease, error) {
 		switch now := a.leases[lease.Name]; {
 		case now == nil:
-			return nil, apierrors.NewNotFound(resource, lease.Name)
+			return nil, apierrors.NewNotFound(resource(), lease.Name)
 		case lease.ResourceVersion != "" && lease.ResourceVersion != now.ResourceVersion, lease.UID != "" && lease.UID != now.UID:
-			return nil, apierrors.NewConflict(resource, lease.Name, errors.New("the object has been modified"))
+			return nil, apierrors.NewConflict(resource(), lease.Name, errors.New("the object has been modified"))
 		}
 		return lease, nil
 	})
@@ -179,10 +182,10 @@ func (l leases) Delete(ctx context.Context, name string, o metav1.DeleteOptions)
 	_, err := l.write(ctx, func(a *API) (*coordinationv1.Lease, error) {
 		now := a.leases[name]
 		if now == nil {
-			return nil, apierrors.NewNotFound(resource, name)
+			return nil, apierrors.NewNotFound(resource(), name)
 		}
 		if p := o.Preconditions; p != nil && (p.UID != nil && *p.UID != now.UID || p.ResourceVersion != nil && *p.ResourceVersion != now.ResourceVersion) {
-			return nil, apierrors.NewConflict(resource, name, fmt.Errorf("the precondition failed: it is at %s", now.ResourceVersion))
+			return nil, apierrors.NewConflict(resource(), name, fmt.Errorf("the precondition failed: it is at %s", now.ResourceVersion))
 		}
 		delete(a.leases, name)
 		a.writes++

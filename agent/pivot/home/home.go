@@ -106,7 +106,7 @@ func openStore(kubeconfig fleet.Secret) (*secrets.Kubernetes, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // a folder for temporary files
+	defer os.Remove(f.Name())
 	_, err = f.Write(kubeconfig.Reveal())
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type finder struct {
 
 // The names of what machines share.
 func (f *finder) network() string { return "k8s-clusterapi-cluster-" + f.name }
+
 func (f *finder) group(which api.ManagedSecurityGroupName) string {
 	return "k8s-cluster-" + f.name + "-secgroup-" + string(which)
 }
