@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,7 +62,7 @@ func (m *mover) begin(cmd *cobra.Command) (assembly.Settings, *pivot.Parts, pivo
 	w := pivot.Want{Keep: m.keep, Self: m.name}
 	if m.takeOver != "" {
 		var err error
-		if w.TakeOver, err = parseOwner(m.takeOver); err != nil {
+		if w.TakeOver, err = agent.ParseOwner(m.takeOver); err != nil {
 			return fail(&usageError{fmt.Errorf("--take-over: %w", err)})
 		}
 	}
@@ -273,17 +272,6 @@ func (s *stepScreen) line(format string, args ...any) {
 		fmt.Fprintln(s.out, text)
 	}
 	s.last = text
-}
-
-// parseOwner reads AGENT@EPOCH.
-func parseOwner(text string) (fleet.Owner, error) {
-	i := strings.LastIndex(text, "@")
-	if i > 0 {
-		if epoch, err := strconv.ParseInt(text[i+1:], 10, 64); err == nil && epoch > 0 {
-			return fleet.Owner{Agent: text[:i], Epoch: epoch}, nil
-		}
-	}
-	return fleet.Owner{}, fmt.Errorf("%q is not AGENT@EPOCH, such as laptop@3", text)
 }
 
 // kubeconfigFile is where a person finds the kubeconfig of the home.

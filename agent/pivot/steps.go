@@ -1,6 +1,7 @@
 package pivot
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -87,26 +88,27 @@ func (s shape) Steps(seen Seen) []Step {
 	if w.TakeOver != (fleet.Owner{}) {
 		add(TakeOver, seen.Owner != w.TakeOver, false, fmt.Sprintf("%s (epoch %d) is gone and is not asked", w.TakeOver.Agent, w.TakeOver.Epoch))
 	}
+	owner := cmp.Or(seen.Owner.Agent, "the owner")
 	add(Owned, seen.Owner.Agent != "", true, "an agent claims the fleet, and acts until another one takes it")
 	if s.home {
 		add(Reach, owned || seen.Unreachable == "", true, seen.Unreachable)
-		add(Addons, owned || len(seen.Addons) == 0, false, "nodes become ready with them: "+some(seen.Addons))
+		add(Addons, owned || len(seen.Addons) == 0, false, addonsOf(seen))
 		add(ControlPlane, owned || seen.ControlPlane == "", true, seen.ControlPlane)
 		add(Install, owned || seen.Installed, false, "an agent in the home that waits for the fleet")
 	}
 	if other := seen.Next.To; !owned && other != "" && other != w.To {
 		add(Ask, false, true, fmt.Sprintf("the fleet is on its way to %q: until that is done or undone", other))
 	} else {
-		add(Ask, got(fleet.StepAsked), false, fmt.Sprintf("%s is to hand the fleet over to %s", seen.Owner.Agent, w.To))
+		add(Ask, got(fleet.StepAsked), false, fmt.Sprintf("%s is to hand the fleet over to %s", owner, w.To))
 	}
-	add(Grant, got(fleet.StepGranted), true, fmt.Sprintf("%s stores no secrets from then on: is it running?", seen.Owner.Agent))
+	add(Grant, got(fleet.StepGranted), true, owner+" stores no secrets from then on: is it running?")
 	add(Move, got(fleet.StepMoved), false, "every secret is copied, and compared")
 	ready := w.To + " looks at every cluster with them"
 	if seen.Next.Message != "" {
 		ready = w.To + " says: " + seen.Next.Message
 	}
 	add(Ready, got(fleet.StepReady), true, ready)
-	add(HandOver, owned, true, seen.Owner.Agent+" ends what it does, and pushes")
+	add(HandOver, owned, true, owner+" ends what it does, and pushes")
 	add(Acts, owned && seen.Next == (fleet.Succession{}), true, "its first status, with its own epoch")
 	if s.kubeconfig {
 		add(WriteConfig, seen.Kubeconfig, false, "the administrator's, of the home")
@@ -141,6 +143,14 @@ func rank(step fleet.SuccessionStep) int {
 		}
 	}
 	return 0
+}
+
+// addonsOf says what of the addons is not as it is to be.
+func addonsOf(seen Seen) string {
+	if len(seen.Addons) == 0 {
+		return "what nodes need to become ready"
+	}
+	return "nodes become ready with them: " + some(seen.Addons)
 }
 
 // some returns the first few of a list.
