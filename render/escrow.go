@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"filippo.io/age"
-
 	"fairlead.dev/fleet"
+	"fairlead.dev/render/sops"
 )
 
 const defaultEscrowBranch = "fairlead/escrow"
@@ -34,7 +33,7 @@ func checkedEscrow(m *EscrowManifest, statusBranch string, fail func(field, mess
 			fail(field, "it is a private key, and is in Git by now", "make another with age-keygen, and write its public key (age1…)")
 			continue
 		}
-		if all, err := age.ParseRecipients(strings.NewReader(r)); err != nil || len(all) != 1 {
+		if !sops.IsRecipient(r) {
 			fail(field, fmt.Sprintf("%q is no age recipient", r), "write a public key that age-keygen printed (age1…)")
 			continue
 		}

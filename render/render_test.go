@@ -387,7 +387,9 @@ func TestDocumentation(t *testing.T) {
 	archive := tree("-- fleet.yaml --\n" + example + "-- clusters/prod/eu-1/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/prod/eu-1/c.yaml --\n" +
 		clusterYAML("prod", "eu-1") + "spec: {version: \"${KUBERNETES_VERSION}\", pods: \"${POD_CIDRS}\"}\n" + "-- clusters/sandbox/a/kustomization.yaml --\nresources: [none]\n")
 	f := newBuilder(render.Options{}).render(t, "sha1:1", archive)
-	want := fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true, Limit: 2}}
+	want := fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true, Limit: 2}, Escrow: fleet.Escrow{
+		Recipients: []string{"age1psq6mpu3n2pcmht3nhdt9n3gd5s9pulgwzcgrjjpdr6ue5caggpq5dhs8y"}, Branch: "fairlead/escrow",
+	}}
 	if diff := cmp.Diff(want, f.Config); diff != "" || f.ID != "edge" {
 		t.Errorf("id %q; -want, +got:\n%s", f.ID, diff)
 	}

@@ -146,3 +146,9 @@ func wrapKey(key []byte, recipient string) (ageKey, error) {
 	}
 	return ageKey{Recipient: recipient, Enc: b.String()}, nil
 }
+
+// IsRecipient reports whether text is one public key of age, of any kind.
+func IsRecipient(text string) bool {
+	all, err := age.ParseRecipients(strings.NewReader(text))
+	return err == nil && len(all) == 1
+}
