@@ -173,8 +173,9 @@ func (p *pilot) fly() {
 			p.trouble = true
 			done = false
 		}
-		// A new program tells what is left over from what is to come by waiting.
-		if done && time.Since(p.since) > p.provider.Settle()+15*time.Second {
+		// A new program tells what is left over from what is to come by waiting:
+		// for what was asked for before it, and for what that may still be made of.
+		if done && time.Since(p.since) > 2*p.provider.Settle()+15*time.Second {
 			return
 		}
 		time.Sleep(15 * time.Second)
