@@ -30,8 +30,11 @@ type Cluster struct {
 	Digest   string   // of the rendered content: equal digests mean equal clusters
 
 	Delete  bool // explicit intent to delete
+	Abandon bool // explicit intent to forget it and leave what it is made of
 	Protect bool
 	Paused  bool
+	// Suspension, if not nil, pauses it as well, until it is over.
+	Suspension *Suspension
 
 	Provider        string                   // infrastructure provider, from the infrastructure kind
 	Infrastructure  Object                   // DevCluster, OpenStackCluster, …
@@ -121,6 +124,10 @@ type Pool struct {
 
 	// NodeDrainTimeoutSeconds bounds the draining of a machine; 0 means no bound.
 	NodeDrainTimeoutSeconds int
+
+	// Replace holds machines to replace as if they were outdated, Remediate those
+	// to replace as if a health check had found them sick, and why, for people.
+	Replace, Remediate map[ProviderID]string
 
 	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane

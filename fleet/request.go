@@ -1,0 +1,116 @@
+package fleet
+
+import (
+	"cmp"
+	"time"
+)
+
+// A Wish is what a person may ask for by hand.
+type Wish string
+
+// The wishes. Each has a declared form in the manifests as well, which a
+// request comes down to.
+const (
+	WishSuspend   Wish = "suspend"   // change nothing: SuspendAnnotation
+	WishReconcile Wish = "reconcile" // look now
+	WishReplace   Wish = "replace"   // a machine, as if its template had changed: ReplaceAnnotation
+	WishRemediate Wish = "remediate" // a machine, as if a health check had found it sick: RemediateAnnotation
+	WishAbandon   Wish = "abandon"   // forget the cluster, delete nothing: DeleteAnnotation
+)
+
+// Annotations of wishes, on objects in Git.
+const (
+	// SuspendAnnotation on a Cluster keeps it as it is until the time that it
+	// holds, RFC 3339, or for good where it is empty.
+	SuspendAnnotation = "fairlead.dev/suspend-until"
+	// SuspendReasonAnnotation says why, for people.
+	SuspendReasonAnnotation = "fairlead.dev/suspend-reason"
+	// ReplaceAnnotation on a KubeadmControlPlane or MachineDeployment names
+	// machines to replace, by provider id, with commas between them. Names of
+	// machines are used again, provider ids never.
+	ReplaceAnnotation = "fairlead.dev/replace"
+	// RemediateAnnotation is like it, for machines that are known to be sick.
+	RemediateAnnotation = "fairlead.dev/remediate"
+	// Abandon is the value of DeleteAnnotation that forgets a cluster and leaves
+	// all that it is made of.
+	Abandon = "abandon"
+)
+
+// A Suspension keeps a cluster as it is.
+type Suspension struct {
+	Until  time.Time // zero: until it is taken back
+	Reason string
+}
+
+// Over reports whether the suspension has ended at now.
+func (s *Suspension) Over(now time.Time) bool { return !s.Until.IsZero() && !now.Before(s.Until) }
+
+// A Request is a wish with its place: a file on the status branch that a person
+// wrote, and the answer that the agent gave. The right to push is the right to
+// ask.
+type Request struct {
+	Wish       Wish
+	Cluster    Key
+	Machine    MachineName // replace, remediate
+	ProviderID ProviderID  // of that machine: another one may bear its name later
+	Until      time.Time   // suspend; zero: until it is taken back
+	Reason     string      // why, for people
+	By         string      // "Name <mail>"
+	At         time.Time   // when it was asked for
+	Answer     Answer
+}
+
+// A RequestState says what became of a request. Empty: nobody answered yet.
+type RequestState string
+
+// The states of a request.
+const (
+	RequestAccepted RequestState = "Accepted" // it is being done, or stands
+	RequestRefused  RequestState = "Refused"
+	RequestDone     RequestState = "Done"
+)
+
+// An Answer is what an agent says to a request.
+type Answer struct {
+	State   RequestState
+	Message string
+	At      time.Time // of the state
+}
+
+// Open reports whether the request still wants something.
+func (r Request) Open() bool {
+	return r.Answer.State == "" || r.Answer.State == RequestAccepted
+}
+
+// Is reports whether o is the same asking, whatever was answered.
+func (r Request) Is(o Request) bool {
+	return r.Same(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason
+}
+
+// Same reports whether r and o ask for the same thing: there is one request for
+// it at a time.
+func (r Request) Same(o Request) bool {
+	return r.Wish == o.Wish && r.Cluster == o.Cluster && r.Machine == o.Machine
+}
+
+// Compare orders requests by cluster, wish and machine.
+func (r Request) Compare(o Request) int {
+	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Wish, o.Wish), cmp.Compare(r.Machine, o.Machine))
+}
+
+// String returns what is asked for: "replace prod/eu-1-md-0-3f5fbe45".
+func (r Request) String() string {
+	if r.Machine != "" {
+		return string(r.Wish) + " machine " + r.Cluster.Namespace + "/" + string(r.Machine)
+	}
+	return string(r.Wish) + " cluster " + r.Cluster.String()
+}
+
+// Why returns the reason and who asked, for people.
+func (r Request) Why() string {
+	text := "asked for by " + r.By
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	return text
+}
