@@ -30,11 +30,11 @@ type Cluster struct {
 	Digest   string   // of the rendered content: equal digests mean equal clusters
 
 	Delete  bool // explicit intent to delete
-	Abandon bool // explicit intent to forget it and leave what it is made of
+	Abandon bool `json:",omitempty"` // explicit intent to forget it and leave what it is made of
 	Protect bool
 	Paused  bool
 	// Suspension, if not nil, pauses it as well, until it is over.
-	Suspension *Suspension
+	Suspension *Suspension `json:",omitempty"`
 
 	Provider        string                   // infrastructure provider, from the infrastructure kind
 	Infrastructure  Object                   // DevCluster, OpenStackCluster, …
@@ -127,7 +127,7 @@ type Pool struct {
 
 	// Replace holds machines to replace as if they were outdated, Remediate those
 	// to replace as if a health check had found them sick, and why, for people.
-	Replace, Remediate map[ProviderID]string
+	Replace, Remediate map[ProviderID]string `json:",omitempty"`
 
 	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane

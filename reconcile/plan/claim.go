@@ -124,9 +124,12 @@ func deleteOf(m *machine) fleet.Action {
 
 // finish returns the plan.
 func (v *view) finish() Plan {
-	if v.Desired.Paused {
+	if v.paused() {
 		v.out.Actions, v.out.NeedEtcd, v.out.After = nil, false, 0
-		v.waits = map[string]bool{"cluster is paused": true}
+		v.waits = map[string]bool{v.whyPaused(): true}
+		if v.suspended() && !v.Desired.Suspension.Until.IsZero() {
+			v.wake(v.Desired.Suspension.Until.Sub(v.Now))
+		}
 	}
 	for w := range v.waits {
 		v.out.Waiting = append(v.out.Waiting, w)

@@ -45,7 +45,11 @@ func (l ledger) sorted() []fleet.Condition {
 // conditions tells the state of the cluster in Cluster API's words.
 func (v *view) conditions() []fleet.Condition {
 	var l ledger
-	l.set(clusterv1.PausedCondition, v.Desired.Paused, clusterv1.PausedReason, clusterv1.NotPausedReason, "")
+	suspended := ""
+	if !v.Desired.Paused && v.suspended() {
+		suspended = v.whyPaused()
+	}
+	l.set(clusterv1.PausedCondition, v.paused(), clusterv1.PausedReason, clusterv1.NotPausedReason, suspended)
 	v.deletingCondition(&l)
 	v.infrastructureConditions(&l)
 	v.controlPlaneConditions(&l)

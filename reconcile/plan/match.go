@@ -129,6 +129,8 @@ func differs(m *machine, p *fleet.Pool) string {
 		return fmt.Sprintf("version %s → %s", m.Version, p.Version)
 	case m.Pool != p.Name:
 		return fmt.Sprintf("pool %s is now %s", m.Pool, p.Name)
+	case unwanted(m) && upToDate(m, p):
+		return "replacement " + p.Replace[m.ProviderID]
 	}
 	return "template changed"
 }

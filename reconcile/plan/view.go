@@ -79,6 +79,7 @@ func look(in Input) *view {
 	v.findExtras()
 	v.group()
 	v.checkHealth()
+	v.heedWishes()
 	v.checkFailed()
 	for _, m := range v.machines {
 		v.assess(m)
@@ -153,7 +154,7 @@ func (v *view) group() {
 	for _, m := range v.machines {
 		g := of(m.Role, m.Pool)
 		m.pool = g.pool
-		m.current = g.pool != nil && upToDate(m, g.pool)
+		m.current = g.pool != nil && upToDate(m, g.pool) && !unwanted(m)
 		g.all = append(g.all, m)
 		switch {
 		case m.leaving || m.extra:

@@ -52,6 +52,12 @@ func (s *script) read(f []string) error {
 	case "cluster":
 		s.in.Desired.Delete, s.in.Desired.Protect, s.in.Desired.Paused = w.is("delete"), w.is("protect"), w.is("paused")
 		s.in.NeverAnswered = w.is("never-answered")
+		if w.is("suspended") {
+			s.in.Desired.Suspension = &fleet.Suspension{Reason: "moving"}
+			if w["suspended"] != "" {
+				s.in.Desired.Suspension.Until = s.in.Now.Add(w.duration("suspended"))
+			}
+		}
 		if w.is("since") {
 			s.in.Since = s.in.Now.Add(-w.duration("since"))
 		}
@@ -152,6 +158,12 @@ func setPool(p *fleet.Pool, w words) {
 	p.NodeDrainTimeoutSeconds = w.number("drain-timeout", 0)
 	p.DeletionOrder = fleet.DeletionOrder(cmp.Or(w["order"], "Random"))
 	p.Paused = w.is("paused")
+	if w.is("replace") {
+		p.Replace = map[fleet.ProviderID]string{fleet.ProviderID("sim://" + w["replace"]): "asked for by Ada"}
+	}
+	if w.is("remediate") {
+		p.Remediate = map[fleet.ProviderID]string{fleet.ProviderID("sim://" + w["remediate"]): "asked for by Ada"}
+	}
 	if w.is("on-delete") {
 		p.Strategy = fleet.OnDelete
 	}

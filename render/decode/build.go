@@ -38,6 +38,8 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		return c
 	}
 	c.Delete = root.notes[fleet.DeleteAnnotation] == "true"
+	c.Abandon = root.notes[fleet.DeleteAnnotation] == fleet.Abandon
+	c.Suspension = suspension(root.notes)
 	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
@@ -150,7 +152,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		Bootstrap: in.Spec.KubeadmConfigSpec, Infrastructure: infra,
 		Strategy: fleet.RollingUpdate, MaxSurge: in.Spec.Rollout.Strategy.RollingUpdate.MaxSurge.IntValue(), MaxUnavailable: 0,
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
-		Paused: isPaused(nil, o),
+		Paused: isPaused(nil, o), Replace: wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
 		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
 		Taints:                  template.Spec.Taints,
 		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
@@ -203,7 +205,8 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		MaxRemediations: -1,
 		MinReadySeconds: seconds(machine.MinReadySeconds),
 		Paused:          isPaused(in.Spec.Paused, o),
-		Labels:          copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
+		Replace:         wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
+		Labels: copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
 		Annotations:             copied(in.Spec.Template.Annotations),
 		Taints:                  machine.Taints,
 		NodeDrainTimeoutSeconds: seconds(machine.Deletion.NodeDrainTimeoutSeconds),

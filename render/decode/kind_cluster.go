@@ -38,11 +38,14 @@ func clusterKind() *kind {
 			return &clusterv1.Cluster{}
 		},
 		normalise: normaliseCluster,
-		switches:  []string{fleet.DeleteAnnotation, fleet.ProtectAnnotation},
-		refused:   metadataRefused(refused),
-		values:    map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
+		ours: map[string]func(string) string{
+			fleet.DeleteAnnotation: deletion, fleet.ProtectAnnotation: yesOrNo,
+			fleet.SuspendAnnotation: timeOrNone, fleet.SuspendReasonAnnotation: anything,
+		},
+		refused: metadataRefused(refused),
+		values:  map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
-			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, cluster.x-k8s.io/paused; others do nothing",
+			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, cluster.x-k8s.io/paused; others do nothing",
 			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
 			"spec.topology":        "a class of the overlay, or of a folder that holds classes and no cluster",
 		},
@@ -74,7 +77,7 @@ func normaliseCluster(v any) (any, field.ErrorList) {
 	if (endpoint.Host == "") != (endpoint.Port == 0) || endpoint.Port > 65535 {
 		errs = append(errs, field.Invalid(spec.Child("controlPlaneEndpoint"), endpoint.String(), "must have both a host and a port of 1 to 65535"))
 	}
-	if c.Annotations[fleet.DeleteAnnotation] == "true" && c.Annotations[fleet.ProtectAnnotation] == "true" {
+	if delete := c.Annotations[fleet.DeleteAnnotation]; (delete == "true" || delete == fleet.Abandon) && c.Annotations[fleet.ProtectAnnotation] == "true" {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations"), fleet.DeleteAnnotation,
 			"the cluster is protected by fairlead.dev/protect; remove one of the two"))
 	}

@@ -27,7 +27,7 @@ func kubeadmControlPlaneKind() *kind {
 		"spec.machineTemplate.spec.readinessGates": gates,
 	}
 	limited := map[string]string{
-		"metadata.annotations":                         "cluster.x-k8s.io/paused, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
+		"metadata.annotations":                         "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
 		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
@@ -48,6 +48,7 @@ func kubeadmControlPlaneKind() *kind {
 			return &controlplanev1.KubeadmControlPlane{}
 		},
 		normalise: normaliseKubeadmControlPlane,
+		ours:      wishes,
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.machineTemplate.spec":          "spec.machineTemplate",
 			"spec.machineTemplate.spec.deletion": "spec.machineTemplate",

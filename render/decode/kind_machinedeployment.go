@@ -46,6 +46,7 @@ func machineDeploymentKind() *kind {
 			return &clusterv1.MachineDeployment{}
 		},
 		normalise: normaliseMachineDeployment,
+		ours:      wishes,
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.rollout.strategy":              "spec.strategy",
 			"spec.remediation":                   "spec.strategy.remediation",
@@ -57,7 +58,7 @@ func machineDeploymentKind() *kind {
 		},
 		refused: metadataRefused(refused),
 		limited: map[string]string{
-			"metadata.annotations":                   "cluster.x-k8s.io/paused, and the size annotations of the autoscaler where replicas is not set; others do nothing",
+			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, and the size annotations of the autoscaler where replicas is not set; others do nothing",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
 			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 			"spec.template.spec.bootstrap.configRef": "a KubeadmConfigTemplate in the same overlay",

@@ -42,9 +42,9 @@ type kind struct {
 	provider string
 	role     fleet.KindRole
 
-	// switches are the annotations of Fairlead that objects may have, "true" or
-	// "false".
-	switches []string
+	// ours are the annotations of Fairlead that objects may have, with what says
+	// which value they must have where they have a wrong one.
+	ours map[string]func(value string) (must string)
 
 	refused map[string]string // path → why, and the way out
 	limited map[string]string // path → which values of it are honoured; wins over unused

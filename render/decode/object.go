@@ -185,7 +185,7 @@ func (d *Decoder) decode(o *object, data []byte) {
 	c := checker{kind: k, version: o.gvk.Version}
 	c.check(o.raw, reflect.TypeOf(value), "", "")
 	o.identity(&c)
-	o.switches(&c)
+	o.ours(&c)
 	for _, f := range c.flaws {
 		o.problems = append(o.problems, o.problem(f))
 	}
@@ -234,8 +234,8 @@ func (o *object) identity(c *checker) {
 	}
 }
 
-// switches checks annotations of Fairlead: a misspelt one would not protect.
-func (o *object) switches(c *checker) {
+// ours checks annotations of Fairlead: a misspelt one would not protect.
+func (o *object) ours(c *checker) {
 	for _, key := range slices.Sorted(maps.Keys(o.notes)) {
 		if !strings.HasPrefix(key, "fairlead.dev/") {
 			continue
@@ -244,20 +244,21 @@ func (o *object) switches(c *checker) {
 			continue // of any object: rendering heeded it
 		}
 		path := "metadata.annotations." + key
-		if !slices.Contains(c.kind.switches, key) {
+		check, ok := c.kind.ours[key]
+		if !ok {
 			var known []structField
-			for _, s := range c.kind.switches {
+			for _, s := range slices.Sorted(maps.Keys(c.kind.ours)) {
 				known = append(known, structField{name: s})
 			}
-			hint := ""
-			if name := nearest(key, known); name != "" {
+			hint := placeOf(key)
+			if name := nearest(key, known); hint == "" && name != "" {
 				hint = fmt.Sprintf("did you mean %q?", name)
 			}
 			c.addf(path, hint, "is no annotation of a %s", c.kind.name)
 			continue
 		}
-		if v := o.notes[key]; v != "true" && v != "false" {
-			c.addf(path, "", "must be \"true\" or \"false\", is %q", v)
+		if must := check(o.notes[key]); must != "" {
+			c.addf(path, "", "must be %s, is %q", must, o.notes[key])
 		}
 	}
 }

@@ -325,7 +325,7 @@ func TestProblems(t *testing.T) {
 		},
 		"annotation of another kind": {
 			change: []string{"{name: eu-cp, namespace: prod}", "{name: eu-cp, namespace: prod, annotations: {fairlead.dev/delete: \"true\"}}"},
-			want:   []place{{kcp, "metadata.annotations.fairlead.dev/delete", "is no annotation of a KubeadmControlPlane", ""}},
+			want:   []place{{kcp, "metadata.annotations.fairlead.dev/delete", "is no annotation of a KubeadmControlPlane", "put it on the Cluster"}},
 		},
 		"neither true nor false": {
 			change: []string{

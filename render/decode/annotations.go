@@ -1,0 +1,84 @@
+package decode
+
+import (
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// wishes are the annotations of an object that machines come from.
+var wishes = map[string]func(string) string{
+	fleet.ReplaceAnnotation: providerIDs, fleet.RemediateAnnotation: providerIDs,
+}
+
+// placeOf says where an annotation of Fairlead belongs, or nothing.
+func placeOf(key string) string {
+	switch key {
+	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation:
+		return "put it on the Cluster"
+	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
+		return "put it on the KubeadmControlPlane or MachineDeployment of the machines"
+	}
+	return ""
+}
+
+func yesOrNo(v string) string {
+	if v == "true" || v == "false" {
+		return ""
+	}
+	return `"true" or "false"`
+}
+
+func deletion(v string) string {
+	if v == fleet.Abandon {
+		return ""
+	}
+	if must := yesOrNo(v); must != "" {
+		return must + `, or "` + fleet.Abandon + `"`
+	}
+	return ""
+}
+
+func timeOrNone(v string) string {
+	if _, err := time.Parse(time.RFC3339, v); v != "" && err != nil {
+		return `a time such as "2030-01-31T08:00:00Z", or empty`
+	}
+	return ""
+}
+
+func anything(string) string { return "" }
+
+func providerIDs(v string) string {
+	for id := range strings.SplitSeq(v, ",") {
+		scheme, rest, ok := strings.Cut(strings.TrimSpace(id), "://")
+		if !ok || scheme == "" || rest == "" {
+			return `provider ids of machines with commas between them, such as "openstack:///8a2…": fairlead tree shows them`
+		}
+	}
+	return ""
+}
+
+// suspension returns what the annotations of a Cluster say of it.
+func suspension(notes map[string]string) *fleet.Suspension {
+	until, ok := notes[fleet.SuspendAnnotation]
+	if !ok {
+		return nil
+	}
+	s := &fleet.Suspension{Reason: notes[fleet.SuspendReasonAnnotation]}
+	s.Until, _ = time.Parse(time.RFC3339, until) // empty is no time
+	return s
+}
+
+// wished returns the machines that an annotation names, and why they are to go.
+func wished(notes map[string]string, key string) map[fleet.ProviderID]string {
+	v, ok := notes[key]
+	if !ok {
+		return nil
+	}
+	out := make(map[fleet.ProviderID]string)
+	for id := range strings.SplitSeq(v, ",") {
+		out[fleet.ProviderID(strings.TrimSpace(id))] = "asked for in Git with " + key
+	}
+	return out
+}
