@@ -59,6 +59,10 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	var out fleet.Infrastructure
 	if len(networks) > 0 {
 		out.Exists, out.Ready, out.Endpoint = true, true, networks[0].Endpoint
+		for _, n := range networks[1:] {
+			out.Drift = append(out.Drift, "load balancer "+n.ID+" is one too many")
+		}
+		slices.Sort(out.Drift)
 	}
 	for _, v := range vms {
 		m := fleet.MachineFromTags(v.Tags)

@@ -108,6 +108,43 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// TestSecondLoadBalancer: one that a call repeated too early made is told of,
+// and mended.
+func TestSecondLoadBalancer(t *testing.T) {
+	cloud := NewCloud(CloudOptions{Listen: NewPipeNetwork().Listen})
+	defer cloud.Close()
+	p, c := NewProvider(cloud, 0), testCluster()
+	drift := func() []string {
+		t.Helper()
+		got, err := p.Observe(t.Context(), &c)
+		if err != nil || !got.Ready {
+			t.Fatalf("observe: %+v %v", got, err)
+		}
+		return got.Drift
+	}
+	ensure := func() {
+		t.Helper()
+		if err := p.EnsureInfrastructure(t.Context(), "op", &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure()
+	if d := drift(); len(d) != 0 {
+		t.Errorf("one load balancer differs from what is asked for: %q", d)
+	}
+	second, err := cloud.CreateNetwork(t.Context(), NetworkSpec{Tags: c.Tags()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"load balancer " + second.ID + " is one too many"}, drift()); diff != "" {
+		t.Errorf("drift: %s", diff)
+	}
+	ensure()
+	if d := drift(); len(d) != 0 {
+		t.Errorf("it was not mended: %q", d)
+	}
+}
+
 // TestAddressesAreNotShared: two clouds on one network get on with each other.
 func TestAddressesAreNotShared(t *testing.T) {
 	network := NewPipeNetwork()
