@@ -75,6 +75,7 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 		switch {
 		case len(want.Recipients) == 0, a.p.Escrow == nil:
 			a.escrowProblem(nil)
+			a.p.Metrics.Unescrowed()
 		case a.may(fleet.Key{}) != nil: // not ours at the moment
 		default:
 			if keeper == nil {

@@ -63,6 +63,7 @@ type Metrics struct {
 	leader  prometheus.Gauge
 	standby prometheus.Gauge
 	owner   *prometheus.GaugeVec
+	escrow  escrowMetrics
 
 	source     string // of fleet_info
 	queueDepth atomic.Pointer[func() int]
@@ -109,6 +110,7 @@ func NewMetrics(version string) *Metrics {
 		leader:  gauge("fairlead_leader", "1 while this agent may act on the fleet."),
 		standby: gauge("fairlead_standby", "1 while another agent owns the fleet and this one waits for it."),
 		owner:   gauges("fairlead_owner_epoch", "Epoch of the ownership of the fleet, with the agent that owns it.", "agent"),
+		escrow:  newEscrowMetrics(),
 	}
 	build := gauges("fairlead_build_info", "The program, always 1.", "version", "go_version")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
@@ -127,7 +129,7 @@ func NewMetrics(version string) *Metrics {
 		m.fleet, m.fleetHeld, m.problems, m.orphans, m.blocked, m.refused, m.fleetSuccess,
 		m.actions, m.passes, m.passSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,
 		m.queue.wait, m.queue.unfinished, m.queue.longest, m.workers,
-		m.leader, m.standby, m.owner, build,
+		m.leader, m.standby, m.owner, m.escrow.looks, m.escrow.behind, m.escrow.success, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

@@ -5,18 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
+
+// Used returns metrics with at least one series of each name, for tests outside
+// of the package.
+func Used() *Metrics { return used() }
+
+// Registry returns what m has.
+func (m *Metrics) Registry() prometheus.Gatherer { return m.registry }
 
 // used returns metrics with at least one series of each name.
 func used() *Metrics {
@@ -184,44 +191,34 @@ func TestSeriesGo(t *testing.T) {
 	}
 }
 
-// TestGeneratedMetrics holds docs/metrics.md against the registry. UPDATE=1
-// writes it.
-func TestGeneratedMetrics(t *testing.T) {
-	families, err := used().registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	b.WriteString("# Metrics\n\nWritten by `make generate` from the registry. The agent serves them at /metrics.\n" +
-		"Beside these there are those of the Go runtime (`go_`) and of the process (`process_`).\n\n" +
-		"The names that begin with `capi_` are those of Cluster API's own kube-state-metrics configuration,\n" +
-		"so that dashboards and alerts for it work. A series goes when its object goes. Not there are what\n" +
-		"Fairlead has no object for (`capi_machineset_*`, `capi_machinepool_*`, `capi_kubeadmconfig_*`,\n" +
-		"`capi_machinehealthcheck_*`), the label `uid`, and the labels `customresource_*` that kube-state-metrics adds.\n\n" +
-		"[monitoring](monitoring.md) says how to use them.\n\n" +
-		"| name | type | labels | |\n|---|---|---|---|\n")
-	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), "go_") || strings.HasPrefix(f.GetName(), "process_") {
-			continue
-		}
-		var labels []string
-		for _, l := range f.GetMetric()[0].GetLabel() {
-			labels = append(labels, l.GetName())
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp())
-	}
-	const file = "../docs/metrics.md"
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+// TestNothingIsLeft tries that an agent that does not own the fleet any more
+// shows of it what one shows that never did: a gauge that stays would wake
+// people for as long as the replica lives.
+func TestNothingIsLeft(t *testing.T) {
+	gauges := func(m *Metrics) map[string]string {
+		out := make(map[string]string)
+		families, err := m.registry.Gather()
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
+		for _, f := range families {
+			if f.GetType().String() != "GAUGE" || strings.HasPrefix(f.GetName(), "go_") || strings.HasPrefix(f.GetName(), "process_") {
+				continue
+			}
+			switch f.GetName() {
+			case "fairlead_git_fetch_last_success_timestamp_seconds", "fairlead_status_push_last_success_timestamp_seconds", "fairlead_fleet_last_success_timestamp_seconds":
+				continue // what happened has happened
+			}
+			out[f.GetName()] = fmt.Sprint(f.GetMetric())
+		}
+		return out
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	m := used()
+	if diff := cmp.Diff(gauges(NewMetrics("v0")), gauges(m)); diff == "" {
+		t.Fatal("there is nothing to lose")
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("docs/metrics.md is not what the code says: run `make generate` (-file +code):\n%s", diff)
+	m.Owner(fleet.Owner{})
+	if diff := cmp.Diff(gauges(NewMetrics("v0")), gauges(m)); diff != "" {
+		t.Errorf("an agent without a fleet shows (-that never had one +that had):\n%s", diff)
 	}
 }

@@ -121,16 +121,31 @@ func (m *Metrics) Requested(provider, service, method string, status int, took t
 }
 
 // Owner says who owns the fleet, where it is this agent; a zero owner that it
-// does not. What it knows of clusters is another's to show then.
+// does not. What it knows of the fleet and of clusters is another's to show
+// then: of a replica that led once nothing may be left that wakes somebody.
 func (m *Metrics) Owner(o fleet.Owner) {
 	m.owner.Reset()
 	m.leader.Set(number(o.Agent != ""))
 	if o.Agent == "" {
-		m.clusters.reset()
+		m.resign()
 		return
 	}
 	m.standby.Set(0)
 	m.owner.WithLabelValues(o.Agent).Set(float64(o.Epoch))
+}
+
+// resign takes back what only the agent shows that owns the fleet. Counters
+// stay: what was done was done.
+func (m *Metrics) resign() {
+	m.clusters.reset()
+	m.fleet.Reset()
+	m.queueDepth.Store(nil)
+	for _, g := range []prometheus.Gauge{
+		m.fleetHeld, m.problems, m.orphans, m.blocked, m.refused, m.pushFailing, m.workers, m.queue.unfinished, m.queue.longest,
+	} {
+		g.Set(0)
+	}
+	m.Unescrowed()
 }
 
 // Standby says that another agent owns the fleet, for which this one waits.
