@@ -155,7 +155,7 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 		a.o.Say(k, Note, n)
 	}
 	for _, step := range []func(context.Context, *candidate) error{
-		a.write, a.store, a.pause, a.mark, a.plan, a.release,
+		a.write, a.store, a.pause, a.take, a.mark, a.plan, a.release,
 	} {
 		if err := step(ctx, c); err != nil {
 			return nil, err

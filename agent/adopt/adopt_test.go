@@ -190,7 +190,7 @@ func (w *world) key() fleet.Key { return fleet.Key{Namespace: w.ns, Name: w.clus
 // adoption returns one that takes over the cluster, after edit of its options.
 func (w *world) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	w.Helper()
-	lent := adopt.Lend(w.store)
+	lent := adopt.Lend(w.store, newFleet)
 	s := newSide(w.T, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
 	decoder, kinds := decoderOf(w, newFleet)
 	o := adopt.Options{

@@ -9,6 +9,7 @@
 //	write    the manifests, held: spec.paused, so that an agent may see them
 //	secrets  authorities and kubeconfig, into the store
 //	pause    the Cluster in the management cluster, until its controllers say so
+//	secrets  are the fleet's own, where Cluster API's objects owned them
 //	mark     the ownership tags, with the template hashes of the manifests
 //	plan     must be empty
 //	release  the manifests are held no longer: from the next push on Fairlead acts

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // A Store keeps the secrets of the fleet.
@@ -24,6 +25,18 @@ type Store interface {
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
 }
 
+// A Taker is a Store in which Cluster API may have put the secrets: one in the
+// management cluster.
+type Taker interface {
+	// Take makes a secret of a cluster the fleet's own: no object of Cluster API
+	// owns it, and no other fleet may use it. It may be repeated.
+	Take(ctx context.Context, c fleet.Key, name fleet.SecretName) error
+	// Leave lets others use it again. What is not there is left.
+	Leave(ctx context.Context, c fleet.Key, name fleet.SecretName) error
+	// TakeSecret has no object of Cluster API own the Secret k.
+	TakeSecret(ctx context.Context, k fleet.Key) error
+}
+
 // Lent is a Store that also has, to read, what the management cluster has for
 // the clusters that are being adopted: so that everything can be looked at before
 // anything is stored.
@@ -35,8 +48,13 @@ type Lent struct {
 	given    map[fleet.Key]fleet.SecretData
 }
 
-// Lend returns s with what is lent to it.
-func Lend(s Store) *Lent {
+// Lend returns s, as the fleet id uses it, with what is lent to it.
+func Lend(s Store, id fleet.ID) *Lent {
+	if shared, ok := s.(reconcile.SharedStore); ok {
+		if of, ok := shared.Of(id).(Store); ok {
+			s = of
+		}
+	}
 	return &Lent{Store: s, clusters: make(map[fleet.Key]map[fleet.SecretName]fleet.SecretData), given: make(map[fleet.Key]fleet.SecretData)}
 }
 
@@ -135,6 +153,47 @@ func (a *Adoption) storeOne(ctx context.Context, c *candidate, name fleet.Secret
 	}
 	if !same(d, got) {
 		return fleet.Errorf(fleet.Conflict, "store "+string(name)+" of "+c.key.String(), "the secret store has another one")
+	}
+	return nil
+}
+
+// take has the store hold the secrets on its own. It follows the pause: until
+// then controllers would make themselves owners again.
+func (a *Adoption) take(ctx context.Context, c *candidate) error {
+	t, ok := a.o.Secrets.Store.(Taker)
+	if !ok {
+		return nil
+	}
+	a.o.Say(c.key, Secrets, "are the fleet's own in the store: no object of Cluster API owns them")
+	if a.o.DryRun {
+		return nil
+	}
+	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+		if err := t.Take(ctx, c.key, name); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.credentials {
+		if a.inGit(c.found, s) || a.o.Credentials == Nowhere {
+			continue
+		}
+		if err := t.TakeSecret(ctx, keyOf(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave lets others use the secrets in the store.
+func (a *Adoption) leave(ctx context.Context, k fleet.Key) error {
+	t, ok := a.o.Secrets.Store.(Taker)
+	if !ok || a.o.DryRun {
+		return nil
+	}
+	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+		if err := t.Leave(ctx, k, name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func (a *Adoption) undo(ctx context.Context, k fleet.Key) ([]fleet.Problem, erro
 			return nil, err
 		}
 	}
+	if err := a.leave(ctx, k); err != nil {
+		return nil, err
+	}
 	return nil, a.unpause(ctx, f)
 }
 

@@ -52,12 +52,12 @@ func (u *upstream) play(manifests string) {
 		u.playMachines(u.set(d, cluster), d.GetName())
 	}
 	for name, data := range u.secrets {
-		u.secret(u.cluster+"-"+string(name), "cluster.x-k8s.io/secret", map[string]string{"cluster.x-k8s.io/cluster-name": u.cluster}, data)
+		u.secret(u.cluster+"-"+string(name), "cluster.x-k8s.io/secret", map[string]string{"cluster.x-k8s.io/cluster-name": u.cluster}, data, controlPlane)
 	}
 }
 
-// secret creates a Secret.
-func (u *upstream) secret(name, kind string, labels map[string]string, data fleet.SecretData) {
+// secret creates a Secret, of an owner where there is one.
+func (u *upstream) secret(name, kind string, labels map[string]string, data fleet.SecretData, by *unstructured.Unstructured) {
 	u.Helper()
 	values := map[string]any{}
 	for k, v := range data {
@@ -67,7 +67,16 @@ func (u *upstream) secret(name, kind string, labels map[string]string, data flee
 	o.SetName(name)
 	o.SetNamespace(u.ns)
 	o.SetLabels(labels)
+	if by != nil {
+		o.SetOwnerReferences([]metav1.OwnerReference{ownerOf(by)})
+	}
 	u.create(o)
+}
+
+// ownerOf is how what by controls refers to it.
+func ownerOf(by *unstructured.Unstructured) metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: &yes}
 }
 
 func (u *upstream) at() map[string]any {

@@ -174,8 +174,8 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 	if s, ok := w.Secrets.(interface{ Recipient() string }); ok && len(recipients) == 0 {
 		recipients = []string{s.Recipient()}
 	}
-	lent := adopt.Lend(w.Secrets)
-	w.Secrets = lent
+	lent := adopt.Lend(w.Secrets, id)
+	w.Secrets, w.Gate = lent, &assembly.Gate{SecretStore: lent}
 	r := w.Reconciler(nil, nil)
 	var last fleet.Key
 	return adopt.New(adopt.Options{
