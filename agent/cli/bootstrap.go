@@ -26,9 +26,16 @@ home is written, and the secrets here are removed.
 
 Nothing is remembered: killed at any time, the same command goes on. --dry-run
 says what is done and what is to come. Before the hand-over --undo takes it back;
-after it, ` + "`fairlead pivot --here`" + ` brings the fleet back. docs/pivot.md tells more.`,
+after it, ` + "`fairlead pivot --here`" + ` brings the fleet back. docs/pivot.md tells more.
+
+Where the home is gone, with the agent and the Secrets in it, --identity-file
+restores the secrets from escrow first and shows the plan, which must be empty but
+for the home; --take-over names the agent that is gone. docs/disaster-recovery.md
+tells more.`,
 		Example: `  fairlead bootstrap --source https://git.example.com/fleet.git --token-file token \
-    --home ops/home --addons cni.yaml --image registry.example.com/fairlead:v1.0.0`,
+    --home ops/home --addons cni.yaml --image registry.example.com/fairlead:v1.0.0
+  fairlead bootstrap --source https://git.example.com/fleet.git --token-file token --home ops/home --addons cni.yaml \
+    --image registry.example.com/fairlead:v1.0.0 --identity-file escrow.txt --take-over home.ops.home@3`,
 		Args: args(cobra.NoArgs),
 	}
 	m.add(cmd)
@@ -38,10 +45,14 @@ after it, ` + "`fairlead pivot --here`" + ` brings the fleet back. docs/pivot.md
 	cmd.Flags().StringVar(&m.name, "name", hostname, "name of the agent in this process")
 	cmd.Flags().StringVar(&m.takeOver, "take-over", "", "owner that is gone and cannot be asked, AGENT@EPOCH as the status branch tells it: take its place first. Be sure that it is gone")
 	cmd.Flags().Lookup("name").DefValue = "the host name"
+	m.recovery.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		k, err := fleet.ParseKey(home)
 		if err != nil {
 			return &usageError{fmt.Errorf("--home: %w", err)}
+		}
+		if err := m.recovery.check(); err != nil {
+			return err
 		}
 		return m.toHome(cmd, k)
 	}

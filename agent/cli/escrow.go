@@ -2,12 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
@@ -38,21 +40,38 @@ func addEscrow(cmd *cobra.Command) *escrowFlags {
 	f := &escrowFlags{sourceFlags: addSource(cmd)}
 	fs := cmd.Flags()
 	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
-	fs.StringVar(&f.place.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
-	fs.StringVar(&f.place.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
+	addEscrowPlace(cmd, &f.place)
 	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that the escrow is encrypted for")
 	return f
 }
 
+// addEscrowPlace adds the flags that say where an escrow is.
+func addEscrowPlace(cmd *cobra.Command, place *fleet.Escrow) {
+	cmd.Flags().StringVar(&place.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
+	cmd.Flags().StringVar(&place.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
+}
+
+func onePlace(place fleet.Escrow) error {
+	if place.Folder != "" && place.Branch != "" {
+		return &usageError{errors.New("--escrow-folder and --escrow-branch are both given: name one place")}
+	}
+	return nil
+}
+
 // open opens the escrow, and checks all of it.
 func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
-	if f.place.Folder != "" && f.place.Branch != "" {
-		return nil, &usageError{errors.New("--escrow-folder and --escrow-branch are both given: name one place")}
+	if err := onePlace(f.place); err != nil {
+		return nil, err
 	}
-	s, place := f.from(nil, quiet(cmd.ErrOrStderr())), f.place
+	return openEscrow(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), f.place, f.identity)
+}
+
+// openEscrow opens the escrow in place, or where fleet.yaml says, with the
+// identities in a file, if one is named.
+func openEscrow(ctx context.Context, s assembly.Settings, place fleet.Escrow, identityFile string) (*escrow.Escrow, error) {
 	if place.Folder == "" && place.Branch == "" {
 		var err error
-		if place, err = s.EscrowOf(cmd.Context()); err != nil {
+		if place, err = s.EscrowOf(ctx); err != nil {
 			return nil, err
 		}
 		if len(place.Recipients) == 0 {
@@ -60,9 +79,9 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 		}
 	}
 	var identity fleet.Secret
-	if f.identity != "" {
+	if identityFile != "" {
 		var err error
-		if identity, err = secrets.ReadIdentityFile(f.identity); err != nil {
+		if identity, err = secrets.ReadIdentityFile(identityFile); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +89,7 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 	if err != nil {
 		return nil, err
 	}
-	return escrow.Open(cmd.Context(), p, identity)
+	return escrow.Open(ctx, p, identity)
 }
 
 func newEscrowVerify() *cobra.Command {

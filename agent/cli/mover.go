@@ -31,6 +31,7 @@ type mover struct {
 	name, takeOver, into string
 	dryRun, undo, keep   bool
 	home                 homeFlags
+	recovery             recovery
 	interval             time.Duration
 	logFormat, logLevel  string
 	logFile              string
@@ -116,6 +117,9 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 	}
 	defer end()
 	w.To, w.Home = pivot.AgentOf(k), k
+	if err := m.recover(cmd, s, p, w); err != nil {
+		return err
+	}
 	file := kubeconfigFile(cmp.Or(m.home.kubeconfig, k.Name+".kubeconfig"))
 	p.Kubeconfig = file
 	opener, err := m.home.opener(m.version, s, k, file, p.From, m.f.branch)
@@ -171,7 +175,7 @@ func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pi
 		return preview(ctx, cmd.OutOrStdout(), p)
 	case m.undo:
 		return p.Undo(ctx)
-	case !m.local || owner.Agent == w.To:
+	case !m.local || w.Arrived(owner):
 		return p.Run(ctx)
 	case owner.Agent != "" && owner.Agent != m.name && owner != w.TakeOver:
 		return fmt.Errorf("the fleet is owned by agent %q (epoch %d), this is %q: use `fairlead pivot`, or --take-over %s@%d where that agent is gone",

@@ -82,7 +82,8 @@ type planned struct {
 	Notes    []string  `json:"notes,omitempty"`  // what was not looked at
 	Errors   []string  `json:"errors,omitempty"` // what could not be looked at
 
-	at string // the revision, short
+	at      string      // the revision, short
+	lacking []fleet.Key // clusters with machines whose secrets are not here
 }
 
 // change is one plan.Change.
@@ -167,7 +168,7 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 	}, nil)
 	type result struct {
 		changes []plan.Change
-		note    string
+		lacking bool
 		err     error
 	}
 	results := make([]result, len(clusters))
@@ -181,7 +182,7 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 				return nil
 			}
 			if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
-				results[i].note = fmt.Sprintf("the secrets of %s are not here, so its API server was not asked: name the agent's with --secrets", c.Key)
+				results[i].lacking = true
 				seen.Secrets.Missing = nil
 			}
 			results[i].changes = plan.Preview(plan.Input{Desired: c, Observed: seen, Now: seen.At})
@@ -191,12 +192,13 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for _, res := range results {
+	for i, res := range results {
 		for _, c := range res.changes {
 			out.Changes = append(out.Changes, changeOf(c))
 		}
-		if res.note != "" {
-			out.Notes = append(out.Notes, res.note)
+		if res.lacking {
+			out.lacking = append(out.lacking, clusters[i].Key)
+			out.Notes = append(out.Notes, fmt.Sprintf("the secrets of %s are not here, so its API server was not asked: name the agent's with --secrets", clusters[i].Key))
 		}
 		if res.err != nil {
 			out.Errors = append(out.Errors, res.err.Error())

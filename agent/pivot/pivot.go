@@ -54,6 +54,13 @@ type Want struct {
 	Keep bool
 }
 
+// Arrived reports whether now is the owner that w is for. An agent that is gone
+// may have had the very name of the one to come, that of its home; epochs tell
+// them apart.
+func (w Want) Arrived(now fleet.Owner) bool {
+	return now.Agent == w.To && (now.Agent != w.TakeOver.Agent || now.Epoch > w.TakeOver.Epoch)
+}
+
 // Parts are what a pivot works with.
 type Parts struct {
 	Arbiter sources.Arbiter

@@ -111,7 +111,7 @@ func (p *Pivot) look(ctx context.Context) (Seen, error) {
 	if s.Owner, s.Next, err = p.p.Arbiter.Succession(ctx); err != nil {
 		return s, err
 	}
-	owned := s.Owner.Agent == p.w.To
+	owned := p.w.Arrived(s.Owner)
 	var home Home
 	if p.p.Home != nil {
 		home, err = p.p.Home(ctx)

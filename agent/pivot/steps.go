@@ -77,7 +77,7 @@ type shape struct {
 // seen, never remembered. At most one is Now, the first that is not done.
 func (s shape) Steps(seen Seen) []Step {
 	w := s.want
-	owned := seen.Owner.Agent == w.To
+	owned := w.Arrived(seen.Owner)
 	var list []Step
 	add := func(name Name, done, waits bool, why string) {
 		list = append(list, Step{Name: name, State: map[bool]State{true: Done, false: Later}[done], Why: why, Waits: waits})

@@ -92,6 +92,13 @@ func TestShapes(t *testing.T) {
 	if got, _ := next(over.Steps(Seen{Owner: fleet.Owner{Agent: "laptop", Epoch: 5}})); got == TakeOver {
 		t.Error("an owner is taken over twice")
 	}
+	again := shape{want: Want{To: gone.Agent, TakeOver: gone, Self: "laptop"}, home: true}
+	if got, _ := next(again.Steps(Seen{Owner: gone, Unreachable: "it is gone"})); got != TakeOver {
+		t.Errorf("a home that is made again under its name: next is %q", got)
+	}
+	if got, _ := next(again.Steps(Seen{Owner: fleet.Owner{Agent: gone.Agent, Epoch: 6}})); got != "" {
+		t.Errorf("a home that was made again: next is %q", got)
+	}
 	if got, _ := next(over.Steps(Seen{Owner: fleet.Owner{Agent: "home.ops.home", Epoch: 5}})); got == TakeOver {
 		t.Error("an owner that came back since is taken over")
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -51,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"await":    await,
 			"fetch":    fetch,
 			"machines": machines,
+			"destroy":  destroy,
 			"sshd":     sshd,
 			"sub":      substitute,
 		},
@@ -236,11 +239,8 @@ func machines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: machines FILE")
 	}
-	resp, err := http.Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/vms/list", "application/json", strings.NewReader("{}"))
-	ts.Check(err)
-	defer resp.Body.Close()
 	var list []struct{ ID string }
-	ts.Check(json.NewDecoder(resp.Body).Decode(&list))
+	ts.Check(json.Unmarshal(call(ts, "vms/list", "{}"), &list))
 	var ids []string
 	for _, m := range list {
 		if m.ID == "" {
@@ -250,4 +250,42 @@ func machines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	slices.Sort(ids)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(ids, "")), 0o644))
+}
+
+// destroy removes all machines and networks of a cluster from the cloud, as a
+// cloud that is lost does: destroy NAMESPACE/NAME
+func destroy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: destroy NAMESPACE/NAME")
+	}
+	removed := 0
+	for _, kind := range []string{"vms", "networks"} {
+		var list []struct {
+			ID   string
+			Tags map[string]string
+		}
+		ts.Check(json.Unmarshal(call(ts, kind+"/list", "{}"), &list))
+		for _, thing := range list {
+			if thing.Tags["fairlead.dev/cluster"] == args[0] {
+				call(ts, kind+"/delete", fmt.Sprintf(`{"id": %q}`, thing.ID))
+				removed++
+			}
+		}
+	}
+	if removed == 0 {
+		ts.Fatalf("the cloud has nothing of %s", args[0])
+	}
+}
+
+// call makes a call of the cloud and returns its answer.
+func call(ts *testscript.TestScript, path, body string) []byte {
+	resp, err := http.Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/"+path, "application/json", strings.NewReader(body))
+	ts.Check(err)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	if resp.StatusCode != http.StatusOK {
+		ts.Fatalf("%s: %s", path, answer)
+	}
+	return answer
 }

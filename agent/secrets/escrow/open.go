@@ -113,13 +113,21 @@ type Store interface {
 
 // Restored is what became of one secret.
 type Restored struct {
-	Name   string `json:"name"`   // "cluster prod/eu-1 ca", "secret prod/login"
-	Result string `json:"result"` // restored, or there already
+	Name   string `json:"name"` // "cluster prod/eu-1 ca", "secret prod/login"
+	Result string `json:"result"`
 }
+
+// The results of restoring.
+const (
+	ResultRestored = "restored"
+	ResultThere    = "there already"
+	ResultAnother  = "another there already" // of kubeconfigs, which agents renew
+)
 
 // Restore stores everything that the store does not have, reads it back and
 // compares. A secret that the store has otherwise is of kind Conflict and is
-// left alone: which of both is right only a person can say. Entries with a
+// left alone: which of both is right only a person can say. A kubeconfig is
+// made from the authorities, so the one that is there is as good. Entries with a
 // Problem are left out. It may be repeated.
 func (e *Escrow) Restore(ctx context.Context, to Store) ([]Restored, error) {
 	var out []Restored
@@ -153,10 +161,13 @@ func restore(ctx context.Context, to Store, it item, name fleet.SecretName) (str
 	want := it.secrets[name]
 	stored, err := get()
 	if err == nil {
-		if !equal(stored, want) {
-			return "", fleet.Errorf(fleet.Conflict, op, "the store has another one: remove the one that is wrong")
+		switch {
+		case equal(stored, want):
+			return ResultThere, nil
+		case name == fleet.Kubeconfig:
+			return ResultAnother, nil
 		}
-		return "there already", nil
+		return "", fleet.Errorf(fleet.Conflict, op, "the store has another one: remove the one that is wrong")
 	}
 	if fleet.KindOf(err) != fleet.NotFound {
 		return "", err
@@ -175,7 +186,7 @@ func restore(ctx context.Context, to Store, it item, name fleet.SecretName) (str
 	if !equal(stored, want) {
 		return "", fleet.Errorf(fleet.Conflict, op, "the store does not give back what was stored")
 	}
-	return "restored", nil
+	return ResultRestored, nil
 }
 
 func equal(a, b fleet.SecretData) bool {
