@@ -212,21 +212,30 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 	}
 	return agent.New(o, agent.Parts{
 		Source: source, Renderer: renderer,
-		Ledger: func(name string) (agent.Ledger, error) {
-			// One connection, so that a poll of both branches is one request.
-			if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
-				b, err := r.Branch(name, git.BranchOptions{})
-				return s.ledger(guarded(b, o.Guard), m), err
-			}
-			b, err := s.OpenBranch(name)
-			return s.ledger(guarded(b, o.Guard), m), err
-		},
+		Ledger:         s.ledgers(source, o.Guard, m),
 		Reconciler:     passes,
 		Infrastructure: w.Infrastructure,
-		Escrow:         s.escrow(w),
+		Escrow:         s.escrow(w, o.Guard),
 		Gate:           w.Gate,
 		Metrics:        m, Tracer: s.Tracer, Log: s.Log,
 	}), nil
+}
+
+// ledgers returns what opens status branches beside source. Nothing is written
+// there without asking guard.
+func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Metrics) func(name string) (agent.Ledger, error) {
+	open := s.OpenBranch
+	if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
+		// One connection, so that a poll of both branches is one request.
+		open = func(name string) (sources.Branch, error) { return r.Branch(name, git.BranchOptions{}) }
+	}
+	return func(name string) (agent.Ledger, error) {
+		b, err := open(name)
+		if err != nil {
+			return agent.Ledger{}, err
+		}
+		return s.ledger(guardedBranch{b, guard}, m), nil
+	}
 }
 
 func (s Settings) ledger(b sources.Branch, m *agent.Metrics) agent.Ledger {

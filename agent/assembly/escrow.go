@@ -62,14 +62,15 @@ func hostOf(repository string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// escrow returns what keeps the secrets of w in escrow.
-func (s Settings) escrow(w *World) func(fleet.ID, fleet.Escrow) (agent.Escrow, error) {
+// escrow returns what keeps the secrets of w in escrow. Nothing is written there
+// without asking guard.
+func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escrow) (agent.Escrow, error) {
 	return func(id fleet.ID, e fleet.Escrow) (agent.Escrow, error) {
 		p, err := s.OpenEscrow(e)
 		if err != nil {
 			return nil, err
 		}
-		return escrow.NewKeeper(p, w.Secrets, escrow.Options{Fleet: id, Recipients: e.Recipients})
+		return escrow.NewKeeper(guardedPlace{p, guard}, w.Secrets, escrow.Options{Fleet: id, Recipients: e.Recipients})
 	}
 }
 
