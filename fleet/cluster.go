@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -128,6 +129,13 @@ type Pool struct {
 	// Replace holds machines to replace as if they were outdated, Remediate those
 	// to replace as if a health check had found them sick, and why, for people.
 	Replace, Remediate map[ProviderID]string `json:",omitempty"`
+
+	// RolloutAfter is the time at which machines that are older become outdated;
+	// zero: never.
+	RolloutAfter time.Time `json:",omitzero"`
+	// CertificatesExpiryDays is how many days before its certificates expire a
+	// machine becomes outdated; 0: never.
+	CertificatesExpiryDays int `json:",omitzero"` // of a control plane
 
 	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane

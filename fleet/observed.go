@@ -59,6 +59,7 @@ type Machine struct {
 	Message       string // the provider's own words about State
 	Created       time.Time
 	Addresses     []string
+	Origin        Origin
 }
 
 // SecretState is what the secret store has for a cluster.
@@ -110,6 +111,10 @@ type Node struct {
 	ControlPlaneReady bool
 	// Draining says that Fairlead began to remove the node; it is not undone.
 	Draining bool
+	// CertificatesNotAfter is when the certificate expires that the API server on
+	// the node serves with, as kubeadm's other certificates do; zero where that is
+	// not known.
+	CertificatesNotAfter time.Time
 	// DrainStarted is when Draining began; zero when it did not.
 	DrainStarted time.Time
 	// Pods that drain must still move away, "namespace/name: why", sorted; only

@@ -13,6 +13,13 @@ const (
 	TagOperation = "fairlead.dev/operation"
 )
 
+// The tags of a machine's Origin. A machine that lacks them is as good.
+const (
+	TagMade        = "fairlead.dev/made"
+	TagRemediation = "fairlead.dev/remediation"
+	TagTrust       = "fairlead.dev/trust"
+)
+
 // Tags returns the ownership tags of what the machines of c share.
 func (c *Cluster) Tags() map[string]string {
 	return map[string]string{TagFleet: string(c.Fleet), TagCluster: c.Key.String()}
@@ -45,5 +52,6 @@ func MachineFromTags(tags map[string]string) Machine {
 		Template:  TemplateHash(tags[TagTemplate]),
 		Version:   tags[TagVersion],
 		Operation: OperationID(tags[TagOperation]),
+		Origin:    originFromTags(tags),
 	}
 }

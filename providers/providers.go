@@ -6,6 +6,7 @@ package providers
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -53,6 +54,14 @@ type MachineRequest struct {
 	Name          fleet.MachineName
 	FailureDomain string
 	UserData      UserData
+	Origin        fleet.Origin
+}
+
+// Tags returns the ownership tags of the machine, made by op.
+func (r MachineRequest) Tags(op fleet.OperationID) map[string]string {
+	tags := r.Cluster.MachineTags(r.Pool, r.Name, op)
+	maps.Copy(tags, r.Origin.Tags())
+	return tags
 }
 
 // Watcher is an Infrastructure that can tell when machines change.
@@ -150,6 +159,10 @@ type Access struct {
 	Cluster    fleet.Key
 	Kubeconfig fleet.Secret
 	EtcdCA     fleet.SecretData // for a client certificate of a stacked etcd
+
+	// Certificates has Observe look when the certificates of control-plane nodes
+	// expire.
+	Certificates bool
 }
 
 // A Token is a bootstrap token, "id.secret".

@@ -89,6 +89,7 @@ func (r *Reconciler) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fle
 	if err != nil {
 		return fleet.Workload{}, err
 	}
+	access.Certificates = c.ControlPlane.CertificatesExpiryDays > 0
 	w, err := r.o.Workload.Observe(ctx, access)
 	if k := fleet.KindOf(err); err == nil || (k != fleet.Unavailable && k != fleet.Unanswered) {
 		r.memory(c.Key).heard() // a refusal is an answer too

@@ -180,7 +180,16 @@ func (b *bench) dismantle(c *fleet.Cluster) int {
 }
 
 func (b *bench) request(c *fleet.Cluster, name fleet.MachineName) providers.MachineRequest {
-	return providers.MachineRequest{Cluster: c, Pool: c.Workers[0], Name: name, UserData: b.o.UserData}
+	return providers.MachineRequest{Cluster: c, Pool: c.Workers[0], Name: name, UserData: b.o.UserData, Origin: origin()}
+}
+
+// origin is what a machine carries of how it came to be.
+func origin() fleet.Origin {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	return fleet.Origin{
+		Made: at, Trust: fleet.NewTrust(map[string]string{"ca": "1f0c2b9a", "certificates": "93b0e4d7"}),
+		Remediation: fleet.Remediation{Machine: "m-old", At: at.Add(-time.Hour), Retry: 2},
+	}
 }
 
 // create makes a machine of c's workers.

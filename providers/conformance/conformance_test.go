@@ -283,7 +283,7 @@ func mutants() map[string]struct {
 					return err
 				}
 				_, err = api(p).CreateVM(ctx, inmemory.VMSpec{
-					Name: string(r.Name), Network: networks[0].ID, Tags: r.Cluster.MachineTags(r.Pool, r.Name, op),
+					Name: string(r.Name), Network: networks[0].ID, Tags: r.Tags(op),
 				})
 				return err
 			},

@@ -24,11 +24,11 @@ func createKeepsIdentity(t testing.TB, o Options) {
 	}
 	pool := b.c.Workers[0]
 	want := fleet.Machine{
-		Name: "m-0", Pool: pool.Name, Role: fleet.RoleWorker, Template: pool.Template, Version: pool.Version, Operation: "op-m-0",
+		Name: "m-0", Pool: pool.Name, Role: fleet.RoleWorker, Template: pool.Template, Version: pool.Version, Operation: "op-m-0", Origin: origin(),
 	}
 	is := got[0]
 	have := fleet.Machine{
-		Name: is.Name, Pool: is.Pool, Role: is.Role, Template: is.Template, Version: is.Version, Operation: is.Operation,
+		Name: is.Name, Pool: is.Pool, Role: is.Role, Template: is.Template, Version: is.Version, Operation: is.Operation, Origin: is.Origin,
 	}
 	if fmt.Sprint(have) != fmt.Sprint(want) {
 		t.Errorf("identity of the machine = %+v, want %+v", have, want)

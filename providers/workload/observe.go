@@ -51,9 +51,14 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			return err
 		}
 		healthy := controlPlanes(static.Items)
+		var expire map[string]time.Time
+		if a.Certificates {
+			expire = c.expiries(ctx, n, static.Items)
+		}
 		for i := range nodes.Items {
 			node := newNode(&nodes.Items[i])
 			node.ControlPlaneReady = node.ControlPlane && healthy(node.Name)
+			node.CertificatesNotAfter = expire[node.Name]
 			if node.Draining {
 				var err error
 				if node.Pods, err = c.remaining(ctx, n, &nodes.Items[i]); err != nil {

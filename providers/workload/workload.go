@@ -78,10 +78,11 @@ type conn struct {
 	rest      *rest.RESTClient // of the core API
 	expires   atomic.Int64     // when the certificate does that the API server showed last, in seconds since 1970
 
-	mu      sync.Mutex
-	blocked map[podID]string // why the last eviction of a pod was refused
-	etcd    *etcdClient
-	watch   *nodeWatch
+	mu       sync.Mutex
+	blocked  map[podID]string  // why the last eviction of a pod was refused
+	expiries map[string]expiry // of the API servers, by node
+	etcd     *etcdClient
+	watch    *nodeWatch
 }
 
 // conn returns what is kept for a's cluster. Another kubeconfig than the last

@@ -83,7 +83,7 @@ func (c *chaos) attempt(a fleet.Action) {
 
 // crash loses the agent's memory.
 func (c *chaos) crash() {
-	c.attempts, c.since, c.answered = nil, c.now, false
+	c.attempts, c.since, c.answered = nil, c.clock(), false
 	c.logf("crash")
 }
 

@@ -131,6 +131,8 @@ func differs(m *machine, p *fleet.Pool) string {
 		return fmt.Sprintf("pool %s is now %s", m.Pool, p.Name)
 	case unwanted(m) && upToDate(m, p):
 		return "replacement " + p.Replace[m.ProviderID]
+	case m.overdue != "":
+		return m.overdue
 	}
 	return "template changed"
 }

@@ -16,7 +16,8 @@ type machine struct {
 	member *fleet.Member
 	pool   *fleet.Pool // nil: its pool is not in Git any more
 
-	current   bool    // made from the template that is asked for
+	current   bool    // made from the template that is asked for, and not overdue
+	overdue   string  // why it is outdated though its template is not
 	leaving   bool    // its removal has begun, which is not undone
 	extra     bool    // another machine of this name is the one to keep
 	checked   bool    // a health check looks after it
@@ -155,6 +156,10 @@ func (v *view) group() {
 		g := of(m.Role, m.Pool)
 		m.pool = g.pool
 		m.current = g.pool != nil && upToDate(m, g.pool) && !unwanted(m)
+		if m.current {
+			m.overdue = v.overdue(m)
+			m.current = m.overdue == ""
+		}
 		g.all = append(g.all, m)
 		switch {
 		case m.leaving || m.extra:

@@ -170,6 +170,7 @@ func setPool(p *fleet.Pool, w words) {
 	if w.is("annotate") {
 		p.Annotations = map[string]string{"cluster.x-k8s.io/" + w["annotate"]: ""}
 	}
+	setRollout(p, w)
 	if w.is("label") {
 		p.NodeLabels = map[string]string{"node-role.kubernetes.io/" + w["label"]: ""}
 	}
@@ -211,6 +212,7 @@ func (s *script) machine(ref string, w words) {
 			m.State = state
 		}
 	}
+	s.origin(&m, w)
 	s.in.Observed.Infrastructure.Machines = append(s.in.Observed.Infrastructure.Machines, m)
 	if !w.is("no-node") && m.State != fleet.MachinePending && m.State != fleet.MachineFailed {
 		s.node(m, w, age)
@@ -257,6 +259,7 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	for _, a := range strings.FieldsFunc(w["annotate"], func(r rune) bool { return r == ',' }) {
 		n.Annotations["cluster.x-k8s.io/"+a] = ""
 	}
+	s.certificates(&n, w)
 	s.in.Observed.Workload.Nodes = append(s.in.Observed.Workload.Nodes, n)
 	if m.Role == fleet.RoleControlPlane && w["member"] != "none" {
 		s.etcd.Members = append(s.etcd.Members, fleet.Member{

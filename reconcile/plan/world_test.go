@@ -35,8 +35,9 @@ type world struct {
 	learnUntil map[string]time.Time
 	nextMember uint64
 	ids        int
-	queue      []queued // calls without an answer that will still happen
-	outage     bool     // the API server is out of reach
+	queue      []queued      // calls without an answer that will still happen
+	outage     bool          // the API server is out of reach
+	ahead      time.Duration // of the agent's clock
 	kubeadm    *fleet.Kubeadm
 
 	attempts []fleet.Attempt
@@ -104,9 +105,9 @@ func (w *world) reachable() bool {
 
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
-	in := plan.Input{Desired: w.desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.now, NeverAnswered: !w.answered}
+	in := plan.Input{Desired: w.desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered}
 	o := &in.Observed
-	o.At = w.now
+	o.At = w.clock()
 	o.Infrastructure = w.infra
 	o.Infrastructure.Machines = nil
 	o.Secrets = w.secrets
@@ -165,9 +166,12 @@ func (w *world) pass() plan.Plan {
 
 func (w *world) remember(a fleet.Action, answered bool) {
 	w.attempts = append(slices.DeleteFunc(w.attempts, func(o fleet.Attempt) bool {
-		return o.Action.Operation == a.Operation || w.now.Sub(o.At) > max(w.settle, plan.Memory)
-	}), fleet.Attempt{Action: a, At: w.now, Answered: answered})
+		return o.Action.Operation == a.Operation || w.clock().Sub(o.At) > max(w.settle, plan.Memory)
+	}), fleet.Attempt{Action: a, At: w.clock(), Answered: answered})
 }
+
+// clock is what the agent takes for the time.
+func (w *world) clock() time.Time { return w.now.Add(w.ahead) }
 
 // rest passes until nothing is left to do.
 func (w *world) rest(most int) error {

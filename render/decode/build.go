@@ -157,6 +157,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		Taints:                  template.Spec.Taints,
 		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
 	}
+	p.RolloutAfter, p.CertificatesExpiryDays = in.Spec.Rollout.After.Time, int(in.Spec.Rollout.Before.CertificatesExpiryDays)
 	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
 	_, p.SkipCoreDNS = o.notes[controlplanev1.SkipCoreDNSAnnotation]
 	if p.MaxSurge == 0 {
@@ -211,6 +212,7 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		Taints:                  machine.Taints,
 		NodeDrainTimeoutSeconds: seconds(machine.Deletion.NodeDrainTimeoutSeconds),
 	}
+	p.RolloutAfter = in.Spec.Rollout.After.Time
 	if p.Strategy == fleet.RollingUpdate {
 		u := in.Spec.Rollout.Strategy.RollingUpdate
 		p.MaxSurge, p.MaxUnavailable = resolveRollout(u.MaxSurge, u.MaxUnavailable, replicas)

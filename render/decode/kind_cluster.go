@@ -13,13 +13,13 @@ import (
 func clusterKind() *kind {
 	refused := map[string]string{
 		"spec.availabilityGates":             "nothing sets conditions that Fairlead does not know; remove it",
-		"spec.topology.rolloutAfter":         "a rollout by the clock is not supported; change the template when machines are to be replaced",
 		"spec.topology.workers.machinePools": "use machineDeployments",
 	}
-	unused := map[string]string{}
+	unused := map[string]string{
+		"spec.topology.rolloutAfter": "does nothing in Cluster API either; with v1beta2 set rollout.after of the control plane and of machineDeployments",
+	}
 	for _, prefix := range []string{"spec.topology.controlPlane.", "spec.topology.workers.machineDeployments."} {
 		topologyPart(prefix, refused, unused)
-		refused[prefix+"rollout.after"] = refused["spec.topology.rolloutAfter"]
 		unused[prefix+"variables.overrides.definitionFrom"] = "variables are those of the class"
 	}
 	unused["spec.topology.variables.definitionFrom"] = "variables are those of the class"

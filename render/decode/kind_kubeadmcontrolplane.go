@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,16 +11,10 @@ import (
 )
 
 func kubeadmControlPlaneKind() *kind {
-	after := "a rollout by the clock is not supported; change the template when machines are to be replaced"
-	expiry := "certificates of machines are not watched yet; replace machines before they expire"
 	naming := "machine names are made by Fairlead so that a repeated create adopts"
 	retries := "remediation of the control plane goes one machine at a time while etcd has quorum; there are no retries to bound"
 	gates := "nothing sets conditions that Fairlead does not know; remove it"
 	refused := map[string]string{
-		"spec.rollout.after":                       after,
-		"spec.rolloutAfter":                        after,
-		"spec.rollout.before":                      expiry,
-		"spec.rolloutBefore":                       expiry,
 		"spec.machineNaming":                       naming,
 		"spec.machineNamingStrategy":               naming,
 		"spec.remediation":                         retries,
@@ -31,6 +27,9 @@ func kubeadmControlPlaneKind() *kind {
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
 		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
+	}
+	for _, path := range []string{"spec.rollout.before.certificatesExpiryDays", "spec.rolloutBefore.certificatesExpiryDays"} {
+		limited[path] = "at least 7, and less than certificates live; what the API server of a machine shows, or its Node says in machine.cluster.x-k8s.io/certificates-expiry"
 	}
 	unused := map[string]string{}
 	for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
@@ -53,6 +52,8 @@ func kubeadmControlPlaneKind() *kind {
 			"spec.machineTemplate.spec":          "spec.machineTemplate",
 			"spec.machineTemplate.spec.deletion": "spec.machineTemplate",
 			"spec.rollout.strategy":              "spec.rolloutStrategy",
+			"spec.rollout.after":                 "spec.rolloutAfter",
+			"spec.rollout.before":                "spec.rolloutBefore",
 		}},
 		values:  kubeadmConfigValues("spec.kubeadmConfigSpec."),
 		refused: metadataRefused(refused),
@@ -96,6 +97,7 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 	case s.IntVal == 0 && n < 3:
 		errs = append(errs, field.Invalid(surgePath, 0, "needs at least 3 replicas: machines are removed before they are replaced"))
 	}
+	errs = append(errs, validateExpiry(k, spec)...)
 	template := spec.Child("machineTemplate")
 	errs = append(errs, requireRef(k.Spec.MachineTemplate.Spec.InfrastructureRef, template.Child("spec", "infrastructureRef"))...)
 	errs = append(errs, validateVersion(k.Spec.Version, spec.Child("version"))...)
@@ -104,6 +106,33 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 	errs = append(errs, validateKubeadmConfig(&k.Spec.KubeadmConfigSpec, spec.Child("kubeadmConfigSpec"))...)
 	errs = append(errs, validateControlPlaneConfig(&k.Spec.KubeadmConfigSpec, spec.Child("kubeadmConfigSpec"))...)
 	return k, errs
+}
+
+// leastExpiryDays and certificateDays bound when certificates may be replaced:
+// how long they live where nobody says, and the least that Cluster API takes.
+const (
+	leastExpiryDays = 7
+	certificateDays = 365
+)
+
+// validateExpiry checks how long before their certificates expire machines are
+// replaced: a new machine has to be better off.
+func validateExpiry(k *controlplanev1.KubeadmControlPlane, spec *field.Path) field.ErrorList {
+	days := k.Spec.Rollout.Before.CertificatesExpiryDays
+	live := k.Spec.KubeadmConfigSpec.ClusterConfiguration.CertificateValidityPeriodDays
+	if live == 0 {
+		live = certificateDays
+	}
+	path := spec.Child("rollout", "before", "certificatesExpiryDays")
+	switch {
+	case days == 0:
+	case days < leastExpiryDays:
+		return field.ErrorList{field.Invalid(path, days, fmt.Sprintf("must be at least %d", leastExpiryDays))}
+	case days >= live:
+		return field.ErrorList{field.Invalid(path, days,
+			fmt.Sprintf("must be less than certificateValidityPeriodDays, which is %d: every machine would be replaced again and again", live))}
+	}
+	return nil
 }
 
 func kubeadmControlPlaneToNewest(v any) (*controlplanev1.KubeadmControlPlane, field.ErrorList) {

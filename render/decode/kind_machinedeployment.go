@@ -14,7 +14,6 @@ import (
 )
 
 func machineDeploymentKind() *kind {
-	after := "a rollout by the clock is not supported; change the template when machines are to be replaced"
 	naming := "machine names are made by Fairlead so that a repeated create adopts"
 	noMeaning := "has no meaning here, as in Cluster API"
 	unused := map[string]string{
@@ -27,8 +26,6 @@ func machineDeploymentKind() *kind {
 		}
 	}
 	refused := map[string]string{
-		"spec.rollout.after":                          after,
-		"spec.rolloutAfter":                           after,
 		"spec.machineNaming":                          naming,
 		"spec.machineNamingStrategy":                  naming,
 		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
@@ -49,6 +46,7 @@ func machineDeploymentKind() *kind {
 		ours:      wishes,
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.rollout.strategy":              "spec.strategy",
+			"spec.rollout.after":                 "spec.rolloutAfter",
 			"spec.remediation":                   "spec.strategy.remediation",
 			"spec.deletion.order":                "spec.strategy.rollingUpdate.deletePolicy",
 			"spec.template.spec.minReadySeconds": "spec.minReadySeconds",

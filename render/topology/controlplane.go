@@ -117,6 +117,19 @@ func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes 
 		inner["deletion"] = deletion
 	}
 	spec["machineTemplate"] = machine
+	if after := topology.Rollout.After; !after.IsZero() {
+		if old {
+			spec["rolloutAfter"] = plain(after)
+			e.from("spec.rolloutAfter", x.object, at+".rollout.after")
+		} else {
+			rollout := maps.Clone(child(spec, "rollout"))
+			if rollout == nil {
+				rollout = map[string]any{}
+			}
+			rollout["after"], spec["rollout"] = plain(after), rollout
+			e.from("spec.rollout.after", x.object, at+".rollout.after")
+		}
+	}
 	spec["version"] = x.cluster.Spec.Topology.Version
 	e.from("spec.version", x.object, "spec.topology.version")
 	if topology.Replicas != nil {

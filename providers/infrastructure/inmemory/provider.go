@@ -205,7 +205,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	}
 	_, err = p.api.CreateVM(ctx, VMSpec{
 		Name: string(r.Name), Network: networks[0].ID, FailureDomain: r.FailureDomain,
-		Tags: c.MachineTags(r.Pool, r.Name, op), Version: r.Pool.Version,
+		Tags: r.Tags(op), Version: r.Pool.Version,
 		UserData: r.UserData.Content.Reveal(), Timing: timing,
 	})
 	return wrap(what, err)

@@ -199,7 +199,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 			return machine.Request{}, err
 		}
 		return machine.Request{
-			Owner: o, Tags: c.MachineTags(r.Pool, r.Name, op), Spec: template, More: spec.Tags, Zone: r.FailureDomain,
+			Owner: o, Tags: r.Tags(op), Spec: template, More: spec.Tags, Zone: r.FailureDomain,
 			UserData: r.UserData, Place: placeOf(spec, place.Place, group), Floating: machine.Floating{Pool: pool},
 		}, nil
 	})

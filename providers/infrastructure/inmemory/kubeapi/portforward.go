@@ -18,10 +18,13 @@ import (
 // portForwardProtocol is what kubectl and client-go speak inside SPDY.
 const portForwardProtocol = "portforward.k8s.io"
 
-const etcdPort = "2379"
+const (
+	etcdPort      = "2379"
+	apiServerPort = "6443"
+)
 
-// servePortForward opens a tunnel to a pod. The etcd members are the only pods
-// that answer in it.
+// servePortForward opens a tunnel to a pod. The etcd members and, with no more
+// than their certificates, the API servers are the only pods that answer in it.
 func (s *Server) servePortForward(w http.ResponseWriter, q request) error {
 	raw, ok := s.read(q.kind, q.namespace, q.name)
 	if !ok {
@@ -33,7 +36,11 @@ func (s *Server) servePortForward(w http.ResponseWriter, q request) error {
 	if _, err := httpstream.Handshake(q.Request, w, []string{portForwardProtocol}); err != nil {
 		return nil // Handshake answered
 	}
-	f := &forwarder{server: s, pod: decode(raw).GetName(), namespace: q.namespace, waiting: make(map[string]httpstream.Stream)}
+	pod := decode(raw)
+	f := &forwarder{
+		server: s, pod: pod.GetName(), namespace: q.namespace, created: pod.GetCreationTimestamp().Time,
+		waiting: make(map[string]httpstream.Stream),
+	}
 	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, q.Request, f.accept)
 	if conn == nil {
 		return nil // UpgradeResponse answered
@@ -51,6 +58,7 @@ func (s *Server) servePortForward(w http.ResponseWriter, q request) error {
 type forwarder struct {
 	server         *Server
 	namespace, pod string
+	created        time.Time // the pod
 
 	mu      sync.Mutex
 	waiting map[string]httpstream.Stream // the first of a pair, by request id
@@ -86,6 +94,9 @@ func (f *forwarder) accept(stream httpstream.Stream, replySent <-chan struct{}) 
 }
 
 func (f *forwarder) connect(data httpstream.Stream, port string) error {
+	if strings.HasPrefix(f.pod, "kube-apiserver-") && f.namespace == metav1.NamespaceSystem && port == apiServerPort {
+		return f.server.showCertificate(streamConn{data}, f.created)
+	}
 	node, ok := strings.CutPrefix(f.pod, "etcd-")
 	if !ok || f.namespace != metav1.NamespaceSystem || port != etcdPort {
 		return fmt.Errorf("connect: connection refused")
