@@ -88,6 +88,15 @@ const newFleet = fleet.ID("harbour")
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	w := newRunning(t)
+	w.play(manifests)
+	return w
+}
+
+// newRunning returns a cluster that runs, of which the management cluster knows
+// nothing yet.
+func newRunning(t *testing.T) *world {
+	t.Helper()
 	m := newManagement(t)
 	w := &world{store: memory(), folder: filepath.Join(t.TempDir(), "fleet")}
 	cloud := inmemory.NewCloud(inmemory.CloudOptions{Hook: func(call string, m inmemory.Moment) {
@@ -120,7 +129,6 @@ func newWorld(t *testing.T) *world {
 		w.secrets[name] = d
 	}
 	w.forget()
-	w.play(manifests)
 	return w
 }
 

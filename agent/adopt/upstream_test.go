@@ -206,11 +206,30 @@ func (u *upstream) playMachines(owner *unstructured.Unstructured, pool string) {
 		config.SetName(string(m.Name))
 		config.SetNamespace(u.ns)
 		u.create(u.owned(config, made))
+		if u.infra == "OpenStackMachine" {
+			u.openStackMachine(made, m)
+		}
 	}
 }
 
-// pausers has every object with conditions say that its controller has paused,
-// or not.
+// openStackMachine makes the infrastructure of a Machine, ready.
+func (u *upstream) openStackMachine(of *unstructured.Unstructured, m providers.AdoptedMachine) {
+	u.Helper()
+	for _, o := range objects(u.T, openStackMachineTemplate) {
+		spec, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+		spec["providerID"] = string(m.ID)
+		o.SetKind("OpenStackMachine")
+		o.SetName(string(m.Name))
+		o.SetNamespace(u.ns)
+		o.SetFinalizers([]string{"openstackmachine.infrastructure.cluster.x-k8s.io"})
+		note(o, "cluster.x-k8s.io/cloned-from-name", u.cluster)
+		o.Object["spec"] = spec
+		o.Object["status"] = map[string]any{"initialization": map[string]any{"provisioned": true}}
+		u.create(u.owned(o, of))
+	}
+}
+
+// say has the controller of an object say that it has paused, or not.
 func (m *management) say(t testing.TB, object, name, status string) {
 	t.Helper()
 	m.change(kind(object), name, true, func(o map[string]any) {

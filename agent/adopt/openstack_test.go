@@ -1,0 +1,374 @@
+package adopt_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/cli"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/sources/git/gitserver"
+)
+
+// openStackManifests is the cluster of manifests on OpenStack.
+var openStackManifests = func() string {
+	docs := strings.Split(strings.ReplaceAll(manifests, "DevCluster", "OpenStackCluster"), "\n---\n")
+	for i, d := range docs {
+		switch {
+		case strings.Contains(d, "kind: OpenStackCluster\n"):
+			docs[i] = openStackCluster
+		case strings.Contains(d, "kind: DevMachineTemplate\n"):
+			docs[i] = openStackMachineTemplate
+		}
+	}
+	return strings.ReplaceAll(strings.Join(docs, "\n---\n"), "DevMachineTemplate", "OpenStackMachineTemplate")
+}()
+
+const openStackCluster = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: OpenStackCluster
+metadata: {name: eu-1}
+spec:
+  identityRef: {type: Secret, name: cloud-config, cloudName: openstack}
+  managedSubnets: [{cidr: 10.6.0.0/24}]
+  managedSecurityGroups: {}
+  apiServer: {managedLoadBalancer: {enabled: true}}
+  tags: [team-web]
+`
+
+const openStackMachineTemplate = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: OpenStackMachineTemplate
+metadata: {name: eu-1}
+spec:
+  template:
+    spec:
+      identityRef: {type: Secret, name: cloud-config, cloudName: openstack}
+      flavor: {filter: {name: m1.small}}
+      image: {filter: {name: ubuntu}}
+      rootVolume: {sizeGiB: 10}
+`
+
+// A stack is a world on OpenStack: its cloud in memory is what is in the servers.
+type stack struct {
+	*world
+	cloud   *ost.Cloud
+	capo    *capo
+	secrets string // folder
+	source  string // URL of the fleet's repository
+}
+
+// newStack returns a cluster that Cluster API and its provider for OpenStack run.
+func newStack(t *testing.T) *stack {
+	t.Helper()
+	s := &stack{world: newRunning(t), cloud: ost.New(ost.Options{}), secrets: filepath.Join(t.TempDir(), "secrets")}
+	server := httptest.NewServer(s.cloud)
+	t.Cleanup(server.Close)
+	s.capo = &capo{
+		T: t, name: s.ns + "-eu-1", until: s.until,
+		Clients: dialOpenStack(t, server.URL+"/identity/v3", "alice", "alice-secret", s.cloud.ProjectID("alpha")),
+	}
+	ip, _ := s.capo.infrastructure()
+	s.cloud.Edit(ost.FloatingIPs, ip, func(o ost.Object) { o["floating_ip_address"] = s.endpoint.Host }) // one that leads to the API server
+	for i, m := range s.machines {
+		id := s.capo.machine(string(m.Name), m.Pool == "control-plane")
+		s.machines[i].ID = fleet.ProviderID("openstack:///" + id)
+		s.renameNode(string(m.Name), s.machines[i].ID)
+	}
+	s.infra = "OpenStackMachine"
+	s.secret("cloud-config", "Opaque", nil, fleet.SecretData{"clouds.yaml": fleet.NewSecret(s.cloud.CloudsYAML(server.URL, "alice"))}, nil)
+	s.play(openStackManifests)
+	return s
+}
+
+// renameNode gives a Node another provider id, as the cloud's controller would.
+func (s *stack) renameNode(name string, id fleet.ProviderID) {
+	s.Helper()
+	list, err := s.nodes().List(s.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	i := slices.IndexFunc(list.Items, func(n node) bool { return n.Name == name })
+	if i < 0 {
+		s.Fatalf("there is no Node %s", name)
+	}
+	n := list.Items[i]
+	n.Spec.ProviderID = string(id)
+	if _, err := s.nodes().Update(s.Context(), &n, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// flags are those of every command that looks at the cloud: it answers at once.
+func (s *stack) flags() []string {
+	return []string{"--secrets", s.secrets, "--openstack-tick", "50ms", "--openstack-settle", "300ms", "--openstack-rate", "10000"}
+}
+
+// fairlead runs a command line.
+func (s *stack) fairlead(want int, args ...string) string {
+	s.Helper()
+	var out bytes.Buffer
+	if got := cli.Main("test", args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); got != want {
+		s.Fatalf("fairlead %s: exit code %d, want %d\n%s", strings.Join(args, " "), got, want, &out)
+	}
+	return out.String()
+}
+
+// git runs git in the fleet's folder.
+func (s *stack) git(args ...string) {
+	s.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
+	cmd.Dir = s.folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// serveGit makes the fleet's folder a clone of an empty repository.
+func (s *stack) serveGit() {
+	s.Helper()
+	root := s.TempDir()
+	if _, err := gitserver.Init(root, "fleet.git"); err != nil {
+		s.Fatal(err)
+	}
+	handler, err := gitserver.New(root, gitserver.Options{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	s.Cleanup(server.Close)
+	s.source = server.URL + "/fleet.git"
+	s.git("init", "--quiet", "--initial-branch=main")
+	s.git("remote", "add", "origin", s.source)
+}
+
+func (s *stack) push(what string) {
+	s.Helper()
+	s.git("add", "--all")
+	s.git("commit", "--quiet", "-m", what)
+	s.git("push", "--quiet", "origin", "HEAD:main")
+}
+
+// agent runs the fleet's agent until the test ends.
+func (s *stack) agent() {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	var log bytes.Buffer
+	cmd := cli.New("test", cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
+	cmd.SetArgs(append(s.flags(), "agent", "--source", s.source, "--name", "test", "--listen", "", "--interval", "200ms", "--resync", "1s", "--status-interval", "200ms"))
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := cmd.ExecuteContext(ctx); err != nil && ctx.Err() == nil {
+			s.Errorf("the agent ended: %v", err)
+		}
+	})
+	s.Cleanup(func() {
+		cancel()
+		done.Wait()
+		if s.Failed() {
+			s.Log(log.String())
+		}
+	})
+}
+
+// report is what the status branch says of the cluster.
+func (s *stack) report() fleet.Report {
+	s.Helper()
+	st, err := assembly.Settings{Source: s.source}.ReadStatus(s.Context(), "fairlead/status")
+	if err != nil {
+		return fleet.Report{Failure: err.Error()} // there is no branch yet
+	}
+	c, _ := st.Cluster(s.key())
+	return c.Report
+}
+
+// whole waits until the status branch says that n machines run and that is all.
+func (s *stack) whole(n int) {
+	s.Helper()
+	var r fleet.Report
+	defer func() {
+		if s.Failed() {
+			s.Logf("at last: %+v", r)
+		}
+	}()
+	s.until(fmt.Sprintf("the cluster has %d machines and nothing to do", n), func() bool {
+		r = s.report()
+		running := 0
+		for _, m := range r.Machines {
+			if m.Phase == fleet.MachinePhaseRunning {
+				running++
+			}
+		}
+		return r.Phase == fleet.PhaseProvisioned && running == n && len(r.Machines) == n && len(r.Waiting) == 0 && r.Failure == ""
+	})
+}
+
+// boot boots the servers that Fairlead makes, from their user data.
+func (s *stack) boot() {
+	s.Helper()
+	networks, err := s.world.cloud.Networks(s.Context(), nil)
+	if err != nil || len(networks) != 1 {
+		s.Fatalf("the guests have the networks %v, %v", networks, err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	booted := make(map[string]bool)
+	for _, m := range s.machines {
+		booted[strings.TrimPrefix(string(m.ID), "openstack:///")] = true
+	}
+	look := func() error {
+		for _, o := range s.cloud.Objects(ost.Servers) {
+			if booted[o.ID()] || o.String("status") != "ACTIVE" {
+				continue
+			}
+			data, err := base64.StdEncoding.DecodeString(o.String("OS-EXT-SRV-ATTR:user_data"))
+			if err != nil {
+				return err
+			}
+			booted[o.ID()] = true
+			if _, err := s.world.cloud.CreateVM(ctx, inmemory.VMSpec{
+				ID: o.ID(), Name: o.String("name"), Network: networks[0].ID, Version: o.Object("metadata").String("fairlead.dev:version"),
+				UserData: data, Provider: fleet.ProviderID("openstack:///" + o.ID()),
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			if err := look(); err != nil && ctx.Err() == nil {
+				s.Errorf("boot the servers: %v", err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	s.Cleanup(func() { cancel(); done.Wait() })
+}
+
+// stackKinds is all that a cluster is made of on OpenStack.
+var stackKinds = []ost.Kind{
+	ost.Networks, ost.Subnets, ost.Routers, ost.SecurityGroups, ost.Ports, ost.FloatingIPs, ost.LoadBalancers, ost.Listeners, ost.Pools, ost.Members, ost.Servers, ost.Volumes,
+}
+
+// things are all that there are, "kind id", with what each is but for marks.
+func (s *stack) things() map[string]string {
+	out := make(map[string]string)
+	for _, k := range stackKinds {
+		for _, o := range s.cloud.Objects(k) {
+			if o.String("project_id") == s.cloud.ProjectID("alpha") {
+				out[string(k)+" "+o.ID()] = o.String("name") + " " + o.String("status") + " " + o.String("created_at")
+			}
+		}
+	}
+	return out
+}
+
+// unmarked names what CAPO made, and carries no mark.
+func (s *stack) unmarked() []string {
+	var out []string
+	for _, k := range stackKinds {
+		for _, o := range s.cloud.Objects(k) {
+			text := fmt.Sprint(o)
+			if o.String("project_id") != s.cloud.ProjectID("alpha") || o.String("name") == "default" || strings.Contains(text, "fairlead.dev") ||
+				k == ost.Ports && (strings.HasPrefix(o.String("device_owner"), "network:") || strings.Contains(o.String("device_owner"), "Octavia")) {
+				continue
+			}
+			out = append(out, fmt.Sprintf("%s %s %s", k, o.String("name"), o.String("device_owner")))
+		}
+	}
+	return out
+}
+
+// TestOpenStack takes over a cluster on OpenStack with the program, pushes, has
+// an agent follow it, and scales it: nothing that was there is touched.
+func TestOpenStack(t *testing.T) {
+	s := newStack(t)
+	s.serveGit()
+	before := s.things()
+	adopt := append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, s.flags()...)
+
+	s.cloud.ForgetCalls()
+	if out := s.fairlead(0, append(adopt, "--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") || strings.Contains(out, "does not answer here") {
+		t.Fatalf("dry run: %s", out)
+	}
+	if i := slices.IndexFunc(s.cloud.Calls(), ost.Call.Changes); i >= 0 {
+		t.Errorf("the dry run changed something: %+v", s.cloud.Calls()[i])
+	}
+	out := s.fairlead(0, adopt...)
+	if !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
+		t.Fatalf("paused there %t: %s", s.paused(), out)
+	}
+	if left := s.unmarked(); len(left) > 0 {
+		t.Errorf("%q carry no mark", left)
+	}
+	s.same(before)
+	s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // 2 if there were changes
+
+	s.push("adopted")
+	s.cloud.ForgetCalls()
+	s.boot()
+	s.agent()
+	s.whole(3)
+	s.same(before)
+	for _, c := range s.cloud.Calls() {
+		if c.Changes() {
+			t.Errorf("the agent changed something: %+v", c)
+		}
+	}
+
+	file := filepath.Join(s.folder, "clusters", s.ns, "eu-1", "eu-1-md-0.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(data, []byte("replicas: 2"), []byte("replicas: 3"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.push("three workers")
+	s.whole(4)
+	s.same(before)
+	more := 0
+	for _, o := range s.cloud.Objects(ost.Servers) {
+		if before[string(ost.Servers)+" "+o.ID()] == "" {
+			more++
+		}
+	}
+	if more != 1 {
+		t.Errorf("%d servers were made, want one", more)
+	}
+}
+
+// same fails where something of before is gone or another one now.
+func (s *stack) same(before map[string]string) {
+	s.Helper()
+	now := s.things()
+	for k, v := range before {
+		if now[k] != v {
+			s.Errorf("%s was %q, is %q", k, v, now[k])
+		}
+	}
+}
