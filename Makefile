@@ -100,7 +100,7 @@ prometheus: ## fetch the programs of Prometheus and Alertmanager that tests run 
 
 .PHONY: test-alerts
 test-alerts: prometheus ## let a real Prometheus and Alertmanager watch agents to which bad things happen (about 5 minutes)
-	FAIRLEAD_TEST_ALERTS=1 go test ./test/alerts -count=1 -timeout 30m -v
+	FAIRLEAD_TEST_ALERTS=1 go test ./test/alerts -count=1 -timeout 30m -parallel 6 -v
 
 .PHONY: image
 image: ## build the image (amd64, arm64) into bin/image, an OCI layout, with its SBOM beside it

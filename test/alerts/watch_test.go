@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,7 +42,7 @@ func hasten(t *testing.T, rules string) string {
 	rules = regexp.MustCompile(`\[\d+[mh]\]`).ReplaceAllString(rules, "[30s]")
 	for _, s := range [][2]string{
 		{"_longest_pass_seconds > 1800", "_longest_pass_seconds > 8"},
-		{"_progress_timestamp_seconds > 1800", "_progress_timestamp_seconds > 8"},
+		{"_progress_timestamp_seconds) > 1800", "_progress_timestamp_seconds) > 8"},
 		{"_queue_wait_seconds_bucket[30s]))) > 60", "_queue_wait_seconds_bucket[30s]))) > 1"},
 	} {
 		if !strings.Contains(rules, s[0]) {
@@ -51,7 +53,8 @@ func hasten(t *testing.T, rules string) string {
 	return rules
 }
 
-func newWatch(t *testing.T) *watch {
+// newWatch starts them; args are more of Prometheus's arguments.
+func newWatch(t *testing.T, args ...string) *watch {
 	t.Helper()
 	prometheus, alertmanager := program(t, "prometheus"), program(t, "prometheus-alertmanager")
 	w := &watch{
@@ -78,7 +81,9 @@ scrape_configs: [{job_name: agents, honor_labels: true, file_sd_configs: [{files
 `, am))
 	w.aim()
 	w.program(alertmanager, "--config.file=alertmanager.yaml", "--storage.path=alertmanager", "--web.listen-address="+am, "--cluster.listen-address=")
-	w.program(prometheus, "--config.file=prometheus.yaml", "--storage.tsdb.path=prometheus", "--web.listen-address="+w.address, "--rules.alert.resend-delay=2s")
+	w.program(prometheus, append([]string{
+		"--config.file=prometheus.yaml", "--storage.tsdb.path=prometheus", "--web.listen-address=" + w.address, "--rules.alert.resend-delay=2s",
+	}, args...)...)
 	for _, address := range []string{am, w.address} {
 		eventually(t, "http://"+address+" is ready", func() error {
 			resp, err := http.Get("http://" + address + "/-/ready")
@@ -223,23 +228,42 @@ func (w *watch) of(world string) []string {
 	return out
 }
 
-// query returns how many series an expression has now.
-func (w *watch) query(expr string) (int, error) {
-	resp, err := http.Get("http://" + w.address + "/api/v1/query?query=" + url.QueryEscape(expr))
+// get asks Prometheus's API, and reads data of its answer into out.
+func (w *watch) get(path string, query url.Values, out any) error {
+	resp, err := http.Get("http://" + w.address + "/api/v1/" + path + "?" + query.Encode())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var body struct {
 		Status, Error string
-		Data          struct{ Result []json.RawMessage }
+		Data          json.RawMessage
 	}
 	if err := json.Unmarshal(b, &body); err != nil || body.Status != "success" {
-		return 0, fmt.Errorf("%s: %s %s", expr, resp.Status, body.Error)
+		return fmt.Errorf("%s %v: %s %s", path, query, resp.Status, body.Error)
 	}
-	return len(body.Data.Result), nil
+	return json.Unmarshal(body.Data, out)
+}
+
+// query returns the values of the series that an expression has now, but those
+// that are no numbers.
+func (w *watch) query(expr string) ([]float64, error) {
+	var data struct {
+		Result []struct{ Value [2]any }
+	}
+	if err := w.get("query", url.Values{"query": {expr}}, &data); err != nil {
+		return nil, err
+	}
+	var out []float64
+	for _, r := range data.Result {
+		text, _ := r.Value[1].(string)
+		if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) {
+			out = append(out, v)
+		}
+	}
+	return out, nil
 }

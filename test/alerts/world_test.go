@@ -123,10 +123,11 @@ func (w *world) badCloud(next http.Handler) http.Handler {
 	})
 }
 
-// refuse makes the cloud answer every call with an error of that kind.
-func (w *world) refuse(kind string, status int) {
+// refuse makes the cloud answer every call whose path ends so with an error of
+// that kind.
+func (w *world) refuse(kind string, status int, path string) {
 	answer := func(out http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/watch") {
+		if strings.HasSuffix(r.URL.Path, "/watch") || !strings.HasSuffix(r.URL.Path, path) {
 			return false
 		}
 		out.WriteHeader(status)
@@ -139,12 +140,17 @@ func (w *world) refuse(kind string, status int) {
 // delay makes each listing take d, or as long as the agent waits.
 func (w *world) delay(d time.Duration) {
 	answer := func(_ http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/vms/list") {
-			_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 0))
-			select {
-			case <-time.After(d):
-			case <-r.Context().Done():
-			}
+		if !strings.HasSuffix(r.URL.Path, "/vms/list") {
+			return false
+		}
+		b, err := io.ReadAll(r.Body) // the server looks whether the client is still there once all is read
+		if err != nil {
+			return false
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		select {
+		case <-time.After(d):
+		case <-r.Context().Done():
 		}
 		return false
 	}
@@ -241,6 +247,18 @@ func (w *world) replace(file, old, replacement string) {
 	}
 	if err := os.WriteFile(path, bytes.ReplaceAll(b, []byte(old), []byte(replacement)), 0o600); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// more adds clusters to the clone that are as the one that it has.
+func (w *world) more(clusters int) {
+	w.t.Helper()
+	for i := range clusters {
+		name := fmt.Sprintf("more-%d", i)
+		if err := os.CopyFS(filepath.Join(w.clone(), "clusters/staging", name), os.DirFS(filepath.Join(w.clone(), folder))); err != nil {
+			w.t.Fatal(err)
+		}
+		w.replace("clusters/staging/"+name+"/values.yaml", "CLUSTER_NAME: eu-2", "CLUSTER_NAME: "+name)
 	}
 }
 

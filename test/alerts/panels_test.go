@@ -1,0 +1,70 @@
+package alerts
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// replicated are series of replicas that share the clusters, which
+// TestReplicasOnPrometheus has.
+var replicated = []string{"fairlead_shards_held", "fairlead_shard_takeovers_total", "fairlead_sessions_lost_total"}
+
+// panels are the queries of all dashboards, and which of them ever found
+// something: a query that is right and finds nothing is of no use.
+type panels struct {
+	mu      sync.Mutex
+	waiting map[string]string // where a query is, by the query
+	all     int
+}
+
+// newPanels returns the queries that one agent is to answer.
+func newPanels(t *testing.T) *panels {
+	t.Helper()
+	p := &panels{waiting: make(map[string]string)}
+	for file, d := range readDashboards(t) {
+		for _, panel := range d.Panels {
+			for _, target := range panel.Targets {
+				if !slices.ContainsFunc(replicated, func(name string) bool { return strings.Contains(target.Expr, name) }) {
+					p.waiting[target.Expr] = fmt.Sprintf("%s: %s", file, panel.Title)
+				}
+			}
+		}
+	}
+	p.all = len(p.waiting)
+	return p
+}
+
+// look tries what has found nothing yet, on the fleet of that name.
+func (p *panels) look(t *testing.T, watch *watch, world string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for expr := range maps.Clone(p.waiting) {
+		found, err := watch.query(strings.ReplaceAll(fill(expr), `"well"`, `"`+world+`"`))
+		if err != nil {
+			t.Error(err)
+		}
+		if len(found) > 0 {
+			delete(p.waiting, expr)
+		}
+	}
+}
+
+// show waits until each has found something.
+func (p *panels) show(t *testing.T, watch *watch) {
+	t.Helper()
+	eventually(t, "all panels show something", func() error {
+		p.look(t, watch, "well")
+		var errs []error
+		for _, expr := range slices.Sorted(maps.Keys(p.waiting)) {
+			errs = append(errs, fmt.Errorf("%s: nothing is found by %s", p.waiting[expr], expr))
+		}
+		return errors.Join(errs...)
+	})
+	t.Logf("%d queries of dashboards have found something", p.all)
+}
