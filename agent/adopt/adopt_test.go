@@ -97,7 +97,13 @@ func newWorld(t *testing.T) *world {
 // nothing yet.
 func newRunning(t *testing.T) *world {
 	t.Helper()
-	m := newManagement(t)
+	return newRunningOn(newManagement(t))
+}
+
+// newRunningOn is newRunning for a management cluster.
+func newRunningOn(m *management) *world {
+	t := m.T
+	t.Helper()
 	w := &world{store: memory(), folder: filepath.Join(t.TempDir(), "fleet")}
 	cloud := inmemory.NewCloud(inmemory.CloudOptions{Hook: func(call string, m inmemory.Moment) {
 		if w.call != nil {
@@ -259,6 +265,17 @@ func (w *world) vms() []inmemory.VM {
 	return out
 }
 
+// unchanged fails unless the machines are those of before.
+func (w *world) unchanged(before []inmemory.VM) {
+	w.Helper()
+	if diff := cmp.Diff(before, w.vms()); diff != "" {
+		w.Errorf("machines were touched: %s", diff)
+	}
+}
+
+// provider is a new one of the cloud: it remembers nothing.
+func (w *world) provider() *inmemory.Provider { return inmemory.NewProvider(w.cloud, 0) }
+
 func (w *world) marked() int {
 	w.Helper()
 	out, err := w.cloud.VMs(w.Context(), map[string]string{fleet.TagFleet: string(newFleet)})
@@ -305,9 +322,7 @@ func TestAdopt(t *testing.T) {
 	// An agent takes it from here: it makes and removes nothing.
 	agent := newSide(t, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
 	agent.run(c)
-	if diff := cmp.Diff(before, w.vms()); diff != "" {
-		t.Errorf("the agent touched machines: %s", diff)
-	}
+	w.unchanged(before)
 	w.said = nil
 	w.adopt() // once more: nothing
 	if len(w.said) != 2 || !strings.Contains(w.said[1], "is adopted already") {

@@ -77,7 +77,14 @@ type stack struct {
 // newStack returns a cluster that Cluster API and its provider for OpenStack run.
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	s := &stack{world: newRunning(t), cloud: ost.New(ost.Options{}), secrets: filepath.Join(t.TempDir(), "secrets")}
+	return newStackOn(newManagement(t))
+}
+
+// newStackOn is newStack for a management cluster.
+func newStackOn(m *management) *stack {
+	t := m.T
+	t.Helper()
+	s := &stack{world: newRunningOn(m), cloud: ost.New(ost.Options{}), secrets: filepath.Join(t.TempDir(), "secrets")}
 	server := httptest.NewServer(s.cloud)
 	t.Cleanup(server.Close)
 	s.capo = &capo{

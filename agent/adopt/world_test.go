@@ -45,29 +45,64 @@ type management struct {
 	api  dynamic.Interface
 	open *adopt.Management
 	ns   string
+
+	older bool // it serves v1beta1 only
 }
 
+// kinds are made once in the API server that tests share.
 var kinds sync.Once
 
+// newManagement returns one that serves all versions.
 func newManagement(t *testing.T) *management {
+	t.Helper()
+	files := corpus(t)
+	m := &management{T: t, kube: kube.Start(t)}
+	m.connect()
+	kinds.Do(func() { m.defineAll(files) })
+	return m.of(t)
+}
+
+// newOlder returns one that serves v1beta1 alone.
+func newOlder(t *testing.T) *management {
+	t.Helper()
+	files := corpus(t)
+	m := &management{T: t, kube: kube.Start(t, kube.Own()), older: true}
+	m.connect()
+	m.defineAll(files)
+	return m
+}
+
+// corpus names the files with the kinds.
+func corpus(t *testing.T) []string {
 	t.Helper()
 	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../shared/corpus")
 	files, err := filepath.Glob(filepath.Join(dir, "crds", "cap[io]", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Skipf("no CRDs of Cluster API in %s: set FAIRLEAD_CORPUS", dir)
 	}
-	k := kube.Start(t)
-	m := &management{T: t, kube: k, api: dynamic.NewForConfigOrDie(k.Config), ns: k.Namespace()}
-	kinds.Do(func() {
-		for _, f := range files {
-			m.define(f)
-		}
-		m.define("") // waits for all of them
-	})
-	if m.open, err = adopt.Open(t.Context(), k.Config); err != nil {
+	return files
+}
+
+func (m *management) connect() { m.api = dynamic.NewForConfigOrDie(m.kube.Config) }
+
+// of returns m for a test, with a namespace of its own.
+func (m *management) of(t *testing.T) *management {
+	t.Helper()
+	out := *m
+	out.T, out.ns = t, m.kube.Namespace()
+	var err error
+	if out.open, err = adopt.Open(t.Context(), m.kube.Config); err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return &out
+}
+
+func (m *management) defineAll(files []string) {
+	m.Helper()
+	for _, f := range files {
+		m.define(f)
+	}
+	m.define("") // waits for all of them
 }
 
 // define creates the kind of a file; without a file it waits until all are served.
@@ -96,6 +131,9 @@ func (m *management) define(file string) {
 	var o unstructured.Unstructured
 	if err := yaml.Unmarshal(data, &o.Object); err != nil {
 		m.Fatal(err)
+	}
+	if m.older {
+		only(&o)
 	}
 	if _, err := crds.Create(m.Context(), &o, metav1.CreateOptions{}); err != nil {
 		m.Fatalf("%s: %v", file, err)
@@ -133,6 +171,9 @@ func (m *management) resource(gvk schema.GroupVersionKind, ns string) dynamic.Re
 	if strings.HasSuffix(plural, "classs") {
 		plural = strings.TrimSuffix(plural, "s") + "es"
 	}
+	if m.older && gvk.Version == "v1beta2" {
+		gvk.Version = "v1beta1"
+	}
 	r := m.api.Resource(gvk.GroupVersion().WithResource(plural))
 	if ns == "" {
 		return r
@@ -143,6 +184,9 @@ func (m *management) resource(gvk schema.GroupVersionKind, ns string) dynamic.Re
 // create makes an object, with its status.
 func (m *management) create(o *unstructured.Unstructured) *unstructured.Unstructured {
 	m.Helper()
+	if m.older {
+		o = older(o)
+	}
 	at := m.resource(o.GroupVersionKind(), o.GetNamespace())
 	made, err := at.Create(m.Context(), o, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
