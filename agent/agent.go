@@ -48,6 +48,9 @@ type Parts struct {
 	Infrastructure func(name string) (providers.Infrastructure, error)
 	// Escrow opens the escrow of a fleet. Nil: none is kept.
 	Escrow func(fleet.ID, fleet.Escrow) (Escrow, error)
+	// Place returns where the agent keeps secrets, which is another place for any
+	// other agent: see fleet.Owner. Nil: agents are told apart by name alone.
+	Place func(ctx context.Context) (string, error)
 	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
 	Gate    SecretGate
@@ -105,6 +108,7 @@ type Options struct {
 // does, or, with a zero Owner, nobody any more.
 type NotOwnerError struct {
 	Self  string
+	Place string // of this agent
 	Owner fleet.Owner
 }
 
@@ -113,7 +117,18 @@ func (e *NotOwnerError) Error() string {
 	if e.Owner.Agent == "" {
 		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
 	}
+	if e.Owner.Agent == e.Self {
+		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",
+			e.Self, elsewhere(e.Owner.Place), elsewhere(e.Place), e.Owner.Epoch)
+	}
 	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)
+}
+
+func elsewhere(place string) string {
+	if place == "" {
+		return "a place that it does not tell"
+	}
+	return place
 }
 
 // An Agent runs one fleet.
@@ -130,6 +145,7 @@ type Agent struct {
 	applied    chan struct{}              // closed once a first revision is held to
 	owned      chan struct{}              // closed once the fleet is owned
 	owner      atomic.Pointer[fleet.Owner]
+	at         string                           // where this agent is, set before owned is closed
 	next       atomic.Pointer[fleet.Succession] // under way; nil: none
 	acting     turnstile                        // of passes; closed while the fleet is handed over
 	pruning    bool                             // the newest revision asks for what vanishes to be deleted

@@ -91,16 +91,16 @@ func (w *world) Owner(context.Context) (fleet.Owner, error) {
 	return w.owner, nil
 }
 
-func (w *world) Claim(_ context.Context, self string) (fleet.Owner, error) {
+func (w *world) Claim(_ context.Context, self, place string) (fleet.Owner, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.owner.Agent == "" {
-		w.owner = fleet.Owner{Agent: self, Epoch: 1}
+		w.owner = fleet.Owner{Agent: self, Epoch: 1, Place: place}
 	}
 	return w.owner, nil
 }
 
-func (w *world) HandOver(context.Context, fleet.Owner, string) (fleet.Owner, error) {
+func (w *world) HandOver(context.Context, fleet.Owner, string, string) (fleet.Owner, error) {
 	return fleet.Owner{}, errors.New("not used")
 }
 
@@ -419,6 +419,78 @@ func TestOwnership(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			expect(t, "and begins once the fleet is its own", w.took(), []string{"prod/a 1"})
+		})
+	})
+	t.Run("Namesake", func(t *testing.T) {
+		at := func(place string, o Options, w *world) *Agent {
+			a := w.agent(o)
+			a.p.Place = func(context.Context) (string, error) { return place, nil }
+			return a
+		}
+		w := newWorld(one)
+		w.owner = fleet.Owner{Agent: "me", Epoch: 7, Place: "there"}
+		var err error
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err = at("here", Options{}, w).Run(ctx)
+		})
+		for _, want := range []string{`another agent of the name "me"`, "in there", "in here", "--take-over me@7"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("an agent of the owner's name ended with %v, want %q in it", err, want)
+			}
+		}
+		expect(t, "it touches nothing", w.took(), []string(nil))
+		if w.owner.Place != "there" {
+			t.Errorf("the owner is now %v", w.owner)
+		}
+
+		// One that loses the fleet to another of its name must end as well.
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(one)
+			done := make(chan error, 1)
+			go func() { done <- at("here", Options{}, w).Run(t.Context()) }()
+			synctest.Wait()
+			if err := w.may(keyA); err != nil {
+				t.Errorf("the owner may not act: %v", err)
+			}
+			w.mu.Lock()
+			w.owner = fleet.Owner{Agent: "me", Epoch: 1, Place: "there"}
+			w.mu.Unlock()
+			if _, ok := errors.AsType[*NotOwnerError](<-done); !ok || w.may(keyA) == nil {
+				t.Error("it goes on though another agent of its name owns the fleet")
+			}
+		})
+	})
+	t.Run("PlaceUnknown", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(one)
+			a := w.agent(Options{})
+			var mu sync.Mutex
+			unknown := errors.New("the API server does not answer")
+			a.p.Place = func(context.Context) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				return "here", unknown
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- a.Run(ctx) }()
+			time.Sleep(time.Hour)
+			w.mu.Lock()
+			owner := w.owner
+			w.mu.Unlock()
+			if owner.Agent != "" {
+				t.Errorf("it claimed as %v without knowing where it is", owner)
+			}
+			mu.Lock()
+			unknown = nil
+			mu.Unlock()
+			time.Sleep(time.Hour)
+			cancel()
+			if err := <-done; err != nil || w.owner != (fleet.Owner{Agent: "me", Epoch: 1, Place: "here"}) {
+				t.Errorf("then the owner is %v, it ended with %v", w.owner, err)
+			}
 		})
 	})
 	t.Run("Nobody", func(t *testing.T) {

@@ -162,10 +162,14 @@ func TestTakeOver(t *testing.T) {
 		"another epoch": {"dead@2", "dead"},
 		"another agent": {"other@3", "dead"},
 		"not asked for": {"", "dead"},
+		"of its name":   {"me@3", "me"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
 			w.owner = fleet.Owner{Agent: "dead", Epoch: 3}
+			if name == "of its name" {
+				w.owner = fleet.Owner{Agent: "me", Epoch: 3, Place: "lost"}
+			}
 			o := Options{}
 			if tc.gone != "" {
 				var err error
@@ -183,7 +187,7 @@ func TestTakeOver(t *testing.T) {
 				cancel()
 				err := <-done
 				refused, is := errors.AsType[*NotOwnerError](err)
-				if w.owner.Agent != tc.want || is != (tc.want != "me") {
+				if w.owner.Agent != tc.want || is != (tc.want != "me") || w.owner.Place == "lost" {
 					t.Errorf("the owner is %v, the agent ended with %v, %v", w.owner, err, refused)
 				}
 			})
@@ -210,12 +214,12 @@ func handing(open func(string) (Ledger, error), w *world) func(string) (Ledger, 
 
 type handover struct{ *world }
 
-func (h handover) HandOver(_ context.Context, from fleet.Owner, to string) (fleet.Owner, error) {
+func (h handover) HandOver(_ context.Context, from fleet.Owner, to, place string) (fleet.Owner, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.owner != from {
 		return fleet.Owner{}, fleet.Errorf(fleet.Conflict, "hand over", "the owner is another")
 	}
-	h.owner = fleet.Owner{Agent: to, Epoch: from.Epoch + 1}
+	h.owner = fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}
 	return h.owner, nil
 }

@@ -18,11 +18,11 @@ func (a *Agent) own(ctx context.Context) error {
 		case err != nil:
 			a.ready.set(readyOwner, "the owner of the fleet cannot be read: "+err.Error())
 			a.p.Log.Error("cannot claim the fleet, trying again", "error", err, "after", wait)
-		case owner.Agent == a.o.Name:
+		case a.is(owner):
 			a.owner.Store(&owner)
 			a.ready.set(readyOwner, "")
 			a.p.Metrics.Owner(owner)
-			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch)
+			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch, "place", owner.Place)
 			a.saw(next)
 			a.hold(next, next.To != "" && next.To != a.o.Name) // before the first pass: one before this may have agreed to a move
 			a.status = a.ledger.Writer(owner)
@@ -30,13 +30,13 @@ func (a *Agent) own(ctx context.Context) error {
 			close(a.owned)
 			return nil
 		default:
-			refusal := &NotOwnerError{Self: a.o.Name, Owner: owner}
+			refusal := &NotOwnerError{Self: a.o.Name, Place: a.at, Owner: owner}
 			if !a.o.WaitForOwnership {
 				return refusal
 			}
 			a.ready.set(readyOwner, refusal.Error())
 			a.p.Metrics.Standby()
-			a.p.Log.Info("waiting for the fleet", "owner", owner.Agent, "epoch", owner.Epoch)
+			a.p.Log.Info("waiting for the fleet", "why", refusal.Error())
 			wait = a.o.Interval
 			if next.To == a.o.Name {
 				a.apply(ctx, owner, next)
@@ -77,13 +77,30 @@ func (a *Agent) stillOwner(ctx context.Context) error {
 // judge takes owner for what is so. The error is a *NotOwnerError where that is
 // another agent.
 func (a *Agent) judge(owner fleet.Owner) error {
-	if owner.Agent == a.o.Name {
+	if a.is(owner) {
 		a.owner.Store(&owner)
 		return nil
 	}
 	a.owner.Store(nil)
 	a.p.Metrics.Owner(fleet.Owner{})
-	return &NotOwnerError{Self: a.o.Name, Owner: owner}
+	return &NotOwnerError{Self: a.o.Name, Place: a.at, Owner: owner}
+}
+
+// is reports whether owner is this agent, rather than one of the same name.
+func (a *Agent) is(owner fleet.Owner) bool {
+	return owner.Agent == a.o.Name && owner.Place == a.at
+}
+
+// locateSelf finds out where this agent is, once.
+func (a *Agent) locateSelf(ctx context.Context) error {
+	if a.at != "" || a.p.Place == nil {
+		return nil
+	}
+	at, err := a.p.Place(ctx)
+	if err == nil {
+		a.at = at
+	}
+	return err
 }
 
 // may implements the question of the reconciler: is it ours to change?

@@ -127,6 +127,7 @@ func (a *Agent) apply(ctx context.Context, owner fleet.Owner, next fleet.Success
 	}
 	a.p.Log.Info("looking at every cluster before taking the fleet", "from", owner.Agent)
 	answer := next.At(fleet.StepReady)
+	answer.Place = a.at
 	if err := a.rehearse(ctx); err != nil {
 		a.p.Log.Warn("not ready to take the fleet", "error", err)
 		answer = next

@@ -39,6 +39,7 @@ func (g *gate) held() bool {
 // be cut off.
 type house struct {
 	*world
+	place string // of the agent
 	gate
 	seen    map[fleet.Key]fleet.Observed
 	lookErr error
@@ -111,6 +112,7 @@ func newHouse(owner string, fleets ...fleet.Fleet) *house {
 func (h *house) agent(o Options) *Agent {
 	a := h.world.agent(o)
 	a.p.Gate = &h.gate
+	a.p.Place = func(context.Context) (string, error) { return h.place, nil }
 	a.p.Ledger = func(string) (Ledger, error) {
 		return Ledger{
 			Arbiter: h,
@@ -332,7 +334,7 @@ func TestSuccessor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse("other", oneCluster())
-			h.record, h.lookErr = provisioned, c.err
+			h.record, h.lookErr, h.place = provisioned, c.err, "here"
 			h.seen[keyA] = c.seen
 			err := h.live(t, Options{WaitForOwnership: true}, func() {
 				h.set(to("me", fleet.StepGranted))
@@ -345,9 +347,10 @@ func TestSuccessor(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := to("me", fleet.StepReady)
+			want.Place = "here" // the fleet is handed to this agent, not to one of its name
 			if c.want != "" {
 				want = to("me", fleet.StepMoved)
-				want.Message = c.want
+				want.Message, want.Place = c.want, ""
 			}
 			if _, s := h.now(); s != want {
 				t.Errorf("%s: got %+v, want %+v", c.reason, s, want)

@@ -22,11 +22,14 @@ func ParseOwner(s string) (fleet.Owner, error) {
 // seize claims the fleet, and takes it from an owner that is gone where that
 // very owner, with its epoch, was named.
 func (a *Agent) seize(ctx context.Context) (fleet.Owner, error) {
-	owner, err := a.ledger.Arbiter.Claim(ctx, a.o.Name)
+	if err := a.locateSelf(ctx); err != nil {
+		return fleet.Owner{}, err
+	}
+	owner, err := a.ledger.Arbiter.Claim(ctx, a.o.Name, a.at)
 	gone := a.o.TakeOver
-	if err != nil || gone == (fleet.Owner{}) || owner != gone || owner.Agent == a.o.Name {
+	if err != nil || gone == (fleet.Owner{}) || !owner.Is(gone) || a.is(owner) {
 		return owner, err
 	}
-	a.p.Log.Warn("taking over the fleet from an agent that is said to be gone", "agent", owner.Agent, "epoch", owner.Epoch)
-	return a.ledger.Arbiter.HandOver(ctx, owner, a.o.Name)
+	a.p.Log.Warn("taking over the fleet from an agent that is said to be gone", "agent", owner.Agent, "epoch", owner.Epoch, "place", owner.Place)
+	return a.ledger.Arbiter.HandOver(ctx, owner, a.o.Name, a.at)
 }

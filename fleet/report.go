@@ -95,4 +95,11 @@ type MachineReport struct {
 type Owner struct {
 	Agent string
 	Epoch int64
+	// Place is where the agent keeps the secrets of clusters. It tells agents of
+	// one name apart. Empty until the agent has said it, as after a hand-over.
+	Place string
 }
+
+// Is reports whether o is the agent and epoch of other, wherever it is: people
+// name owners so.
+func (o Owner) Is(other Owner) bool { return o.Agent == other.Agent && o.Epoch == other.Epoch }

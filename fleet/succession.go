@@ -11,6 +11,8 @@ type Succession struct {
 	Step SuccessionStep
 	// Message is why To is not ready yet, in its own words. Only with StepMoved.
 	Message string
+	// Place is where To is: see Owner. From StepReady on.
+	Place string
 }
 
 // A SuccessionStep is how far a succession got. Each step has one who takes it.

@@ -91,14 +91,17 @@ type Arbiter interface {
 	// Owner returns the owner, or the zero Owner where there is none yet.
 	Owner(ctx context.Context) (fleet.Owner, error)
 
-	// Claim makes self the owner of a fleet that has none, and returns the
-	// owner then: of two that race, both get the same answer.
-	Claim(ctx context.Context, self string) (fleet.Owner, error)
+	// Claim makes self, which is in place, the owner of a fleet that has none, and
+	// notes the place where an owner called self has not said it yet. It returns
+	// the owner then: of two that race, both get the same answer. Self owns the
+	// fleet where that is its name and its place.
+	Claim(ctx context.Context, self, place string) (fleet.Owner, error)
 
-	// HandOver replaces from by to with the next epoch, or fails with kind
-	// Conflict where from is not the owner any more. It asks nobody: it is for an
-	// owner that is gone.
-	HandOver(ctx context.Context, from fleet.Owner, to string) (fleet.Owner, error)
+	// HandOver replaces from by to, which is in place, with the next epoch, or
+	// fails with kind Conflict where from is not the owner any more. It asks
+	// nobody: it is for an owner that is gone. An empty place is left to be noted
+	// by Claim.
+	HandOver(ctx context.Context, from fleet.Owner, to, place string) (fleet.Owner, error)
 
 	// Succession returns the owner, and to whom the fleet is on its way.
 	Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error)

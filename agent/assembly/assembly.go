@@ -51,6 +51,9 @@ type Settings struct {
 	// beside those of the secret store.
 	AgeIdentityFiles []string
 
+	// Lease is what the replicas of the agent elect a leader by; zero for none.
+	Lease Lease
+
 	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
 	Providers map[string]map[string]string // settings by provider name
@@ -217,6 +220,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),
 		Gate:           w.Gate,
+		Place:          s.place(w.Secrets),
 		Metrics:        m, Tracer: s.Tracer, Log: s.Log,
 	}), nil
 }

@@ -62,7 +62,7 @@ func TestDeposedReplicaWritesNoStatus(t *testing.T) {
 				return l
 			}
 			before, after := open(func() error { return deposed }), open(nil)
-			owner, err := before.Arbiter.Claim(ctx, "fairlead")
+			owner, err := before.Arbiter.Claim(ctx, "fairlead", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestDeposedReplicaWritesNoStatus(t *testing.T) {
 			if err := write(before, fleet.PhaseDeleting); !errors.Is(err, errDeposed) {
 				t.Errorf("the deposed replica wrote status: %v", err)
 			}
-			if _, err := before.Arbiter.HandOver(ctx, owner, "elsewhere"); !errors.Is(err, errDeposed) {
+			if _, err := before.Arbiter.HandOver(ctx, owner, "elsewhere", ""); !errors.Is(err, errDeposed) {
 				t.Errorf("the deposed replica handed the fleet over: %v", err)
 			}
 			s, err := before.Read(ctx)

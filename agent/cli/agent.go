@@ -40,8 +40,8 @@ deletes machines until the clusters are as Git says, and commits their status to
 the status branch. It keeps nothing on disk but the clusters' secrets.
 
 The first agent of a fleet becomes its owner, in owner.yaml on the status branch.
-An agent of another name refuses to act then and ends with exit code 3, or waits
-with --wait-for-ownership.
+An agent of another name, or of the same name with another secret store, refuses
+to act then and ends with exit code 3, or waits with --wait-for-ownership.
 
 Each flag can be given as an environment variable: --ssh-key is FAIRLEAD_SSH_KEY.
 
@@ -69,7 +69,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 	fs.BoolVar(&profiling, "pprof", false, "serve /debug/pprof as well")
 	fs.StringVar(&logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it: take its place. Be sure that it is gone")
+	fs.StringVar(&takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
 	hooks.add(cmd)
 	traces.add(cmd)
 	replicas.add(cmd)

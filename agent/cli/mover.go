@@ -131,7 +131,7 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 	if err != nil {
 		return err
 	}
-	if old, ok := pivot.HomeOf(owner.Agent); ok && old != k && w.TakeOver != owner {
+	if old, ok := pivot.HomeOf(owner.Agent); ok && old != k && !owner.Is(w.TakeOver) {
 		if !strings.HasPrefix(s.Secrets, "kubernetes") {
 			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
 		}
@@ -177,11 +177,11 @@ func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pi
 		return p.Undo(ctx)
 	case !m.local || w.Arrived(owner):
 		return p.Run(ctx)
-	case owner.Agent != "" && owner.Agent != m.name && owner != w.TakeOver:
+	case owner.Agent != "" && owner.Agent != m.name && !owner.Is(w.TakeOver):
 		return fmt.Errorf("the fleet is owned by agent %q (epoch %d), this is %q: use `fairlead pivot`, or --take-over %s@%d where that agent is gone",
 			owner.Agent, owner.Epoch, m.name, owner.Agent, owner.Epoch)
 	}
-	o.WaitForOwnership = owner == w.TakeOver && owner.Agent != ""
+	o.WaitForOwnership = owner.Is(w.TakeOver) && owner.Agent != ""
 	return m.beside(ctx, s, o, p.Run)
 }
 

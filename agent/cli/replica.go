@@ -118,6 +118,7 @@ func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options,
 	}
 	c.Namespace = orElse(r.flags.namespace, c.Namespace)
 	lease := orElse(r.flags.lease, o.Name)
+	s.Lease = assembly.Lease{Namespace: c.Namespace, Name: lease}
 	r.log, r.identity = s.Log, election.NewIdentity(r.flags.name, r.flags.address)
 	var sharing *sharing
 	if r.flags.shards > 1 {

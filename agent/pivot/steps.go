@@ -86,7 +86,7 @@ func (s shape) Steps(seen Seen) []Step {
 		return owned || seen.Next.To == w.To && rank(seen.Next.Step) >= rank(step)
 	}
 	if w.TakeOver != (fleet.Owner{}) {
-		add(TakeOver, seen.Owner != w.TakeOver, false, fmt.Sprintf("%s (epoch %d) is gone and is not asked", w.TakeOver.Agent, w.TakeOver.Epoch))
+		add(TakeOver, !seen.Owner.Is(w.TakeOver), false, fmt.Sprintf("%s (epoch %d) is gone and is not asked", w.TakeOver.Agent, w.TakeOver.Epoch))
 	}
 	owner := cmp.Or(seen.Owner.Agent, "the owner")
 	add(Owned, seen.Owner.Agent != "", true, "an agent claims the fleet, and acts until another one takes it")

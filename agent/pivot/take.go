@@ -13,7 +13,7 @@ func (p *Pivot) take(ctx context.Context, name Name, seen Seen) error {
 	switch name {
 	case TakeOver:
 		return p.change("take over", func() error {
-			_, err := a.HandOver(ctx, p.w.TakeOver, p.w.Self)
+			_, err := a.HandOver(ctx, seen.Owner, p.w.Self, "")
 			return err
 		})
 	case Ask:

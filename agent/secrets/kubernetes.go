@@ -38,6 +38,8 @@ type Kubernetes struct {
 	api   *rest.RESTClient
 	host  string
 	fleet fleet.ID
+
+	namespace string // that the kubeconfig or the pod names
 }
 
 var (
@@ -77,7 +79,11 @@ func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	return &Kubernetes{api: api, host: config.Host}, nil
+	namespace, err := namespaceOf(kubeconfig)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return &Kubernetes{api: api, host: config.Host, namespace: namespace}, nil
 }
 
 // String names the cluster. It keeps fmt from what is inside k.
@@ -88,7 +94,7 @@ func (k *Kubernetes) GoString() string { return k.String() }
 
 // Of implements reconcile.SharedStore.
 func (k *Kubernetes) Of(id fleet.ID) reconcile.SecretStore {
-	return &Kubernetes{api: k.api, host: k.host, fleet: id}
+	return &Kubernetes{api: k.api, host: k.host, fleet: id, namespace: k.namespace}
 }
 
 // Get implements reconcile.SecretStore.

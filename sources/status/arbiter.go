@@ -29,26 +29,30 @@ func (a *Arbiter) Owner(ctx context.Context) (fleet.Owner, error) {
 }
 
 // Claim implements sources.Arbiter.
-func (a *Arbiter) Claim(ctx context.Context, self string) (fleet.Owner, error) {
+func (a *Arbiter) Claim(ctx context.Context, self, place string) (fleet.Owner, error) {
 	if self == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, "claim the fleet", "the agent has no name")
 	}
 	r, err := a.change(ctx, "claim the fleet for "+self, func(now reign, _ bool) (reign, string, error) {
-		if now.owner != (fleet.Owner{}) {
-			return now, "", nil
+		switch {
+		case now.owner == (fleet.Owner{}):
+			return reign{owner: fleet.Owner{Agent: self, Epoch: 1, Place: place}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
+		case now.owner.Agent == self && now.owner.Place == "" && place != "":
+			now.owner.Place = place
+			return now, fmt.Sprintf("owner: %s (epoch %d) says where it is", self, now.owner.Epoch), nil
 		}
-		return reign{owner: fleet.Owner{Agent: self, Epoch: 1}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
+		return now, "", nil
 	})
 	return r.owner, err
 }
 
 // HandOver implements sources.Arbiter.
-func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to string) (fleet.Owner, error) {
+func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to, place string) (fleet.Owner, error) {
 	op := fmt.Sprintf("hand the fleet over from %s to %s", from.Agent, to)
 	if to == "" || from.Agent == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
-	next := reign{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1}}
+	next := reign{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}}
 	r, err := a.change(ctx, op, func(now reign, mayHave bool) (reign, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:

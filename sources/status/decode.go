@@ -55,9 +55,9 @@ func readReign(t fs.FS) (reign, error) {
 	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
 		return reign{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
 	}
-	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch}}
+	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}}
 	if n := f.Successor; n != nil {
-		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message}
+		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
 		if err := checkSuccession(r.next); err != nil {
 			return reign{}, unreadable(ownerPath, err)
 		}

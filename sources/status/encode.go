@@ -257,9 +257,9 @@ func lineOf(r fleet.Report) clusterLine {
 
 // encodeReign returns owner.yaml.
 func encodeReign(r reign) ([]byte, error) {
-	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch}
+	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch, Place: r.owner.Place}
 	if n := r.next; n != (fleet.Succession{}) {
-		f.Successor = &successor{ID: n.ID, Agent: n.To, Step: string(n.Step), Message: n.Message}
+		f.Successor = &successor{ID: n.ID, Agent: n.To, Step: string(n.Step), Message: n.Message, Place: n.Place}
 	}
 	return encodeDocs(ownerPath, f)
 }

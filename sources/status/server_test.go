@@ -82,7 +82,7 @@ func TestOneOwnerForReal(t *testing.T) {
 // and none is lost.
 func TestWritersRace(t *testing.T) {
 	bare, url := served(t, gitserver.Options{})
-	if _, err := status.NewArbiter(gitBranch(t, url)).Claim(t.Context(), "agent-a"); err != nil {
+	if _, err := status.NewArbiter(gitBranch(t, url)).Claim(t.Context(), "agent-a", ""); err != nil {
 		t.Fatal(err)
 	}
 	const writers, rounds = 3, 3
@@ -160,14 +160,14 @@ func TestKilledAfterPush(t *testing.T) {
 
 // commitOwner makes agent-a the owner by another way than the server.
 func commitOwner(t *testing.T, bare, _ string) error {
-	_, err := status.NewArbiter(gitBranch(t, "file://"+bare)).Claim(t.Context(), "agent-a")
+	_, err := status.NewArbiter(gitBranch(t, "file://"+bare)).Claim(t.Context(), "agent-a", "")
 	return err
 }
 
 // docs/status.md shows what a real branch holds.
 func TestDocs(t *testing.T) {
 	bare, url := served(t, gitserver.Options{})
-	if _, err := status.NewArbiter(gitBranch(t, url)).Claim(t.Context(), "agent-a"); err != nil {
+	if _, err := status.NewArbiter(gitBranch(t, url)).Claim(t.Context(), "agent-a", ""); err != nil {
 		t.Fatal(err)
 	}
 	w := writer(gitBranch(t, url), status.Options{})
@@ -220,7 +220,7 @@ func replaceBlock(t *testing.T, doc, mark, content string) string {
 // BenchmarkFlush is one changed cluster in a fleet of 1,000.
 func BenchmarkFlush(b *testing.B) {
 	br := &branch{}
-	if _, err := status.NewArbiter(br).Claim(b.Context(), "agent-a"); err != nil {
+	if _, err := status.NewArbiter(br).Claim(b.Context(), "agent-a", ""); err != nil {
 		b.Fatal(err)
 	}
 	w := writer(br, status.Options{})
@@ -245,7 +245,7 @@ func BenchmarkFlush(b *testing.B) {
 // BenchmarkStart is the first flush of an agent on a branch with 1,000 clusters.
 func BenchmarkStart(b *testing.B) {
 	br := &branch{}
-	if _, err := status.NewArbiter(br).Claim(b.Context(), "agent-a"); err != nil {
+	if _, err := status.NewArbiter(br).Claim(b.Context(), "agent-a", ""); err != nil {
 		b.Fatal(err)
 	}
 	first := writer(br, status.Options{})

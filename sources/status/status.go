@@ -77,6 +77,7 @@ type ownerFile struct {
 	typeMeta
 	Agent     string     `json:"agent"`
 	Epoch     int64      `json:"epoch"`
+	Place     string     `json:"place,omitempty"`
 	Successor *successor `json:"successor,omitempty"`
 }
 
@@ -86,6 +87,7 @@ type successor struct {
 	Agent   string `json:"agent"`
 	Step    string `json:"step"`
 	Message string `json:"message,omitempty"`
+	Place   string `json:"place,omitempty"`
 }
 
 // fleetFile is fleet.yaml.

@@ -28,7 +28,7 @@ var self = fleet.Owner{Agent: "agent-a", Epoch: 1}
 func owned(t *testing.T) *branch {
 	t.Helper()
 	b := &branch{}
-	if o, err := status.NewArbiter(b).Claim(t.Context(), "agent-a"); err != nil || o != self {
+	if o, err := status.NewArbiter(b).Claim(t.Context(), "agent-a", ""); err != nil || o != self {
 		t.Fatalf("claim gives %v, %v", o, err)
 	}
 	return b
@@ -233,7 +233,7 @@ func TestDeposedWritesNothing(t *testing.T) {
 		w := writer(b, status.Options{})
 		w.Put(report(fleet.PhaseWorkers))
 		flush(t, w)
-		if o, err := status.NewArbiter(b).HandOver(t.Context(), self, "agent-b"); err != nil || o != (fleet.Owner{Agent: "agent-b", Epoch: 2}) {
+		if o, err := status.NewArbiter(b).HandOver(t.Context(), self, "agent-b", ""); err != nil || o != (fleet.Owner{Agent: "agent-b", Epoch: 2}) {
 			t.Fatalf("hand-over gives %v, %v", o, err)
 		}
 		n := len(b.log)
@@ -349,7 +349,7 @@ func TestBrokenFiles(t *testing.T) {
 	if _, err := b.Commit(t.Context(), head, sources.Commit{Message: "break", Edits: map[string][]byte{"owner.yaml": []byte("agent: agent-a")}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := status.NewArbiter(b).Claim(t.Context(), "agent-b"); fleet.KindOf(err) != fleet.Invalid {
+	if _, err := status.NewArbiter(b).Claim(t.Context(), "agent-b", ""); fleet.KindOf(err) != fleet.Invalid {
 		t.Errorf("claiming with a broken owner.yaml gives %v", err)
 	}
 }
@@ -379,7 +379,7 @@ func oneOwner(t *testing.T, e each) {
 	var wg sync.WaitGroup
 	for i := range agents {
 		wg.Go(func() {
-			o, err := status.NewArbiter(e.branch()).Claim(t.Context(), fmt.Sprintf("agent-%d", i))
+			o, err := status.NewArbiter(e.branch()).Claim(t.Context(), fmt.Sprintf("agent-%d", i), "")
 			if err != nil {
 				t.Error(err)
 			}
@@ -399,7 +399,7 @@ func oneOwner(t *testing.T, e each) {
 	won := map[fleet.Owner]int{}
 	for i := range agents {
 		wg.Go(func() {
-			o, err := status.NewArbiter(e.branch()).HandOver(t.Context(), first, fmt.Sprintf("next-%d", i))
+			o, err := status.NewArbiter(e.branch()).HandOver(t.Context(), first, fmt.Sprintf("next-%d", i), "")
 			if err != nil && fleet.KindOf(err) != fleet.Conflict {
 				t.Error(err)
 			}
@@ -422,7 +422,7 @@ func TestHandOverUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := owned(t)
 		b.after = func() error { return fleet.Errorf(fleet.Unanswered, "commit", "connection reset") }
-		o, err := status.NewArbiter(b).HandOver(t.Context(), self, "agent-b")
+		o, err := status.NewArbiter(b).HandOver(t.Context(), self, "agent-b", "")
 		if err != nil || o != (fleet.Owner{Agent: "agent-b", Epoch: 2}) {
 			t.Errorf("got %v, %v", o, err)
 		}

@@ -43,7 +43,7 @@ func (a *Arbiter) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession)
 	if s.Step != fleet.StepReady {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "%s is not ready", s.To)
 	}
-	next := reign{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1}, next: s.At(fleet.StepHandedOver)}
+	next := reign{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place}, next: s.At(fleet.StepHandedOver)}
 	r, err := a.change(ctx, op, func(now reign, mayHave bool) (reign, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:

@@ -77,7 +77,7 @@ func TestYieldOnlyToWhoIsReady(t *testing.T) {
 			}
 		},
 		"taken over": func(t *testing.T, a *status.Arbiter, _ fleet.Succession) {
-			if _, err := a.HandOver(t.Context(), self, "agent-c"); err != nil {
+			if _, err := a.HandOver(t.Context(), self, "agent-c", ""); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -153,4 +153,51 @@ func lose(b *branch) {
 		b.after = nil
 		return fleet.Errorf(fleet.Unanswered, "commit", "connection reset")
 	}
+}
+
+// Safety: of two agents of one name the first to claim owns the fleet, and after
+// a hand-over the one that the fleet was handed to.
+func TestAgentsOfOneName(t *testing.T) {
+	b := &branch{}
+	a := status.NewArbiter(b)
+	claim := func(place string, want fleet.Owner) {
+		t.Helper()
+		if o, err := a.Claim(t.Context(), "home", place); err != nil || o != want {
+			t.Errorf("claimed from %q: the owner is %v, %v, want %v", place, o, err, want)
+		}
+		if o, err := a.Owner(t.Context()); err != nil || o != want {
+			t.Errorf("then the owner is %v, %v, want %v", o, err, want)
+		}
+	}
+	here := fleet.Owner{Agent: "home", Epoch: 1, Place: "here"}
+	claim("here", here)
+	claim("there", here)
+	claim("", here)
+	claim("here", here)
+	if _, err := a.HandOver(t.Context(), fleet.Owner{Agent: "home", Epoch: 1, Place: "there"}, "laptop", ""); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("taken from who does not own it: %v", err)
+	}
+
+	// Taken over by an agent of the same name: the one before is out at once.
+	there := fleet.Owner{Agent: "home", Epoch: 2, Place: "there"}
+	if o, err := a.HandOver(t.Context(), here, "home", "there"); err != nil || o != there {
+		t.Errorf("the owner is %v, %v", o, err)
+	}
+	claim("here", there)
+
+	// Who says that it is ready is who gets the fleet.
+	ready := fleet.Succession{ID: "1", To: "next", Step: fleet.StepReady, Place: "far"}
+	if err := a.Succeed(t.Context(), there, fleet.Succession{}, ready); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := a.Yield(t.Context(), there, ready); err != nil || o != (fleet.Owner{Agent: "next", Epoch: 3, Place: "far"}) {
+		t.Errorf("the owner is %v, %v", o, err)
+	}
+
+	// One that has not said where it is, says it with its claim.
+	if _, err := a.HandOver(t.Context(), fleet.Owner{Agent: "next", Epoch: 3, Place: "far"}, "home", ""); err != nil {
+		t.Fatal(err)
+	}
+	claim("here", fleet.Owner{Agent: "home", Epoch: 4, Place: "here"})
+	claim("there", fleet.Owner{Agent: "home", Epoch: 4, Place: "here"})
 }

@@ -27,11 +27,14 @@ type site struct {
 	t         *testing.T
 	k         *kube.Server
 	client    kubernetes.Interface
+	url       string // of the fleet's repository
 	namespace string // of the release
 	clusters  string // namespace of the fleet's one cluster, eu-2
 	bare      string // folder of the fleet's repository
 	clone     string // folder of somebody's clone
 }
+
+const password = "open sesame" // of the fleet's repository
 
 // newSite makes a fleet of one cluster on a server that asks for a password, and
 // installs the chart for it.
@@ -41,7 +44,6 @@ func newSite(t *testing.T, k *kube.Server, args ...string) *site {
 	s := &site{t: t, k: k, client: client, namespace: restricted(t, k, client), clone: t.TempDir()}
 	s.clusters = s.namespace + "-clusters"
 
-	const password = "open sesame"
 	root := t.TempDir()
 	server, err := gitserver.New(root, gitserver.Options{Username: "bot", Password: password})
 	if err != nil {
@@ -63,12 +65,19 @@ func newSite(t *testing.T, k *kube.Server, args ...string) *site {
 	mustGit(t, s.clone, "remote", "add", "origin", s.bare)
 	s.push("A cluster")
 
-	addSecret(t, client, s.namespace, "fleet-git", map[string]string{"username": "bot", "password": password})
-	mustHelm(t, k, append([]string{
-		"install", "fairlead", chart, "-n", s.namespace, "--values", values + "minimal.values.yaml",
-		"--set", "source.url=" + web.URL + "/fleet.git,agent.interval=1s,agent.resync=2s",
-	}, args...)...)
+	s.url = web.URL + "/fleet.git"
+	s.install(password, args...)
 	return s
+}
+
+// install installs the chart in the namespace of the site.
+func (s *site) install(password string, args ...string) {
+	s.t.Helper()
+	addSecret(s.t, s.client, s.namespace, "fleet-git", map[string]string{"username": "bot", "password": password})
+	mustHelm(s.t, s.k, append([]string{
+		"install", "fairlead", chart, "-n", s.namespace, "--values", values + "minimal.values.yaml",
+		"--set", "source.url=" + s.url + ",agent.interval=1s,agent.resync=2s",
+	}, args...)...)
 }
 
 func (s *site) edit(file, old, replacement string) {

@@ -1,0 +1,80 @@
+package secrets
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/fleet"
+)
+
+// A store says which one it is, so that two agents of one name that keep secrets
+// in two stores are not taken for one: see fleet.Owner.
+
+// placeFile holds what a File is called. It is made on first use.
+const placeFile = ".place"
+
+// Place returns a name of the folder that no other folder has. A copy has the
+// same.
+func (f *File) Place(ctx context.Context) (string, error) {
+	op := "name the folder of secrets " + f.root.Name()
+	release, err := lock(ctx, f.root, locksFolder+"/place")
+	if err != nil {
+		return "", fleet.Errorf(fleet.Unavailable, op, "%w", err)
+	}
+	defer release()
+	b, err := f.root.ReadFile(placeFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		b = []byte(rand.Text())
+		err = writeFile(f.root, placeFile, append(b, '\n'), f.root.Rename)
+	}
+	name := strings.TrimSpace(string(b))
+	if err == nil && (name == "" || strings.ContainsAny(name, " \n")) {
+		err = fmt.Errorf("%s holds no name: remove it, and start the agent with --take-over", placeFile)
+	}
+	if err != nil {
+		return "", fleet.Errorf(fleet.Unavailable, op, "%w", err)
+	}
+	return "folder/" + name, nil
+}
+
+// Place returns a name of namespace in this cluster that no other has, in no
+// cluster: the UID that its API server gave it is part of it. Empty is the
+// namespace of the pod, or that of the kubeconfig. It takes the right to get
+// that namespace.
+func (k *Kubernetes) Place(ctx context.Context, namespace string) (string, error) {
+	if namespace == "" {
+		namespace = k.namespace
+	}
+	ns := &corev1.Namespace{}
+	if err := k.api.Get().Resource("namespaces").Name(namespace).Do(ctx).Into(ns); err != nil {
+		return "", k.failed("get namespace "+namespace+", whose UID tells this agent from others of its name", err)
+	}
+	if ns.UID == "" {
+		return "", fleet.Errorf(fleet.Unknown, "get namespace "+namespace, "it has no UID")
+	}
+	return fmt.Sprintf("kubernetes/%s/%s", ns.UID, namespace), nil
+}
+
+// podNamespace has the namespace of the pod that a process runs in.
+// Source: Kubernetes, Accessing the Kubernetes API from a Pod.
+const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// namespaceOf returns the namespace that the file kubeconfig names, or that of
+// the pod where it is empty.
+func namespaceOf(kubeconfig string) (string, error) {
+	if kubeconfig == "" {
+		b, err := os.ReadFile(podNamespace)
+		return strings.TrimSpace(string(b)), err
+	}
+	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).Namespace()
+	return namespace, err
+}
