@@ -117,11 +117,8 @@ func (s Settings) OpenSource() (sources.Source, error) {
 }
 
 func (s Settings) repository(url string) (*git.Repository, error) {
-	o := git.Options{URL: url, Ref: s.Ref, Log: s.Log}
-	if err := s.Credentials.apply(&o); err != nil {
-		return nil, err
-	}
-	return git.New(o)
+	// Read again for each connection: a Secret that was rotated is used at once.
+	return git.New(git.Options{URL: url, Ref: s.Ref, Refresh: s.Credentials.apply, Log: s.Log})
 }
 
 // OpenBranch returns the status branch of that name. A folder has but one.

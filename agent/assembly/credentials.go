@@ -42,8 +42,9 @@ const (
 	certAuthorities = "ca.crt"
 )
 
-// apply reads the credentials into o.
+// apply sets the credentials of o to what the files hold now.
 func (c Credentials) apply(o *git.Options) error {
+	o.Auth, o.CABundle, o.KnownHosts = git.Auth{}, nil, nil
 	if c.Dir != "" {
 		if err := c.fromDir(); err != nil {
 			return err

@@ -34,6 +34,11 @@ type Options struct {
 	// KnownHosts is the content of a known_hosts file. ssh requires it.
 	KnownHosts []byte
 
+	// Refresh, if not nil, sets Auth, CABundle and KnownHosts to what they are
+	// now. It is called by New and before each connection, one call at a time, so
+	// that what was rotated is used without a restart.
+	Refresh func(*Options) error
+
 	Budget Budget
 	Log    *slog.Logger // nil discards
 }

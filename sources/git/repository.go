@@ -41,7 +41,7 @@ func New(o Options) (*Repository, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	remote, name, err := newRemote(o)
+	remote, name, err := newRotating(o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,10 @@ func (r *Repository) URL() string { return r.name }
 
 // Close lets go of idle connections. The repository stays usable.
 func (r *Repository) Close() {
-	if h, ok := r.remote.remote.(*httpRemote); ok {
-		h.pool.CloseIdleConnections()
+	if rotating, ok := r.remote.remote.(*rotating); ok {
+		rotating.mu.Lock()
+		defer rotating.mu.Unlock()
+		rotating.closeIdle()
 	}
 }
 

@@ -1,0 +1,88 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+
+	"fairlead.dev/fleet"
+)
+
+// A rotating remote asks for the credentials before each conversation, and goes
+// on with new ones where they have changed.
+type rotating struct {
+	options Options
+	log     *slog.Logger
+
+	mu  sync.Mutex
+	now remote
+	as  Options // what now was made of
+}
+
+// newRotating returns the remote for o, with credentials as they are now, and
+// the repository's normal URL.
+func newRotating(o Options) (*rotating, string, error) {
+	r := &rotating{options: o, log: o.Log}
+	var err error
+	if r.as, err = r.refreshed(); err != nil {
+		return nil, "", err
+	}
+	var name string
+	r.now, name, err = newRemote(r.as)
+	return r, name, err
+}
+
+func (r *rotating) refreshed() (Options, error) {
+	o := r.options
+	if o.Refresh == nil {
+		return o, nil
+	}
+	err := o.Refresh(&o)
+	return o, err
+}
+
+func (r *rotating) open(ctx context.Context, service string) (session, error) {
+	now, err := r.fresh()
+	if err != nil {
+		return nil, err
+	}
+	return now.open(ctx, service)
+}
+
+// fresh returns the remote for the credentials as they are now. Those that
+// cannot be used are an error of kind Unauthorized: what was there before may
+// have been withdrawn for a reason.
+func (r *rotating) fresh() (remote, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o, err := r.refreshed()
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Unauthorized, "read the credentials", "%w", err)
+	}
+	if sameCredentials(o, r.as) {
+		return r.now, nil
+	}
+	next, _, err := newRemote(o)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Unauthorized, "use the credentials that have changed", "%w", err)
+	}
+	r.log.Info("the credentials have changed, using the new ones")
+	r.closeIdle()
+	r.now, r.as = next, o
+	return next, nil
+}
+
+// closeIdle lets go of connections that nobody uses.
+func (r *rotating) closeIdle() {
+	if h, ok := r.now.(*httpRemote); ok {
+		h.pool.CloseIdleConnections()
+	}
+}
+
+func sameCredentials(a, b Options) bool {
+	same := func(a, b fleet.Secret) bool { return bytes.Equal(a.Reveal(), b.Reveal()) }
+	return a.Auth.Username == b.Auth.Username && same(a.Auth.Password, b.Auth.Password) && same(a.Auth.Token, b.Auth.Token) &&
+		same(a.Auth.Key, b.Auth.Key) && same(a.Auth.Passphrase, b.Auth.Passphrase) &&
+		bytes.Equal(a.CABundle, b.CABundle) && bytes.Equal(a.KnownHosts, b.KnownHosts)
+}
