@@ -330,6 +330,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 			a.mu.Unlock()
 			return true
 		}
+		a.ready.set(readyRevision, "the status branch cannot be read: "+err.Error())
 		a.p.Log.Error("cannot read the status branch, trying again", "error", err, "after", wait)
 		if !pause(ctx, wait) {
 			return false

@@ -239,7 +239,8 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 	}
 }
 
-func (s Settings) ledger(b sources.Branch, m *agent.Metrics) agent.Ledger {
+func (s Settings) ledger(branch sources.Branch, m *agent.Metrics) agent.Ledger {
+	b := status.Watch(branch)
 	return agent.Ledger{
 		Arbiter: status.NewArbiter(b),
 		Read:    func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },

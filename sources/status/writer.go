@@ -60,6 +60,7 @@ type Writer struct {
 
 	flushing sync.Mutex // guards what is below
 	known    known
+	told     *sources.FleetStatus // that landed last
 	deposed  error
 }
 
@@ -272,6 +273,9 @@ func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
 // attempt makes the files from the head that is known and pushes them once. It
 // returns how many files changed.
 func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, error) {
+	if seen, ok := w.branch.(*Watched); ok && seen.moved(w.known.head) {
+		w.known.stale = true
+	}
 	if w.known.stale || w.known.head.IsZero() {
 		if err := w.known.load(ctx, w.branch); err != nil {
 			return fleet.Revision{}, 0, err
@@ -283,6 +287,9 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 	}
 	if b.isEmpty() {
 		return w.known.head, 0, nil
+	}
+	if b.fleet == nil {
+		b.fleet = w.told // the branch may have been put back to another
 	}
 	d, err := w.known.draft(b, w.options.Now())
 	if err != nil || len(d.edits) == 0 {
@@ -296,6 +303,7 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 		return fleet.Revision{}, 0, err
 	}
 	w.known.apply(d, head)
+	w.told = &d.fleet
 	return head, len(d.edits), nil
 }
 

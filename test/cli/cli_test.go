@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"await":    await,
 			"fetch":    fetch,
 			"machines": machines,
+			"putback":  putBack,
 			"destroy":  destroy,
 			"sshd":     sshd,
 			"sub":      substitute,
@@ -288,4 +289,12 @@ func call(ts *testscript.TestScript, path, body string) []byte {
 		ts.Fatalf("%s: %s", path, answer)
 	}
 	return answer
+}
+
+// putBack makes the status branch what the commit in a file says: putback FILE
+func putBack(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: putback FILE")
+	}
+	ts.Check(ts.Exec("git", "-C", ts.Getenv("BARE"), "update-ref", "refs/heads/fairlead/status", strings.TrimSpace(ts.ReadFile(args[0]))))
 }

@@ -1,0 +1,55 @@
+package status
+
+import (
+	"context"
+	"sync"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// A Watched branch remembers which head was seen last, whoever looked: what a
+// poll of the owner reads tells the writer that somebody put the branch back. A
+// fleet where nothing changes would not notice otherwise, and reading it costs a
+// request.
+type Watched struct {
+	sources.Branch
+
+	mu   sync.Mutex
+	head fleet.Revision
+	seen bool
+}
+
+// Watch returns b, watched.
+func Watch(b sources.Branch) *Watched { return &Watched{Branch: b} }
+
+// Read implements sources.Branch.
+func (w *Watched) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	head, t, err := w.Branch.Read(ctx)
+	if err == nil {
+		w.saw(head)
+	}
+	return head, t, err
+}
+
+// Commit implements sources.Branch.
+func (w *Watched) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
+	head, err := w.Branch.Commit(ctx, base, c)
+	if err == nil {
+		w.saw(head)
+	}
+	return head, err
+}
+
+func (w *Watched) saw(head fleet.Revision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.head, w.seen = head, true
+}
+
+// moved reports whether another head than known was seen last.
+func (w *Watched) moved(known fleet.Revision) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen && w.head != known
+}
