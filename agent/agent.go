@@ -64,6 +64,8 @@ type Ledger struct {
 	Arbiter sources.Arbiter
 	// Read returns what the branch says.
 	Read func(ctx context.Context) (status.Status, error)
+	// Requests are what people ask for on the branch; nil: nobody can.
+	Requests Requests
 	// Writer returns what writes to the branch, as long as owner owns the fleet.
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
@@ -153,6 +155,7 @@ type Agent struct {
 
 	mu      sync.Mutex
 	desired desired
+	wishes  wishes
 
 	nudge   nudges
 	escrow  escrowing
@@ -319,6 +322,9 @@ func (a *Agent) locate(ctx context.Context) error {
 func (a *Agent) remember(ctx context.Context) bool {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		s, err := a.ledger.Read(ctx)
+		if err == nil {
+			err = a.recallWishes(ctx)
+		}
 		if err == nil {
 			a.record = make(map[fleet.Key]fleet.Report, len(s.Clusters))
 			for _, c := range s.Clusters {

@@ -42,6 +42,9 @@ type world struct {
 	may       func(fleet.Key) error
 	watch     func(fleet.Key)
 	published int // times that the status writer began
+	desk      desk
+	machines  []fleet.MachineReport        // of every report
+	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
 }
 
 func newWorld(fleets ...fleet.Fleet) *world {
@@ -159,11 +162,15 @@ func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 		pass += " delete"
 	}
 	w.passes = append(w.passes, pass)
+	if w.wished == nil {
+		w.wished = make(map[fleet.Key]*fleet.Cluster)
+	}
+	w.wished[c.Key] = c
 	phase, ok := w.phases[c.Key]
 	if !ok {
 		phase = fleet.PhaseProvisioned
 	}
-	return reconcile.Result{Report: fleet.Report{Cluster: c.Key, Revision: c.Revision, Phase: phase}}
+	return reconcile.Result{Report: fleet.Report{Cluster: c.Key, Revision: c.Revision, Phase: phase, Machines: w.machines}}
 }
 
 func (w *world) Forget(k fleet.Key) {
@@ -200,9 +207,10 @@ func (w *world) agent(o Options) *Agent {
 				return Ledger{}, errors.New("this is not the branch that fleet.yaml names: " + branch)
 			}
 			return Ledger{
-				Arbiter: w,
-				Read:    func(context.Context) (status.Status, error) { return w.record, nil },
-				Writer:  func(fleet.Owner) sources.StatusWriter { return w },
+				Arbiter:  w,
+				Requests: &w.desk,
+				Read:     func(context.Context) (status.Status, error) { return w.record, nil },
+				Writer:   func(fleet.Owner) sources.StatusWriter { return w },
 			}, nil
 		},
 		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {

@@ -36,6 +36,7 @@ func (a *Agent) poll(ctx context.Context) (err error) {
 		a.take(ctx, rev)
 	}
 	a.restore(ctx)
+	a.heed(ctx)
 	return nil
 }
 

@@ -237,7 +237,7 @@ func upstreamPhase(r fleet.Report) string {
 	switch r.Phase {
 	case fleet.PhaseInfrastructure, fleet.PhaseControlPlane, fleet.PhaseWorkers:
 		return "Provisioning"
-	case fleet.PhaseDeleted:
+	case fleet.PhaseDeleted, fleet.PhaseAbandoned:
 		return "Deleting"
 	case "":
 		return "Unknown"

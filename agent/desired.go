@@ -59,6 +59,15 @@ func (h held) deleting() bool {
 	return h.recorded != nil && (h.recorded.Phase == fleet.PhaseDeleting || h.recorded.Phase == fleet.PhaseDeleted)
 }
 
+// abandoned reports whether the cluster is to be forgotten, once Git does not
+// have it any more.
+func (h held) abandoned() bool {
+	if h.cluster != nil {
+		return h.cluster.Abandon
+	}
+	return h.recorded != nil && h.recorded.Phase == fleet.PhaseAbandoned
+}
+
 // advance returns what is held to once f is the newest revision, and the keys
 // whose definition or standing changed, sorted.
 //
@@ -93,7 +102,7 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 		}
 		h := held{cluster: old.cluster, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned}
 		switch {
-		case old.deleting():
+		case old.deleting() || old.abandoned():
 			h.orphan = false
 		case !old.orphan && !old.pruned:
 			vanished = append(vanished, k)
@@ -172,10 +181,20 @@ func deleted(c *fleet.Cluster) *fleet.Cluster {
 	return &out
 }
 
+// forgotten returns c with the wish to abandon it.
+func forgotten(c *fleet.Cluster) *fleet.Cluster {
+	out := *c
+	out.Abandon = true
+	return &out
+}
+
 // restored returns h with c as its definition, found at the recorded revision.
 func (h held) restored(c *fleet.Cluster) held {
 	switch {
 	case h.inGit || !h.pruned && !h.deleting():
+		if h.abandoned() {
+			c = forgotten(c)
+		}
 	case h.pruned && c.Protect:
 		h.pruned, h.orphan = false, true
 	default:

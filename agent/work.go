@@ -18,9 +18,14 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	if !ok || h.cluster == nil || h.orphan || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
+	c := a.granted(h.cluster)
+	if c.Abandon {
+		a.abandoned(ctx, c, h.inGit)
+		return
+	}
 	started := time.Now()
 	ctx, end := a.p.Tracer.Span(ctx, "pass", "cluster", k.String(), "revision", h.cluster.Revision.String())
-	res := a.pass(ctx, h.cluster)
+	res := a.pass(ctx, c)
 	end(res.Err)
 	if ctx.Err() != nil {
 		return
@@ -51,6 +56,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.status.Put(report)
+	a.took(k, started, report)
 	if report.Phase != "" {
 		a.acts(ctx)
 	}

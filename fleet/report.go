@@ -4,8 +4,8 @@ package fleet
 // decision is taken from it.
 type Phase string
 
-// The phases, in the order in which a new cluster goes through them, and the
-// two that stand beside.
+// The phases, in the order in which a new cluster goes through them, and those
+// that stand beside.
 const (
 	PhaseInfrastructure Phase = "Infrastructure"
 	PhaseControlPlane   Phase = "ControlPlane"
@@ -13,6 +13,7 @@ const (
 	PhaseProvisioned    Phase = "Provisioned"
 	PhaseDeleting       Phase = "Deleting"
 	PhaseDeleted        Phase = "Deleted"
+	PhaseAbandoned      Phase = "Abandoned" // forgotten; what it is made of stays
 )
 
 // A ConditionStatus is True, False or Unknown.

@@ -43,6 +43,8 @@ type Settings struct {
 	Credentials Credentials
 	// StatusCredentials are those of the status branch. None: those of the source.
 	StatusCredentials Credentials
+	// Author is who commits to the status branch; zero is Fairlead.
+	Author git.BranchOptions
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
 	// state folder.
@@ -142,7 +144,7 @@ func (s Settings) OpenBranch(name string) (sources.Branch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Branch(name, git.BranchOptions{})
+	return r.Branch(name, s.Author)
 }
 
 // RenderOptions say how to render.
@@ -242,8 +244,9 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 func (s Settings) ledger(branch sources.Branch, m *agent.Metrics) agent.Ledger {
 	b := status.Watch(branch)
 	return agent.Ledger{
-		Arbiter: status.NewArbiter(b),
-		Read:    func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
+		Arbiter:  status.NewArbiter(b),
+		Read:     func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
+		Requests: status.NewRequests(b),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,

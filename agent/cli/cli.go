@@ -72,6 +72,7 @@ or with what you have:
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupAsk, Title: "Ask:"},
 		&cobra.Group{ID: groupWrite, Title: "Before you push:"},
 	)
 	root.AddCommand(
@@ -86,6 +87,13 @@ or with what you have:
 		newStatus(),
 		newTree(),
 		newKubeconfig(),
+		newSuspend(),
+		newResume(),
+		newReconcile(),
+		newReplace(),
+		newRemediate(),
+		newAbandon(),
+		newRequests(),
 		newSecrets(),
 		newOrphans(version),
 		newAdopt(version),
@@ -100,6 +108,7 @@ const (
 	groupRun   = "run"
 	groupLook  = "look"
 	groupWrite = "write"
+	groupAsk   = "ask"
 )
 
 // The exit codes of fairlead; `fairlead help exit-codes` explains them.

@@ -116,7 +116,7 @@ func (p part) settled(ctx context.Context, s status.Status) (bool, error) {
 		return false, err
 	}
 	for _, c := range s.Clusters {
-		if ph := c.Report.Phase; ph != fleet.PhaseProvisioned && ph != fleet.PhaseDeleted {
+		if ph := c.Report.Phase; ph != fleet.PhaseProvisioned && ph != fleet.PhaseDeleted && ph != fleet.PhaseAbandoned {
 			return false, nil
 		}
 	}

@@ -14,7 +14,7 @@ func Preview(in Input) []Change {
 	in.Attempts, in.Since, in.Settle = nil, time.Time{}, 0
 	v := look(in)
 	switch {
-	case v.paused():
+	case v.paused(), v.Desired.Abandon:
 		return nil
 	case v.deleting():
 		return v.previewDeletion()

@@ -7,9 +7,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// wishes are the annotations of an object that machines come from.
-var wishes = map[string]func(string) string{
-	fleet.ReplaceAnnotation: providerIDs, fleet.RemediateAnnotation: providerIDs,
+// wishes returns the annotations of an object that machines come from.
+func wishes() map[string]func(string) string {
+	return map[string]func(string) string{
+		fleet.ReplaceAnnotation: providerIDs, fleet.RemediateAnnotation: providerIDs,
+	}
 }
 
 // placeOf says where an annotation of Fairlead belongs, or nothing.

@@ -47,7 +47,7 @@ func kubeadmControlPlaneKind() *kind {
 			return &controlplanev1.KubeadmControlPlane{}
 		},
 		normalise: normaliseKubeadmControlPlane,
-		ours:      wishes,
+		ours:      wishes(),
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.machineTemplate.spec":          "spec.machineTemplate",
 			"spec.machineTemplate.spec.deletion": "spec.machineTemplate",

@@ -43,7 +43,7 @@ func machineDeploymentKind() *kind {
 			return &clusterv1.MachineDeployment{}
 		},
 		normalise: normaliseMachineDeployment,
-		ours:      wishes,
+		ours:      wishes(),
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.rollout.strategy":              "spec.strategy",
 			"spec.rollout.after":                 "spec.rolloutAfter",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -26,6 +27,8 @@ type BranchOptions struct {
 	Name  string           // of author and committer: "Fairlead"
 	Email string           // "fairlead@fairlead.dev"
 	Now   func() time.Time // time of commits; nil is time.Now
+	// Sign returns the signature of a commit, armoured; nil: none has one.
+	Sign func(commit []byte) (string, error)
 }
 
 // A Branch is one branch that is written by editing Git objects in memory and
@@ -164,7 +167,29 @@ func (b *Branch) object(e *editor, parent, tree plumbing.Hash, c sources.Commit)
 	if !parent.IsZero() {
 		commit.ParentHashes = []plumbing.Hash{parent}
 	}
+	if b.options.Sign != nil {
+		plain := &plumbing.MemoryObject{}
+		if err := commit.EncodeWithoutSignature(plain); err != nil {
+			return plumbing.ZeroHash, err
+		}
+		content, err := contentOf(plain)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if commit.PGPSignature, err = b.options.Sign(content); err != nil {
+			return plumbing.ZeroHash, fmt.Errorf("cannot sign the commit: %w", err)
+		}
+	}
 	return e.encode(commit)
+}
+
+func contentOf(o plumbing.EncodedObject) ([]byte, error) {
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
 }
 
 // push asks the server to move the branch from old to head, sending what e made.

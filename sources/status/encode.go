@@ -82,7 +82,7 @@ func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) cluster
 // cluster is Provisioned there once its infrastructure and endpoint are.
 func clusterPhase(r fleet.Report) clusterv1.ClusterPhase {
 	switch {
-	case r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted:
+	case r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted || r.Phase == fleet.PhaseAbandoned:
 		return clusterv1.ClusterPhaseDeleting
 	case r.Phase == "":
 		return clusterv1.ClusterPhasePending

@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/status"
+)
+
+// wishing is what all commands that ask for something have in common.
+type wishing struct {
+	cmd    *cobra.Command
+	f      *sourceFlags
+	reason string
+	wait   time.Duration
+}
+
+const wishLong = `
+
+It is a wish, not an order: a small file that your own Git identity commits to
+the status branch, where the agent answers it. The right to push there is the
+right to ask. fairlead requests lists what was asked for and the answers.`
+
+// newWish returns a command that asks for something of what its argument names.
+func newWish(use, short, long, example string, ask func(w *wishing, name string) error) *cobra.Command {
+	w := &wishing{}
+	cmd := &cobra.Command{
+		Use: use, GroupID: groupAsk, Short: short, Long: short + ".\n\n" + long + wishLong, Example: example,
+		Args: args(cobra.ExactArgs(1)),
+	}
+	w.f = addSource(cmd)
+	w.f.addStatus(cmd)
+	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
+	cmd.Flags().DurationVar(&w.wait, "wait", 0, "wait so long for it to be answered and done")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		w.cmd = cmd
+		return ask(w, argv[0])
+	}
+	return cmd
+}
+
+func newSuspend() *cobra.Command {
+	var until string
+	var during time.Duration
+	cmd := newWish("suspend NAMESPACE/NAME", "Ask for a cluster to be left as it is",
+		`The cluster is looked at and reported, and nothing of it is changed, until the
+time is over or fairlead resume. Declared: the annotation
+fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
+		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
+  fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
+		func(w *wishing, name string) error {
+			r, err := w.request(fleet.WishSuspend, name)
+			if err != nil {
+				return err
+			}
+			switch {
+			case until != "" && during != 0:
+				return &usageError{errors.New("give --until or --for, not both")}
+			case during != 0:
+				r.Until = time.Now().Add(during).UTC().Truncate(time.Second)
+			case until != "":
+				if r.Until, err = time.Parse(time.RFC3339, until); err != nil {
+					return &usageError{fmt.Errorf("--until %q is no time such as 2030-01-31T08:00:00Z", until)}
+				}
+			}
+			return w.ask(r)
+		})
+	cmd.Flags().StringVar(&until, "until", "", "when it ends by itself, such as 2030-01-31T08:00:00Z")
+	cmd.Flags().DurationVar(&during, "for", 0, "how long from now")
+	return cmd
+}
+
+func newResume() *cobra.Command {
+	return newWish("resume NAMESPACE/NAME", "Take back that a cluster is suspended",
+		"What Git pauses stays paused: remove it there.",
+		`  fairlead resume prod/eu-1`,
+		func(w *wishing, name string) error {
+			r, err := w.request(fleet.WishSuspend, name)
+			if err != nil {
+				return err
+			}
+			q, err := w.requests()
+			if err != nil {
+				return err
+			}
+			if err := q.Withdraw(w.cmd.Context(), r, w.reason); err != nil {
+				if fleet.KindOf(err) == fleet.NotFound {
+					return fmt.Errorf("nobody asked for cluster %s to be suspended: where fairlead tree says Paused, Git does", r.Cluster)
+				}
+				return err
+			}
+			fmt.Fprintf(w.cmd.OutOrStdout(), "taken back: %s\n", r)
+			return nil
+		})
+}
+
+func newReconcile() *cobra.Command {
+	return newWish("reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
+		"The agent looks by itself when something changes, and every few minutes.",
+		`  fairlead reconcile prod/eu-1 --wait 1m`,
+		func(w *wishing, name string) error {
+			r, err := w.request(fleet.WishReconcile, name)
+			if err != nil {
+				return err
+			}
+			return w.ask(r)
+		})
+}
+
+func newAbandon() *cobra.Command {
+	return newWish("abandon NAMESPACE/NAME", "Ask for a cluster to be forgotten, with nothing of it deleted",
+		`For a cluster that vanished from Git, or that is to be deleted and cannot be:
+its credentials are gone, its cloud is gone. The answer lists what stays behind.
+Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
+		`  fairlead abandon prod/eu-1 --reason "the region was closed"`,
+		func(w *wishing, name string) error {
+			r, err := w.request(fleet.WishAbandon, name)
+			if err != nil {
+				return err
+			}
+			return w.ask(r)
+		})
+}
+
+func newReplace() *cobra.Command {
+	return newMachineWish(fleet.WishReplace, "Ask for a machine to be replaced",
+		`It goes as if its template had changed: another one first, as far as the pool's
+maxSurge allows, then it is drained and deleted. Declared: the annotation
+fairlead.dev/replace with its provider id on its KubeadmControlPlane or
+MachineDeployment.`,
+		`  fairlead replace eu-1-md-0-3f5fbe45 --reason "its disk is slow" --wait 15m`)
+}
+
+func newRemediate() *cobra.Command {
+	return newMachineWish(fleet.WishRemediate, "Ask for a sick machine to be replaced",
+		`It goes as if a health check had found it sick, whatever the limits of health
+checks: it first, another one then. A control-plane machine goes where etcd can
+spare it. Declared: the annotation fairlead.dev/remediate with its provider id on
+its KubeadmControlPlane or MachineDeployment.`,
+		`  fairlead remediate eu-1-md-0-3f5fbe45`)
+}
+
+func newMachineWish(wish fleet.Wish, short, long, example string) *cobra.Command {
+	var id string
+	cmd := newWish(string(wish)+" MACHINE", short, long, example, func(w *wishing, name string) error {
+		r := fleet.Request{Wish: wish, Machine: fleet.MachineName(name), ProviderID: fleet.ProviderID(id)}
+		if err := w.find(&r); err != nil {
+			return err
+		}
+		return w.ask(r)
+	})
+	cmd.Flags().StringVar(&id, "provider-id", "", "which machine, where two have the name")
+	return cmd
+}
+
+// request returns a wish for the cluster called name.
+func (w *wishing) request(wish fleet.Wish, name string) (fleet.Request, error) {
+	k, err := fleet.ParseKey(name)
+	if err != nil {
+		return fleet.Request{}, &usageError{err}
+	}
+	return fleet.Request{Wish: wish, Cluster: k}, nil
+}
+
+// find fills in whose machine r is about.
+func (w *wishing) find(r *fleet.Request) error {
+	p, branch, err := w.place()
+	if err != nil {
+		return err
+	}
+	s, err := p.status(w.cmd.Context(), branch)
+	if err != nil {
+		return err
+	}
+	var found []fleet.Request
+	for _, c := range s.Clusters {
+		for _, m := range c.Report.Machines {
+			if m.Machine.Name == r.Machine && (r.ProviderID == "" || m.Machine.ProviderID == r.ProviderID) {
+				one := *r
+				one.Cluster, one.ProviderID = c.Report.Cluster, m.Machine.ProviderID
+				found = append(found, one)
+			}
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return fmt.Errorf("the status branch tells of no machine %s%s: fairlead tree shows them", r.Machine, with(r.ProviderID))
+	case len(found) > 1:
+		var ids []string
+		for _, f := range found {
+			ids = append(ids, string(f.ProviderID))
+		}
+		return &usageError{fmt.Errorf("%d machines are called %s: choose with --provider-id %s", len(found), r.Machine, strings.Join(ids, " or "))}
+	case found[0].ProviderID == "":
+		return fmt.Errorf("machine %s has no provider id yet: it is being made", r.Machine)
+	}
+	*r = found[0]
+	return nil
+}
+
+func with(id fleet.ProviderID) string {
+	if id == "" {
+		return ""
+	}
+	return " with the provider id " + string(id)
+}
+
+func (w *wishing) place() (part, string, error) {
+	p, err := locate(w.f.from(nil, quiet(w.cmd.ErrOrStderr())), "")
+	if err != nil {
+		return p, "", err
+	}
+	branch, err := p.branch(w.cmd.Context(), w.f.branch)
+	return p, branch, err
+}
+
+// requests opens the status branch to be written by hand.
+func (w *wishing) requests() (*status.Requests, error) {
+	p, branch, err := w.place()
+	if err != nil {
+		return nil, err
+	}
+	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
+		return nil, err
+	}
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return nil, err
+	}
+	return status.NewRequests(b), nil
+}
+
+// ask leaves r on the status branch, and waits for its end where that is wanted.
+func (w *wishing) ask(r fleet.Request) error {
+	ctx, out := w.cmd.Context(), w.cmd.OutOrStdout()
+	by, err := git.ByHand(ctx)
+	if err != nil {
+		return err
+	}
+	r.By, r.At, r.Reason = fmt.Sprintf("%s <%s>", by.Name, by.Email), time.Now().UTC().Truncate(time.Second), w.reason
+	q, err := w.requests()
+	if err != nil {
+		return err
+	}
+	if err := q.Ask(ctx, r); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "asked to %s\n", r)
+	if w.wait == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.wait)
+	defer cancel()
+	last := fleet.Answer{}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		list, err := q.List(ctx)
+		if i := slices.IndexFunc(list, r.Is); i >= 0 && list[i].Answer != last {
+			last = list[i].Answer
+			fmt.Fprintf(out, "%s%s\n", strings.ToLower(string(last.State)), colon(last.Message))
+		} else if i < 0 && err == nil {
+			return fmt.Errorf("the request was taken back")
+		}
+		switch {
+		case last.State == fleet.RequestDone, last.State == fleet.RequestAccepted && r.Wish == fleet.WishSuspend:
+			return nil
+		case last.State == fleet.RequestRefused:
+			return errors.New("the request was refused: " + last.Message)
+		}
+		select {
+		case <-ctx.Done():
+			if w.cmd.Context().Err() != nil {
+				return w.cmd.Context().Err()
+			}
+			if last.State == "" {
+				return fmt.Errorf("no agent answered within %s: is one running? It goes on waiting for an answer", w.wait)
+			}
+			return fmt.Errorf("it is not done after %s, and goes on: fairlead tree %s shows how far it is", w.wait, r.Cluster)
+		case <-tick.C:
+		}
+	}
+}
+
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// requestView is one request as JSON and YAML.
+type requestView struct {
+	Wish       string     `json:"wish"`
+	Cluster    string     `json:"cluster"`
+	Machine    string     `json:"machine,omitempty"`
+	ProviderID string     `json:"providerID,omitempty"`
+	Until      *time.Time `json:"until,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+	By         string     `json:"by"`
+	At         time.Time  `json:"at"`
+	State      string     `json:"state"` // Asked, Accepted, Refused or Done
+	Message    string     `json:"message,omitempty"`
+}
+
+func newRequests() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "requests", GroupID: groupAsk, Short: "List what people asked for, and the answers",
+		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate
+and abandon, and what the agent answered. Answers are kept for a week; all of it
+is in the history of the status branch.`,
+		Example: `  fairlead requests --source https://git.example.com/fleet.git`,
+		Args:    args(cobra.NoArgs),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	w := &wishing{cmd: cmd, f: addSource(cmd)}
+	w.f.addStatus(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p, branch, err := w.place()
+		if err != nil {
+			return err
+		}
+		b, err := p.settings.OpenBranch(branch)
+		if err != nil {
+			return err
+		}
+		list, err := status.NewRequests(b).List(cmd.Context())
+		if err != nil && len(list) == 0 {
+			return err
+		}
+		t := table{header: []string{"REQUEST", "STATE", "BY", "AT", "MESSAGE"}}
+		views := []requestView{}
+		for _, r := range list {
+			v := requestView{
+				Wish: string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
+				Reason: r.Reason, By: r.By, At: r.At, State: string(r.Answer.State), Message: r.Answer.Message,
+			}
+			if v.State == "" {
+				v.State = "Asked"
+			}
+			if !r.Until.IsZero() {
+				v.Until = &r.Until
+			}
+			views = append(views, v)
+			t.add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Message)
+		}
+		if form := format(*output); form != formatTable || len(views) > 0 {
+			return errors.Join(t.write(cmd.OutOrStdout(), form, views), err)
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "nobody asked for anything")
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,360 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// keepAnswers is how long an answer stays on the status branch.
+const keepAnswers = 7 * 24 * time.Hour
+
+// Requests are what people ask for on the status branch. See
+// sources/status.Requests.
+type Requests interface {
+	List(ctx context.Context) ([]fleet.Request, error)
+	Answer(ctx context.Context, of fleet.Owner, list, gone []fleet.Request) error
+}
+
+// wishes are the requests that were accepted and are not done, and what passes
+// found since.
+type wishes struct {
+	standing map[fleet.Key][]fleet.Request
+	passed   map[fleet.Key]glance // of clusters that somebody wishes something of
+}
+
+// A glance is the last pass over a cluster that saw it.
+type glance struct {
+	begun  time.Time
+	report fleet.Report
+}
+
+// known returns the accepted ones of list by cluster.
+func known(list []fleet.Request) map[fleet.Key][]fleet.Request {
+	out := make(map[fleet.Key][]fleet.Request)
+	for _, r := range list {
+		if r.Answer.State == fleet.RequestAccepted {
+			out[r.Cluster] = append(out[r.Cluster], r)
+		}
+	}
+	return out
+}
+
+// recallWishes reads what stands before the first pass: a cluster that is
+// suspended stays so when an agent starts.
+func (a *Agent) recallWishes(ctx context.Context) error {
+	if a.ledger.Requests == nil {
+		return nil
+	}
+	list, err := a.ledger.Requests.List(ctx)
+	if err != nil && fleet.KindOf(err) != fleet.Invalid { // of files that nobody can read nothing stands
+		return err
+	}
+	a.mu.Lock()
+	a.wishes = wishes{standing: known(list), passed: make(map[fleet.Key]glance)}
+	a.mu.Unlock()
+	return nil
+}
+
+// heed answers what people ask for, and says what of it is done.
+func (a *Agent) heed(ctx context.Context) {
+	owner := a.owner.Load()
+	if a.ledger.Requests == nil || owner == nil {
+		return
+	}
+	list, err := a.ledger.Requests.List(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.p.Log.Warn("cannot read what people ask for", "error", err)
+	}
+	if err != nil && fleet.KindOf(err) != fleet.Invalid {
+		return
+	}
+	now := time.Now()
+	var answers, gone []fleet.Request
+	for i, r := range list {
+		answer := r.Answer
+		switch {
+		case r.Answer.State == "":
+			answer = a.consider(ctx, r, now)
+		case r.Open():
+			answer = a.fulfilled(r, now)
+		case now.Sub(r.Answer.At) > keepAnswers:
+			gone = append(gone, r)
+		}
+		if answer.State != r.Answer.State {
+			answer.At = now.UTC().Truncate(time.Second)
+			r.Answer = answer
+			list[i] = r
+			answers = append(answers, r)
+		}
+	}
+	if len(answers)+len(gone) > 0 {
+		if err := a.ledger.Requests.Answer(ctx, *owner, answers, gone); err != nil {
+			if ctx.Err() == nil {
+				a.p.Log.Warn("cannot answer what people ask for, trying again", "error", err)
+			}
+			return
+		}
+		for _, r := range answers {
+			a.p.Log.Info("answered a request", "request", r.String(), "by", r.By, "state", r.Answer.State, "message", r.Answer.Message)
+		}
+	}
+	for _, k := range a.stand(known(list)) {
+		a.queue.Add(k)
+	}
+}
+
+// stand holds to the accepted requests, and returns the clusters of which others
+// stand now, sorted.
+func (a *Agent) stand(now map[fleet.Key][]fleet.Request) []fleet.Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var changed []fleet.Key
+	for k, list := range now {
+		if slices.ContainsFunc(list, missingIn(a.wishes.standing[k])) {
+			changed = append(changed, k)
+		}
+	}
+	for k, old := range a.wishes.standing {
+		over := slices.DeleteFunc(slices.Clone(old), func(r fleet.Request) bool { return r.Wish == fleet.WishReconcile })
+		if slices.ContainsFunc(over, missingIn(now[k])) {
+			changed = append(changed, k)
+		}
+		if len(now[k]) == 0 {
+			delete(a.wishes.passed, k)
+		}
+	}
+	a.wishes.standing = now
+	slices.SortFunc(changed, fleet.Key.Compare)
+	return slices.Compact(changed)
+}
+
+func missingIn(list []fleet.Request) func(fleet.Request) bool {
+	return func(r fleet.Request) bool { return !slices.ContainsFunc(list, r.Is) }
+}
+
+// consider decides on a request that nobody answered.
+func (a *Agent) consider(ctx context.Context, r fleet.Request, now time.Time) fleet.Answer {
+	a.mu.Lock()
+	h, ok := a.desired.clusters[r.Cluster]
+	a.mu.Unlock()
+	accept := fleet.Answer{State: fleet.RequestAccepted}
+	switch {
+	case !ok:
+		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)
+	case r.Wish == fleet.WishAbandon:
+		return a.considerAbandon(ctx, r, h)
+	case h.orphan:
+		return refusal("the cluster vanished from Git and is left alone: put it back, or abandon it")
+	case h.cluster == nil:
+		return refusal("no definition of the cluster can be used: fairlead status says why")
+	}
+	switch r.Wish {
+	case fleet.WishSuspend:
+		switch {
+		case h.cluster.Paused:
+			return refusal("Git pauses the cluster already")
+		case !r.Until.IsZero() && !now.Before(r.Until):
+			return refusal("%s is over", r.Until.UTC().Format(time.RFC3339))
+		}
+	case fleet.WishReplace, fleet.WishRemediate:
+		return a.considerMachine(ctx, r, h.cluster)
+	}
+	return accept
+}
+
+func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.Cluster) fleet.Answer {
+	s, err := a.ledger.Read(ctx)
+	if err != nil {
+		return fleet.Answer{} // with the next poll
+	}
+	there, _ := s.Cluster(r.Cluster)
+	machines := there.Report.Machines
+	i := slices.IndexFunc(machines, func(m fleet.MachineReport) bool {
+		return m.Machine.Name == r.Machine && m.Machine.ProviderID == r.ProviderID
+	})
+	if i < 0 {
+		return refusal("the cluster has no machine %s with the provider id %s: fairlead tree shows them", r.Machine, r.ProviderID)
+	}
+	m := machines[i].Machine
+	p, ok := c.Pool(m.Pool)
+	fellows := 0
+	for _, o := range machines {
+		if o.Machine.Role == m.Role {
+			fellows++
+		}
+	}
+	switch {
+	case m.State == fleet.MachineDeleting:
+		return refusal("the machine is being deleted already")
+	case c.Delete:
+		return refusal("the cluster is being deleted")
+	case !ok && m.Role == fleet.RoleWorker:
+		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
+	case r.Wish == fleet.WishRemediate && m.Role == fleet.RoleControlPlane && fellows == 1:
+		return refusal("it is the last machine of the control plane: replace makes another one first")
+	}
+	accept := fleet.Answer{State: fleet.RequestAccepted}
+	if p.Paused || c.Paused || c.Suspension != nil {
+		accept.Message = "it waits: the cluster or the pool is paused"
+	}
+	return accept
+}
+
+// considerAbandon forgets a cluster that is on its way out. What is in Git and
+// wanted there would come back with the next pass.
+func (a *Agent) considerAbandon(ctx context.Context, r fleet.Request, h held) fleet.Answer {
+	switch {
+	case h.cluster != nil && h.cluster.Protect:
+		return refusal("the cluster is protected by %s: remove that first", fleet.ProtectAnnotation)
+	case h.inGit && !h.deleting():
+		return refusal("the cluster is in Git: remove it there, or annotate it with %s: %s", fleet.DeleteAnnotation, fleet.Abandon)
+	}
+	left := a.leftBehind(ctx, r.Cluster)
+	if h.inGit {
+		return fleet.Answer{State: fleet.RequestAccepted, Message: left}
+	}
+	a.release(r.Cluster)
+	return fleet.Answer{State: fleet.RequestDone, Message: left}
+}
+
+func refusal(format string, args ...any) fleet.Answer {
+	return fleet.Answer{State: fleet.RequestRefused, Message: fmt.Sprintf(format, args...)}
+}
+
+// leftBehind lists what is there of a cluster that is forgotten, as far as the
+// status branch knows it.
+func (a *Agent) leftBehind(ctx context.Context, k fleet.Key) string {
+	s, err := a.ledger.Read(ctx)
+	c, ok := s.Cluster(k)
+	if err != nil || !ok {
+		return "what stays behind is not known: fairlead orphans looks for it"
+	}
+	var list []string
+	for _, m := range c.Report.Machines {
+		list = append(list, fmt.Sprintf("machine %s (%s)", m.Machine.Name, m.Machine.ProviderID))
+	}
+	if e := c.Report.Endpoint; !e.IsZero() {
+		list = append(list, fmt.Sprintf("API server at %s:%d", e.Host, e.Port))
+	}
+	list = append(list, "the infrastructure around them, and the cluster's secrets")
+	return "stays behind: " + strings.Join(list, ", ") + "; fairlead orphans finds what carries the fleet's tags"
+}
+
+// fulfilled says whether an accepted request is done.
+func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
+	a.mu.Lock()
+	last, seen := a.wishes.passed[r.Cluster]
+	h, ok := a.desired.clusters[r.Cluster]
+	a.mu.Unlock()
+	done := fleet.Answer{State: fleet.RequestDone}
+	switch {
+	case !ok && r.Wish == fleet.WishAbandon:
+		done.Message = r.Answer.Message
+		return done
+	case !ok || h.orphan:
+		done.Message = "the cluster is gone from the fleet"
+		return done
+	case r.Wish == fleet.WishSuspend && !r.Until.IsZero() && !now.Before(r.Until):
+		done.Message = "the time is over"
+		return done
+	case !seen || last.begun.Before(r.Answer.At):
+		return r.Answer
+	}
+	switch r.Wish {
+	case fleet.WishReconcile:
+		done.Message = "looked at it: " + string(last.report.Phase)
+		if last.report.Failure != "" {
+			done.Message += ", " + last.report.Failure
+		}
+		return done
+	case fleet.WishReplace, fleet.WishRemediate:
+		there := func(m fleet.MachineReport) bool { return m.Machine.ProviderID == r.ProviderID }
+		if last.report.Phase != "" && !slices.ContainsFunc(last.report.Machines, there) {
+			done.Message = "the machine is gone"
+			return done
+		}
+	}
+	return r.Answer
+}
+
+// granted returns c with what stands of it.
+func (a *Agent) granted(c *fleet.Cluster) *fleet.Cluster {
+	a.mu.Lock()
+	list := a.wishes.standing[c.Key]
+	a.mu.Unlock()
+	if len(list) == 0 {
+		return c
+	}
+	out := *c
+	out.Workers = slices.Clone(c.Workers)
+	for _, r := range list {
+		switch r.Wish {
+		case fleet.WishSuspend:
+			out.Suspension = &fleet.Suspension{Until: r.Until, Reason: r.Why()}
+		case fleet.WishAbandon:
+			out.Abandon = true
+		case fleet.WishReplace, fleet.WishRemediate:
+			grant(&out.ControlPlane, r)
+			for i := range out.Workers {
+				grant(&out.Workers[i], r)
+			}
+		}
+	}
+	return &out
+}
+
+// grant adds what r wishes to p. An id is of one machine: of whichever pool it
+// is, it concerns no other.
+func grant(p *fleet.Pool, r fleet.Request) {
+	m := &p.Replace
+	if r.Wish == fleet.WishRemediate {
+		m = &p.Remediate
+	}
+	if *m = maps.Clone(*m); *m == nil {
+		*m = make(map[fleet.ProviderID]string)
+	}
+	(*m)[r.ProviderID] = r.Why()
+}
+
+// took takes in what a pass found, and has the requests answered that it fulfils.
+func (a *Agent) took(k fleet.Key, begun time.Time, report fleet.Report) {
+	a.mu.Lock()
+	list := slices.Clone(a.wishes.standing[k])
+	if len(list) > 0 {
+		a.wishes.passed[k] = glance{begun, report}
+	}
+	a.mu.Unlock()
+	if slices.ContainsFunc(list, func(r fleet.Request) bool { return a.fulfilled(r, begun).State != r.Answer.State }) {
+		a.Poll()
+	}
+}
+
+// abandoned reports a cluster that is in Git and is to be forgotten.
+func (a *Agent) abandoned(ctx context.Context, c *fleet.Cluster, inGit bool) {
+	if !inGit {
+		a.release(c.Key)
+		return
+	}
+	a.reconciler.Forget(c.Key)
+	a.status.Put(fleet.Report{
+		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Digest: c.Digest, Provider: c.Provider,
+		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + a.leftBehind(ctx, c.Key)},
+	})
+}
+
+// release forgets a cluster and leaves all that it is made of.
+func (a *Agent) release(k fleet.Key) {
+	a.mu.Lock()
+	delete(a.desired.clusters, k)
+	a.mu.Unlock()
+	a.reconciler.Forget(k)
+	a.p.Metrics.Forget(k)
+	a.status.Forget(k)
+	a.p.Log.Info("abandoning the cluster: nothing of it is deleted", "cluster", k)
+}

@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// A desk is where requests lie, in memory.
+type desk struct {
+	mu       sync.Mutex
+	list     []fleet.Request
+	deaf     bool // nothing can be read
+	refusing bool // nothing can be written
+}
+
+func (d *desk) List(context.Context) ([]fleet.Request, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.deaf {
+		return nil, fleet.Errorf(fleet.Unavailable, "read", "no answer")
+	}
+	return slices.Clone(d.list), nil
+}
+
+func (d *desk) Answer(_ context.Context, _ fleet.Owner, list, gone []fleet.Request) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refusing {
+		return errors.New("refused")
+	}
+	for _, r := range list {
+		if i := slices.IndexFunc(d.list, r.Is); i >= 0 {
+			d.list[i] = r
+		}
+	}
+	d.list = slices.DeleteFunc(d.list, func(r fleet.Request) bool { return slices.ContainsFunc(gone, r.Is) })
+	return nil
+}
+
+// ask leaves r and lets a poll pass.
+func (d *desk) ask(r fleet.Request) {
+	d.mu.Lock()
+	r.By, r.At = "Ada <ada@example.com>", time.Now()
+	d.list = append(slices.DeleteFunc(d.list, r.Same), r)
+	d.mu.Unlock()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+func (d *desk) withdraw(r fleet.Request) {
+	d.mu.Lock()
+	d.list = slices.DeleteFunc(d.list, r.Same)
+	d.mu.Unlock()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+// said returns the answer to r: "Refused: why".
+func (d *desk) said(r fleet.Request) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, o := range d.list {
+		if o.Same(r) {
+			if o.Answer.Message == "" {
+				return string(o.Answer.State)
+			}
+			return string(o.Answer.State) + ": " + o.Answer.Message
+		}
+	}
+	return "gone"
+}
+
+// had returns keyA as the last pass had it.
+func (w *world) had() *fleet.Cluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wished[keyA]
+}
+
+func (w *world) set(list ...fleet.MachineReport) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.machines = list
+	w.record.Clusters = []status.Cluster{{Report: fleet.Report{Cluster: keyA, Phase: fleet.PhaseProvisioned, Machines: list, Endpoint: fleet.Endpoint{Host: "10.0.0.1", Port: 6443}}}}
+}
+
+func machine(name string, role fleet.Role) fleet.MachineReport {
+	return fleet.MachineReport{Machine: fleet.Machine{Name: fleet.MachineName(name), ProviderID: fleet.ProviderID("sim://" + name), Pool: "md", Role: role, State: fleet.MachineRunning}}
+}
+
+func fleetWithPool() fleet.Fleet {
+	c := clusterOf(keyA, "1", "x")
+	c.ControlPlane = fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}
+	c.Workers = []fleet.Pool{{Name: "md", Role: fleet.RoleWorker}}
+	return fleetOf("1", fleet.Prune{}, c)
+}
+
+func TestReconcileRequest(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.took()
+		w.desk.ask(r)
+		expect(t, "it is looked at, long before its turn", w.took(), []string{"prod/a 1"})
+		expect(t, "and the answer says so", w.desk.said(r), "Done: looked at it: Provisioned")
+		time.Sleep(3 * time.Minute)
+		expect(t, "once", w.took(), []string(nil))
+		time.Sleep(keepAnswers + time.Hour)
+		expect(t, "answers are not kept for ever", w.desk.said(r), "gone")
+	})
+}
+
+func TestSuspendRequest(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, Reason: "moving"}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		r.Until = time.Now().Add(time.Hour)
+		w.desk.ask(r)
+		expect(t, "it is accepted", w.desk.said(r), "Accepted")
+		s := w.had().Suspension
+		if s == nil || !s.Until.Equal(r.Until) || s.Reason != "asked for by Ada <ada@example.com>: moving" {
+			t.Fatalf("the pass had %+v", s)
+		}
+		time.Sleep(time.Hour)
+		expect(t, "it ends by itself", w.desk.said(r), "Done: the time is over")
+		expect(t, "and the cluster goes on", w.had().Suspension, (*fleet.Suspension)(nil))
+		r.Until = time.Time{}
+		w.desk.ask(r)
+		if w.had().Suspension == nil {
+			t.Fatal("not suspended again")
+		}
+		w.desk.withdraw(r)
+		expect(t, "taken back, it goes on", w.had().Suspension, (*fleet.Suspension)(nil))
+	})
+}
+
+// An agent that starts knows what stands before it does anything.
+func TestSuspendedFromTheFirstPass(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	w.desk.list = []fleet.Request{{
+		Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Unix(1, 0), Answer: fleet.Answer{State: fleet.RequestAccepted, At: time.Unix(2, 0)},
+	}}
+	w.desk.deaf = true
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		time.Sleep(5 * time.Minute)
+		expect(t, "while the requests cannot be read nothing is done", w.took(), []string(nil))
+		w.desk.mu.Lock()
+		w.desk.deaf = false
+		w.desk.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if c := w.had(); c == nil || c.Suspension == nil {
+			t.Fatalf("the first pass had %+v", c)
+		}
+	})
+}
+
+func TestReplaceRequest(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	w.set(machine("m1", fleet.RoleWorker), machine("m2", fleet.RoleWorker))
+	r := fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.desk.ask(r)
+		expect(t, "it is accepted", w.desk.said(r), "Accepted")
+		want := map[fleet.ProviderID]string{"sim://m1": "asked for by Ada <ada@example.com>"}
+		expect(t, "the pool learns of it", w.had().Workers[0].Replace, want)
+		time.Sleep(30 * time.Minute)
+		expect(t, "as long as it is there it stands", w.desk.said(r), "Accepted")
+		w.set(machine("m2", fleet.RoleWorker), fleet.MachineReport{Machine: fleet.Machine{Name: "m1", ProviderID: "sim://another"}})
+		time.Sleep(15 * time.Minute)
+		expect(t, "it ends with the machine, not with its name", w.desk.said(r), "Done: the machine is gone")
+		expect(t, "and the pool forgets it", w.had().Workers[0].Replace, map[fleet.ProviderID]string(nil))
+		w.desk.ask(r)
+		expect(t, "a machine that is gone cannot be replaced", w.desk.said(r),
+			"Refused: the cluster has no machine m1 with the provider id sim://m1: fairlead tree shows them")
+	})
+}
+
+func TestRefusedRequests(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	gone := machine("going", fleet.RoleWorker)
+	gone.Machine.State = fleet.MachineDeleting
+	stray := machine("stray", fleet.RoleWorker)
+	stray.Machine.Pool = "old"
+	w.set(machine("cp", fleet.RoleControlPlane), gone, stray)
+	for r, want := range map[fleet.Request]string{
+		{Wish: fleet.WishReconcile, Cluster: fleet.Key{Namespace: "prod", Name: "none"}}:             "Refused: the fleet has no cluster prod/none: fairlead status lists them",
+		{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}:            "Refused: it is the last machine of the control plane: replace makes another one first",
+		{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "going", ProviderID: "sim://going"}:      "Refused: the machine is being deleted already",
+		{Wish: fleet.WishReplace, Cluster: keyA, Machine: "stray", ProviderID: "sim://stray"}:        "Refused: pool old is not in Git any more: its machines go",
+		{Wish: fleet.WishSuspend, Cluster: keyA, Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}: "Refused: 1999-01-01T00:00:00Z is over",
+		{Wish: fleet.WishAbandon, Cluster: keyA}:                                                     "Refused: the cluster is in Git: remove it there, or annotate it with fairlead.dev/delete: abandon",
+	} {
+		t.Run(r.String(), func(t *testing.T) {
+			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+				w.desk.ask(r)
+				expect(t, "answer", w.desk.said(r), want)
+			})
+		})
+	}
+}
+
+// What cannot be answered is not done either: nobody would know.
+func TestNothingIsDoneUnanswered(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	w.set(machine("m1", fleet.RoleWorker))
+	w.desk.refusing = true
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.desk.ask(fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"})
+		time.Sleep(15 * time.Minute)
+		expect(t, "the pool does not learn of it", w.had().Workers[0].Replace, map[fleet.ProviderID]string(nil))
+	})
+}
+
+func TestAbandon(t *testing.T) {
+	wanted := fleetWithPool()
+	without := fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x"))
+	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA}
+	left := "stays behind: machine m1 (sim://m1), API server at 10.0.0.1:6443, the infrastructure around them, and the cluster's secrets; fairlead orphans finds what carries the fleet's tags"
+	t.Run("an orphan", func(t *testing.T) {
+		w := newWorld(wanted, without)
+		w.set(machine("m1", fleet.RoleWorker))
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			w.push("2")
+			expect(t, "it is an orphan", w.whole().Orphans, []fleet.Key{keyA})
+			w.desk.ask(r)
+			expect(t, "it says what stays", w.desk.said(r), "Done: "+left)
+			expect(t, "its status goes", w.forgotten, []fleet.Key{keyA, keyA}) // by reconciler and status
+		})
+	})
+	t.Run("that cannot be deleted", func(t *testing.T) {
+		deleting := fleetWithPool()
+		deleting.Revision, deleting.Clusters[0].Revision = revision("3"), revision("3")
+		deleting.Clusters[0].Delete, deleting.Clusters[0].Digest = true, "deleted"
+		w := newWorld(wanted, deleting, without)
+		w.set(machine("m1", fleet.RoleWorker))
+		w.phases[keyA] = fleet.PhaseDeleting
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			w.push("3")
+			w.took()
+			w.desk.ask(r)
+			expect(t, "it says what stays", w.desk.said(r), "Accepted: "+left)
+			expect(t, "the phase says it", w.of(keyA).Phase, fleet.PhaseAbandoned)
+			time.Sleep(30 * time.Minute)
+			expect(t, "nothing is done any more", w.took(), []string(nil))
+			w.push("2")
+			time.Sleep(time.Minute)
+			expect(t, "gone from Git it is forgotten", w.desk.said(r), "Done: "+left)
+			expect(t, "and no orphan", w.whole().Orphans, []fleet.Key(nil))
+		})
+	})
+	t.Run("declared", func(t *testing.T) {
+		c := fleetWithPool()
+		c.Revision, c.Clusters[0].Revision = revision("3"), revision("3")
+		c.Clusters[0].Abandon, c.Clusters[0].Digest = true, "abandoned"
+		w := newWorld(wanted, c, without)
+		bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+			w.took()
+			w.push("3")
+			expect(t, "nothing is done any more", w.took(), []string(nil))
+			expect(t, "the phase says it", w.of(keyA).Phase, fleet.PhaseAbandoned)
+			w.push("2")
+			expect(t, "it is no orphan", w.whole().Orphans, []fleet.Key(nil))
+			_, there := w.report(keyA)
+			expect(t, "its status goes", there, false)
+		})
+	})
+}

@@ -1,0 +1,77 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// ByHand returns the options of a branch that a person writes, as git commit
+// would: the name and address of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, or of the
+// configuration that Git has in the current folder, and signed where
+// commit.gpgSign says so, with the program and key that it names. The
+// configuration is asked of the program git, which alone knows all its includes
+// and conditions; without it the environment has to say. An error of kind
+// Invalid says what is missing.
+func ByHand(ctx context.Context) (BranchOptions, error) {
+	const op = "find out who you are"
+	o := BranchOptions{
+		Name:  cmp.Or(os.Getenv("GIT_AUTHOR_NAME"), configured(ctx, "user.name")),
+		Email: cmp.Or(os.Getenv("GIT_AUTHOR_EMAIL"), configured(ctx, "user.email")),
+	}
+	if o.Name == "" || o.Email == "" {
+		return o, fleet.Errorf(fleet.Invalid, op, "Git knows no name and address to commit with: git config --global user.name NAME; git config --global user.email MAIL")
+	}
+	if configured(ctx, "--type=bool", "commit.gpgSign") != "true" {
+		return o, nil
+	}
+	var err error
+	if o.Sign, err = signer(ctx, o); err != nil {
+		return o, fleet.Errorf(fleet.Invalid, op, "commit.gpgSign is set: %w", err)
+	}
+	return o, nil
+}
+
+// configured returns a value of Git's configuration, or nothing.
+func configured(ctx context.Context, args ...string) string {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"config", "--get"}, args...)...).Output()
+	if err != nil {
+		return "" // not set, or there is no git
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// signer returns what signs a commit, with the program that Git would use.
+func signer(ctx context.Context, o BranchOptions) (func([]byte) (string, error), error) {
+	key := configured(ctx, "user.signingKey")
+	program, args := "", []string(nil)
+	switch format := configured(ctx, "gpg.format"); format {
+	case "", "openpgp":
+		program = cmp.Or(configured(ctx, "gpg.openpgp.program"), configured(ctx, "gpg.program"), "gpg")
+		args = []string{"-bsau", cmp.Or(key, fmt.Sprintf("%s <%s>", o.Name, o.Email))}
+	case "ssh":
+		key = configured(ctx, "--type=path", "user.signingKey")
+		if key == "" {
+			return nil, errors.New("gpg.format is ssh and user.signingKey is not set: name the file of the key there")
+		}
+		program, args = cmp.Or(configured(ctx, "gpg.ssh.program"), "ssh-keygen"), []string{"-Y", "sign", "-n", "git", "-f", key}
+	default:
+		return nil, fmt.Errorf("gpg.format %q is not supported: use openpgp or ssh", format)
+	}
+	return func(commit []byte) (string, error) {
+		cmd := exec.CommandContext(ctx, program, args...)
+		var out, complaint bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(commit), &out, &complaint
+		if err := cmd.Run(); err != nil {
+			return "", fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+		}
+		return out.String(), nil
+	}, nil
+}

@@ -1,0 +1,180 @@
+package status_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/sources/status"
+)
+
+func wish() fleet.Request {
+	return fleet.Request{
+		Wish: fleet.WishReplace, Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Machine: "eu-1-md-0-abc", ProviderID: "sim://1",
+		Reason: "slow", By: "Ada <ada@example.com>", At: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+	}
+}
+
+func suspended() fleet.Request {
+	return fleet.Request{
+		Wish: fleet.WishSuspend, Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Until: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC),
+		By: "Ada <ada@example.com>", At: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+	}
+}
+
+func answered(r fleet.Request, s fleet.RequestState, text string) fleet.Request {
+	r.Answer = fleet.Answer{State: s, Message: text, At: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+	return r
+}
+
+func TestRequests(t *testing.T) {
+	bare, url := served(t, gitserver.Options{})
+	b := gitBranch(t, url)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewRequests(b)
+	want := func(list ...fleet.Request) {
+		t.Helper()
+		got, err := q.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(list, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want()
+	do(q.Ask(t.Context(), wish()))
+	do(q.Ask(t.Context(), suspended()))
+	want(wish(), suspended())
+
+	other := wish()
+	other.By = "Bob <bob@example.com>"
+	if err := q.Ask(t.Context(), other); fleet.KindOf(err) != fleet.Conflict || !strings.Contains(err.Error(), "by Ada <ada@example.com>") {
+		t.Errorf("asking for the same gave %v", err)
+	}
+
+	yes, no := answered(wish(), fleet.RequestAccepted, ""), answered(suspended(), fleet.RequestRefused, "no")
+	do(q.Answer(t.Context(), owner, []fleet.Request{yes, no}, nil))
+	want(yes, no)
+	do(q.Ask(t.Context(), suspended())) // what was refused may be asked for again
+	want(yes, suspended())
+	do(q.Answer(t.Context(), owner, []fleet.Request{answered(other, fleet.RequestDone, "")}, nil)) // not what is there
+	want(yes, suspended())
+	do(q.Withdraw(t.Context(), suspended(), "done"))
+	want(yes)
+	if err := q.Withdraw(t.Context(), suspended(), ""); fleet.KindOf(err) != fleet.NotFound {
+		t.Errorf("taking back what is not there gave %v", err)
+	}
+	do(q.Answer(t.Context(), owner, nil, []fleet.Request{yes}))
+	want()
+
+	log := run(t, "-C", bare, "log", "--format=%s%n%(trailers)", "fairlead/status")
+	for _, line := range []string{"replace machine prod/eu-1-md-0-abc", "requests: 2 answers", "Fairlead-Agent: a", "take back: suspend cluster prod/eu-1"} {
+		if !strings.Contains(log, line) {
+			t.Errorf("the history has no %q:\n%s", line, log)
+		}
+	}
+	if files := run(t, "-C", bare, "ls-tree", "-r", "--name-only", "fairlead/status"); strings.Contains(files, "requests") {
+		t.Errorf("files are left over: %s", files)
+	}
+}
+
+// Who does not own the fleet has no answers.
+func TestDeposedAnswersNothing(t *testing.T) {
+	b := &branch{}
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewRequests(b)
+	if err := q.Ask(t.Context(), wish()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := status.NewArbiter(b).HandOver(t.Context(), owner, "b"); err != nil {
+		t.Fatal(err)
+	}
+	err = q.Answer(t.Context(), owner, []fleet.Request{answered(wish(), fleet.RequestDone, "")}, nil)
+	if fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("the answer of one who is not owner gave %v", err)
+	}
+	if list, _ := q.List(t.Context()); len(list) != 1 || list[0].Answer.State != "" {
+		t.Errorf("there is %+v", list)
+	}
+}
+
+// A push that lost a race is made again; one that was not answered and landed is
+// not taken for somebody else's.
+func TestRequestsInTrouble(t *testing.T) {
+	for _, kind := range []fleet.ErrorKind{fleet.Conflict, fleet.Unanswered} {
+		t.Run(string(kind), func(t *testing.T) {
+			b := &branch{}
+			trouble := true
+			fail := func() error {
+				if !trouble {
+					return nil
+				}
+				trouble = false
+				return fleet.Errorf(kind, "push", "trouble")
+			}
+			if kind == fleet.Conflict {
+				b.before = fail
+			} else {
+				b.after = fail
+			}
+			q := status.NewRequests(b)
+			if err := q.Ask(t.Context(), wish()); err != nil {
+				t.Fatal(err)
+			}
+			if list, err := q.List(t.Context()); err != nil || len(list) != 1 {
+				t.Errorf("there is %+v, %v", list, err)
+			}
+		})
+	}
+}
+
+// A file that nobody can read is told of, and is in nobody's way.
+func TestBrokenRequests(t *testing.T) {
+	good := "apiVersion: fairlead.dev/v1alpha1\nkind: Request\nwish: reconcile\ncluster: prod/eu-1\nby: a\nat: 2026-11-21T08:00:00Z\n"
+	for name, c := range map[string]struct{ path, text, want string }{
+		"unknown field":  {"requests/prod/eu-1/reconcile.yaml", good + "urgent: true\n", `unknown field "urgent"`},
+		"unknown wish":   {"requests/prod/eu-1/explode.yaml", strings.Replace(good, "reconcile", "explode", 1), `the wish "explode" is not known`},
+		"wrong place":    {"requests/prod/eu-2/reconcile.yaml", good, "is called requests/prod/eu-1/reconcile.yaml"},
+		"no machine":     {"requests/prod/eu-1/replace.yaml", strings.Replace(good, "reconcile", "replace", 1), "needs machine and providerID"},
+		"nobody":         {"requests/prod/eu-1/reconcile.yaml", strings.Replace(good, "by: a\n", "", 1), "needs by and at"},
+		"until":          {"requests/prod/eu-1/reconcile.yaml", good + "until: 2026-11-21T08:00:00Z\n", "leave until out"},
+		"another kind":   {"requests/prod/eu-1/reconcile.yaml", strings.Replace(good, "Request", "Owner", 1), "is not an fairlead.dev/v1alpha1 Request"},
+		"another answer": {"requests/prod/eu-1/reconcile.yaml", good + "answer: {state: Maybe, at: 2026-11-21T08:00:00Z}\n", `answer.state "Maybe" is not known`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &branch{}
+			if _, err := b.Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{c.path: []byte(c.text)}}); err != nil {
+				t.Fatal(err)
+			}
+			q := status.NewRequests(b)
+			if err := q.Ask(t.Context(), wish()); err != nil {
+				t.Fatal(err)
+			}
+			list, err := q.List(t.Context())
+			if len(list) != 1 || !list[0].Is(wish()) {
+				t.Errorf("there is %+v", list)
+			}
+			if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
+				t.Errorf("got %v, want %s: %s", err, c.path, c.want)
+			}
+		})
+	}
+}
