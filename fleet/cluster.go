@@ -30,6 +30,8 @@ type Cluster struct {
 	Revision Revision // revision that it was rendered from; older than the fleet's where the newest is broken
 	Digest   string   // of the rendered content: equal digests mean equal clusters
 
+	Labels map[string]string `json:",omitempty"` // of the Cluster object: MachineDrainRules select by them
+
 	Delete  bool // explicit intent to delete
 	Abandon bool `json:",omitempty"` // explicit intent to forget it and leave what it is made of
 	Protect bool
@@ -46,6 +48,7 @@ type Cluster struct {
 	ControlPlane    Pool
 	Workers         []Pool // sorted by name
 	HealthChecks    []clusterv1.MachineHealthCheck
+	DrainRules      DrainRules            `json:",omitempty"` // those of its namespace that select its machines or others, by name
 	Secrets         map[string]SecretData // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
 }
@@ -123,8 +126,11 @@ type Pool struct {
 	Annotations map[string]string
 	Taints      []clusterv1.MachineTaint
 
-	// NodeDrainTimeoutSeconds bounds the draining of a machine; 0 means no bound.
-	NodeDrainTimeoutSeconds int
+	// NodeDrainTimeoutSeconds bounds the draining of a machine, and
+	// NodeVolumeDetachTimeoutSeconds the wait for its volumes to be detached
+	// after that; 0 means no bound.
+	NodeDrainTimeoutSeconds        int
+	NodeVolumeDetachTimeoutSeconds int `json:",omitempty"`
 
 	// Replace holds machines to replace as if they were outdated, Remediate those
 	// to replace as if a health check had found them sick, and why, for people.

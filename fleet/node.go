@@ -11,9 +11,15 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// DrainingAnnotation on a Node says that Fairlead is removing it. Its value is
-// the time at which that began, in RFC 3339.
-const DrainingAnnotation = "fairlead.dev/draining"
+// Annotations on a Node that is being removed.
+const (
+	// DrainingAnnotation says that Fairlead is removing the Node. Its value is the
+	// time at which pods were first moved away, in RFC 3339, or nothing as long as
+	// hooks keep that waiting.
+	DrainingAnnotation = "fairlead.dev/draining"
+	// DrainedAnnotation is when no pod was left to move away, in RFC 3339.
+	DrainedAnnotation = "fairlead.dev/drained"
+)
 
 // NodeAnnotations returns the annotations that the Node of machine m in pool p
 // carries: Cluster API's, with the MachineDeployment as the owner of a worker,

@@ -115,11 +115,27 @@ type Node struct {
 	// the node serves with, as kubeadm's other certificates do; zero where that is
 	// not known.
 	CertificatesNotAfter time.Time
-	// DrainStarted is when Draining began; zero when it did not.
+	// DrainStarted is when pods were first moved away; zero when they were not,
+	// since hooks come before.
 	DrainStarted time.Time
-	// Pods that drain must still move away, "namespace/name: why", sorted; only
+	// Drained is when no pod was left to move away for the first time that Drain
+	// looked; zero when there still was one.
+	Drained time.Time
+	// Pods and Volumes are what is on the node and attached to it, sorted; only
 	// looked at while Draining.
-	Pods []string
+	Pods    []Pod
+	Volumes []Volume
+}
+
+// Unreachable reports whether nothing was heard of the node's kubelet for so
+// long that Kubernetes does not know its state.
+func (n *Node) Unreachable() bool {
+	for _, c := range n.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionUnknown
+		}
+	}
+	return true
 }
 
 // A TokenState is one bootstrap token in a workload cluster, without its secret.

@@ -125,9 +125,11 @@ type Workload interface {
 	// in line with its pool, and removes the uninitialized taint.
 	SyncNode(ctx context.Context, a Access, node string, p fleet.Pool) error
 
-	// Drain takes one step: it marks and cordons the node and evicts what may
-	// be evicted. What remains shows in Node.Pods of the next Observe.
-	Drain(ctx context.Context, a Access, node string) error
+	// Drain takes one step: it marks and cordons the node, evicts the pods whose
+	// turn it is by rules, and notes when none is left that has to go. What is
+	// there shows in Node.Pods of the next Observe. A node with a pre-drain hook
+	// is marked and nothing else.
+	Drain(ctx context.Context, a Access, node string, rules fleet.DrainRules) error
 
 	// RemoveMember takes a member out of etcd, after it handed leadership to
 	// another if it led. A member that is not there is success.

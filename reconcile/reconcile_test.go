@@ -142,7 +142,7 @@ func (s nodes) SyncAddons(context.Context, providers.Access, fleet.Pool, string)
 	return fleet.Errorf(fleet.Invalid, "migrate the Corefile", "no way back")
 }
 
-func (s nodes) Drain(context.Context, providers.Access, string) error {
+func (s nodes) Drain(context.Context, providers.Access, string, fleet.DrainRules) error {
 	s.calls = append(s.calls, "Drain")
 	return nil
 }
@@ -187,7 +187,7 @@ func TestAFailureHoldsNothingElseUp(t *testing.T) {
 	s.workload.Kubeadm.Addons = "of another version"
 	s.seen.Machines = append(s.seen.Machines, fleet.Machine{Name: "eu-1-gone-x", Pool: "gone", Role: fleet.RoleWorker, State: fleet.MachineRunning})
 	s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
-		Name: "eu-1-gone-x", Ready: true, Draining: true, DrainStarted: s.now, Pods: []string{"default/web"},
+		Name: "eu-1-gone-x", Ready: true, Draining: true, DrainStarted: s.now, Pods: []fleet.Pod{{Namespace: "default", Name: "web"}},
 		Annotations: fleet.NodeAnnotations(c.Key, fleet.Pool{Name: "gone"}, "eu-1-gone-x"),
 	})
 	r := s.reconciler(t, c)

@@ -232,9 +232,9 @@ func (c crashing) SyncNode(ctx context.Context, a providers.Access, n string, p 
 	return c.around(c.Client.SyncNode(ctx, a, n, p))
 }
 
-func (c crashing) Drain(ctx context.Context, a providers.Access, n string) error {
+func (c crashing) Drain(ctx context.Context, a providers.Access, n string, rules fleet.DrainRules) error {
 	c.w.called()
-	return c.around(c.Client.Drain(ctx, a, n))
+	return c.around(c.Client.Drain(ctx, a, n, rules))
 }
 
 func (c crashing) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {

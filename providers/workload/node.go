@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,10 @@ func syncPatch(k fleet.Key, p fleet.Pool, live *corev1.Node) map[string]any {
 	for key, v := range p.NodeLabels {
 		labels[key] = v
 	}
+	annotations := fleet.NodeAnnotations(k, p, fleet.MachineName(live.Name))
+	if _, synced := live.Annotations[clusterv1.TaintsFromMachineAnnotation]; !synced {
+		maps.Copy(annotations, fleet.DeclaredHooks(&p)) // once: whoever waits for them takes them away
+	}
 	taints := fleet.NodeTaints(p, live.Annotations, live.Spec.Taints)
 	if taints == nil {
 		taints = []corev1.Taint{}
@@ -48,7 +53,7 @@ func syncPatch(k fleet.Key, p fleet.Pool, live *corev1.Node) map[string]any {
 		"metadata": map[string]any{
 			"resourceVersion": live.ResourceVersion,
 			"labels":          labels,
-			"annotations":     fleet.NodeAnnotations(k, p, fleet.MachineName(live.Name)),
+			"annotations":     annotations,
 		},
 		"spec": map[string]any{"taints": taints},
 	}

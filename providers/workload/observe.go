@@ -51,6 +51,7 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			return err
 		}
 		healthy := controlPlanes(static.Items)
+		draining := &survey{conn: n}
 		var expire map[string]time.Time
 		if a.Certificates {
 			expire = c.expiries(ctx, n, static.Items)
@@ -60,8 +61,7 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			node.ControlPlaneReady = node.ControlPlane && healthy(node.Name)
 			node.CertificatesNotAfter = expire[node.Name]
 			if node.Draining {
-				var err error
-				if node.Pods, err = c.remaining(ctx, n, &nodes.Items[i]); err != nil {
+				if err := draining.observe(ctx, &node); err != nil {
 					return err
 				}
 			}
@@ -97,7 +97,8 @@ func newNode(n *corev1.Node) fleet.Node {
 	}
 	if started, ok := n.Annotations[fleet.DrainingAnnotation]; ok {
 		out.Draining = true
-		out.DrainStarted, _ = time.Parse(time.RFC3339, started) // a damaged one counts as long ago
+		out.DrainStarted, _ = time.Parse(time.RFC3339, started)                           // damaged: not begun
+		out.Drained, _ = time.Parse(time.RFC3339, n.Annotations[fleet.DrainedAnnotation]) // damaged: not done
 	}
 	return out
 }

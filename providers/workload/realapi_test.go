@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -178,69 +177,6 @@ func TestRealTokenLetsIn(t *testing.T) {
 	}
 }
 
-func TestRealDrain(t *testing.T) {
-	c := startReal(t)
-	ns := c.server.Namespace()
-	c.node(node("d-1", corev1.ConditionTrue, nil))
-	immediately := func(change func(*corev1.Pod)) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Spec.TerminationGracePeriodSeconds = new(int64(0)) // no kubelet confirms the end
-			if change != nil {
-				change(p)
-			}
-		}
-	}
-	for _, p := range []*corev1.Pod{
-		pod(ns, "web", "d-1", immediately(app("web"))),
-		pod(ns, "slow", "d-1", nil),
-		pod(ns, "db-0", "d-1", immediately(app("db"))),
-		pod(ns, "agent", "d-1", func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "a", UID: "u", Controller: new(true)}}
-		}),
-	} {
-		c.pod(ns, p)
-	}
-	b := budget("db", "db", 1)
-	b.Namespace = ns
-	budgets := c.admin.PolicyV1().PodDisruptionBudgets(ns)
-	made, err := budgets.Create(t.Context(), b, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	drain := func(want ...string) {
-		t.Helper()
-		if err := c.Drain(t.Context(), c.access, "d-1"); err != nil {
-			t.Fatal(err)
-		}
-		_, n := c.observe("d-1")
-		if d := cmp.Diff(want, n.Pods); d != "" || !n.Draining || !n.Unschedulable {
-			t.Errorf("draining %v, unschedulable %v, what remains (-want +got):\n%s", n.Draining, n.Unschedulable, d)
-		}
-	}
-	// Nobody has looked at the budget yet: the API server lets nothing go.
-	drain(ns+"/db-0: The disruption budget db is still being processed by the server.", ns+"/slow: is terminating")
-
-	made.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: made.Generation, CurrentHealthy: 1, DesiredHealthy: 1, ExpectedPods: 1}
-	if made, err = budgets.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	drain(ns+"/db-0: The disruption budget db needs 1 healthy pods and has 1 currently", ns+"/slow: is terminating")
-
-	made.Status.DisruptionsAllowed, made.Status.CurrentHealthy = 1, 2
-	if _, err = budgets.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	drain(ns + "/slow: is terminating")
-	if err := c.admin.CoreV1().Pods(ns).Delete(t.Context(), "slow", *metav1.NewDeleteOptions(0)); err != nil {
-		t.Fatal(err)
-	}
-	drain()
-	left, err := c.admin.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(left.Items) != 1 || left.Items[0].Name != "agent" {
-		t.Errorf("%d pods are left, %v; want the one of the DaemonSet", len(left.Items), err)
-	}
-}
-
 func TestRealAddons(t *testing.T) {
 	c := startReal(t)
 	apps, core := c.admin.AppsV1(), c.admin.CoreV1()
@@ -319,7 +255,7 @@ func TestRealRefusals(t *testing.T) {
 	if err := c.SyncNode(t.Context(), c.access, "is-not-there", fleet.Pool{}); fleet.KindOf(err) != "NotFound" {
 		t.Errorf("a node that is not there: %v, want the kind NotFound", err)
 	}
-	if err := c.Drain(t.Context(), c.access, "is-not-there"); err != nil {
+	if err := c.Drain(t.Context(), c.access, "is-not-there", nil); err != nil {
 		t.Errorf("drain of a node that is not there: %v", err)
 	}
 }

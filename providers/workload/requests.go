@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,6 +79,11 @@ func (n *conn) mergePatch(ctx context.Context, r ref, patch map[string]any) erro
 	o := metav1.PatchOptions{FieldManager: "fairlead"}
 	return r.request(n.rest.Patch(types.MergePatchType)).
 		VersionedParams(&o, scheme.ParameterCodec).Body(raw).Do(ctx).Error()
+}
+
+// deletePod deletes p itself, past every disruption budget.
+func (n *conn) deletePod(ctx context.Context, p *corev1.Pod, o *metav1.DeleteOptions) error {
+	return ref{"pods", p.Namespace, p.Name}.request(n.rest.Delete()).Body(o).Do(ctx).Error()
 }
 
 func (n *conn) delete(ctx context.Context, r ref) error {

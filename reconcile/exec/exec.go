@@ -153,7 +153,7 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 		}
 		return e.Workload.SyncNode(ctx, access, a.Node, p)
 	case fleet.DrainNode:
-		return e.Workload.Drain(ctx, access, a.Node)
+		return e.Workload.Drain(ctx, access, a.Node, c.DrainRulesOf(a.Pool))
 	case fleet.RemoveMember:
 		return e.Workload.RemoveMember(ctx, access, a.Member)
 	case fleet.DeleteNode:

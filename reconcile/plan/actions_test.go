@@ -78,7 +78,7 @@ func (w *world) carryOutInside(a fleet.Action) {
 		if !n.Draining {
 			n.Draining, n.DrainStarted, n.Unschedulable = true, w.now, true
 			for i := range w.pods {
-				n.Pods = append(n.Pods, fmt.Sprintf("default/app-%d: disruption budget", i))
+				n.Pods = append(n.Pods, fleet.Pod{Namespace: "default", Name: fmt.Sprintf("app-%d", i), Blocked: "disruption budget"})
 			}
 		} else if len(n.Pods) > 0 {
 			n.Pods = n.Pods[1:]

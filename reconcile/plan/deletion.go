@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // deleting reports whether the cluster is to go.
@@ -34,7 +35,9 @@ func (v *view) deleteGroups(groups []*group) bool {
 	for _, g := range groups {
 		for _, m := range g.all {
 			found = true
-			v.deleteMachine(m, "the cluster is to be deleted")
+			if !v.keptByHooks(g, m) {
+				v.deleteMachine(m, "the cluster is to be deleted")
+			}
 		}
 		for _, name := range g.pending {
 			found = true
@@ -42,6 +45,51 @@ func (v *view) deleteGroups(groups []*group) bool {
 		}
 	}
 	return found
+}
+
+// keeps returns what keeps m from being deleted, or nil. Where the whole cluster
+// goes, only hooks do.
+func (v *view) keeps(m *machine) *obstacle {
+	if !v.deleting() {
+		return v.obstacle(m)
+	}
+	if o := hooked(m, clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.MachineDeletingWaitingForPreDrainHookReason); o != nil {
+		return o
+	}
+	return hooked(m, clusterv1.PreTerminateDeleteHookAnnotationPrefix, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
+}
+
+// keptByHooks reports whether m of g must wait for hooks, and says so on its
+// Node. A control plane waits as a whole: without it nobody could take a hook
+// away. What cannot be seen may still be there.
+func (v *view) keptByHooks(g *group, m *machine) bool {
+	if m.State == fleet.MachineDeleting {
+		return false
+	}
+	if v.blind && g.pool != nil && len(fleet.DeclaredHooks(g.pool)) > 0 && v.mayAnswer() {
+		v.wait("machine %s may have hooks, which cannot be seen while the API server does not answer: take them out of pool %s to go on without", m.Name, g.name)
+		return true
+	}
+	kept := false
+	for _, o := range g.all {
+		if o.node == nil || o != m && g != v.groups[0] {
+			continue
+		}
+		if k := v.keeps(o); k != nil {
+			kept = true
+			v.wait("%s", k.message)
+			if o == m && !m.node.Draining {
+				v.drain(m, "the cluster is to be deleted")
+			}
+		}
+	}
+	return kept
+}
+
+// mayAnswer reports whether the control plane is as it was before the deletion.
+func (v *view) mayAnswer() bool {
+	cp := v.groups[0].all
+	return len(cp) > 0 && !slices.ContainsFunc(cp, func(m *machine) bool { return m.State != fleet.MachineRunning })
 }
 
 // surfacing reports whether something that was begun may still appear, so that

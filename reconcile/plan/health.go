@@ -41,7 +41,7 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 	var sick []*machine
 	total := 0
 	for _, g := range v.groups {
-		if g.pool == nil || !selector.Matches(v.labels(g.pool)) {
+		if g.pool == nil || !selector.Matches(labels.Set(v.Desired.MachineLabels(g.pool))) {
 			continue
 		}
 		for _, m := range g.all {
@@ -68,21 +68,6 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 	for _, m := range sick {
 		m.remedy = !m.leaving
 	}
-}
-
-// labels returns the labels that the machines of p have, with those that
-// Cluster API gives every machine.
-func (v *view) labels(p *fleet.Pool) labels.Set {
-	set := labels.Set{clusterv1.ClusterNameLabel: v.Desired.Key.Name}
-	for k, val := range p.Labels {
-		set[k] = val
-	}
-	if p.Role == fleet.RoleControlPlane {
-		set[clusterv1.MachineControlPlaneLabel] = ""
-		return set
-	}
-	set[clusterv1.MachineDeploymentNameLabel] = string(p.Name)
-	return set
 }
 
 // examine returns what h finds wrong with m, or nil. What cannot be seen is not

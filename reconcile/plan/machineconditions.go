@@ -41,7 +41,11 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 	case m.checked:
 		l.set(clusterv1.MachineHealthCheckSucceededCondition, true, clusterv1.MachineHealthCheckSucceededReason, "", "")
 	}
-	l.set(clusterv1.MachineDeletingCondition, m.leaving || m.extra, deletingReason(m), clusterv1.MachineNotDeletingReason, "")
+	reason, message := v.deletingReason(m)
+	if !m.leaving && !m.extra {
+		message = ""
+	}
+	l.set(clusterv1.MachineDeletingCondition, m.leaving || m.extra, reason, clusterv1.MachineNotDeletingReason, message)
 	return l.sorted()
 }
 
@@ -81,13 +85,16 @@ func (v *view) notReady(m *machine) string {
 	return ""
 }
 
-// deletingReason says how far the removal of m is.
-func deletingReason(m *machine) string {
-	switch {
-	case m.State == fleet.MachineDeleting:
-		return clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason
-	case m.node != nil && m.node.Draining && len(m.node.Pods) > 0:
-		return clusterv1.MachineDeletingDrainingNodeReason
+// deletingReason says how far the removal of m is, in Cluster API's words, and
+// what keeps it.
+func (v *view) deletingReason(m *machine) (reason, message string) {
+	if m.State == fleet.MachineDeleting {
+		return clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, m.Message
 	}
-	return clusterv1.MachineDeletingReason
+	if m.leaving && m.node != nil {
+		if o := v.keeps(m); o != nil {
+			return o.reason, o.message
+		}
+	}
+	return clusterv1.MachineDeletingReason, ""
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // removeWorker plans the next step of removing m: drain, then delete. Its Node
@@ -15,30 +16,38 @@ func (v *view) removeWorker(m *machine, reason string) {
 	}
 }
 
-// drained reports whether nothing has to be moved away from m any more, and
-// plans the next step of that otherwise. Every Node is drained once at least:
-// that marks it as ours, so that it can be removed when the machine is gone.
+// An obstacle is what keeps a machine from being deleted.
+type obstacle struct {
+	reason  string // of the condition Deleting
+	message string
+	left    time.Duration // until it is given up; 0: never
+	drain   bool          // another step of draining may clear it
+}
+
+// drained reports whether nothing has to be moved away from m any more and
+// nobody else keeps it, and plans the next step of that otherwise. Every Node
+// that may be drained is, once at least: that marks it as ours, so that it can be
+// removed when the machine is gone.
 func (v *view) drained(m *machine, reason string) bool {
-	n := m.node
-	switch {
-	case m.State == fleet.MachineDeleting || n == nil:
+	if m.State == fleet.MachineDeleting || m.node == nil {
 		return true
-	case !n.Draining:
+	}
+	if !m.node.Draining && !m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
 		v.drain(m, reason)
 		return false
-	case len(n.Pods) == 0:
+	}
+	o := v.obstacle(m)
+	if o == nil {
 		return true
 	}
-	if t := drainTimeout(m); t > 0 {
-		left := t - v.Now.Sub(n.DrainStarted)
-		if left <= 0 {
-			return true
-		}
-		v.wake(left)
+	if o.drain {
+		v.drain(m, reason)
+		v.wake(drainPace)
 	}
-	v.drain(m, reason)
-	v.wake(drainPace)
-	v.wait("node %s is draining: %s", n.Name, some(n.Pods))
+	if o.left > 0 {
+		v.wake(o.left)
+	}
+	v.wait("%s", o.message)
 	return false
 }
 
@@ -46,12 +55,149 @@ func (v *view) drain(m *machine, reason string) {
 	v.do(fleet.Action{Kind: fleet.DrainNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason})
 }
 
-// drainTimeout bounds the draining of m, 0 for no bound.
-func drainTimeout(m *machine) time.Duration {
+// told reports whether people put an annotation on the machines of m's pool, or
+// on the Node of m alone.
+func (m *machine) told(annotation string) bool {
+	return m.pool != nil && has(m.pool.Annotations, annotation) || m.node != nil && has(m.node.Annotations, annotation)
+}
+
+// obstacle returns what keeps m, which is on its way out and has a Node, from
+// being deleted, or nil. The order is Cluster API's: hooks, pods, volumes, hooks.
+func (v *view) obstacle(m *machine) *obstacle {
+	if o := hooked(m, clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.MachineDeletingWaitingForPreDrainHookReason); o != nil {
+		return o
+	}
+	pods, over := v.undrained(m)
+	if pods != nil {
+		return pods
+	}
+	if o := v.undetached(m, over); o != nil {
+		return o
+	}
+	return hooked(m, clusterv1.PreTerminateDeleteHookAnnotationPrefix, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
+}
+
+// hooked returns the hooks of one kind that are on the Node of m.
+func hooked(m *machine, prefix, reason string) *obstacle {
+	hooks := fleet.Hooks(prefix, m.node.Annotations)
+	if len(hooks) == 0 {
+		return nil
+	}
+	return &obstacle{reason: reason, message: fmt.Sprintf(
+		"node %s has hooks, which go once whoever set them takes them away: %s", m.node.Name, some(hooks))}
+}
+
+// undrained returns the pods that m still has to be rid of, and whether the time
+// for that is over.
+func (v *view) undrained(m *machine) (o *obstacle, over bool) {
+	n := m.node
+	if m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
+		return nil, false
+	}
+	var texts []string
+	var later []string
+	for i, t := range v.turns(m) {
+		switch t {
+		case fleet.PodStays:
+		case fleet.PodLater:
+			later = append(later, podText(&n.Pods[i], t))
+		default:
+			texts = append(texts, podText(&n.Pods[i], t))
+		}
+	}
+	texts = append(texts, later...)
+	if len(texts) == 0 && !n.DrainStarted.IsZero() {
+		return nil, false
+	}
+	o = &obstacle{
+		reason: clusterv1.MachineDeletingDrainingNodeReason, drain: true,
+		message: fmt.Sprintf("node %s is draining%s", n.Name, because(some(texts))),
+	}
+	if t := bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
+		if o.left = t - v.Now.Sub(n.DrainStarted); o.left <= 0 {
+			return nil, true
+		}
+	}
+	return o, false
+}
+
+func (v *view) turns(m *machine) []fleet.PodTurn {
+	return v.Desired.DrainRulesOf(m.Pool).Turns(m.node.Pods, m.node.Unreachable(), v.Now)
+}
+
+// podText says for people why p is still there.
+func podText(p *fleet.Pod, t fleet.PodTurn) string {
+	why := "is to be evicted"
+	switch {
+	case !p.Deleted.IsZero():
+		why = "is terminating"
+	case t == fleet.PodEnds:
+		why = "is to complete first"
+	case t == fleet.PodLater:
+		why = "is to be evicted after others"
+	case p.Blocked != "":
+		why = p.Blocked
+	}
+	return p.String() + ": " + why
+}
+
+// undetached returns the volumes that still have to be detached from m: those
+// of pods that stay are not waited for, and an unreachable Node never detaches
+// any. over says that draining was given up.
+func (v *view) undetached(m *machine, over bool) *obstacle {
+	n := m.node
+	if n.Unreachable() || m.told(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation) {
+		return nil
+	}
+	staying := map[string]bool{}
+	for i, t := range v.turns(m) {
+		for _, c := range n.Pods[i].Claims {
+			claim := n.Pods[i].Namespace + "/" + c
+			staying[claim] = staying[claim] || t == fleet.PodStays
+		}
+	}
+	var texts []string
+	for _, volume := range n.Volumes {
+		if !staying[volume.Claim] {
+			text := volume.Name
+			if volume.Claim != "" {
+				text += " of " + volume.Claim
+			}
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	o := &obstacle{
+		reason:  clusterv1.MachineDeletingWaitingForVolumeDetachReason,
+		message: fmt.Sprintf("node %s has volumes that are to be detached: %s", n.Name, some(texts)),
+	}
+	t := bound(m, func(p *fleet.Pool) int { return p.NodeVolumeDetachTimeoutSeconds })
+	if t == 0 {
+		return o
+	}
+	since := n.Drained
+	if over {
+		since = n.DrainStarted.Add(bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
+	}
+	if since.IsZero() {
+		o.drain = true // which notes since when there is nothing else to wait for
+		return o
+	}
+	if o.left = t - v.Now.Sub(since); o.left <= 0 {
+		return nil
+	}
+	return o
+}
+
+// bound returns how long the pool of m lets a step of a removal take, 0 for no
+// bound.
+func bound(m *machine, seconds func(*fleet.Pool) int) time.Duration {
 	if m.pool == nil {
 		return 0
 	}
-	return time.Duration(m.pool.NodeDrainTimeoutSeconds) * time.Second
+	return time.Duration(seconds(m.pool)) * time.Second
 }
 
 // deleteMachine deletes the infrastructure of m.

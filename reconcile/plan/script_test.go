@@ -149,6 +149,9 @@ func (s *script) conditions() string {
 		fmt.Fprintf(&b, "%s %s", m.Machine.Name, m.Phase)
 		for _, c := range m.Conditions {
 			fmt.Fprintf(&b, " %s=%s", c.Type, c.Status)
+			if c.Type == "Deleting" && c.Status == fleet.True {
+				fmt.Fprintf(&b, " (%s: %s)", c.Reason, c.Message)
+			}
 		}
 		b.WriteString("\n")
 	}

@@ -58,6 +58,9 @@ func (s *script) read(f []string) error {
 				s.in.Desired.Suspension.Until = s.in.Now.Add(w.duration("suspended"))
 			}
 		}
+		if w.is("stage") {
+			s.in.Desired.Labels = map[string]string{"stage": w["stage"]}
+		}
 		if w.is("since") {
 			s.in.Since = s.in.Now.Add(-w.duration("since"))
 		}
@@ -139,6 +142,8 @@ func (s *script) read(f []string) error {
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	case "attempt":
 		s.attempt(fleet.ActionKind(f[1]), w, f[2:])
+	case "drain-rule":
+		s.drainRule(f[1], w)
 	case "health-check":
 		s.healthCheck(f[1], w)
 	default:
@@ -156,6 +161,7 @@ func setPool(p *fleet.Pool, w words) {
 	p.MinReadySeconds = w.number("min-ready", 0)
 	p.MaxRemediations = w.number("remediations", -1)
 	p.NodeDrainTimeoutSeconds = w.number("drain-timeout", 0)
+	p.NodeVolumeDetachTimeoutSeconds = w.number("detach-timeout", 0)
 	p.DeletionOrder = fleet.DeletionOrder(cmp.Or(w["order"], "Random"))
 	p.Paused = w.is("paused")
 	if w.is("replace") {
@@ -168,7 +174,11 @@ func setPool(p *fleet.Pool, w words) {
 		p.Strategy = fleet.OnDelete
 	}
 	if w.is("annotate") {
-		p.Annotations = map[string]string{"cluster.x-k8s.io/" + w["annotate"]: ""}
+		key := w["annotate"]
+		if !strings.Contains(key, "/") {
+			key = "cluster.x-k8s.io/" + key
+		}
+		p.Annotations = map[string]string{key: ""}
 	}
 	setRollout(p, w)
 	if w.is("label") {
@@ -250,12 +260,7 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	if w.is("unlabelled") {
 		n.Labels = nil
 	}
-	if w.is("draining") {
-		n.Draining, n.DrainStarted = true, s.in.Now.Add(-w.duration("draining"))
-	}
-	if w.is("pods") {
-		n.Pods = strings.Split(w["pods"], ",")
-	}
+	s.removal(&n, w)
 	for _, a := range strings.FieldsFunc(w["annotate"], func(r rune) bool { return r == ',' }) {
 		n.Annotations["cluster.x-k8s.io/"+a] = ""
 	}

@@ -41,6 +41,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Abandon = root.notes[fleet.DeleteAnnotation] == fleet.Abandon
 	c.Suspension = suspension(root.notes)
 	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
+	c.Labels = copied(root.labels)
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
 	c.Network = in.Spec.ClusterNetwork
@@ -64,6 +65,8 @@ func (b *builder) build(root *object) *fleet.Cluster {
 			if v.Spec.ClusterName == b.key.Name {
 				c.HealthChecks = append(c.HealthChecks, *v)
 			}
+		case *clusterv1.MachineDrainRule:
+			c.DrainRules = append(c.DrainRules, *v)
 		case fleet.SecretData:
 			c.Secrets[o.name] = v
 		case map[string]string:
@@ -71,6 +74,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		}
 	}
 	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
+	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
 	for _, p := range c.Workers {
 		if p.Name == c.ControlPlane.Name {
@@ -154,8 +158,9 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
 		Paused: isPaused(nil, o), Replace: wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
 		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
-		Taints:                  template.Spec.Taints,
-		NodeDrainTimeoutSeconds: seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
+		Taints:                         template.Spec.Taints,
+		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
+		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
 	p.RolloutAfter, p.CertificatesExpiryDays = in.Spec.Rollout.After.Time, int(in.Spec.Rollout.Before.CertificatesExpiryDays)
 	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
@@ -208,9 +213,10 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		Paused:          isPaused(in.Spec.Paused, o),
 		Replace:         wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
 		Labels: copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
-		Annotations:             copied(in.Spec.Template.Annotations),
-		Taints:                  machine.Taints,
-		NodeDrainTimeoutSeconds: seconds(machine.Deletion.NodeDrainTimeoutSeconds),
+		Annotations:                    copied(in.Spec.Template.Annotations),
+		Taints:                         machine.Taints,
+		NodeDrainTimeoutSeconds:        seconds(machine.Deletion.NodeDrainTimeoutSeconds),
+		NodeVolumeDetachTimeoutSeconds: seconds(machine.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
 	p.RolloutAfter = in.Spec.Rollout.After.Time
 	if p.Strategy == fleet.RollingUpdate {

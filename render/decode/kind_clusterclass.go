@@ -69,7 +69,7 @@ func topologyPart(prefix string, refused, unused map[string]string) {
 	for _, path := range []string{"healthCheck.remediation.templateRef", "machineHealthCheck.remediationTemplate"} {
 		refused[prefix+path] = "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
 	}
-	deletionBounds(prefix+"deletion.", prefix, refused, unused)
+	deletionBounds(prefix+"deletion.", prefix, unused)
 }
 
 // asItIs is for kinds that are only templates: what is made of them is checked.

@@ -25,6 +25,7 @@ func kubeadmControlPlaneKind() *kind {
 	limited := map[string]string{
 		"metadata.annotations":                         "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
+		"spec.machineTemplate.metadata.annotations":    machineAnnotations,
 		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
 		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
 	}
@@ -35,7 +36,7 @@ func kubeadmControlPlaneKind() *kind {
 	for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
 		unused["spec.machineTemplate.infrastructureRef."+f] = "has no meaning here, as in Cluster API"
 	}
-	deletionBounds("spec.machineTemplate.spec.deletion.", "spec.machineTemplate.", refused, unused)
+	deletionBounds("spec.machineTemplate.spec.deletion.", "spec.machineTemplate.", unused)
 	addKubeadmConfig("spec.kubeadmConfigSpec.", refused, limited, unused)
 	return &kind{
 		group: "controlplane.cluster.x-k8s.io", name: "KubeadmControlPlane",

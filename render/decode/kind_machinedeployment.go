@@ -13,6 +13,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
+// machineAnnotations are those of a machine that do something.
+const machineAnnotations = "cluster.x-k8s.io/skip-remediation, machine.cluster.x-k8s.io/exclude-node-draining and exclude-wait-for-node-volume-detach, each of them also on a Node for one machine; " +
+	"pre-drain.delete.hook.machine.cluster.x-k8s.io/* and pre-terminate.delete.hook.machine.cluster.x-k8s.io/* go to the Node when it joins, where whoever waits for the hook takes them away; others do nothing"
+
 func machineDeploymentKind() *kind {
 	naming := "machine names are made by Fairlead so that a repeated create adopts"
 	noMeaning := "has no meaning here, as in Cluster API"
@@ -32,7 +36,7 @@ func machineDeploymentKind() *kind {
 		"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
 		"spec.template.spec.readinessGates":           "nothing sets conditions that Fairlead does not know; remove it",
 	}
-	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", refused, unused)
+	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", unused)
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineDeployment",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -59,6 +63,7 @@ func machineDeploymentKind() *kind {
 			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, and the size annotations of the autoscaler where replicas is not set; others do nothing",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
 			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
+			"spec.template.metadata.annotations":     machineAnnotations,
 			"spec.template.spec.bootstrap.configRef": "a KubeadmConfigTemplate in the same overlay",
 		},
 		unused: metadataUnused(unused),

@@ -112,13 +112,10 @@ func metadataUnused(more map[string]string) map[string]string {
 	return unused
 }
 
-// deletionBounds adds the bounds on steps of removing a machine that are not
-// honoured, below prefix in v1beta2 and below old in v1beta1.
-func deletionBounds(prefix, old string, refused, unused map[string]string) {
-	volumes := "nothing waits for volumes to detach yet, so there is nothing to bound; remove it"
-	node := "removing a Node object is repeated until it is done"
-	refused[prefix+"nodeVolumeDetachTimeoutSeconds"] = volumes
-	refused[old+"nodeVolumeDetachTimeout"] = volumes
+// deletionBounds adds the bounds on steps of removing a machine that have no
+// effect, below prefix in v1beta2 and below old in v1beta1.
+func deletionBounds(prefix, old string, unused map[string]string) {
+	node := "removing a Node object is repeated until it is done, and nothing waits for it"
 	unused[prefix+"nodeDeletionTimeoutSeconds"] = node
 	unused[old+"nodeDeletionTimeout"] = node
 }
@@ -137,7 +134,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	out := make(map[string]*kind)
 	values := enums()
 	for _, k := range []*kind{
-		clusterKind(), machineDeploymentKind(), machineHealthCheckKind(),
+		clusterKind(), machineDeploymentKind(), machineHealthCheckKind(), machineDrainRuleKind(),
 		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
 		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
 		secretKind(), configMapKind(), namespaceKind(),
@@ -222,7 +219,6 @@ func unsupported() map[string]string {
 		"MachinePool.cluster.x-k8s.io":                           "use a MachineDeployment",
 		"MachineSet.cluster.x-k8s.io":                            "use a MachineDeployment",
 		"Machine.cluster.x-k8s.io":                               "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
-		"MachineDrainRule.cluster.x-k8s.io":                      "label pods with cluster.x-k8s.io/drain=skip instead, and remove it from the overlay",
 		"KubeadmConfig.bootstrap.cluster.x-k8s.io":               "use a KubeadmConfigTemplate",
 		"ClusterResourceSet.addons.cluster.x-k8s.io":             "install addons with your GitOps tool for workloads, and remove it from the overlay",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay",

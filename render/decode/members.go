@@ -76,6 +76,11 @@ func (s *overlaySet) findMembers() {
 				visit(o)
 			}
 		}
+		for _, o := range s.objects {
+			if o.groupKind() == "MachineDrainRule.cluster.x-k8s.io" && o.namespace == k.Namespace {
+				visit(o)
+			}
+		}
 		visit(s.get("", "Namespace", "", k.Namespace))
 		for _, o := range s.companions(k) {
 			visit(o)
@@ -117,6 +122,10 @@ func (s *overlaySet) strays() {
 		case *clusterv1.MachineDeployment, *clusterv1.MachineHealthCheck:
 			if len(s.members[o]) == 0 && !s.unreadable {
 				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.claims())
+			}
+		case *clusterv1.MachineDrainRule:
+			if len(s.members[o]) == 0 && !s.unreadable {
+				o.add("metadata.namespace", s.there("Cluster"), "is for the clusters of namespace %s, of which the overlay holds none", o.namespace)
 			}
 		}
 	}

@@ -1,0 +1,199 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// A Pod is a pod on a Node that is being drained.
+type Pod struct {
+	Namespace, Name string
+	Fixed           bool // it stays whatever is done: a static pod, or one of a DaemonSet
+	Labels          map[string]string
+	NamespaceLabels map[string]string
+	Finished        bool      // all its containers have ended
+	Deleted         time.Time // its deletion timestamp, which its grace period is in; zero: it was not deleted
+	Claims          []string  // names of PersistentVolumeClaims that it mounts, sorted
+	Blocked         string    // why its last eviction was refused
+}
+
+// String returns "namespace/name".
+func (p Pod) String() string { return p.Namespace + "/" + p.Name }
+
+// A Volume is a PersistentVolume that is attached to a Node.
+type Volume struct {
+	Name  string // of the PersistentVolume, or of the attachment where it has none
+	Claim string // "namespace/name" of the claim that it is bound to, may be empty
+}
+
+// unreachableGrace is how long after its deletion a pod on a Node that does not
+// answer is waited for. Source: Cluster API, deletion of Machines.
+const unreachableGrace = time.Second
+
+// A PodTurn is what drain does with a pod at one time.
+type PodTurn int
+
+// The turns.
+const (
+	PodStays PodTurn = iota // it goes down with the Node
+	PodGoes                 // it is evicted, or was and is on its way out
+	PodEnds                 // it is waited for, and ends by itself
+	PodLater                // it goes, once others have gone
+)
+
+// DrainRules are the MachineDrainRules that hold for one machine, by name: the
+// first that selects a pod decides.
+type DrainRules []clusterv1.MachineDrainRule
+
+// Turns says of each of pods, those of one Node that may be unreachable, whether
+// it is its turn. Pods of a higher order wait until none of a lower one is left.
+// Source: Cluster API, "MachineDrainRules".
+func (r DrainRules) Turns(pods []Pod, unreachable bool, now time.Time) []PodTurn {
+	turns, orders := make([]PodTurn, len(pods)), make([]int32, len(pods))
+	first := int32(math.MaxInt32)
+	for i := range pods {
+		turns[i], orders[i] = r.fate(&pods[i], unreachable, now)
+		if turns[i] != PodStays {
+			first = min(first, orders[i])
+		}
+	}
+	for i := range turns {
+		if turns[i] == PodGoes && orders[i] > first && pods[i].Deleted.IsZero() {
+			turns[i] = PodLater
+		}
+	}
+	return turns
+}
+
+// fate says what becomes of p, and in which order. The label of the pod comes
+// before all rules.
+func (r DrainRules) fate(p *Pod, unreachable bool, now time.Time) (PodTurn, int32) {
+	if p.Fixed || unreachable && !p.Deleted.IsZero() && now.Sub(p.Deleted) > unreachableGrace {
+		return PodStays, 0
+	}
+	switch strings.ToLower(p.Labels[clusterv1.PodDrainLabel]) {
+	case "skip":
+		return PodStays, 0
+	case "wait-completed", "waitcompleted":
+		return ends(p), 0
+	}
+	i := slices.IndexFunc(r, func(r clusterv1.MachineDrainRule) bool { return selectsPod(&r, p) })
+	if i < 0 {
+		return PodGoes, 0
+	}
+	switch d := r[i].Spec.Drain; d.Behavior {
+	case clusterv1.MachineDrainRuleDrainBehaviorSkip:
+		return PodStays, 0
+	case clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted:
+		return ends(p), 0
+	default:
+		return PodGoes, value(d.Order)
+	}
+}
+
+func value(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func ends(p *Pod) PodTurn {
+	if p.Finished {
+		return PodStays
+	}
+	return PodEnds
+}
+
+func selectsPod(r *clusterv1.MachineDrainRule, p *Pod) bool {
+	for _, s := range r.Spec.Pods {
+		if selects(s.Selector, p.Labels) && selects(s.NamespaceSelector, p.NamespaceLabels) {
+			return true
+		}
+	}
+	return len(r.Spec.Pods) == 0
+}
+
+// selects reports whether s, which was checked before, selects what has these
+// labels. No selector selects all.
+func selects(s *metav1.LabelSelector, have map[string]string) bool {
+	if s == nil {
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(labels.Set(have))
+}
+
+// DrainRulesOf returns the rules for the machines of the pool called name, which
+// need not be in Git any more.
+func (c *Cluster) DrainRulesOf(name PoolName) DrainRules {
+	p, ok := c.Pool(name)
+	if !ok {
+		p = Pool{Name: name, Role: RoleWorker}
+	}
+	var out DrainRules
+	for _, r := range c.DrainRules {
+		if c.selectsMachines(&r, &p) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (c *Cluster) selectsMachines(r *clusterv1.MachineDrainRule, p *Pool) bool {
+	for _, s := range r.Spec.Machines {
+		if selects(s.Selector, c.MachineLabels(p)) && selects(s.ClusterSelector, c.Labels) {
+			return true
+		}
+	}
+	return len(r.Spec.Machines) == 0
+}
+
+// MachineLabels returns the labels that the machines of p have, with those that
+// Cluster API gives every machine.
+func (c *Cluster) MachineLabels(p *Pool) map[string]string {
+	set := map[string]string{clusterv1.ClusterNameLabel: c.Key.Name}
+	for k, v := range p.Labels {
+		set[k] = v
+	}
+	if p.Role == RoleControlPlane {
+		set[clusterv1.MachineControlPlaneLabel] = ""
+		return set
+	}
+	set[clusterv1.MachineDeploymentNameLabel] = string(p.Name)
+	return set
+}
+
+// Hooks returns the keys of annotations that begin with prefix, sorted: on a
+// Node, they keep the removal of its machine waiting until whoever put them there
+// takes them away. The prefixes are clusterv1.PreDrainDeleteHookAnnotationPrefix
+// and clusterv1.PreTerminateDeleteHookAnnotationPrefix.
+// Source: Cluster API, "Machine deletion phase hooks".
+func Hooks(prefix string, annotations map[string]string) []string {
+	var out []string
+	for key := range annotations {
+		if strings.HasPrefix(key, prefix) {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// DeclaredHooks returns the hooks that p asks for, as annotations that the Nodes
+// of its machines get once, when they join.
+func DeclaredHooks(p *Pool) map[string]string {
+	out := make(map[string]string)
+	for _, prefix := range []string{clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.PreTerminateDeleteHookAnnotationPrefix} {
+		for _, key := range Hooks(prefix, p.Annotations) {
+			out[key] = p.Annotations[key]
+		}
+	}
+	return out
+}
