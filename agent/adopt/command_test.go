@@ -47,7 +47,7 @@ func TestCommand(t *testing.T) {
 	}
 	fairlead(0, "validate", w.folder)
 	fairlead(0, "plan", w.folder) // 2 if there were changes
-	if out := fairlead(0, append(adopt, "--undo")...); !strings.Contains(out, "1 of 1 cluster: given back") || w.paused() || w.marked() > 0 {
+	if out := fairlead(0, append(adopt, "--undo", "--source", w.folder)...); !strings.Contains(out, "1 of 1 cluster: given back") || w.paused() || w.marked() > 0 {
 		t.Errorf("undo: %s, paused %t, %d marked", out, w.paused(), w.marked())
 	}
 	data, err := os.ReadFile(filepath.Join(w.folder, "fleet.yaml"))

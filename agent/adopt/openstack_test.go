@@ -72,6 +72,8 @@ type stack struct {
 	capo    *capo
 	secrets string // folder
 	source  string // URL of the fleet's repository
+
+	cloudURL string
 }
 
 // newStack returns a cluster that Cluster API and its provider for OpenStack run.
@@ -87,6 +89,7 @@ func newStackOn(m *management) *stack {
 	s := &stack{world: newRunningOn(m), cloud: ost.New(ost.Options{}), secrets: filepath.Join(t.TempDir(), "secrets")}
 	server := httptest.NewServer(s.cloud)
 	t.Cleanup(server.Close)
+	s.cloudURL = server.URL
 	s.capo = &capo{
 		T: t, name: s.ns + "-eu-1", until: s.until,
 		Clients: dialOpenStack(t, server.URL+"/identity/v3", "alice", "alice-secret", s.cloud.ProjectID("alpha")),
@@ -294,13 +297,15 @@ func (s *stack) things() map[string]string {
 	return out
 }
 
+// carriesMark reports whether a thing carries the mark of a fleet.
+func carriesMark(o ost.Object) bool { return strings.Contains(fmt.Sprint(o), "fairlead.dev") }
+
 // unmarked names what CAPO made, and carries no mark.
 func (s *stack) unmarked() []string {
 	var out []string
 	for _, k := range stackKinds {
 		for _, o := range s.cloud.Objects(k) {
-			text := fmt.Sprint(o)
-			if o.String("project_id") != s.cloud.ProjectID("alpha") || o.String("name") == "default" || strings.Contains(text, "fairlead.dev") ||
+			if o.String("project_id") != s.cloud.ProjectID("alpha") || o.String("name") == "default" || carriesMark(o) ||
 				k == ost.Ports && (strings.HasPrefix(o.String("device_owner"), "network:") || strings.Contains(o.String("device_owner"), "Octavia")) {
 				continue
 			}

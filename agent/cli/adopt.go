@@ -63,7 +63,7 @@ in FOLDER has a name and --secrets is given.
 The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
 		Example: `  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --dry-run
   fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --secrets kubernetes:home.kubeconfig --cluster prod/eu-1
-  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --cluster prod/eu-1 --undo`,
+  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --cluster prod/eu-1 --undo`,
 		Args: args(cobra.NoArgs),
 	}
 	f := addSource(cmd)
@@ -125,6 +125,9 @@ func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlag
 	here.FleetID = string(id)
 	if here.Secrets == "" && f.settings.Source == "" {
 		return &usageError{errors.New("nothing says which secret store the agent has: give --secrets, or --source as the agent has it")}
+	}
+	if own.undo && f.settings.Source == "" && f.settings.StatusRepository == "" {
+		return &usageError{errors.New("nothing says whether an agent acts on the clusters by now: give --source as the agent has it, or --status-repository")}
 	}
 	management, err := adopt.Connect(ctx, own.kubeconfig, own.context)
 	if err != nil {

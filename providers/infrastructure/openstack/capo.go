@@ -298,7 +298,7 @@ func (f *finder) volume(p *cloud.Project, t volumes.Volume, o cloud.Owner, tags 
 		if err != nil {
 			return err
 		}
-		return volumes.Update(ctx, client, t.ID, volumes.UpdateOpts{Metadata: m}).Err
+		return volumes.Update(ctx, client, t.ID, volumeMetadata(m)).Err
 	}
 	f.claims = append(f.claims, claim{
 		what: fmt.Sprintf("volume %s", t.Name), owner: o, has: has, done: maps.Equal(t.Metadata, want), project: p,
@@ -307,9 +307,18 @@ func (f *finder) volume(p *cloud.Project, t volumes.Volume, o cloud.Owner, tags 
 	})
 }
 
+// volumeMetadata replaces the metadata of a volume, also by none.
+type volumeMetadata map[string]string
+
+// ToVolumeUpdateMap implements volumes.UpdateOptsBuilder.
+func (m volumeMetadata) ToVolumeUpdateMap() (map[string]any, error) {
+	return map[string]any{"volume": map[string]any{"metadata": map[string]string(m)}}, nil
+}
+
 // unmarked returns metadata without ours.
 func unmarked(m map[string]string) map[string]string {
-	out := maps.Clone(m)
+	out := make(map[string]string, len(m))
+	maps.Copy(out, m)
 	maps.DeleteFunc(out, func(k, _ string) bool { return strings.HasPrefix(k, "fairlead.dev:") })
 	return out
 }
