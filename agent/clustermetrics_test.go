@@ -1,15 +1,19 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 	"fairlead.dev/sources/status"
 )
 
@@ -159,5 +163,117 @@ func TestUnseen(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the metrics lack %s", want)
 		}
+	}
+}
+
+// TestExpiry follows the certificates of a cluster through the days: what is
+// renewed is shown as renewed, what is gone goes, and while nothing can be seen
+// the last that was seen stands.
+func TestExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMetrics("v0")
+		day := 24 * time.Hour
+		pass := func(seen bool, days map[string]int) {
+			o := fleet.Observed{}
+			if seen {
+				o.At = time.Now()
+				o.Secrets.NotAfter = make(map[fleet.SecretName]time.Time)
+			}
+			for name, n := range days {
+				at := time.Now().Add(time.Duration(n) * day)
+				switch name {
+				case "apiserver":
+					o.Workload.NotAfter = at
+				case string(fleet.Kubeconfig):
+					o.Secrets.Kubeconfig.NotAfter = at
+				default:
+					o.Secrets.NotAfter[fleet.SecretName(name)] = at
+				}
+			}
+			p := passed()
+			p.NotAfter = reconcile.Result{Observed: o}.NotAfter()
+			m.Passed(t.Context(), p)
+		}
+		left := func() map[string]int {
+			out := make(map[string]int)
+			families, err := m.registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range families {
+				if f.GetName() == "fairlead_cluster_certificate_expiry_timestamp_seconds" {
+					for _, s := range f.GetMetric() {
+						at := time.UnixMilli(int64(1000 * s.GetGauge().GetValue()))
+						out[s.GetLabel()[0].GetValue()] = int(time.Until(at).Round(time.Second) / day)
+					}
+				}
+			}
+			return out
+		}
+		for _, step := range []struct {
+			reason string
+			seen   bool
+			days   map[string]int
+			wait   time.Duration
+			want   map[string]int
+		}{
+			{"nothing was issued yet", true, nil, 0, map[string]int{}},
+			{"authorities are there", true, map[string]int{"ca": 3650}, 0, map[string]int{"ca": 3650}},
+			{"all is there", true, map[string]int{"ca": 3649, "kubeconfig": 365, "apiserver": 365}, 0, map[string]int{"ca": 3649, "kubeconfig": 365, "apiserver": 365}},
+			{"time passes", true, map[string]int{"ca": 3649, "kubeconfig": 365, "apiserver": 365}, 351 * day, map[string]int{"ca": 3298, "kubeconfig": 14, "apiserver": 14}},
+			{"it cannot be looked at", false, nil, day, map[string]int{"ca": 3297, "kubeconfig": 13, "apiserver": 13}},
+			{"the kubeconfig was renewed", true, map[string]int{"ca": 3297, "kubeconfig": 365, "apiserver": 13}, 0, map[string]int{"ca": 3297, "kubeconfig": 365, "apiserver": 13}},
+			{"it is over", true, map[string]int{"ca": 3297, "kubeconfig": 365, "apiserver": 13}, 15 * day, map[string]int{"ca": 3282, "kubeconfig": 350, "apiserver": -2}},
+			{"the API server answers no more", true, map[string]int{"ca": 3282, "kubeconfig": 350}, 0, map[string]int{"ca": 3282, "kubeconfig": 350}},
+		} {
+			pass(step.seen, step.days)
+			time.Sleep(step.wait)
+			if diff := cmp.Diff(step.want, left()); diff != "" {
+				t.Errorf("%s: days that are left (-want +got):\n%s", step.reason, diff)
+			}
+		}
+		m.Forget(keyA)
+		if got := left(); len(got) != 0 {
+			t.Errorf("certificates of a cluster that is gone: %v", got)
+		}
+	})
+}
+
+// fleetOfSize returns metrics of so many clusters with three machines each.
+func fleetOfSize(ctx context.Context, clusters int) *Metrics {
+	m := NewMetrics("v0")
+	for i := range clusters {
+		p := passed()
+		p.Report.Cluster.Name = fmt.Sprint("c", i)
+		m.Passed(ctx, p)
+	}
+	return m
+}
+
+// TestScrapeIsLinear holds what a scrape allocates to the number of clusters:
+// ten times as many cost ten times as much, within a fifth.
+func TestScrapeIsLinear(t *testing.T) {
+	cost := func(clusters int) float64 {
+		m := fleetOfSize(t.Context(), clusters)
+		return testing.AllocsPerRun(1, func() { scrape(m) })
+	}
+	none, some, many := cost(0), cost(30), cost(300)
+	if ratio := (many - none) / (some - none); ratio > 12 {
+		t.Errorf("a scrape of 300 clusters costs %.1f times what one of 30 does", ratio)
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	for _, clusters := range []int{100, 1000} {
+		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
+			m := fleetOfSize(b.Context(), clusters)
+			series := strings.Count(scrape(m), "\n")
+			b.ReportAllocs()
+			for b.Loop() {
+				scrape(m)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(clusters), "ns/cluster")
+			b.ReportMetric(float64(series)/float64(clusters), "lines/cluster")
+		})
 	}
 }
