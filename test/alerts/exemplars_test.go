@@ -84,7 +84,6 @@ func TestExemplarsOnPrometheus(t *testing.T) {
 	for histogram, span := range map[string]string{
 		"fairlead_git_fetch_seconds_bucket": "resolve", "fairlead_render_seconds_bucket": "render",
 		"fairlead_reconcile_seconds_bucket": "pass", "fairlead_provider_call_seconds_bucket": "provider Observe",
-		"fairlead_provider_request_seconds_bucket": "look", "fairlead_status_push_seconds_bucket": "push",
 	} {
 		eventually(t, "an exemplar of "+histogram+" names a trace with "+span, func() error {
 			var found []struct {

@@ -23,11 +23,12 @@ func TestReplicasOnPrometheus(t *testing.T) {
 		t.Skip("it takes minutes: run `make test-alerts`")
 	}
 	k := kube.Start(t)
+	namespace := k.Namespace()
 	watch := newWatch(t)
 	w := newWorld(t, "replicas")
 	w.args = []string{
 		"--secrets", "kubernetes:" + k.Kubeconfig, "--name", "fleet", "--shards", "6", "--replica-listen", "127.0.0.1:0",
-		"--leader-election", "--leader-election-namespace", k.Namespace(),
+		"--leader-election", "--leader-election-namespace", namespace,
 		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s",
 	}
 	w.more(3)
@@ -81,7 +82,7 @@ func TestReplicasOnPrometheus(t *testing.T) {
 	w.push()
 	is(glance["Problems"], 1)
 	is("sum(fairlead_fleet_problems)", 1)
-	depose(t, k, "fleet")
+	depose(t, k, namespace, "fleet")
 	eventually(t, "another replica leads", func() error {
 		led, err := value("count(max_over_time(fairlead_leader[5m]) == 1)")
 		if err == nil && led < 2 {
@@ -112,13 +113,13 @@ func TestReplicasOnPrometheus(t *testing.T) {
 }
 
 // depose gives the Lease of the leader to nobody, as if it had not renewed it.
-func depose(t *testing.T, k *kube.Server, lease string) {
+func depose(t *testing.T, k *kube.Server, namespace, lease string) {
 	t.Helper()
 	c, err := election.Connect(k.Kubeconfig, election.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	leases := c.Leases.Leases(k.Namespace())
+	leases := c.Leases.Leases(namespace)
 	eventually(t, "the Lease is taken from the leader", func() error {
 		l, err := leases.Get(t.Context(), lease, metav1.GetOptions{})
 		if err != nil {
