@@ -69,8 +69,16 @@ soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost 
 	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
 
 .PHONY: test-ha
-test-ha: ## kill and stop replicas of the real program, beside a real kube-apiserver (about 2 minutes; needs `make kube`)
-	go test ./test/ha -count=1 -timeout 20m -v
+test-ha: ## kill and stop replicas of the real program, and their kube-apiserver (about 8 minutes; needs `make kube`)
+	go test ./test/ha -count=1 -timeout 40m -v
+
+.PHONY: soak-ha
+soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, pushes, half of it with shards (needs `make kube`)
+	FAIRLEAD_HA_SOAK=$(SOAKTIME) go test ./test/ha -run Soak -count=1 -timeout 0 -v
+
+.PHONY: bench-ha
+bench-ha: ## measure take-overs and pushes with replicas; docs/high-availability.md and docs/performance.md have the figures (about 20 minutes)
+	FAIRLEAD_HA_MEASURE=1 go test ./test/ha -run Measure -count=1 -timeout 0 -v
 
 .PHONY: lab-openstack-up
 lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md

@@ -29,28 +29,29 @@ func TestReplicas(t *testing.T) {
 				w.shared(3)
 			}
 
-			first := w.newLeader("")
+			// Its request is carried out, and the answer finds it dead.
+			killed := w.inACreate(func(replica string) { w.signal(replica, syscall.SIGKILL) })
 			w.push(3)
-			w.eventually("the first of the new machines", func() string {
-				if m, err := w.machines(t.Context()); err != nil || len(m) <= len(before) {
-					return "there is none"
-				}
-				return ""
-			})
-			w.signal(first, syscall.SIGKILL)
-			second := w.newLeader(first)
-			w.converged("the leader was killed")
+			first := <-killed
+			w.newLeader(first)
+			w.converged("a replica was killed while it made a machine")
 			if args != nil {
 				w.shared(2)
 			}
 
-			w.signal(second, syscall.SIGSTOP)
-			third := w.newLeader(second)
+			// A replica that is stopped for longer than its Lease gets the answer when
+			// another has long done its work.
+			stopped := w.inACreate(func(replica string) { w.signal(replica, syscall.SIGSTOP) })
 			w.push(4)
-			w.converged("the leader was stopped")
+			second := <-stopped
+			third := w.newLeader(second)
+			if args != nil {
+				w.shared(1)
+			}
+			w.converged("a replica was stopped while it made a machine")
 			w.signal(second, syscall.SIGCONT)
 			w.push(5)
-			w.converged("the leader that was stopped goes on")
+			w.converged("the replica that was stopped goes on")
 			if now := w.leader(); now != third {
 				t.Errorf("%s leads, not %s", now, third)
 			}

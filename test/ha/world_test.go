@@ -3,6 +3,7 @@ package ha
 import (
 	"context"
 	"fmt"
+	"log"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -34,12 +35,15 @@ type world struct {
 	namespace string
 	kube      *kube.Server
 	api       *election.Connection
+	git       *gitserver.Server
 	url, bare string
 	cloudURL  string
 	cloud     *cloud.Client
 	args      []string
 	replicas  map[string]*exec.Cmd
 	workers   int
+	hooks     hooks
+	actors    *actors
 
 	mu    sync.Mutex
 	twice map[string]bool // machines that were there twice, at any time
@@ -52,21 +56,28 @@ func newWorld(t *testing.T, args ...string) *world {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	k := kube.Start(t)
-	w := &world{t: t, dir: t.TempDir(), namespace: k.Namespace(), kube: k, args: args, replicas: make(map[string]*exec.Cmd), twice: make(map[string]bool)}
+	return newWorldIn(t, kube.Start(t), args...)
+}
+
+func newWorldIn(t *testing.T, k *kube.Server, args ...string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), namespace: k.Namespace(), kube: k, args: args, replicas: make(map[string]*exec.Cmd), twice: make(map[string]bool), actors: newActors()}
 	var err error
 	w.api, err = election.Connect(k.Kubeconfig, election.Timing{})
 	w.must(err)
-	w.binary = filepath.Join(w.dir, "fairlead")
-	w.must(run("../..", "go", "build", "-o", w.binary, "./agent/cmd/fairlead"))
+	w.binary, err = built()
+	w.must(err)
 	w.serveGit()
 	w.startCloud()
+	w.openHooks()
 	go w.watch()
 	t.Cleanup(func() {
+		w.mu.Lock()
 		for _, c := range w.replicas {
 			_ = c.Process.Kill()
 			_ = c.Wait()
 		}
+		w.mu.Unlock()
 		if t.Failed() {
 			logs, _ := filepath.Glob(filepath.Join(w.dir, "*.log"))
 			for _, l := range logs {
@@ -76,6 +87,26 @@ func newWorld(t *testing.T, args ...string) *world {
 		}
 	})
 	return w
+}
+
+// built builds the program, once for all tests.
+//
+//nolint:gochecknoglobals // it is the process's, as the folder is
+var built = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(folder, "fairlead")
+	return program, run("../..", "go", "build", "-o", program, "./agent/cmd/fairlead")
+})
+
+var folder string //nolint:gochecknoglobals // see built
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "fairlead-ha-"); err != nil {
+		log.Fatal(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
 }
 
 func (w *world) must(err error) {
@@ -102,6 +133,7 @@ func (w *world) serveGit() {
 	w.must(os.Mkdir(root, 0o700))
 	s, err := gitserver.New(root, gitserver.Options{})
 	w.must(err)
+	w.git = s
 	w.bare, err = s.Init("fleet.git")
 	w.must(err)
 	server := httptest.NewServer(s)
@@ -128,12 +160,27 @@ const clusters = 6
 // push asks for so many workers in each cluster.
 func (w *world) push(workers int) {
 	w.t.Helper()
+	w.write(workers)
+	for _, args := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--allow-empty", "--message", "workers"}, {"push", "--quiet", "origin", "main"}} {
+		w.must(run(w.clone(), "git", args...))
+	}
+}
+
+func (w *world) write(workers int) {
+	w.t.Helper()
 	w.workers = workers
 	for i := range clusters {
-		dir := filepath.Join(w.clone(), "clusters", fmt.Sprintf("c%d", i))
-		w.must(os.MkdirAll(dir, 0o700))
-		w.must(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("namespace: "+w.namespace+"\nresources: [../../bases/cluster, values.yaml]\n"), 0o600))
-		w.must(os.WriteFile(filepath.Join(dir, "values.yaml"), fmt.Appendf(nil, `apiVersion: v1
+		w.writeCluster(i, workers)
+	}
+}
+
+// writeCluster writes the files of cluster i, with so many workers.
+func (w *world) writeCluster(i, workers int) {
+	w.t.Helper()
+	dir := filepath.Join(w.clone(), "clusters", fmt.Sprintf("c%d", i))
+	w.must(os.MkdirAll(dir, 0o700))
+	w.must(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("namespace: "+w.namespace+"\nresources: [../../bases/cluster, values.yaml]\n"), 0o600))
+	w.must(os.WriteFile(filepath.Join(dir, "values.yaml"), fmt.Appendf(nil, `apiVersion: v1
 kind: ConfigMap
 metadata:
   name: values
@@ -144,10 +191,14 @@ data:
   CONTROL_PLANE_MACHINE_COUNT: "1"
   WORKER_MACHINE_COUNT: "%d"
 `, i, workers), 0o600))
-	}
-	for _, args := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--message", "workers"}, {"push", "--quiet", "origin", "main"}} {
-		w.must(run(w.clone(), "git", args...))
-	}
+}
+
+// log returns what the replica called name said so far.
+func (w *world) log(name string) string {
+	w.t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.dir, name+".log"))
+	w.must(err)
+	return string(b)
 }
 
 // start starts the program, which ends with the test.
@@ -190,14 +241,26 @@ func (w *world) startCloud() {
 	})
 }
 
+// startReplica starts the replica called name, "r0" to "r9", which has an
+// address of its own, and a Git server and a cloud that know it.
 func (w *world) startReplica(name string) {
 	w.t.Helper()
-	w.replicas[name] = w.start(name, append([]string{
-		"agent", "--source", w.url, "--name", lease, "--listen", "", "--interval", "500ms", "--status-interval", "500ms",
-		"--leader-election", "--leader-election-namespace", w.namespace, "--replica-name", name, "--replica-listen", "127.0.0.1:0",
+	address := addressOf(name)
+	c := w.start(name, append([]string{
+		"agent", "--source", w.gitFor(name), "--name", lease, "--listen", "", "--interval", "500ms", "--status-interval", "500ms",
+		"--inmemory-url", w.cloudFor(name),
+		"--leader-election", "--leader-election-namespace", w.namespace, "--replica-name", name,
+		"--replica-address", address, "--replica-listen", address + ":0",
+		"--webhook-listen", net.JoinHostPort(address, w.hooks.port), "--webhook-secret-file", "generic=" + w.hooks.secret,
 		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s",
 	}, w.args...)...)
+	w.mu.Lock()
+	w.replicas[name] = c
+	w.mu.Unlock()
 }
+
+// addressOf returns the address of the replica called name, on loopback.
+func addressOf(name string) string { return "127.0.0.1" + strings.TrimPrefix(name, "r") }
 
 // leader returns the name of the replica that leads, or nothing.
 func (w *world) leader() string {
@@ -224,7 +287,11 @@ func (w *world) newLeader(before string) string {
 // signal sends s to a replica.
 func (w *world) signal(name string, s syscall.Signal) {
 	w.t.Helper()
-	w.must(w.replicas[name].Process.Signal(s))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.replicas[name].Process.Signal(s); err != nil {
+		w.t.Error(err) // it may be another goroutine's
+	}
 	if s == syscall.SIGKILL {
 		_ = w.replicas[name].Wait()
 		delete(w.replicas, name)
@@ -273,10 +340,11 @@ func (w *world) converged(what string) {
 		return ""
 	})
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if len(w.twice) > 0 {
 		w.t.Errorf("%s: machines were there twice: %v", what, w.twice)
 	}
+	w.mu.Unlock()
+	w.oneActs(what)
 }
 
 // eventually waits until missing says nothing.

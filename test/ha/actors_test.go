@@ -1,0 +1,190 @@
+package ha
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/agent/shard"
+	"fairlead.dev/fleet"
+)
+
+// What replicas write to.
+const (
+	theStatus = "the status branch"
+	theCloud  = "the cloud"
+)
+
+// actors know who acted on what, and in which order.
+type actors struct {
+	mu     sync.Mutex
+	count  int
+	last   map[string]string    // replica by subject: theStatus, theCloud, or a cluster
+	turns  map[string][]string  // replicas, each for as long as no other acted
+	inside func(replica string) // see inACreate
+}
+
+func newActors() *actors {
+	return &actors{last: make(map[string]string), turns: make(map[string][]string)}
+}
+
+func (a *actors) act(replica, on string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.count++
+	if a.last[on] != replica {
+		a.last[on] = replica
+		a.turns[on] = append(a.turns[on], replica)
+	}
+}
+
+// acts returns how often anybody acted.
+func (a *actors) acts() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.count
+}
+
+// inACreate calls do once with the replica that makes the next machine, when the
+// machine is made and before the replica is told. It returns who that was.
+func (w *world) inACreate(do func(replica string)) <-chan string {
+	who := make(chan string, 1)
+	w.actors.mu.Lock()
+	defer w.actors.mu.Unlock()
+	w.actors.inside = func(replica string) {
+		do(replica)
+		who <- replica
+	}
+	return who
+}
+
+// gitFor returns the repository as the replica called name reaches it.
+func (w *world) gitFor(name string) string {
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+			w.actors.act(name, theStatus)
+		}
+		w.git.ServeHTTP(out, r)
+	}))
+	w.t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL + "/fleet.git"
+}
+
+// cloudFor returns the cloud as the replica called name reaches it.
+func (w *world) cloudFor(name string) string {
+	to, err := url.Parse(w.cloudURL)
+	w.must(err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1 // a watch tells at once
+	proxy.ErrorLog = quiet()
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if r.Request.URL.Path != "/v1/vms/create" {
+			return nil
+		}
+		w.actors.mu.Lock()
+		inside := w.actors.inside
+		w.actors.inside = nil
+		w.actors.mu.Unlock()
+		if inside != nil {
+			inside(name)
+		}
+		return nil
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if changes(r.URL.Path) {
+			w.actors.act(name, theCloud)
+			if cluster := clusterIn(r); cluster != "" {
+				w.actors.act(name, cluster)
+			}
+		}
+		proxy.ServeHTTP(out, r)
+	}))
+	w.t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL
+}
+
+// changes reports whether a call of the cloud at path changes anything.
+func changes(path string) bool {
+	return !strings.HasSuffix(path, "/list") && !strings.HasSuffix(path, "/get") && !strings.HasSuffix(path, "/watch")
+}
+
+// clusterIn returns the cluster for which r makes something.
+func clusterIn(r *http.Request) string {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return ""
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var in struct{ Tags map[string]string }
+	_ = json.Unmarshal(body, &in) // what has no tags names no cluster
+	return in.Tags["fairlead.dev/cluster"]
+}
+
+// oneActs reports who acted without having the right to. Whoever acts after
+// another did must have come to hold the Lease in between, and a Lease counts
+// its holders: there may be no more turns than those.
+func (w *world) oneActs(what string) {
+	w.t.Helper()
+	leads, taken, err := w.holders()
+	w.must(err)
+	w.actors.mu.Lock()
+	defer w.actors.mu.Unlock()
+	for _, on := range slices.Sorted(maps.Keys(w.actors.turns)) {
+		most := leads
+		switch key, isCluster := keyOf(on); {
+		case isCluster && len(taken) > 0:
+			most = taken[shard.Of(key, shards)]
+		case on == theCloud && len(taken) > 0:
+			continue // all act on it
+		}
+		if turns := w.actors.turns[on]; len(turns) > most {
+			w.t.Errorf("%s: %s acted on %s in turn, and its Lease had but %d holders", what, turns, on, most)
+		}
+	}
+}
+
+func keyOf(on string) (fleet.Key, bool) {
+	namespace, name, ok := strings.Cut(on, "/")
+	return fleet.Key{Namespace: namespace, Name: name}, ok
+}
+
+// holders returns how often the leader's Lease and that of each shard came to
+// another holder, the first included.
+func (w *world) holders() (leads int, taken map[int]int, err error) {
+	list, err := w.api.Leases.Leases(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "fairlead.dev/agent=" + lease})
+	if err != nil {
+		return 0, nil, err
+	}
+	taken = make(map[int]int)
+	for _, l := range list.Items {
+		n := 0
+		if l.Spec.LeaseTransitions != nil {
+			n = int(*l.Spec.LeaseTransitions)
+		}
+		var i int
+		switch _, err := fmt.Sscan(l.Labels["fairlead.dev/shard"], &i); {
+		case err == nil:
+			taken[i] = n
+		case l.Name == lease:
+			leads = n + 1
+		}
+	}
+	return leads, taken, nil
+}

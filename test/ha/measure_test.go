@@ -1,0 +1,272 @@
+package ha
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// measures reports whether measurements are asked for: they take long, and
+// nothing fails for being slow.
+func measures(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FAIRLEAD_HA_MEASURE") == "" {
+		t.Skip("make bench-ha measures")
+	}
+}
+
+// times are measurements of one thing.
+type times []time.Duration
+
+// String returns least, median, 99th percentile and most.
+func (d times) String() string {
+	if len(d) == 0 {
+		return "none"
+	}
+	s := slices.Sorted(slices.Values(d))
+	at := func(p float64) time.Duration { return s[int(p*float64(len(s)-1)+0.5)].Round(time.Millisecond) }
+	return fmt.Sprintf("%d: least %s, p50 %s, p99 %s, most %s", len(s), at(0), at(0.5), at(0.99), at(1))
+}
+
+// TestMeasureTakeover prints how long it takes until another replica leads, and
+// until it makes the first machine of a push that came with the end of the one
+// before; and with shards, until the rest holds them all, and shares evenly.
+func TestMeasureTakeover(t *testing.T) {
+	measures(t)
+	for _, timing := range [][3]int{{6, 4, 1}, {15, 10, 2}} {
+		flags := []string{
+			"--leader-election-lease-duration", fmt.Sprint(timing[0], "s"), "--leader-election-renew-deadline", fmt.Sprint(timing[1], "s"),
+			"--leader-election-retry-period", fmt.Sprint(timing[2], "s"),
+		}
+		rounds := 60 / timing[0]
+		name := fmt.Sprintf("%ds-%ds-%ds", timing[0], timing[1], timing[2])
+		t.Run("Leader/"+name, func(t *testing.T) {
+			w := newWorld(t, flags...)
+			for _, r := range []string{"r0", "r1", "r2"} {
+				w.startReplica(r)
+			}
+			w.push(1)
+			w.converged("the fleet is made")
+			for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+				var leads, acts times
+				for i := range rounds {
+					leader := w.newLeader("")
+					w.push(2 + i%2)
+					w.converged("all is calm")
+					w.push(4 - i%2) // the leader ends before it can see it, or just as it does
+					began := time.Now()
+					w.end(leader, end)
+					w.soon("another leads", func() bool { now := w.leader(); return now != "" && now != leader })
+					leads = append(leads, time.Since(began))
+					w.soon("another acts", func() bool { return w.actors.lastOn(theCloud) != leader })
+					acts = append(acts, time.Since(began))
+					w.startReplica(leader)
+				}
+				fmt.Printf("leader, %s, %s: leads: %s\n", name, end, leads)
+				fmt.Printf("leader, %s, %s: acts: %s\n", name, end, acts)
+			}
+		})
+		t.Run("Shards/"+name, func(t *testing.T) {
+			w := newWorld(t, append(flags, "--shards", strconv.Itoa(shards))...)
+			for _, r := range []string{"r0", "r1", "r2"} {
+				w.startReplica(r)
+			}
+			w.push(1)
+			w.converged("the fleet is made")
+			for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+				var held, even times
+				for range rounds {
+					w.shared(3)
+					leader := w.newLeader("")
+					other := map[string]string{"r0": "r1", "r1": "r2", "r2": "r0"}[leader]
+					began := time.Now()
+					w.end(other, end)
+					w.soon("two hold all", func() bool { return w.heldBy(2) })
+					held = append(held, time.Since(began))
+					began = time.Now()
+					w.startReplica(other)
+					w.soon("three share", func() bool { return w.heldBy(3) })
+					even = append(even, time.Since(began))
+				}
+				fmt.Printf("shards, %s, %s: the others hold all: %s\n", name, end, held)
+				fmt.Printf("shards, %s, a replica joins: shared evenly: %s\n", name, even)
+			}
+		})
+	}
+}
+
+// end sends s, which ends the replica called name, and waits for that.
+func (w *world) end(name string, s syscall.Signal) {
+	w.t.Helper()
+	w.signal(name, s)
+	if s == syscall.SIGKILL {
+		return
+	}
+	w.mu.Lock()
+	c := w.replicas[name]
+	delete(w.replicas, name)
+	w.mu.Unlock()
+	go func() { _ = c.Wait() }()
+}
+
+// soon waits until so, and looks often.
+func (w *world) soon(what string, so func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("not seen: %s", what)
+		}
+	}
+}
+
+func (a *actors) lastOn(subject string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last[subject]
+}
+
+// heldBy reports whether so many replicas hold all shards, evenly.
+func (w *world) heldBy(replicas int) bool {
+	list, err := w.api.Leases.Leases(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "fairlead.dev/agent=" + lease})
+	if err != nil {
+		return false
+	}
+	held := map[string]int{}
+	for _, l := range list.Items {
+		if l.Labels["fairlead.dev/lease"] == "session" {
+			held[l.Name] = 0
+		}
+	}
+	for _, l := range list.Items {
+		if l.Labels["fairlead.dev/lease"] == "shard" {
+			if _, alive := held[*l.Spec.HolderIdentity]; alive {
+				held[*l.Spec.HolderIdentity]++
+			}
+		}
+	}
+	if len(held) != replicas {
+		return false
+	}
+	for _, n := range held {
+		if n != shards/replicas {
+			return false
+		}
+	}
+	return true
+}
+
+// hook is what runs in the forge after a push, as docs/webhooks.md has it. It
+// calls in the background, as forges do.
+const hook = `#!/bin/sh
+read -r _ new ref
+body=$(printf '{"repository":"%%s","ref":"%%s","id":"%%s"}' '%[1]s' "$ref" "$new")
+signature=$(printf %%s "$body" | openssl dgst -sha256 -hmac '%[2]s' -r | cut -d' ' -f1)
+curl --silent --data "$body" --header "Content-Type: application/json" \
+  --header "X-Signature: sha256=$signature" "$(cat '%[3]s')" >/dev/null 2>&1 &
+`
+
+// TestMeasurePush prints how long a push takes: to the webhook that was
+// answered, to the revision that is held to, to the first change of the
+// infrastructure, and to the commit with its status. Nobody polls.
+func TestMeasurePush(t *testing.T) {
+	measures(t)
+	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
+		t.Run(name, func(t *testing.T) { measurePush(t, args, 60) })
+	}
+}
+
+func measurePush(t *testing.T, args []string, pushes int) {
+	w := newWorld(t, append([]string{"--interval", "1h"}, args...)...)
+	w.push(1)
+	target := filepath.Join(w.dir, "target")
+	w.must(os.WriteFile(filepath.Join(w.bare, "hooks", "post-receive"), fmt.Appendf(nil, hook, w.url, hookSecret, target), 0o700)) //nolint:gosec // it is a program
+	names := []string{"r0", "r1", "r2"}
+	w.must(os.WriteFile(target, nil, 0o600))
+	for _, r := range names {
+		w.startReplica(r)
+	}
+	w.converged("the fleet is made")
+	leader := w.newLeader("")
+	var pushed, heard, held, acted, told times
+	for i := range pushes {
+		// Any replica may be told, as a Service would have it.
+		to := "http://" + net.JoinHostPort(addressOf(names[i%len(names)]), w.hooks.port) + "/hook/generic"
+		w.must(os.WriteFile(target, []byte(to), 0o600))
+		time.Sleep(time.Second + time.Duration(rand.IntN(1000))*time.Millisecond) // pushes are apart, and not in step
+		logs := make(map[string]int)
+		for _, r := range names {
+			logs[r] = len(w.log(r))
+		}
+		before := w.statusHead()
+		w.writeCluster(i%clusters, 2-i/clusters%2)
+		w.must(run(w.clone(), "git", "add", "--all"))
+		w.must(run(w.clone(), "git", "commit", "--quiet", "--message", "workers"))
+		began := time.Now()
+		w.must(run(w.clone(), "git", "push", "--quiet", "origin", "main"))
+		pushed = append(pushed, time.Since(began))
+		w.soon("a status commit", func() bool { return w.statusHead() != before })
+		told = append(told, time.Since(began))
+		action := fmt.Sprintf(`msg="Carrying out action" cluster=%s/c%d `, w.namespace, i%clusters)
+		var first time.Time
+		w.soon("an action", func() bool {
+			for _, r := range names {
+				if at, ok := w.saidAt(w.log(r)[logs[r]:], action); ok && (first.IsZero() || at.Before(first)) {
+					first = at
+				}
+			}
+			return !first.IsZero()
+		})
+		acted = append(acted, first.Sub(began))
+		said := w.log(leader)[logs[leader]:]
+		for words, to := range map[string]*times{"result=accepted": &heard, "holding to a new revision": &held} {
+			at, ok := w.saidAt(said, words)
+			if !ok {
+				t.Fatalf("the leader did not say %q", words)
+			}
+			*to = append(*to, at.Sub(began))
+		}
+		w.eventually("as many machines as Git says", func() string {
+			m, err := w.machines(t.Context())
+			if want := 2*clusters + (i+1)%(2*clusters) - 2*max(0, (i+1)%(2*clusters)-clusters); err != nil || len(m) != want {
+				return fmt.Sprintf("%d machines, not %d (%s)", len(m), want, text(err))
+			}
+			return ""
+		})
+	}
+	fmt.Printf("push, %s: git push returned: %s\n", t.Name(), pushed)
+	fmt.Printf("push, %s: webhook answered: %s\n", t.Name(), heard)
+	fmt.Printf("push, %s: revision held to: %s\n", t.Name(), held)
+	fmt.Printf("push, %s: first action: %s\n", t.Name(), acted)
+	fmt.Printf("push, %s: status commit: %s\n", t.Name(), told)
+}
+
+// statusHead returns the head of the status branch, or nothing.
+func (w *world) statusHead() string {
+	b, _ := os.ReadFile(filepath.Join(w.bare, "refs", "heads", "fairlead", "status"))
+	return strings.TrimSpace(string(b))
+}
+
+// saidAt returns when the first line with words was logged, if one was.
+func (w *world) saidAt(log, words string) (time.Time, bool) {
+	w.t.Helper()
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, words) {
+			continue
+		}
+		at, _, _ := strings.Cut(strings.TrimPrefix(line, "time="), " ")
+		when, err := time.Parse(time.RFC3339Nano, at)
+		w.must(err)
+		return when, true
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,70 @@
+package ha
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"fairlead.dev/test/kube"
+)
+
+// TestOutage takes the API server with the Leases away for longer than any
+// Lease is good for, while machines are being made, and in that time the leader
+// too. Nobody acts without a Lease; when the API server is back, all goes on.
+func TestOutage(t *testing.T) {
+	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldIn(t, kube.Start(t, kube.Own()), args...)
+			for _, r := range []string{"r0", "r1", "r2"} {
+				w.startReplica(r)
+			}
+			w.push(1)
+			w.converged("the fleet is made")
+			before, err := w.machines(t.Context())
+			w.must(err)
+			leader := w.newLeader("")
+
+			down := w.inACreate(func(string) { w.kube.Down() })
+			w.push(3)
+			<-down
+			// Each holder of a Lease finds that it cannot renew it.
+			for name := range w.replicas {
+				if args == nil && name != leader {
+					continue
+				}
+				lost := "standing for election again"
+				if args != nil {
+					lost = "was not renewed in time, giving up its shards"
+				}
+				w.eventually(name+" acts no more", func() string {
+					if !strings.Contains(w.log(name), lost) {
+						return "it has not said: " + lost
+					}
+					return ""
+				})
+			}
+			acts := w.actors.acts()
+			w.push(2)
+			if now := w.actors.acts(); now != acts {
+				t.Errorf("replicas acted %d times without a Lease", now-acts)
+			}
+			w.signal(leader, syscall.SIGKILL)
+			w.kube.Up()
+			w.converged("the API server is back, and the leader is gone")
+			if args != nil {
+				w.shared(2)
+			}
+			w.startReplica(leader)
+			w.push(4)
+			w.converged("the leader is back")
+			after, err := w.machines(t.Context())
+			w.must(err)
+			for k, id := range before {
+				if after[k] != id {
+					t.Errorf("machine %s was %s and is %s", k, id, after[k])
+				}
+			}
+		})
+	}
+}
