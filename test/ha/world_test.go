@@ -90,14 +90,12 @@ func newWorldIn(t *testing.T, k *kube.Server, args ...string) *world {
 }
 
 // built builds the program, once for all tests.
-//
-//nolint:gochecknoglobals // it is the process's, as the folder is
 var built = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(folder, "fairlead")
 	return program, run("../..", "go", "build", "-o", program, "./agent/cmd/fairlead")
 })
 
-var folder string //nolint:gochecknoglobals // see built
+var folder string // of the program
 
 func TestMain(m *testing.M) {
 	var err error
