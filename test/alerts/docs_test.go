@@ -1,12 +1,16 @@
 package alerts
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // TestGuide tries that docs/monitoring.md lists each alert as it is, and that
@@ -44,5 +48,67 @@ func TestGuide(t *testing.T) {
 	}
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "config", file).CombinedOutput(); err != nil || !strings.Contains(string(out), "rules found") {
 		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
+// TestGuideNamesWhatIs tries that the flags, values of the chart and queries
+// that docs/monitoring.md shows exist.
+func TestGuideNamesWhatIs(t *testing.T) {
+	read := func(file string) string {
+		t.Helper()
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	guide := read("../../docs/monitoring.md")
+	_, command, _ := strings.Cut(read("../../docs/cli.md"), "\n## fairlead agent\n")
+	command, _, _ = strings.Cut(command, "\n## ")
+	flags := regexp.MustCompile("`(--(?:otlp|shards)[a-z-]*)").FindAllStringSubmatch(guide, -1)
+	if len(flags) < 3 {
+		t.Errorf("the guide shows %d flags, which cannot be all", len(flags))
+	}
+	for _, m := range flags {
+		if !strings.Contains(command, "`"+m[1]+"`") {
+			t.Errorf("fairlead agent has no flag %s", m[1])
+		}
+	}
+
+	var values, shown map[string]any
+	_, block, _ := strings.Cut(guide, "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	if err := errors.Join(yaml.Unmarshal([]byte(read("../../charts/fairlead/values.yaml")), &values), yaml.Unmarshal([]byte(block), &shown)); err != nil {
+		t.Fatal(err)
+	}
+	if shown["metrics"] == nil {
+		t.Errorf("the first block is not of the chart's values: %v", shown)
+	}
+	var known func(path string, shown, values map[string]any)
+	known = func(path string, shown, values map[string]any) {
+		for k, v := range shown {
+			below, ok := values[k]
+			if !ok {
+				t.Errorf("the chart has no value %s%s", path, k)
+			}
+			if v, ok := v.(map[string]any); ok {
+				b, _ := below.(map[string]any)
+				known(path+k+".", v, b)
+			}
+		}
+	}
+	known("", shown, values)
+
+	queries := 0
+	for i, block := range strings.Split(guide, "```") {
+		if expr, ok := strings.CutPrefix(block, "promql\n"); ok && i%2 == 1 {
+			for line := range strings.Lines(expr) {
+				queries++
+				check(t, "docs/monitoring.md", line, readSeries(t))
+			}
+		}
+	}
+	if queries == 0 {
+		t.Error("the guide shows no query: this test sees nothing")
 	}
 }
