@@ -53,6 +53,8 @@ func TestScripts(t *testing.T) {
 			"await":    await,
 			"fetch":    fetch,
 			"machines": machines,
+			"guide":    runGuide,
+			"keygen":   ageKeygen,
 			"putback":  putBack,
 			"destroy":  destroy,
 			"sshd":     sshd,
@@ -81,6 +83,7 @@ func setup(env *testscript.Env) error {
 	if err := example(fleet); err != nil {
 		return err
 	}
+	env.Values[guideOf{}] = &guide{}
 	cloud, err := freeAddress()
 	if err != nil {
 		return err

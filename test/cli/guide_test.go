@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// A guide is a page of docs whose commands a script runs as they are written.
+type guide struct {
+	page string
+	left []string // commands that were not run yet, in their order
+}
+
+// open reads the page.
+func (g *guide) open(ts *testscript.TestScript, page string) {
+	b, err := os.ReadFile(filepath.Join(docs, page))
+	ts.Check(err)
+	g.page = page
+	fenced := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if command, ok := strings.CutPrefix(line, "    "); ok && !fenced {
+			g.left = append(g.left, command)
+		}
+	}
+}
+
+// run writes the next command of the guide, which must begin with PREFIX, to a
+// shell script:
+//
+//	guide open PAGE
+//	guide FILE PREFIX [OLD NEW]...
+//	guide end
+//
+// What a reader replaces is replaced, OLD by NEW, and must be there. At the end
+// no command may be left.
+func (g *guide) run(ts *testscript.TestScript, neg bool, args []string) {
+	switch {
+	case neg || len(args) == 0:
+		ts.Fatalf("usage: guide open PAGE | guide FILE PREFIX [OLD NEW]... | guide end")
+	case args[0] == "open":
+		g.open(ts, args[1])
+		return
+	case args[0] == "end":
+		if len(g.left) > 0 {
+			ts.Fatalf("%s has commands that were not run:\n%s", g.page, strings.Join(g.left, "\n"))
+		}
+		return
+	case len(g.left) == 0 || !strings.HasPrefix(g.left[0], args[1]):
+		ts.Fatalf("the next commands of %s are\n%s", g.page, strings.Join(g.left, "\n"))
+	}
+	command := g.left[0]
+	g.left = g.left[1:]
+	for i := 2; i+1 < len(args); i += 2 {
+		if !strings.Contains(command, args[i]) {
+			ts.Fatalf("%q has no %q", command, args[i])
+		}
+		command = strings.ReplaceAll(command, args[i], args[i+1])
+	}
+	ts.Logf("%s", command)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("exec "+command+"\n"), 0o644))
+}
+
+// docs is where the pages are.
+const docs = "../../docs"
+
+// guideOf is the key of a script's guide.
+type guideOf struct{}
+
+func runGuide(ts *testscript.TestScript, neg bool, args []string) {
+	g, ok := ts.Value(guideOf{}).(*guide)
+	if !ok {
+		ts.Fatalf("the script has no guide")
+	}
+	g.run(ts, neg, args)
+}
+
+// ageKeygen builds the program that makes age identities, for the commands that
+// follow.
+func ageKeygen(ts *testscript.TestScript, _ bool, _ []string) {
+	bin := ts.MkAbs("tools")
+	out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "age-keygen"), "filippo.io/age/cmd/age-keygen").CombinedOutput()
+	if err != nil {
+		ts.Fatalf("cannot build age-keygen: %v\n%s", err, out)
+	}
+	ts.Setenv("PATH", bin+string(os.PathListSeparator)+ts.Getenv("PATH"))
+}
