@@ -35,7 +35,7 @@ func answered(r fleet.Request, s fleet.RequestState, text string) fleet.Request 
 func TestRequests(t *testing.T) {
 	bare, url := served(t, gitserver.Options{})
 	b := gitBranch(t, url)
-	owner, err := status.NewArbiter(b).Claim(t.Context(), "a")
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestRequests(t *testing.T) {
 // Who does not own the fleet has no answers.
 func TestDeposedAnswersNothing(t *testing.T) {
 	b := &branch{}
-	owner, err := status.NewArbiter(b).Claim(t.Context(), "a")
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestDeposedAnswersNothing(t *testing.T) {
 	if err := q.Ask(t.Context(), wish()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := status.NewArbiter(b).HandOver(t.Context(), owner, "b"); err != nil {
+	if _, err := status.NewArbiter(b).HandOver(t.Context(), owner, "b", ""); err != nil {
 		t.Fatal(err)
 	}
 	err = q.Answer(t.Context(), owner, []fleet.Request{answered(wish(), fleet.RequestDone, "")}, nil)
