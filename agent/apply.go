@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/render"
 	"fairlead.dev/sources"
 )
 
@@ -32,12 +33,24 @@ func (a *Agent) poll(ctx context.Context) (err error) {
 	a.mu.Lock()
 	current := a.desired.revision
 	a.mu.Unlock()
-	if rev != current && rev != a.refused {
+	if rev != current && rev != a.refused || a.stale() {
 		a.take(ctx, rev)
 	}
 	a.restore(ctx)
 	a.heed(ctx)
 	return nil
+}
+
+// A StaleRenderer is a Renderer that may come to another fleet for a revision
+// that it has rendered, as it can decrypt what it could not.
+type StaleRenderer interface {
+	render.Renderer
+	Stale() bool
+}
+
+func (a *Agent) stale() bool {
+	r, ok := a.p.Renderer.(StaleRenderer)
+	return ok && r.Stale()
 }
 
 // resolve asks the source for its newest revision.

@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/render/sops"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/dir"
 	"fairlead.dev/sources/git"
@@ -159,6 +160,15 @@ type RenderOptions struct {
 
 // NewRenderer returns the renderer, with the decoder of all built-in kinds.
 func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
+	identities, err := s.identities()
+	if err != nil {
+		return nil, err
+	}
+	return s.renderer(o, identities)
+}
+
+// renderer returns a renderer that decrypts with identities.
+func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.Builder, error) {
 	registry, err := all.Registry()
 	if err != nil {
 		return nil, err
@@ -169,7 +179,7 @@ func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
 			return nil, err
 		}
 	}
-	decrypter, err := s.decrypter(o.Sealed)
+	decrypter, err := sops.New(sops.Options{Identities: identities, Sealed: o.Sealed})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +212,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 	if err != nil {
 		return nil, err
 	}
-	renderer, err := s.NewRenderer(RenderOptions{Observe: func(st render.Stats) {
+	renderer, err := s.rekeyedRenderer(RenderOptions{Observe: func(st render.Stats) {
 		m.Overlays(st.Built, st.Overlays-st.Built)
 	}})
 	if err != nil {

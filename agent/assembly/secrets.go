@@ -12,7 +12,6 @@ import (
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
-	"fairlead.dev/render/sops"
 )
 
 // A SecretStore keeps the secrets of clusters, and Secrets that people give for
@@ -76,10 +75,10 @@ func (s Settings) secretsDir() (string, error) {
 	return filepath.Join(state, "fairlead", id, "secrets"), nil
 }
 
-// decrypter returns what decrypts files of the fleet, with all age identities
-// that are there.
-func (s Settings) decrypter(sealed func(file, why string)) (*sops.Decrypter, error) {
-	o := sops.Options{Sealed: sealed}
+// identities returns all age identities that are there to decrypt files of the
+// fleet, each Secret a file of them.
+func (s Settings) identities() ([]fleet.Secret, error) {
+	var all []fleet.Secret
 	for _, path := range s.AgeIdentityFiles {
 		names, err := files(path)
 		if err != nil {
@@ -90,17 +89,17 @@ func (s Settings) decrypter(sealed func(file, why string)) (*sops.Decrypter, err
 			if err != nil {
 				return nil, err
 			}
-			o.Identities = append(o.Identities, content)
+			all = append(all, content)
 		}
 	}
 	kind, _, _ := strings.Cut(s.Secrets, ":")
 	if d, err := s.secretsDir(); err == nil && kind != kubernetesStore {
 		content, err := secrets.ReadIdentityFile(filepath.Join(d, secrets.IdentityFile))
 		if err == nil {
-			o.Identities = append(o.Identities, content)
+			all = append(all, content)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	return sops.New(o)
+	return all, nil
 }
