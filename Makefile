@@ -70,7 +70,7 @@ soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost 
 
 .PHONY: test-ha
 test-ha: ## kill and stop replicas of the real program, and their kube-apiserver (about 8 minutes; needs `make kube`)
-	go test ./test/ha -count=1 -timeout 40m -v
+	FAIRLEAD_TEST_HA=1 go test ./test/ha -count=1 -timeout 40m -v
 
 .PHONY: soak-ha
 soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, pushes, half of it with shards (needs `make kube`)

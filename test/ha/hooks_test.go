@@ -60,6 +60,7 @@ func (w *world) call(replica, id string) (int, string) {
 // TestWebhookReachesTheLeader pushes to replicas that would not look at the
 // repository by themselves for an hour, and tells each of them in turn.
 func TestWebhookReachesTheLeader(t *testing.T) {
+	long(t)
 	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append([]string{"--interval", "1h"}, args...)...)

@@ -13,6 +13,7 @@ import (
 // Lease is good for, while machines are being made, and in that time the leader
 // too. Nobody acts without a Lease; when the API server is back, all goes on.
 func TestOutage(t *testing.T) {
+	long(t)
 	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldIn(t, kube.Start(t, kube.Own()), args...)
@@ -45,7 +46,7 @@ func TestOutage(t *testing.T) {
 				})
 			}
 			acts := w.actors.acts()
-			w.push(2)
+			w.push(4)
 			if now := w.actors.acts(); now != acts {
 				t.Errorf("replicas acted %d times without a Lease", now-acts)
 			}
@@ -56,7 +57,7 @@ func TestOutage(t *testing.T) {
 				w.shared(2)
 			}
 			w.startReplica(leader)
-			w.push(4)
+			w.push(5)
 			w.converged("the leader is back")
 			after, err := w.machines(t.Context())
 			w.must(err)

@@ -89,6 +89,14 @@ func newWorldIn(t *testing.T, k *kube.Server, args ...string) *world {
 	return w
 }
 
+// long skips a test that `make test-ha` alone runs: it takes minutes.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FAIRLEAD_TEST_HA") == "" {
+		t.Skip("make test-ha runs it")
+	}
+}
+
 // built builds the program, once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(folder, "fairlead")
