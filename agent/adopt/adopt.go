@@ -131,6 +131,7 @@ func each(ctx context.Context, clusters []fleet.Key, do func(context.Context, fl
 type candidate struct {
 	*found
 	desired  *fleet.Cluster // as Git says, not paused
+	expected *fleet.Cluster // as the management cluster says, where Git has it already
 	docs     []document
 	machines []providers.AdoptedMachine
 	adopter  providers.Adopter
@@ -139,7 +140,6 @@ type candidate struct {
 	written  string   // its folder in the fleet; empty where it is in none yet
 	own      bool     // people wrote that folder
 	paused   bool     // in the fleet
-	released bool     // paused for this fleet, and not held in it
 }
 
 func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, error) {
@@ -148,8 +148,14 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 		return nil, err
 	}
 	c, done, err := a.check(ctx, f)
+	if there, e := a.find(ctx, k); len(f.problems) > 0 && f.begun && e == nil && (there == nil || there.Paused) {
+		f.refuse(f.cluster, "spec.paused", "give it back with --undo, and begin again", "is paused for an adoption that was begun, and nobody acts on it")
+	}
 	if err != nil || len(f.problems) > 0 || done {
 		return f.problems, err
+	}
+	if f.begun {
+		a.o.Say(k, Note, "its adoption was begun and not finished: it goes on")
 	}
 	for _, n := range f.notes {
 		a.o.Say(k, Note, n)
@@ -158,6 +164,9 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 		a.write, a.store, a.pause, a.take, a.mark, a.plan, a.release,
 	} {
 		if err := step(ctx, c); err != nil {
+			if c.begun && !a.o.DryRun {
+				err = fmt.Errorf("%w; %s stays paused in the management cluster, and nobody acts on it: run this again to go on, or give it back with --undo", err, k)
+			}
 			return nil, err
 		}
 	}

@@ -34,21 +34,21 @@ func (a *Adoption) check(ctx context.Context, f *found) (c *candidate, done bool
 		return nil, false, err
 	}
 	c.machines = f.adopted(c.desired)
+	if c.released { // what was changed in Git since is no reason to refuse what is done
+		if done, err := a.finished(ctx, c); err != nil || done || len(f.problems) > 0 {
+			return c, done, err
+		}
+	}
+	if c.compareOwn(); len(f.problems) > 0 {
+		return nil, false, nil
+	}
 	for i, m := range c.machines {
 		if m.Pool == "" {
 			f.refuse(f.machines[i], "metadata.labels", "", "is of no pool that Git would have")
 		}
 	}
-	if err := a.checkSecrets(ctx, c); err != nil {
+	if err := a.checkSecrets(ctx, c); err != nil || len(f.problems) > 0 {
 		return nil, false, err
-	}
-	if len(f.problems) > 0 {
-		return nil, false, nil
-	}
-	if c.released {
-		if done, err := a.finished(ctx, c); err != nil || done {
-			return c, done, err
-		}
 	}
 	if err := a.foresee(ctx, c); err != nil || len(f.problems) > 0 {
 		return nil, false, err
@@ -196,23 +196,30 @@ func (a *Adoption) compareFleet(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	ours := c.cluster.GetAnnotations()[adoptedBy] == string(a.o.Fleet)
-	c.paused, c.released = there.Paused, ours && !held
+	c.paused, c.released = there.Paused, c.begun && !held
 	c.own = !held && there.Paused && c.cluster.GetAnnotations()[pausedBefore] == ""
-	if !there.Paused && !ours {
+	if !there.Paused && !c.begun {
 		c.refuse(c.cluster, "", "put spec.paused: true there, so that no agent acts before all is done", "is in the fleet already, in %s, and not paused", c.written)
 		return nil
 	}
-	for _, p := range there.Pools() {
-		q, ok := c.desired.Pool(p.Name)
+	running := *there
+	running.Paused = false
+	c.expected, c.desired = c.desired, &running
+	return nil
+}
+
+// compareOwn makes sure that what the fleet has makes the machines that Cluster
+// API made.
+func (c *candidate) compareOwn() {
+	if c.expected == nil {
+		return
+	}
+	for _, p := range c.desired.Pools() {
+		q, ok := c.expected.Pool(p.Name)
 		if !ok || p.Template != q.Template {
 			c.refuse(c.cluster, "", "make them equal, or remove the folder and run this again", "%s says something else of pool %s than the management cluster", c.written, p.Name)
 		}
 	}
-	running := *there
-	running.Paused = false
-	c.desired = &running
-	return nil
 }
 
 // foresee makes sure that Fairlead would change no machine, were they its own.

@@ -127,7 +127,7 @@ func TestAcceptDrift(t *testing.T) {
 		"security_group_id": group, "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp", "port_range_min": 8080, "port_range_max": 8080, "remote_ip_prefix": "0.0.0.0/0",
 	})
 	out := x.run(1)
-	for _, want := range []string{"the plan is not empty: Fairlead would ", "(--accept-drift lets it)", "or take it back with --undo"} {
+	for _, want := range []string{"the plan is not empty: Fairlead would ", "(--accept-drift lets it)", "stays paused in the management cluster, and nobody acts on it: run this again to go on, or give it back with --undo"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q: %s", want, out)
 		}

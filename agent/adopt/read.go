@@ -33,6 +33,9 @@ type found struct {
 	authorities map[fleet.SecretName]fleet.SecretData
 	machines    []Object
 
+	begun    bool // it is paused for this fleet
+	released bool // and not held in it
+
 	problems []fleet.Problem // that keep it from being adopted
 	notes    []string        // what people should know
 }
@@ -94,6 +97,7 @@ func (a *Adoption) read(ctx context.Context, k fleet.Key) (*found, error) {
 	}
 	_, topology, _ := unstructured.NestedMap(c.Object, "spec", "topology")
 	f := &found{key: k, cluster: c, topology: topology, authorities: make(map[fleet.SecretName]fleet.SecretData)}
+	f.begun = c.GetAnnotations()[adoptedBy] == string(a.o.Fleet)
 	for _, step := range []func(context.Context, *found) error{
 		a.readInfrastructure, a.readControlPlane, a.readWorkers, a.readHealth, a.readClass,
 		a.readCompanions, a.readMachines, a.readAuthorities, a.readCredentials, a.readNotes,

@@ -36,6 +36,7 @@ func (a *Adoption) pause(ctx context.Context, c *candidate) error {
 		if err != nil {
 			return err
 		}
+		c.begun = true // an answer that is lost may have been a yes
 		if _, err := a.o.Management.patch(ctx, c.key, body); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func (a *Adoption) pause(ctx context.Context, c *candidate) error {
 		return "", nil
 	})
 	if err != nil {
-		return fmt.Errorf("cannot pause %s: %w (fairlead adopt --undo takes the pause back)", c.key, err)
+		return fmt.Errorf("cannot pause %s: %w", c.key, err)
 	}
 	if len(f.problems) > 0 || !slices.Equal(f.adopted(c.desired), c.machines) {
 		text := "its machines are others now"
@@ -145,7 +146,7 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 		wrong = append(wrong, "Fairlead would "+d+" (--accept-drift lets it)")
 	}
 	if len(wrong) > 0 {
-		return fleet.Errorf(fleet.Conflict, "adopt "+c.key.String(), "the plan is not empty: %s (nothing acts on the cluster now; correct what is in %s and run this again, or take it back with --undo)", strings.Join(wrong, "; "), c.written)
+		return fleet.Errorf(fleet.Conflict, "adopt "+c.key.String(), "the plan is not empty: %s (correct what is in %s)", strings.Join(wrong, "; "), c.written)
 	}
 	a.o.Say(c.key, Plan, "is empty")
 	return nil

@@ -45,9 +45,8 @@ func (w *world) asCAPO() {
 	for _, k := range []ost.Kind{ost.Ports, ost.FloatingIPs, ost.Trunks} {
 		edit(k, func(o ost.Object) { o["description"] = theirs })
 	}
-	for _, k := range []ost.Kind{ost.Servers, ost.Volumes} {
-		edit(k, func(o ost.Object) { o["metadata"] = ost.Object{"people": "theirs"} })
-	}
+	edit(ost.Servers, func(o ost.Object) { o["metadata"] = ost.Object{"people": "theirs"} })
+	edit(ost.Volumes, func(o ost.Object) { o["metadata"] = ost.Object{} })
 	w.restart()
 }
 
