@@ -153,9 +153,10 @@ type Agent struct {
 	pruning    bool                             // the newest revision asks for what vanishes to be deleted
 	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
 
-	mu      sync.Mutex
-	desired desired
-	wishes  wishes
+	mu           sync.Mutex
+	desired      desired
+	wishes       wishes
+	remediations map[fleet.Key]fleet.Remediation // under way, as of the last passes of this agent
 
 	nudge   nudges
 	escrow  escrowing

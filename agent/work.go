@@ -74,7 +74,35 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if a.o.Only != (fleet.Key{}) {
 		c = withoutWorkers(c)
 	}
-	return a.reconciler.Pass(ctx, c)
+	c = a.reminded(c)
+	res := a.reconciler.Pass(ctx, c)
+	if res.Report.Phase != "" {
+		a.mu.Lock()
+		if a.remediations == nil {
+			a.remediations = make(map[fleet.Key]fleet.Remediation)
+		}
+		a.remediations[c.Key] = res.Report.Remediation
+		a.mu.Unlock()
+	}
+	return res
+}
+
+// reminded returns c with what its last report told of an attempt that is under
+// way: this agent's, or the one that is on the status branch. No machine tells
+// of it yet, and whoever makes the pass may not have made the last.
+func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last, ok := a.remediations[c.Key]
+	if !ok {
+		last = a.record[c.Key].Remediation
+	}
+	if last.IsZero() {
+		return c
+	}
+	out := *c
+	out.Remediation = last
+	return &out
 }
 
 // withoutWorkers returns c with all pools of workers left as they are.
@@ -94,6 +122,7 @@ func (a *Agent) drop(k fleet.Key) bool {
 	h := a.desired.clusters[k]
 	if !h.inGit {
 		delete(a.desired.clusters, k)
+		delete(a.remediations, k)
 	}
 	a.mu.Unlock()
 	if h.inGit {

@@ -49,7 +49,8 @@ type Action struct {
 	Member        uint64 // etcd member
 	Join          Join
 	FailureDomain string
-	Reason        string // why, for people: it becomes plan output and commit message
+	Remediation   Remediation // that a new machine is the attempt of
+	Reason        string      // why, for people: it becomes plan output and commit message
 }
 
 // String returns kind and subject, the way plans, logs and commits show it.

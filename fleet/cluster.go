@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -38,6 +39,10 @@ type Cluster struct {
 	Paused  bool
 	// Suspension, if not nil, pauses it as well, until it is over.
 	Suspension *Suspension `json:",omitempty"`
+
+	// Remediation is what the last report told of an attempt that is under way.
+	// Git does not say it: whoever has a pass made adds it.
+	Remediation Remediation `json:",omitzero"`
 
 	Provider        string                   // infrastructure provider, from the infrastructure kind
 	Infrastructure  Object                   // DevCluster, OpenStackCluster, …
@@ -142,6 +147,9 @@ type Pool struct {
 	// CertificatesExpiryDays is how many days before its certificates expire a
 	// machine becomes outdated; 0: never.
 	CertificatesExpiryDays int `json:",omitzero"` // of a control plane
+
+	// Remediation bounds the attempts to replace unhealthy machines.
+	Remediation controlplanev1.KubeadmControlPlaneRemediationSpec `json:",omitzero"` // of a control plane
 
 	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane

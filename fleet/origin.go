@@ -67,8 +67,8 @@ func (o Origin) Tags() map[string]string {
 	return out
 }
 
-// originFromTags reads what Tags wrote.
-func originFromTags(tags map[string]string) Origin {
+// OriginFromTags reads what Tags wrote.
+func OriginFromTags(tags map[string]string) Origin {
 	made, _ := time.Parse(time.RFC3339, tags[TagMade]) // a damaged one counts as not known
 	return Origin{Made: made, Remediation: ParseRemediation(tags[TagRemediation]), Trust: Trust(tags[TagTrust])}
 }

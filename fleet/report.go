@@ -54,7 +54,10 @@ type Report struct {
 	Waiting    []string        // what the next step waits for
 	Actions    []string        // what the pass did, "CreateMachine x: why"; goes into the commit message only
 	Problems   []Problem       // why the newest revision is not being applied
-	Failure    string          // the error of the pass, in the other side's own words
+	// Remediation is the attempt to replace an unhealthy control-plane machine that
+	// is under way; zero: none is, or the machine that came of it tells.
+	Remediation Remediation
+	Failure     string // the error of the pass, in the other side's own words
 }
 
 // A PoolReport counts the machines of a pool.

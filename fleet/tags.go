@@ -52,6 +52,6 @@ func MachineFromTags(tags map[string]string) Machine {
 		Template:  TemplateHash(tags[TagTemplate]),
 		Version:   tags[TagVersion],
 		Operation: OperationID(tags[TagOperation]),
-		Origin:    originFromTags(tags),
+		Origin:    OriginFromTags(tags),
 	}
 }

@@ -206,7 +206,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
 		Since: m.since, Settle: settle, Now: observed.At,
-		NeverAnswered: m.neverAnswered(),
+		NeverAnswered: m.neverAnswered(), Remediation: c.Remediation,
 	}
 	p := plan.Compute(in)
 	decided(nil)
@@ -281,6 +281,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = res.Plan.Waiting
+	res.Report.Remediation = res.Plan.Remediation
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

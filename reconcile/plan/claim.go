@@ -111,10 +111,14 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 	if v.unsettled() {
 		return
 	}
-	v.do(fleet.Action{
+	a := fleet.Action{
 		Kind: fleet.CreateMachine, Pool: g.name, Machine: v.newName(g),
 		Join: join, FailureDomain: domain, Reason: reason,
-	})
+	}
+	if join != fleet.JoinWorker {
+		a.Remediation = v.out.Remediation
+	}
+	v.do(a)
 }
 
 // deleteOf returns the action that deletes the infrastructure of m.

@@ -2,8 +2,12 @@ package plan_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 )
@@ -56,4 +60,54 @@ func TestClocksRollNothingTwice(t *testing.T) {
 	if len(w.violations) > 0 {
 		t.Fatal(w.violations[0])
 	}
+}
+
+// TestAttemptsAreCounted: machines that never come up are replaced as often as
+// remediation.maxRetry says, though the agent forgets all but its last report
+// before each look.
+func TestAttemptsAreCounted(t *testing.T) {
+	w, err := rested(cluster(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, none, day := int32(2), int32(0), int32(86400)
+	w.desired = change(w.desired, func(c *fleet.Cluster) {
+		c.ControlPlane.Remediation.MaxRetry, c.ControlPlane.Remediation.RetryPeriodSeconds = &two, &none
+		c.ControlPlane.Remediation.MinHealthyPeriodSeconds = &day
+		c.HealthChecks = checkAll(60)
+	})
+	w.kill(w.machines[0])
+	for range 400 {
+		w.attempts, w.since = nil, w.clock().Add(-w.settle)
+		for _, m := range w.machines {
+			if !m.joined {
+				m.dead = true
+			}
+		}
+		w.pass()
+		w.advance(30 * time.Second)
+	}
+	_, p := w.plan()
+	if len(p.Actions) > 0 || len(w.machines) != 3 || w.ids != 3+3 {
+		t.Fatalf("%d machines were made, want 3 and 3 attempts; the plan is %v, waiting %q\n%s", w.ids, p.Actions, p.Waiting, strings.Join(w.log, "\n"))
+	}
+	w.desired = change(w.desired, upgrade("v1.34.3")) // the push that mends it
+	if err := w.rest(2000); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.violations) > 0 {
+		t.Fatal(w.violations[0])
+	}
+}
+
+// checkAll returns a health check that finds a machine sick when its Node is not
+// there, or not ready, for so many seconds.
+func checkAll(timeout int32) []clusterv1.MachineHealthCheck {
+	return []clusterv1.MachineHealthCheck{{
+		ObjectMeta: metav1.ObjectMeta{Name: "all"},
+		Spec: clusterv1.MachineHealthCheckSpec{Checks: clusterv1.MachineHealthCheckChecks{
+			NodeStartupTimeoutSeconds: &timeout,
+			UnhealthyNodeConditions:   []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "False", TimeoutSeconds: &timeout}},
+		}},
+	}}
 }

@@ -236,7 +236,12 @@ func (v *view) continueRemoval(g *group) {
 		v.deleteMachine(first, "")
 		return
 	}
-	v.removeControlPlane(first, g.whyLeaving(first))
+	remove := func() { v.removeControlPlane(first, g.whyLeaving(first)) }
+	if first.sick == nil {
+		remove()
+		return
+	}
+	v.begun(first, remove)
 }
 
 // stuck reports whether the removal that has begun would cost etcd its quorum,

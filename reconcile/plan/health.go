@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -159,56 +158,6 @@ func mayRemediate(h *clusterv1.MachineHealthCheck, sick, total int) bool {
 	}
 	most, err := intstr.GetScaledValueFromIntOrPercent(t.UnhealthyLessThanOrEqualTo, total, false)
 	return err == nil && sick <= most
-}
-
-// remediateFirst replaces the first control-plane machine where it is known to
-// have failed before there was a control plane.
-func (v *view) remediateFirst(g *group) bool {
-	m := g.all[0]
-	if !v.blind || !m.remedy {
-		return false
-	}
-	v.deleteMachine(m, m.sick.message)
-	return true
-}
-
-// remediate removes the control-plane machine that is worst off, if health
-// checks want that and etcd can spare it. Others that are condemned as well do
-// not stand in the way: they are next.
-func (v *view) remediate(g *group) bool {
-	var sick []*machine
-	for _, m := range g.all {
-		if m.remedy {
-			sick = append(sick, m)
-		}
-	}
-	if len(sick) == 0 {
-		return false
-	}
-	m := slices.MinFunc(sick, func(a, b *machine) int {
-		return cmp.Or(
-			compareBool(a.node != nil, b.node != nil),
-			compareBool(a.member != nil && a.member.Healthy, b.member != nil && b.member.Healthy),
-			cmp.Compare(a.Name, b.Name))
-	})
-	if len(g.all) == 1 {
-		v.wait("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
-		return true
-	}
-	for _, o := range g.all {
-		if o.sick == nil && o.node == nil {
-			v.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
-			return true
-		}
-	}
-	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o.sick == nil && v.ailing(o) == "" }) {
-		v.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
-		return true
-	}
-	if !v.unsettled() {
-		v.removeControlPlane(m, m.sick.message)
-	}
-	return true
 }
 
 func seconds(s *int32) time.Duration {

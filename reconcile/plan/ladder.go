@@ -29,6 +29,7 @@ func ladder() []rung {
 // be reached. What keeps a running cluster going is independent of its phase.
 func (v *view) climb() {
 	v.out.Phase = v.phase()
+	v.followRemediation()
 	v.keepKubeconfig()
 	v.keepNodes()
 	v.keepAddons()

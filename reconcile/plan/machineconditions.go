@@ -41,6 +41,9 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 	case m.checked:
 		l.set(clusterv1.MachineHealthCheckSucceededCondition, true, clusterv1.MachineHealthCheckSucceededReason, "", "")
 	}
+	if m.stays != nil {
+		l.set(clusterv1.MachineOwnerRemediatedCondition, false, "", m.stays.reason, m.stays.message)
+	}
 	reason, message := v.deletingReason(m)
 	if !m.leaving && !m.extra {
 		message = ""

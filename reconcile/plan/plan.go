@@ -26,6 +26,8 @@ type Input struct {
 	Since  time.Time
 	Settle time.Duration // how long the provider may take to show a change
 	Now    time.Time
+	// Remediation is that of the last plan, whoever made it.
+	Remediation fleet.Remediation
 	// NeverAnswered says that the API server of the cluster has not answered
 	// once since Since, not even to refuse. False also means that it is not known.
 	NeverAnswered bool
@@ -40,6 +42,10 @@ type Plan struct {
 	Waiting    []string          // what the next step waits for, for people, sorted
 	Pools      []fleet.PoolReport
 	Machines   []fleet.MachineReport
+
+	// Remediation is the attempt to replace an unhealthy control-plane machine that
+	// is under way and that no machine tells of yet: to be remembered.
+	Remediation fleet.Remediation
 
 	// NeedEtcd says that the plan needs the etcd members, which were not looked
 	// at, before it can say more.

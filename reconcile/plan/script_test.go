@@ -119,6 +119,9 @@ func (s *script) plan() string {
 		if a.Join != "" {
 			fmt.Fprintf(&b, " [join %s]", a.Join)
 		}
+		if !a.Remediation.IsZero() {
+			fmt.Fprintf(&b, " [remediation %s]", a.Remediation)
+		}
 		if a.FailureDomain != "" {
 			fmt.Fprintf(&b, " [in %s]", a.FailureDomain)
 		}
@@ -129,6 +132,9 @@ func (s *script) plan() string {
 	}
 	for _, w := range p.Waiting {
 		fmt.Fprintf(&b, "wait  %s\n", w)
+	}
+	if r := p.Remediation; !r.IsZero() {
+		fmt.Fprintf(&b, "retry %s\n", r)
 	}
 	if p.NeedEtcd {
 		b.WriteString("need  etcd\n")

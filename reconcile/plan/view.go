@@ -23,6 +23,7 @@ type machine struct {
 	checked   bool    // a health check looks after it
 	sick      *defect // what a health check found
 	remedy    bool    // a health check may have it replaced
+	stays     *defect // why the pool's remediation does not replace it
 	ready     bool
 	available bool
 }

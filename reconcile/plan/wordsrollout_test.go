@@ -1,8 +1,11 @@
 package plan_test
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
@@ -18,10 +21,33 @@ func setRollout(p *fleet.Pool, w words) {
 		p.RolloutAfter = scriptNow.Add(w.duration("rollout-after"))
 	}
 	p.CertificatesExpiryDays = w.number("expiry-days", 0)
+	bound := func(key string) *int32 {
+		if !w.is(key) {
+			return nil
+		}
+		n := int32(w.number(key, 0))
+		return &n
+	}
+	p.Remediation = controlplanev1.KubeadmControlPlaneRemediationSpec{
+		MaxRetry: bound("max-retry"), RetryPeriodSeconds: bound("retry-period"), MinHealthyPeriodSeconds: bound("min-healthy"),
+	}
 }
 
-// origin reads what a machine carries of how it came to be: made=DURATION ago.
+// remediation reads MACHINE,RETRY,DURATION ago.
+func (s *script) remediation(text string) fleet.Remediation {
+	f := strings.Split(text, ",")
+	if len(f) != 3 {
+		return fleet.Remediation{}
+	}
+	retry, _ := strconv.Atoi(f[1])
+	ago, _ := time.ParseDuration(f[2])
+	return fleet.Remediation{Machine: s.name(f[0]), Retry: retry, At: s.in.Now.Add(-ago)}
+}
+
+// origin reads what a machine carries of how it came to be: made=DURATION ago,
+// in place of an unhealthy one: remediation=MACHINE,RETRY,DURATION ago.
 func (s *script) origin(m *fleet.Machine, w words) {
+	m.Origin.Remediation = s.remediation(w["remediation"])
 	if w.is("made") {
 		m.Origin.Made = s.in.Now.Add(-w.duration("made"))
 	}

@@ -44,6 +44,8 @@ type world struct {
 	since    time.Time
 	answered bool // the API server answered since since
 
+	remediation fleet.Remediation // that the last plan told of
+
 	log        []string
 	violations []string
 }
@@ -105,7 +107,7 @@ func (w *world) reachable() bool {
 
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
-	in := plan.Input{Desired: w.desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered}
+	in := plan.Input{Desired: w.desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
 	o := &in.Observed
 	o.At = w.clock()
 	o.Infrastructure = w.infra
@@ -151,6 +153,7 @@ func (w *world) plan() (plan.Input, plan.Plan) {
 		in = w.input(true)
 		p = plan.Compute(in)
 	}
+	w.remediation = p.Remediation
 	return in, p
 }
 

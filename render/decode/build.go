@@ -162,6 +162,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
 		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
+	p.Remediation = in.Spec.Remediation
 	p.RolloutAfter, p.CertificatesExpiryDays = in.Spec.Rollout.After.Time, int(in.Spec.Rollout.Before.CertificatesExpiryDays)
 	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
 	_, p.SkipCoreDNS = o.notes[controlplanev1.SkipCoreDNSAnnotation]

@@ -57,3 +57,20 @@ func TestControlPlaneProblems(t *testing.T) {
 		})
 	}
 }
+
+// Both versions bound the attempts to replace unhealthy machines.
+func TestRemediationOfTheControlPlane(t *testing.T) {
+	for version, manifests := range map[string]string{
+		"v1beta2": within(t, newest, "  remediation: {maxRetry: 3, retryPeriodSeconds: 600, minHealthyPeriodSeconds: 7200}\n"),
+		"v1beta1": within(t, older, "  remediationStrategy: {maxRetry: 3, retryPeriod: 10m, minHealthyPeriod: 2h}\n"),
+	} {
+		got := mustDecode(t, manifests).ControlPlane
+		r := got.Remediation
+		if r.MaxRetry == nil || *r.MaxRetry != 3 || r.RetryPeriodSeconds == nil || *r.RetryPeriodSeconds != 600 || r.MinHealthyPeriodSeconds == nil || *r.MinHealthyPeriodSeconds != 7200 {
+			t.Errorf("%s: %+v", version, r)
+		}
+		if plain := mustDecode(t, newest).ControlPlane; plain.Template != got.Template {
+			t.Errorf("%s: the template hash is another", version)
+		}
+	}
+}

@@ -12,13 +12,10 @@ import (
 
 func kubeadmControlPlaneKind() *kind {
 	naming := "machine names are made by Fairlead so that a repeated create adopts"
-	retries := "remediation of the control plane goes one machine at a time while etcd has quorum; there are no retries to bound"
 	gates := "nothing sets conditions that Fairlead does not know; remove it"
 	refused := map[string]string{
 		"spec.machineNaming":                       naming,
 		"spec.machineNamingStrategy":               naming,
-		"spec.remediation":                         retries,
-		"spec.remediationStrategy":                 retries,
 		"spec.machineTemplate.readinessGates":      gates,
 		"spec.machineTemplate.spec.readinessGates": gates,
 	}
@@ -55,6 +52,7 @@ func kubeadmControlPlaneKind() *kind {
 			"spec.rollout.strategy":              "spec.rolloutStrategy",
 			"spec.rollout.after":                 "spec.rolloutAfter",
 			"spec.rollout.before":                "spec.rolloutBefore",
+			"spec.remediation":                   "spec.remediationStrategy",
 		}},
 		values:  kubeadmConfigValues("spec.kubeadmConfigSpec."),
 		refused: metadataRefused(refused),

@@ -252,6 +252,8 @@ func reportOf(f reportFile) fleet.Report {
 		Waiting:  f.Waiting,
 		Problems: fleetProblems(f.Problems),
 		Failure:  f.Failure,
+
+		Remediation: fleet.ParseRemediation(f.Remediation),
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{
@@ -276,6 +278,7 @@ func machineOf(o clusterv1.Machine) fleet.MachineReport {
 			State:         fleet.MachineState(o.Annotations[stateAnnotation]),
 			Message:       o.Annotations[messageAnnotation],
 			Created:       o.CreationTimestamp.Time,
+			Origin:        fleet.OriginFromTags(o.Annotations),
 		},
 		Phase:      fleet.MachinePhase(o.Status.Phase),
 		Node:       o.Status.NodeRef.Name,

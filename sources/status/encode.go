@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -129,6 +130,7 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 	} else {
 		o.Labels[clusterv1.MachineDeploymentNameLabel] = string(m.Machine.Pool)
 	}
+	maps.Copy(o.Annotations, m.Machine.Origin.Tags())
 	upToDate := ""
 	if m.UpToDate {
 		upToDate = "true"
@@ -191,6 +193,8 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Waiting:  r.Waiting,
 		Problems: problemsOf(r.Problems),
 		Failure:  r.Failure,
+
+		Remediation: r.Remediation.String(),
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)

@@ -124,7 +124,10 @@ type reportFile struct {
 	Pools    []pool    `json:"pools,omitempty"`
 	Waiting  []string  `json:"waiting,omitempty"`  // what the next step waits for
 	Problems []problem `json:"problems,omitempty"` // why the newest revision is not being applied
-	Failure  string    `json:"failure,omitempty"`  // error of the last pass
+	// Remediation is the attempt to replace an unhealthy control-plane machine that
+	// is under way: "machine,retry,time".
+	Remediation string `json:"remediation,omitempty"`
+	Failure     string `json:"failure,omitempty"` // error of the last pass
 }
 
 type meta struct {

@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// remediateFirst replaces the first control-plane machine where it is known to
+// have failed before there was a control plane.
+func (v *view) remediateFirst(g *group) bool {
+	m := g.all[0]
+	if !v.blind || !m.remedy {
+		return false
+	}
+	if m.State == fleet.MachineDeleting || v.mayAttempt(m) {
+		v.begun(m, func() { v.deleteMachine(m, m.sick.message) })
+	}
+	return true
+}
+
+// remediate removes the control-plane machine that is worst off, if health
+// checks want that, the pool allows another attempt, and etcd can spare it.
+// Others that are condemned as well do not stand in the way: they are next.
+func (v *view) remediate(g *group) bool {
+	var sick []*machine
+	for _, m := range g.all {
+		if m.remedy {
+			sick = append(sick, m)
+		}
+	}
+	if len(sick) == 0 {
+		return false
+	}
+	slices.SortFunc(sick, worst)
+	m := sick[0]
+	if len(g.all) == 1 {
+		v.wait("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
+		return true
+	}
+	for _, o := range g.all {
+		if o.sick == nil && o.node == nil {
+			v.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
+			return true
+		}
+	}
+	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o.sick == nil && v.ailing(o) == "" }) {
+		v.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
+		return true
+	}
+	if v.unsettled() {
+		return true
+	}
+	for _, m := range sick {
+		if v.mayAttempt(m) {
+			v.begun(m, func() { v.removeControlPlane(m, m.sick.message) })
+			return true
+		}
+	}
+	return true
+}
+
+// worst orders sick machines: first those whose removal costs etcd nothing, of
+// these first those that people marked. Cluster API takes marked ones before all
+// others, and waits where etcd cannot spare them.
+func worst(a, b *machine) int {
+	return cmp.Or(
+		compareBool(a.node != nil, b.node != nil),
+		compareBool(a.member != nil && a.member.Healthy, b.member != nil && b.member.Healthy),
+		compareBool(b.asked(), a.asked()),
+		compareBool(a.node != nil && a.node.ControlPlaneReady, b.node != nil && b.node.ControlPlaneReady),
+		a.Created.Compare(b.Created),
+		cmp.Compare(a.Name, b.Name))
+}
+
+// asked reports whether people want m replaced, which no limit holds back.
+func (m *machine) asked() bool {
+	return m.sick != nil && m.sick.reason == clusterv1.MachineHealthCheckHasRemediateAnnotationReason
+}
+
+// attempt returns the attempt to replace the unhealthy control-plane machine m:
+// how many went before stands on m itself, unless it was well for long enough,
+// is of another template than is asked for, since what it failed of may be
+// mended, or people ask for it. until is how long what went before counts.
+// Source: Cluster API, KubeadmControlPlane, spec.remediation.
+func (v *view) attempt(m *machine) (next fleet.Remediation, until time.Duration) {
+	next = fleet.Remediation{Machine: m.Name, At: v.Now.UTC().Truncate(time.Second)}
+	last := m.Origin.Remediation
+	healthy := time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second
+	if s := m.pool.Remediation.MinHealthyPeriodSeconds; s != nil {
+		healthy = seconds(s)
+	}
+	if until = last.At.Add(healthy).Sub(v.Now); last.IsZero() || !m.current || m.asked() || until <= 0 {
+		return next, 0
+	}
+	next.Retry = last.Retry + 1
+	return next, until
+}
+
+// mayAttempt reports whether the pool's remediation allows m to be replaced, and
+// says what that waits for otherwise.
+func (v *view) mayAttempt(m *machine) bool {
+	last, limits := m.Origin.Remediation, m.pool.Remediation
+	next, until := v.attempt(m)
+	if next.Retry == 0 {
+		return true
+	}
+	if left := last.At.Add(seconds(limits.RetryPeriodSeconds)).Sub(v.Now); left > 0 {
+		v.wake(left)
+		m.stays = &defect{
+			controlplanev1.KubeadmControlPlaneMachineRemediationDeferredReason,
+			fmt.Sprintf("machine %s is unhealthy and waits: machine %s before it was replaced at %s, and remediation.retryPeriodSeconds of %s is %d",
+				m.Name, last.Machine, last.At.UTC().Format(time.RFC3339), m.pool.Name, *limits.RetryPeriodSeconds),
+		}
+	} else if most := limits.MaxRetry; most != nil && last.Retry >= int(*most) {
+		v.wake(until)
+		m.stays = &defect{
+			controlplanev1.KubeadmControlPlaneMachineCannotBeRemediatedReason,
+			fmt.Sprintf("machine %s is unhealthy and stays: remediation.maxRetry of %s is %d, and that many attempts failed one after the other; mend the cause in the template, or have the machine replaced by hand",
+				m.Name, m.pool.Name, *most),
+		}
+	}
+	if m.stays == nil {
+		return true
+	}
+	v.wait("%s", m.stays.message)
+	return false
+}
+
+// begun remembers that remove, which plans the next step of replacing the
+// unhealthy machine m, is an attempt, if it planned one.
+func (v *view) begun(m *machine, remove func()) {
+	planned := len(v.out.Actions)
+	remove()
+	if len(v.out.Actions) > planned && v.out.Remediation.Machine != m.Name {
+		v.out.Remediation, _ = v.attempt(m)
+	}
+}
+
+// followRemediation keeps the attempt that is under way in mind: until the
+// machine that came of it shows, or none is to come.
+func (v *view) followRemediation() {
+	g, r := v.groups[0], v.Remediation
+	came := slices.ContainsFunc(g.all, func(m *machine) bool {
+		return m.Origin.Remediation == r || m.Name != r.Machine && m.MadeAt().After(r.At)
+	})
+	if r.IsZero() || came || v.controlPlaneDone() {
+		return
+	}
+	v.out.Remediation = r
+}
