@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/agent/election"
@@ -112,7 +111,8 @@ func TestReplicasOnPrometheus(t *testing.T) {
 	}
 }
 
-// depose gives the Lease of the leader to nobody, as if it had not renewed it.
+// depose gives the Lease of the leader to another replica, as if the leader had
+// not renewed it and the other had been the first to see that.
 func depose(t *testing.T, k *kube.Server, namespace, lease string) {
 	t.Helper()
 	c, err := election.Connect(k.Kubeconfig, election.Timing{})
@@ -125,12 +125,18 @@ func depose(t *testing.T, k *kube.Server, namespace, lease string) {
 		if err != nil {
 			return err
 		}
-		nobody, before := "nobody", metav1.NewMicroTime(time.Now().Add(-time.Minute))
-		l.Spec = coordinationv1.LeaseSpec{
-			HolderIdentity: &nobody, LeaseDurationSeconds: l.Spec.LeaseDurationSeconds,
-			AcquireTime: &before, RenewTime: &before, LeaseTransitions: l.Spec.LeaseTransitions,
+		sessions, err := leases.List(t.Context(), metav1.ListOptions{LabelSelector: "fairlead.dev/lease=session,fairlead.dev/agent=" + lease})
+		if err != nil {
+			return err
 		}
-		_, err = leases.Update(t.Context(), l, metav1.UpdateOptions{})
-		return err
+		for _, s := range sessions.Items {
+			if *s.Spec.HolderIdentity != *l.Spec.HolderIdentity {
+				before := metav1.NewMicroTime(time.Now().Add(-time.Minute))
+				l.Spec.HolderIdentity, l.Spec.AcquireTime, l.Spec.RenewTime = s.Spec.HolderIdentity, &before, &before
+				_, err = leases.Update(t.Context(), l, metav1.UpdateOptions{})
+				return err
+			}
+		}
+		return fmt.Errorf("there is no replica but the leader")
 	})
 }
