@@ -51,6 +51,9 @@ type Parts struct {
 	// Place returns where the agent keeps secrets, which is another place for any
 	// other agent: see fleet.Owner. Nil: agents are told apart by name alone.
 	Place func(ctx context.Context) (string, error)
+	// Mover returns what moves the fleet to its home. Nil: this agent moves it only
+	// when it is asked.
+	Mover func(Move) (Mover, error)
 	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
 	Gate    SecretGate
@@ -149,6 +152,7 @@ type Agent struct {
 	owner      atomic.Pointer[fleet.Owner]
 	at         string                           // where this agent is, set before owned is closed
 	next       atomic.Pointer[fleet.Succession] // under way; nil: none
+	confirming sync.Mutex                       // of a hand-over to this agent
 	acting     turnstile                        // of passes; closed while the fleet is handed over
 	pruning    bool                             // the newest revision asks for what vanishes to be deleted
 	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
@@ -160,6 +164,7 @@ type Agent struct {
 
 	nudge   nudges
 	escrow  escrowing
+	homing  homing
 	watches sync.WaitGroup
 	watched map[string]bool // providers, touched by follow alone
 	ready   *readiness
@@ -179,7 +184,7 @@ func New(o Options, p Parts) *Agent {
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), watched: make(map[string]bool),
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), watched: make(map[string]bool),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -192,6 +197,12 @@ func New(o Options, p Parts) *Agent {
 // Run works until ctx ends, which is no error, or until it cannot go on. The
 // error is a *NotOwnerError where another agent owns the fleet.
 func (a *Agent) Run(ctx context.Context) error {
+	err := a.run(ctx)
+	a.leave(ctx, err)
+	return err
+}
+
+func (a *Agent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
@@ -201,6 +212,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	add(a.follow)
 	add(a.publish)
 	add(a.keepEscrow)
+	add(a.keepHome)
 	add(a.support)
 	add(func(ctx context.Context) error {
 		select {
@@ -332,6 +344,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 				a.record[c.Report.Cluster] = c.Report
 			}
 			a.p.Metrics.Recall(s.Clusters)
+			a.homing.recall(s.Fleet.Home)
 			a.mu.Lock()
 			a.desired = recall(a.record, s.Fleet)
 			a.mu.Unlock()

@@ -110,6 +110,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	a.watch(ctx, used)
 	a.begin()
 	a.escrow.poke()
+	poke(a.homing.c)
 }
 
 func (a *Agent) renamed(f fleet.Fleet) error {
@@ -142,8 +143,8 @@ func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
 	d := a.desired
 	d.clusters = maps.Clone(d.clusters)
 	a.mu.Unlock()
-	d.problems = a.escrow.with(d.problems)
-	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d)}
+	d.problems = a.homing.with(a.escrow.with(d.problems))
+	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d), Home: a.homing.status()}
 	blocked := 0
 	if a.pruning {
 		blocked = len(d.orphans())

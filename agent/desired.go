@@ -27,6 +27,7 @@ type desired struct {
 	clusters map[fleet.Key]held
 	problems []fleet.Problem // of the newest revision
 	escrow   fleet.Escrow    // of the newest revision
+	home     fleet.Home      // of the newest revision
 }
 
 // held is one cluster that the agent knows.
@@ -78,7 +79,7 @@ func (h held) abandoned() bool {
 func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	next := desired{
 		revision: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
-		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow,
+		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, home: f.Config.Home,
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

@@ -49,6 +49,8 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	select {
 	case <-timer.C:
 	case <-changed:
+	case <-a.homing.retell:
+		a.tell(ctx, a.newest())
 	case <-a.escrow.retell:
 		a.tell(ctx, a.newest())
 	case <-n.c:

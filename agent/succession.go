@@ -105,13 +105,17 @@ func (a *Agent) yield(ctx context.Context, owner fleet.Owner, next fleet.Success
 }
 
 // acts tells the world that the new owner does what an owner does, once it does.
+// Many passes may end at once, and one of them says it.
 func (a *Agent) acts(ctx context.Context) {
+	a.confirming.Lock()
+	defer a.confirming.Unlock()
 	owner, next := a.owner.Load(), a.next.Load()
 	if owner == nil || next == nil || next.To != a.o.Name || next.Step != fleet.StepHandedOver {
 		return
 	}
 	if err := a.ledger.Arbiter.Succeed(ctx, *owner, *next, fleet.Succession{}); err != nil {
-		if ctx.Err() == nil {
+		// A conflict says that what was known is old: the next poll knows more.
+		if ctx.Err() == nil && fleet.KindOf(err) != fleet.Conflict {
 			a.p.Log.Warn("cannot confirm the hand-over, trying again with the next pass", "error", err)
 		}
 		return

@@ -16,6 +16,7 @@ type Config struct {
 	StatusBranch string // default "fairlead/status"
 	Prune        Prune
 	Escrow       Escrow
+	Home         Home
 }
 
 // Escrow says for whom a copy of all secrets is kept, and where. Without

@@ -255,6 +255,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 		}
 	}
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
+	f.Problems = append(f.Problems, homeless(f)...)
 	slices.SortStableFunc(f.Problems, compareProblems)
 	return f
 }

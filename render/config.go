@@ -52,6 +52,7 @@ type Manifest struct {
 			Branch string `json:"branch,omitempty"`
 		} `json:"status"`
 		Escrow *EscrowManifest `json:"escrow,omitempty"`
+		Home   *HomeManifest   `json:"home,omitempty"`
 	} `json:"spec"`
 }
 
@@ -204,6 +205,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+defaultStatusBranch)
 	}
 	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
+	c.Home = checkedHome(m.Spec.Home, fail)
 	var err error
 	if c.clusters, err = newGlobs(m.Spec.Clusters.Include, m.Spec.Clusters.Exclude); err != nil {
 		fail("spec.clusters", err.Error(), "patterns are folders relative to the root, such as clusters/prod/**")

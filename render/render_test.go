@@ -385,15 +385,18 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal("docs/fleet-yaml.md has no example")
 	}
 	archive := tree("-- fleet.yaml --\n" + example + "-- clusters/prod/eu-1/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/prod/eu-1/c.yaml --\n" +
-		clusterYAML("prod", "eu-1") + "spec: {version: \"${KUBERNETES_VERSION}\", pods: \"${POD_CIDRS}\"}\n" + "-- clusters/sandbox/a/kustomization.yaml --\nresources: [none]\n")
+		clusterYAML("prod", "eu-1") + "spec: {version: \"${KUBERNETES_VERSION}\", pods: \"${POD_CIDRS}\"}\n" + "-- clusters/sandbox/a/kustomization.yaml --\nresources: [none]\n" +
+		"-- clusters/ops/home/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/ops/home/c.yaml --\n" + clusterYAML("ops", "home"))
 	f := newBuilder(render.Options{}).render(t, "sha1:1", archive)
 	want := fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true, Limit: 2}, Escrow: fleet.Escrow{
 		Recipients: []string{"age1psq6mpu3n2pcmht3nhdt9n3gd5s9pulgwzcgrjjpdr6ue5caggpq5dhs8y"}, Branch: "fairlead/escrow",
+	}, Home: fleet.Home{
+		Cluster: fleet.Key{Namespace: "ops", Name: "home"}, Image: "registry.example.com/fairlead:v1.0.0", Namespace: "fairlead-system", Release: "fairlead",
 	}}
 	if diff := cmp.Diff(want, f.Config); diff != "" || f.ID != "edge" {
 		t.Errorf("id %q; -want, +got:\n%s", f.ID, diff)
 	}
-	if diff := cmp.Diff([]string{"prod/eu-1"}, keys(f)); diff != "" || len(f.Problems) > 0 {
+	if diff := cmp.Diff([]string{"ops/home", "prod/eu-1"}, keys(f)); diff != "" || len(f.Problems) > 0 {
 		t.Errorf("-want, +got:\n%s\nproblems: %q", diff, lines(f.Problems))
 	}
 }

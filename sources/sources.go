@@ -84,6 +84,18 @@ type FleetStatus struct {
 	Revision fleet.Revision // newest revision seen
 	Problems []fleet.Problem
 	Orphans  []fleet.Key // have status or infrastructure, vanished from Git, not deleted
+	Home     HomeStatus
+}
+
+// HomeStatus says where the agent of a fleet is to live, and how far it is on
+// its way there.
+type HomeStatus struct {
+	Cluster fleet.Key // that fleet.yaml names; zero: none
+	Step    string    // of the move there that is not done; empty: the agent is there, or does not move
+	Message string    // what that step waits for, or why there is no move
+	// Left is the agent that the fleet comes from, in a cluster whose secrets and
+	// agent are to be removed; empty: none.
+	Left string
 }
 
 // An Arbiter decides which agent may act on a fleet.

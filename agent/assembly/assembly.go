@@ -56,6 +56,12 @@ type Settings struct {
 
 	// Lease is what the replicas of the agent elect a leader by; zero for none.
 	Lease Lease
+	// ChartVersion is that of the chart that a home gets which fleet.yaml names.
+	// Empty: an agent with these settings moves nothing by itself.
+	ChartVersion string
+	// StatusBranch is the name of the status branch that such an agent is told to
+	// write; empty: fleet.yaml says it.
+	StatusBranch string
 
 	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
@@ -228,6 +234,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Reconciler:     passes,
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),
+		Mover:          s.mover(source, w.Secrets),
 		Gate:           w.Gate,
 		Place:          s.place(w.Secrets),
 		Metrics:        m, Tracer: s.Tracer, Log: s.Log,

@@ -102,8 +102,8 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		}
 		klog.SetSlogLogger(log) // client-go's: it has but one in a process
 		s := f.from(nil, log)
-		s.StatusInterval = statusInterval
-		o.StatusBranch = f.branch
+		s.StatusInterval, s.ChartVersion = statusInterval, version
+		o.StatusBranch, s.StatusBranch = f.branch, f.branch
 		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks, traces: traces}, replicas)
 	}
 	return cmd

@@ -26,6 +26,7 @@ import (
 type mover struct {
 	version string
 	local   bool // an agent in this process owns the fleet at first
+	loaded  fleet.Fleet
 	f       *sourceFlags
 
 	name, takeOver, into string
@@ -82,16 +83,17 @@ func (m *mover) begin(cmd *cobra.Command) (assembly.Settings, *pivot.Parts, pivo
 	}
 	s := m.f.from(nil, log)
 	s.StatusInterval = m.interval
-	branch, clusters, err := m.branch(cmd.Context(), s)
+	branch, loaded, clusters, err := m.branch(cmd.Context(), s)
 	if err != nil {
 		return fail(err)
 	}
+	m.loaded = loaded
 	store, err := s.OpenSecrets(cmd.Context(), m.local)
 	if err != nil {
 		return fail(err)
 	}
 	p := &pivot.Parts{
-		Arbiter: status.NewArbiter(branch), From: store, Clusters: clusters, ID: rand.Text,
+		Arbiter: status.NewArbiter(branch), From: assembly.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
 		Status: func(ctx context.Context) (status.Status, error) {
 			_, tree, err := branch.Read(ctx)
 			if err != nil {
@@ -117,16 +119,19 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 	}
 	defer end()
 	w.To, w.Home = pivot.AgentOf(k), k
+	if declared := m.loaded.Config.Home; declared.Declared() && declared.Cluster != k && !m.undo {
+		return fmt.Errorf("fleet.yaml: spec.home.cluster: the fleet would move on to %s, its home: name %s there, or remove spec.home, and push that first", declared.Cluster, k)
+	}
 	if err := m.recover(cmd, s, p, w); err != nil {
 		return err
 	}
 	file := kubeconfigFile(cmp.Or(m.home.kubeconfig, k.Name+".kubeconfig"))
 	p.Kubeconfig = file
-	opener, err := m.home.opener(m.version, s, k, file, p.From, m.f.branch)
+	opener, err := m.home.opener(m.version, s, m.loaded.ID, k, file, p.From, m.f.branch)
 	if err != nil {
 		return err
 	}
-	p.Home = opener.open
+	p.Home = opener.Open
 	owner, err := p.Arbiter.Owner(cmd.Context())
 	if err != nil {
 		return err
@@ -135,7 +140,7 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 		if !strings.HasPrefix(s.Secrets, "kubernetes") {
 			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
 		}
-		if p.Old, err = m.home.old(s, m.version); err != nil {
+		if p.Old, err = m.home.old(s, m.loaded.ID); err != nil {
 			return err
 		}
 	}
@@ -158,7 +163,7 @@ func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
 	if c, ok := into.(io.Closer); ok {
 		defer c.Close()
 	}
-	p.To = into
+	p.To = assembly.OfFleet(into, m.loaded.ID)
 	owner, err := p.Arbiter.Owner(cmd.Context())
 	if err != nil {
 		return err

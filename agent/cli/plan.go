@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/sources/status"
@@ -131,6 +132,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	for _, r := range outlook.Pruned {
 		out.prune(r)
 	}
+	out.move(p, s.Owner, loaded.Config.Home)
 	for _, k := range outlook.Orphans {
 		out.Orphans = append(out.Orphans, k.String())
 	}
@@ -205,6 +207,26 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 		}
 	}
 	return ctx.Err()
+}
+
+// moveFleet is what a change of the agent's home is called.
+const moveFleet = "move fleet"
+
+// move adds the way of the fleet to the home that fleet.yaml names.
+func (out *planned) move(p part, now fleet.Owner, home fleet.Home) {
+	to := pivot.AgentOf(home.Cluster)
+	switch {
+	case !home.Declared(), now.Agent == to, p.path != ".":
+		return
+	case now.Agent == "" && assembly.IsFolder(p.settings.Source):
+		out.Notes = append(out.Notes, fmt.Sprintf("the fleet moves to its home %s once an agent follows it from a repository", home.Cluster))
+		return
+	}
+	from := cmp.Or(now.Agent, "the agent that claims the fleet")
+	out.Changes = append(out.Changes, change{
+		Change: moveFleet, Cluster: home.Cluster.String(),
+		Reason: fmt.Sprintf("fleet.yaml names it as home: %s hands the fleet over to %s once the cluster is provisioned; no machine changes", from, to),
+	})
 }
 
 // prune adds the deletion of a cluster that vanished.

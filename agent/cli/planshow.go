@@ -97,6 +97,9 @@ func (out *planned) summary() string {
 			parts = append(parts, k.verb+" "+count(n, k.noun))
 		}
 	}
+	if counts[moveFleet] > 0 {
+		parts = append(parts, "move the fleet")
+	}
 	switch {
 	case len(out.Errors) > 0:
 		parts = append(parts, "not everything could be looked at")

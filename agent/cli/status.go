@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
@@ -132,6 +133,21 @@ type statusView struct {
 	Clusters []clusterView `json:"clusters"`
 	Problems []problem     `json:"problems,omitempty"`
 	Orphans  []string      `json:"orphans,omitempty"`
+	Home     *homeView     `json:"home,omitempty"`
+	Moving   *movingView   `json:"moving,omitempty"`
+}
+
+// homeView is where the agent is to live, as fleet.yaml says.
+type homeView struct {
+	Cluster string `json:"cluster,omitempty"`
+	Step    string `json:"step,omitempty"`    // of the move there, that is not done
+	Message string `json:"message,omitempty"` // what it waits for
+}
+
+// movingView is the agent that the fleet is on its way to.
+type movingView struct {
+	To   string `json:"to"`
+	Step string `json:"step"`
 }
 
 // clusterView is one cluster in it.
@@ -156,6 +172,15 @@ func viewOf(s status.Status) statusView {
 	}
 	for _, k := range s.Fleet.Orphans {
 		v.Orphans = append(v.Orphans, k.String())
+	}
+	if h := s.Fleet.Home; h != (sources.HomeStatus{}) {
+		v.Home = &homeView{Step: h.Step, Message: h.Message}
+		if h.Cluster != (fleet.Key{}) {
+			v.Home.Cluster = h.Cluster.String()
+		}
+	}
+	if s.Next.To != "" {
+		v.Moving = &movingView{To: s.Next.To, Step: string(s.Next.Step)}
 	}
 	for _, c := range s.Clusters {
 		r := c.Report
@@ -195,6 +220,12 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 	if v.Owner != "" {
 		fmt.Fprintf(w, "\nfleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
 	}
+	if v.Home != nil {
+		fmt.Fprintln(w, "home: "+v.Home.String())
+	}
+	if v.Moving != nil {
+		fmt.Fprintf(w, "moving: to %s, step %s\n", v.Moving.To, v.Moving.Step)
+	}
 	for _, p := range v.Problems {
 		fmt.Fprintln(w, "problem: "+p.String())
 	}
@@ -202,6 +233,17 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
 	}
 	return nil
+}
+
+// String says it on a line.
+func (h *homeView) String() string {
+	var parts []string
+	for _, s := range []string{h.Cluster, h.Step, h.Message} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, ": ")
 }
 
 // message is the most important thing to say of a cluster.

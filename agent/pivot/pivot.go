@@ -52,6 +52,8 @@ type Want struct {
 	Self string
 	// Keep leaves secrets and agent of the old place where they are.
 	Keep bool
+	// Whole waits until the home is provisioned, rather than its control plane.
+	Whole bool
 }
 
 // Arrived reports whether now is the owner that w is for. An agent that is gone
@@ -83,6 +85,8 @@ type Parts struct {
 	ID func() string
 	// Turn is how long to wait before looking again; default 2 s.
 	Turn time.Duration
+	// Idle is how long instead as long as the owner was not asked; default Turn.
+	Idle time.Duration
 	// Show is told of all steps whenever one of them changes.
 	Show func([]Step)
 	// Before, if not nil, is called before each call that changes something, and

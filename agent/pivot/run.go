@@ -63,10 +63,14 @@ func (p *Pivot) Run(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			p.show(append(slices.Clone(p.shown), Step{Name: "trying again", State: Now, Why: err.Error(), Waits: true}))
+			p.show(append(slices.Clone(p.shown), Step{Name: Again, State: Now, Why: err.Error(), Waits: true}))
 			p.shown = p.shown[:max(0, len(p.shown)-1)]
 		}
-		timer := time.NewTimer(cmp.Or(p.p.Turn, turn))
+		wait := cmp.Or(p.p.Turn, turn)
+		if seen.Next.To != p.w.To {
+			wait = max(wait, p.p.Idle)
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -134,7 +138,7 @@ func (p *Pivot) look(ctx context.Context) (Seen, error) {
 		if err != nil {
 			return s, err
 		}
-		s.ControlPlane = incomplete(st, p.w.Home)
+		s.ControlPlane = incomplete(st, p.w.Home, p.w.Whole)
 	}
 	if !owned {
 		s.Installed = true
@@ -192,8 +196,8 @@ func (p *Pivot) kubeconfig(ctx context.Context) (fleet.Secret, error) {
 	return d[fleet.KubeconfigKey], err
 }
 
-// incomplete says what of the control plane of k is not ready.
-func incomplete(s status.Status, k fleet.Key) string {
+// incomplete says what of the control plane of k, or of all of it, is not ready.
+func incomplete(s status.Status, k fleet.Key, whole bool) string {
 	c, ok := s.Cluster(k)
 	if !ok {
 		return fmt.Sprintf("nothing is known of %s yet", k)
@@ -204,6 +208,9 @@ func incomplete(s status.Status, k fleet.Key) string {
 		}
 		if pool.Ready < pool.Desired || pool.Current != pool.Desired {
 			return fmt.Sprintf("%d of %d machines of %s are ready", pool.Ready, pool.Desired, k)
+		}
+		if phase := c.Report.Phase; whole && phase != fleet.PhaseProvisioned {
+			return fmt.Sprintf("%s is %s, not %s yet", k, cmp.Or(phase, "unknown"), fleet.PhaseProvisioned)
 		}
 		return ""
 	}

@@ -30,6 +30,9 @@ const (
 	Uninstall    Name = "remove the old agent"
 )
 
+// Again is beside the steps while one is tried again after an error.
+const Again Name = "trying again"
+
 // A State is how far a step is.
 type State string
 

@@ -174,6 +174,12 @@ func readFleet(t fs.FS) (Status, error) {
 			s.Fleet.Orphans = append(s.Fleet.Orphans, k)
 		}
 	}
+	if h := f.Home; h != nil {
+		s.Fleet.Home = sources.HomeStatus{Step: h.Step, Message: h.Message, Left: h.Left}
+		if k, err := fleet.ParseKey(h.Cluster); err == nil {
+			s.Fleet.Home.Cluster = k
+		}
+	}
 	return s, nil
 }
 

@@ -226,6 +226,12 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 	for _, k := range slices.SortedFunc(slices.Values(s.Orphans), fleet.Key.Compare) {
 		f.Orphans = append(f.Orphans, k.String())
 	}
+	if h := s.Home; h != (sources.HomeStatus{}) {
+		f.Home = &homeFile{Step: h.Step, Message: oneLine(h.Message, 500), Left: h.Left}
+		if h.Cluster != (fleet.Key{}) {
+			f.Home.Cluster = h.Cluster.String()
+		}
+	}
 	b, err := encodeDocs("the fleet", f)
 	if err != nil || len(lines) == 0 {
 		return b, err

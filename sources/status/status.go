@@ -98,7 +98,16 @@ type fleetFile struct {
 	Phases   map[string]int `json:"phases,omitempty"` // clusters by phase
 	Problems []problem      `json:"problems,omitempty"`
 	Orphans  []string       `json:"orphans,omitempty"`
+	Home     *homeFile      `json:"home,omitempty"`
 	// After these come the clusters, a list of clusterLine.
+}
+
+// homeFile is a sources.HomeStatus.
+type homeFile struct {
+	Cluster string `json:"cluster,omitempty"` // namespace/name
+	Step    string `json:"step,omitempty"`
+	Message string `json:"message,omitempty"`
+	Left    string `json:"left,omitempty"`
 }
 
 // clusterLine is one cluster in fleet.yaml.

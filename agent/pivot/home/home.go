@@ -8,10 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -42,9 +39,12 @@ type Options struct {
 	// Credentials are for Git, Identities for encrypted files, as the chart mounts
 	// them; empty for none.
 	Credentials, Identities fleet.SecretData
-	// AddonFiles are manifests, or folders of them, to be applied first.
-	AddonFiles []string
-	Log        *slog.Logger
+	// Addons are manifests to be applied first.
+	Addons []Addon
+	// Fleet, if not empty, is the one whose secrets are stored here: a home may
+	// have agents of several.
+	Fleet fleet.ID
+	Log   *slog.Logger
 }
 
 // The Secrets that the agent mounts. The values of the chart name them.
@@ -95,8 +95,21 @@ func Open(o Options) (*Home, error) {
 	if h.store, err = openStore(o.Kubeconfig); err != nil {
 		return nil, err
 	}
-	h.addons, err = readAll(o.AddonFiles)
-	return h, err
+	if o.Fleet != "" {
+		store, ok := h.store.Of(o.Fleet).(*secrets.Kubernetes)
+		if !ok {
+			return nil, fleet.Errorf(fleet.Invalid, "open the home", "its secrets cannot be told apart by fleet")
+		}
+		h.store = store
+	}
+	for _, a := range o.Addons {
+		objects, err := a.objects()
+		if err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "read addons", "%s: %w", a.Name, err)
+		}
+		h.addons = append(h.addons, objects...)
+	}
+	return h, nil
 }
 
 // openStore opens the secret store behind a kubeconfig, which is in a file for
@@ -291,60 +304,6 @@ func (h *Home) Uninstall(ctx context.Context) error {
 func Mark(sets ...fleet.SecretData) string {
 	sum := pivot.Digest(sets...)
 	return hex.EncodeToString(sum[:8])
-}
-
-// readAll reads manifests.
-func readAll(paths []string) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	for _, path := range paths {
-		names := []string{path}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			names = nil
-			for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
-				found, err := filepath.Glob(filepath.Join(path, pattern))
-				if err != nil {
-					return nil, err
-				}
-				names = append(names, found...)
-			}
-			slices.Sort(names)
-		}
-		for _, name := range names {
-			list, err := read(name)
-			if err != nil {
-				return nil, fleet.Errorf(fleet.Invalid, "read addons", "%s: %w", name, err)
-			}
-			out = append(out, list...)
-		}
-	}
-	return out, nil
-}
-
-func read(name string) ([]*unstructured.Unstructured, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []*unstructured.Unstructured
-	const buffer = 4096 // bytes that are looked at to tell YAML from JSON
-	for d := yaml.NewYAMLOrJSONDecoder(f, buffer); ; {
-		o := &unstructured.Unstructured{}
-		err := d.Decode(&o.Object)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(o.Object) == 0 {
-			continue
-		}
-		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
-			return nil, errors.New("an object has no apiVersion, kind or name")
-		}
-		out = append(out, o)
-	}
 }
 
 func encode(o *unstructured.Unstructured) []byte {

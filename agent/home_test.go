@@ -1,0 +1,240 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// carrier is a Mover that does what a test says, and remembers.
+type carrier struct {
+	mu   sync.Mutex
+	done []string
+	run  func(ctx context.Context, m Move, show func(step, why string)) error
+}
+
+func (c *carrier) note(s string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = append(c.done, s)
+}
+
+// took returns what was done since it was asked last.
+func (c *carrier) took() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { c.done = nil }()
+	return c.done
+}
+
+// carrying is a move that c makes.
+type carrying struct {
+	c *carrier
+	m Move
+}
+
+func (c carrying) Run(ctx context.Context, show func(step, why string)) error {
+	c.c.note("move to " + c.m.Home.Cluster.String())
+	return c.c.run(ctx, c.m, show)
+}
+
+func (c carrying) Undo(context.Context) error {
+	c.c.note("undo " + c.m.Home.Cluster.String())
+	return nil
+}
+
+// waits is a move that waits for something, for ever.
+func waits(ctx context.Context, _ Move, show func(step, why string)) error {
+	show("control plane", "1 of 3 machines are ready")
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// homed is a fleet whose revision rev names a home; the zero key: none.
+func homed(rev string, home fleet.Key) fleet.Fleet {
+	f := fleetOf(rev, fleet.Prune{}, clusterOf(keyA, rev, "x"), clusterOf(keyB, rev, "x"))
+	f.Config.Home.Cluster = home
+	return f
+}
+
+// homely runs an agent called name whose moves c makes, and returns how it ended.
+func homely(t *testing.T, w *world, name string, c *carrier, do func()) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := w.agent(Options{})
+		a.o.Name = name
+		if c != nil {
+			a.p.Mover = func(m Move) (Mover, error) { return carrying{c, m}, nil }
+		}
+		done := make(chan error, 1)
+		go func() { done <- a.Run(ctx) }()
+		synctest.Wait()
+		do()
+		synctest.Wait()
+		cancel()
+		err = <-done
+	})
+	return err
+}
+
+// A home that fleet.yaml names is moved to; another one instead of it, and none
+// at all, take back what was begun.
+func TestDeclaredHome(t *testing.T) {
+	w := newWorld(homed("1", keyA), homed("2", keyA), homed("3", keyB), homed("4", fleet.Key{}))
+	c := &carrier{run: waits}
+	err := homely(t, w, "me", c, func() {
+		expect(t, "it moves", c.took(), []string{"move to " + keyA.String()})
+		poll()
+		expect(t, "the step is told", w.whole().Home, sources.HomeStatus{Cluster: keyA, Step: "control plane", Message: "1 of 3 machines are ready"})
+		w.push("2")
+		expect(t, "the same home is the same move", c.took(), []string(nil))
+		w.push("3")
+		expect(t, "another home", c.took(), []string{"undo " + keyA.String(), "move to " + keyB.String()})
+		w.push("4")
+		expect(t, "no home", c.took(), []string{"undo " + keyB.String()})
+		expect(t, "nothing is told of it", w.whole().Home, sources.HomeStatus{})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// The agent that lives in the home has nothing to do, and says where it stays
+// once fleet.yaml names none.
+func TestAtHome(t *testing.T) {
+	w := newWorld(homed("1", keyA), homed("2", fleet.Key{}))
+	c := &carrier{run: waits}
+	_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, func() {
+		poll()
+		expect(t, "it is there", w.whole().Home, sources.HomeStatus{Cluster: keyA})
+		w.push("2")
+		expect(t, "it stays", w.whole().Home, sources.HomeStatus{Message: "fleet.yaml names no home: the agent stays in " + keyA.String()})
+		expect(t, "nothing moved", c.took(), []string(nil))
+	})
+}
+
+// An agent that moves nothing by itself says how to ask for it.
+func TestHomeOfARescue(t *testing.T) {
+	w := newWorld(homed("1", keyA))
+	_ = homely(t, w, "me", nil, func() {
+		poll()
+		expect(t, "it says so", w.whole().Home, sources.HomeStatus{Cluster: keyA, Message: "this agent stays until it is asked: fairlead pivot --to " + keyA.String()})
+	})
+}
+
+// What goes wrong is a problem of fleet.yaml as long as it does, and tried again.
+func TestHomeThatFails(t *testing.T) {
+	w := newWorld(homed("1", keyA))
+	fails := true
+	c := &carrier{run: func(ctx context.Context, m Move, show func(step, why string)) error {
+		if fails {
+			show("install the agent", "it waits for the fleet")
+			return errors.New("the chart refuses\nthe values")
+		}
+		return waits(ctx, m, show)
+	}}
+	_ = homely(t, w, "me", c, func() {
+		poll()
+		problems := w.whole().Problems
+		if len(problems) != 1 || problems[0].File != "fleet.yaml" || problems[0].Field != "spec.home" ||
+			problems[0].Message != "the fleet does not get to its home "+keyA.String()+": the chart refuses the values" {
+			t.Errorf("problems are %+v", problems)
+		}
+		expect(t, "the step", w.whole().Home, sources.HomeStatus{Cluster: keyA, Step: "install the agent"})
+		tries := len(c.took())
+		if tries < 2 || tries > 6 {
+			t.Errorf("it was tried %d times in a minute", tries)
+		}
+		fails = false
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		expect(t, "no problem is left", w.whole().Problems, []fleet.Problem(nil))
+		expect(t, "it goes on", w.whole().Home.Step, "control plane")
+	})
+}
+
+// The owner that comes from another home clears that; what was left is on the
+// status branch, so that one that was killed goes on.
+func TestNewOwnerClearsTheOldHome(t *testing.T) {
+	w := newWorld(homed("1", keyA))
+	w.record.Fleet.Home = sources.HomeStatus{Cluster: keyA, Left: "home." + keyB.Namespace + "." + keyB.Name}
+	var left []fleet.Key
+	c := &carrier{run: func(_ context.Context, m Move, show func(step, why string)) error {
+		left = append(left, m.Left)
+		show("remove the secrets here", "they are with the new owner")
+		return nil
+	}}
+	_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, func() {
+		poll()
+		expect(t, "it is told what to clear", left, []fleet.Key{keyB})
+		expect(t, "then all is done", w.whole().Home, sources.HomeStatus{Cluster: keyA})
+	})
+}
+
+// An owner in a home names itself as what is left before it hands over, unless
+// all is to be kept.
+func TestOldHomeIsNamed(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		f := homed("1", keyA)
+		f.Config.Home.Keep = keep
+		w := newWorld(f)
+		self := "home." + keyB.Namespace + "." + keyB.Name
+		want := self
+		if keep {
+			want = ""
+		}
+		_ = homely(t, w, self, &carrier{run: waits}, func() {
+			poll()
+			expect(t, "what is left", w.whole().Home.Left, want)
+		})
+	}
+}
+
+// Whoever handed the fleet over to its home clears what is left, but for an agent
+// in a home, which the new owner clears; and nothing goes where the owner is not
+// the home that fleet.yaml names, or all is to be kept.
+func TestLeaving(t *testing.T) {
+	home := "home." + keyA.Namespace + "." + keyA.Name
+	for name, tc := range map[string]struct {
+		self, owner string
+		keep        bool
+		want        []string
+	}{
+		"a laptop":      {"me", home, false, []string{"move to " + keyA.String()}},
+		"to be kept":    {"me", home, true, nil},
+		"not its home":  {"me", "home.prod.other", false, nil},
+		"another agent": {"me", "rescue", false, nil},
+		"a home":        {"home." + keyB.Namespace + "." + keyB.Name, home, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := homed("1", keyA)
+			f.Config.Home.Keep = tc.keep
+			w := newWorld(f)
+			w.owner = fleet.Owner{Agent: tc.owner, Epoch: 2}
+			var clusters []fleet.Key
+			c := &carrier{run: func(ctx context.Context, m Move, _ func(step, why string)) (err error) {
+				clusters, err = m.Clusters(ctx)
+				return err
+			}}
+			err := homely(t, w, tc.self, c, func() {})
+			var refusal *NotOwnerError
+			if !errors.As(err, &refusal) {
+				t.Errorf("it ended with %v", err)
+			}
+			if got := c.took(); !slices.Equal(got, tc.want) {
+				t.Errorf("it did %v, want %v", got, tc.want)
+			}
+			if tc.want != nil {
+				expect(t, "the clusters", clusters, []fleet.Key{keyA, keyB})
+			}
+		})
+	}
+}
