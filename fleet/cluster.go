@@ -40,6 +40,10 @@ type Cluster struct {
 	// Suspension, if not nil, pauses it as well, until it is over.
 	Suspension *Suspension `json:",omitempty"`
 
+	// Rotate says what of the cluster's trust is to be made anew: each new value is
+	// a new wish.
+	Rotate map[Rotation]string `json:",omitzero"`
+
 	// Remediation is what the last report told of an attempt that is under way.
 	// Git does not say it: whoever has a pass made adds it.
 	Remediation Remediation `json:",omitzero"`
@@ -112,7 +116,11 @@ type Pool struct {
 	Version  string       // Kubernetes version with its v: "v1.34.1"
 	Template TemplateHash // over everything that a change of makes machines outdated
 
-	Bootstrap      bootstrapv1.KubeadmConfigSpec
+	Bootstrap bootstrapv1.KubeadmConfigSpec
+	// NamePattern is how its machines are called, with RandomPart for what tells
+	// them apart; empty: as NewMachineName calls them.
+	NamePattern string `json:",omitzero"`
+
 	Infrastructure Object // DevMachineTemplate, …: its Spec is that of one machine
 	FailureDomain  string // of a worker pool, may be empty
 

@@ -64,8 +64,7 @@ const maxNameLength = 63
 // nothing but its arguments, so a repeated create asks for the same machine.
 // A long cluster or pool name is shortened; the hash keeps it distinct.
 func NewMachineName(cluster Key, pool PoolName, template TemplateHash, index int) MachineName {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", cluster, pool, template, index))
-	hash := hex.EncodeToString(sum[:4])
+	hash := machineHash(cluster, pool, template, index)
 	prefix := cluster.Name + "-" + string(pool)
 	if strings.HasPrefix(string(pool), cluster.Name+"-") {
 		prefix = string(pool)
@@ -75,6 +74,11 @@ func NewMachineName(cluster Key, pool PoolName, template TemplateHash, index int
 		prefix = strings.TrimRight(prefix[:room], "-")
 	}
 	return MachineName(prefix + "-" + hash)
+}
+
+func machineHash(cluster Key, pool PoolName, template TemplateHash, index int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", cluster, pool, template, index))
+	return hex.EncodeToString(sum[:4])
 }
 
 // NewOperationID returns the id of doing kind to subject in cluster.

@@ -232,7 +232,7 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	}
 	return w.Infrastructure.CreateMachine(ctx, a.Operation, providers.MachineRequest{
 		Cluster: c, Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
-		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation},
+		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role)},
 	})
 }
 

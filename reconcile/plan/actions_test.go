@@ -113,7 +113,7 @@ func (w *world) addMachine(a fleet.Action) {
 		Machine: fleet.Machine{
 			Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprintf("sim://%d", w.ids)), Pool: p.Name, Role: p.Role,
 			Template: p.Template, Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain,
-			State: fleet.MachinePending, Created: w.now, Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation},
+			State: fleet.MachinePending, Created: w.now, Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation, Trust: w.desired.Trust(p.Role)},
 		},
 		join: a.Join, visibleAt: w.now.Add(w.lag),
 	})

@@ -93,7 +93,7 @@ func (v *view) wake(d time.Duration) {
 
 // nameAt returns the name of machine i of p.
 func (v *view) nameAt(p *fleet.Pool, i int) fleet.MachineName {
-	return fleet.NewMachineName(v.Desired.Key, p.Name, p.Template, i)
+	return v.Desired.MachineName(p, i)
 }
 
 // newName returns the free name of the lowest index, and takes it.

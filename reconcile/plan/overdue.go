@@ -13,6 +13,9 @@ func (v *view) overdue(m *machine) string {
 	if why := v.olderThanAsked(m); why != "" {
 		return why
 	}
+	if what := m.Origin.Trust.Lacks(v.Desired.Trust(m.Role)); what != "" {
+		return what + " are to be rotated"
+	}
 	return v.expiring(m)
 }
 

@@ -53,6 +53,7 @@ func (s *script) read(f []string) error {
 		s.in.Desired.Delete, s.in.Desired.Protect, s.in.Desired.Paused = w.is("delete"), w.is("protect"), w.is("paused")
 		s.in.NeverAnswered = w.is("never-answered")
 		s.in.Remediation = s.remediation(w["remediation"])
+		s.in.Desired.Rotate = rotate(w)
 		if w.is("suspended") {
 			s.in.Desired.Suspension = &fleet.Suspension{Reason: "moving"}
 			if w["suspended"] != "" {

@@ -21,6 +21,7 @@ func setRollout(p *fleet.Pool, w words) {
 		p.RolloutAfter = scriptNow.Add(w.duration("rollout-after"))
 	}
 	p.CertificatesExpiryDays = w.number("expiry-days", 0)
+	p.NamePattern = w["names"]
 	bound := func(key string) *int32 {
 		if !w.is(key) {
 			return nil
@@ -44,10 +45,20 @@ func (s *script) remediation(text string) fleet.Remediation {
 	return fleet.Remediation{Machine: s.name(f[0]), Retry: retry, At: s.in.Now.Add(-ago)}
 }
 
+// rotate reads rotate=WHAT:VALUE.
+func rotate(w words) map[fleet.Rotation]string {
+	what, value, ok := strings.Cut(w["rotate"], ":")
+	if !ok {
+		return nil
+	}
+	return map[fleet.Rotation]string{fleet.Rotation(what): value}
+}
+
 // origin reads what a machine carries of how it came to be: made=DURATION ago,
 // in place of an unhealthy one: remediation=MACHINE,RETRY,DURATION ago.
 func (s *script) origin(m *fleet.Machine, w words) {
 	m.Origin.Remediation = s.remediation(w["remediation"])
+	m.Origin.Trust = (&fleet.Cluster{Rotate: rotate(w)}).Trust(m.Role)
 	if w.is("made") {
 		m.Origin.Made = s.in.Now.Add(-w.duration("made"))
 	}

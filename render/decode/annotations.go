@@ -17,7 +17,8 @@ func wishes() map[string]func(string) string {
 // placeOf says where an annotation of Fairlead belongs, or nothing.
 func placeOf(key string) string {
 	switch key {
-	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation:
+	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
+		fleet.RotateAnnotation(fleet.RotateCertificates):
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
 		return "put it on the KubeadmControlPlane or MachineDeployment of the machines"

@@ -41,6 +41,14 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Abandon = root.notes[fleet.DeleteAnnotation] == fleet.Abandon
 	c.Suspension = suspension(root.notes)
 	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
+	for _, r := range fleet.Rotations() {
+		if value := root.notes[fleet.RotateAnnotation(r)]; value != "" {
+			if c.Rotate == nil {
+				c.Rotate = make(map[fleet.Rotation]string)
+			}
+			c.Rotate[r] = value
+		}
+	}
 	c.Labels = copied(root.labels)
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
@@ -162,6 +170,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
 		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
+	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "kubeadmControlPlane.name", o.name)
 	p.Remediation = in.Spec.Remediation
 	p.RolloutAfter, p.CertificatesExpiryDays = in.Spec.Rollout.After.Time, int(in.Spec.Rollout.Before.CertificatesExpiryDays)
 	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
@@ -241,6 +250,7 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		b.secrets(t, "spec.template.spec", &p.Bootstrap)
 	}
 	p.Template = templateHash(&p)
+	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "machineSet.name", machineSetName(o.name, p.Template))
 	return p
 }
 

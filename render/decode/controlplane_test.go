@@ -1,9 +1,12 @@
 package decode_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"fairlead.dev/fleet"
 )
 
 // within puts lines into the spec of the KubeadmControlPlane of newest or older.
@@ -46,6 +49,10 @@ func TestControlPlaneProblems(t *testing.T) {
 		"expiry too soon":   {within(t, newest, "  rollout: {before: {certificatesExpiryDays: 6}}\n"), "spec.rollout.before.certificatesExpiryDays", "at least 7"},
 		"expiry too late":   {within(t, newest, "  rollout: {before: {certificatesExpiryDays: 365}}\n"), "spec.rollout.before.certificatesExpiryDays", "which is 365"},
 		"expiry of v1beta1": {within(t, older, "  rolloutBefore: {certificatesExpiryDays: 400}\n"), "spec.rolloutBefore.certificatesExpiryDays", "which is 365"},
+		"names alike":       {within(t, newest, "  machineNaming: {template: \"{{ .cluster.name }}-x\"}\n"), "spec.machineNaming.template", "random }} is missing"},
+		"names of v1beta1":  {within(t, older, "  machineNamingStrategy: {template: \"x-{{ .random }}-{{ .machineSet.name }}\"}\n"), "spec.machineNamingStrategy.template", "no variable .machineSet.name"},
+		"names by program":  {within(t, newest, "  machineNaming: {template: \"{{ range 1000000000 }}x{{ end }}{{ .random }}\"}\n"), "spec.machineNaming.template", "variables such as"},
+		"names not valid":   {within(t, newest, "  machineNaming: {template: \"Big_{{ .random }}\"}\n"), "spec.machineNaming.template", "not be valid"},
 		"short certificates": {replaced(t, within(t, newest, "  rollout: {before: {certificatesExpiryDays: 30}}\n"),
 			"clusterConfiguration:\n", "clusterConfiguration:\n      certificateValidityPeriodDays: 30\n"), "spec.rollout.before.certificatesExpiryDays", "which is 30"},
 	} {
@@ -72,5 +79,40 @@ func TestRemediationOfTheControlPlane(t *testing.T) {
 		if plain := mustDecode(t, newest).ControlPlane; plain.Template != got.Template {
 			t.Errorf("%s: the template hash is another", version)
 		}
+	}
+}
+
+// Machines are called as the templates of names say, deterministically and with
+// what tells them apart whole.
+func TestMachineNaming(t *testing.T) {
+	for version, manifests := range map[string]string{
+		"v1beta2": replaced(t, within(t, newest, "  machineNaming: {template: \"{{ .cluster.name }}-{{.random}}.{{ .kubeadmControlPlane.name }}\"}\n"),
+			"  replicas: 3\n", "  replicas: 3\n  machineNaming: {template: \"w-{{ .machineSet.name }}-{{ .random }}\"}\n"),
+		"v1beta1": replaced(t, within(t, older, "  machineNamingStrategy: {template: \"{{ .cluster.name }}-{{.random}}.{{ .kubeadmControlPlane.name }}\"}\n"),
+			"  replicas: 3\n", "  replicas: 3\n  machineNamingStrategy: {template: \"w-{{ .machineSet.name }}-{{ .random }}\"}\n"),
+	} {
+		got, plain := mustDecode(t, manifests), mustDecode(t, newest)
+		cp, md := &got.ControlPlane, &got.Workers[0]
+		if cp.NamePattern != "eu-*.eu-cp" || !regexp.MustCompile(`^w-eu-md-0-[0-9a-f]{5}-\*$`).MatchString(md.NamePattern) {
+			t.Errorf("%s: patterns %q and %q", version, cp.NamePattern, md.NamePattern)
+		}
+		if name := got.MachineName(cp, 0); !regexp.MustCompile(`^eu-[0-9a-f]{8}-eu-cp$`).MatchString(string(name)) || name == got.MachineName(cp, 1) {
+			t.Errorf("%s: machines are called %s and %s", version, name, got.MachineName(cp, 1))
+		}
+		if plain.ControlPlane.Template != cp.Template || plain.Workers[0].Template != md.Template {
+			t.Errorf("%s: the template hashes are others", version)
+		}
+	}
+}
+
+// The annotations that ask for a rotation are of the Cluster.
+func TestRotate(t *testing.T) {
+	const cluster = "metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork"
+	got := mustDecode(t, replaced(t, newest, cluster, "metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/rotate-certificates: \"1\"}}\nspec:\n  clusterNetwork"))
+	if got.Rotate[fleet.RotateCertificates] != "1" || len(got.Rotate) != 1 {
+		t.Errorf("rotate %v", got.Rotate)
+	}
+	if got.Trust(fleet.RoleControlPlane) == "" || got.Trust(fleet.RoleWorker) != "" {
+		t.Errorf("trust %q, workers %q", got.Trust(fleet.RoleControlPlane), got.Trust(fleet.RoleWorker))
 	}
 }

@@ -11,15 +11,14 @@ import (
 )
 
 func kubeadmControlPlaneKind() *kind {
-	naming := "machine names are made by Fairlead so that a repeated create adopts"
 	gates := "nothing sets conditions that Fairlead does not know; remove it"
 	refused := map[string]string{
-		"spec.machineNaming":                       naming,
-		"spec.machineNamingStrategy":               naming,
 		"spec.machineTemplate.readinessGates":      gates,
 		"spec.machineTemplate.spec.readinessGates": gates,
 	}
 	limited := map[string]string{
+		"spec.machineNaming.template":                  namingNote,
+		"spec.machineNamingStrategy.template":          namingNote,
 		"metadata.annotations":                         "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 		"spec.machineTemplate.metadata.annotations":    machineAnnotations,
@@ -53,6 +52,7 @@ func kubeadmControlPlaneKind() *kind {
 			"spec.rollout.after":                 "spec.rolloutAfter",
 			"spec.rollout.before":                "spec.rolloutBefore",
 			"spec.remediation":                   "spec.remediationStrategy",
+			"spec.machineNaming":                 "spec.machineNamingStrategy",
 		}},
 		values:  kubeadmConfigValues("spec.kubeadmConfigSpec."),
 		refused: metadataRefused(refused),
@@ -97,6 +97,7 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 		errs = append(errs, field.Invalid(surgePath, 0, "needs at least 3 replicas: machines are removed before they are replaced"))
 	}
 	errs = append(errs, validateExpiry(k, spec)...)
+	errs = append(errs, validateNaming(k.Spec.MachineNaming.Template, spec.Child("machineNaming"), "kubeadmControlPlane.name")...)
 	template := spec.Child("machineTemplate")
 	errs = append(errs, requireRef(k.Spec.MachineTemplate.Spec.InfrastructureRef, template.Child("spec", "infrastructureRef"))...)
 	errs = append(errs, validateVersion(k.Spec.Version, spec.Child("version"))...)

@@ -18,7 +18,6 @@ const machineAnnotations = "cluster.x-k8s.io/skip-remediation, machine.cluster.x
 	"pre-drain.delete.hook.machine.cluster.x-k8s.io/* and pre-terminate.delete.hook.machine.cluster.x-k8s.io/* go to the Node when it joins, where whoever waits for the hook takes them away; others do nothing"
 
 func machineDeploymentKind() *kind {
-	naming := "machine names are made by Fairlead so that a repeated create adopts"
 	noMeaning := "has no meaning here, as in Cluster API"
 	unused := map[string]string{
 		"spec.progressDeadlineSeconds": "does nothing in Cluster API either",
@@ -30,8 +29,6 @@ func machineDeploymentKind() *kind {
 		}
 	}
 	refused := map[string]string{
-		"spec.machineNaming":                          naming,
-		"spec.machineNamingStrategy":                  naming,
 		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
 		"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
 		"spec.template.spec.readinessGates":           "nothing sets conditions that Fairlead does not know; remove it",
@@ -51,6 +48,7 @@ func machineDeploymentKind() *kind {
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.rollout.strategy":              "spec.strategy",
 			"spec.rollout.after":                 "spec.rolloutAfter",
+			"spec.machineNaming":                 "spec.machineNamingStrategy",
 			"spec.remediation":                   "spec.strategy.remediation",
 			"spec.deletion.order":                "spec.strategy.rollingUpdate.deletePolicy",
 			"spec.template.spec.minReadySeconds": "spec.minReadySeconds",
@@ -60,6 +58,8 @@ func machineDeploymentKind() *kind {
 		},
 		refused: metadataRefused(refused),
 		limited: map[string]string{
+			"spec.machineNaming.template":            namingNote,
+			"spec.machineNamingStrategy.template":    namingNote,
 			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, and the size annotations of the autoscaler where replicas is not set; others do nothing",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
 			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
@@ -190,6 +190,7 @@ func validateMachineDeployment(m *clusterv1.MachineDeployment) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"),
 			labels.Set(m.Spec.Template.Labels).String(), "must match spec.selector "+strconv.Quote(selector.String())))
 	}
+	errs = append(errs, validateNaming(m.Spec.MachineNaming.Template, spec.Child("machineNaming"), "machineSet.name")...)
 	errs = append(errs, requireRef(machine.Bootstrap.ConfigRef, path.Child("bootstrap", "configRef"))...)
 	errs = append(errs, requireRef(machine.InfrastructureRef, path.Child("infrastructureRef"))...)
 	errs = append(errs, validateVersion(machine.Version, path.Child("version"))...)

@@ -153,7 +153,7 @@ const spareNames = 64
 func expected(c *fleet.Cluster, o cloud.Owner, p *parts) (fleet.Machine, bool) {
 	for _, pool := range c.Pools() {
 		for i := range pool.Replicas + pool.MaxSurge + spareNames {
-			if fleet.NewMachineName(c.Key, pool.Name, pool.Template, i) != o.Machine {
+			if c.MachineName(&pool, i) != o.Machine {
 				continue
 			}
 			return fleet.Machine{
