@@ -11,8 +11,10 @@ import (
 // annotations of it.
 type Kubeadm struct {
 	Version string // of Kubernetes, in its ClusterConfiguration
-	Config  string // the ConfigMark that it was brought in line with last; empty: it is as kubeadm init wrote it
-	Addons  string // the AddonsMark that kube-proxy and CoreDNS were brought in line with last
+	// ExternalEtcd says that its ClusterConfiguration has etcd elsewhere.
+	ExternalEtcd bool
+	Config       string // the ConfigMark that it was brought in line with last; empty: it is as kubeadm init wrote it
+	Addons       string // the AddonsMark that kube-proxy and CoreDNS were brought in line with last
 }
 
 // The annotations of kubeadm-config.

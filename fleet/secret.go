@@ -45,12 +45,48 @@ const (
 	FrontProxyCA   SecretName = "proxy"
 	ServiceAccount SecretName = "sa"
 	Kubeconfig     SecretName = "kubeconfig"
+	// EtcdClient is what API servers show an external etcd: people give it, and
+	// the certificate of EtcdCA with it.
+	EtcdClient SecretName = "apiserver-etcd-client"
 )
 
 // Authorities are the secrets that a cluster's identity hangs on: made once,
 // before the first machine, and never again.
 func Authorities() []SecretName {
 	return []SecretName{ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount}
+}
+
+// ExternalEtcd reports whether etcd runs elsewhere than on the control plane.
+func (c *Cluster) ExternalEtcd() bool {
+	return c.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.IsDefined()
+}
+
+// Authorities are those of c: with an external etcd there is none for etcd.
+func (c *Cluster) Authorities() []SecretName {
+	if c.ExternalEtcd() {
+		return []SecretName{ClusterCA, FrontProxyCA, ServiceAccount}
+	}
+	return Authorities()
+}
+
+// Given are the secrets of c that people give, since nobody else can: in Git, or
+// where the agent keeps secrets.
+func (c *Cluster) Given() []SecretName {
+	if c.ExternalEtcd() {
+		return []SecretName{EtcdCA, EtcdClient}
+	}
+	return nil
+}
+
+// InGit returns the secret called name where Git holds it with all its parts.
+func (c *Cluster) InGit(name SecretName) (SecretData, bool) {
+	d := c.Secrets[c.Key.Name+"-"+string(name)]
+	return d, name.Complete(d)
+}
+
+// Complete reports whether d has what a secret called s must have.
+func (s SecretName) Complete(d SecretData) bool {
+	return !d[TLSCertKey].IsZero() && (s == EtcdCA || !d[TLSKeyKey].IsZero())
 }
 
 // The keys in SecretData.

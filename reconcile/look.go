@@ -41,7 +41,19 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet
 			return s, err
 		}
 	}
-	for _, name := range fleet.Authorities() {
+	for _, name := range c.Given() {
+		if _, ok := c.InGit(name); ok {
+			continue
+		}
+		d, err := store.Get(ctx, k, name)
+		switch {
+		case fleet.KindOf(err) == fleet.NotFound, err == nil && !name.Complete(d):
+			s.Missing = append(s.Missing, name)
+		case err != nil:
+			return s, err
+		}
+	}
+	for _, name := range c.Authorities() {
 		d, err := store.Get(ctx, k, name)
 		switch {
 		case fleet.KindOf(err) == fleet.NotFound:

@@ -33,11 +33,14 @@ func (n *conn) kubeadmState(ctx context.Context) (*fleet.Kubeadm, error) {
 	}
 	var config struct {
 		KubernetesVersion string `json:"kubernetesVersion"`
+		Etcd              struct {
+			External *struct{} `json:"external"`
+		} `json:"etcd"`
 	}
 	_ = yaml.Unmarshal([]byte(m.Data[configKey]), &config)
 	return &fleet.Kubeadm{
-		Version: config.KubernetesVersion,
-		Config:  m.Annotations[fleet.ConfigAnnotation], Addons: m.Annotations[fleet.AddonsAnnotation],
+		Version: config.KubernetesVersion, ExternalEtcd: config.Etcd.External != nil,
+		Config: m.Annotations[fleet.ConfigAnnotation], Addons: m.Annotations[fleet.AddonsAnnotation],
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -178,7 +179,7 @@ func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range fleet.Authorities() {
+	for _, name := range c.Authorities() {
 		if _, err := w.Secrets.Create(ctx, c.Key, name, made[name]); err != nil {
 			return err
 		}
@@ -209,10 +210,13 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
 		Authorities: make(map[fleet.SecretName]fleet.SecretData, 4),
 	}
-	for _, name := range fleet.Authorities() {
-		d, err := w.Secrets.Get(ctx, c.Key, name)
-		if err != nil {
-			return err
+	for _, name := range append(c.Authorities(), c.Given()...) {
+		d, ok := c.InGit(name)
+		if !ok || !slices.Contains(c.Given(), name) {
+			var err error
+			if d, err = w.Secrets.Get(ctx, c.Key, name); err != nil {
+				return err
+			}
 		}
 		in.Authorities[name] = d
 	}

@@ -23,6 +23,7 @@ func (v *view) planControlPlane() {
 	case v.remediateFirst(g):
 	case v.blind:
 		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
+	case v.etcdMoved():
 	case len(g.leaving) > 0 && !v.stuck(g):
 		v.continueRemoval(g)
 	case v.controlPlaneStray() != "":
@@ -167,6 +168,9 @@ func (v *view) wellBut(g *group, victim *machine) bool {
 			v.wait("%s", why)
 			ok = false
 		}
+	}
+	if v.Observed.Workload.Etcd == nil { // it is external
+		return ok
 	}
 	for _, m := range v.Observed.Workload.Etcd.Members {
 		if (m.Learner || m.Name == "") && (victim == nil || victim.member == nil || victim.member.ID != m.ID) {

@@ -118,7 +118,7 @@ func (v *view) hasSecrets() bool {
 	if s.Kubeconfig.Exists && !slices.Contains(s.Kept, fleet.Kubeconfig) {
 		return true
 	}
-	return slices.ContainsFunc(fleet.Authorities(), func(name fleet.SecretName) bool {
+	return slices.ContainsFunc(v.Desired.Authorities(), func(name fleet.SecretName) bool {
 		return !slices.Contains(s.Missing, name) && !slices.Contains(s.Kept, name)
 	})
 }

@@ -8,10 +8,9 @@ import (
 )
 
 // etcdKnown reports whether the members of etcd can be judged, and asks for
-// them where they were not looked at. Etcd runs on the control-plane machines:
-// an external one is refused when a cluster is decoded.
+// them where they were not looked at. An external etcd has none here.
 func (v *view) etcdKnown() bool {
-	if v.Observed.Workload.Etcd != nil {
+	if v.Observed.Workload.Etcd != nil || v.Desired.ExternalEtcd() {
 		return true
 	}
 	v.out.NeedEtcd = true
@@ -81,4 +80,20 @@ func (v *view) removeOrphan(o *fleet.Member) {
 		Kind: fleet.RemoveMember, Pool: v.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
 		Reason: fmt.Sprintf("etcd member %s has no machine", o.Name),
 	})
+}
+
+// etcdMoved reports whether Git has etcd elsewhere than the running cluster: on
+// the control plane, or outside. Rolling that out would leave the data behind.
+// Source: Cluster API, webhook of KubeadmControlPlane: neither may become the other.
+func (v *view) etcdMoved() bool {
+	k := v.Observed.Workload.Kubeadm
+	if k == nil || k.Version == "" || k.ExternalEtcd == v.Desired.ExternalEtcd() {
+		return false
+	}
+	if k.ExternalEtcd {
+		v.wait("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
+	} else {
+		v.wait("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,8 @@ func (v *view) phase() fleet.Phase {
 func (v *view) planInfrastructure() {
 	switch {
 	case len(v.Observed.Secrets.Missing) == 0:
+	case v.notGiven() != "":
+		v.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", v.notGiven())
 	case v.authoritiesLost():
 		v.wait("authorities that are missing (%s): restore them, they are never made anew once machines exist", v.missing())
 	case v.unsettled():
@@ -93,6 +96,16 @@ func (v *view) authoritiesLost() bool {
 		}
 	}
 	return v.Observed.Workload.Reachable
+}
+
+// notGiven names the first secret that people have to give and did not.
+func (v *view) notGiven() string {
+	for _, name := range v.Desired.Given() {
+		if slices.Contains(v.Observed.Secrets.Missing, name) {
+			return fmt.Sprintf("Secret %s-%s", v.Desired.Key.Name, name)
+		}
+	}
+	return ""
 }
 
 // missing names the authorities that are not there.

@@ -26,6 +26,9 @@ func Preview(in Input) []Change {
 		out = append(out, v.change(CreateCluster, "", "", "the cluster has no infrastructure"))
 	}
 	for _, g := range v.groups {
+		if g == v.groups[0] && v.etcdMoved() {
+			continue
+		}
 		if g.pool == nil || !g.pool.Paused {
 			out = append(out, v.previewGroup(g)...)
 		}

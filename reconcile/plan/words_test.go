@@ -54,6 +54,9 @@ func (s *script) read(f []string) error {
 		s.in.NeverAnswered = w.is("never-answered")
 		s.in.Remediation = s.remediation(w["remediation"])
 		s.in.Desired.Rotate = rotate(w)
+		if w.is("external-etcd") {
+			s.in.Desired.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://10.0.0.5:2379"}
+		}
 		if w.is("suspended") {
 			s.in.Desired.Suspension = &fleet.Suspension{Reason: "moving"}
 			if w["suspended"] != "" {

@@ -2,6 +2,7 @@ package decode_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,20 @@ func TestRolloutByTheClock(t *testing.T) {
 	}
 }
 
+const external = "{endpoints: [\"https://10.0.0.5:2379\"], caFile: /etc/etcd/ca.crt, certFile: /etc/etcd/client.crt, keyFile: /etc/etcd/client.key}"
+
+// With an external etcd a control plane may have an even number of machines, and
+// no authority of its own for etcd.
+func TestExternalEtcd(t *testing.T) {
+	got := mustDecode(t, replaced(t, within(t, newest, "  replicas: 2\n"), "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {external: "+external+"}\n"))
+	if !got.ExternalEtcd() || got.ControlPlane.Replicas != 2 || slices.Contains(got.Authorities(), fleet.EtcdCA) || len(got.Given()) != 2 {
+		t.Errorf("external %v, replicas %d, authorities %v, given %v", got.ExternalEtcd(), got.ControlPlane.Replicas, got.Authorities(), got.Given())
+	}
+	if plain := mustDecode(t, newest); plain.ExternalEtcd() || plain.ControlPlane.Template == got.ControlPlane.Template {
+		t.Error("where etcd is is no part of the template")
+	}
+}
+
 // A control plane whose fields cannot work together says which.
 func TestControlPlaneProblems(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -53,6 +68,11 @@ func TestControlPlaneProblems(t *testing.T) {
 		"names of v1beta1":  {within(t, older, "  machineNamingStrategy: {template: \"x-{{ .random }}-{{ .machineSet.name }}\"}\n"), "spec.machineNamingStrategy.template", "no variable .machineSet.name"},
 		"names by program":  {within(t, newest, "  machineNaming: {template: \"{{ range 1000000000 }}x{{ end }}{{ .random }}\"}\n"), "spec.machineNaming.template", "variables such as"},
 		"names not valid":   {within(t, newest, "  machineNaming: {template: \"Big_{{ .random }}\"}\n"), "spec.machineNaming.template", "not be valid"},
+		"even":              {within(t, newest, "  replicas: 2\n"), "spec.replicas", "must be odd"},
+		"etcd twice": {replaced(t, newest, "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {local: {dataDir: /d}, external: "+external+"}\n"),
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external", "only one of"},
+		"etcd without TLS": {replaced(t, newest, "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {external: {endpoints: [\"http://10.0.0.5:2379\"], caFile: /a, certFile: /b, keyFile: /c}}\n"),
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[0]", "must be a URL such as https"},
 		"short certificates": {replaced(t, within(t, newest, "  rollout: {before: {certificatesExpiryDays: 30}}\n"),
 			"clusterConfiguration:\n", "clusterConfiguration:\n      certificateValidityPeriodDays: 30\n"), "spec.rollout.before.certificatesExpiryDays", "which is 30"},
 	} {

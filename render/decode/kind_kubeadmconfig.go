@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -37,7 +38,6 @@ func kubeadmConfigTemplateKind() *kind {
 func addKubeadmConfig(prefix string, refused, limited, unused map[string]string) {
 	cluster := "it comes from the Cluster; set it there"
 	for path, why := range map[string]string{
-		"clusterConfiguration.etcd.external":     "external etcd is not supported yet; leave it out and etcd runs on the control plane",
 		"clusterConfiguration.networking":        "it comes from spec.clusterNetwork of the Cluster; set it there",
 		"clusterConfiguration.clusterName":       cluster,
 		"clusterConfiguration.kubernetesVersion": "it comes from the version of the KubeadmControlPlane or MachineDeployment; set it there",
@@ -46,6 +46,8 @@ func addKubeadmConfig(prefix string, refused, limited, unused map[string]string)
 	}
 	limited[prefix+"ignition.containerLinuxConfig.additionalConfig"] = "a Container Linux Config without etcd, flannel, docker, update and locksmith, " +
 		"or a Butane config of flatcar 1.0.0 and 1.1.0 or fcos 1.4.0 and 1.5.0; unknown fields are refused"
+	limited[prefix+"clusterConfiguration.etcd.external"] = "its certificates are in the Secrets <cluster>-etcd (tls.crt) and <cluster>-apiserver-etcd-client (tls.crt, tls.key), in Git or where the agent keeps secrets; " +
+		"a running cluster cannot move to it or away"
 	limited[prefix+"files.contentFormat"] = "a Template knows .controlPlane.version, as in Cluster API"
 	limited[prefix+"files.contentFrom.secret"] = "a Secret in the same overlay"
 	limited[prefix+"users.passwdFrom.secret"] = "a Secret in the same overlay"
@@ -204,6 +206,7 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 			errs = append(errs, field.Invalid(image.path, image.tag, "is not a tag of an image"))
 		}
 	}
+	errs = append(errs, validateExternalEtcd(&cluster, clusterPath.Child("etcd"))...)
 	ca := cluster.CACertificateValidityPeriodDays
 	if ca == 0 {
 		ca = defaultCAValidityDays
@@ -216,6 +219,33 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 	if (before == nil) != (after == nil) || before != nil && *before != *after {
 		errs = append(errs, field.Forbidden(path.Child("joinConfiguration", "timeouts", "controlPlaneComponentHealthCheckSeconds"),
 			"must be the same in initConfiguration and joinConfiguration"))
+	}
+	return errs
+}
+
+// validateExternalEtcd checks what is said of an etcd that runs elsewhere.
+func validateExternalEtcd(c *bootstrapv1.ClusterConfiguration, path *field.Path) field.ErrorList {
+	external := c.Etcd.External
+	if !external.IsDefined() {
+		return nil
+	}
+	var errs field.ErrorList
+	path = path.Child("external")
+	if c.Etcd.Local.IsDefined() {
+		errs = append(errs, field.Forbidden(path, "only one of local and external may be set"))
+	}
+	if len(external.Endpoints) == 0 {
+		errs = append(errs, field.Required(path.Child("endpoints"), "such as https://10.0.0.5:2379"))
+	}
+	for i, e := range external.Endpoints {
+		if u, err := url.Parse(e); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
+			errs = append(errs, field.Invalid(path.Child("endpoints").Index(i), e, "must be a URL such as https://10.0.0.5:2379"))
+		}
+	}
+	for _, f := range []struct{ name, path string }{{"caFile", external.CAFile}, {"certFile", external.CertFile}, {"keyFile", external.KeyFile}} {
+		if !strings.HasPrefix(f.path, "/") {
+			errs = append(errs, field.Invalid(path.Child(f.name), f.path, "must be the absolute path on the machine where the file of the Secret is put"))
+		}
 	}
 	return errs
 }

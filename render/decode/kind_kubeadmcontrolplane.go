@@ -86,7 +86,7 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 	switch {
 	case n <= 0:
 		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be at least 1; a cluster is deleted with the annotation fairlead.dev/delete"))
-	case n%2 == 0:
+	case n%2 == 0 && !k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined():
 		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be odd: etcd runs on these machines and needs a majority"))
 	}
 	surgePath := spec.Child("rollout", "strategy", "rollingUpdate", "maxSurge")

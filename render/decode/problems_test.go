@@ -376,13 +376,6 @@ func TestProblems(t *testing.T) {
 			change: []string{"preKubeadmCommands: [echo hello]", "format: ignition\n      ignition: {containerLinuxConfig: {additionalConfig: '" + strings.Repeat("#", 32769) + "'}}"},
 			want:   []place{{kct, "spec.template.spec.ignition.containerLinuxConfig.additionalConfig", "Too long: may not be more than 32768 bytes", ""}},
 		},
-		"external etcd": {
-			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      etcd: {external: {endpoints: [https://e]}}\n"},
-			want: []place{{
-				kcp, "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external",
-				"is not supported: external etcd is not supported yet; leave it out and etcd runs on the control plane", "",
-			}},
-		},
 		"two sources": {
 			change: []string{"preKubeadmCommands: [echo hello]", "files: [{path: /a, content: secret-content, contentFrom: {secret: {name: s}}}, {path: /a}]"},
 			want: []place{

@@ -36,15 +36,20 @@ func (w *writer) certificates() ([]writeFile, error) {
 		return out, nil
 	}
 	external := conf.Etcd.External
-	for _, s := range []struct{ suffix, cert, key string }{
-		{"-etcd", external.CAFile, ""},
-		{"-apiserver-etcd-client", external.CertFile, external.KeyFile},
+	for _, s := range []struct {
+		name      fleet.SecretName
+		cert, key string
+	}{
+		{fleet.EtcdCA, external.CAFile, ""},
+		{fleet.EtcdClient, external.CertFile, external.KeyFile},
 	} {
-		name := w.in.Cluster.Key.Name + s.suffix
-		d := w.in.Cluster.Secrets[name]
-		if d[fleet.TLSCertKey].IsZero() || s.key != "" && d[fleet.TLSKeyKey].IsZero() {
-			return nil, fmt.Errorf("clusterConfiguration.etcd.external: there is no Secret %s with %s and %s",
-				name, fleet.TLSCertKey, fleet.TLSKeyKey)
+		d, ok := w.in.Cluster.InGit(s.name)
+		if !ok {
+			d = w.in.Authorities[s.name]
+		}
+		if !s.name.Complete(d) {
+			return nil, fmt.Errorf("clusterConfiguration.etcd.external: there is no Secret %s-%s with %s and %s",
+				w.in.Cluster.Key.Name, s.name, fleet.TLSCertKey, fleet.TLSKeyKey)
 		}
 		out = append(out, pair(d, s.cert, s.key)...)
 	}

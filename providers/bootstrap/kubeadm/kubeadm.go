@@ -33,7 +33,7 @@ func (Bootstrap) NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.Secr
 	conf := c.ControlPlane.Bootstrap.ClusterConfiguration
 	days := cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays)
 	out := make(map[fleet.SecretName]fleet.SecretData)
-	for _, name := range fleet.Authorities() {
+	for _, name := range c.Authorities() {
 		d, err := newAuthority(name, conf.EncryptionAlgorithm, days, now)
 		if err != nil {
 			return nil, fleet.Errorf(fleet.Invalid, "make authority "+string(name)+" of cluster "+c.Key.String(),

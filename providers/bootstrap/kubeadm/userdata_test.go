@@ -106,12 +106,13 @@ func TestExternalEtcd(t *testing.T) {
 		}},
 	}}
 	in := input(t, fleet.JoinInit, "v1.35.0", spec)
+	delete(in.Authorities, fleet.EtcdCA)
 	if _, err := kubeadm.New().UserData(in); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "eu-1-etcd") {
 		t.Errorf("without its Secret: %v", err)
 	}
 	secret := func(s string) fleet.Secret { return fleet.NewSecret([]byte(s)) }
 	in.Cluster.Secrets["eu-1-etcd"] = fleet.SecretData{"tls.crt": secret("their CA"), "tls.key": secret("not for machines")}
-	in.Cluster.Secrets["eu-1-apiserver-etcd-client"] = fleet.SecretData{"tls.crt": secret("client"), "tls.key": secret("client key")}
+	in.Authorities[fleet.EtcdClient] = fleet.SecretData{"tls.crt": secret("client"), "tls.key": secret("client key")} // where the agent keeps secrets
 	m := boot(t, in)
 	got := map[string]string{}
 	for _, f := range m.WriteFiles {

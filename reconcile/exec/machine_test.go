@@ -1,0 +1,115 @@
+package exec_test
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/reconcile/exec"
+)
+
+// store has each secret with its own name in it.
+type store map[fleet.SecretName]bool
+
+func (s store) Get(_ context.Context, _ fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
+	if !s[name] {
+		return nil, fleet.Errorf(fleet.NotFound, "get secret", "there is none")
+	}
+	return pair("store " + string(name)), nil
+}
+
+func (store) Create(context.Context, fleet.Key, fleet.SecretName, fleet.SecretData) (fleet.SecretData, error) {
+	return nil, nil //nolint:nilnil // nobody uses it
+}
+func (store) Replace(context.Context, fleet.Key, fleet.SecretName, fleet.SecretData) error { return nil }
+func (store) Delete(context.Context, fleet.Key) error                                      { return nil }
+
+func pair(text string) fleet.SecretData {
+	return fleet.SecretData{fleet.TLSCertKey: fleet.NewSecret([]byte(text)), fleet.TLSKeyKey: fleet.NewSecret([]byte(text))}
+}
+
+// writer keeps what user data was asked of it.
+type writer struct {
+	providers.Bootstrap
+	in providers.BootstrapInput
+}
+
+func (w *writer) UserData(in providers.BootstrapInput) (providers.UserData, error) {
+	w.in = in
+	return providers.UserData{}, nil
+}
+
+// maker keeps the machine that was asked of it.
+type maker struct {
+	providers.Infrastructure
+	r providers.MachineRequest
+}
+
+func (m *maker) CreateMachine(_ context.Context, _ fleet.OperationID, r providers.MachineRequest) error {
+	m.r = r
+	return nil
+}
+
+func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *maker, error) {
+	t.Helper()
+	a.Kind, a.Pool, a.Machine, a.Join = fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
+	w, m := &writer{}, &maker{}
+	e := exec.Executor{Bootstrap: w, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
+	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}}, []fleet.Action{a})
+	return w, m, out[0].Err
+}
+
+var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// A machine carries when it was asked for, the attempt that it is, and the wish
+// to rotate that it was made for.
+func TestMachinesCarryTheirOrigin(t *testing.T) {
+	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}, Rotate: map[fleet.Rotation]string{fleet.RotateCertificates: "1"}}
+	r := fleet.Remediation{Machine: "cp-9", At: at.Add(-time.Hour), Retry: 1}
+	_, m, err := create(t, c, fleet.Action{Remediation: r}, store{"ca": true, "etcd": true, "proxy": true, "sa": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fleet.Origin{Made: at, Remediation: r, Trust: "certificates=" + fleet.Trust(fleet.TrustMark([]byte("1")))}
+	if m.r.Origin != want {
+		t.Errorf("origin %+v, want %+v", m.r.Origin, want)
+	}
+	if tags := m.r.Tags("op"); tags[fleet.TagMade] != "2026-11-21T12:00:00Z" || tags[fleet.TagOperation] != "op" {
+		t.Errorf("tags %v", tags)
+	}
+}
+
+// What an external etcd needs comes from Git, or else from the store; there is no
+// authority of the cluster's own for it.
+func TestWhatAnExternalEtcdNeeds(t *testing.T) {
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
+	c.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://etcd:2379"}
+	c.Secrets = map[string]fleet.SecretData{"eu-etcd": {fleet.TLSCertKey: fleet.NewSecret([]byte("git"))}, "eu-ca": pair("not ours")}
+	s := store{"ca": true, "etcd": true, "proxy": true, "sa": true, "apiserver-etcd-client": true}
+	w, _, err := create(t, c, fleet.Action{}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[fleet.SecretName]string{}
+	for name, d := range w.in.Authorities {
+		got[name] = string(d[fleet.TLSCertKey].Reveal())
+	}
+	want := map[fleet.SecretName]string{
+		"ca": "store ca", "proxy": "store proxy", "sa": "store sa", "etcd": "git", "apiserver-etcd-client": "store apiserver-etcd-client",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("authorities %v, want %v", got, want)
+	}
+	delete(s, "apiserver-etcd-client")
+	if _, _, err := create(t, c, fleet.Action{}, s); fleet.KindOf(err) != fleet.NotFound {
+		t.Errorf("without the client's certificate: %v", err)
+	}
+	if slices.Contains(c.Authorities(), fleet.EtcdCA) {
+		t.Error("an authority is made for an etcd that is elsewhere")
+	}
+}
