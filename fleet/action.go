@@ -49,6 +49,7 @@ type Action struct {
 	Member        uint64 // etcd member
 	Join          Join
 	FailureDomain string
+	Outdated      bool        // the machine of the node to sync is, which the node is to tell
 	Remediation   Remediation // that a new machine is the attempt of
 	Reason        string      // why, for people: it becomes plan output and commit message
 }

@@ -139,6 +139,9 @@ type Pool struct {
 	Annotations map[string]string
 	Taints      []clusterv1.MachineTaint
 
+	// ReadinessGates are conditions of the Node that a machine needs to be ready.
+	ReadinessGates []clusterv1.MachineReadinessGate `json:",omitempty"`
+
 	// NodeDrainTimeoutSeconds bounds the draining of a machine, and
 	// NodeVolumeDetachTimeoutSeconds the wait for its volumes to be detached
 	// after that; 0 means no bound.

@@ -60,11 +60,14 @@ func taintIDs(p *Pool) []string {
 // NodeTaints returns the taints that a Node which has taints now and the
 // annotations old should have, sorted: those of pool p (the ones for
 // initialization only as long as the node was never synced), none that p gave
-// up, not the uninitialized one, and all others unchanged.
+// up, not Cluster API's own for nodes that are uninitialized or outdated, and all
+// others unchanged.
 func NodeTaints(p Pool, old map[string]string, now []corev1.Taint) []corev1.Taint {
 	memory, synced := old[clusterv1.TaintsFromMachineAnnotation]
 	ours := strings.Split(memory, ",")
-	ours = append(ours, clusterv1.NodeUninitializedTaint.Key+":"+string(clusterv1.NodeUninitializedTaint.Effect))
+	for _, t := range []corev1.Taint{clusterv1.NodeUninitializedTaint, clusterv1.NodeOutdatedRevisionTaint} {
+		ours = append(ours, t.Key+":"+string(t.Effect))
+	}
 	var want []corev1.Taint
 	for _, t := range p.Taints {
 		if t.Propagation == clusterv1.MachineTaintPropagationAlways || !synced {
@@ -79,6 +82,19 @@ func NodeTaints(p Pool, old map[string]string, now []corev1.Taint) []corev1.Tain
 	}
 	slices.SortFunc(want, compareTaints)
 	return want
+}
+
+// OfOutdated returns p for the Nodes of its outdated workers: pods that have to
+// move should not go where they have to move again.
+// Source: Cluster API, NodeOutdatedRevisionTaint.
+func (p Pool) OfOutdated() Pool {
+	if p.Role == RoleWorker {
+		t := clusterv1.NodeOutdatedRevisionTaint
+		p.Taints = append(slices.Clip(p.Taints), clusterv1.MachineTaint{
+			Key: t.Key, Effect: t.Effect, Propagation: clusterv1.MachineTaintPropagationAlways,
+		})
+	}
+	return p
 }
 
 func compareTaints(a, b corev1.Taint) int {

@@ -152,6 +152,9 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 		if !ok {
 			return fleet.Errorf(fleet.Invalid, describe(a), "%s has no pool %q", c.Key, a.Pool)
 		}
+		if a.Outdated {
+			p = p.OfOutdated()
+		}
 		return e.Workload.SyncNode(ctx, access, a.Node, p)
 	case fleet.DrainNode:
 		return e.Workload.Drain(ctx, access, a.Node, c.DrainRulesOf(a.Pool))

@@ -66,6 +66,9 @@ func (w *world) carryOutInside(a fleet.Action) {
 		if p.Name == "" {
 			p.Name = a.Pool
 		}
+		if a.Outdated {
+			p = p.OfOutdated()
+		}
 		if n != nil {
 			n.Taints = fleet.NodeTaints(p, n.Annotations, n.Taints)
 			maps.Copy(n.Annotations, fleet.NodeAnnotations(w.desired.Key, p, a.Machine))

@@ -59,7 +59,8 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 		return
 	}
 	if !mayRemediate(h, len(sick), total) {
-		text := fmt.Sprintf("health check %s replaces nothing: the number of unhealthy machines is beyond its limits", h.Name)
+		text := fmt.Sprintf("health check %s replaces nothing: unhealthy are %d of %d, it acts on %s: %s", h.Name, len(sick), total, limits(h),
+			named(sick, func(*machine) bool { return true }))
 		v.tooSick = append(v.tooSick, text)
 		v.wait("%s", text)
 		return
@@ -81,6 +82,7 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	if m.node == nil {
 		return v.examineStartup(h, m)
 	}
+	var wrong []string
 	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
 		timeout := seconds(c.TimeoutSeconds)
 		for _, have := range m.node.Conditions {
@@ -91,13 +93,13 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 				v.wake(left + time.Second)
 				continue
 			}
-			return &defect{
-				clusterv1.MachineHealthCheckUnhealthyNodeReason,
-				fmt.Sprintf("health check %s: node condition %s is %s for more than %s", h.Name, c.Type, c.Status, timeout),
-			}
+			wrong = append(wrong, fmt.Sprintf("node condition %s is %s for more than %s", c.Type, c.Status, timeout))
 		}
 	}
-	return nil
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &defect{clusterv1.MachineHealthCheckUnhealthyNodeReason, fmt.Sprintf("health check %s: %s", h.Name, strings.Join(wrong, ", "))}
 }
 
 // examineStartup judges a machine without a Node. Nobody remembers whether it
@@ -158,6 +160,15 @@ func mayRemediate(h *clusterv1.MachineHealthCheck, sick, total int) bool {
 	}
 	most, err := intstr.GetScaledValueFromIntOrPercent(t.UnhealthyLessThanOrEqualTo, total, false)
 	return err == nil && sick <= most
+}
+
+// limits says for people how many unhealthy machines h acts on.
+func limits(h *clusterv1.MachineHealthCheck) string {
+	t := h.Spec.Remediation.TriggerIf
+	if t.UnhealthyInRange != "" {
+		return strings.Replace(strings.Trim(t.UnhealthyInRange, "[]"), "-", " to ", 1)
+	}
+	return "at most " + t.UnhealthyLessThanOrEqualTo.String()
 }
 
 func seconds(s *int32) time.Duration {

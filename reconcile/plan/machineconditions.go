@@ -57,7 +57,7 @@ func (v *view) nodeConditions(l *ledger, m *machine) {
 	switch {
 	case m.node == nil:
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
-	case m.ready:
+	case m.node.Ready:
 		l.set(clusterv1.MachineNodeReadyCondition, true, clusterv1.MachineNodeReadyReason, "", "")
 	default:
 		l.set(clusterv1.MachineNodeReadyCondition, false, "", clusterv1.MachineNodeNotReadyReason, "The node is not ready")
@@ -82,10 +82,11 @@ func (v *view) notReady(m *machine) string {
 		return cmp.Or(m.Message, "Machine is "+string(m.State))
 	case m.node == nil:
 		return "The machine has no node"
-	case !m.ready:
+	case !m.node.Ready:
 		return "The node is not ready"
 	}
-	return ""
+	closed, _ := m.gates()
+	return closed
 }
 
 // deletingReason says how far the removal of m is, in Cluster API's words, and

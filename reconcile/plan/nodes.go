@@ -19,7 +19,7 @@ func (v *view) keepNodes() {
 		case m.pool == nil || m.pool.Paused || m.extra || m.State == fleet.MachineDeleting:
 		case m.node == nil:
 			v.keepToken(m)
-		case !m.node.Draining && !fleet.NodeInSync(v.Desired, *m.pool, m.Name, *m.node):
+		case !m.node.Draining && !fleet.NodeInSync(v.Desired, m.poolOfNode(), m.Name, *m.node):
 			v.sync(m)
 		}
 	}
@@ -47,10 +47,21 @@ func (v *view) keepToken(m *machine) {
 // sync brings the Node of m in line with its pool, and marks it as ours.
 func (v *view) sync(m *machine) {
 	reason := "labels, annotations or taints differ from pool " + string(m.pool.Name)
+	if !m.current && m.Role == fleet.RoleWorker {
+		reason = "the machine is outdated: pods should rather go elsewhere"
+	}
 	if !v.wasOurs(m.node) {
 		reason = "the machine joined"
 	}
-	v.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Reason: reason})
+	v.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
+}
+
+// poolOfNode returns the pool that the Node of m is to be in line with.
+func (m *machine) poolOfNode() fleet.Pool {
+	if m.current {
+		return *m.pool
+	}
+	return m.pool.OfOutdated()
 }
 
 // deleteNode removes the Node object of a machine that is gone. A machine of

@@ -82,7 +82,8 @@ func (v *view) previewGroup(g *group) []Change {
 		if g.pool == nil || leaves || m.leaving || m.node == nil || !v.wasOurs(m.node) {
 			continue
 		}
-		if !fleet.NodeInSync(v.Desired, *g.pool, m.Name, fleet.SignedNode(v.Desired.Key, *g.pool, m.Name, *m.node)) {
+		p := m.poolOfNode()
+		if !fleet.NodeInSync(v.Desired, p, m.Name, fleet.SignedNode(v.Desired.Key, p, m.Name, *m.node)) {
 			out = append(out, v.change(UpdateNode, g.name, m.Name, "labels, annotations or taints differ"))
 		}
 	}

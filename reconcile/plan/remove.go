@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -51,7 +52,12 @@ func (v *view) drained(m *machine, reason string) bool {
 	return false
 }
 
+// drain takes a step. The Node is not brought in line at the same time: two
+// writers would be in each other's way, and it goes.
 func (v *view) drain(m *machine, reason string) {
+	v.out.Actions = slices.DeleteFunc(v.out.Actions, func(a fleet.Action) bool {
+		return a.Kind == fleet.SyncNode && a.Node == m.node.Name
+	})
 	v.do(fleet.Action{Kind: fleet.DrainNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason})
 }
 

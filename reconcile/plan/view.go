@@ -2,11 +2,13 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // A machine is one observed machine, with all that else is known of it.
@@ -216,7 +218,8 @@ func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
 // assess says whether m is ready and available. What leaves, and what a health
 // check condemns, is not available.
 func (v *view) assess(m *machine) {
-	m.ready = m.node != nil && m.node.Ready
+	gate, since := m.gates()
+	m.ready = m.node != nil && m.node.Ready && gate == ""
 	if !m.ready || m.leaving || m.extra || m.sick != nil {
 		return
 	}
@@ -224,14 +227,59 @@ func (v *view) assess(m *machine) {
 	if m.pool == nil || m.pool.MinReadySeconds == 0 {
 		return
 	}
-	since := m.node.Created
-	for _, c := range m.node.Conditions {
-		if c.Type == corev1.NodeReady {
-			since = c.LastTransitionTime.Time
-		}
-	}
 	if left := time.Duration(m.pool.MinReadySeconds)*time.Second - v.Now.Sub(since); left > 0 {
 		m.available = false
 		v.wake(left)
 	}
+}
+
+// gates says which readiness gate of its pool keeps m from being ready, if any,
+// and since when m is as it is: Ready or a gate changed last then.
+func (m *machine) gates() (closed string, since time.Time) {
+	if m.node == nil {
+		return "", since
+	}
+	since = m.node.Created
+	status := make(map[string]corev1.ConditionStatus, len(m.node.Conditions))
+	for _, c := range m.node.Conditions {
+		status[string(c.Type)] = c.Status
+		if c.Type == corev1.NodeReady || m.pool != nil && gated(m.pool, string(c.Type)) {
+			since = latest(since, c.LastTransitionTime.Time)
+		}
+	}
+	if m.pool == nil {
+		return "", since
+	}
+	for _, g := range m.pool.ReadinessGates {
+		want := corev1.ConditionTrue
+		if g.Polarity == clusterv1.NegativePolarityCondition {
+			want = corev1.ConditionFalse
+		}
+		if have := cmp.Or(status[g.ConditionType], corev1.ConditionUnknown); have != want && !needed(g.ConditionType) {
+			return fmt.Sprintf("readiness gate %s is %s", g.ConditionType, have), since
+		}
+	}
+	return "", since
+}
+
+func gated(p *fleet.Pool, condition string) bool {
+	return slices.ContainsFunc(p.ReadinessGates, func(g clusterv1.MachineReadinessGate) bool { return g.ConditionType == condition })
+}
+
+// needed reports whether a condition of machines is needed to be ready whatever
+// the gates say.
+func needed(condition string) bool {
+	switch condition {
+	case clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineBootstrapConfigReadyCondition,
+		clusterv1.MachineNodeReadyCondition, clusterv1.MachineHealthCheckSucceededCondition:
+		return true
+	}
+	return false
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

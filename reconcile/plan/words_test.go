@@ -175,6 +175,13 @@ func setPool(p *fleet.Pool, w words) {
 	if w.is("remediate") {
 		p.Remediate = map[fleet.ProviderID]string{fleet.ProviderID("sim://" + w["remediate"]): "asked for by Ada"}
 	}
+	if w.is("gate") {
+		g := clusterv1.MachineReadinessGate{ConditionType: strings.TrimPrefix(w["gate"], "not-")}
+		if g.ConditionType != w["gate"] {
+			g.Polarity = clusterv1.NegativePolarityCondition
+		}
+		p.ReadinessGates = append(p.ReadinessGates, g)
+	}
 	if w.is("on-delete") {
 		p.Strategy = fleet.OnDelete
 	}
@@ -261,6 +268,17 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	}
 	if w.is("no-pressure") {
 		n.Conditions = append(n.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse})
+	}
+	if w.is("condition") {
+		kind, rest, _ := strings.Cut(w["condition"], ":")
+		status, ago, _ := strings.Cut(rest, ":")
+		d, _ := time.ParseDuration(ago)
+		n.Conditions = append(n.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeConditionType(kind), Status: corev1.ConditionStatus(status), LastTransitionTime: metav1.NewTime(s.in.Now.Add(-d)),
+		})
+	}
+	if w.is("outdated") {
+		n.Taints = append(n.Taints, clusterv1.NodeOutdatedRevisionTaint)
 	}
 	if w.is("unlabelled") {
 		n.Labels = nil

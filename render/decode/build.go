@@ -70,7 +70,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 				c.Workers = append(c.Workers, b.workers(o, v, c.ControlPlane.Version))
 			}
 		case *clusterv1.MachineHealthCheck:
-			if v.Spec.ClusterName == b.key.Name {
+			if v.Spec.ClusterName == b.key.Name && !isPaused(nil, o) {
 				c.HealthChecks = append(c.HealthChecks, *v)
 			}
 		case *clusterv1.MachineDrainRule:
@@ -84,7 +84,10 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
-	for _, p := range c.Workers {
+	for i, p := range c.Workers {
+		if i > 0 && p.Name == c.Workers[i-1].Name {
+			b.addf(root, "metadata.name", "rename one of them", "a MachineDeployment and a MachineSet of the cluster are both called %q", p.Name)
+		}
 		if p.Name == c.ControlPlane.Name {
 			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment are both called %q", p.Name)
 		}
@@ -167,6 +170,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		Paused: isPaused(nil, o), Replace: wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
 		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
 		Taints:                         template.Spec.Taints,
+		ReadinessGates:                 template.Spec.ReadinessGates,
 		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
 		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
@@ -225,6 +229,7 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		Labels: copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
 		Annotations:                    copied(in.Spec.Template.Annotations),
 		Taints:                         machine.Taints,
+		ReadinessGates:                 machine.ReadinessGates,
 		NodeDrainTimeoutSeconds:        seconds(machine.Deletion.NodeDrainTimeoutSeconds),
 		NodeVolumeDetachTimeoutSeconds: seconds(machine.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}

@@ -118,8 +118,7 @@ func TestConversionKeepsEveryField(t *testing.T) {
 				out := &clusterv1beta1.MachineHealthCheck{}
 				return out, clusterv1beta1.Convert_v1beta2_MachineHealthCheck_To_v1beta1_MachineHealthCheck(v.(*clusterv1.MachineHealthCheck), out, nil)
 			},
-			// They are written as conditions of the node, and those are more then.
-			lost: []string{"spec.unhealthyConditions", "spec.unhealthyMachineConditions"},
+			lost: []string{"spec.unhealthyMachineConditions"}, // they are written as conditions of the node
 		},
 		"KubeadmConfigTemplate": {
 			kind: kubeadmConfigTemplateKind(), old: &bootstrapv1beta1.KubeadmConfigTemplate{},

@@ -30,6 +30,8 @@ func enums() map[reflect.Type][]string {
 		reflect.TypeFor[clusterv1.MachineSetDeletionOrder]():                     {"Random", "Newest", "Oldest"},
 		reflect.TypeFor[clusterv1.MachineDrainRuleDrainBehavior]():               {"Drain", "Skip", "WaitCompleted"},
 		reflect.TypeFor[clusterv1beta1.MachineDrainRuleDrainBehavior]():          {"Drain", "Skip", "WaitCompleted"},
+		reflect.TypeFor[clusterv1.ConditionPolarity]():                           {"Positive", "Negative"},
+		reflect.TypeFor[clusterv1beta1.ConditionPolarity]():                      {"Positive", "Negative"},
 		reflect.TypeFor[clusterv1.MachineTaintPropagation]():                     {"Always", "OnInitialization"},
 		reflect.TypeFor[clusterv1beta1.MachineTaintPropagation]():                {"Always", "OnInitialization"},
 		reflect.TypeFor[controlplanev1.KubeadmControlPlaneRolloutStrategyType](): {"RollingUpdate"},

@@ -11,17 +11,15 @@ import (
 )
 
 func kubeadmControlPlaneKind() *kind {
-	gates := "nothing sets conditions that Fairlead does not know; remove it"
-	refused := map[string]string{
-		"spec.machineTemplate.readinessGates":      gates,
-		"spec.machineTemplate.spec.readinessGates": gates,
-	}
+	refused := map[string]string{}
 	limited := map[string]string{
 		"spec.machineNaming.template":                  namingNote,
 		"spec.machineNamingStrategy.template":          namingNote,
 		"metadata.annotations":                         "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
 		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 		"spec.machineTemplate.metadata.annotations":    machineAnnotations,
+		"spec.machineTemplate.readinessGates":          readinessGates,
+		"spec.machineTemplate.spec.readinessGates":     readinessGates,
 		"spec.rollout.strategy.rollingUpdate.maxSurge": "0 or 1",
 		"spec.rolloutStrategy.rollingUpdate.maxSurge":  "0 or 1",
 	}

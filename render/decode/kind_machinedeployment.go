@@ -17,6 +17,9 @@ import (
 const machineAnnotations = "cluster.x-k8s.io/skip-remediation, machine.cluster.x-k8s.io/exclude-node-draining and exclude-wait-for-node-volume-detach, each of them also on a Node for one machine; " +
 	"pre-drain.delete.hook.machine.cluster.x-k8s.io/* and pre-terminate.delete.hook.machine.cluster.x-k8s.io/* go to the Node when it joins, where whoever waits for the hook takes them away; others do nothing"
 
+// readinessGates says where the conditions of readiness gates are.
+const readinessGates = "conditions of the Node, which is what others in the cluster can write on; InfrastructureReady, BootstrapConfigReady, NodeReady and HealthCheckSucceeded of the machine are needed anyway"
+
 func machineDeploymentKind() *kind {
 	noMeaning := "has no meaning here, as in Cluster API"
 	unused := map[string]string{
@@ -31,7 +34,6 @@ func machineDeploymentKind() *kind {
 	refused := map[string]string{
 		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
 		"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
-		"spec.template.spec.readinessGates":           "nothing sets conditions that Fairlead does not know; remove it",
 	}
 	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", unused)
 	return &kind{
@@ -64,6 +66,7 @@ func machineDeploymentKind() *kind {
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
 			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 			"spec.template.metadata.annotations":     machineAnnotations,
+			"spec.template.spec.readinessGates":      readinessGates,
 			"spec.template.spec.bootstrap.configRef": "a KubeadmConfigTemplate in the same overlay",
 		},
 		unused: metadataUnused(unused),

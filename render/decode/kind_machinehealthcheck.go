@@ -14,7 +14,7 @@ import (
 
 func machineHealthCheckKind() *kind {
 	external := "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
-	machines := "NodeReady, which is the condition Ready of the node; nothing else is known of a machine"
+	machines := "NodeReady and NodeHealthy, which follow from the conditions of the Node; when any other became what it is, is not known"
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineHealthCheck",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -37,6 +37,7 @@ func machineHealthCheckKind() *kind {
 			"spec.remediationTemplate":     external,
 		}),
 		limited: map[string]string{
+			"metadata.annotations":                   "cluster.x-k8s.io/paused; others do nothing",
 			"spec.checks.unhealthyMachineConditions": machines,
 			"spec.unhealthyMachineConditions":        machines,
 		},
@@ -108,15 +109,19 @@ func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
 }
 
 // nodeConditions turns what c says of the conditions of machines into what it
-// says of those of nodes. The condition NodeReady of a machine is the condition
-// Ready of its node; others are refused.
-// Source: Cluster API, api/core/v1beta2, MachineNodeReadyCondition.
+// says of those of nodes: of NodeReady and NodeHealthy, which follow from them.
+// Others are refused.
+// Source: Cluster API, api/core/v1beta2, conditions of Machines.
 func nodeConditions(c *clusterv1.MachineHealthCheckChecks, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, m := range c.UnhealthyMachineConditions {
 		at := path.Index(i)
-		if m.Type != clusterv1.MachineNodeReadyCondition {
-			errs = append(errs, field.NotSupported(at.Child("type"), m.Type, []string{clusterv1.MachineNodeReadyCondition}))
+		of, known := map[string][]corev1.NodeConditionType{
+			clusterv1.MachineNodeReadyCondition:   {corev1.NodeReady},
+			clusterv1.MachineNodeHealthyCondition: {corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure},
+		}[m.Type]
+		if !known {
+			errs = append(errs, field.NotSupported(at.Child("type"), m.Type, []string{clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition}))
 		}
 		if m.Status == "" {
 			errs = append(errs, field.Required(at.Child("status"), ""))
@@ -124,11 +129,25 @@ func nodeConditions(c *clusterv1.MachineHealthCheckChecks, path *field.Path) fie
 		if m.TimeoutSeconds == nil {
 			errs = append(errs, field.Required(at.Child("timeoutSeconds"), ""))
 		}
-		n := clusterv1.UnhealthyNodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionStatus(m.Status), TimeoutSeconds: m.TimeoutSeconds}
-		if !slices.ContainsFunc(c.UnhealthyNodeConditions, func(o clusterv1.UnhealthyNodeCondition) bool { return reflect.DeepEqual(o, n) }) {
-			c.UnhealthyNodeConditions = append(c.UnhealthyNodeConditions, n)
+		if m.Type == clusterv1.MachineNodeHealthyCondition && m.Status == metav1.ConditionTrue {
+			errs = append(errs, field.NotSupported(at.Child("status"), m.Status, []string{"False", "Unknown"}))
+		}
+		for _, t := range of {
+			n := clusterv1.UnhealthyNodeCondition{Type: t, Status: nodeStatus(t, m.Status), TimeoutSeconds: m.TimeoutSeconds}
+			if !slices.ContainsFunc(c.UnhealthyNodeConditions, func(o clusterv1.UnhealthyNodeCondition) bool { return reflect.DeepEqual(o, n) }) {
+				c.UnhealthyNodeConditions = append(c.UnhealthyNodeConditions, n)
+			}
 		}
 	}
 	c.UnhealthyMachineConditions = nil
 	return errs
+}
+
+// nodeStatus returns which status of a node's condition makes that of its machine
+// status. Pressure is bad where it is true.
+func nodeStatus(t corev1.NodeConditionType, status metav1.ConditionStatus) corev1.ConditionStatus {
+	if t != corev1.NodeReady && status == metav1.ConditionFalse {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionStatus(status)
 }

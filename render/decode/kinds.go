@@ -134,7 +134,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	out := make(map[string]*kind)
 	values := enums()
 	for _, k := range []*kind{
-		clusterKind(), machineDeploymentKind(), machineHealthCheckKind(), machineDrainRuleKind(),
+		clusterKind(), machineDeploymentKind(), machineSetKind(), machineHealthCheckKind(), machineDrainRuleKind(),
 		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
 		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
 		secretKind(), configMapKind(), namespaceKind(),
@@ -217,7 +217,6 @@ func (d *Decoder) refuseKind(group, version, name string) (message, hint string)
 func unsupported() map[string]string {
 	return map[string]string{
 		"MachinePool.cluster.x-k8s.io":                           "use a MachineDeployment",
-		"MachineSet.cluster.x-k8s.io":                            "use a MachineDeployment",
 		"Machine.cluster.x-k8s.io":                               "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
 		"KubeadmConfig.bootstrap.cluster.x-k8s.io":               "use a KubeadmConfigTemplate",
 		"ClusterResourceSet.addons.cluster.x-k8s.io":             "install addons with your GitOps tool for workloads, and remove it from the overlay",

@@ -126,8 +126,8 @@ func TestTopologyProblems(t *testing.T) {
 		},
 		"refused field of a topology": {
 			"what is not honoured is refused",
-			[]string{"name: md-0, replicas: 1", "name: md-0, replicas: 1, readinessGates: [{conditionType: X}]"},
-			[]string{cluster + "spec.topology.workers.machineDeployments[0].readinessGates: is not supported: nothing sets conditions that Fairlead does not know; remove it"},
+			[]string{"name: md-0, replicas: 1", "name: md-0, replicas: 1, healthCheck: {remediation: {templateRef: {apiVersion: v1, kind: X, name: x}}}"},
+			[]string{cluster + "spec.topology.workers.machineDeployments[0].healthCheck.remediation.templateRef: is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"},
 		},
 		"field of the class": {
 			"what the class says is said of the class",

@@ -74,8 +74,14 @@ func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes 
 	inner["infrastructureRef"] = machines.fields(old, x.object.Namespace)
 	e.from(prefix+".infrastructureRef", x.class.object, x.class.written("spec.controlPlane.machineInfrastructure.templateRef"))
 
-	if v, ok := innerBefore["taints"]; ok {
-		inner["taints"] = v
+	for _, list := range []string{"taints", "readinessGates"} {
+		if v, ok := innerBefore[list]; ok {
+			inner[list] = v
+		}
+	}
+	if gates := first(topology.ReadinessGates, class.ReadinessGates); gates != nil {
+		inner["readinessGates"] = plain(gates)
+		x.sourceOf(e, prefix+".readinessGates", at+".readinessGates", "spec.controlPlane.readinessGates", topology.ReadinessGates != nil)
 	}
 	if taints := first(topology.Taints, class.Taints); taints != nil {
 		inner["taints"] = plain(taints)

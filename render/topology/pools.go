@@ -89,6 +89,7 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 						NodeDeletionTimeoutSeconds:     firstOf(md.Deletion.NodeDeletionTimeoutSeconds, class.Deletion.NodeDeletionTimeoutSeconds),
 					},
 					Taints:          first(md.Taints, class.Taints),
+					ReadinessGates:  first(md.ReadinessGates, class.ReadinessGates),
 					MinReadySeconds: firstOf(md.MinReadySeconds, class.MinReadySeconds),
 				},
 			},
@@ -110,6 +111,7 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 		{"spec.remediation.maxInFlight", ".healthCheck.remediation.maxInFlight", md.HealthCheck.Remediation.MaxInFlight != nil},
 		{"spec.template.spec.failureDomain", ".failureDomain", md.FailureDomain != ""},
 		{"spec.template.spec.taints", ".taints", md.Taints != nil},
+		{"spec.template.spec.readinessGates", ".readinessGates", md.ReadinessGates != nil},
 		{"spec.template.spec.minReadySeconds", ".minReadySeconds", md.MinReadySeconds != nil},
 		{"spec.template.spec.deletion", ".deletion", md.Deletion != (clusterv1.MachineDeploymentTopologyMachineDeletionSpec{})},
 	} {
