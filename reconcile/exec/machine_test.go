@@ -57,7 +57,7 @@ func (m *maker) CreateMachine(_ context.Context, _ fleet.OperationID, r provider
 
 func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *maker, error) {
 	t.Helper()
-	a.Kind, a.Pool, a.Machine, a.Join = fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
+	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
 	w, m := &writer{}, &maker{}
 	e := exec.Executor{Bootstrap: w, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
 	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}}, []fleet.Action{a})
