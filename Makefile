@@ -80,6 +80,10 @@ soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, p
 bench-ha: ## measure take-overs and pushes with replicas; docs/high-availability.md and docs/performance.md have the figures (about 20 minutes)
 	FAIRLEAD_HA_MEASURE=1 go test ./test/ha -run Measure -count=1 -timeout 0 -v
 
+.PHONY: test-chart
+test-chart: ## run the agent from its image as the chart installs it; take its rights one by one; upgrade it (about 10 minutes; needs `make kube`)
+	FAIRLEAD_TEST_CHART=1 go test ./test/chart -count=1 -timeout 60m -v
+
 .PHONY: lab-openstack-up
 lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md
 	test/lab/openstack/up

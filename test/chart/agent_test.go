@@ -231,6 +231,7 @@ func (s *site) phase() string {
 // The agent as the chart installs it does its work, and none of its rights can
 // be taken from it.
 func TestRightsAreEnoughAndNoMore(t *testing.T) {
+	long(t)
 	k := kube.Start(t)
 	program(t, "helm")
 	binary := agentBinary(t)

@@ -26,6 +26,14 @@ const (
 	values = "../../charts/testdata/"
 )
 
+// long skips what takes minutes but for make test-chart.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FAIRLEAD_TEST_CHART") == "" {
+		t.Skip("make test-chart runs it")
+	}
+}
+
 // program returns the path of a program that make kube builds, or skips.
 func program(t *testing.T, name string) string {
 	t.Helper()

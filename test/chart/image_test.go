@@ -54,6 +54,7 @@ type descriptor struct {
 // The image has the agent, a user, certificates and time zones, nothing else to
 // run, and is the same for the same sources.
 func TestImage(t *testing.T) {
+	long(t)
 	layout := buildImage(t)
 	var index struct{ Manifests []descriptor }
 	b, err := os.ReadFile(filepath.Join(layout, "index.json"))

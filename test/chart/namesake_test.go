@@ -11,6 +11,7 @@ import (
 // second says what is wrong and waits. It takes over where it is told that the
 // first is gone, and the first, come back, leaves it alone.
 func TestTwoHomesOfOneName(t *testing.T) {
+	long(t)
 	k := kube.Start(t)
 	program(t, "helm")
 	binary := agentBinary(t)
