@@ -143,7 +143,7 @@ func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
 	d := a.desired
 	d.clusters = maps.Clone(d.clusters)
 	a.mu.Unlock()
-	d.problems = a.homing.with(a.escrow.with(d.problems))
+	d.problems = a.unreadable(a.homing.with(a.escrow.with(d.problems)))
 	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d), Home: a.homing.status()}
 	blocked := 0
 	if a.pruning {

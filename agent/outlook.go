@@ -27,7 +27,7 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 	d, _ = d.advance(f)
 	out := Outlook{Orphans: d.orphans(), Problems: d.problems}
 	for i := range f.Clusters {
-		out.Clusters = append(out.Clusters, d.clusters[f.Clusters[i].Key].cluster)
+		out.Clusters = append(out.Clusters, d.clusters[f.Clusters[i].Key].cluster.Heeding(s.Requests))
 	}
 	for _, c := range s.Clusters {
 		if d.clusters[c.Report.Cluster].pruned {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,11 +25,12 @@ type Requests interface {
 type wishes struct {
 	standing map[fleet.Key][]fleet.Request
 	passed   map[fleet.Key]glance // of clusters that somebody wishes something of
+	broken   string               // requests that nobody can read, and why
 }
 
-// A glance is the last pass over a cluster that saw it.
+// A glance is the last pass over a cluster that saw it, and what it heeded.
 type glance struct {
-	begun  time.Time
+	heeded []fleet.Request
 	report fleet.Report
 }
 
@@ -38,7 +38,7 @@ type glance struct {
 func known(list []fleet.Request) map[fleet.Key][]fleet.Request {
 	out := make(map[fleet.Key][]fleet.Request)
 	for _, r := range list {
-		if r.Answer.State == fleet.RequestAccepted {
+		if r.Stands() {
 			out[r.Cluster] = append(out[r.Cluster], r)
 		}
 	}
@@ -68,9 +68,10 @@ func (a *Agent) heed(ctx context.Context) {
 		return
 	}
 	list, err := a.ledger.Requests.List(ctx)
-	if err != nil && ctx.Err() == nil {
-		a.p.Log.Warn("cannot read what people ask for", "error", err)
+	if ctx.Err() != nil {
+		return
 	}
+	a.complain(ctx, err)
 	if err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return
 	}
@@ -83,7 +84,7 @@ func (a *Agent) heed(ctx context.Context) {
 			answer = a.consider(ctx, r, now)
 		case r.Open():
 			answer = a.fulfilled(r, now)
-		case now.Sub(r.Answer.At) > keepAnswers:
+		case now.Sub(r.Answer.At) > keepAnswers && !r.Stands():
 			gone = append(gone, r)
 		}
 		if answer.State != r.Answer.State {
@@ -107,6 +108,37 @@ func (a *Agent) heed(ctx context.Context) {
 	for _, k := range a.stand(known(list)) {
 		a.queue.Add(k)
 	}
+}
+
+// complain tells of requests that cannot be read, when that changes.
+func (a *Agent) complain(ctx context.Context, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	a.mu.Lock()
+	changed := a.wishes.broken != text
+	a.wishes.broken = text
+	a.mu.Unlock()
+	if !changed {
+		return
+	}
+	if err != nil {
+		a.p.Log.Warn("cannot read what people ask for", "error", err)
+	}
+	a.tell(ctx, a.newest())
+}
+
+// unreadable adds requests that nobody can read to problems.
+func (a *Agent) unreadable(problems []fleet.Problem) []fleet.Problem {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.wishes.broken == "" {
+		return problems
+	}
+	return append(slices.Clone(problems), fleet.Problem{
+		Message: "what people ask for cannot be read: " + a.wishes.broken, Hint: "repair or delete the file on the status branch",
+	})
 }
 
 // stand holds to the accepted requests, and returns the clusters of which others
@@ -263,7 +295,7 @@ func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
 	case r.Wish == fleet.WishSuspend && !r.Until.IsZero() && !now.Before(r.Until):
 		done.Message = "the time is over"
 		return done
-	case !seen || last.begun.Before(r.Answer.At):
+	case !seen || !slices.ContainsFunc(last.heeded, r.Is):
 		return r.Answer
 	}
 	switch r.Wish {
@@ -279,58 +311,33 @@ func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
 			done.Message = "the machine is gone"
 			return done
 		}
+	case fleet.WishRotate:
+		if last.report.Phase == fleet.PhaseProvisioned {
+			return done
+		}
 	}
 	return r.Answer
 }
 
-// granted returns c with what stands of it.
-func (a *Agent) granted(c *fleet.Cluster) *fleet.Cluster {
+// granted returns c with what stands of it, and that.
+func (a *Agent) granted(c *fleet.Cluster) (*fleet.Cluster, []fleet.Request) {
 	a.mu.Lock()
-	list := a.wishes.standing[c.Key]
+	list := slices.Clone(a.wishes.standing[c.Key])
 	a.mu.Unlock()
+	return c.Heeding(list), list
+}
+
+// took takes in what a pass found that heeded list, and has the requests answered
+// that it fulfils.
+func (a *Agent) took(k fleet.Key, list []fleet.Request, report fleet.Report) {
 	if len(list) == 0 {
-		return c
+		return
 	}
-	out := *c
-	out.Workers = slices.Clone(c.Workers)
-	for _, r := range list {
-		switch r.Wish {
-		case fleet.WishSuspend:
-			out.Suspension = &fleet.Suspension{Until: r.Until, Reason: r.Why()}
-		case fleet.WishAbandon:
-			out.Abandon = true
-		case fleet.WishReplace, fleet.WishRemediate:
-			grant(&out.ControlPlane, r)
-			for i := range out.Workers {
-				grant(&out.Workers[i], r)
-			}
-		}
-	}
-	return &out
-}
-
-// grant adds what r wishes to p. An id is of one machine: of whichever pool it
-// is, it concerns no other.
-func grant(p *fleet.Pool, r fleet.Request) {
-	m := &p.Replace
-	if r.Wish == fleet.WishRemediate {
-		m = &p.Remediate
-	}
-	if *m = maps.Clone(*m); *m == nil {
-		*m = make(map[fleet.ProviderID]string)
-	}
-	(*m)[r.ProviderID] = r.Why()
-}
-
-// took takes in what a pass found, and has the requests answered that it fulfils.
-func (a *Agent) took(k fleet.Key, begun time.Time, report fleet.Report) {
 	a.mu.Lock()
-	list := slices.Clone(a.wishes.standing[k])
-	if len(list) > 0 {
-		a.wishes.passed[k] = glance{begun, report}
-	}
+	a.wishes.passed[k] = glance{list, report}
 	a.mu.Unlock()
-	if slices.ContainsFunc(list, func(r fleet.Request) bool { return a.fulfilled(r, begun).State != r.Answer.State }) {
+	now := time.Now()
+	if slices.ContainsFunc(list, func(r fleet.Request) bool { return r.Open() && a.fulfilled(r, now).State != r.Answer.State }) {
 		a.Poll()
 	}
 }

@@ -18,6 +18,7 @@ type desk struct {
 	mu       sync.Mutex
 	list     []fleet.Request
 	deaf     bool // nothing can be read
+	broken   bool // a file cannot be read
 	refusing bool // nothing can be written
 }
 
@@ -26,6 +27,9 @@ func (d *desk) List(context.Context) ([]fleet.Request, error) {
 	defer d.mu.Unlock()
 	if d.deaf {
 		return nil, fleet.Errorf(fleet.Unavailable, "read", "no answer")
+	}
+	if d.broken {
+		return slices.Clone(d.list), fleet.Errorf(fleet.Invalid, "read requests/prod/a/x.yaml", "rubbish")
 	}
 	return slices.Clone(d.list), nil
 }
@@ -206,6 +210,51 @@ func TestRefusedRequests(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRotateRequest(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	w.phases[keyA] = fleet.PhaseControlPlane
+	r := fleet.Request{Wish: fleet.WishRotate, Cluster: keyA, What: fleet.RotateCertificates}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.desk.ask(r)
+		value := w.had().Rotate[fleet.RotateCertificates]
+		if value == "" {
+			t.Fatal("the cluster does not learn of it")
+		}
+		time.Sleep(30 * time.Minute)
+		expect(t, "as long as machines are replaced it stands", w.desk.said(r), "Accepted")
+		w.mu.Lock()
+		w.phases[keyA] = fleet.PhaseProvisioned
+		w.mu.Unlock()
+		time.Sleep(30 * time.Minute)
+		expect(t, "it is done", w.desk.said(r), "Done")
+		time.Sleep(keepAnswers + time.Hour)
+		expect(t, "what the machines were made for stays", w.had().Rotate[fleet.RotateCertificates], value)
+		w.desk.ask(r)
+		if again := w.had().Rotate[fleet.RotateCertificates]; again == value {
+			t.Error("asking again is no new wish")
+		}
+	})
+}
+
+// A request that nobody can read is told of, and keeps no other from being heeded.
+func TestBrokenRequest(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	w.desk.broken = true
+	r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.desk.ask(r)
+		expect(t, "others are answered", w.desk.said(r), "Done: looked at it: Provisioned")
+		expect(t, "and it is told of", w.whole().Problems, []fleet.Problem{{
+			Message: "what people ask for cannot be read: cannot read requests/prod/a/x.yaml: rubbish", Hint: "repair or delete the file on the status branch",
+		}})
+		w.desk.mu.Lock()
+		w.desk.broken = false
+		w.desk.mu.Unlock()
+		time.Sleep(time.Minute)
+		expect(t, "until it is gone", w.whole().Problems, []fleet.Problem(nil))
+	})
 }
 
 // What cannot be answered is not done either: nobody would know.

@@ -18,7 +18,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	if !ok || h.cluster == nil || h.orphan || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
-	c := a.granted(h.cluster)
+	c, heeded := a.granted(h.cluster)
 	if c.Abandon {
 		a.abandoned(ctx, c, h.inGit)
 		return
@@ -56,7 +56,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.status.Put(report)
-	a.took(k, started, report)
+	a.took(k, heeded, report)
 	if report.Phase != "" {
 		a.acts(ctx)
 	}

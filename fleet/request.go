@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -15,6 +17,7 @@ const (
 	WishReconcile Wish = "reconcile" // look now
 	WishReplace   Wish = "replace"   // a machine, as if its template had changed: ReplaceAnnotation
 	WishRemediate Wish = "remediate" // a machine, as if a health check had found it sick: RemediateAnnotation
+	WishRotate    Wish = "rotate"    // make certificates anew: RotateAnnotation
 	WishAbandon   Wish = "abandon"   // forget the cluster, delete nothing: DeleteAnnotation
 )
 
@@ -53,6 +56,7 @@ type Request struct {
 	Cluster    Key
 	Machine    MachineName // replace, remediate
 	ProviderID ProviderID  // of that machine: another one may bear its name later
+	What       Rotation    // rotate
 	Until      time.Time   // suspend; zero: until it is taken back
 	Reason     string      // why, for people
 	By         string      // "Name <mail>"
@@ -82,6 +86,12 @@ func (r Request) Open() bool {
 	return r.Answer.State == "" || r.Answer.State == RequestAccepted
 }
 
+// Stands reports whether the request is heeded. What was rotated stays so: a
+// value that went again would be another wish.
+func (r Request) Stands() bool {
+	return r.Answer.State == RequestAccepted || r.Wish == WishRotate && r.Answer.State == RequestDone
+}
+
 // Is reports whether o is the same asking, whatever was answered.
 func (r Request) Is(o Request) bool {
 	return r.Same(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason
@@ -90,18 +100,21 @@ func (r Request) Is(o Request) bool {
 // Same reports whether r and o ask for the same thing: there is one request for
 // it at a time.
 func (r Request) Same(o Request) bool {
-	return r.Wish == o.Wish && r.Cluster == o.Cluster && r.Machine == o.Machine
+	return r.Wish == o.Wish && r.Cluster == o.Cluster && r.Machine == o.Machine && r.What == o.What
 }
 
 // Compare orders requests by cluster, wish and machine.
 func (r Request) Compare(o Request) int {
-	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Wish, o.Wish), cmp.Compare(r.Machine, o.Machine))
+	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Wish, o.Wish), cmp.Compare(r.Machine, o.Machine), cmp.Compare(r.What, o.What))
 }
 
 // String returns what is asked for: "replace prod/eu-1-md-0-3f5fbe45".
 func (r Request) String() string {
 	if r.Machine != "" {
 		return string(r.Wish) + " machine " + r.Cluster.Namespace + "/" + string(r.Machine)
+	}
+	if r.What != "" {
+		return string(r.Wish) + " " + string(r.What) + " of cluster " + r.Cluster.String()
 	}
 	return string(r.Wish) + " cluster " + r.Cluster.String()
 }
@@ -113,4 +126,51 @@ func (r Request) Why() string {
 		text += ": " + r.Reason
 	}
 	return text
+}
+
+// Heeding returns c with those of list that stand and concern it. Of a machine
+// the id tells which it is: it is put to every pool, and means one.
+func (c *Cluster) Heeding(list []Request) *Cluster {
+	out := *c
+	heeds := false
+	for _, r := range list {
+		if r.Cluster != c.Key || !r.Stands() {
+			continue
+		}
+		if !heeds {
+			out.Workers, heeds = slices.Clone(c.Workers), true
+		}
+		switch r.Wish {
+		case WishSuspend:
+			out.Suspension = &Suspension{Until: r.Until, Reason: r.Why()}
+		case WishAbandon:
+			out.Abandon = true
+		case WishRotate: // beside what Git asks for: a new value of either is a new wish
+			out.Rotate = adding(out.Rotate, r.What, out.Rotate[r.What]+"@"+r.At.UTC().Format(time.RFC3339))
+		case WishReplace:
+			out.ControlPlane.Replace = adding(out.ControlPlane.Replace, r.ProviderID, r.Why())
+			for i := range out.Workers {
+				out.Workers[i].Replace = adding(out.Workers[i].Replace, r.ProviderID, r.Why())
+			}
+		case WishRemediate:
+			out.ControlPlane.Remediate = adding(out.ControlPlane.Remediate, r.ProviderID, r.Why())
+			for i := range out.Workers {
+				out.Workers[i].Remediate = adding(out.Workers[i].Remediate, r.ProviderID, r.Why())
+			}
+		}
+	}
+	if !heeds {
+		return c
+	}
+	return &out
+}
+
+// adding returns a copy of m with v at k.
+func adding[K comparable](m map[K]string, k K, v string) map[K]string {
+	out := maps.Clone(m)
+	if out == nil {
+		out = make(map[K]string)
+	}
+	out[k] = v
+	return out
 }

@@ -92,6 +92,7 @@ or with what you have:
 		newReconcile(),
 		newReplace(),
 		newRemediate(),
+		newRotate(),
 		newAbandon(),
 		newRequests(),
 		newSecrets(),

@@ -29,12 +29,12 @@ It is a wish, not an order: a small file that your own Git identity commits to
 the status branch, where the agent answers it. The right to push there is the
 right to ask. fairlead requests lists what was asked for and the answers.`
 
-// newWish returns a command that asks for something of what its argument names.
-func newWish(use, short, long, example string, ask func(w *wishing, name string) error) *cobra.Command {
+// newWish returns a command that asks for something of what its arguments name.
+func newWish(use, short, long, example string, ask func(w *wishing, argv []string) error) *cobra.Command {
 	w := &wishing{}
 	cmd := &cobra.Command{
 		Use: use, GroupID: groupAsk, Short: short, Long: short + ".\n\n" + long + wishLong, Example: example,
-		Args: args(cobra.ExactArgs(1)),
+		Args: args(cobra.ExactArgs(strings.Count(use, " "))),
 	}
 	w.f = addSource(cmd)
 	w.f.addStatus(cmd)
@@ -42,7 +42,7 @@ func newWish(use, short, long, example string, ask func(w *wishing, name string)
 	cmd.Flags().DurationVar(&w.wait, "wait", 0, "wait so long for it to be answered and done")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		w.cmd = cmd
-		return ask(w, argv[0])
+		return ask(w, argv)
 	}
 	return cmd
 }
@@ -56,8 +56,8 @@ time is over or fairlead resume. Declared: the annotation
 fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
   fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
-		func(w *wishing, name string) error {
-			r, err := w.request(fleet.WishSuspend, name)
+		func(w *wishing, argv []string) error {
+			r, err := w.request(fleet.WishSuspend, argv[0])
 			if err != nil {
 				return err
 			}
@@ -82,8 +82,8 @@ func newResume() *cobra.Command {
 	return newWish("resume NAMESPACE/NAME", "Take back that a cluster is suspended",
 		"What Git pauses stays paused: remove it there.",
 		`  fairlead resume prod/eu-1`,
-		func(w *wishing, name string) error {
-			r, err := w.request(fleet.WishSuspend, name)
+		func(w *wishing, argv []string) error {
+			r, err := w.request(fleet.WishSuspend, argv[0])
 			if err != nil {
 				return err
 			}
@@ -106,8 +106,8 @@ func newReconcile() *cobra.Command {
 	return newWish("reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
 		"The agent looks by itself when something changes, and every few minutes.",
 		`  fairlead reconcile prod/eu-1 --wait 1m`,
-		func(w *wishing, name string) error {
-			r, err := w.request(fleet.WishReconcile, name)
+		func(w *wishing, argv []string) error {
+			r, err := w.request(fleet.WishReconcile, argv[0])
 			if err != nil {
 				return err
 			}
@@ -121,13 +121,39 @@ func newAbandon() *cobra.Command {
 its credentials are gone, its cloud is gone. The answer lists what stays behind.
 Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 		`  fairlead abandon prod/eu-1 --reason "the region was closed"`,
-		func(w *wishing, name string) error {
-			r, err := w.request(fleet.WishAbandon, name)
+		func(w *wishing, argv []string) error {
+			r, err := w.request(fleet.WishAbandon, argv[0])
 			if err != nil {
 				return err
 			}
 			return w.ask(r)
 		})
+}
+
+func newRotate() *cobra.Command {
+	return newWish("rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
+		`WHAT is one of: `+rotations()+`. Certificates of control-plane machines are rotated
+by replacing the machines, one after the other. Declared: any new value of the
+annotation fairlead.dev/rotate-WHAT on the Cluster.`,
+		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
+		func(w *wishing, argv []string) error {
+			r, err := w.request(fleet.WishRotate, argv[1])
+			if err != nil {
+				return err
+			}
+			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
+				return &usageError{fmt.Errorf("%q cannot be rotated: choose one of %s", argv[0], rotations())}
+			}
+			return w.ask(r)
+		})
+}
+
+func rotations() string {
+	var out []string
+	for _, r := range fleet.Rotations() {
+		out = append(out, string(r))
+	}
+	return strings.Join(out, ", ")
 }
 
 func newReplace() *cobra.Command {
@@ -150,8 +176,8 @@ its KubeadmControlPlane or MachineDeployment.`,
 
 func newMachineWish(wish fleet.Wish, short, long, example string) *cobra.Command {
 	var id string
-	cmd := newWish(string(wish)+" MACHINE", short, long, example, func(w *wishing, name string) error {
-		r := fleet.Request{Wish: wish, Machine: fleet.MachineName(name), ProviderID: fleet.ProviderID(id)}
+	cmd := newWish(string(wish)+" MACHINE", short, long, example, func(w *wishing, argv []string) error {
+		r := fleet.Request{Wish: wish, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
 		if err := w.find(&r); err != nil {
 			return err
 		}
@@ -303,6 +329,7 @@ type requestView struct {
 	Cluster    string     `json:"cluster"`
 	Machine    string     `json:"machine,omitempty"`
 	ProviderID string     `json:"providerID,omitempty"`
+	What       string     `json:"what,omitempty"`
 	Until      *time.Time `json:"until,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	By         string     `json:"by"`
@@ -314,8 +341,8 @@ type requestView struct {
 func newRequests() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "requests", GroupID: groupAsk, Short: "List what people asked for, and the answers",
-		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate
-and abandon, and what the agent answered. Answers are kept for a week; all of it
+		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate,
+rotate and abandon, and what the agent answered. Answers are kept for a week; all of it
 is in the history of the status branch.`,
 		Example: `  fairlead requests --source https://git.example.com/fleet.git`,
 		Args:    args(cobra.NoArgs),
@@ -340,7 +367,7 @@ is in the history of the status branch.`,
 		views := []requestView{}
 		for _, r := range list {
 			v := requestView{
-				Wish: string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
+				Wish: string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID), What: string(r.What),
 				Reason: r.Reason, By: r.By, At: r.At, State: string(r.Answer.State), Message: r.Answer.Message,
 			}
 			if v.State == "" {

@@ -24,6 +24,7 @@ func Read(t sources.Tree) (Status, error) {
 	r, errOwner := readReign(t)
 	s, errRest := c.read(t)
 	s.Owner, s.Next = r.owner, r.next
+	s.Requests, _ = readRequests(t) // Requests.List says which cannot be read: they keep nobody from starting
 	return s, errors.Join(errOwner, errRest)
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Requests are the wishes of people on a status branch:
 //
-//	requests/<namespace>/<cluster>/<wish>[-<machine>].yaml
+//	requests/<namespace>/<cluster>/<wish>[-<machine>|-<what>].yaml
 //
 // A person writes a file, the owner of the fleet writes its answer into it.
 type Requests struct {
@@ -38,6 +38,7 @@ type requestFile struct {
 	Cluster    string      `json:"cluster"` // namespace/name
 	Machine    string      `json:"machine,omitempty"`
 	ProviderID string      `json:"providerID,omitempty"`
+	What       string      `json:"what,omitempty"`
 	Until      *time.Time  `json:"until,omitempty"`
 	Reason     string      `json:"reason,omitempty"`
 	By         string      `json:"by"`
@@ -237,7 +238,7 @@ func readRequest(t fs.FS, p string) (fleet.Request, error) {
 	}
 	r := fleet.Request{
 		Wish: fleet.Wish(f.Wish), Machine: fleet.MachineName(f.Machine), ProviderID: fleet.ProviderID(f.ProviderID),
-		Reason: f.Reason, By: f.By, At: f.At,
+		What: fleet.Rotation(f.What), Reason: f.Reason, By: f.By, At: f.At,
 	}
 	if f.Until != nil {
 		r.Until = *f.Until
@@ -263,7 +264,7 @@ func checkRequest(r fleet.Request) error {
 	switch r.Wish {
 	case fleet.WishReplace, fleet.WishRemediate:
 		machine = true
-	case fleet.WishSuspend, fleet.WishReconcile, fleet.WishAbandon:
+	case fleet.WishSuspend, fleet.WishReconcile, fleet.WishAbandon, fleet.WishRotate:
 	default:
 		return fmt.Errorf("the wish %q is not known", r.Wish)
 	}
@@ -277,6 +278,10 @@ func checkRequest(r fleet.Request) error {
 		return fmt.Errorf("to %s needs machine and providerID", r.Wish)
 	case !machine && (r.Machine != "" || r.ProviderID != ""):
 		return fmt.Errorf("to %s concerns a cluster, it has no machine", r.Wish)
+	case r.Wish == fleet.WishRotate && !slices.Contains(fleet.Rotations(), r.What):
+		return fmt.Errorf("to rotate needs what: one of %v, not %q", fleet.Rotations(), r.What)
+	case r.Wish != fleet.WishRotate && r.What != "":
+		return errors.New("only to rotate says what: leave what out")
 	case !r.Until.IsZero() && r.Wish != fleet.WishSuspend:
 		return errors.New("only to suspend has an end: leave until out")
 	case r.By == "" || r.At.IsZero():
@@ -295,6 +300,9 @@ func requestPath(r fleet.Request) string {
 	if r.Machine != "" {
 		name += "-" + string(r.Machine)
 	}
+	if r.What != "" {
+		name += "-" + string(r.What)
+	}
 	return path.Join(requestsDir, r.Cluster.Namespace, r.Cluster.Name, name+".yaml")
 }
 
@@ -302,7 +310,7 @@ func fileOf(r fleet.Request) requestFile {
 	f := requestFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Request"},
 		Wish:     string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
-		Reason: r.Reason, By: r.By, At: r.At.UTC(),
+		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(),
 	}
 	if !r.Until.IsZero() {
 		until := r.Until.UTC()

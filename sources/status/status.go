@@ -37,7 +37,8 @@ type Status struct {
 	Owner    fleet.Owner // zero: nobody
 	Next     fleet.Succession
 	Fleet    sources.FleetStatus
-	Clusters []Cluster // sorted by key
+	Clusters []Cluster       // sorted by key
+	Requests []fleet.Request // sorted
 }
 
 // A Cluster is what the branch says of one cluster.
