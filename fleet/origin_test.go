@@ -35,8 +35,13 @@ func TestTrustLacks(t *testing.T) {
 		have, want Trust
 		lacks      string
 	}{
-		{"", "", ""}, {"ca=1", "", ""}, {"", "ca=1", "ca"}, {"ca=1", "ca=1", ""},
-		{"ca=1,sa=2", "sa=2", ""}, {"ca=1,sa=2", "ca=1,sa=3", "sa"}, {"ca=12", "ca=1", "ca"},
+		{"", "", ""},
+		{"ca=1", "", ""},
+		{"", "ca=1", "ca"},
+		{"ca=1", "ca=1", ""},
+		{"ca=1,sa=2", "sa=2", ""},
+		{"ca=1,sa=2", "ca=1,sa=3", "sa"},
+		{"ca=12", "ca=1", "ca"},
 	} {
 		if got := c.have.Lacks(c.want); got != c.lacks {
 			t.Errorf("%q lacks %q of %q, want %q", c.have, got, c.want, c.lacks)

@@ -26,8 +26,12 @@ func (s store) Get(_ context.Context, _ fleet.Key, name fleet.SecretName) (fleet
 func (store) Create(context.Context, fleet.Key, fleet.SecretName, fleet.SecretData) (fleet.SecretData, error) {
 	return nil, nil //nolint:nilnil // nobody uses it
 }
-func (store) Replace(context.Context, fleet.Key, fleet.SecretName, fleet.SecretData) error { return nil }
-func (store) Delete(context.Context, fleet.Key) error                                      { return nil }
+
+func (store) Replace(context.Context, fleet.Key, fleet.SecretName, fleet.SecretData) error {
+	return nil
+}
+
+func (store) Delete(context.Context, fleet.Key) error { return nil }
 
 func pair(text string) fleet.SecretData {
 	return fleet.SecretData{fleet.TLSCertKey: fleet.NewSecret([]byte(text)), fleet.TLSKeyKey: fleet.NewSecret([]byte(text))}

@@ -69,10 +69,14 @@ func TestControlPlaneProblems(t *testing.T) {
 		"names by program":  {within(t, newest, "  machineNaming: {template: \"{{ range 1000000000 }}x{{ end }}{{ .random }}\"}\n"), "spec.machineNaming.template", "variables such as"},
 		"names not valid":   {within(t, newest, "  machineNaming: {template: \"Big_{{ .random }}\"}\n"), "spec.machineNaming.template", "not be valid"},
 		"even":              {within(t, newest, "  replicas: 2\n"), "spec.replicas", "must be odd"},
-		"etcd twice": {replaced(t, newest, "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {local: {dataDir: /d}, external: "+external+"}\n"),
-			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external", "only one of"},
-		"etcd without TLS": {replaced(t, newest, "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {external: {endpoints: [\"http://10.0.0.5:2379\"], caFile: /a, certFile: /b, keyFile: /c}}\n"),
-			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[0]", "must be a URL such as https"},
+		"etcd twice": {
+			replaced(t, newest, "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {local: {dataDir: /d}, external: "+external+"}\n"),
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external", "only one of",
+		},
+		"etcd without TLS": {
+			replaced(t, newest, "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {external: {endpoints: [\"http://10.0.0.5:2379\"], caFile: /a, certFile: /b, keyFile: /c}}\n"),
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.external.endpoints[0]", "must be a URL such as https",
+		},
 		"short certificates": {replaced(t, within(t, newest, "  rollout: {before: {certificatesExpiryDays: 30}}\n"),
 			"clusterConfiguration:\n", "clusterConfiguration:\n      certificateValidityPeriodDays: 30\n"), "spec.rollout.before.certificatesExpiryDays", "which is 30"},
 	} {

@@ -18,7 +18,7 @@ const namingNote = "variables alone, no functions. .random is a hash of cluster,
 // mostRandom is how often .random may stand in a name without filling it.
 const mostRandom = 3
 
-var placeholder = regexp.MustCompile(`\{\{-?\s*\.([a-zA-Z.]+)\s*-?\}\}`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+var placeholder = regexp.MustCompile(`\{\{-?\s*\.([a-zA-Z.]+)\s*-?\}\}`)
 
 // namePattern fills in a template of names of machines, but for what tells them
 // apart, which is fleet.RandomPart in what it returns.
