@@ -70,7 +70,7 @@ func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escr
 		if err != nil {
 			return nil, err
 		}
-		return escrow.NewKeeper(guardedPlace{p, guard}, w.Secrets, escrow.Options{Fleet: id, Recipients: e.Recipients})
+		return escrow.NewKeeper(guardedPlace{p, guard}, OfFleet(w.Secrets, id), escrow.Options{Fleet: id, Recipients: e.Recipients})
 	}
 }
 

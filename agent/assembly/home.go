@@ -32,7 +32,7 @@ type House struct {
 // HomeOptions returns how an agent with settings s lives in h: it follows the
 // same source with the same credentials, and reaches the same providers.
 func (s Settings) HomeOptions(h House) (home.Options, error) {
-	o := home.Options{Fleet: h.Fleet, Addons: h.Addons, Log: s.Log}
+	o := home.Options{Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
 	var err error
 	if o.Credentials, err = s.Credentials.Secret(); err != nil {
 		return o, fmt.Errorf("cannot read the credentials: %w", err)
@@ -53,9 +53,9 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 	values := map[string]any{
 		"image":       image(h.Image),
 		"agent":       map[string]any{"name": pivot.AgentOf(h.Cluster)},
-		"source":      map[string]any{"url": s.Source, "ref": s.Ref, "fleetID": id, "existingSecret": named(home.GitSecret, o.Credentials)},
+		"source":      map[string]any{"url": s.Source, "ref": s.Ref, "fleetID": id, "existingSecret": named(home.GitSecret(h.Release), o.Credentials)},
 		"status":      map[string]any{"branch": h.Branch, "repository": s.StatusRepository},
-		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(home.AgeSecret, o.Identities)}},
+		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(home.AgeSecret(h.Release), o.Identities)}},
 		"extraArgs":   providerArgs(s.Providers),
 		"tolerations": []any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}},
 		// A change of what is mounted begins the pods anew.

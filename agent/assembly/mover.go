@@ -70,7 +70,7 @@ func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 // existing opens the home k, in which an agent as in h may be installed.
 func (s Settings) existing(ctx context.Context, from pivot.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
 	o := HomeOpener{Cluster: k, From: from, Options: home.Options{
-		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Log: s.Log,
+		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
 	}}
 	return o.Open(ctx)
 }

@@ -109,6 +109,6 @@ func (h *homeFlags) old(s assembly.Settings, id fleet.ID) (pivot.Home, error) {
 		return nil, fmt.Errorf("cannot read the kubeconfig of the old home: %w", err)
 	}
 	return home.Open(home.Options{
-		Kubeconfig: fleet.NewSecret(b), Release: helm.Release{Namespace: h.namespace, Name: h.release}, Fleet: id, Log: s.Log,
+		Kubeconfig: fleet.NewSecret(b), Release: helm.Release{Namespace: h.namespace, Name: h.release}, Fleet: id, Source: s.Source, Log: s.Log,
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"time"
 
@@ -41,9 +42,10 @@ type Release struct {
 	Name      string
 	Chart     []File
 	Values    map[string]any
+	Labels    map[string]string // of the release, for people and for State
 }
 
-// Digest identifies the chart and the values of r.
+// Digest identifies the chart, the values and the labels of r.
 func (r Release) Digest() (string, error) {
 	b, err := json.Marshal(r) // maps in the order of their keys
 	if err != nil {
@@ -58,6 +60,8 @@ type State struct {
 	Exists   bool
 	Deployed bool   // the last change came to its end
 	Digest   string // of the Release it was made from; empty where it was not made by Apply
+	Labels   map[string]string
+	Values   map[string]any // that were given, whoever installed it
 }
 
 // digestLabel is on a release, where `helm list --selector` finds it.
@@ -120,7 +124,7 @@ func (c *Client) State(ctx context.Context, namespace, name string) (State, erro
 	if err != nil || r == nil {
 		return State{}, err
 	}
-	return State{Exists: true, Deployed: r.Info.Status == common.StatusDeployed, Digest: r.Labels[digestLabel]}, nil
+	return State{Exists: true, Deployed: r.Info.Status == common.StatusDeployed, Digest: r.Labels[digestLabel], Labels: r.Labels, Values: r.Config}, nil
 }
 
 // Apply installs r, or upgrades what is there to it. It may be repeated, and
@@ -144,6 +148,7 @@ func (c *Client) Apply(ctx context.Context, r Release) error {
 		return err
 	}
 	labels := map[string]string{digestLabel: digest}
+	maps.Copy(labels, r.Labels)
 	if old == nil {
 		in := action.NewInstall(cfg)
 		in.ReleaseName, in.Namespace, in.CreateNamespace = r.Name, r.Namespace, true

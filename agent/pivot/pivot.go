@@ -20,6 +20,13 @@ type Store interface {
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
 }
 
+// A Divided is a Store that secrets of several fleets are in.
+type Divided interface {
+	// Owns reports whether the Secret k was stored for the fleet that moves. What
+	// was stored for none may be used by another one: it is copied, and stays.
+	Owns(ctx context.Context, k fleet.Key) (bool, error)
+}
+
 // A Home is a cluster that an agent lives in.
 type Home interface {
 	// Answers says why the API server cannot be used; nil where it can.

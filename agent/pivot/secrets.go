@@ -46,7 +46,7 @@ func (p parcel) get(ctx context.Context, s Store) (fleet.SecretData, bool, error
 func (p parcel) put(ctx context.Context, s Store, d fleet.SecretData) error {
 	switch p.name {
 	case "":
-		return s.SetSecret(ctx, p.given, d)
+		return p.give(ctx, s, d)
 	case fleet.Kubeconfig:
 		return s.Replace(ctx, p.cluster, p.name, d)
 	}
@@ -55,6 +55,25 @@ func (p parcel) put(ctx context.Context, s Store, d fleet.SecretData) error {
 		return fleet.Errorf(fleet.Invalid, "move secret "+p.String(), "there is another one where it is to go: remove that there, if it belongs to nothing")
 	}
 	return err
+}
+
+// give stores d as the fleet's. One that is there for any fleet may be used by
+// another one.
+func (p parcel) give(ctx context.Context, s Store, d fleet.SecretData) error {
+	_, there, err := p.get(ctx, s)
+	if err != nil {
+		return err
+	}
+	if shared, ok := s.(Divided); ok && there {
+		mine, err := shared.Owns(ctx, p.given)
+		if err != nil {
+			return err
+		}
+		if !mine {
+			return fleet.Errorf(fleet.Invalid, "move secret "+p.String(), "there is another one where it is to go, which is of no fleet: remove that, or give it the label %s of this fleet to have it replaced", fleet.TagFleet)
+		}
+	}
+	return s.SetSecret(ctx, p.given, d)
 }
 
 // parcels returns the secrets that are in s, of clusters and given.
@@ -77,6 +96,26 @@ func parcels(ctx context.Context, s Store, clusters []fleet.Key) ([]parcel, erro
 		list = append(list, parcel{given: k})
 	}
 	return list, err
+}
+
+// owned returns those of list that are the fleet's alone in s.
+func owned(ctx context.Context, s Store, list []parcel) ([]parcel, error) {
+	d, ok := s.(Divided)
+	if !ok {
+		return list, nil
+	}
+	var out []parcel
+	for _, p := range list {
+		if p.name == "" {
+			if mine, err := d.Owns(ctx, p.given); err != nil {
+				return nil, err
+			} else if !mine {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // digest identifies the content of a secret.
@@ -131,6 +170,9 @@ func differ(ctx context.Context, from, to Store, list []parcel) ([]parcel, error
 // kubeconfig is made anew now and then, and need not be the same.
 func leftover(ctx context.Context, from, to Store, clusters []fleet.Key) ([]parcel, error) {
 	list, err := parcels(ctx, from, clusters)
+	if err == nil {
+		list, err = owned(ctx, from, list)
+	}
 	if err != nil {
 		return nil, err
 	}

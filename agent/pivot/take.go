@@ -162,6 +162,9 @@ func (p *Pivot) takeBack(ctx context.Context, to Store) error {
 		return err
 	}
 	list, err := parcels(ctx, to, clusters)
+	if err == nil {
+		list, err = owned(ctx, to, list)
+	}
 	if err != nil {
 		return err
 	}
@@ -171,7 +174,9 @@ func (p *Pivot) takeBack(ctx context.Context, to Store) error {
 	}
 	keep := map[fleet.Key]bool{}
 	for _, s := range strange {
-		keep[s.cluster], keep[s.given] = true, true
+		if s.name != fleet.Kubeconfig { // that may have been made anew
+			keep[s.cluster], keep[s.given] = true, true
+		}
 	}
 	for _, l := range list {
 		switch {

@@ -30,7 +30,8 @@ import (
 //
 // Secrets that people give are ordinary ones. Those made by SetSecret have the
 // label app.kubernetes.io/managed-by=fairlead; only they are listed, replaced
-// and removed, and every Secret can be got.
+// and removed, and every Secret can be got. Those made with the name of a fleet
+// have that, too: no other fleet lists, gets, replaces or removes them.
 //
 // It is safe for concurrent use.
 // Source: Cluster API, util/secret.
@@ -200,9 +201,13 @@ func (k *Kubernetes) GetSecret(ctx context.Context, key fleet.Key) (fleet.Secret
 	if err := checkSecret(key); err != nil {
 		return nil, err
 	}
+	op := "get Secret " + key.String()
 	s, err := k.read(ctx, key)
 	if err != nil {
-		return nil, k.failed("get Secret "+key.String(), err)
+		return nil, k.failed(op, err)
+	}
+	if err := k.given(op, s); err != nil {
+		return nil, err
 	}
 	return dataOf(s), nil
 }
@@ -215,10 +220,13 @@ func (k *Kubernetes) SetSecret(ctx context.Context, key fleet.Key, d fleet.Secre
 	}
 	s := newSecret(key, d)
 	s.Type, s.Labels = corev1.SecretTypeOpaque, map[string]string{managedLabel: managedValue}
+	if k.fleet != "" {
+		s.Labels[fleet.TagFleet] = string(k.fleet)
+	}
 	op := "store Secret " + key.String()
 	return k.put(ctx, op, s, func(old *corev1.Secret) error {
 		if old.Labels[managedLabel] == managedValue {
-			return nil
+			return k.given(op, old)
 		}
 		return fleet.Errorf(fleet.Conflict, op, "there is one that fairlead did not make (no label %s=%s): change it with kubectl", managedLabel, managedValue)
 	})
@@ -241,13 +249,30 @@ func (k *Kubernetes) DeleteSecret(ctx context.Context, key fleet.Key) error {
 	if s.Labels[managedLabel] != managedValue {
 		return fleet.Errorf(fleet.Conflict, op, "it was not made by fairlead (no label %s=%s): remove it with kubectl", managedLabel, managedValue)
 	}
+	if err := k.given(op, s); err != nil {
+		return err
+	}
 	if err := k.remove(ctx, s); err != nil {
 		return k.failed(op, err)
 	}
 	return nil
 }
 
-// ListSecrets returns the keys of the Secrets that SetSecret made, sorted.
+// Owns reports whether the Secret key was stored for the fleet of k, and so is
+// not any fleet's. Where k has no fleet, all are.
+func (k *Kubernetes) Owns(ctx context.Context, key fleet.Key) (bool, error) {
+	s, err := k.read(ctx, key)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, k.failed("get Secret "+key.String(), err)
+	}
+	return k.fleet == "" || s.Labels[fleet.TagFleet] == string(k.fleet), nil
+}
+
+// ListSecrets returns the keys of the Secrets that SetSecret made, sorted, but
+// for those of other fleets.
 func (k *Kubernetes) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 	var list corev1.SecretList
 	err := k.api.Get().Resource("secrets").
@@ -257,6 +282,9 @@ func (k *Kubernetes) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 	}
 	var keys []fleet.Key
 	for _, s := range list.Items {
+		if k.given("list Secrets", &s) != nil {
+			continue
+		}
 		keys = append(keys, fleet.Key{Namespace: s.Namespace, Name: s.Name})
 	}
 	slices.SortFunc(keys, fleet.Key.Compare)

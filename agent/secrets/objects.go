@@ -53,6 +53,16 @@ func (k *Kubernetes) sameFleet(op string, s *corev1.Secret) error {
 		s.Namespace, s.Name, other, fleet.TagFleet, k.fleet)
 }
 
+// given refuses a Secret that was stored for another fleet.
+func (k *Kubernetes) given(op string, s *corev1.Secret) error {
+	other := s.Labels[fleet.TagFleet]
+	if other == "" || k.fleet == "" || other == string(k.fleet) {
+		return nil
+	}
+	return fleet.Errorf(fleet.Conflict, op, "it is of the fleet %s (label %s), and this is the fleet %s: give one of them another name or namespace",
+		other, fleet.TagFleet, k.fleet)
+}
+
 // usable refuses what another fleet stored, and what lacks the values that a
 // secret of a cluster has.
 func (k *Kubernetes) usable(op string, s *corev1.Secret, name fleet.SecretName) error {

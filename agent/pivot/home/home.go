@@ -44,14 +44,18 @@ type Options struct {
 	// Fleet, if not empty, is the one whose secrets are stored here: a home may
 	// have agents of several.
 	Fleet fleet.ID
-	Log   *slog.Logger
+	// Source is the URL that the agent follows. It tells whose an agent is that
+	// people installed.
+	Source string
+	Log    *slog.Logger
 }
 
-// The Secrets that the agent mounts. The values of the chart name them.
-const (
-	GitSecret = "fairlead-git"
-	AgeSecret = "fairlead-age"
-)
+// GitSecret and AgeSecret are the Secrets that the agent of a release mounts. The
+// values of the chart name them.
+func GitSecret(release string) string { return release + "-git" }
+
+// AgeSecret has age identities.
+func AgeSecret(release string) string { return release + "-age" }
 
 // manager owns the fields that are applied.
 const manager = "fairlead"
@@ -80,6 +84,9 @@ func Open(o Options) (*Home, error) {
 		return nil, fleet.Errorf(fleet.Invalid, "open the home", "its kubeconfig cannot be used: %w", err)
 	}
 	config.QPS, config.Burst, config.UserAgent, config.Timeout = -1, -1, manager, requestTimeout
+	if o.Fleet != "" {
+		o.Release.Labels = map[string]string{fleet.TagFleet: string(o.Fleet)}
+	}
 	h := &Home{o: o}
 	if h.client, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
@@ -233,22 +240,15 @@ func (h *Home) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface
 	return h.client.Resource(m.Resource), nil
 }
 
-// Installed implements pivot.Home.
-func (h *Home) Installed(ctx context.Context) (bool, error) {
-	if len(h.o.Release.Chart) == 0 { // of an old home: any will do
-		s, err := h.helm.State(ctx, h.o.Release.Namespace, h.o.Release.Name)
-		return s.Exists, failed("look at the agent's release", err)
-	}
-	want, err := h.o.Release.Digest()
-	if err != nil {
-		return false, err
-	}
-	s, err := h.helm.State(ctx, h.o.Release.Namespace, h.o.Release.Name)
-	return s.Deployed && s.Digest == want, failed("look at the agent's release", err)
-}
-
-// Install implements pivot.Home.
+// Install implements pivot.Home. The agent of another fleet is never replaced.
 func (h *Home) Install(ctx context.Context) error {
+	s, err := h.state(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.ours(s); err != nil {
+		return err
+	}
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
@@ -256,7 +256,7 @@ func (h *Home) Install(ctx context.Context) error {
 	if err := h.apply(ctx, namespace); err != nil {
 		return err
 	}
-	for name, data := range map[string]fleet.SecretData{GitSecret: h.o.Credentials, AgeSecret: h.o.Identities} {
+	for name, data := range h.mounted() {
 		if len(data) == 0 {
 			continue
 		}
@@ -279,24 +279,6 @@ func (h *Home) secret(name string, data fleet.SecretData) *unstructured.Unstruct
 			"labels": map[string]any{"app.kubernetes.io/part-of": "fairlead"},
 		},
 	}}
-}
-
-// Uninstall implements pivot.Home. The namespace stays: who made it, and what
-// else is in it, nobody knows.
-func (h *Home) Uninstall(ctx context.Context) error {
-	if err := h.helm.Remove(ctx, h.o.Release.Namespace, h.o.Release.Name); err != nil {
-		return failed("remove the agent", err)
-	}
-	for _, name := range []string{GitSecret, AgeSecret} {
-		r, err := h.resource(h.secret(name, nil))
-		if err != nil {
-			return err
-		}
-		if err := r.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return failed("remove Secret "+name, err)
-		}
-	}
-	return nil
 }
 
 // Mark returns what identifies secrets that an agent mounts, for an annotation of
