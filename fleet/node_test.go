@@ -34,6 +34,9 @@ func TestNodeInSync(t *testing.T) {
 		"uninitialized": {"the taint goes with the first sync", func(n *fleet.Node) {
 			n.Taints = append(n.Taints, corev1.Taint{Key: "node.cluster.x-k8s.io/uninitialized", Effect: "NoSchedule"})
 		}, false},
+		"outdated": {"it is not", func(n *fleet.Node) {
+			n.Taints = append(n.Taints, corev1.Taint{Key: "node.cluster.x-k8s.io/outdated-revision", Effect: "PreferNoSchedule"})
+		}, false},
 		"another machine":     {"the annotation says whose node it is", func(n *fleet.Node) { n.Annotations["cluster.x-k8s.io/machine"] = "other" }, false},
 		"node that was never": {"no annotations at all", func(n *fleet.Node) { clear(n.Annotations) }, false},
 	}

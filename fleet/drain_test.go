@@ -1,0 +1,60 @@
+package fleet_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// TestOfOutdated taints the Nodes of outdated workers, and leaves the pool and
+// control planes as they are.
+func TestOfOutdated(t *testing.T) {
+	taints := make([]clusterv1.MachineTaint, 0, 4)
+	taints = append(taints, clusterv1.MachineTaint{Key: "always", Effect: "NoSchedule", Propagation: "Always"})
+	p := fleet.Pool{Name: "md-0", Role: fleet.RoleWorker, Taints: taints}
+	want := []corev1.Taint{{Key: "always", Effect: "NoSchedule"}, {Key: "node.cluster.x-k8s.io/outdated-revision", Effect: "PreferNoSchedule"}}
+	if got := fleet.NodeTaints(p.OfOutdated(), nil, nil); !slices.Equal(got, want) {
+		t.Errorf("an outdated worker has %v, want %v", got, want)
+	}
+	if got := fleet.NodeTaints(p, nil, want); !slices.Equal(got, want[:1]) {
+		t.Errorf("a worker that is not outdated any more has %v, want %v", got, want[:1])
+	}
+	if extra := taints[:2][1]; extra.Key != "" {
+		t.Errorf("the taints of the pool were written to: %v", extra)
+	}
+	p.Role = fleet.RoleControlPlane
+	if got := fleet.NodeTaints(p.OfOutdated(), nil, nil); !slices.Equal(got, want[:1]) {
+		t.Errorf("an outdated control plane has %v, want %v", got, want[:1])
+	}
+}
+
+// TestTurnsWhileTerminating has a pod of a lower order that is on its way out:
+// the next order waits for it, and one that is on its way out already is no
+// "later" one.
+func TestTurnsWhileTerminating(t *testing.T) {
+	now := time.Now()
+	rules := fleet.DrainRules{
+		{Spec: clusterv1.MachineDrainRuleSpec{
+			Drain: clusterv1.MachineDrainRuleDrainConfig{Behavior: "Drain", Order: new(int32(-1))},
+			Pods:  []clusterv1.MachineDrainRulePodSelector{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"first": ""}}}},
+		}},
+	}
+	pods := []fleet.Pod{
+		{Name: "a", Labels: map[string]string{"first": ""}, Deleted: now.Add(time.Minute)},
+		{Name: "b"},
+		{Name: "c", Deleted: now.Add(time.Minute)},
+	}
+	want := []fleet.PodTurn{fleet.PodGoes, fleet.PodLater, fleet.PodGoes}
+	if got := rules.Turns(pods, false, now); !slices.Equal(got, want) {
+		t.Errorf("turns %v, want %v", got, want)
+	}
+	if got := rules.Turns(pods[1:], false, now); !slices.Equal(got, []fleet.PodTurn{fleet.PodGoes, fleet.PodGoes}) {
+		t.Errorf("once the first is gone: turns %v, want both to go", got)
+	}
+}
