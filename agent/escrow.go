@@ -141,6 +141,6 @@ func equalEscrow(a, b fleet.Escrow) bool {
 // changesSecrets reports whether one of the actions stores or removes secrets.
 func changesSecrets(actions []fleet.Action) bool {
 	return slices.ContainsFunc(actions, func(a fleet.Action) bool {
-		return a.Kind == fleet.EnsureCertificates || a.Kind == fleet.EnsureKubeconfig
+		return a.Kind == fleet.EnsureCertificates || a.Kind == fleet.EnsureKubeconfig || a.Kind == fleet.RotateAuthority
 	})
 }

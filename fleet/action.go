@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -23,7 +24,8 @@ const (
 	SyncKubeadmConfig    ActionKind = "SyncKubeadmConfig" // bring what machines join with in line, before one of another template does
 	SyncAddons           ActionKind = "SyncAddons"        // bring kube-proxy and CoreDNS in line with the control plane
 	DeleteInfrastructure ActionKind = "DeleteInfrastructure"
-	DeleteSecrets        ActionKind = "DeleteSecrets" // the last step of a deletion
+	RotateAuthority      ActionKind = "RotateAuthority" // take the rotation of an authority to its next stage
+	DeleteSecrets        ActionKind = "DeleteSecrets"   // the last step of a deletion
 )
 
 // A Join says how a machine becomes part of its cluster.
@@ -49,9 +51,12 @@ type Action struct {
 	Member        uint64 // etcd member
 	Join          Join
 	FailureDomain string
-	Outdated      bool        // the machine of the node to sync is, which the node is to tell
-	Remediation   Remediation // that a new machine is the attempt of
-	Reason        string      // why, for people: it becomes plan output and commit message
+	Outdated      bool          // the machine of the node to sync is, which the node is to tell
+	Remediation   Remediation   // that a new machine is the attempt of
+	Authority     SecretName    // to rotate
+	Stage         RotationStage // to take it to
+	Wish          string        // that is granted by it
+	Reason        string        // why, for people: it becomes plan output and commit message
 }
 
 // String returns kind and subject, the way plans, logs and commits show it.
@@ -59,13 +64,13 @@ func (a Action) String() string {
 	return strings.TrimSpace(string(a.Kind) + " " + a.Subject())
 }
 
-// Subject returns what the action is done to: a machine, a node, or nothing
+// Subject returns what the action is done to: a machine, a node, an authority, or nothing
 // where it is the cluster.
 func (a Action) Subject() string {
 	if a.Machine != "" {
 		return string(a.Machine)
 	}
-	return a.Node
+	return cmp.Or(a.Node, string(a.Authority))
 }
 
 // An Attempt is what this agent remembers of an action that it began: memory

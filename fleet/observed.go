@@ -69,6 +69,10 @@ type SecretState struct {
 	// NotAfter says when the certificates of authorities expire; one that cannot
 	// be read is not in it.
 	NotAfter map[SecretName]time.Time
+	// Rotations says how far the rotations of authorities are, and Marks identifies
+	// what machines trust of these; one that never was rotated is in neither.
+	Rotations map[SecretName]RotationState
+	Marks     map[SecretName]string
 	// Kept are those that people brought, which stay when the cluster goes. They
 	// are looked up for a cluster that is to be deleted.
 	Kept []SecretName

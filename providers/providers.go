@@ -180,6 +180,11 @@ type Bootstrap interface {
 	// ClusterConfiguration asks for.
 	NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error)
 
+	// Rotate returns the authority called name, of which d is stored, at the next
+	// stage of its rotation. What is there already is returned as it is; a stage
+	// that is not the next gives the kind Conflict. A new authority is random.
+	Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error)
+
 	// NewKubeconfig issues the administrator's kubeconfig.
 	NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, ca fleet.SecretData, now time.Time) (fleet.SecretData, error)
 

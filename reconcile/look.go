@@ -33,7 +33,10 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 }
 
 func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.SecretState, error) {
-	s := fleet.SecretState{NotAfter: make(map[fleet.SecretName]time.Time)}
+	s := fleet.SecretState{
+		NotAfter:  make(map[fleet.SecretName]time.Time),
+		Rotations: make(map[fleet.SecretName]fleet.RotationState), Marks: make(map[fleet.SecretName]string),
+	}
 	k, store := c.Key, r.secrets(c)
 	if keeper, ok := store.(SecretKeeper); ok && c.Delete {
 		var err error
@@ -60,6 +63,9 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet
 			s.Missing = append(s.Missing, name)
 		case err != nil:
 			return s, err
+		}
+		if state := fleet.RotationOf(d); state != (fleet.RotationState{}) {
+			s.Rotations[name], s.Marks[name] = state, fleet.AuthorityMark(d)
 		}
 		if at, ok := expiry(d); ok {
 			s.NotAfter[name] = at

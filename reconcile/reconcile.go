@@ -29,7 +29,8 @@ type SecretStore interface {
 	// then: two agents that race get the same authorities.
 	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
 
-	// Replace stores d, whatever was there. Authorities are never replaced.
+	// Replace stores d, whatever was there. Authorities are replaced by
+	// their rotation alone.
 	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
 
 	// Delete removes all secrets of a cluster. None there is success.

@@ -115,7 +115,8 @@ func (e *etcdClient) post(ctx context.Context, node, path string, in, out any) e
 
 // An issuer makes client certificates out of an authority, and keeps the last.
 type issuer struct {
-	ca  *x509.Certificate
+	ca  *x509.Certificate // that signs: the first of those that are trusted
+	all []*x509.Certificate
 	key any
 	now func() time.Time
 
@@ -129,16 +130,20 @@ func newIssuer(certPEM, keyPEM []byte, now func() time.Time) (*issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ca, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		return nil, err
+	all := make([]*x509.Certificate, len(pair.Certificate))
+	for i, der := range pair.Certificate {
+		if all[i], err = x509.ParseCertificate(der); err != nil {
+			return nil, err
+		}
 	}
-	return &issuer{ca: ca, key: pair.PrivateKey, now: now}, nil
+	return &issuer{ca: all[0], all: all, key: pair.PrivateKey, now: now}, nil
 }
 
 func (i *issuer) pool() *x509.CertPool {
 	p := x509.NewCertPool()
-	p.AddCert(i.ca)
+	for _, c := range i.all {
+		p.AddCert(c)
+	}
 	return p
 }
 

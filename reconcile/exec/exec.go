@@ -127,6 +127,8 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 		return e.ensureKubeconfig(ctx, w)
 	case fleet.CreateMachine:
 		return e.createMachine(ctx, w, a)
+	case fleet.RotateAuthority:
+		return e.rotate(ctx, w, a)
 	case fleet.RefreshToken:
 		return e.ensureToken(ctx, w, a.Machine)
 	case fleet.DeleteMachine:
@@ -190,6 +192,20 @@ func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
 	return nil
 }
 
+// rotate takes the rotation of an authority to its next stage.
+func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
+	d, err := w.Secrets.Get(ctx, w.Cluster.Key, a.Authority)
+	if err != nil {
+		return err
+	}
+	to := fleet.RotationState{Wish: a.Wish, Stage: a.Stage, Since: e.Now()}
+	next, err := e.Bootstrap.Rotate(w.Cluster, a.Authority, d, to)
+	if err != nil || fleet.RotationOf(next) == fleet.RotationOf(d) {
+		return err
+	}
+	return w.Secrets.Replace(ctx, w.Cluster.Key, a.Authority, next)
+}
+
 func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
 	c := w.Cluster
 	ca, err := w.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
@@ -213,6 +229,7 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
 		Authorities: make(map[fleet.SecretName]fleet.SecretData, 4),
 	}
+	marks := make(map[fleet.SecretName]string, 4)
 	for _, name := range append(c.Authorities(), c.Given()...) {
 		d, ok := c.InGit(name)
 		if !ok || !slices.Contains(c.Given(), name) {
@@ -222,6 +239,7 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 			}
 		}
 		in.Authorities[name] = d
+		marks[name] = fleet.AuthorityMark(d)
 	}
 	if a.Join != fleet.JoinInit {
 		if err := e.ensureToken(ctx, w, a.Machine); err != nil {
@@ -239,7 +257,7 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	}
 	return w.Infrastructure.CreateMachine(ctx, a.Operation, providers.MachineRequest{
 		Cluster: c, Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
-		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role)},
+		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marks)},
 	})
 }
 

@@ -31,6 +31,8 @@ func (w *world) carryOut(a fleet.Action) {
 		w.infra = fleet.Infrastructure{}
 	case fleet.DeleteSecrets:
 		w.secrets = fleet.SecretState{Missing: fleet.Authorities()}
+	case fleet.RotateAuthority:
+		w.rotate(a)
 	case fleet.RefreshToken:
 	default:
 		w.carryOutInside(a)
@@ -116,7 +118,7 @@ func (w *world) addMachine(a fleet.Action) {
 		Machine: fleet.Machine{
 			Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprintf("sim://%d", w.ids)), Pool: p.Name, Role: p.Role,
 			Template: p.Template, Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain,
-			State: fleet.MachinePending, Created: w.now, Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation, Trust: w.desired.Trust(p.Role)},
+			State: fleet.MachinePending, Created: w.now, Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation, Trust: w.desired.Trust(p.Role, w.secrets.Marks)},
 		},
 		join: a.Join, visibleAt: w.now.Add(w.lag),
 	})

@@ -38,6 +38,8 @@ func (v *view) operation(a fleet.Action) fleet.OperationID {
 	switch a.Kind {
 	case fleet.DeleteMachine:
 		subject += "\x00" + string(a.ProviderID)
+	case fleet.RotateAuthority:
+		subject += "\x00" + string(a.Stage) + "\x00" + a.Wish
 	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)
 	}

@@ -31,6 +31,7 @@ func ladder() []rung {
 func (v *view) climb() {
 	v.out.Phase = v.phase()
 	v.followRemediation()
+	v.keepTrust()
 	v.keepKubeconfig()
 	v.keepNodes()
 	v.keepAddons()

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -13,8 +14,11 @@ func (v *view) overdue(m *machine) string {
 	if why := v.olderThanAsked(m); why != "" {
 		return why
 	}
-	if what := m.Origin.Trust.Lacks(v.Desired.Trust(m.Role)); what != "" {
-		return what + " are to be rotated"
+	if what := m.Origin.Trust.Lacks(v.trust(m.Role)); what != "" {
+		return "rotation of " + what
+	}
+	if r, _, _, ok := v.rotation(); ok && v.foreseeing && m.Role == fleet.RoleControlPlane {
+		return fmt.Sprintf("rotation of %s, in three stages that replace every control-plane machine", r)
 	}
 	return v.expiring(m)
 }

@@ -28,6 +28,8 @@ type Input struct {
 	Now    time.Time
 	// Remediation is that of the last plan, whoever made it.
 	Remediation fleet.Remediation
+	foreseeing  bool // it is for Preview, which tells what comes later as well
+
 	// NeverAnswered says that the API server of the cluster has not answered
 	// once since Since, not even to refuse. False also means that it is not known.
 	NeverAnswered bool

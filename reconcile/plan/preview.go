@@ -12,6 +12,7 @@ import (
 // matter to it, and Now only to health checks and readiness.
 func Preview(in Input) []Change {
 	in.Attempts, in.Since, in.Settle = nil, time.Time{}, 0
+	in.foreseeing = true
 	v := look(in)
 	switch {
 	case v.paused(), v.Desired.Abandon:

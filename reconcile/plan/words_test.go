@@ -101,6 +101,7 @@ func (s *script) read(f []string) error {
 			o.Secrets.Kubeconfig.NotBefore = s.in.Now.AddDate(0, -7, 0)
 			o.Secrets.Kubeconfig.NotAfter = s.in.Now.AddDate(0, 5, 0)
 		}
+		s.rotated(w)
 		if w.is("moved") {
 			o.Secrets.Kubeconfig.Endpoint.Host = "10.0.0.9"
 		}

@@ -58,7 +58,7 @@ func rotate(w words) map[fleet.Rotation]string {
 // in place of an unhealthy one: remediation=MACHINE,RETRY,DURATION ago.
 func (s *script) origin(m *fleet.Machine, w words) {
 	m.Origin.Remediation = s.remediation(w["remediation"])
-	m.Origin.Trust = (&fleet.Cluster{Rotate: rotate(w)}).Trust(m.Role)
+	m.Origin.Trust = (&fleet.Cluster{Rotate: rotate(w)}).Trust(m.Role, trusted(w))
 	if w.is("made") {
 		m.Origin.Made = s.in.Now.Add(-w.duration("made"))
 	}
@@ -73,4 +73,19 @@ func (s *script) certificates(n *fleet.Node, w words) {
 	if w.is("given") {
 		n.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation] = s.in.Now.Add(w.duration("given")).Format(time.RFC3339)
 	}
+}
+
+// rotated reads how far the rotation of an authority is:
+// rotation=AUTHORITY:WISH,STAGE,DURATION ago mark=AUTHORITY:MARK.
+func (s *script) rotated(w words) {
+	name, text, ok := strings.Cut(w["rotation"], ":")
+	f := strings.Split(text, ",")
+	if !ok || len(f) != 3 {
+		return
+	}
+	ago, _ := time.ParseDuration(f[2])
+	s.in.Observed.Secrets.Rotations = map[fleet.SecretName]fleet.RotationState{
+		fleet.SecretName(name): {Wish: f[0], Stage: fleet.RotationStage(f[1]), Since: s.in.Now.Add(-ago)},
+	}
+	s.in.Observed.Secrets.Marks = trusted(words{"trusts": w["mark"]})
 }

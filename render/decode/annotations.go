@@ -18,7 +18,7 @@ func wishes() map[string]func(string) string {
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
-		fleet.RotateAnnotation(fleet.RotateCertificates):
+		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount), fleet.RotateAnnotation(fleet.RotateEtcdCA):
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
 		return "put it on the KubeadmControlPlane or MachineDeployment of the machines"

@@ -136,7 +136,7 @@ func TestRotate(t *testing.T) {
 	if got.Rotate[fleet.RotateCertificates] != "1" || len(got.Rotate) != 1 {
 		t.Errorf("rotate %v", got.Rotate)
 	}
-	if got.Trust(fleet.RoleControlPlane) == "" || got.Trust(fleet.RoleWorker) != "" {
-		t.Errorf("trust %q, workers %q", got.Trust(fleet.RoleControlPlane), got.Trust(fleet.RoleWorker))
+	if cp, worker := got.Trust(fleet.RoleControlPlane, nil), got.Trust(fleet.RoleWorker, nil); cp == "" || worker != "" {
+		t.Errorf("trust %q, of workers %q", cp, worker)
 	}
 }

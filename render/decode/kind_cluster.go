@@ -41,12 +41,13 @@ func clusterKind() *kind {
 		ours: map[string]func(string) string{
 			fleet.DeleteAnnotation: deletion, fleet.ProtectAnnotation: yesOrNo,
 			fleet.SuspendAnnotation: timeOrNone, fleet.SuspendReasonAnnotation: anything,
-			fleet.RotateAnnotation(fleet.RotateCertificates): anything,
+			fleet.RotateAnnotation(fleet.RotateCertificates): anything, fleet.RotateAnnotation(fleet.RotateServiceAccount): anything,
+			fleet.RotateAnnotation(fleet.RotateEtcdCA): anything,
 		},
 		refused: metadataRefused(refused),
 		values:  map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
-			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, cluster.x-k8s.io/paused; others do nothing",
+			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, cluster.x-k8s.io/paused; others do nothing",
 			"metadata.labels":      "MachineDrainRules select clusters by them",
 			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
 			"spec.topology":        "a class of the overlay, or of a folder that holds classes and no cluster",

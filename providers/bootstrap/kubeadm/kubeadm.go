@@ -41,6 +41,7 @@ func (Bootstrap) NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.Secr
 		}
 		out[name] = d
 	}
+	granted(c, out, now)
 	return out, nil
 }
 

@@ -23,10 +23,16 @@ type authorities struct {
 // pair is a certificate and its key, PEM.
 type pair struct{ cert, key []byte }
 
-// equal reports whether both are the same cluster's.
-func (a authorities) equal(b authorities) bool {
-	return bytes.Equal(a.ca.cert, b.ca.cert) && bytes.Equal(a.etcd.cert, b.etcd.cert) &&
-		bytes.Equal(a.proxy.cert, b.proxy.cert) && bytes.Equal(a.sa.cert, b.sa.cert)
+// agree reports whether both are the same cluster's: whoever signs on one side is
+// trusted on the other. Of etcd and service accounts there may be two, while one
+// takes the place of the other.
+func (a authorities) agree(b authorities) bool {
+	trusted := func(a, b pair) bool {
+		first, _ := pem.Decode(a.cert)
+		return first != nil && bytes.Contains(b.cert, bytes.TrimSpace(pem.EncodeToMemory(first)))
+	}
+	both := func(a, b pair) bool { return trusted(a, b) && trusted(b, a) }
+	return bytes.Equal(a.ca.cert, b.ca.cert) && bytes.Equal(a.proxy.cert, b.proxy.cert) && both(a.etcd, b.etcd) && both(a.sa, b.sa)
 }
 
 // readAuthorities reads them from the disk of a machine. Those that lie there

@@ -30,6 +30,7 @@ type apiServer interface {
 	Upsert(obj runtime.Object) error
 	Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
 	SetAvailable(ok bool)
+	TrustEtcd(cert, key []byte)
 }
 
 var _ apiServer = (*kubeapi.Server)(nil)
@@ -187,7 +188,7 @@ func (c *Cloud) join(v *vm) error {
 		}
 		return fmt.Errorf(identity+"%w", err)
 	}
-	if v.boot.control && !v.boot.pki.equal(k.pki) {
+	if v.boot.control && !v.boot.pki.agree(k.pki) {
 		return errors.New("failure loading certificate for CA: the certificates that this machine was given are not those of the cluster")
 	}
 	if ready, ok := k.nodeReady(v.boot.node.name); ok && ready {
@@ -198,6 +199,8 @@ func (c *Cloud) join(v *vm) error {
 		if err := v.readClusterConfiguration(k); err != nil {
 			return err
 		}
+		k.pki = v.boot.pki // the newest
+		k.api.TrustEtcd(k.pki.etcd.cert, k.pki.etcd.key)
 		if err := k.mayAdd(); err != nil {
 			return errWait{"error creating local etcd static pod manifest file: " + err.Error()}
 		}

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -16,11 +17,13 @@ import (
 
 // newEtcdServing returns the TLS configuration of all members: their
 // certificates differ in names only, so that one with every name will do.
-func (s *Server) newEtcdServing() (*tls.Config, error) {
-	ca, err := newAuthority(s.o.EtcdCACert, s.o.EtcdCAKey)
+func (s *Server) newEtcdServing(caCert, caKey []byte) (*tls.Config, error) {
+	ca, err := newAuthority(caCert, caKey)
 	if err != nil {
 		return nil, err
 	}
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM(caCert)
 	issue := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		sans := []string{"localhost", "127.0.0.1"}
 		if hello.ServerName != "" {
@@ -32,7 +35,7 @@ func (s *Server) newEtcdServing() (*tls.Config, error) {
 	return &tls.Config{
 		GetCertificate: issue,
 		ClientAuth:     tls.RequireAndVerifyClientCert,
-		ClientCAs:      ca.pool(),
+		ClientCAs:      clients,
 		Time:           s.o.Now,
 		MinVersion:     tls.VersionTLS12,
 	}, nil
@@ -44,7 +47,10 @@ func (s *Server) serveEtcd(c net.Conn, node string) error {
 	if _, ok := s.member(node); !ok {
 		return errors.New("connect: connection refused")
 	}
-	config, err := s.etcdServing()
+	s.etcdMu.Lock()
+	serving := s.etcdServing
+	s.etcdMu.Unlock()
+	config, err := serving()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@
 package kubeapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -59,7 +60,9 @@ type Server struct {
 	gate    gate
 	clients verifier
 
-	serving     func() (*tls.Config, error) // made at the first connection
+	serving func() (*tls.Config, error) // made at the first connection
+
+	etcdMu      sync.Mutex
 	etcdServing func() (*tls.Config, error)
 }
 
@@ -76,7 +79,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{o: o, catalog: shared()}
 	s.serving = sync.OnceValues(s.newServing)
-	s.etcdServing = sync.OnceValues(s.newEtcdServing)
+	s.etcdServing = sync.OnceValues(func() (*tls.Config, error) { return s.newEtcdServing(o.EtcdCACert, o.EtcdCAKey) })
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		ns := &corev1.Namespace{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}},
@@ -87,6 +90,18 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	return s, nil
+}
+
+// TrustEtcd has cert and key, in PEM, in the place of EtcdCACert and EtcdCAKey from
+// now on. The first certificate signs, and clients of any of them are let in.
+func (s *Server) TrustEtcd(cert, key []byte) {
+	s.etcdMu.Lock()
+	defer s.etcdMu.Unlock()
+	if bytes.Equal(cert, s.o.EtcdCACert) {
+		return
+	}
+	s.o.EtcdCACert, s.o.EtcdCAKey = cert, key
+	s.etcdServing = sync.OnceValues(func() (*tls.Config, error) { return s.newEtcdServing(cert, key) })
 }
 
 // Serve answers TLS connections of l until ctx ends, and closes l then.

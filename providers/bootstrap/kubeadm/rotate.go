@@ -1,0 +1,71 @@
+package kubeadm
+
+import (
+	"bytes"
+	"cmp"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// Rotate implements providers.Bootstrap. Which of two is trusted first in a
+// bundle matters: kubeadm and the API server take the first for the one that
+// signs.
+func (Bootstrap) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
+	op := "rotate authority " + string(name) + " of cluster " + c.Key.String()
+	now := fleet.RotationOf(d)
+	if now.Stage == to.Stage && now.Wish == to.Wish {
+		return d, nil // it was done before
+	}
+	if now.Stage.Next() != to.Stage || now.UnderWay() && now.Wish != to.Wish {
+		return nil, fleet.Errorf(fleet.Conflict, op, "it is at stage %q, and %q is not the next", now.Stage, to.Stage)
+	}
+	out := fleet.SecretData{fleet.RotationKey: fleet.NewSecret([]byte(to.String()))}
+	old, oldKey := lines(d[fleet.TLSCertKey]), d[fleet.TLSKeyKey]
+	next, nextKey := lines(d[fleet.NextCertKey]), d[fleet.NextKeyKey]
+	switch to.Stage {
+	case fleet.RotationTrust:
+		conf := c.ControlPlane.Bootstrap.ClusterConfiguration
+		made, err := newAuthority(name, conf.EncryptionAlgorithm, cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays), to.Since)
+		if err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, op, "clusterConfiguration: %w", err)
+		}
+		next = lines(made[fleet.TLSCertKey])
+		put(out, bundle(old, next), oldKey)
+		out[fleet.NextCertKey], out[fleet.NextKeyKey] = fleet.NewSecret(next), made[fleet.TLSKeyKey]
+	case fleet.RotationSign:
+		put(out, bundle(next, bytes.TrimSuffix(old, next)), nextKey)
+		out[fleet.NextCertKey] = fleet.NewSecret(next)
+	case fleet.RotationDone:
+		put(out, next, oldKey)
+	}
+	if out[fleet.TLSCertKey].IsZero() || out[fleet.TLSKeyKey].IsZero() {
+		return nil, fleet.Errorf(fleet.Invalid, op, "its secret lacks %s or %s: restore it", fleet.NextCertKey, fleet.NextKeyKey)
+	}
+	return out, nil
+}
+
+func put(d fleet.SecretData, cert []byte, key fleet.Secret) {
+	d[fleet.TLSCertKey], d[fleet.TLSKeyKey] = fleet.NewSecret(cert), key
+}
+
+func bundle(first, second []byte) []byte { return append(bytes.Clone(first), second...) }
+
+// lines returns the content of s with an end of line, so that PEM can follow.
+func lines(s fleet.Secret) []byte {
+	content := bytes.TrimSpace(s.Reveal())
+	if len(content) == 0 {
+		return nil
+	}
+	return append(bytes.Clone(content), '\n')
+}
+
+// granted marks new authorities as made for the wishes that c has already.
+func granted(c *fleet.Cluster, made map[fleet.SecretName]fleet.SecretData, now time.Time) {
+	for _, r := range fleet.Rotations() {
+		if d := made[r.Authority()]; d != nil && c.Rotate[r] != "" {
+			state := fleet.RotationState{Wish: fleet.TrustMark([]byte(c.Rotate[r])), Stage: fleet.RotationDone, Since: now}
+			d[fleet.RotationKey] = fleet.NewSecret([]byte(state.String()))
+		}
+	}
+}
