@@ -35,7 +35,7 @@ func TestCalls(t *testing.T) {
 	}
 	w.proxy.take()
 	begun := time.Now()
-	for some := range slices.Chunk(all, 5) { // patience is for a push
+	for some := range slices.Chunk(all, 10) { // patience is for a push
 		h.put("clusters", some...)
 		h.waitComplete(some...)
 	}

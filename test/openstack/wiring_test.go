@@ -52,7 +52,7 @@ func (w *wiring) route(ctx context.Context, address string) ([]string, error) {
 		}
 		w.drawn = time.Now()
 	}
-	at := w.portOf(host)
+	at := w.portOf("", host)
 	if i := slices.IndexFunc(w.floating, func(f floatingips.FloatingIP) bool { return f.FloatingIP == host }); i >= 0 {
 		id := w.floating[i].PortID
 		at = slices.IndexFunc(w.ports, func(p ports.Port) bool { return p.ID == id })
@@ -65,18 +65,19 @@ func (w *wiring) route(ctx context.Context, address string) ([]string, error) {
 	if i < 0 {
 		return []string{p.DeviceID}, nil
 	}
-	return w.behind(w.balancers[i].ID, port), nil
+	return w.behind(w.balancers[i].ID, p.NetworkID, port), nil
 }
 
-// behind returns the servers to which a load balancer hands connections to port.
-func (w *wiring) behind(balancer string, port int) []string {
+// behind returns the servers to which a load balancer in a network hands
+// connections to port.
+func (w *wiring) behind(balancer, network string, port int) []string {
 	var out []string
 	for _, l := range w.listeners {
 		if l.ProtocolPort != port || !slices.ContainsFunc(l.Loadbalancers, func(lb listeners.LoadBalancerID) bool { return lb.ID == balancer }) {
 			continue
 		}
 		for _, m := range w.members[l.DefaultPoolID] {
-			if i := w.portOf(m.Address); i >= 0 && m.ProtocolPort == 6443 {
+			if i := w.portOf(network, m.Address); i >= 0 && m.ProtocolPort == 6443 {
 				out = append(out, w.ports[i].DeviceID)
 			}
 		}
@@ -84,10 +85,11 @@ func (w *wiring) behind(balancer string, port int) []string {
 	return out
 }
 
-// portOf returns the index of the port with a fixed address, or -1.
-func (w *wiring) portOf(address string) int {
+// portOf returns the index of the port with a fixed address in a network, or -1.
+// Without a network any will do: those of a project may all have the same range.
+func (w *wiring) portOf(network, address string) int {
 	return slices.IndexFunc(w.ports, func(p ports.Port) bool {
-		return slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return ip.IPAddress == address })
+		return (network == "" || p.NetworkID == network) && slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return ip.IPAddress == address })
 	})
 }
 
