@@ -51,6 +51,9 @@ type Parts struct {
 	// Place returns where the agent keeps secrets, which is another place for any
 	// other agent: see fleet.Owner. Nil: agents are told apart by name alone.
 	Place func(ctx context.Context) (string, error)
+	// Inhabits reports whether the agent keeps its secrets in the cluster itself,
+	// as one that lives there does. Nil: its name alone tells.
+	Inhabits func(ctx context.Context, k fleet.Key) (bool, error)
 	// Mover returns what moves the fleet to its home. Nil: this agent moves it only
 	// when it is asked.
 	Mover func(Move) (Mover, error)

@@ -45,6 +45,7 @@ type world struct {
 	desk      desk
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
+	inhabits  func(context.Context, fleet.Key) (bool, error)
 }
 
 func newWorld(fleets ...fleet.Fleet) *world {
@@ -218,6 +219,7 @@ func (w *world) agent(o Options) *Agent {
 			return w
 		},
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{world: w}, nil },
+		Inhabits:       w.inhabits,
 		Metrics:        NewMetrics("v0"), Log: discard(),
 	})
 }

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"slices"
+
+	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -26,11 +29,21 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 	}
 	d, _ = d.advance(f)
 	out := Outlook{Orphans: d.orphans(), Problems: d.problems}
+	home, _ := pivot.HomeOf(s.Owner.Agent)
 	for i := range f.Clusters {
-		out.Clusters = append(out.Clusters, d.clusters[f.Clusters[i].Key].cluster.Heeding(s.Requests))
+		c := d.clusters[f.Clusters[i].Key].cluster
+		if c.Delete && c.Key == home {
+			c = kept(c)
+			out.Problems = append(slices.Clone(out.Problems), inhabited(home))
+		}
+		out.Clusters = append(out.Clusters, c.Heeding(s.Requests))
 	}
 	for _, c := range s.Clusters {
-		if d.clusters[c.Report.Cluster].pruned {
+		switch k := c.Report.Cluster; {
+		case !d.clusters[k].pruned:
+		case k == home:
+			out.Problems = append(slices.Clone(out.Problems), inhabited(home))
+		default:
 			out.Pruned = append(out.Pruned, c.Report)
 		}
 	}

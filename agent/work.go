@@ -23,6 +23,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		a.abandoned(ctx, c, h.inGit)
 		return
 	}
+	c, problems := a.sheltered(ctx, c)
 	started := time.Now()
 	ctx, end := a.p.Tracer.Span(ctx, "pass", "cluster", k.String(), "revision", h.cluster.Revision.String())
 	res := a.pass(ctx, c)
@@ -40,7 +41,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		old.Cluster, old.Revision, old.Overlay, old.Failure = k, report.Revision, report.Overlay, report.Failure
 		report = old
 	}
-	report.Problems, report.Digest = h.problems, h.cluster.Digest
+	report.Problems, report.Digest = slices.Concat(h.problems, problems), h.cluster.Digest
 	a.p.Metrics.Passed(ctx, Pass{
 		Cluster: h.cluster, Report: report, Drift: len(res.Observed.Infrastructure.Drift), NotAfter: res.NotAfter(),
 		Actions: res.Plan.Actions, Err: res.Err, Took: time.Since(started),

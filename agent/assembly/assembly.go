@@ -237,6 +237,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Mover:          s.mover(source, w.Secrets),
 		Gate:           w.Gate,
 		Place:          s.place(w.Secrets),
+		Inhabits:       inhabits(w.Secrets),
 		Metrics:        m, Tracer: s.Tracer, Log: s.Log,
 	}), nil
 }

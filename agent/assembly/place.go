@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
 )
 
 // A Lease is what replicas elect their leader by.
@@ -25,6 +26,14 @@ func (s Settings) place(store SecretStore) func(context.Context) (string, error)
 			}
 			return path.Join(p, s.Lease.Name), nil
 		}
+	}
+	return nil
+}
+
+// inhabits returns what tells whether store is in a cluster of the fleet itself.
+func inhabits(store SecretStore) func(context.Context, fleet.Key) (bool, error) {
+	if k, ok := store.(*secrets.Kubernetes); ok {
+		return k.Within
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ type Kubernetes struct {
 	host  string
 	fleet fleet.ID
 
+	authority []byte // that the API server is trusted by, PEM; empty: the system's
 	namespace string // that the kubeconfig or the pod names
 }
 
@@ -76,6 +77,9 @@ func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 	config.UserAgent = "fairlead"
 	config.Timeout = kubernetesTimeout
 	config.QPS = -1 // the reconciler bounds what runs at once
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
 	api, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
@@ -84,7 +88,7 @@ func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	return &Kubernetes{api: api, host: config.Host, namespace: namespace}, nil
+	return &Kubernetes{api: api, host: config.Host, authority: config.CAData, namespace: namespace}, nil
 }
 
 // String names the cluster. It keeps fmt from what is inside k.
@@ -95,7 +99,7 @@ func (k *Kubernetes) GoString() string { return k.String() }
 
 // Of implements reconcile.SharedStore.
 func (k *Kubernetes) Of(id fleet.ID) reconcile.SecretStore {
-	return &Kubernetes{api: k.api, host: k.host, fleet: id, namespace: k.namespace}
+	return &Kubernetes{api: k.api, host: k.host, fleet: id, authority: k.authority, namespace: k.namespace}
 }
 
 // Get implements reconcile.SecretStore.

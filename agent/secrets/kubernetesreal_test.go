@@ -408,3 +408,24 @@ func TestRealServerIsBusy(t *testing.T) {
 		}
 	}
 }
+
+// Secrets that are in a cluster of their own are told by its authority.
+func TestRealWithin(t *testing.T) {
+	s := openReal(t)
+	for name, c := range map[string]struct {
+		authority string
+		want      bool
+	}{"home": {string(s.server.Config.CAData), true}, "other": {"another certificate", false}} {
+		k := fleet.Key{Namespace: s.server.Namespace(), Name: name}
+		if in, err := s.Within(t.Context(), k); in || err != nil {
+			t.Errorf("%s, of which nothing is stored: %v, %v", name, in, err)
+		}
+		d := fleet.SecretData{fleet.TLSCertKey: fleet.NewSecret([]byte(c.authority)), fleet.TLSKeyKey: fleet.NewSecret([]byte("key"))}
+		if _, err := s.Create(t.Context(), k, fleet.ClusterCA, d); err != nil {
+			t.Fatal(err)
+		}
+		if in, err := s.Within(t.Context(), k); in != c.want || err != nil {
+			t.Errorf("%s: %v, %v; want %v", name, in, err, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -61,6 +62,19 @@ func (k *Kubernetes) Place(ctx context.Context, namespace string) (string, error
 		return "", fleet.Errorf(fleet.Unknown, "get namespace "+namespace, "it has no UID")
 	}
 	return fmt.Sprintf("kubernetes/%s/%s", ns.UID, namespace), nil
+}
+
+// Within reports whether these Secrets are in the cluster c itself: its authority
+// is the one that their API server is trusted by.
+func (k *Kubernetes) Within(ctx context.Context, c fleet.Key) (bool, error) {
+	d, err := k.Get(ctx, c, fleet.ClusterCA)
+	if fleet.KindOf(err) == fleet.NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return bytes.Contains(k.authority, bytes.TrimSpace(d[fleet.TLSCertKey].Reveal())), nil
 }
 
 // podNamespace has the namespace of the pod that a process runs in.
