@@ -30,8 +30,10 @@ type wishes struct {
 
 // A glance is the last pass over a cluster that saw it, and what it heeded.
 type glance struct {
-	heeded []fleet.Request
-	report fleet.Report
+	heeded  []fleet.Request
+	report  fleet.Report
+	wishes  map[fleet.Rotation]string // with what was heeded
+	granted map[fleet.SecretName]fleet.RotationState
 }
 
 // known returns the accepted ones of list by cluster.
@@ -312,7 +314,7 @@ func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
 			return done
 		}
 	case fleet.WishRotate:
-		if last.report.Phase == fleet.PhaseProvisioned {
+		if last.report.Phase == fleet.PhaseProvisioned && last.rotated(r.What) {
 			return done
 		}
 	}
@@ -327,14 +329,24 @@ func (a *Agent) granted(c *fleet.Cluster) (*fleet.Cluster, []fleet.Request) {
 	return c.Heeding(list), list
 }
 
+// rotated reports whether what is as it was wished for. What has no stages is so
+// once the machines are.
+func (g glance) rotated(what fleet.Rotation) bool {
+	if what.Authority() == "" {
+		return true
+	}
+	now := g.granted[what.Authority()]
+	return !now.UnderWay() && now.Wish == fleet.TrustMark([]byte(g.wishes[what]))
+}
+
 // took takes in what a pass found that heeded list, and has the requests answered
 // that it fulfils.
-func (a *Agent) took(k fleet.Key, list []fleet.Request, report fleet.Report) {
+func (a *Agent) took(c *fleet.Cluster, list []fleet.Request, report fleet.Report, granted map[fleet.SecretName]fleet.RotationState) {
 	if len(list) == 0 {
 		return
 	}
 	a.mu.Lock()
-	a.wishes.passed[k] = glance{list, report}
+	a.wishes.passed[c.Key] = glance{list, report, c.Rotate, granted}
 	a.mu.Unlock()
 	now := time.Now()
 	if slices.ContainsFunc(list, func(r fleet.Request) bool { return r.Open() && a.fulfilled(r, now).State != r.Answer.State }) {

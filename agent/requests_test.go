@@ -238,6 +238,26 @@ func TestRotateRequest(t *testing.T) {
 	})
 }
 
+// What goes in stages is done with the last of them.
+func TestStagedRotation(t *testing.T) {
+	r := fleet.Request{Wish: fleet.WishRotate, Cluster: keyA, What: fleet.RotateEtcdCA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
+	wish := map[fleet.Rotation]string{fleet.RotateEtcdCA: "@1"}
+	mark := fleet.TrustMark([]byte("@1"))
+	for _, c := range []struct {
+		reason string
+		now    fleet.RotationState
+		want   bool
+	}{
+		{"not begun", fleet.RotationState{}, false},
+		{"first stage", fleet.RotationState{Wish: mark, Stage: fleet.RotationTrust}, false},
+		{"last stage", fleet.RotationState{Wish: mark, Stage: fleet.RotationDone}, true},
+		{"of an older wish", fleet.RotationState{Wish: "older", Stage: fleet.RotationDone}, false},
+	} {
+		g := glance{[]fleet.Request{r}, fleet.Report{Phase: fleet.PhaseProvisioned}, wish, map[fleet.SecretName]fleet.RotationState{fleet.EtcdCA: c.now}}
+		expect(t, c.reason, g.rotated(r.What), c.want)
+	}
+}
+
 // A request that nobody can read is told of, and keeps no other from being heeded.
 func TestBrokenRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())

@@ -57,7 +57,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.status.Put(report)
-	a.took(k, heeded, report)
+	a.took(c, heeded, report, res.Observed.Secrets.Rotations)
 	if report.Phase != "" {
 		a.acts(ctx)
 	}

@@ -34,8 +34,10 @@ func TestTrustNamesEachRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, when := range []map[string]bool{
-		{"shards": false, "rbac.namespaces": false}, {"shards": true, "rbac.namespaces": false},
-		{"shards": false, "rbac.namespaces": true}, {"shards": true, "rbac.namespaces": true},
+		{"shards": false, "rbac.namespaces": false},
+		{"shards": true, "rbac.namespaces": false},
+		{"shards": false, "rbac.namespaces": true},
+		{"shards": true, "rbac.namespaces": true},
 	} {
 		values := map[string]any{"image": map[string]any{"repository": "x/y"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
 		if when["shards"] {

@@ -132,9 +132,10 @@ Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 
 func newRotate() *cobra.Command {
 	return newWish("rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
-		`WHAT is one of: `+rotations()+`. Certificates of control-plane machines are rotated
-by replacing the machines, one after the other. Declared: any new value of the
-annotation fairlead.dev/rotate-WHAT on the Cluster.`,
+		`WHAT is one of: `+rotations()+`.
+Certificates are rotated by replacing the machines of the control plane, one
+after the other; keys and authorities in three stages, each of which does so.
+Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *wishing, argv []string) error {
 			r, err := w.request(fleet.WishRotate, argv[1])
