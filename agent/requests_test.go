@@ -258,6 +258,47 @@ func TestStagedRotation(t *testing.T) {
 	}
 }
 
+// A pass that did not know of a request does not fulfil it.
+func TestHeedlessPassFulfilsNothing(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
+		for heeded, want := range map[bool]fleet.RequestState{false: fleet.RequestAccepted, true: fleet.RequestDone} {
+			g := glance{report: fleet.Report{Phase: fleet.PhaseProvisioned}}
+			if heeded {
+				g.heeded = []fleet.Request{r}
+			}
+			a.mu.Lock()
+			a.wishes.passed[keyA] = g
+			a.mu.Unlock()
+			expect(t, "state", a.fulfilled(r, time.Now()).State, want)
+		}
+	})
+}
+
+// A protected cluster is not forgotten, though it vanished from Git.
+func TestProtectedIsNotAbandoned(t *testing.T) {
+	wanted := fleetWithPool()
+	wanted.Clusters[0].Protect = true
+	w := newWorld(wanted, fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
+	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.push("2")
+		w.desk.ask(r)
+		expect(t, "answer", w.desk.said(r), "Refused: the cluster is protected by fairlead.dev/protect: remove that first")
+		expect(t, "it stays an orphan", w.whole().Orphans, []fleet.Key{keyA})
+	})
+}
+
+// A plan heeds what an agent would.
+func TestForeseenWishes(t *testing.T) {
+	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada", Answer: fleet.Answer{State: fleet.RequestAccepted}}
+	out := Foresee(status.Status{Requests: []fleet.Request{r}}, fleetWithPool())
+	if len(out.Clusters) != 1 || out.Clusters[0].Suspension == nil {
+		t.Errorf("a plan has %+v", out.Clusters)
+	}
+}
+
 // A request that nobody can read is told of, and keeps no other from being heeded.
 func TestBrokenRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())

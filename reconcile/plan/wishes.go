@@ -31,10 +31,9 @@ func (v *view) whyPaused() string {
 }
 
 // unwanted reports whether people asked for m to be replaced as if it were
-// outdated. In a pool that replaces on deletion alone, asking is deleting: there
-// they have it remediated.
+// outdated.
 func unwanted(m *machine) bool {
-	if m.pool == nil || m.ProviderID == "" || onDelete(m.pool) {
+	if m.pool == nil || m.ProviderID == "" {
 		return false
 	}
 	_, ok := m.pool.Replace[m.ProviderID]
@@ -46,7 +45,8 @@ func onDelete(p *fleet.Pool) bool {
 }
 
 // heedWishes marks the machines that people know to be sick. No health check
-// has a say in that, and none of its limits.
+// has a say in that, and none of its limits. In a pool that replaces on deletion
+// alone, to ask for a replacement is to delete.
 func (v *view) heedWishes() {
 	for _, m := range v.machines {
 		if m.pool == nil || m.ProviderID == "" || m.extra {

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/sources/status"
+)
+
+// requestView is one request as JSON and YAML.
+type requestView struct {
+	Wish       string     `json:"wish"`
+	Cluster    string     `json:"cluster"`
+	Machine    string     `json:"machine,omitempty"`
+	ProviderID string     `json:"providerID,omitempty"`
+	What       string     `json:"what,omitempty"`
+	Until      *time.Time `json:"until,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+	By         string     `json:"by"`
+	At         time.Time  `json:"at"`
+	State      string     `json:"state"` // Asked, Accepted, Refused or Done
+	Message    string     `json:"message,omitempty"`
+}
+
+func newRequests() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "requests", GroupID: groupAsk, Short: "List what people asked for, and the answers",
+		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate,
+rotate and abandon, and what the agent answered. Answers are kept for a week; all of it
+is in the history of the status branch.`,
+		Example: `  fairlead requests --source https://git.example.com/fleet.git`,
+		Args:    args(cobra.NoArgs),
+	}
+	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	w := &wishing{cmd: cmd, f: addSource(cmd)}
+	w.f.addStatus(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		p, branch, err := w.place()
+		if err != nil {
+			return err
+		}
+		b, err := p.settings.OpenBranch(branch)
+		if err != nil {
+			return err
+		}
+		list, err := status.NewRequests(b).List(cmd.Context())
+		if err != nil && len(list) == 0 {
+			return err
+		}
+		t := table{header: []string{"REQUEST", "STATE", "BY", "AT", "MESSAGE"}}
+		views := []requestView{}
+		for _, r := range list {
+			v := requestView{
+				Wish: string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID), What: string(r.What),
+				Reason: r.Reason, By: r.By, At: r.At, State: string(r.Answer.State), Message: r.Answer.Message,
+			}
+			if v.State == "" {
+				v.State = "Asked"
+			}
+			if !r.Until.IsZero() {
+				v.Until = &r.Until
+			}
+			views = append(views, v)
+			t.add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Message)
+		}
+		if form := format(*output); form != formatTable || len(views) > 0 {
+			return errors.Join(t.write(cmd.OutOrStdout(), form, views), err)
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "nobody asked for anything")
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// consider decides on a request that nobody answered.
+func (a *Agent) consider(ctx context.Context, r fleet.Request, now time.Time) fleet.Answer {
+	a.mu.Lock()
+	h, ok := a.desired.clusters[r.Cluster]
+	a.mu.Unlock()
+	accept := fleet.Answer{State: fleet.RequestAccepted}
+	switch {
+	case !ok:
+		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)
+	case r.Wish == fleet.WishAbandon:
+		return a.considerAbandon(ctx, r, h)
+	case h.orphan:
+		return refusal("the cluster vanished from Git and is left alone: put it back, or abandon it")
+	case h.cluster == nil:
+		return refusal("no definition of the cluster can be used: fairlead status says why")
+	}
+	switch r.Wish {
+	case fleet.WishSuspend:
+		switch {
+		case h.cluster.Paused:
+			return refusal("Git pauses the cluster already")
+		case !r.Until.IsZero() && !now.Before(r.Until):
+			return refusal("%s is over", r.Until.UTC().Format(time.RFC3339))
+		}
+	case fleet.WishReplace, fleet.WishRemediate:
+		return a.considerMachine(ctx, r, h.cluster)
+	}
+	return accept
+}
+
+func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.Cluster) fleet.Answer {
+	s, err := a.ledger.Read(ctx)
+	if err != nil {
+		return fleet.Answer{} // with the next poll
+	}
+	there, _ := s.Cluster(r.Cluster)
+	machines := there.Report.Machines
+	i := slices.IndexFunc(machines, func(m fleet.MachineReport) bool {
+		return m.Machine.Name == r.Machine && m.Machine.ProviderID == r.ProviderID
+	})
+	if i < 0 {
+		return refusal("the cluster has no machine %s with the provider id %s: fairlead tree shows them", r.Machine, r.ProviderID)
+	}
+	m := machines[i].Machine
+	p, ok := c.Pool(m.Pool)
+	fellows := 0
+	for _, o := range machines {
+		if o.Machine.Role == m.Role {
+			fellows++
+		}
+	}
+	switch {
+	case m.State == fleet.MachineDeleting:
+		return refusal("the machine is being deleted already")
+	case c.Delete:
+		return refusal("the cluster is being deleted")
+	case !ok && m.Role == fleet.RoleWorker:
+		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
+	case r.Wish == fleet.WishRemediate && m.Role == fleet.RoleControlPlane && fellows == 1:
+		return refusal("it is the last machine of the control plane: replace makes another one first")
+	}
+	accept := fleet.Answer{State: fleet.RequestAccepted}
+	if p.Paused || c.Paused || c.Suspension != nil {
+		accept.Message = "it waits: the cluster or the pool is paused"
+	}
+	return accept
+}
+
+// considerAbandon forgets a cluster that is on its way out. What is in Git and
+// wanted there would come back with the next pass.
+func (a *Agent) considerAbandon(ctx context.Context, r fleet.Request, h held) fleet.Answer {
+	switch {
+	case h.cluster != nil && h.cluster.Protect:
+		return refusal("the cluster is protected by %s: remove that first", fleet.ProtectAnnotation)
+	case h.inGit && !h.deleting():
+		return refusal("the cluster is in Git: remove it there, or annotate it with %s: %s", fleet.DeleteAnnotation, fleet.Abandon)
+	}
+	left := a.leftBehind(ctx, r.Cluster)
+	if h.inGit {
+		return fleet.Answer{State: fleet.RequestAccepted, Message: left}
+	}
+	a.release(r.Cluster)
+	return fleet.Answer{State: fleet.RequestDone, Message: left}
+}
+
+func refusal(format string, args ...any) fleet.Answer {
+	return fleet.Answer{State: fleet.RequestRefused, Message: fmt.Sprintf(format, args...)}
+}
