@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,17 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/sources/git"
-	"fairlead.dev/sources/status"
 )
-
-// wishing is what all commands that ask for something have in common.
-type wishing struct {
-	cmd    *cobra.Command
-	f      *sourceFlags
-	reason string
-	wait   time.Duration
-}
 
 const wishLong = `
 
@@ -186,140 +175,4 @@ func newMachineWish(wish fleet.Wish, short, long, example string) *cobra.Command
 	})
 	cmd.Flags().StringVar(&id, "provider-id", "", "which machine, where two have the name")
 	return cmd
-}
-
-// request returns a wish for the cluster called name.
-func (w *wishing) request(wish fleet.Wish, name string) (fleet.Request, error) {
-	k, err := fleet.ParseKey(name)
-	if err != nil {
-		return fleet.Request{}, &usageError{err}
-	}
-	return fleet.Request{Wish: wish, Cluster: k}, nil
-}
-
-// find fills in whose machine r is about.
-func (w *wishing) find(r *fleet.Request) error {
-	p, branch, err := w.place()
-	if err != nil {
-		return err
-	}
-	s, err := p.status(w.cmd.Context(), branch)
-	if err != nil {
-		return err
-	}
-	var found []fleet.Request
-	for _, c := range s.Clusters {
-		for _, m := range c.Report.Machines {
-			if m.Machine.Name == r.Machine && (r.ProviderID == "" || m.Machine.ProviderID == r.ProviderID) {
-				one := *r
-				one.Cluster, one.ProviderID = c.Report.Cluster, m.Machine.ProviderID
-				found = append(found, one)
-			}
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return fmt.Errorf("the status branch tells of no machine %s%s: fairlead tree shows them", r.Machine, with(r.ProviderID))
-	case len(found) > 1:
-		var ids []string
-		for _, f := range found {
-			ids = append(ids, string(f.ProviderID))
-		}
-		return &usageError{fmt.Errorf("%d machines are called %s: choose with --provider-id %s", len(found), r.Machine, strings.Join(ids, " or "))}
-	case found[0].ProviderID == "":
-		return fmt.Errorf("machine %s has no provider id yet: it is being made", r.Machine)
-	}
-	*r = found[0]
-	return nil
-}
-
-func with(id fleet.ProviderID) string {
-	if id == "" {
-		return ""
-	}
-	return " with the provider id " + string(id)
-}
-
-func (w *wishing) place() (part, string, error) {
-	p, err := locate(w.f.from(nil, quiet(w.cmd.ErrOrStderr())), "")
-	if err != nil {
-		return p, "", err
-	}
-	branch, err := p.branch(w.cmd.Context(), w.f.branch)
-	return p, branch, err
-}
-
-// requests opens the status branch to be written by hand.
-func (w *wishing) requests() (*status.Requests, error) {
-	p, branch, err := w.place()
-	if err != nil {
-		return nil, err
-	}
-	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
-		return nil, err
-	}
-	b, err := p.settings.OpenBranch(branch)
-	if err != nil {
-		return nil, err
-	}
-	return status.NewRequests(b), nil
-}
-
-// ask leaves r on the status branch, and waits for its end where that is wanted.
-func (w *wishing) ask(r fleet.Request) error {
-	ctx, out := w.cmd.Context(), w.cmd.OutOrStdout()
-	by, err := git.ByHand(ctx)
-	if err != nil {
-		return err
-	}
-	r.By, r.At, r.Reason = fmt.Sprintf("%s <%s>", by.Name, by.Email), time.Now().UTC().Truncate(time.Second), w.reason
-	q, err := w.requests()
-	if err != nil {
-		return err
-	}
-	if err := q.Ask(ctx, r); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "asked to %s\n", r)
-	if w.wait == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, w.wait)
-	defer cancel()
-	last := fleet.Answer{}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		list, err := q.List(ctx)
-		if i := slices.IndexFunc(list, r.Is); i >= 0 && list[i].Answer != last {
-			last = list[i].Answer
-			fmt.Fprintf(out, "%s%s\n", strings.ToLower(string(last.State)), colon(last.Message))
-		} else if i < 0 && err == nil {
-			return fmt.Errorf("the request was taken back")
-		}
-		switch {
-		case last.State == fleet.RequestDone, last.State == fleet.RequestAccepted && r.Wish == fleet.WishSuspend:
-			return nil
-		case last.State == fleet.RequestRefused:
-			return errors.New("the request was refused: " + last.Message)
-		}
-		select {
-		case <-ctx.Done():
-			if w.cmd.Context().Err() != nil {
-				return w.cmd.Context().Err()
-			}
-			if last.State == "" {
-				return fmt.Errorf("no agent answered within %s: is one running? It goes on waiting for an answer", w.wait)
-			}
-			return fmt.Errorf("it is not done after %s, and goes on: fairlead tree %s shows how far it is", w.wait, r.Cluster)
-		case <-tick.C:
-		}
-	}
-}
-
-func colon(text string) string {
-	if text == "" {
-		return ""
-	}
-	return ": " + text
 }

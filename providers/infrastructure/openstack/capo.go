@@ -2,24 +2,17 @@ package openstack
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
-	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -195,130 +188,4 @@ func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o cloud.O
 		// With its port: an older Neutron takes a change without one for a wish to let go of it.
 		return floatingips.Update(ctx, c, ip.ID, floatingips.UpdateOpts{Description: &text, PortID: &ip.PortID, FixedIP: ip.FixedIP}).Err
 	}))
-}
-
-// machines finds the servers and what is part of each.
-func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) error {
-	wanted := make(map[string]fleet.MachineName) // by server
-	for _, m := range all {
-		id := serverOf(m.ID)
-		tags, ok := providers.AdoptionTags(f.cluster, m)
-		if !ok {
-			return fleet.Errorf(fleet.Invalid, "take over machine "+string(m.Name), "it is of pool %s, which the cluster does not have in Git", m.Pool)
-		}
-		at, ok := f.sight.placeWith(id)
-		if !ok {
-			return fleet.Errorf(fleet.NotFound, "take over machine "+string(m.Name), "there is no server %s in the projects of the cluster", id)
-		}
-		if wanted[id] != "" {
-			return fleet.Errorf(fleet.Conflict, "take over machine "+string(m.Name), "machine %s has the same server", wanted[id])
-		}
-		wanted[id] = m.Name
-		f.server(at, *at.snapshot.Servers.Get(id), f.owner.Part(m.Name), tags)
-	}
-	if b := f.sight.spec.Bastion; b.IsEnabled() && b.Spec != nil {
-		at := f.sight.places[0]
-		name := string(bastionName(f.cluster))
-		i := slices.IndexFunc(at.snapshot.Servers.All, func(s servers.Server) bool { return s.Name == name || s.Name == f.name+"-bastion" })
-		if i < 0 {
-			return fleet.Errorf(fleet.NotFound, "find server "+name, "the project has none, and the manifests say that there is a bastion")
-		}
-		f.server(at, at.snapshot.Servers.All[i], f.owner.Part(bastionName(f.cluster)), f.sight.bastionTags(f.cluster))
-	}
-	return f.members(ctx, wanted)
-}
-
-// server claims a server, its ports, trunks, volumes and floating IPs.
-func (f *finder) server(at place, v servers.Server, o cloud.Owner, tags map[string]string) {
-	p, s := at.project, at.snapshot
-	want := maps.Clone(v.Metadata)
-	if want == nil {
-		want = make(map[string]string)
-	}
-	maps.Copy(want, cloud.Metadata(tags))
-	has, _ := cloud.MetadataOwner(v.Metadata)
-	set := func(ctx context.Context, m map[string]string) error {
-		client, err := p.Compute(ctx)
-		if err != nil {
-			return err
-		}
-		return servers.ResetMetadata(ctx, client, v.ID, servers.MetadataOpts(m)).Err
-	}
-	f.claims = append(f.claims, claim{
-		what: "server " + v.Name, owner: o, has: has, done: maps.Equal(v.Metadata, want), project: p,
-		mark:    func(ctx context.Context) error { return set(ctx, want) },
-		release: func(ctx context.Context) error { return set(ctx, unmarked(v.Metadata)) },
-	})
-	for _, t := range s.Ports.All {
-		if t.DeviceID != v.ID || !strings.HasPrefix(t.Name, v.Name+"-") {
-			continue // what people attached stays theirs
-		}
-		f.portOf(p, s, t, o)
-	}
-	for _, t := range s.Volumes.All {
-		if strings.HasPrefix(t.Name, v.Name+"-") && slices.ContainsFunc(t.Attachments, func(a volumes.Attachment) bool { return a.ServerID == v.ID }) {
-			f.volume(p, t, o, tags)
-		}
-	}
-}
-
-func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o cloud.Owner) {
-	said, _, _ := strings.Cut(t.Description, " [fairlead.dev ")
-	text, before := said, said
-	if strings.HasPrefix(t.Description, "[fairlead.dev ") || said == f.theirs() || said == "" {
-		text, before = "", f.theirs()
-	}
-	f.describe(p, "port "+t.Name, t.Description, o, text, before, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
-		return ports.Update(ctx, c, t.ID, ports.UpdateOpts{Description: &text}).Err
-	}))
-	for _, k := range s.Trunks.All {
-		if k.PortID != t.ID {
-			continue
-		}
-		f.describe(p, "trunk "+k.Name, k.Description, o, "", f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
-			return trunks.Update(ctx, c, k.ID, trunks.UpdateOpts{Description: &text}).Err
-		}))
-	}
-	for _, ip := range s.FloatingIPs.All {
-		if ip.PortID == t.ID && ip.FloatingIP != f.cluster.Endpoint.Host {
-			f.floating(p, ip, o, "")
-		}
-	}
-}
-
-func (f *finder) volume(p *cloud.Project, t volumes.Volume, o cloud.Owner, tags map[string]string) {
-	want := maps.Clone(t.Metadata)
-	if want == nil {
-		want = make(map[string]string)
-	}
-	maps.Copy(want, cloud.Metadata(tags))
-	has, _ := cloud.MetadataOwner(t.Metadata)
-	set := func(ctx context.Context, m map[string]string) error {
-		client, err := p.BlockStorage(ctx)
-		if err != nil {
-			return err
-		}
-		return volumes.Update(ctx, client, t.ID, volumeMetadata(m)).Err
-	}
-	f.claims = append(f.claims, claim{
-		what: fmt.Sprintf("volume %s", t.Name), owner: o, has: has, done: maps.Equal(t.Metadata, want), project: p,
-		mark:    func(ctx context.Context) error { return set(ctx, want) },
-		release: func(ctx context.Context) error { return set(ctx, unmarked(t.Metadata)) },
-	})
-}
-
-// volumeMetadata replaces the metadata of a volume, also by none.
-type volumeMetadata map[string]string
-
-// ToVolumeUpdateMap implements volumes.UpdateOptsBuilder.
-func (m volumeMetadata) ToVolumeUpdateMap() (map[string]any, error) {
-	return map[string]any{"volume": map[string]any{"metadata": map[string]string(m)}}, nil
-}
-
-// unmarked returns metadata without ours.
-func unmarked(m map[string]string) map[string]string {
-	out := make(map[string]string, len(m))
-	maps.Copy(out, m)
-	maps.DeleteFunc(out, func(k, _ string) bool { return strings.HasPrefix(k, "fairlead.dev:") })
-	return out
 }

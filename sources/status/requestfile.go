@@ -1,0 +1,160 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+)
+
+// requestFile is one request.
+type requestFile struct {
+	typeMeta
+	Wish       string      `json:"wish"`
+	Cluster    string      `json:"cluster"` // namespace/name
+	Machine    string      `json:"machine,omitempty"`
+	ProviderID string      `json:"providerID,omitempty"`
+	What       string      `json:"what,omitempty"`
+	Until      *time.Time  `json:"until,omitempty"`
+	Reason     string      `json:"reason,omitempty"`
+	By         string      `json:"by"`
+	At         time.Time   `json:"at"`
+	Answer     *answerFile `json:"answer,omitempty"`
+}
+
+type answerFile struct {
+	State   string    `json:"state"`
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// readRequests returns the requests in the tree of a status branch, sorted.
+func readRequests(t fs.FS) ([]fleet.Request, error) {
+	var out []fleet.Request
+	var errs []error
+	if _, err := fs.Stat(t, requestsDir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	err := fs.WalkDir(t, requestsDir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		r, err := readRequest(t, p)
+		if err != nil {
+			errs = append(errs, unreadable(p, err))
+			return nil
+		}
+		out = append(out, r)
+		return nil
+	})
+	if err != nil {
+		errs = append(errs, unreadable(requestsDir, err))
+	}
+	slices.SortFunc(out, fleet.Request.Compare)
+	return out, errors.Join(errs...)
+}
+
+func readRequest(t fs.FS, p string) (fleet.Request, error) {
+	b, err := fs.ReadFile(t, p)
+	if err != nil {
+		return fleet.Request{}, err
+	}
+	var f requestFile
+	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+		return fleet.Request{}, err
+	}
+	if f.Kind != "Request" || f.APIVersion != apiVersion {
+		return fleet.Request{}, fmt.Errorf("it is not an %s Request", apiVersion)
+	}
+	r := fleet.Request{
+		Wish: fleet.Wish(f.Wish), Machine: fleet.MachineName(f.Machine), ProviderID: fleet.ProviderID(f.ProviderID),
+		What: fleet.Rotation(f.What), Reason: f.Reason, By: f.By, At: f.At,
+	}
+	if f.Until != nil {
+		r.Until = *f.Until
+	}
+	if a := f.Answer; a != nil {
+		r.Answer = fleet.Answer{State: fleet.RequestState(a.State), Message: a.Message, At: a.At}
+	}
+	if r.Cluster, err = fleet.ParseKey(f.Cluster); err != nil {
+		return fleet.Request{}, err
+	}
+	if err := checkRequest(r); err != nil {
+		return fleet.Request{}, err
+	}
+	if want := requestPath(r); want != p {
+		return fleet.Request{}, fmt.Errorf("a request to %s is called %s", r, want)
+	}
+	return r, nil
+}
+
+// checkRequest refuses what no agent would know what to make of.
+func checkRequest(r fleet.Request) error {
+	machine := false
+	switch r.Wish {
+	case fleet.WishReplace, fleet.WishRemediate:
+		machine = true
+	case fleet.WishSuspend, fleet.WishReconcile, fleet.WishAbandon, fleet.WishRotate:
+	default:
+		return fmt.Errorf("the wish %q is not known", r.Wish)
+	}
+	switch r.Answer.State {
+	case "", fleet.RequestAccepted, fleet.RequestRefused, fleet.RequestDone:
+	default:
+		return fmt.Errorf("answer.state %q is not known", r.Answer.State)
+	}
+	switch {
+	case machine && (r.Machine == "" || r.ProviderID == ""):
+		return fmt.Errorf("to %s needs machine and providerID", r.Wish)
+	case !machine && (r.Machine != "" || r.ProviderID != ""):
+		return fmt.Errorf("to %s concerns a cluster, it has no machine", r.Wish)
+	case r.Wish == fleet.WishRotate && !slices.Contains(fleet.Rotations(), r.What):
+		return fmt.Errorf("to rotate needs what: one of %v, not %q", fleet.Rotations(), r.What)
+	case r.Wish != fleet.WishRotate && r.What != "":
+		return errors.New("only to rotate says what: leave what out")
+	case !r.Until.IsZero() && r.Wish != fleet.WishSuspend:
+		return errors.New("only to suspend has an end: leave until out")
+	case r.By == "" || r.At.IsZero():
+		return errors.New("it needs by and at: who asks, and when")
+	}
+	for _, part := range []string{r.Cluster.Namespace, r.Cluster.Name, string(r.Machine)} {
+		if strings.ContainsAny(part, "/\\") || part == "." || part == ".." {
+			return fmt.Errorf("%q is not a name", part)
+		}
+	}
+	return nil
+}
+
+func requestPath(r fleet.Request) string {
+	name := string(r.Wish)
+	if r.Machine != "" {
+		name += "-" + string(r.Machine)
+	}
+	if r.What != "" {
+		name += "-" + string(r.What)
+	}
+	return path.Join(requestsDir, r.Cluster.Namespace, r.Cluster.Name, name+".yaml")
+}
+
+func fileOf(r fleet.Request) requestFile {
+	f := requestFile{
+		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Request"},
+		Wish:     string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
+		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(),
+	}
+	if !r.Until.IsZero() {
+		until := r.Until.UTC()
+		f.Until = &until
+	}
+	if a := r.Answer; a.State != "" {
+		f.Answer = &answerFile{State: string(a.State), Message: a.Message, At: a.At.UTC()}
+	}
+	return f
+}
