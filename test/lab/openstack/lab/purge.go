@@ -198,7 +198,7 @@ func (p *Project) groups(ctx context.Context) ([]Thing, error) {
 		func(ctx context.Context, id string) error { return groups.Delete(ctx, c, id).ExtractErr() })
 }
 
-// purgeTime is how long all of a project may take to go.
+// purgeTime is for how long nothing of a project may go.
 const purgeTime = 10 * time.Minute
 
 // remove deletes the project and all that is in it.
@@ -206,8 +206,10 @@ func (p *Project) remove(ctx context.Context) error {
 	if p.ID == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, purgeTime)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	stuck := time.AfterFunc(purgeTime, cancel)
+	defer stuck.Stop()
 	for {
 		things, err := p.Things(ctx)
 		if err != nil {
@@ -218,7 +220,10 @@ func (p *Project) remove(ctx context.Context) error {
 		}
 		var problems []error
 		for _, t := range things { // what others still hold goes in a later round
-			if err := t.remove(ctx); err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			switch err := t.remove(ctx); {
+			case err == nil:
+				stuck.Reset(purgeTime)
+			case !gophercloud.ResponseCodeIs(err, http.StatusNotFound):
 				problems = append(problems, fmt.Errorf("%s: %w", t, err))
 			}
 		}
