@@ -1,0 +1,52 @@
+package images
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// suite is the release of Debian that machines have.
+const suite = "bookworm"
+
+// packages returns what its minimal system gets: an init system, what a cloud
+// image has, and what kubeadm, kubelet, kube-proxy and containerd call.
+func packages() []string {
+	return []string{
+		"systemd", "systemd-sysv", "dbus", "cloud-init", "openssh-server", "sudo", "ca-certificates", "curl", "iputils-ping", "procps",
+		"runc", "containernetworking-plugins", "busybox-static",
+		"iproute2", "iptables", "nftables", "ethtool", "conntrack", "kmod", "socat", "util-linux", "mount", "netbase",
+	}
+}
+
+// makeRootfs makes the Debian root filesystem with mmdebstrap. What belongs to
+// one machine alone is taken out of it: keys of sshd, the machine id.
+func (m *maker) makeRootfs(ctx context.Context) error {
+	inputs := []any{suite, packages(), 1}
+	var err error
+	m.rootfs, err = m.folder("rootfs", inputs, func(dir string) error {
+		mirror := os.Getenv("FAIRLEAD_LAB_DEBIAN")
+		if mirror == "" {
+			mirror = "http://deb.debian.org/debian"
+		}
+		c := m.command(ctx, "", "mmdebstrap", "--mode=root", "--variant=minbase", "--components=main",
+			"--include="+strings.Join(packages(), ","),
+			"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
+			`--aptopt=Acquire::Languages "none"`, suite, dir, mirror)
+		if err := c.Run(); err != nil {
+			return err
+		}
+		keys, err := filepath.Glob(filepath.Join(dir, "etc/ssh/ssh_host_*"))
+		if err != nil {
+			return err
+		}
+		for _, file := range append(keys, filepath.Join(dir, "etc/hostname"), filepath.Join(dir, "etc/resolv.conf")) {
+			if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+		}
+		return os.WriteFile(filepath.Join(dir, "etc/machine-id"), nil, 0o644)
+	})
+	return err
+}

@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The addresses of a lab: the bridge is 10.77.0.1, machine N is 10.77.0.(10+N),
+// and those from 10.77.0.200 on are free for virtual addresses. Nobody outside
+// of a lab's namespace sees them.
+const (
+	Gateway = "10.77.0.1"
+	prefix  = "10.77.0."
+	first   = 10
+)
+
+// Namespace is the name of the network namespace of the lab, as `ip netns` has it.
+func (l *Lab) Namespace() string { return "fairlead-" + l.Name }
+
+// makeNetwork makes the namespace with its bridge, unless it is there.
+func (l *Lab) makeNetwork(ctx context.Context) error {
+	if _, err := os.Stat(netns(l.Namespace())); err == nil {
+		return nil
+	}
+	if os.Getenv(entered) == l.Name { // this process is in it, and Down took its name away
+		return ip(ctx, "netns attach "+l.Namespace()+" "+strconv.Itoa(os.Getpid()))
+	}
+	return ip(ctx,
+		"netns add "+l.Namespace(),
+		"-n "+l.Namespace()+" link set lo up",
+		"-n "+l.Namespace()+" link add br0 type bridge",
+		"-n "+l.Namespace()+" addr add "+Gateway+"/24 dev br0",
+		"-n "+l.Namespace()+" link set br0 up",
+	)
+}
+
+// plug makes the namespace of the machine and joins it to the bridge.
+func (m *Machine) plug(ctx context.Context) error {
+	ns, lab, link := m.namespace(), m.lab.Namespace(), "v-"+m.Name
+	if err := ip(ctx,
+		"netns add "+ns,
+		"-n "+lab+" link add "+link+" type veth peer name eth0 netns "+ns,
+		"-n "+lab+" link set "+link+" master br0 up",
+		"-n "+ns+" link set lo up",
+		"-n "+ns+" addr add "+m.Address+"/24 brd + dev eth0",
+		"-n "+ns+" link set eth0 up",
+		"-n "+ns+" route add default via "+Gateway,
+	); err != nil {
+		return err
+	}
+	// What a node's image sets with sysctl. It belongs to the namespace.
+	return inNamespace(ns, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
+	})
+}
+
+// unplug removes the namespace of the machine with all links in it.
+func (m *Machine) unplug() error {
+	if _, err := os.Stat(netns(m.namespace())); err != nil {
+		return nil
+	}
+	return ip(context.Background(), "netns del "+m.namespace())
+}
+
+func netns(name string) string { return "/run/netns/" + name }
+
+// ip runs commands of ip, one after another.
+func ip(ctx context.Context, commands ...string) error {
+	for _, c := range commands {
+		out, err := exec.CommandContext(ctx, "ip", strings.Fields(c)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("ip %s: %w: %s", c, err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}
+
+// inNamespace calls f on a thread that is in the network namespace of that name.
+// The thread ends with f: goroutines that f starts are not in the namespace.
+func inNamespace(name string, f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: nobody else gets this thread
+		done <- func() error {
+			if err := setns(name); err != nil {
+				return err
+			}
+			return f()
+		}()
+	}()
+	return <-done
+}
+
+// setns moves the calling thread.
+func setns(name string) error {
+	ns, err := os.Open(netns(name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ns.Close() }()
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("cannot enter the network %s: %w", name, err)
+	}
+	return nil
+}
+
+// Dial connects to an address of the lab from wherever the caller is. The
+// address is an IP with a port: there are no names.
+func (l *Lab) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	err = inNamespace(l.Namespace(), func() error {
+		conn, err = (&net.Dialer{FallbackDelay: -1}).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// entered says in the environment of a program that it is in a lab's network.
+const entered = "FAIRLEAD_LAB_ENTERED"
+
+// Enter starts this program again inside the network of the lab, unless it is
+// there: it returns only then. What listens, dials and is started from here on
+// is on the lab's bridge, and on a loopback of its own.
+//
+// The lab of that name need not be up: its network is made if there is none.
+func Enter(ctx context.Context, name string) error {
+	if os.Getenv(entered) != "" {
+		return nil
+	}
+	l, err := place(name)
+	if err != nil {
+		return err
+	}
+	if err := l.makeNetwork(ctx); err != nil {
+		return err
+	}
+	if err := os.Setenv(entered, l.Name); err != nil {
+		return err
+	}
+	return l.exec("/proc/self/exe", os.Args)
+}
+
+// Exec replaces this process by a command inside the network of the lab.
+func (l *Lab) Exec(args []string) error {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return err
+	}
+	return l.exec(path, args)
+}
+
+func (l *Lab) exec(path string, args []string) error {
+	runtime.LockOSThread()
+	if err := setns(l.Namespace()); err != nil {
+		return err
+	}
+	return unix.Exec(path, args, os.Environ())
+}
