@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/election"
 	"fairlead.dev/agent/election/leasetest"
@@ -30,17 +32,22 @@ func (s *stubborn) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 
 func (s *stubborn) Forget(fleet.Key) {}
 
-// alone returns a member that holds all shards and follows leader "a".
-func alone(t *testing.T, api *leasetest.API) (*Member, *stubborn) {
-	t.Helper()
+// member returns a member that was not run yet.
+func member(client *leasetest.Client, identity string) (*Member, *stubborn) {
 	s := &stubborn{free: make(chan struct{}), said: make(chan error, 8)}
-	m := New(Options{
-		Leases: api.Client(), Namespace: "n", Agent: "fairlead", Identity: "b", Shards: 1, Workers: 4,
+	return New(Options{
+		Leases: client, Namespace: "n", Agent: "fairlead", Identity: identity, Shards: 1, Workers: 4,
 		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) agent.Reconciler {
 			s.may = may
 			return s
 		},
-	})
+	}), s
+}
+
+// alone returns a member that holds all shards and follows leader "a".
+func alone(t *testing.T, api *leasetest.API) (*Member, *stubborn) {
+	t.Helper()
+	m, s := member(api.Client(), "b")
 	if err := m.step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +113,13 @@ func TestRightToAct(t *testing.T) {
 			answer(t, m)
 			time.Sleep(2 * time.Second)
 		}, false},
+		"SessionRemoved": {func(t *testing.T, m *Member) { // by hand: its shards are free at once
+			if err := m.api.Delete(t.Context(), m.session.Name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _ = m.step(t.Context()) }() // it ends when the pass has
+			synctest.Wait()
+		}, false},
 		"ShardGiven": {func(_ *testing.T, m *Member) {
 			m.mu.Lock()
 			m.holds[0].ended = true
@@ -125,6 +139,7 @@ func TestRightToAct(t *testing.T) {
 					t.Errorf("may act: %v", err)
 				}
 				<-done
+				synctest.Wait()
 				m.close(t.Context())
 			})
 		})
@@ -137,7 +152,10 @@ func TestRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := leasetest.New()
 		a, _ := alone(t, api)
-		b, _ := alone(t, api)
+		b, _ := member(api.Client(), "c")
+		if err := b.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		stale, err := look(t.Context(), b.api, "fairlead")
 		if err != nil {
 			t.Fatal(err)
@@ -166,5 +184,94 @@ func TestRenewedInTime(t *testing.T) {
 			t.Error("a session that was ended is renewed")
 		}
 		b.close(t.Context())
+	})
+}
+
+// TestLostAnswersOfSessions loses the answer to each kind of write of a session,
+// which happened. None of it costs the shards, nor leaves a session behind that
+// others would count.
+func TestLostAnswersOfSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := leasetest.New()
+		client := api.Client()
+		m, _ := member(client, "b")
+		lose := func(what string, write func() error) {
+			t.Helper()
+			client.Fail(leasetest.Faults{LoseAnswers: true})
+			if err := write(); err == nil {
+				t.Fatalf("%s was answered", what)
+			}
+			client.Fail(leasetest.Faults{})
+		}
+		sessions := func() int {
+			t.Helper()
+			v, err := look(t.Context(), m.api, "fairlead")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(v.sessions)
+		}
+		step := func() {
+			t.Helper()
+			if err := m.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		lose("the first session", func() error { return m.step(t.Context()) })
+		step()
+		if n := sessions(); n != 1 {
+			t.Errorf("of one replica there are %d sessions", n)
+		}
+		step()
+		name, h := m.session.Name, m.holds[0]
+		if h == nil {
+			t.Fatal("the shard is not held")
+		}
+		lose("a renewal", func() error { return m.step(t.Context()) })
+		step()
+		if m.session.Name != name || m.holds[0] != h || h.ctx.Err() != nil {
+			t.Error("a renewal without an answer cost the session")
+		}
+
+		client.Fail(leasetest.Faults{Away: true})
+		m.close(t.Context())
+		client.Fail(leasetest.Faults{})
+		step()
+		step()
+		if n := sessions(); n != 1 || m.session.Name == name {
+			t.Errorf("after the end of session %s there are %d, and it goes on: %v", name, n, m.session.Name == name)
+		}
+		m.close(t.Context())
+	})
+}
+
+// TestChangesAreHeard tells of a cluster again whose change was told in an answer
+// that did not come.
+func TestChangesAreHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := alone(t, leasetest.New())
+		attend := func(answer string) (string, []fleet.Key) {
+			t.Helper()
+			q, changed, err := m.Attend(t.Context(), "a", answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q, changed
+		}
+		q, _ := attend("")
+		m.tell(someCluster.Key)
+		if _, changed := attend(q); len(changed) != 1 { // an answer that does not come
+			t.Fatalf("told of %v", changed)
+		}
+		q, _ = attend("")
+		q, changed := attend(q)
+		if len(changed) != 1 || changed[0] != someCluster.Key {
+			t.Errorf("after an answer was lost, told of %v", changed)
+		}
+		if _, changed := attend(q); len(changed) != 0 {
+			t.Errorf("what was heard is told again: %v", changed)
+		}
+		m.close(t.Context())
 	})
 }

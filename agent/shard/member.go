@@ -2,11 +2,9 @@ package shard
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,14 +57,9 @@ type Member struct {
 	permit  permit
 	changed map[fleet.Key]bool
 	wake    chan struct{} // there is something in changed
+	told    told
 
 	silent map[string]silence // other sessions, touched by Run alone
-}
-
-// A silence is since when a session is seen without a change.
-type silence struct {
-	version string
-	since   time.Time
 }
 
 // A hold is a shard that this replica holds.
@@ -155,80 +148,6 @@ func (m *Member) step(ctx context.Context) error {
 	return nil
 }
 
-// renew keeps the session, or opens one. Passes go on only while its fence holds.
-func (m *Member) renew(ctx context.Context) error {
-	asked := m.o.Now()
-	now := metav1.NewMicroTime(asked.Wall)
-	if m.session == nil {
-		l, err := m.api.Create(ctx, m.lease(roleSession, "session-"+strings.ToLower(rand.Text()[:10]), m.o.Identity, now), metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("cannot open a session: %w", err)
-		}
-		f := election.NewFence(m.o.Timing.Deadline, m.o.Now, m.cancelPasses)
-		m.mu.Lock()
-		m.session, m.fence = l, f
-		m.mu.Unlock()
-		f.Grant(asked)
-		return nil
-	}
-	l := m.session.DeepCopy()
-	l.Spec.RenewTime = &now
-	l, err := m.api.Update(ctx, l, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it was ended by another replica
-		m.fence.End()
-		m.close(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot renew the session: %w", err)
-	}
-	m.mu.Lock()
-	m.session = l
-	m.mu.Unlock()
-	m.fence.Grant(asked)
-	return nil
-}
-
-func (m *Member) lease(role, name, holder string, now metav1.MicroTime) *coordinationv1.Lease {
-	seconds := int32(m.o.Timing.Duration / time.Second)
-	return &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: m.o.Agent + "-" + name, Labels: map[string]string{AgentLabel: m.o.Agent, roleLabel: role},
-		},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
-	}
-}
-
-// bury ends the sessions of others that were not renewed for the whole of their
-// duration, by this process's own clock.
-func (m *Member) bury(ctx context.Context, v view) {
-	for name, l := range v.sessions {
-		if name == m.session.Name {
-			continue
-		}
-		s, ok := m.silent[name]
-		if !ok || s.version != l.ResourceVersion {
-			m.silent[name] = silence{version: l.ResourceVersion, since: m.o.Now().Monotonic}
-			continue
-		}
-		length := m.o.Timing.Duration
-		if l.Spec.LeaseDurationSeconds != nil {
-			length = max(length, time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second)
-		}
-		if m.o.Now().Monotonic.Sub(s.since) < length {
-			continue
-		}
-		err := m.api.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}})
-		if err == nil {
-			m.o.Log.Warn("ending the session of a replica that is silent", "replica", holder(l))
-		}
-	}
-	for name := range m.silent {
-		if _, ok := v.sessions[name]; !ok {
-			delete(m.silent, name)
-		}
-	}
-}
-
 // take takes shard i, unless another was faster.
 func (m *Member) take(ctx context.Context, i int, v view) error {
 	if !m.fence.Holds() {
@@ -275,7 +194,7 @@ func (m *Member) hold(i int) {
 	}
 	h := &hold{busy: make(map[fleet.Key]bool)}
 	h.ctx, h.end = context.WithCancel(context.Background())
-	h.reconciler = m.o.Reconciler(func(k fleet.Key) error { return m.may(h, k) }, m.tell)
+	h.reconciler = m.o.Reconciler(func(k fleet.Key) error { return m.may(h, k) }, func(k fleet.Key) { m.tell(k) })
 	m.holds[i] = h
 	m.o.Log.Info("holding a shard", "shard", i)
 	m.count()
@@ -315,35 +234,6 @@ func (m *Member) drop(i int) {
 	m.count()
 	m.mu.Unlock()
 	m.o.Log.Info("gave up a shard", "shard", i)
-}
-
-// close ends the session: first everything that is done in it, then its Lease.
-func (m *Member) close(ctx context.Context) {
-	if m.session == nil {
-		return
-	}
-	m.fence.End()
-	for i := range m.o.Shards {
-		m.drop(i)
-	}
-	l := m.session
-	m.mu.Lock()
-	m.session = nil
-	m.mu.Unlock()
-	// Without it others wait until it runs out.
-	if err := m.api.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID}}); err != nil && !apierrors.IsNotFound(err) {
-		m.o.Log.Warn("cannot remove the session of this replica", "error", err)
-	}
-}
-
-// cancelPasses ends what is being done: the session lapsed.
-func (m *Member) cancelPasses() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, h := range m.holds {
-		h.ended = true
-		h.end()
-	}
 }
 
 // count is called with m.mu held.

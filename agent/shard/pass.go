@@ -31,8 +31,10 @@ type permit struct {
 // Attend is called by the leader again and again. answer is the question that
 // the last call returned; it proves that the leader still led and owned the
 // fleet after it was asked. Attend returns the next question and the clusters
-// that changed; with a right answer it waits for those, for a moment.
+// that changed; with a right answer it waits for those, for a moment. What comes
+// with a question that is not answered is told again.
 func (m *Member) Attend(ctx context.Context, leader, answer string) (question string, changed []fleet.Key, err error) {
+	m.hear(answer)
 	if !m.permitted(leader, answer) {
 		return m.ask(leader), nil, nil
 	}
@@ -44,13 +46,15 @@ func (m *Member) Attend(ctx context.Context, leader, answer string) (question st
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
+	question = m.ask(leader)
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	for k := range m.changed {
 		changed = append(changed, k)
 	}
 	clear(m.changed)
-	m.mu.Unlock()
-	return m.ask(leader), changed, nil
+	m.told = told{question, changed}
+	return question, changed, nil
 }
 
 // ask returns a new question. The Lease says who leads; others get none that counts.
@@ -110,10 +114,31 @@ func (m *Member) may(h *hold, k fleet.Key) error {
 	return nil
 }
 
-// tell keeps that k changed, for the leader.
-func (m *Member) tell(k fleet.Key) {
+// told is which clusters changed, as it was told with a question.
+type told struct {
+	question string
+	changed  []fleet.Key
+}
+
+// hear takes an answer for what it says of the last question: whether it came.
+func (m *Member) hear(answer string) {
 	m.mu.Lock()
-	m.changed[k] = true
+	last := m.told
+	m.mu.Unlock()
+	if answer == "" || answer != last.question {
+		m.tell(last.changed...)
+	}
+}
+
+// tell keeps that these changed, for the leader.
+func (m *Member) tell(changed ...fleet.Key) {
+	if len(changed) == 0 {
+		return
+	}
+	m.mu.Lock()
+	for _, k := range changed {
+		m.changed[k] = true
+	}
 	m.mu.Unlock()
 	select {
 	case m.wake <- struct{}{}:

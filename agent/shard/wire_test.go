@@ -98,13 +98,14 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
+// TestOutcome sends a result that has a value in each field there is, but for
+// what the leader does without.
 func TestOutcome(t *testing.T) {
-	sent := reconcile.Result{
-		Report: fleet.Report{Phase: fleet.PhaseWorkers, Failure: "no room"}, After: time.Minute,
-		Err: errors.Join(fleet.Errorf(fleet.Exhausted, "create machine", "no room")),
-	}
-	sent.Plan.Actions = []fleet.Action{{Kind: fleet.CreateMachine, Machine: "m"}}
-	sent.Observed.Infrastructure.Drift = []string{"a port"}
+	sent := reconcile.Result{After: time.Minute, Err: errors.Join(fleet.Errorf(fleet.Exhausted, "create machine", "no room"))}
+	fill(reflect.ValueOf(&sent.Report).Elem(), 0)
+	fill(reflect.ValueOf(&sent.Plan.Actions).Elem(), 0)
+	fill(reflect.ValueOf(&sent.Observed).Elem(), 0)
+	sent.Observed.Workload.Nodes, sent.Observed.Infrastructure.Machines = nil, nil
 	b, err := json.Marshal(outcomeOf(sent))
 	if err != nil {
 		t.Fatal(err)
