@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,14 +39,21 @@ func (c *converter) apiVersion() string {
 // needsV1beta4 notes that field, which only v1beta4 has, is set: dropping it
 // would do something else than what was asked for.
 func (c *converter) needsV1beta4(field string, set bool) {
-	if set && !c.v1beta4 && c.err == nil {
-		c.err = fmt.Errorf("%s: kubeadm has this from Kubernetes 1.31 on", field)
+	c.refuse(set && !c.v1beta4, "%s: kubeadm has this from Kubernetes 1.31 on", field)
+}
+
+// refuse notes what is wrong, where it is the first that is.
+func (c *converter) refuse(wrong bool, format string, args ...any) {
+	if wrong && c.err == nil {
+		c.err = fmt.Errorf(format, args...)
 	}
 }
 
 func (c *converter) cluster(in bootstrapv1.ClusterConfiguration, init bootstrapv1.Timeouts) clusterConfiguration {
 	const field = "clusterConfiguration."
 	c.needsV1beta4(field+"certificateValidityPeriodDays", in.CertificateValidityPeriodDays != 0)
+	c.refuse(in.EncryptionAlgorithm == bootstrapv1.EncryptionAlgorithmECDSAP384 && c.v1beta4 && c.minor < 34,
+		"%sencryptionAlgorithm: kubeadm has %s from Kubernetes 1.34 on", field, in.EncryptionAlgorithm)
 	out := clusterConfiguration{
 		APIVersion:           c.apiVersion(),
 		Kind:                 "ClusterConfiguration",
@@ -72,20 +78,6 @@ func (c *converter) cluster(in bootstrapv1.ClusterConfiguration, init bootstrapv
 		return out
 	}
 	out.APIServer.TimeoutForControlPlane = seconds(init.ControlPlaneComponentHealthCheckSeconds)
-	return out
-}
-
-// featureGates adds the gate that lets the kubelet of a control-plane machine
-// talk to the API server beside it, which the version skew of an upgrade needs.
-// kubeadm has it from 1.31, and has it on for good from 1.36.
-// Source: Cluster API, controlplane/kubeadm/pkg/desiredstate.
-func (c *converter) featureGates(in map[string]bool) map[string]bool {
-	const gate = "ControlPlaneKubeletLocalMode"
-	if c.minor < 31 || c.minor >= 36 {
-		return in
-	}
-	out := map[string]bool{gate: true}
-	maps.Copy(out, in)
 	return out
 }
 

@@ -141,7 +141,7 @@ func everything(v1beta4 bool) bootstrapv1.KubeadmConfigSpec {
 		InitConfiguration: bootstrapv1.InitConfiguration{
 			BootstrapTokens: []bootstrapv1.BootstrapToken{{
 				Token:      bootstrapv1.BootstrapTokenString{ID: "zzzzzz", Secret: "zzzzzzzzzzzzzzzz"},
-				TTLSeconds: ptr[int32](900), Usages: []string{"signing"}, Groups: []string{"system:bootstrappers:x"},
+				TTLSeconds: ptr[int32](900), Usages: []string{"signing", "authentication"}, Groups: []string{"system:bootstrappers:x"},
 			}},
 			NodeRegistration: registration,
 			LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "10.0.0.5", BindPort: 6443},

@@ -26,6 +26,7 @@ type Binary struct {
 	Package string   // its main package
 	Wrapper string   // folder of the module that requires it, below this one
 	Set     []string // package variables that its linker sets: PATH.NAME=VALUE
+	Asked   bool     // it is built only where somebody asks for it by name
 }
 
 // List returns all binaries.
@@ -45,7 +46,35 @@ func List() []Binary {
 			Set: []string{"helm.sh/helm/v4/internal/version.version=v4.3.1"},
 		},
 		{Name: "kubeconform", Module: "github.com/yannh/kubeconform", Version: "v0.8.0", Package: "github.com/yannh/kubeconform/cmd/kubeconform", Wrapper: release},
+		{Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1", Package: "github.com/google/go-containerregistry/cmd/crane", Wrapper: release},
+		kubeadm("kubernetes-1.33", "v1.33.13", false),
+		kubeadm("kubernetes-1.34", "v1.34.4", true),
+		kubeadm("kubernetes-1.35", "v1.35.4", true),
+		kubeadm("kubernetes", "v1.36.3", false),
 		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
+	}
+}
+
+// Kubeadm returns the minor versions of Kubernetes that there is a kubeadm of,
+// like "1.36": those that Fairlead is tried with, the oldest first.
+func Kubeadm() []string {
+	var out []string
+	for _, b := range List() {
+		if minor, ok := strings.CutPrefix(b.Name, "kubeadm-"); ok {
+			out = append(out, minor)
+		}
+	}
+	return out
+}
+
+// kubeadm returns the kubeadm of a version of Kubernetes. Its name has the minor
+// version: kubeadm-1.36.
+func kubeadm(wrapper, version string, asked bool) Binary {
+	const set = "k8s.io/component-base/version."
+	minor, _, _ := strings.Cut(strings.TrimPrefix(version, "v1."), ".")
+	return Binary{
+		Name: "kubeadm-1." + minor, Module: "k8s.io/kubernetes", Version: version, Package: "k8s.io/kubernetes/cmd/kubeadm", Wrapper: wrapper,
+		Set: []string{set + "gitVersion=" + version, set + "gitMajor=1", set + "gitMinor=" + minor}, Asked: asked,
 	}
 }
 
@@ -74,6 +103,9 @@ func Path(name string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
+		if b.Asked {
+			return "", fmt.Errorf("%s %s is not built: run go run ./test/kube/binaries/build %s", b.Name, b.Version, b.Name)
+		}
 		return "", fmt.Errorf("%s %s is not built: run make kube", b.Name, b.Version)
 	}
 	return path, nil

@@ -1,5 +1,6 @@
 // Command build builds the binaries that tests run, those of them that are not
-// built yet, and prints where they lie. Without names it builds all.
+// built yet, and prints where they lie. Without names it builds all but those
+// that want to be asked for.
 //
 //	go run ./test/kube/binaries/build [NAME...]
 package main
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context, names []string) error {
-	wanted := binaries.List()
+	wanted := slices.DeleteFunc(binaries.List(), func(b binaries.Binary) bool { return b.Asked })
 	if len(names) > 0 {
 		wanted = nil
 	}
