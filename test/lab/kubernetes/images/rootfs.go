@@ -33,7 +33,7 @@ func (m *maker) makeRootfs(ctx context.Context) error {
 		c := m.command(ctx, "", "mmdebstrap", "--mode=root", "--variant=minbase", "--components=main",
 			"--include="+strings.Join(packages(), ","),
 			"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-			`--aptopt=Acquire::Languages "none"`, suite, dir, mirror)
+			"--dpkgopt=force-unsafe-io", `--aptopt=Acquire::Languages "none"`, suite, dir, mirror)
 		if err := c.Run(); err != nil {
 			return err
 		}

@@ -114,8 +114,10 @@ func (s *stage) kernel() {
 	s.bind(s.at("proc/sys"), "proc/sys")
 	s.bind(s.at("proc/sys/net"), "proc/sys/net")
 	s.readOnly("proc/sys")
-	s.bind(s.at("proc/sysrq-trigger"), "proc/sysrq-trigger")
-	s.readOnly("proc/sysrq-trigger")
+	if _, err := os.Stat("/proc/sysrq-trigger"); err == nil {
+		s.bind(s.at("proc/sysrq-trigger"), "proc/sysrq-trigger")
+		s.readOnly("proc/sysrq-trigger")
+	}
 	s.dir("run/lab-sysctl")
 	for name, value := range sysctls() {
 		if _, err := os.Stat(s.at("proc/sys/" + name)); err != nil {
@@ -140,6 +142,10 @@ func (s *stage) cgroups(all []hierarchy) {
 	for _, h := range all {
 		name := filepath.Base(h.mount)
 		s.dir("sys/fs/cgroup/" + name)
+		if h.options == "" {
+			s.mount("cgroup2", s.at("sys/fs/cgroup/"+name), "cgroup2", 0, "")
+			continue
+		}
 		s.mount("cgroup", s.at("sys/fs/cgroup/"+name), "cgroup", 0, h.options)
 		for part := range strings.SplitSeq(h.options, ",") {
 			if part != name && part != "none" && !strings.HasPrefix(part, "name=") {

@@ -21,8 +21,8 @@ type hierarchy struct {
 	own     string // the group of this process, from the mount on
 }
 
-// hierarchies returns those that machines get: where there is one of version 1
-// with controllers, as on a host with both, all of version 1.
+// hierarchies returns those that there are, that of version 2 last. A host may have
+// both: systemd then uses the latter to follow its processes.
 func hierarchies() ([]hierarchy, error) {
 	own, err := ownGroups()
 	if err != nil {
@@ -55,13 +55,10 @@ func hierarchies() ([]hierarchy, error) {
 			v1 = append(v1, h)
 		}
 	}
-	if len(v1) > 0 {
-		return v1, nil
-	}
-	if len(v2) == 0 {
+	if len(v1)+len(v2) == 0 {
 		return nil, errors.New("this host has no control groups mounted")
 	}
-	return v2[:1], nil
+	return append(v1, v2[:min(1, len(v2))]...), nil
 }
 
 // ownGroups returns the groups of this process by the controllers of their
@@ -154,6 +151,7 @@ func (m *Machine) removeCgroups() error {
 		if err != nil {
 			return fmt.Errorf("cannot remove the control group of %s: %w", m.Name, err)
 		}
+		_ = os.Remove(filepath.Dir(dir)) // other machines may still be in it
 	}
 	return os.Remove(m.file("cgroups"))
 }

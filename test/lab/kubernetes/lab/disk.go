@@ -162,3 +162,8 @@ func publicKey(path string) ([]byte, error) {
 
 // Versions returns the versions of Kubernetes that machines of the lab have.
 func (l *Lab) Versions() []string { return l.set.Versions }
+
+// Kubectl returns a kubectl of the newest version, for use on the host.
+func (l *Lab) Kubectl() string {
+	return filepath.Join(l.set.Node, "opt/kubernetes", l.set.Versions[0], "kubectl")
+}

@@ -84,12 +84,21 @@ func (m *Machine) switchOn(ctx context.Context) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	go func() { _ = c.Wait() }() // nobody else buries it while this process lives
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait() // nobody else buries it while this process lives
+		close(ended)
+	}()
 	if err := until(ctx, func() error {
-		if m.state().Init.PID == 0 {
+		if m.state().Init.PID != 0 {
+			return nil
+		}
+		select {
+		case <-ended:
+			return errOff
+		default:
 			return errors.New("it does not start")
 		}
-		return nil
 	}); err != nil {
 		return fmt.Errorf("machine %s: %w; its console:\n%s", m.Name, err, m.Console())
 	}
@@ -100,7 +109,7 @@ func (m *Machine) switchOn(ctx context.Context) error {
 func (m *Machine) ready(ctx context.Context) error {
 	err := until(ctx, func() error {
 		if !m.On() {
-			return errors.New("it went off")
+			return errOff
 		}
 		conn, err := m.lab.Dial(ctx, "tcp", m.Address+":22")
 		if err != nil {
@@ -175,13 +184,16 @@ func (m *Machine) Exec(ctx context.Context, args ...string) (string, error) {
 
 func (m *Machine) file(name string) string { return filepath.Join(m.dir, name) }
 
-// until calls try every 50 ms until it succeeds or ctx ends, and returns its last
-// error then.
+// errOff says that a machine went off while something was waited for on it.
+var errOff = errors.New("it went off")
+
+// until calls try every 50 ms until it succeeds, or the machine goes off, or ctx
+// ends, and returns its last error then.
 func until(ctx context.Context, try func() error) error {
 	for {
 		err := try()
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, errOff) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
