@@ -15,7 +15,7 @@ IMAGE = ko=$$(go run ./test/kube/binaries/build ko) && cd tools/release && go ru
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-20s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-20s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/fairlead
@@ -101,6 +101,22 @@ test-openstack: ## test all of it on the services that lab-openstack-up started
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/lab/openstack/lab -count=1
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/... -run 'OnTheLab|SameAsLab' -count=1 -p 1 -timeout 60m
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
+
+.PHONY: lab-images
+lab-images: ## make what machines of the Kubernetes lab are made of: two minors, from Debian packages and Go modules (root, once; docs/lab.md)
+	go run ./test/lab/kubernetes/cmd images
+
+.PHONY: lab-up
+lab-up: ## start N (default 5) machines with systemd, sshd, cloud-init and kubeadm on this host (root; needs `make lab-images`)
+	go run ./test/lab/kubernetes/cmd up $(or $(N),5)
+
+.PHONY: lab-down
+lab-down: ## remove them, and all that they left on the host
+	go run ./test/lab/kubernetes/cmd down
+
+.PHONY: test-lab
+test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
+	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab -count=1 -timeout 30m -v
 
 .PHONY: kube
 kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)
