@@ -18,6 +18,8 @@ type chaos struct {
 	*world
 	t     *rapid.T
 	twins map[fleet.MachineName]bool // names that the provider gave twice
+
+	crashed bool
 }
 
 // step is one look, and what comes of it under drawn faults.
@@ -83,7 +85,7 @@ func (c *chaos) attempt(a fleet.Action) {
 
 // crash loses the agent's memory.
 func (c *chaos) crash() {
-	c.attempts, c.since, c.answered = nil, c.clock(), false
+	c.attempts, c.since, c.answered, c.crashed = nil, c.clock(), false, true
 	c.logf("crash")
 }
 
@@ -93,6 +95,8 @@ func (c *chaos) drawFault() {
 		c.crash()
 	case 1:
 		c.outage = !c.outage
+	case 4, 5, 6, 7:
+		c.dieJoining()
 	case 3:
 		if !c.changing(nil) { // what is on its way joins with what was there
 			c.kubeadm = nil
@@ -105,6 +109,21 @@ func (c *chaos) drawFault() {
 				c.kill(m)
 			}
 		}
+	}
+}
+
+// dieJoining breaks a control-plane machine between two steps of kubeadm join:
+// etcd knows of a member that never starts.
+func (c *chaos) dieJoining() {
+	learner := slices.ContainsFunc(c.members, func(m fleet.Member) bool { return m.Learner })
+	for _, m := range c.machines {
+		if m.join != fleet.JoinControlPlane || m.joined || m.dead || !m.goneAt.IsZero() || c.now.Sub(m.Created) < c.boot/2 || learner || !c.reachable() {
+			continue
+		}
+		c.kill(m)
+		c.nextMember++
+		c.members = append(c.members, fleet.Member{ID: c.nextMember, Learner: true})
+		return
 	}
 }
 

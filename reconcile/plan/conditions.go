@@ -113,13 +113,15 @@ func (v *view) controlPlaneConditions(l *ledger) {
 	var bad []string
 	for _, m := range e.Members {
 		switch {
+		case m.Name == "":
+			bad = append(bad, "a member has not started")
 		case m.Learner:
 			bad = append(bad, m.Name+" is a learner")
 		case !m.Healthy:
 			bad = append(bad, m.Name+" is not healthy")
 		}
 	}
-	if o := v.orphan(); o != nil {
+	if o := v.orphan(); o != nil && o.Name != "" {
 		bad = append(bad, o.Name+" has no machine")
 	}
 	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,

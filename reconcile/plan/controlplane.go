@@ -21,9 +21,11 @@ func (v *view) planControlPlane() {
 	case len(g.all) == 0:
 		v.initialize(g)
 	case v.remediateFirst(g):
+	case v.replaceFirst(g):
 	case v.blind:
 		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
 	case v.etcdMoved():
+	case v.neverStarted():
 	case len(g.leaving) > 0 && !v.stuck(g):
 		v.continueRemoval(g)
 	case v.controlPlaneStray() != "":
@@ -59,6 +61,7 @@ func (v *view) controlPlaneDone() bool {
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is
 // not well all the same.
 func (v *view) controlPlaneAtRest(g *group) bool {
+	v.out.NeedEtcd = v.out.NeedEtcd || v.lately(g) && !v.Desired.ExternalEtcd() && v.Observed.Workload.Etcd == nil
 	if !g.settled() || v.orphan() != nil {
 		return false
 	}
@@ -78,6 +81,14 @@ func (v *view) controlPlaneAtRest(g *group) bool {
 	return true
 }
 
+// lately reports whether a machine of g was deleted a short time ago. It may have
+// left a member in etcd that nothing else would have looked for.
+func (v *view) lately(g *group) bool {
+	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
+		return a.Action.Kind == fleet.DeleteMachine && a.Action.Pool == g.name
+	})
+}
+
 // initialize creates the first machine, alone.
 func (v *view) initialize(g *group) {
 	if why := v.lostControlPlane(); why != "" {
@@ -85,6 +96,17 @@ func (v *view) initialize(g *group) {
 		return
 	}
 	v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")
+}
+
+// replaceFirst deletes the first machine where it is outdated, and known never to
+// have become a control plane: the next push mends what one before got wrong.
+func (v *view) replaceFirst(g *group) bool {
+	m := g.all[0]
+	if !v.blind || m.current || len(v.machines) > 1 || !v.knownSilent(m) {
+		return false
+	}
+	v.deleteMachine(m, "outdated, and the API server never answered: "+differs(m, g.pool))
+	return true
 }
 
 // lostControlPlane says that a cluster without a control-plane machine had one

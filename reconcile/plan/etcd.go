@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -51,7 +50,11 @@ func (v *view) removeMember(m *machine, reason string) {
 	})
 }
 
-// orphan returns the etcd member that no machine and no Node is behind.
+// orphan returns the etcd member that no machine and no Node is behind. A machine
+// that is joining may be behind one: behind one without a name, which has not
+// started, as long as it has no member, and behind any as long as it has no Node
+// either, which can have another name.
+// Source: Cluster API, #13221, #13667, #14197.
 func (v *view) orphan() *fleet.Member {
 	e := v.Observed.Workload.Etcd
 	if e == nil {
@@ -60,9 +63,9 @@ func (v *view) orphan() *fleet.Member {
 	cp := v.groups[0]
 	for i := range e.Members {
 		name := e.Members[i].Name
-		if name == "" ||
-			slices.ContainsFunc(cp.all, func(m *machine) bool { return nodeName(m) == name }) ||
-			slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
+		if slices.ContainsFunc(cp.all, func(m *machine) bool {
+			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "")
+		}) || slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue
 		}
 		return &e.Members[i]
@@ -70,15 +73,38 @@ func (v *view) orphan() *fleet.Member {
 	return nil
 }
 
+// neverStarted takes out the member of a machine that went before its etcd came
+// up, and reports whether there is one. It goes before all else: nobody may leave
+// etcd, and nobody joins it, while a member is still joining, and this one never
+// does. While machines may surface that nobody knows of, it may be of one of these.
+func (v *view) neverStarted() bool {
+	o := v.orphan()
+	if o == nil || o.Name != "" {
+		return false
+	}
+	if !v.unsettled() {
+		v.removeOrphan(o)
+	}
+	return true
+}
+
+// whose names the member o, which has no machine.
+func whose(o *fleet.Member) string {
+	if o.Name == "" {
+		return "an etcd member that never started"
+	}
+	return "etcd member " + o.Name
+}
+
 // removeOrphan takes the member o out of etcd.
 func (v *view) removeOrphan(o *fleet.Member) {
 	if why := quorumWithout(v.Observed.Workload.Etcd, o.ID); why != "" {
-		v.wait("etcd member %s has no machine and stays: %s", o.Name, why)
+		v.wait("%s has no machine and stays: %s", whose(o), why)
 		return
 	}
 	v.do(fleet.Action{
 		Kind: fleet.RemoveMember, Pool: v.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
-		Reason: fmt.Sprintf("etcd member %s has no machine", o.Name),
+		Reason: whose(o) + " has no machine",
 	})
 }
 

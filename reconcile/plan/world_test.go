@@ -39,6 +39,7 @@ type world struct {
 	outage     bool          // the API server is out of reach
 	ahead      time.Duration // of the agent's clock
 	kubeadm    *fleet.Kubeadm
+	broken     fleet.TemplateHash // machines made of it never join
 
 	attempts []fleet.Attempt
 	since    time.Time
@@ -248,7 +249,7 @@ func (w *world) live(m *simMachine) {
 		}
 		return
 	}
-	if m.dead || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[string(m.Name)] != nil {
+	if m.dead || m.Template == w.broken || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[string(m.Name)] != nil {
 		return
 	}
 	if m.Role == fleet.RoleControlPlane {
