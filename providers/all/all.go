@@ -3,6 +3,7 @@ package all
 
 import (
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/infrastructure/openstack"
 )
@@ -10,6 +11,7 @@ import (
 // Factories returns the factory of each provider.
 func Factories() []providers.Factory {
 	return []providers.Factory{
+		hosts.Factory(),
 		inmemory.Factory(),
 		openstack.Factory(),
 	}

@@ -13,7 +13,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"inmemory", "openstack"}, r.Names()); d != "" {
+	if d := cmp.Diff([]string{"hosts", "inmemory", "openstack"}, r.Names()); d != "" {
 		t.Errorf("names: %s", d)
 	}
 	var kinds []string
@@ -21,6 +21,7 @@ func TestRegistry(t *testing.T) {
 		kinds = append(kinds, k.Provider+" "+k.Kind)
 	}
 	if d := cmp.Diff([]string{
+		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
 		"inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate",
 		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate",
 		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool",

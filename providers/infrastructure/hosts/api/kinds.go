@@ -1,0 +1,122 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/fleet"
+)
+
+// ProviderName is the name of the provider in the registry and in its kinds.
+const ProviderName = "hosts"
+
+// group is the API group of the kinds.
+const group = "fairlead.dev"
+
+// Kinds returns the kinds of this provider.
+func Kinds() []fleet.Kind {
+	versions := []string{"v1alpha1"}
+	kind := func(role fleet.KindRole, name string, object func() any) fleet.Kind {
+		return fleet.Kind{
+			Provider: ProviderName, Role: role, Group: group, Kind: name, Versions: versions,
+			New: func(string) any { return object() }, Normalise: normalise, Secrets: secrets,
+		}
+	}
+	machine := kind(fleet.InfrastructureMachineTemplate, "HostMachineTemplate", func() any { return new(HostMachineTemplate) })
+	machine.Refused = map[string]string{
+		"spec.template.spec.providerID": "each machine gets an id of its own: leave the field out",
+		"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
+			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
+	}
+	return []fleet.Kind{
+		kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) }),
+		kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", func() any { return new(HostClusterTemplate) }),
+		machine,
+		kind(fleet.InfrastructureCompanion, "HostPool", func() any { return new(HostPool) }),
+		kind(fleet.InfrastructureCompanion, "Host", func() any { return new(Host) }),
+	}
+}
+
+// normalise implements fleet.Kind.
+func normalise(in any) (any, field.ErrorList) {
+	var v validator
+	spec, template := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+	switch o := in.(type) {
+	case *HostCluster:
+		v.cluster(spec, &o.Spec)
+		return &o.Spec, v.errs
+	case *HostClusterTemplate:
+		v.cluster(template, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.errs
+	case *HostMachineTemplate:
+		v.machine(template, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.errs
+	case *HostPool:
+		v.pool(spec, &o.Spec)
+		return &o.Spec, v.errs
+	case *Host:
+		v.need(spec.Child("poolName"), o.Spec.PoolName, "name the HostPool that the host belongs to")
+		v.host(spec, &o.Spec.HostDetails)
+		return &o.Spec, v.errs
+	}
+	return nil, field.ErrorList{field.InternalError(spec, fmt.Errorf("%T is no kind of this provider", in))}
+}
+
+// secrets implements fleet.Kind.
+func secrets(spec any, namespace string) []fleet.Key {
+	var out []fleet.Key
+	add := func(r *IdentityReference) {
+		if r != nil {
+			out = append(out, fleet.Key{Namespace: namespace, Name: r.Name})
+		}
+	}
+	of := func(s *SSH) {
+		if s == nil {
+			return
+		}
+		add(s.IdentityRef)
+		if s.Bastion != nil {
+			add(s.Bastion.IdentityRef)
+		}
+	}
+	switch s := spec.(type) {
+	case *HostPoolSpec:
+		of(&s.SSH)
+		for i := range s.Hosts {
+			of(s.Hosts[i].SSH)
+		}
+	case *HostSpec:
+		of(s.SSH)
+	}
+	return out
+}
+
+// ReadCluster returns the spec of a HostCluster that was normalised.
+func ReadCluster(o fleet.Object) (*HostClusterSpec, error) {
+	return read[HostClusterSpec](o, "HostCluster")
+}
+
+// ReadMachine returns the spec of the machines of a HostMachineTemplate that was
+// normalised.
+func ReadMachine(o fleet.Object) (*HostMachineSpec, error) {
+	return read[HostMachineSpec](o, "HostMachineTemplate")
+}
+
+// ReadPool returns the spec of a HostPool that was normalised.
+func ReadPool(o fleet.Object) (*HostPoolSpec, error) { return read[HostPoolSpec](o, "HostPool") }
+
+// ReadHost returns the spec of a Host that was normalised.
+func ReadHost(o fleet.Object) (*HostSpec, error) { return read[HostSpec](o, "Host") }
+
+func read[T any](o fleet.Object, kind string) (*T, error) {
+	if o.GVK.Kind != kind {
+		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "it is a %s", o.GVK.Kind)
+	}
+	spec := new(T)
+	if err := json.Unmarshal(o.Spec, spec); err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "%w", err)
+	}
+	return spec, nil
+}

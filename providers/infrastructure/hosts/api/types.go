@@ -1,0 +1,191 @@
+package api
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// HostCluster is what the machines of a cluster share: the address of its API
+// servers.
+type HostCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostClusterSpec `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
+// HostClusterSpec is the spec of a HostCluster.
+type HostClusterSpec struct {
+	// ControlPlaneEndpoint is where the API servers answer: a virtual IP that the
+	// control plane itself announces (kube-vip, keepalived), a load balancer in
+	// front of it, or the address of the only control-plane host.
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
+}
+
+// APIEndpoint is host and port of an API server; the port is 6443 by default.
+type APIEndpoint struct {
+	Host string `json:"host"`
+	Port int32  `json:"port,omitempty"`
+}
+
+// HostClusterTemplate is what a ClusterClass makes a HostCluster from.
+type HostClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostClusterTemplateSpec `json:"spec,omitempty"`
+	Status json.RawMessage         `json:"status,omitempty"`
+}
+
+// HostClusterTemplateSpec is the spec of a HostClusterTemplate.
+type HostClusterTemplateSpec struct {
+	Template HostClusterTemplateResource `json:"template"`
+}
+
+// HostClusterTemplateResource is the HostCluster in a template.
+type HostClusterTemplateResource struct {
+	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
+	Spec     HostClusterSpec      `json:"spec"`
+}
+
+// HostMachineTemplate says which hosts machines may take.
+type HostMachineTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostMachineTemplateSpec `json:"spec,omitempty"`
+	Status json.RawMessage         `json:"status,omitempty"`
+}
+
+// HostMachineTemplateSpec is the spec of a HostMachineTemplate.
+type HostMachineTemplateSpec struct {
+	Template HostMachineTemplateResource `json:"template"`
+}
+
+// HostMachineTemplateResource is the machine in a template.
+type HostMachineTemplateResource struct {
+	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
+	Spec     HostMachineSpec      `json:"spec"`
+}
+
+// HostMachineSpec is what a machine asks of its host. Of the hosts that fit, the
+// first free one in the order of Git is taken.
+type HostMachineSpec struct {
+	ProviderID string `json:"providerID,omitempty"`
+	// PoolName is the HostPool to take hosts of; empty: any of the namespace.
+	PoolName string `json:"poolName,omitempty"`
+	// HostSelector selects hosts by their labels; nil selects all.
+	HostSelector *metav1.LabelSelector `json:"hostSelector,omitempty"`
+	// MinCPUs and MinMemory ("16Gi") are the least that a host must have.
+	MinCPUs   int    `json:"minCPUs,omitempty"`
+	MinMemory string `json:"minMemory,omitempty"`
+	// Bootstrap says what runs the user data; see BootstrapMode.
+	Bootstrap BootstrapMode `json:"bootstrap,omitempty"`
+}
+
+// A BootstrapMode says what runs user data on a host.
+type BootstrapMode string
+
+// The modes.
+const (
+	BootstrapAuto      BootstrapMode = "Auto"      // cloud-init where the host has it, else Script
+	BootstrapCloudInit BootstrapMode = "CloudInit" // the host's cloud-init; hosts without it are not taken
+	BootstrapScript    BootstrapMode = "Script"    // a shell script that Fairlead makes of the user data
+)
+
+// HostPool is a group of hosts that are reached alike. The hosts of a pool keep
+// notes about each other: a pool of three tells of a dead host what it carried.
+type HostPool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostPoolSpec    `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
+// HostPoolSpec is the spec of a HostPool.
+type HostPoolSpec struct {
+	// SSH is how its hosts are reached.
+	SSH SSH `json:"ssh"`
+	// Hosts of the pool; Host objects that name the pool come after them.
+	Hosts []PoolHost `json:"hosts,omitempty"`
+}
+
+// A PoolHost is a host in its pool.
+type PoolHost struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+
+	HostDetails `json:",inline"`
+}
+
+// Host is a host in an object of its own, of the same fields as in the list of a
+// HostPool. Its labels are those of its metadata.
+type Host struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostSpec        `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
+// HostSpec is the spec of a Host.
+type HostSpec struct {
+	PoolName string `json:"poolName"`
+
+	HostDetails `json:",inline"`
+}
+
+// HostDetails are what Git says of a host besides its name.
+type HostDetails struct {
+	// Address is an IP address or a DNS name.
+	Address string `json:"address"`
+	// SSH says what is different for this host; what it leaves out is as in the pool.
+	SSH *SSH `json:"ssh,omitempty"`
+	// FailureDomain is the rack, room or power feed that the host shares with others.
+	FailureDomain string `json:"failureDomain,omitempty"`
+	// Unschedulable keeps new machines away; the one that is there stays.
+	Unschedulable bool `json:"unschedulable,omitempty"`
+	// Lost states that the host is gone for good or switched off, and that nothing
+	// runs on it: its machine counts as deleted. It is not talked to any more.
+	Lost bool `json:"lost,omitempty"`
+}
+
+// SSH is how a host is reached.
+type SSH struct {
+	User string `json:"user,omitempty"` // default "root"
+	Port int32  `json:"port,omitempty"` // default 22
+	// Sudo has commands run with sudo, which must not ask for a password. Default:
+	// true for every user but root.
+	Sudo *bool `json:"sudo,omitempty"`
+	// IdentityRef names a Secret with the keys ssh-privatekey (and passphrase, where
+	// it is encrypted) or password, and perhaps known_hosts.
+	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
+	// Agent uses the keys of the SSH agent that runs beside Fairlead.
+	Agent bool `json:"agent,omitempty"`
+	// KnownHosts are lines of a known_hosts file: the public keys of the hosts, or of
+	// an authority that signs them. It is needed, here or in the Secret.
+	KnownHosts string `json:"knownHosts,omitempty"`
+	// Bastion is a host that leads to the others.
+	Bastion *Bastion `json:"bastion,omitempty"`
+}
+
+// A Bastion is an SSH server that connections go through (ssh -J). It only
+// forwards: nothing is run on it. What it leaves out of identity and known hosts is
+// as for the hosts behind it.
+type Bastion struct {
+	Address     string             `json:"address"`
+	Port        int32              `json:"port,omitempty"` // default 22
+	User        string             `json:"user,omitempty"` // default: that of the host
+	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
+	Agent       bool               `json:"agent,omitempty"`
+	KnownHosts  string             `json:"knownHosts,omitempty"`
+}
+
+// IdentityReference names a Secret in the namespace of the object.
+type IdentityReference struct {
+	Name string `json:"name"`
+}

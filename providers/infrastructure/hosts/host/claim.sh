@@ -1,0 +1,17 @@
+# Everything is laid out beside first; the link is what claims the host, and there
+# is one such file, whoever tries.
+refuse() { rm -rf "$M"; printf '%s\n' "$1"; exit 0; }
+if [ -e "$D/claim" ]; then echo taken; exit 0; fi
+mkdir -p "$D/notes" "$M" || refuse "full"
+put() { base64 -d >"$1" || refuse "full"; }
+files
+[ -d /etc/cni/net.d ] && ls -A /etc/cni/net.d >"$M/cni"
+uname -n >"$M/hostname" || refuse "full"
+sync -f "$M" 2>/dev/null || sync
+if ! ln "$M/claim" "$D/claim" 2>/dev/null; then
+	[ -e "$D/claim" ] && refuse "taken"
+	refuse "full"
+fi
+sync -f "$D" 2>/dev/null || sync
+start "run-$id" "$M/run.sh"
+echo claimed

@@ -1,0 +1,25 @@
+# The places on a host.
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin
+HOME=/root
+LC_ALL=C.UTF-8
+export PATH HOME LC_ALL
+umask 077
+D=/var/lib/fairlead/host      # all that Fairlead keeps
+M=$D/machines/${id:-none}     # what belongs to one claim
+L=/run/fairlead-host.lock     # held by what runs for a claim
+R=/run/fairlead-release.log   # in memory: a full disk does not hold up a release
+S=/run/fairlead-release.sh
+
+# start NAME FILE runs a script that outlives this connection.
+start() {
+	if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null; then
+		systemctl reset-failed "fairlead-$1.service" 2>/dev/null
+		systemctl is-active --quiet "fairlead-$1.service" ||
+			systemd-run --quiet --no-block --collect --unit="fairlead-$1" /bin/sh "$2"
+	else
+		setsid sh "$2" </dev/null >/dev/null 2>&1 &
+	fi
+}
+
+# claimed tells whether the host is claimed with $id.
+claimed() { [ -e "$M/claim" ] && [ "$M/claim" -ef "$D/claim" ]; }

@@ -1,0 +1,102 @@
+exec </dev/null >>"$R" 2>&1 8>>/run/fairlead-release.lock
+flock -n 8 || exit 0 # another one is at it
+echo "release $id"
+
+# What still runs of the bootstrap ends now, with all that it started.
+if [ -d /run/systemd/system ]; then
+	systemctl stop "fairlead-run-$id.service" 2>/dev/null
+fi
+pid=$(cat "$M/pid" 2>/dev/null)
+if [ -n "$pid" ] && grep -qs "machines/$id/run.sh" "/proc/$pid/cmdline"; then
+	kill -s KILL -- "-$pid"
+fi
+exec 9>>"$L"
+flock -w 120 9 || { echo "the bootstrap does not end"; exit 1; }
+claimed || exit 0
+
+# Where etcd keeps its data is in its manifest, which reset removes.
+etcd=$(sed -n 's/^ *- --data-dir=//p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null | head -n 1)
+if command -v kubeadm >/dev/null; then
+	timeout 300 kubeadm reset --force 8>&- 9>&- || echo "kubeadm reset ended with status $?; the rest is cleaned without it"
+fi
+if [ -d /run/systemd/system ]; then
+	systemctl stop kubelet.service 2>/dev/null
+fi
+if command -v crictl >/dev/null; then
+	timeout 120 crictl rmp --force --all 8>&- 9>&-
+fi
+
+# Volumes of pods: what is mounted last goes first.
+awk '$2 ~ "^/var/lib/kubelet/" || $2 ~ "^/run/netns/cni-" {print $2}' /proc/mounts | sort -r | while read -r at; do
+	umount -- "$at" || umount -l -- "$at"
+done
+for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /var/lib/kubelet /var/lib/etcd /var/lib/cni /var/lib/calico /run/flannel /run/calico /run/cilium "$etcd"; do
+	case $dir in
+	/*/*) [ -d "$dir" ] && find "$dir" -mindepth 1 -xdev -delete ;;
+	esac
+done
+rm -f /etc/kubernetes/*.conf
+rm -rf /run/kubeadm /run/cluster-api
+for f in /etc/cni/net.d/* /etc/cni/net.d/.[!.]*; do
+	[ -e "$f" ] && ! grep -qxF -- "$(basename "$f")" "$M/cni" 2>/dev/null && rm -rf -- "$f"
+done
+
+# What networks of pods leave behind.
+if command -v ip >/dev/null; then
+	ip -o link show | awk -F': ' '{sub("@.*", "", $2); print $2}' |
+		grep -E '^(cni0|flannel[.-].*|cilium_.*|vxlan\.calico|vxlan-v6\.calico|cali.*|kube-ipvs0|kube-bridge|nodelocaldns)$' |
+		while read -r link; do ip link delete "$link"; done
+fi
+for family in iptables ip6tables; do
+	for kind in "" -nft -legacy; do
+		command -v "$family$kind-save" >/dev/null && command -v "$family$kind-restore" >/dev/null || continue
+		rules=$("$family$kind-save" 2>/dev/null)
+		if printf '%s\n' "$rules" | grep -qE 'KUBE-|CNI-|cali-|cali:|CILIUM_|FLANNEL'; then
+			printf '%s\n' "$rules" | grep -vE 'KUBE-|CNI-|cali-|cali:|CILIUM_|FLANNEL' | "$family$kind-restore"
+		fi
+	done
+done
+if command -v nft >/dev/null; then
+	for family in ip ip6; do nft delete table "$family" kube-proxy 2>/dev/null; done
+fi
+if command -v ipvsadm >/dev/null && [ -e /proc/net/ip_vs ]; then ipvsadm --clear; fi
+
+# Files of the user data go; what was there before comes back.
+if [ -e "$M/kept" ]; then
+	while read -r path; do
+		rm -rf -- "$path"
+		was=$M/before/$(printf %s "$path" | sha256sum | cut -c1-16)
+		if [ -e "$was" ] || [ -L "$was" ]; then cp -a -- "$was" "$path"; fi
+	done <"$M/kept"
+fi
+if [ -e "$M/users" ]; then
+	while read -r user; do
+		if id -u -- "$user" >/dev/null 2>&1; then userdel --remove -- "$user"; fi
+	done <"$M/users"
+fi
+if [ -d "/var/lib/cloud/instances/$id" ]; then
+	rm -rf "/var/lib/cloud/instances/$id" /var/lib/cloud/instance
+	was=$(cat "$M/instance" 2>/dev/null)
+	[ -n "$was" ] && ln -s "$was" /var/lib/cloud/instance
+fi
+was=$(cat "$M/hostname" 2>/dev/null)
+if [ -n "$was" ] && [ "$was" != "$(uname -n)" ]; then
+	hostnamectl set-hostname "$was" 2>/dev/null || { hostname "$was"; printf '%s\n' "$was" >/etc/hostname; }
+fi
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+
+# Only a host that is clean is free again.
+for left in /etc/kubernetes/manifests/* /etc/kubernetes/pki/* /etc/kubernetes/*.conf /var/lib/etcd/member; do
+	[ -e "$left" ] && { echo "$left is still there"; exit 1; }
+done
+if grep -q ' /var/lib/kubelet/' /proc/mounts; then echo "there are still mounts below /var/lib/kubelet"; exit 1; fi
+mkdir -p "$D/last" && cp "$M/log" "$D/last/log" 2>/dev/null
+cp "$R" "$D/last/release.log"
+# Keys go before the claim does, and the list of files first: without their
+# copies it must not be followed again.
+rm -f "$M/kept"
+find "$M" -mindepth 1 ! -name claim ! -name releasing -delete
+sync
+rm -f "$D/claim"
+rm -rf "$M" "$R" "$S"
+sync -f "$D" 2>/dev/null || sync

@@ -1,0 +1,158 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+	"fairlead.dev/providers/infrastructure/hosts/remote"
+)
+
+// The bounds of looks.
+const (
+	lookTime  = 30 * time.Second // how long a command may take
+	parallel  = 16               // hosts that are talked to at one time for one cluster
+	forgotten = 6                // ticks for which a host that did not answer is left alone
+)
+
+// A shelf keeps the last look at each host, for all clusters that may use it.
+type shelf struct {
+	mu    sync.Mutex
+	looks map[string]*kept
+}
+
+type kept struct {
+	busy  chan struct{} // holds one token while nobody looks
+	state *host.State
+	err   error
+	at    time.Time // zero: there is no look, or it is outdated
+}
+
+// key identifies a host, however many pools of however many clusters list it.
+func key(e *remote.Endpoint) string { return fmt.Sprintf("%s %s %s", e.User, e, e.Via) }
+
+func (s *shelf) of(e *remote.Endpoint) *kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.looks[key(e)]
+	if !ok {
+		k = &kept{busy: make(chan struct{}, 1)}
+		k.busy <- struct{}{}
+		s.looks[key(e)] = k
+	}
+	return k
+}
+
+// forEach calls do for each host, several at a time.
+func forEach(r roster, do func(*seen)) {
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, parallel)
+	for _, s := range r {
+		wg.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			do(s)
+		})
+	}
+	wg.Wait()
+}
+
+// look sees every host of c's namespace. Its error is that of ctx or of too few
+// answers: what is in the roster then is all that there is.
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
+	list, err := inventory(c)
+	if err != nil {
+		return nil, err
+	}
+	out := make(roster, 0, len(list))
+	for _, h := range list {
+		out = append(out, &seen{host: h})
+	}
+	forEach(out, func(s *seen) {
+		if !s.host.Lost {
+			s.state, s.err = p.see(ctx, s.host)
+		}
+	})
+	if err := context.Cause(ctx); err != nil {
+		return nil, fleet.Errorf(fleet.Unavailable, "look at the hosts of "+c.Key.String(), "%w", err)
+	}
+	return out, out.complete()
+}
+
+// see looks at one host, or takes the last look where that is young enough.
+func (p *Provider) see(ctx context.Context, h *machineHost) (*host.State, error) {
+	e, err := p.endpoint(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	k := p.shelf.of(e)
+	select {
+	case <-k.busy:
+		defer func() { k.busy <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, fleet.Errorf(fleet.Unavailable, "look at host "+h.String(), "%w", context.Cause(ctx))
+	}
+	age := time.Since(k.at)
+	if !k.at.IsZero() && (age <= p.o.Tick || k.err != nil && age <= forgotten*p.o.Tick) {
+		return k.state, k.err
+	}
+	within, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
+	defer cancel()
+	began := time.Now()
+	state, err := p.state(within, e)
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if (err == nil) != (k.err == nil) || k.at.IsZero() && err != nil {
+		p.tell(h, err)
+	}
+	k.state, k.err, k.at = state, err, began
+	return state, err
+}
+
+func (p *Provider) state(ctx context.Context, e *remote.Endpoint) (*host.State, error) {
+	op := "look at " + e.String()
+	out, err := p.dialer.Run(ctx, e, host.Look())
+	if err != nil {
+		if kind := fleet.KindOf(err); kind == fleet.Unauthorized || kind == fleet.Unavailable {
+			return nil, err
+		}
+		return nil, fleet.Errorf(fleet.Unavailable, op, "%w", err)
+	}
+	state, err := host.Parse(out)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Unavailable, op, "%w", err)
+	}
+	return state, nil
+}
+
+// tell logs that a host began or ceased to answer.
+func (p *Provider) tell(h *machineHost, err error) {
+	if err != nil {
+		p.o.Log.Warn("Going on without a host that does not answer", "host", h.String(), "error", err)
+		return
+	}
+	p.o.Log.Info("Using a host again that answers", "host", h.String())
+}
+
+// run runs a script that changes a host; what was seen of it is outdated then.
+func (p *Provider) run(ctx context.Context, h *machineHost, script string) ([]byte, error) {
+	e, err := p.endpoint(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	k := p.shelf.of(e)
+	select {
+	case <-k.busy:
+		defer func() { k.busy <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, fleet.Errorf(fleet.Unavailable, "reach host "+h.String(), "%w", context.Cause(ctx))
+	}
+	k.at = time.Time{}
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
+	defer cancel()
+	return p.dialer.Run(ctx, e, script)
+}

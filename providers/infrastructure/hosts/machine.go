@@ -1,0 +1,343 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+	"fairlead.dev/providers/infrastructure/hosts/userdata"
+)
+
+// CreateMachine implements providers.Infrastructure: it claims the first free host
+// that fits and has it run the user data.
+func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	c := r.Cluster
+	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+	if r.UserData.Format != "cloud-config" {
+		return fleet.Errorf(fleet.Invalid, what, "hosts take cloud-config, and the user data is in the format %q (Ignition runs at the first boot of a disk alone)", r.UserData.Format)
+	}
+	spec, err := api.ReadMachine(r.Pool.Infrastructure)
+	if err != nil {
+		return err
+	}
+	if !p.take("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
+		return fleet.Errorf(fleet.Conflict, what, "it is being created already")
+	}
+	defer p.give("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
+	all, err := p.look(ctx, c)
+	if err != nil {
+		return wrap(what, err)
+	}
+	for _, f := range all.machines(c) {
+		if f.claim.Tags[fleet.TagMachine] != string(r.Name) {
+			continue
+		}
+		m := f.machine()
+		if m.State == fleet.MachineDeleting {
+			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
+		}
+		if m.Template != r.Pool.Template {
+			return fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Template)
+		}
+		return nil // adopted
+	}
+	if len(all.shared(c)) == 0 {
+		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
+	}
+	q := &quest{p: p, request: r, op: op, spec: spec, all: all}
+	return q.claim(ctx, what)
+}
+
+// take reserves name in this process; false means that somebody has it.
+func (p *Provider) take(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	free := !p.taken[name]
+	p.taken[name] = true
+	return free
+}
+
+func (p *Provider) give(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.taken, name)
+}
+
+// A quest is the search for a host for one machine.
+type quest struct {
+	p       *Provider
+	request providers.MachineRequest
+	op      fleet.OperationID
+	spec    *api.HostMachineSpec
+	all     roster
+}
+
+// claim tries the hosts in their order. Those that refuse are passed over.
+func (q *quest) claim(ctx context.Context, what string) error {
+	var why []string
+	for _, s := range q.all {
+		if q.spec.PoolName != "" && s.host.Pool != q.spec.PoolName {
+			continue
+		}
+		reason, err := q.unfit(s)
+		if err != nil {
+			return fleet.Errorf(fleet.Invalid, what, "%w", err)
+		}
+		if reason == "" {
+			reason, err = q.try(ctx, s)
+			if err != nil {
+				return wrap(what, err)
+			}
+			if reason == "" {
+				return nil
+			}
+		}
+		why = append(why, s.host.Name+" "+reason)
+	}
+	if len(why) == 0 {
+		return fleet.Errorf(fleet.Invalid, what, "there is no HostPool %s in namespace %s, or it has no hosts (correct poolName)", q.spec.PoolName, q.request.Cluster.Key.Namespace)
+	}
+	const most = 8
+	if more := len(why) - most; more > 0 {
+		why = append(why[:most], fmt.Sprintf("and %d more", more))
+	}
+	return fleet.Errorf(fleet.Exhausted, what, "no host is free for it: %s", strings.Join(why, "; "))
+}
+
+// unfit returns why a machine cannot have the host, or "".
+func (q *quest) unfit(s *seen) (string, error) {
+	selects, err := selector(q.spec)
+	if err != nil {
+		return "", err
+	}
+	domain := q.request.FailureDomain
+	switch {
+	case s.host.Lost:
+		return "is lost", nil
+	case !selects.Matches(labels.Set(s.host.Labels)):
+		return "is not selected", nil
+	case domain != "" && s.host.FailureDomain != domain:
+		return "is not in failure domain " + domain, nil
+	case s.host.Unschedulable:
+		return "is unschedulable", nil
+	case !s.answers():
+		return "does not answer", nil
+	case s.state.Claimed && s.state.Claim == nil:
+		return "has a claim that is not Fairlead's", nil
+	case s.state.Claimed:
+		return "carries a machine of " + s.state.Claim.Tags[fleet.TagCluster], nil
+	case s.state.CPUs < q.spec.MinCPUs:
+		return fmt.Sprintf("has %d CPUs", s.state.CPUs), nil
+	case q.spec.Bootstrap == api.BootstrapCloudInit && !s.state.CloudInit:
+		return "has no cloud-init", nil
+	}
+	if q.spec.MinMemory != "" {
+		least, err := resource.ParseQuantity(q.spec.MinMemory)
+		if err != nil {
+			return "", err
+		}
+		if s.state.Memory < least.Value() {
+			return fmt.Sprintf("has %s of memory", resource.NewQuantity(s.state.Memory, resource.BinarySI)), nil
+		}
+	}
+	return "", nil
+}
+
+func selector(spec *api.HostMachineSpec) (labels.Selector, error) {
+	if spec.HostSelector == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(spec.HostSelector)
+}
+
+// try claims one host. A reason says that the next one is to be tried; an error,
+// that none is.
+func (q *quest) try(ctx context.Context, s *seen) (reason string, err error) {
+	name := "host " + s.host.ns + " " + s.host.String()
+	if !q.p.take(name) {
+		return "is being claimed for another machine", nil
+	}
+	defer q.p.give(name)
+	c := &host.Claim{
+		ID: host.NewID(), Pool: s.host.Pool, Host: s.host.Name, Domain: s.host.FailureDomain,
+		Created: time.Now().UTC().Truncate(time.Second), Tags: q.request.Tags(q.op),
+	}
+	payload, reason, err := q.payload(s, c)
+	if err != nil || reason != "" {
+		return reason, err
+	}
+	if err := q.p.announce(ctx, q.all, c); err != nil {
+		return "", err
+	}
+	out, err := q.p.run(ctx, s.host, host.Take(c, payload))
+	answer := strings.TrimSpace(string(out))
+	switch {
+	case err != nil && fleet.KindOf(err) == fleet.Unanswered:
+		return "", err
+	case err != nil:
+		reason = "refuses: " + err.Error()
+	case answer == host.Claimed:
+		return "", nil
+	case answer == host.Taken:
+		reason = "was claimed by somebody else just now"
+	case answer == host.Full:
+		reason = "has no room on its disk"
+	default:
+		reason = fmt.Sprintf("answers %.60q", answer)
+	}
+	q.p.withdraw(ctx, q.all, c)
+	return reason, nil
+}
+
+// payload returns what the machine boots with on the host.
+func (q *quest) payload(s *seen, c *host.Claim) (p host.Payload, reason string, err error) {
+	data := q.request.UserData.Content.Reveal()
+	m := userdata.Metadata{
+		InstanceID: c.ID, Name: string(q.request.Name), ProviderID: c.ProviderID(),
+		Pool: s.host.Pool, Host: s.host.Name, Address: s.host.Address, FailureDomain: s.host.FailureDomain,
+	}
+	p = host.Payload{UserData: data, More: map[string][]byte{"meta-data": m.Document()}}
+	const op = "hand over the user data"
+	if s.state.CloudInit && q.spec.Bootstrap != api.BootstrapScript {
+		if p.Steps, err = userdata.CloudInit(data, m); err != nil {
+			return p, "", fleet.Errorf(fleet.Invalid, op, "%w", err)
+		}
+		return p, "", nil
+	}
+	only, err := userdata.OnlyCloudInit(data, m)
+	if err != nil {
+		return p, "", fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	if len(only) > 0 && q.spec.Bootstrap == api.BootstrapScript {
+		return p, "", fleet.Errorf(fleet.Invalid, op, "it has %s, which only cloud-init does (leave that out, or choose another bootstrap than Script)", strings.Join(only, ", "))
+	}
+	if len(only) > 0 {
+		return p, "has no cloud-init, which " + strings.Join(only, ", ") + " of the user data needs", nil
+	}
+	if p.Steps, err = userdata.Script(data, m); err != nil {
+		return p, "", fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return p, "", nil
+}
+
+// announce has the other hosts of the pool take a note of c.
+func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) error {
+	others, enough := all.witnesses(c.Pool, c.Host)
+	var mu sync.Mutex
+	var errs []error
+	held := 0
+	forEach(others.answering(), func(s *seen) {
+		_, err := p.run(ctx, s.host, host.Note([]host.Claim{*c}, nil))
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs = append(errs, err)
+			return
+		}
+		held++
+	})
+	if held >= enough {
+		return nil
+	}
+	errs = append(errs, fmt.Errorf("%d of the %d other hosts of HostPool %s took a note of it, and %d have to, for the day on which its host does not answer", held, len(others), c.Pool, enough))
+	return fleet.Errorf(fleet.Unavailable, "note what is on host "+c.Pool+"/"+c.Host, "%w", errors.Join(errs...))
+}
+
+// withdraw drops the notes of a claim that was not made. One that stays is stale.
+func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
+	others, _ := all.witnesses(c.Pool, c.Host)
+	forEach(others.answering(), func(s *seen) {
+		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
+			p.o.Log.Debug("Leaving a note that is outdated", "host", s.host.String(), "error", err)
+		}
+	})
+}
+
+// DeleteMachine implements providers.Infrastructure: it has the host clean itself and
+// give the claim up at last. A host that does not answer does so when it comes back;
+// until then the machine is on its way out.
+func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "delete machine " + c.Key.Namespace + "/" + string(name)
+	if name == "" {
+		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+	}
+	all, err := p.look(ctx, c)
+	if err != nil {
+		return wrap(op, err)
+	}
+	for _, f := range all.machines(c) {
+		if f.claim.Tags[fleet.TagMachine] != string(name) || id != "" && f.claim.ProviderID() != id {
+			continue
+		}
+		if f.host == nil {
+			return fleet.Errorf(fleet.Conflict, op, "its host %s is in no HostPool any more, so that it cannot be cleaned (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
+		}
+		note := f.claim
+		note.Releasing = true
+		noted := p.announce(ctx, all, &note)
+		if f.state == nil {
+			if noted != nil {
+				return wrap(op, noted)
+			}
+			continue
+		}
+		if _, err := p.run(ctx, f.host, host.Release(f.claim.ID)); err != nil {
+			return wrap(op, err)
+		}
+	}
+	return nil
+}
+
+// failureDomains returns those of all hosts, sorted. The control plane may be in
+// those that have a host for it.
+func failureDomains(c *fleet.Cluster, r roster) ([]fleet.FailureDomain, error) {
+	spec, err := api.ReadMachine(c.ControlPlane.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	selects, err := selector(spec)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "read HostMachineTemplate "+c.ControlPlane.Infrastructure.Name, "%w", err)
+	}
+	var out []fleet.FailureDomain
+	for _, s := range r {
+		h := s.host
+		if h.FailureDomain == "" || h.Lost {
+			continue
+		}
+		i := slices.IndexFunc(out, func(d fleet.FailureDomain) bool { return d.Name == h.FailureDomain })
+		if i < 0 {
+			out = append(out, fleet.FailureDomain{Name: h.FailureDomain})
+			i = len(out) - 1
+		}
+		if (spec.PoolName == "" || spec.PoolName == h.Pool) && selects.Matches(labels.Set(h.Labels)) && !h.Unschedulable {
+			out[i].ControlPlane = true
+		}
+	}
+	slices.SortFunc(out, func(a, b fleet.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+var token = regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`)
+
+// quoteLog returns the end of a log for a message, without tokens of kubeadm.
+func quoteLog(log string) string {
+	log = strings.TrimSpace(token.ReplaceAllString(log, "$1.REDACTED"))
+	if log == "" {
+		return ""
+	}
+	return "; the last lines of its log:\n" + log
+}

@@ -1,0 +1,231 @@
+package hosts
+
+import (
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+)
+
+// A host that does not answer may carry a machine. To call it free would make the
+// machine a second time; to give up would leave a whole fleet alone for one broken
+// host. So before a host of a pool of N is claimed, N/2 of the others take a note of
+// it. Any (N+1)/2 hosts that answer then hold a note of every claim there is on one
+// that does not: no N/2 of the others are left among the at most N/2-1 others that
+// do not answer either. With fewer answers nothing is known, and a look fails.
+
+// seen is what one look at a host gave.
+type seen struct {
+	host  *machineHost
+	state *host.State // nil: it did not answer, err says why, or it is lost
+	err   error
+}
+
+func (s *seen) answers() bool { return s.state != nil }
+
+// silent reports whether the host should have answered and did not.
+func (s *seen) silent() bool { return s.state == nil && !s.host.Lost }
+
+// holds reports whether a note of claim is on the host.
+func (s *seen) holds(claim *host.Claim) bool {
+	return s.answers() && slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.NoteName() == claim.NoteName() })
+}
+
+// A roster is what was seen of all hosts of a namespace.
+type roster []*seen
+
+// pool returns those of one pool that are not lost.
+func (r roster) pool(name string) roster {
+	var out roster
+	for _, s := range r {
+		if s.host.Pool == name && !s.host.Lost {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (r roster) find(pool, name string) *seen {
+	for _, s := range r {
+		if s.host.Pool == pool && s.host.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// answering returns those that answered.
+func (r roster) answering() roster {
+	return slices.DeleteFunc(slices.Clone(r), func(s *seen) bool { return !s.answers() })
+}
+
+// witnesses returns those hosts of the pool that may hold notes of the host called
+// name, and how many of them have to.
+func (r roster) witnesses(pool, name string) (others roster, enough int) {
+	all := r.pool(pool)
+	others = slices.DeleteFunc(slices.Clone(all), func(s *seen) bool { return s.host.Name == name })
+	return others, (len(others) + 1) / 2
+}
+
+// complete returns an error unless enough hosts of each pool answered.
+func (r roster) complete() error {
+	for i, s := range r {
+		if i > 0 && s.host.Pool == r[i-1].host.Pool {
+			continue
+		}
+		all := r.pool(s.host.Pool)
+		var first *seen
+		silent := 0
+		for _, o := range all {
+			if o.silent() {
+				silent++
+				// What a person can correct is told before what may pass.
+				if first == nil || fleet.KindOf(first.err) != fleet.Unauthorized && fleet.KindOf(o.err) == fleet.Unauthorized {
+					first = o
+				}
+			}
+		}
+		if first != nil && len(all)-silent < (len(all)+1)/2 {
+			kind := fleet.Unavailable
+			if fleet.KindOf(first.err) == fleet.Unauthorized {
+				kind = fleet.Unauthorized
+			}
+			return fleet.Errorf(kind, "know what is on the hosts of HostPool "+s.host.Pool,
+				"%d of %d do not answer, and the others cannot tell for so many: %w (bring them back, or say lost: true of those that are switched off or gone for good)",
+				silent, len(all), first.err)
+		}
+	}
+	return nil
+}
+
+// A found is a machine of a cluster: a claim on a host, or what others note of it.
+type found struct {
+	claim     host.Claim
+	host      *machineHost // nil: Git does not have it any more
+	state     *host.State  // nil: it does not answer, and others note the claim
+	err       error        // why it does not
+	releasing bool         // a note says that the machine is to be removed
+}
+
+// machines returns those of c, in the order of hosts.
+func (r roster) machines(c *fleet.Cluster) []found {
+	var out []found
+	there := make(map[string]bool) // by id of the claim; two names may lead to one host
+	for _, s := range r.answering() {
+		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && k.Tags[fleet.TagMachine] != "" && !there[k.ID] {
+			there[k.ID] = true
+			f := found{claim: *k, host: s.host, state: s.state}
+			for _, o := range r.answering() {
+				for _, n := range o.state.Notes {
+					f.releasing = f.releasing || n.ID == k.ID && n.Releasing
+				}
+			}
+			out = append(out, f)
+		}
+	}
+	for _, n := range r.notes(c) {
+		target := r.find(n.claim.Pool, n.claim.Host)
+		switch {
+		case there[n.claim.ID]:
+			continue
+		case target == nil && n.claim.Releasing:
+			continue // it was removed, then the host left the pool
+		case target != nil && (target.answers() || target.host.Lost):
+			continue // the host tells itself, or a person did
+		}
+		others, enough := r.witnesses(n.claim.Pool, n.claim.Host)
+		silent := 0
+		for _, o := range others {
+			if o.silent() {
+				silent++
+			}
+		}
+		if n.held+silent < enough {
+			continue // so few took the note that no claim followed
+		}
+		f := found{claim: n.claim, releasing: n.claim.Releasing}
+		if target != nil {
+			f.host, f.err = target.host, target.err
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// noted is a note of a machine of a cluster, and how many hosts hold it.
+type noted struct {
+	claim host.Claim
+	held  int
+}
+
+// notes returns those of machines of c, in the order in which hosts hold them.
+func (r roster) notes(c *fleet.Cluster) []noted {
+	var out []noted
+	for _, s := range r.answering() {
+		for _, n := range s.state.Notes {
+			if !c.Owns(n.Tags) || n.Host == "" {
+				continue
+			}
+			i := slices.IndexFunc(out, func(o noted) bool { return o.claim.ID == n.ID })
+			if i < 0 {
+				out = append(out, noted{claim: n})
+				i = len(out) - 1
+			}
+			out[i].held++
+			out[i].claim.Releasing = out[i].claim.Releasing || n.Releasing
+		}
+	}
+	return out
+}
+
+// fresh is how long a note may wait for the claim that it announces.
+const fresh = 10 * time.Minute
+
+// stale returns the names of notes of c's machines that tell nothing any more.
+func (r roster) stale(c *fleet.Cluster, now time.Time) []string {
+	var out []string
+	for _, n := range r.notes(c) {
+		target := r.find(n.claim.Pool, n.claim.Host)
+		over := now.Sub(n.claim.Created) > fresh
+		switch {
+		case slices.ContainsFunc(r, func(s *seen) bool { return s.answers() && s.state.Claim != nil && s.state.Claim.ID == n.claim.ID }):
+			over = false
+		case target == nil:
+			over = n.claim.Releasing
+		case target.host.Lost:
+			over = true
+		case !target.answers():
+			over = false
+		}
+		if over {
+			out = append(out, n.claim.NoteName())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// unnoted returns the machines of c that too few of the hosts which answer hold a
+// note of.
+func (r roster) unnoted(c *fleet.Cluster) []found {
+	return slices.DeleteFunc(r.machines(c), func(f found) bool {
+		others, enough := r.witnesses(f.claim.Pool, f.claim.Host)
+		answering := others.answering()
+		held := len(slices.DeleteFunc(slices.Clone(answering), func(s *seen) bool { return !s.holds(&f.claim) }))
+		return f.state == nil || held >= min(enough, len(answering))
+	})
+}
+
+// shared returns the hosts that hold the note of what c's machines share.
+func (r roster) shared(c *fleet.Cluster) roster {
+	note := sharedNote(c, "")
+	return slices.DeleteFunc(r.answering(), func(s *seen) bool { return !s.holds(&note) })
+}
+
+// sharedNote is the note that the infrastructure of c was made.
+func sharedNote(c *fleet.Cluster, op fleet.OperationID) host.Claim {
+	tags := c.Tags()
+	tags[fleet.TagOperation] = string(op)
+	return host.Claim{Tags: tags}
+}
