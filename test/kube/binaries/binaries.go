@@ -24,23 +24,18 @@ type Binary struct {
 	Module  string   // that it is part of
 	Version string   // of the module; its wrapper requires the same one
 	Package string   // its main package
-	Wrapper string   // folder of the module that requires it, below this one
+	Wrapper string   // folder of the module that requires it, below this one; none: its own module says how it is built
+	Tags    string   // for the compiler
 	Set     []string // package variables that its linker sets: PATH.NAME=VALUE
 	Asked   bool     // it is built only where somebody asks for it by name
 }
 
 // List returns all binaries.
 func List() []Binary {
-	const (
-		version = "k8s.io/component-base/version."
-		release = "../../../tools/release" // what packs Fairlead, and tries the pack
-	)
+	const release = "../../../tools/release" // what packs Fairlead, and tries the pack
 	return []Binary{
 		{Name: "etcd", Module: "go.etcd.io/etcd/server/v3", Version: "v3.7.3", Package: "go.etcd.io/etcd/server/v3", Wrapper: "etcd"},
-		{
-			Name: "kube-apiserver", Module: "k8s.io/kubernetes", Version: "v1.36.3", Package: "k8s.io/kubernetes/cmd/kube-apiserver", Wrapper: "kubernetes",
-			Set: []string{version + "gitVersion=v1.36.3", version + "gitMajor=1", version + "gitMinor=36"},
-		},
+		Kubernetes("kubernetes", "kube-apiserver", "v1.36.3"),
 		{
 			Name: "helm", Module: "helm.sh/helm/v4", Version: "v4.3.1", Package: "helm.sh/helm/v4/cmd/helm", Wrapper: release,
 			Set: []string{"helm.sh/helm/v4/internal/version.version=v4.3.1"},
@@ -67,15 +62,23 @@ func Kubeadm() []string {
 	return out
 }
 
-// kubeadm returns the kubeadm of a version of Kubernetes. Its name has the minor
-// version: kubeadm-1.36.
-func kubeadm(wrapper, version string, asked bool) Binary {
+// Kubernetes returns a program of a version of Kubernetes that has a wrapper,
+// such as kubelet.
+func Kubernetes(wrapper, name, version string) Binary {
 	const set = "k8s.io/component-base/version."
 	minor, _, _ := strings.Cut(strings.TrimPrefix(version, "v1."), ".")
 	return Binary{
-		Name: "kubeadm-1." + minor, Module: "k8s.io/kubernetes", Version: version, Package: "k8s.io/kubernetes/cmd/kubeadm", Wrapper: wrapper,
-		Set: []string{set + "gitVersion=" + version, set + "gitMajor=1", set + "gitMinor=" + minor}, Asked: asked,
+		Name: name, Module: "k8s.io/kubernetes", Version: version, Package: "k8s.io/kubernetes/cmd/" + name, Wrapper: wrapper,
+		Set: []string{set + "gitVersion=" + version, set + "gitMajor=1", set + "gitMinor=" + minor},
 	}
+}
+
+// kubeadm returns the kubeadm of a version of Kubernetes. Its name has the minor
+// version: kubeadm-1.36.
+func kubeadm(wrapper, version string, asked bool) Binary {
+	b := Kubernetes(wrapper, "kubeadm", version)
+	b.Name, b.Asked = "kubeadm-"+version[1:strings.LastIndex(version, ".")], asked
+	return b
 }
 
 // Find returns the binary of that name.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"fairlead.dev/test/kube/binaries"
 )
@@ -16,6 +14,18 @@ import (
 // Versions returns the versions of Kubernetes that the lab can have, the newest
 // first: two minors, so that a cluster can be upgraded.
 func Versions() []string { return []string{"v1.36.3", "v1.35.4"} }
+
+// wrapper returns where a version is built, as fairlead.dev/test/kube/binaries
+// names it.
+func wrapper(version string) (string, error) {
+	switch version {
+	case "v1.36.3":
+		return "kubernetes", nil
+	case "v1.35.4":
+		return "kubernetes-1.35", nil
+	}
+	return "", fmt.Errorf("the lab has no Kubernetes %s; there are %s", version, strings.Join(Versions(), ", "))
+}
 
 // kubernetes returns what is built of each version of Kubernetes.
 func kubernetes() []string {
@@ -25,116 +35,47 @@ func kubernetes() []string {
 // node returns what of it a machine has; the others are in images.
 func node() []string { return []string{"kubeadm", "kubelet", "kubectl"} }
 
-// minor returns "1.36" for v1.36.3.
-func minor(version string) (string, error) {
-	for _, v := range Versions() {
-		if v == version {
-			return v[1:strings.LastIndex(v, ".")], nil
-		}
-	}
-	return "", fmt.Errorf("the lab has no Kubernetes %s; there are %s", version, strings.Join(Versions(), ", "))
-}
-
-// A program is built from a Go module, without cgo.
-type program struct {
-	name, version, pkg string
-
-	// wrapper is the folder, below the root of the repository, of a module that
-	// requires the program: one that has `replace` lines, as Kubernetes has, is
-	// built only so. Without one, the program is built as its own module says.
-	wrapper string
-	tags    string
-	set     []string // package variables that the linker sets: PATH.NAME=VALUE
-}
-
-func programs(versions []string) []program {
-	const (
-		containerd = "github.com/containerd/containerd/v2"
-		base       = "k8s.io/component-base/version."
-	)
-	var out []program
+// programs returns all that is built, that of the newest version first.
+func programs(versions []string) ([]binaries.Binary, error) {
+	var out []binaries.Binary
 	for _, v := range versions {
-		of, err := minor(v)
+		from, err := wrapper(v)
 		if err != nil {
-			continue // Build has refused it
+			return nil, err
 		}
 		for _, name := range kubernetes() {
-			out = append(out, program{
-				name: name, version: v, pkg: "k8s.io/kubernetes/cmd/" + name, wrapper: "test/lab/kubernetes/modules/kubernetes-" + of,
-				set: []string{base + "gitVersion=" + v, base + "gitMajor=1", base + "gitMinor=" + strings.TrimPrefix(of, "1.")},
-			})
+			out = append(out, binaries.Kubernetes(from, name, v))
 		}
 	}
+	const containerd, version = "github.com/containerd/containerd/v2", "v2.4.2"
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
-		out = append(out, program{
-			name: name, version: "v2.4.2", pkg: containerd + "/cmd/" + name, tags: "no_btrfs no_devmapper no_zfs",
-			set: []string{containerd + "/version.Version=v2.4.2"},
+		out = append(out, binaries.Binary{
+			Name: name, Module: containerd, Version: version, Package: containerd + "/cmd/" + name, Tags: "no_btrfs no_devmapper no_zfs",
+			Set: []string{containerd + "/version.Version=" + version},
 		})
 	}
-	return append(out,
-		program{name: "etcd", version: "v3.7.3", pkg: "go.etcd.io/etcd/server/v3", wrapper: "test/kube/binaries/etcd"},
-		program{name: "coredns", version: "v1.15.0", pkg: "github.com/coredns/coredns"},
-	)
+	etcd, err := binaries.Find("etcd")
+	return append(out, etcd,
+		binaries.Binary{Name: "coredns", Module: "github.com/coredns/coredns", Version: "v1.15.0", Package: "github.com/coredns/coredns"},
+	), err
 }
 
-// makePrograms builds what is not built yet. Programs lie where those of
-// fairlead.dev/test/kube/binaries do, under the same names.
+// makePrograms builds what is not built yet.
 func (m *maker) makePrograms(ctx context.Context) error {
-	etcd, err := binaries.Find("etcd")
-	if err != nil {
-		return err
-	}
-	place, err := etcd.Path()
+	list, err := programs(m.versions)
 	if err != nil {
 		return err
 	}
 	m.programs = make(map[string]string)
-	list := programs(m.versions)
-	for i, p := range list {
-		path := filepath.Join(filepath.Dir(place), p.name+"-"+p.version)
-		m.programs[p.name], m.programs[p.name+"-"+p.version] = path, path
-		if _, err := os.Stat(path); err == nil {
-			continue
+	for i, b := range list {
+		m.say("program %d of %d: %s %s", i+1, len(list), b.Name, b.Version)
+		path, err := b.Build(ctx, m.root, m.progress)
+		if err != nil {
+			return err
 		}
-		m.say("building %s %s, %d of %d; the first of a version takes minutes", p.name, p.version, i+1, len(list))
-		start := time.Now()
-		if err := m.compile(ctx, p, path); err != nil {
-			return fmt.Errorf("cannot build %s %s: %w", p.name, p.version, err)
-		}
-		m.say("built in %s", time.Since(start).Round(time.Second))
+		m.programs[b.Name], m.programs[b.Name+"-"+b.Version] = path, path
 	}
 	return nil
-}
-
-// compile builds p and puts it in its place when it is whole.
-func (m *maker) compile(ctx context.Context, p program, path string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(dir, ".build-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	flags := "-s -w"
-	for _, set := range p.set {
-		flags += " -X " + set
-	}
-	whole := filepath.Join(tmp, p.name)
-	args := []string{"-trimpath", "-buildvcs=false", "-tags", p.tags, "-ldflags", flags}
-	var c *exec.Cmd
-	if p.wrapper == "" {
-		c = m.command(ctx, tmp, "go", append(append([]string{"install"}, args...), p.pkg+"@"+p.version)...)
-		c.Env = append(c.Env, "GOBIN="+tmp, "GOFLAGS=")
-	} else {
-		c = m.command(ctx, filepath.Join(m.root, p.wrapper), "go", append(append([]string{"build", "-mod=readonly"}, args...), "-o", whole, p.pkg)...)
-	}
-	c.Env = append(c.Env, "CGO_ENABLED=0")
-	if err := c.Run(); err != nil {
-		return err
-	}
-	return os.Rename(whole, path)
 }
 
 // command returns a command whose words go to progress.

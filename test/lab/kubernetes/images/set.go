@@ -51,17 +51,15 @@ func Current() (Set, error) {
 	return s, err
 }
 
-// Build makes the set of these versions of Kubernetes, of which there is at
-// least one, and makes it the current one. It needs root, and tells on progress
+// Build makes the set of these versions of Kubernetes, the newest
+// first, and makes it the current one. It needs root, and tells on progress
 // what it does.
 func Build(ctx context.Context, progress io.Writer, versions ...string) (Set, error) {
 	if os.Geteuid() != 0 {
 		return Set{}, errors.New("images of the lab are made by root: file owners and devices are part of them")
 	}
-	for _, v := range versions {
-		if _, err := minor(v); err != nil {
-			return Set{}, err
-		}
+	if len(versions) == 0 {
+		return Set{}, errors.New("images of the lab need a version of Kubernetes")
 	}
 	dir, err := Dir()
 	if err != nil {

@@ -14,11 +14,14 @@ import (
 // makeStore makes a containerd store that has all images unpacked, by running
 // that containerd once on it.
 func (m *maker) makeStore(ctx context.Context) error {
-	var list []string
-	for _, p := range programs(m.versions) {
-		list = append(list, p.name+" "+p.version)
+	built, err := programs(m.versions)
+	if err != nil {
+		return err
 	}
-	var err error
+	var list []string
+	for _, b := range built {
+		list = append(list, b.Name+" "+b.Version)
+	}
 	m.store, err = m.folder("store", []any{list, packages(), Shell, 1}, func(dir string) error {
 		work, err := os.MkdirTemp("", "fairlead-lab-store-")
 		if err != nil {
