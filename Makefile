@@ -9,6 +9,9 @@ PKGS    := ./...
 TOOL    := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 SOAKTIME ?= 60s
+# Where make image and make chart write to.
+IMAGE_OUT ?= bin/image
+CHART_OUT ?= bin
 # ko builds the image on a base that tools/release/image makes.
 IMAGE = ko=$$(go run ./test/kube/binaries/build ko) && cd tools/release && go run ./image -ko $$ko -root ../.. \
 	-version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct)
@@ -132,7 +135,7 @@ test-alerts: prometheus ## let a real Prometheus and Alertmanager watch agents t
 
 .PHONY: image
 image: ## build the image (amd64, arm64) into bin/image, an OCI layout, with its SBOM beside it
-	@$(IMAGE) -out ../../bin/image
+	@$(IMAGE) -out $(abspath $(IMAGE_OUT))
 
 .PHONY: image-push
 image-push: ## push it: make image-push IMAGE_REPO=registry.example.com/platform/fairlead
@@ -141,7 +144,7 @@ image-push: ## push it: make image-push IMAGE_REPO=registry.example.com/platform
 
 .PHONY: chart
 chart: ## pack the Helm chart of this version into bin/
-	@go run ./charts/pack -version $(VERSION) -out bin
+	@go run ./charts/pack -version $(VERSION) -out $(CHART_OUT)
 
 .PHONY: bench
 bench: ## run the Go benchmarks

@@ -34,7 +34,10 @@ type site struct {
 	clone     string // folder of somebody's clone
 }
 
-const password = "open sesame" // of the fleet's repository
+const (
+	password = "open sesame" // of the fleet's repository
+	version  = "v1.2.3"      // of the agent
+)
 
 // newSite makes a fleet of one cluster on a server that asks for a password, and
 // installs the chart for it.
@@ -76,7 +79,7 @@ func (s *site) install(password string, args ...string) {
 	addSecret(s.t, s.client, s.namespace, "fleet-git", map[string]string{"username": "bot", "password": password})
 	mustHelm(s.t, s.k, append([]string{
 		"install", "fairlead", chart, "-n", s.namespace, "--values", values + "minimal.values.yaml",
-		"--set", "source.url=" + s.url + ",agent.interval=1s,agent.resync=2s",
+		"--set", "source.url=" + s.url + ",agent.interval=1s,agent.resync=2s,image.registry=" + registry(s.t) + ",image.tag=" + version,
 	}, args...)...)
 }
 
@@ -108,13 +111,13 @@ func (s *site) push(message string) {
 }
 
 // start starts the agent as the release has it.
-func (s *site) start(binary string) *container {
+func (s *site) start() *container {
 	s.t.Helper()
 	pod, err := createPod(s.t.Context(), s.client, s.namespace, podOf(s.t, s.client, s.namespace, "fairlead"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return run(s.t, s.k, pod, binary)
+	return run(s.t, s.k, pod)
 }
 
 // forbidden is what the API server says to who may not.
@@ -234,11 +237,11 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 	long(t)
 	k := kube.Start(t)
 	program(t, "helm")
-	binary := agentBinary(t)
+	agentImage(t, version)
 
 	t.Run("all rights", func(t *testing.T) {
 		s := newSite(t, k)
-		if err := s.live(s.start(binary)); err != nil {
+		if err := s.live(s.start()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -246,7 +249,7 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 		clusters := k.Namespace()
 		s := newSite(t, k, "--set", "rbac.namespaces={"+clusters+"}")
 		s.moveTo(clusters)
-		if err := s.live(s.start(binary)); err != nil {
+		if err := s.live(s.start()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -254,11 +257,11 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 	sharded := []string{"--set", "shards=4,replicas=2"}
 	alone := rights(t, k)
 	for _, right := range alone {
-		t.Run("without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, binary, right) })
+		t.Run("without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, right) })
 	}
 	for _, right := range rights(t, k, sharded...) {
 		if right.resource == "leases" {
-			t.Run("sharded, without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, binary, right, sharded...) })
+			t.Run("sharded, without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, right, sharded...) })
 		}
 	}
 	t.Run("sharded, in namespaces alone", func(t *testing.T) {
@@ -266,18 +269,18 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 		clusters := k.Namespace()
 		s := newSite(t, k, "--set", "shards=4,replicas=2,rbac.namespaces={"+clusters+"}")
 		s.moveTo(clusters)
-		if err := s.live(s.start(binary)); err != nil {
+		if err := s.live(s.start()); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 // without sees an agent that lacks a right fail for the lack of it.
-func without(t *testing.T, k *kube.Server, binary string, r right, args ...string) {
+func without(t *testing.T, k *kube.Server, r right, args ...string) {
 	t.Helper()
 	s := newSite(t, k, args...)
 	s.take(r)
-	err := s.live(s.start(binary))
+	err := s.live(s.start())
 	var f errForbidden
 	if !errors.As(err, &f) || f != errForbidden(r) {
 		t.Errorf("without the right to %s %s: %v: is it needed?", r.verb, r.resource, err)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,39 +49,43 @@ func (c *container) said() string {
 
 var servingURL = regexp.MustCompile(`"msg":"serving","url":"(http://[^"]+)"`)
 
-// run starts the one container of pod, which the server has admitted, from the
-// program binary. It needs root, as a kubelet does.
-func run(t *testing.T, k *kube.Server, pod *corev1.Pod, binary string) *container {
+// run starts the one container of pod, which the server has admitted. It needs
+// root, as a kubelet does.
+func run(t *testing.T, k *kube.Server, pod *corev1.Pod) *container {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("a container is started by root")
 	}
 	client := kubernetes.NewForConfigOrDie(k.Config)
 	spec := pod.Spec.Containers[0]
-	root := filepath.Join(t.TempDir(), "root")
-	content, err := os.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
+	name, tag, _ := strings.Cut(strings.TrimPrefix(spec.Image, registry(t)+"/"), ":")
+	if name != repository {
+		t.Fatalf("the image is %s", spec.Image)
 	}
-	put(t, root, "fairlead", content, 0o755)
+	img := agentImage(t, tag)
+	root := filepath.Join(t.TempDir(), "root")
+	if out, err := exec.Command("cp", "--archive", "--link", img.root, root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	mountAccount(t, k.Config, client, pod, root)
-	user, group := int(*pod.Spec.SecurityContext.RunAsUser), int(*pod.Spec.SecurityContext.RunAsGroup)
+	group := int(*pod.Spec.SecurityContext.RunAsGroup)
+	var writable []string
 	for _, m := range spec.VolumeMounts {
-		mount(t, client, pod, m, root, group)
+		if mount(t, client, pod, m, root, group) {
+			writable = append(writable, m.MountPath)
+		}
 	}
 
 	c := &container{}
-	cmd := exec.Command("/fairlead")
+	args := slices.Clone(img.config.Entrypoint)
 	for _, a := range spec.Args {
 		// These ports may be taken on the machine of the test.
 		a = strings.Replace(a, "listen=:8080", "listen=127.0.0.1:0", 1)
 		a = strings.Replace(a, "replica-listen=:9293", "replica-listen=127.0.0.1:0", 1)
-		cmd.Args = append(cmd.Args, a)
+		args = append(args, a)
 	}
-	cmd.Env, cmd.Dir, cmd.Stderr = environment(t, k.Config, pod), "/", c
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Chroot: root, Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(group)}, Pdeathsig: syscall.SIGKILL,
-	}
+	cmd := inside(root, writable, pod, environment(t, k.Config, pod, img), args)
+	cmd.Stderr = c
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +143,9 @@ func mountAccount(t *testing.T, config *rest.Config, client kubernetes.Interface
 	put(t, root, dir+"namespace", []byte(pod.Namespace), 0o644)
 }
 
-// mount puts the volume of m below root, as far as volumes of the chart go.
-func mount(t *testing.T, client kubernetes.Interface, pod *corev1.Pod, m corev1.VolumeMount, root string, group int) {
+// mount puts the volume of m below root, as far as volumes of the chart go, and
+// reports whether it is one that the container may write to.
+func mount(t *testing.T, client kubernetes.Interface, pod *corev1.Pod, m corev1.VolumeMount, root string, group int) (writable bool) {
 	t.Helper()
 	for _, v := range pod.Spec.Volumes {
 		switch dir := filepath.Join(root, m.MountPath); {
@@ -148,9 +154,7 @@ func mount(t *testing.T, client kubernetes.Interface, pod *corev1.Pod, m corev1.
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			writable = true
 		case v.Secret != nil:
 			s, err := client.CoreV1().Secrets(pod.Namespace).Get(t.Context(), v.Secret.SecretName, metav1.GetOptions{})
 			if err != nil {
@@ -167,16 +171,17 @@ func mount(t *testing.T, client kubernetes.Interface, pod *corev1.Pod, m corev1.
 			}
 		}
 	}
+	return writable
 }
 
 // environment returns the environment of the pod's container.
-func environment(t *testing.T, config *rest.Config, pod *corev1.Pod) []string {
+func environment(t *testing.T, config *rest.Config, pod *corev1.Pod, img *image) []string {
 	t.Helper()
 	host, port, ok := strings.Cut(strings.TrimPrefix(config.Host, "https://"), ":")
 	if !ok {
 		t.Fatalf("the server is at %s", config.Host)
 	}
-	env := []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port, "PATH=/ko-app"}
+	env := append(slices.Clone(img.config.Env), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
 	for _, e := range pod.Spec.Containers[0].Env {
 		value := strings.ReplaceAll(e.Value, "$(KUBERNETES_SERVICE_HOST)", host)
 		if f := e.ValueFrom; f != nil {

@@ -44,7 +44,7 @@ func TestInstallGuide(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	ran := 0
+	ran, pushed := 0, 0
 	for _, b := range block.FindAllStringSubmatch(string(text), -1) {
 		language, content := b[1], b[2]
 		if language == "yaml" {
@@ -56,8 +56,13 @@ func TestInstallGuide(t *testing.T) {
 		if strings.HasPrefix(content, "make ") { // TestImage and the chart packed above
 			continue
 		}
-		// No controller makes pods here.
+		// No controller makes pods here that could be waited for.
 		content = regexp.MustCompile(`(?m)^kubectl .* rollout status .*$`).ReplaceAllString(content, "")
+		content = strings.ReplaceAll(content, "--rollback-on-failure --timeout 10m", "")
+		if strings.Contains(content, "oci://") {
+			content = strings.TrimSpace(strings.ReplaceAll(content, "oci://registry.example.com/", "oci://"+registry(t)+"/")) + " --plain-http\n"
+			pushed++
+		}
 		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", content)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "PATH="+dir+":"+os.Getenv("PATH"), "HOME="+dir,
@@ -73,7 +78,7 @@ func TestInstallGuide(t *testing.T) {
 			}
 		}
 	}
-	if ran < 5 {
-		t.Errorf("%d blocks of the guide were run", ran)
+	if ran < 7 || pushed < 2 {
+		t.Errorf("%d blocks of the guide were run, %d of them with a registry", ran, pushed)
 	}
 }

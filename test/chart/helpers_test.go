@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -144,18 +143,6 @@ func mustGit(t *testing.T, dir string, args ...string) string {
 		t.Fatal(err)
 	}
 	return out
-}
-
-// agentBinary builds the agent as the image has it: static.
-func agentBinary(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "fairlead")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "fairlead.dev/agent/cmd/fairlead")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the agent: %v: %s", err, out)
-	}
-	return path
 }
 
 // gone reports whether err says that there is no such thing.
