@@ -11,10 +11,8 @@
 package host
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -86,38 +84,42 @@ type State struct {
 	Log                      string // the last lines
 }
 
-// Parse reads what the script of Look wrote.
+// Parse reads what the script of Look wrote. What a login script of the user wrote
+// before is passed over.
 func Parse(out []byte) (*State, error) {
-	v := make(map[string]string)
+	_, text, begun := strings.Cut("\n"+string(out), "\nbegin\n")
+	text, ended := strings.CutSuffix(text, "\nend\n")
+	if !begun || !ended {
+		return nil, fmt.Errorf("its answer is not complete")
+	}
 	s := new(State)
-	for line := range strings.Lines(string(out)) {
-		key, encoded, _ := strings.Cut(strings.TrimSpace(line), " ")
-		value, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			return nil, fmt.Errorf("it answered %.60q, which no look does (does a login script of the user write to standard output?)", line)
-		}
-		if key == "note" {
-			if c := parseClaim(value); c != nil {
+	v := make(map[string]string)
+	var log []string
+	for line := range strings.SplitSeq(text, "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "note":
+			if c := parseClaim([]byte(value)); c != nil {
 				s.Notes = append(s.Notes, *c)
 			}
-			continue
+		case "address":
+			s.Addresses = append(s.Addresses, value)
+		case "log":
+			log = append(log, value)
+		default:
+			v[key] = value
 		}
-		v[key] = string(bytes.TrimSpace(value))
-	}
-	if v["end"] == "" {
-		return nil, fmt.Errorf("its answer is not complete")
 	}
 	s.Boot, s.Hostname, s.OS, s.Arch = v["boot"], v["hostname"], v["os"], v["arch"]
 	s.CPUs, _ = strconv.Atoi(v["cpus"]) // 0 where it does not say
 	kib, _ := strconv.ParseInt(v["memory"], 10, 64)
 	s.Memory = kib << 10
-	s.Addresses = strings.Fields(v["addresses"])
 	s.CloudInit = v["cloudinit"] != ""
 	_, s.Claimed = v["claim"]
 	if s.Claimed {
 		s.Claim = parseClaim([]byte(v["claim"]))
 		s.Progress, s.Result = progress(v)
-		s.Log = v["log"]
+		s.Log = strings.ToValidUTF8(strings.Join(log, "\n"), "?")
 	}
 	return s, nil
 }

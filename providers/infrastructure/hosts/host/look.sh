@@ -1,25 +1,40 @@
-say() { printf '%s %s\n' "$1" "$(printf %s "$2" | base64 | tr -d '\n')"; }
-say boot "$(cat /proc/sys/kernel/random/boot_id)"
+# Every value is one line; processes are few, since this runs often.
+say() { printf '%s %s\n' "$1" "$2"; }
+first() { IFS= read -r line 2>/dev/null <"$1" || line=; }
+echo begin
+first /proc/sys/kernel/random/boot_id
+say boot "$line"
 say hostname "$(uname -n)"
 say arch "$(uname -m)"
-say os "$( . /etc/os-release 2>/dev/null; printf %s "${PRETTY_NAME:-$(uname -s)}" )"
+say os "$( . /etc/os-release 2>/dev/null; printf %s "${PRETTY_NAME:-unknown}" )"
 say cpus "$(getconf _NPROCESSORS_ONLN 2>/dev/null || nproc)"
-say memory "$(awk '/^MemTotal:/ {print $2}' /proc/meminfo)"
-say addresses "$(ip -o addr show scope global up 2>/dev/null | awk '$2 !~ /^(cni|flannel|cali|cilium|lxc|veth|docker|virbr|kube|nodelocal|tunl|vxlan)/ {sub("/.*", "", $4); print $4}')"
+while read -r key value _; do
+	[ "$key" = MemTotal: ] && say memory "$value" && break
+done </proc/meminfo
+# Interfaces of pods and their networks are not the host's.
+ip -o addr show scope global up 2>/dev/null | while read -r _ interface _ address _; do
+	case $interface in
+	cni* | flannel* | cali* | cilium* | lxc* | veth* | docker* | virbr* | kube* | nodelocal* | tunl* | vxlan*) ;;
+	*) say address "${address%/*}" ;;
+	esac
+done
 command -v cloud-init >/dev/null && say cloudinit yes
 for n in "$D"/notes/*; do
-	[ -f "$n" ] && say note "$(cat "$n")"
+	case $n in *.new | */\*) continue ;; esac
+	first "$n"
+	say note "$line"
 done
 if [ -e "$D/claim" ]; then
-	say claim "$(cat "$D/claim")"
+	first "$D/claim"
+	say claim "$line"
 	for M in "$D"/machines/*; do
 		[ "$M/claim" -ef "$D/claim" ] || continue
-		[ -e "$M/started" ] && say started "$(cat "$M/started")"
-		[ -e "$M/finished" ] && say finished "$(cat "$M/finished")"
 		log=$M/log
-		[ -e "$M/releasing" ] && say releasing yes && log=$R
-		[ -e "$log" ] && say log "$(tail -n 12 "$log" | tail -c 1500)"
+		if [ -e "$M/started" ]; then first "$M/started"; say started "$line"; fi
+		if [ -e "$M/finished" ]; then first "$M/finished"; say finished "$line"; fi
+		if [ -e "$M/releasing" ]; then say releasing yes; log=$R; fi
+		[ -e "$log" ] && tail -n 12 "$log" | tail -c 1500 | while IFS= read -r line; do say log "$line"; done
 	done
 	( flock -s -n 9 ) 9>>"$L" || say busy yes
 fi
-say end yes
+echo end

@@ -322,3 +322,13 @@ func (h *Host) connection(conn net.Conn) {
 		<-done
 	}
 }
+
+// Remove removes files of the host.
+func (h *Host) Remove(paths ...string) {
+	h.w.t.Helper()
+	for _, path := range paths {
+		if err := os.RemoveAll(h.Path(path)); err != nil {
+			h.w.t.Fatal(err)
+		}
+	}
+}
