@@ -41,7 +41,8 @@ type world struct {
 	fetched   []string
 	may       func(fleet.Key) error
 	watch     func(fleet.Key)
-	published int // times that the status writer began
+	published int   // times that the status writer began
+	unwritten error // why the status cannot be written
 	desk      desk
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
@@ -145,7 +146,11 @@ func (w *world) PutFleet(s sources.FleetStatus) {
 	defer w.mu.Unlock()
 	w.fleet = s
 }
-func (w *world) Flush(context.Context) (fleet.Revision, error) { return fleet.Revision{}, nil }
+func (w *world) Flush(context.Context) (fleet.Revision, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fleet.Revision{}, w.unwritten
+}
 
 func (w *world) Run(ctx context.Context) error {
 	w.mu.Lock()

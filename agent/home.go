@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -51,8 +50,9 @@ type homing struct {
 	retell  chan struct{} // state or problem changed
 	problem atomic.Pointer[fleet.Problem]
 
-	mu    sync.Mutex
-	state sources.HomeStatus
+	mu      sync.Mutex
+	state   sources.HomeStatus
+	waiting chan struct{} // closed once state was given to the status writer; nil: nobody waits
 }
 
 func newHoming() homing {
@@ -99,6 +99,28 @@ func (h *homing) says(s sources.HomeStatus, err error) {
 	}
 }
 
+// told is called when s was given to the status writer.
+func (h *homing) told(s sources.HomeStatus) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiting != nil && s == h.state {
+		close(h.waiting)
+		h.waiting = nil
+	}
+}
+
+// asTold returns what is closed once the state of now was given to the status
+// writer.
+func (h *homing) asTold() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiting == nil {
+		h.waiting = make(chan struct{})
+	}
+	poke(h.retell)
+	return h.waiting
+}
+
 // keepHome brings the fleet to the home that fleet.yaml names, while it is ours.
 func (a *Agent) keepHome(ctx context.Context) error {
 	select {
@@ -106,13 +128,16 @@ func (a *Agent) keepHome(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+	var before fleet.Home
 	for ctx.Err() == nil {
 		id, home, _ := a.housed()
-		m, done := a.mover(id, home), make(chan struct{})
+		a.withdraw(ctx, id, before, home)
+		done := make(chan struct{})
 		moving, stop := context.WithCancel(ctx)
 		go func() {
 			defer close(done)
-			a.moves(moving, m, home)
+			for a.moves(moving, a.mover(id, home), home) {
+			}
 		}()
 		next := home
 		for ctx.Err() == nil && next.Equal(home) {
@@ -124,9 +149,7 @@ func (a *Agent) keepHome(ctx context.Context) error {
 		}
 		stop()
 		<-done
-		if ctx.Err() == nil && m != nil && next.Cluster != home.Cluster {
-			a.withdraw(ctx, m, home)
-		}
+		before = home
 	}
 	return nil
 }
@@ -139,19 +162,21 @@ func (a *Agent) housed() (fleet.ID, fleet.Home, []fleet.Key) {
 	return id, a.desired.home, keys
 }
 
-// mover returns what is to be done for the fleet to be at home; nil for nothing.
+// mover returns what is to be done next for the fleet to be at home; nil for
+// nothing.
 func (a *Agent) mover(id fleet.ID, home fleet.Home) Mover {
 	here, inside := pivot.HomeOf(a.o.Name)
 	state := sources.HomeStatus{Cluster: home.Cluster}
-	left := a.homing.status().Left
+	left, _ := pivot.HomeOf(a.left())
 	switch {
+	case left != (fleet.Key{}) && a.p.Mover != nil:
 	case !home.Declared():
 		if inside {
 			state.Message = fmt.Sprintf("fleet.yaml names no home: the agent stays in %s", here)
 		}
 		a.homing.says(state, nil)
 		return nil
-	case inside && here == home.Cluster && (left == "" || left == a.o.Name):
+	case inside && here == home.Cluster:
 		a.homing.says(state, nil)
 		return nil
 	case a.p.Mover == nil:
@@ -159,19 +184,12 @@ func (a *Agent) mover(id fleet.ID, home fleet.Home) Mover {
 		a.homing.says(state, nil)
 		return nil
 	}
-	m := Move{
-		Self: a.o.Name, Fleet: id, Home: home, Ledger: a.ledger, Idle: a.o.Interval,
-		Clusters: func(context.Context) ([]fleet.Key, error) {
-			_, _, keys := a.housed()
-			return keys, nil
-		},
-	}
-	if inside && here == home.Cluster {
-		m.Left, _ = pivot.HomeOf(left)
+	m := a.move(id, home)
+	if m.Left = left; left != (fleet.Key{}) {
+		m.Home.Cluster = here
 	}
 	mover, err := a.p.Mover(m)
 	if err != nil {
-		a.p.Log.Error("cannot move the fleet to its home", "home", home.Cluster, "error", err)
 		state.Step = "begin"
 		a.homing.says(state, err)
 		return nil
@@ -179,99 +197,106 @@ func (a *Agent) mover(id fleet.ID, home fleet.Home) Mover {
 	return mover
 }
 
-// moves takes the steps of m until they are done or ctx ends.
-func (a *Agent) moves(ctx context.Context, m Mover, home fleet.Home) {
-	if m == nil {
-		return
+// left returns the agent that the fleet came from and that is to be cleared, if any.
+func (a *Agent) left() string {
+	left := a.homing.status().Left
+	if _, inside := pivot.HomeOf(a.o.Name); !inside || left == a.o.Name {
+		return ""
 	}
-	state := sources.HomeStatus{Cluster: home.Cluster, Step: "begin", Left: a.homing.status().Left}
-	if here, inside := pivot.HomeOf(a.o.Name); inside && here != home.Cluster {
-		state.Left = ""
-		if !home.Keep {
-			state.Left = a.o.Name
-		}
+	return left
+}
+
+func (a *Agent) move(id fleet.ID, home fleet.Home) Move {
+	return Move{
+		Self: a.o.Name, Fleet: id, Home: home, Ledger: a.ledger, Idle: a.o.Interval,
+		Clusters: func(context.Context) ([]fleet.Key, error) {
+			_, _, keys := a.housed()
+			return keys, nil
+		},
+	}
+}
+
+// moves takes the steps of m until they are done or ctx ends. It reports whether
+// there may be more to do.
+func (a *Agent) moves(ctx context.Context, m Mover, home fleet.Home) bool {
+	if m == nil {
+		return false
+	}
+	state := sources.HomeStatus{Cluster: home.Cluster, Step: "begin", Left: a.left()}
+	clearing := state.Left != ""
+	if _, inside := pivot.HomeOf(a.o.Name); inside && !clearing && !home.Keep {
+		state.Left = a.o.Name
 	}
 	for wait := moveAgain; ; wait = min(2*wait, moveLast) {
-		err := m.Run(ctx, func(step, why string) {
-			if state.Step != step {
-				a.p.Log.Info("moving the fleet to its home", "home", home.Cluster, "step", step, "why", why)
-				wait = moveAgain
-			}
-			state.Step, state.Message = step, why
-			a.homing.says(state, nil)
-		})
+		err := a.written(ctx, state)
+		if err == nil {
+			err = m.Run(ctx, func(step, why string) {
+				if state.Step != step {
+					a.p.Log.Info("moving the fleet to its home", "home", home.Cluster, "step", step, "why", why)
+					wait = moveAgain
+				}
+				state.Step, state.Message = step, why
+				a.homing.says(state, nil)
+			})
+		}
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 		if err == nil {
-			if a.owner.Load() != nil { // only the cleaning was left
+			if clearing {
 				a.homing.says(sources.HomeStatus{Cluster: home.Cluster}, nil)
 			}
-			return
+			return clearing
 		}
 		a.p.Log.Error("cannot move the fleet to its home, trying again", "home", home.Cluster, "error", err, "after", wait)
 		state.Message = ""
 		a.homing.says(state, err)
 		if !pause(ctx, jitter(wait)) {
-			return
+			return false
 		}
 	}
 }
 
-// withdraw takes back a move to a home that fleet.yaml does not name any more.
-func (a *Agent) withdraw(ctx context.Context, m Mover, home fleet.Home) {
-	a.p.Log.Info("taking back the move to a home that fleet.yaml does not name any more", "home", home.Cluster)
-	if err := m.Undo(ctx); err != nil && ctx.Err() == nil {
-		a.p.Log.Warn("the move was not taken back to its end", "home", home.Cluster, "error", err)
+// written makes the status branch say state, before anything is changed: an agent
+// after this one takes back what fleet.yaml does not ask for any more.
+func (a *Agent) written(ctx context.Context, state sources.HomeStatus) error {
+	a.homing.says(state, nil)
+	select {
+	case <-a.homing.asTold():
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+	_, err := a.status.Flush(ctx)
+	return err
 }
 
-// leave ends the move of a fleet whose home owns it by now: what this agent has
-// of it goes. An agent in a home has no part in that: the new owner clears it.
-func (a *Agent) leave(ctx context.Context, err error) {
-	lost, ok := errors.AsType[*NotOwnerError](err)
-	if _, inside := pivot.HomeOf(a.o.Name); !ok || inside || a.p.Mover == nil || ctx.Err() != nil {
+// withdraw takes back a move that was begun, by this agent or one before it, to a
+// home that fleet.yaml does not name any more. before is how fleet.yaml named it,
+// as far as this agent knows.
+func (a *Agent) withdraw(ctx context.Context, id fleet.ID, before, home fleet.Home) {
+	state := a.homing.status()
+	here, _ := pivot.HomeOf(a.o.Name)
+	if state.Step == "" || state.Cluster == home.Cluster || state.Cluster == here || state.Cluster == (fleet.Key{}) || a.p.Mover == nil {
 		return
 	}
-	if _, homely := pivot.HomeOf(lost.Owner.Agent); !homely {
-		return
+	if before.Cluster != state.Cluster {
+		before = fleet.Home{Cluster: state.Cluster, Namespace: fleet.HomeNamespace, Release: fleet.HomeRelease}
 	}
-	rev, err := a.p.Source.Resolve(ctx)
+	a.p.Log.Info("taking back the move to a home that fleet.yaml does not name any more", "home", before.Cluster)
+	m, err := a.p.Mover(a.move(id, before))
 	if err != nil {
+		a.p.Log.Warn("the move is not taken back", "home", before.Cluster, "error", err)
 		return
 	}
-	f, err := a.render(ctx, rev)
-	if home := f.Config.Home; err != nil || home.Keep || pivot.AgentOf(home.Cluster) != lost.Owner.Agent {
-		return
-	}
-	m, err := a.p.Mover(Move{
-		Self: a.o.Name, Fleet: f.ID, Home: f.Config.Home, Ledger: a.ledger, Idle: a.o.Interval,
-		Clusters: func(ctx context.Context) ([]fleet.Key, error) { return a.everyCluster(ctx, f) },
-	})
-	if err == nil {
-		a.p.Log.Info("the fleet is at home, clearing what is left here", "home", f.Config.Home.Cluster)
-		err = m.Run(ctx, func(step, why string) {
-			a.p.Log.Info("clearing what is left here", "step", step, "why", why)
-		})
+	err = m.Undo(ctx)
+	for wait := moveAgain; err != nil && fleet.KindOf(err) != fleet.Invalid && wait < moveLast; wait *= 2 {
+		a.p.Log.Warn("cannot take the move back, trying again", "home", before.Cluster, "error", err, "after", wait)
+		if !pause(ctx, jitter(wait)) {
+			return
+		}
+		err = m.Undo(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		a.p.Log.Warn("what the fleet has here was not cleared, start the agent again to try again", "error", err)
+		a.p.Log.Warn("the move was not taken back to its end", "home", before.Cluster, "error", err)
 	}
-}
-
-// everyCluster returns the clusters of f and those that the status branch tells of.
-func (a *Agent) everyCluster(ctx context.Context, f fleet.Fleet) ([]fleet.Key, error) {
-	s, err := a.ledger.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var keys []fleet.Key
-	for i := range f.Clusters {
-		keys = append(keys, f.Clusters[i].Key)
-	}
-	for _, c := range s.Clusters {
-		keys = append(keys, c.Report.Cluster)
-	}
-	slices.SortFunc(keys, fleet.Key.Compare)
-	return slices.Compact(keys), nil
 }

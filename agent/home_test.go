@@ -17,6 +17,7 @@ import (
 type carrier struct {
 	mu   sync.Mutex
 	done []string
+	undo []error // of the first times that a move is taken back
 	run  func(ctx context.Context, m Move, show func(step, why string)) error
 }
 
@@ -47,7 +48,14 @@ func (c carrying) Run(ctx context.Context, show func(step, why string)) error {
 
 func (c carrying) Undo(context.Context) error {
 	c.c.note("undo " + c.m.Home.Cluster.String())
-	return nil
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	if len(c.c.undo) == 0 {
+		return nil
+	}
+	err := c.c.undo[0]
+	c.c.undo = c.c.undo[1:]
+	return err
 }
 
 // waits is a move that waits for something, for ever.
@@ -234,6 +242,83 @@ func TestLeaving(t *testing.T) {
 			}
 			if tc.want != nil {
 				expect(t, "the clusters", clusters, []fleet.Key{keyA, keyB})
+			}
+		})
+	}
+}
+
+// A move that an agent before this one began is taken back where fleet.yaml does
+// not name its home any more, and goes on where it does.
+func TestMoveOfAnotherTimeIsTakenBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		home fleet.Key
+		want []string
+	}{
+		"no home":       {fleet.Key{}, []string{"undo " + keyB.String()}},
+		"another home":  {keyA, []string{"undo " + keyB.String(), "move to " + keyA.String()}},
+		"the same home": {keyB, []string{"move to " + keyB.String()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(homed("1", tc.home))
+			w.record.Fleet.Home = sources.HomeStatus{Cluster: keyB, Step: "move the secrets"}
+			c := &carrier{run: waits}
+			_ = homely(t, w, "me", c, func() { expect(t, "it does", c.took(), tc.want) })
+		})
+	}
+}
+
+// A move that cannot be taken back at once is tried again.
+func TestTakingBackIsTriedAgain(t *testing.T) {
+	w := newWorld(homed("1", keyA), homed("2", fleet.Key{}))
+	c := &carrier{run: waits, undo: []error{fleet.Errorf(fleet.Unavailable, "withdraw", "no answer")}}
+	_ = homely(t, w, "me", c, func() {
+		c.took()
+		w.push("2")
+		poll()
+		expect(t, "it is tried again", c.took(), []string{"undo " + keyA.String(), "undo " + keyA.String()})
+		expect(t, "then all is done", w.whole().Home, sources.HomeStatus{})
+	})
+}
+
+// Nothing is changed for a move before the status branch says that it began:
+// whoever comes next could not take it back.
+func TestMoveIsToldBeforeItBegins(t *testing.T) {
+	w := newWorld(homed("1", keyA))
+	c := &carrier{run: waits}
+	w.unwritten = errors.New("cut off")
+	_ = homely(t, w, "me", c, func() {
+		poll()
+		expect(t, "it waits", c.took(), []string(nil))
+		w.mu.Lock()
+		w.unwritten = nil
+		w.mu.Unlock()
+		poll()
+		expect(t, "it begins", c.took(), []string{"move to " + keyA.String()})
+	})
+}
+
+// What the fleet left behind is cleared, whatever fleet.yaml says by now.
+func TestLeftIsClearedFirst(t *testing.T) {
+	for name, home := range map[string]fleet.Key{"no home": {}, "another home": keyB} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(homed("1", home))
+			w.record.Fleet.Home = sources.HomeStatus{Cluster: keyA, Left: "home.ops.old"}
+			var left []fleet.Key
+			c := &carrier{run: func(ctx context.Context, m Move, show func(step, why string)) error {
+				left = append(left, m.Left)
+				if m.Left == (fleet.Key{}) {
+					return waits(ctx, m, show)
+				}
+				return nil
+			}}
+			_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, poll)
+			want := []fleet.Key{{Namespace: "ops", Name: "old"}}
+			if home == keyB {
+				want = append(want, fleet.Key{}) // the next move
+			}
+			expect(t, "it clears", left, want)
+			if got := w.whole().Home.Left; got == "home.ops.old" {
+				t.Errorf("it is still told to be cleared")
 			}
 		})
 	}

@@ -50,7 +50,9 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	case <-timer.C:
 	case <-changed:
 	case <-a.homing.retell:
+		state := a.homing.status()
 		a.tell(ctx, a.newest())
+		a.homing.told(state)
 	case <-a.escrow.retell:
 		a.tell(ctx, a.newest())
 	case <-n.c:

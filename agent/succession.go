@@ -85,8 +85,10 @@ func (a *Agent) yield(ctx context.Context, owner fleet.Owner, next fleet.Success
 	a.p.Log.Info("handing the fleet over, ending passes", "to", next.To)
 	a.acting.close()
 	defer a.acting.open()
+	// The last status tells the next owner what is left to be cleared.
 	if _, err := a.status.Flush(ctx); err != nil {
-		a.p.Log.Warn("the last status before the hand-over was not written", "error", err)
+		a.p.Log.Warn("the last status before the hand-over is not written yet, trying again", "error", err)
+		return nil
 	}
 	_, err := a.ledger.Arbiter.Yield(ctx, owner, next)
 	if err != nil && ctx.Err() == nil {
@@ -107,7 +109,9 @@ func (a *Agent) yield(ctx context.Context, owner fleet.Owner, next fleet.Success
 // acts tells the world that the new owner does what an owner does, once it does.
 // Many passes may end at once, and one of them says it.
 func (a *Agent) acts(ctx context.Context) {
-	a.confirming.Lock()
+	if !a.confirming.TryLock() {
+		return
+	}
 	defer a.confirming.Unlock()
 	owner, next := a.owner.Load(), a.next.Load()
 	if owner == nil || next == nil || next.To != a.o.Name || next.Step != fleet.StepHandedOver {

@@ -297,6 +297,27 @@ func TestYieldWithdrawn(t *testing.T) {
 	}
 }
 
+// The last status lands before the fleet is handed over: the next owner has from
+// it what is left to be cleared.
+func TestYieldWaitsForTheStatus(t *testing.T) {
+	h := newHouse("me", oneCluster())
+	h.unwritten = errors.New("cut off")
+	_ = h.live(t, Options{}, func() {
+		h.set(to("home", fleet.StepReady))
+		time.Sleep(time.Hour)
+		if o, _ := h.now(); o.Agent != "me" {
+			t.Errorf("the owner is %s, and the last status was not written", o.Agent)
+		}
+		h.mu().Lock()
+		h.unwritten = nil
+		h.mu().Unlock()
+		poll()
+		if o, _ := h.now(); o.Agent != "home" {
+			t.Errorf("the owner is %s, though the last status was written", o.Agent)
+		}
+	})
+}
+
 func TestSuccessor(t *testing.T) {
 	machine := fleet.Machine{Name: "m", ProviderID: "p://1", State: fleet.MachineRunning}
 	provisioned := status.Status{Clusters: []status.Cluster{{Report: fleet.Report{

@@ -2,13 +2,19 @@ package fleet
 
 import "slices"
 
+// What a Home has that says nothing else.
+const (
+	HomeNamespace = "fairlead-system"
+	HomeRelease   = "fairlead"
+)
+
 // A Home says in which cluster of a fleet its agent is to live, and how. The
 // zero Home leaves the agent where it is.
 type Home struct {
 	Cluster   Key
 	Image     string // of the agent, REPOSITORY[:TAG][@DIGEST]; empty: what the chart names
-	Namespace string // default "fairlead-system"
-	Release   string // of Helm, default "fairlead"
+	Namespace string // default HomeNamespace
+	Release   string // of Helm, default HomeRelease
 	// Values of the agent's chart, a JSON object that wins over what is computed;
 	// empty for none.
 	Values string

@@ -13,12 +13,6 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// What HomeManifest says when it says nothing.
-const (
-	defaultHomeNamespace = "fairlead-system"
-	defaultHomeRelease   = "fairlead"
-)
-
 // HomeManifest is spec.home of ConfigFile.
 type HomeManifest struct {
 	Cluster   string          `json:"cluster"`
@@ -51,17 +45,17 @@ func checkedHome(m *HomeManifest, fail func(field, message, hint string)) fleet.
 		fail("spec.home.image", fmt.Sprintf("%q is no image", m.Image), "write REPOSITORY[:TAG][@DIGEST], such as registry.example.com/fairlead:v1.0.0")
 	}
 	if h.Namespace == "" {
-		h.Namespace = defaultHomeNamespace
+		h.Namespace = fleet.HomeNamespace
 	}
 	for _, text := range validation.IsDNS1123Label(h.Namespace) {
-		fail("spec.home.namespace", text, "it is the namespace of the agent, by default "+defaultHomeNamespace)
+		fail("spec.home.namespace", text, "it is the namespace of the agent, by default "+fleet.HomeNamespace)
 	}
 	if h.Release == "" {
-		h.Release = defaultHomeRelease
+		h.Release = fleet.HomeRelease
 	}
 	if texts := validation.IsDNS1123Label(h.Release); len(texts) > 0 || len(h.Release) > maxRelease {
 		texts = append(texts, fmt.Sprintf("must be no more than %d characters", maxRelease))
-		fail("spec.home.release", texts[0], "it is the name of the Helm release of the agent, by default "+defaultHomeRelease)
+		fail("spec.home.release", texts[0], "it is the name of the Helm release of the agent, by default "+fleet.HomeRelease)
 	}
 	if len(m.Values) > 0 && string(m.Values) != "null" {
 		h.Values = string(m.Values)

@@ -140,7 +140,7 @@ func (p *Pivot) Undo(ctx context.Context) error {
 		}
 	}
 	if p.p.Home == nil {
-		return nil
+		return p.takeBack(ctx, p.p.To)
 	}
 	home, err := p.p.Home(ctx)
 	if fleet.KindOf(err) == fleet.NotFound {

@@ -58,7 +58,7 @@ type Writer struct {
 	fleet   headline
 	err     error
 
-	flushing sync.Mutex // guards what is below
+	flushing chan struct{} // holds one while somebody flushes, which may take long; guards what is below
 	known    known
 	told     *sources.FleetStatus // that landed last
 	deposed  error
@@ -84,7 +84,7 @@ func NewWriter(branch sources.Branch, o Options) *Writer {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Writer{
-		branch: branch, options: o, wake: make(chan struct{}, 1),
+		branch: branch, options: o, wake: make(chan struct{}, 1), flushing: make(chan struct{}, 1),
 		heads: map[fleet.Key]headline{}, waiting: newBatch(),
 	}
 }
@@ -216,8 +216,12 @@ const maxRaces = 12
 
 // Flush implements sources.StatusWriter.
 func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
-	w.flushing.Lock()
-	defer w.flushing.Unlock()
+	select {
+	case w.flushing <- struct{}{}:
+	case <-ctx.Done():
+		return fleet.Revision{}, fleet.Errorf(fleet.Unavailable, "write status", "%w", ctx.Err())
+	}
+	defer func() { <-w.flushing }()
 	if w.deposed != nil {
 		return fleet.Revision{}, w.deposed
 	}
