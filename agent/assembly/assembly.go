@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
@@ -73,6 +75,8 @@ type Settings struct {
 
 	Log    *slog.Logger
 	Tracer *tracing.Tracer // nil: nothing is traced
+
+	openHome func(home.Options) (pivot.Home, error) // nil: home.Open
 }
 
 // IsFolder reports whether source is a folder to read as it lies there, rather

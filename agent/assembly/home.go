@@ -80,6 +80,7 @@ type HomeOpener struct {
 	// that the home was opened with before.
 	Otherwise func() ([]byte, error)
 
+	open   func(home.Options) (pivot.Home, error) // nil: home.Open
 	opened pivot.Home
 	with   fleet.Secret
 }
@@ -109,7 +110,11 @@ func (o *HomeOpener) Open(ctx context.Context) (pivot.Home, error) {
 	}
 	options := o.Options
 	options.Kubeconfig = config
-	opened, err := home.Open(options)
+	open := o.open
+	if open == nil {
+		open = func(o home.Options) (pivot.Home, error) { return home.Open(o) }
+	}
+	opened, err := open(options)
 	if err != nil {
 		return nil, err
 	}

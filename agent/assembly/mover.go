@@ -69,7 +69,7 @@ func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 
 // existing opens the home k, in which an agent as in h may be installed.
 func (s Settings) existing(ctx context.Context, from pivot.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
-	o := HomeOpener{Cluster: k, From: from, Options: home.Options{
+	o := HomeOpener{Cluster: k, From: from, open: s.openHome, Options: home.Options{
 		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
 	}}
 	return o.Open(ctx)
@@ -170,7 +170,7 @@ func (d *declared) opener(ctx context.Context) (*HomeOpener, error) {
 		}
 	}
 	o, err := d.s.HomeOptions(house)
-	return &HomeOpener{Options: o, Cluster: h.Cluster, From: d.own}, err
+	return &HomeOpener{Options: o, Cluster: h.Cluster, From: d.own, open: d.s.openHome}, err
 }
 
 // telling returns what tells show of the step that is next. An error that may
