@@ -277,3 +277,35 @@ func BenchmarkScrape(b *testing.B) {
 		})
 	}
 }
+
+// TestPausedSeries shows whether a cluster is left alone, for whatever reason:
+// alerts and dashboards ask for these series.
+func TestPausedSeries(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason     string
+		inGit      bool
+		conditions []fleet.Condition
+		want       bool
+	}{
+		"paused":          {"Git says so, and the look found it", true, []fleet.Condition{{Type: "Paused", Status: fleet.True}}, true},
+		"suspended":       {"Git says nothing of what people asked for", false, []fleet.Condition{{Type: "Paused", Status: fleet.True}}, true},
+		"goes on":         {"nothing is done to it or asked for", false, []fleet.Condition{{Type: "Paused", Status: fleet.False}}, false},
+		"not looked at":   {"Git alone is known", true, nil, true},
+		"others in sight": {"another condition is true", false, []fleet.Condition{{Type: "Available", Status: fleet.True}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, p := NewMetrics("v0"), passed()
+			p.Cluster.Paused, p.Report.Conditions = c.inGit, c.conditions
+			m.Passed(t.Context(), p)
+			text := scrape(m)
+			spec := fmt.Sprintf(`capi_cluster_spec_paused{name="a",namespace="prod"} %d`, map[bool]int{true: 1}[c.want])
+			if !strings.Contains(text, spec+"\n") {
+				t.Errorf("%s: there is no %s", c.reason, spec)
+			}
+			const annotation = `capi_cluster_annotation_paused{name="a",namespace="prod",paused_value="true"} 1`
+			if strings.Contains(text, annotation) != c.want {
+				t.Errorf("%s: %s is there: %v", c.reason, annotation, !c.want)
+			}
+		})
+	}
+}

@@ -42,8 +42,9 @@ func (d clusterDescs) collectCluster(show emit, s shown) {
 	}
 	show(d.info, 1, ns, name, r.Provider, r.Version, r.Version, r.Revision.String(), r.Endpoint.Host, port(r.Endpoint.Port),
 		"KubeadmControlPlane", string(c.ControlPlane.Name), c.Infrastructure.GVK.Kind, c.Infrastructure.Name)
-	show(d.paused, number(c.Paused), ns, name)
-	if c.Paused {
+	paused := isPaused(c, r)
+	show(d.paused, number(paused), ns, name)
+	if paused {
 		show(d.annotationPaused, 1, ns, name, "true")
 	}
 	states(upstreamPhases(), upstreamPhase(r), func(state string, v float64) { show(d.phase, v, ns, name, state) })
@@ -65,6 +66,18 @@ func (d clusterDescs) collectCluster(show emit, s shown) {
 	if n, ok := skew(r.Machines); ok {
 		show(d.skew, float64(n), ns, name)
 	}
+}
+
+// isPaused reports whether nothing is done on a cluster for the time being: by
+// what the last look found, which knows of suspensions, and where there was none
+// by what Git says.
+func isPaused(c *fleet.Cluster, r fleet.Report) bool {
+	for _, cond := range r.Conditions {
+		if cond.Type == clusterv1.PausedCondition {
+			return cond.Status == fleet.True
+		}
+	}
+	return c.Paused
 }
 
 func (d clusterDescs) collectPool(show emit, pass Pass, p fleet.PoolReport) {
