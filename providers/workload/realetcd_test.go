@@ -61,6 +61,12 @@ func TestRealEtcd(t *testing.T) {
 	delete(r.members, "cp-0")
 	r.await("no learner", "cp-1 healthy", "cp-2 healthy", "cp-3 healthy")
 
+	// One that never starts can be removed as well.
+	r.post("cp-1", "/v3/cluster/member/add", map[string]any{"peerURLs": []string{"https://127.0.0.1:1"}, "isLearner": true})
+	r.await("a member that has not started", " learner", "cp-1 healthy", "cp-2 healthy", "cp-3 healthy")
+	r.remove("")
+	r.await("no learner", "cp-1 healthy", "cp-2 healthy", "cp-3 healthy")
+
 	// Whoever leads hands it on.
 	leader := r.leader()
 	gone := r.remove(leader)
@@ -96,6 +102,7 @@ type realEtcd struct {
 
 type realMember struct {
 	client, peer string // addresses
+	dir          string
 	process      *exec.Cmd
 }
 
@@ -172,16 +179,20 @@ func (r *realEtcd) add(name string) *realMember {
 		defer l.Close()
 		return l.Addr().String()
 	}
-	r.members[name] = &realMember{client: free(), peer: free()}
+	r.members[name] = &realMember{client: free(), peer: free(), dir: r.t.TempDir()}
 	return r.members[name]
 }
 
-// run starts a member as kubeadm does.
+// run starts a member as kubeadm does. One that is there starts anew, with its
+// data.
 func (r *realEtcd) run(name, state string, initial []string) {
-	m, dir := r.members[name], r.t.TempDir()
+	m := r.members[name]
+	if m.process != nil {
+		r.stop(m)
+	}
 	cert, key := r.ca.issue(r.t, name, "localhost")
 	for file, content := range map[string][]byte{"ca.crt": r.ca.certPEM, "tls.crt": cert, "tls.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(m.dir, file), content, 0o600); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -194,7 +205,7 @@ func (r *realEtcd) run(name, state string, initial []string) {
 		"--log-level=fatal", "--unsafe-no-fsync",
 	}
 	m.process = exec.Command(r.binary, args...)
-	m.process.Dir, m.process.Stderr = dir, os.Stderr
+	m.process.Dir, m.process.Stderr = m.dir, os.Stderr
 	if err := m.process.Start(); err != nil {
 		r.t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ func placeOf(key string) string {
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
 		return "put it on the KubeadmControlPlane or MachineDeployment of the machines"
+	case fleet.RotateAnnotation(fleet.Rotation(fleet.ClusterCA)):
+		return "the authority of a cluster cannot be rotated: docs/control-plane.md says why"
 	}
 	return ""
 }
