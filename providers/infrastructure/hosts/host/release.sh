@@ -83,6 +83,7 @@ was=$(cat "$M/hostname" 2>/dev/null)
 if [ -n "$was" ] && [ "$was" != "$(uname -n)" ]; then
 	hostnamectl set-hostname "$was" 2>/dev/null || { hostname "$was"; printf '%s\n' "$was" >/etc/hostname; }
 fi
+grep -qs ' # fairlead$' /etc/hosts && sed -i '/ # fairlead$/d' /etc/hosts
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 
 # Only a host that is clean is free again.

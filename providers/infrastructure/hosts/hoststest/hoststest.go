@@ -78,7 +78,18 @@ func NewKey(t testing.TB, passphrase string) (private []byte, public string) {
 // room that Fairlead has on its disk, "CLOUDINIT=no" hides cloud-init.
 func (w *World) Host(name string, options ...string) *Host {
 	w.t.Helper()
-	h := &Host{w: w, Name: name, dir: filepath.Join(w.dir, name), options: options}
+	return w.boot(&Host{w: w, Name: name, dir: filepath.Join(w.dir, name), options: options})
+}
+
+// Bastion makes and boots a host that reaches the others, in the network of the test.
+// Nothing but forwarding is for it.
+func (w *World) Bastion(name string) *Host {
+	w.t.Helper()
+	return w.boot(&Host{w: w, Name: name, dir: filepath.Join(w.dir, name), outside: true})
+}
+
+func (w *World) boot(h *Host) *Host {
+	w.t.Helper()
 	for _, sub := range []string{"etc", "var-lib", "var-log", "root", "home", "opt", "sbin", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(h.dir, sub), 0o755); err != nil {
 			w.t.Fatal(err)
@@ -107,6 +118,7 @@ type Host struct {
 	Port    int
 	dir     string
 	options []string
+	outside bool // in the network of the test
 	public  string
 
 	listener net.Listener
@@ -195,8 +207,11 @@ func (h *Host) On() {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ROOT=" + h.dir, "NAME=" + h.Name, "KEY=" + h.w.PublicKey,
 	}, h.options...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
+	}
+	if !h.outside {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -250,7 +265,11 @@ func (h *Host) enter(args ...string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("host %s is off", h.Name)
 	}
 	pid := fmt.Sprint(h.init.Process.Pid)
-	cmd := exec.Command("nsenter", append([]string{"--target", pid, "--mount", "--uts", "--ipc", "--net", "--pid", "--wd=/", "--"}, args...)...)
+	where := []string{"--target", pid, "--mount", "--uts", "--ipc", "--pid", "--wd=/"}
+	if !h.outside {
+		where = append(where, "--net")
+	}
+	cmd := exec.Command("nsenter", append(append(where, "--"), args...)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	return cmd, nil
 }

@@ -32,10 +32,20 @@ const mostSaid = 600
 
 func exited(e *Endpoint, status int, said string) error {
 	said = strings.TrimSpace(said)
-	if e.Sudo && (strings.HasPrefix(said, "sudo:") || strings.Contains(said, "sudo: not found") || strings.Contains(said, "sudo: command not found")) {
+	if e.Sudo && refusedBySudo(said) {
 		return fleet.Errorf(fleet.Unauthorized, "become root on "+e.String(), "%s (let user %s use sudo without a password, in a file of /etc/sudoers.d: %s ALL=(ALL) NOPASSWD: ALL)", said, e.User, e.User)
 	}
 	return &ExitError{Host: e.Title, Status: status, Said: said[max(0, len(said)-mostSaid):]}
+}
+
+// refusedBySudo reports whether it is sudo that said no, and not the script it ran.
+func refusedBySudo(said string) bool {
+	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "sudo: ") && !strings.Contains(line, "unable to resolve host") || strings.Contains(line, "sudo: not found") || strings.Contains(line, "sudo: command not found") {
+			return true
+		}
+	}
+	return false
 }
 
 // classify turns an error of connecting to e into one with a kind. Nothing was run.

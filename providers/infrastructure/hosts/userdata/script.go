@@ -43,6 +43,7 @@ func CloudInit(data []byte, m Metadata) ([]byte, error) {
 	for _, u := range users {
 		fmt.Fprintf(&b, "newcomer %s\n", quote(u.Name))
 	}
+	fmt.Fprintf(&b, "resolve %s\n", quote(m.Name))
 	fmt.Fprintf(&b, "config() {\ncat <<'END'\n%sEND\n}\n", cloudInitConfig)
 	b.WriteString(cloudInit)
 	return b.Bytes(), nil

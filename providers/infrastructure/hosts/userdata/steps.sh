@@ -49,6 +49,13 @@ authorize() {
 
 # name_host NAME: release gives the host its own name back.
 name_host() {
+	resolve "$1"
 	[ "$(uname -n)" = "$1" ] && return
 	hostnamectl set-hostname "$1" 2>/dev/null || { hostname "$1" && printf '%s\n' "$1" >/etc/hostname; } || fail "the host cannot be called $1"
+}
+
+# resolve NAME lets the host find itself by its new name, as sudo and kubeadm try to;
+# release takes the line out.
+resolve() {
+	grep -qsw -- "$1" /etc/hosts || printf '127.0.1.1 %s # fairlead\n' "$1" >>/etc/hosts
 }

@@ -1,0 +1,73 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/providers/infrastructure/hosts/api"
+)
+
+// normalised decodes text as an object of kind and returns its spec as YAML, or what is
+// wrong with it.
+func normalised(t *testing.T, kind, text string) string {
+	t.Helper()
+	for _, k := range api.Kinds() {
+		if k.Kind != kind {
+			continue
+		}
+		v := k.New("v1alpha1")
+		if err := yaml.UnmarshalStrict([]byte(text), v); err != nil {
+			t.Fatal(err)
+		}
+		spec, errs := k.Normalise(v)
+		if len(errs) > 0 {
+			return errs.ToAggregate().Error()
+		}
+		b, err := yaml.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	t.Fatalf("there is no kind %s", kind)
+	return ""
+}
+
+func TestNormalise(t *testing.T) {
+	const pool = "spec:\n  ssh: {identityRef: {name: ssh}}\n  hosts:\n"
+	for name, c := range map[string]struct{ kind, text, want string }{
+		"Cluster":        {"HostCluster", "spec: {controlPlaneEndpoint: {host: 10.0.0.1}}", "port: 6443"},
+		"NoEndpoint":     {"HostCluster", "spec: {}", "spec.controlPlaneEndpoint.host: Required value: machines that exist have no load balancer"},
+		"EndpointPort":   {"HostCluster", "spec: {controlPlaneEndpoint: {host: 10.0.0.1:6443}}", "the port has a field of its own"},
+		"Template":       {"HostClusterTemplate", "spec: {template: {spec: {controlPlaneEndpoint: {host: x_y}}}}", "spec.template.spec.controlPlaneEndpoint.host: Invalid value"},
+		"Machine":        {"HostMachineTemplate", "spec: {template: {spec: {}}}", "bootstrap: Auto"},
+		"MinMemory":      {"HostMachineTemplate", "spec: {template: {spec: {minMemory: 16Gi, minCPUs: 4}}}", "minMemory: 16Gi"},
+		"NoMemory":       {"HostMachineTemplate", "spec: {template: {spec: {minMemory: much, minCPUs: -1}}}", "spec.template.spec.minMemory: Invalid value"},
+		"Selector":       {"HostMachineTemplate", "spec: {template: {spec: {hostSelector: {matchExpressions: [{key: a, operator: Like}]}}}}", "hostSelector.matchExpressions[0].operator"},
+		"Bootstrap":      {"HostMachineTemplate", "spec: {template: {spec: {bootstrap: Magic}}}", `supported values: "Auto", "CloudInit", "Script"`},
+		"Pool":           {"HostPool", pool + "  - {name: a, address: 10.0.0.1}", "port: 22\n  user: root"},
+		"NoIdentity":     {"HostPool", "spec: {ssh: {knownHosts: x}}", "spec.ssh.identityRef: Required value"},
+		"NoKnownHosts":   {"HostPool", "spec: {ssh: {agent: true}}", "spec.ssh.knownHosts: Required value"},
+		"AgentAndKey":    {"HostPool", "spec: {ssh: {agent: true, identityRef: {name: a}}}", "spec.ssh.agent: Forbidden"},
+		"HostTwice":      {"HostPool", pool + "  - {name: a, address: 10.0.0.1}\n  - {name: a, address: 10.0.0.2}", "spec.hosts[1].name: Duplicate value"},
+		"HostName":       {"HostPool", pool + "  - {name: A B, address: 10.0.0.1}", "spec.hosts[0].name: Invalid value"},
+		"HostAddress":    {"HostPool", pool + "  - {name: a}", "spec.hosts[0].address: Required value"},
+		"HostLabels":     {"HostPool", pool + "  - {name: a, address: b, labels: {'a b': c}}", "spec.hosts[0].labels"},
+		"FailureDomain":  {"HostPool", pool + "  - {name: a, address: b, failureDomain: rack one}", "spec.hosts[0].failureDomain: Invalid value"},
+		"Bastion":        {"HostPool", "spec: {ssh: {identityRef: {name: a}, bastion: {}}}", "spec.ssh.bastion.address: Required value"},
+		"BastionPort":    {"HostPool", "spec: {ssh: {identityRef: {name: a}, bastion: {address: gate.example.com}}}", "bastion:\n    address: gate.example.com\n    port: 22"},
+		"User":           {"HostPool", "spec: {ssh: {identityRef: {name: a}, user: 'a b'}}", "spec.ssh.user: Invalid value"},
+		"Host":           {"Host", "spec: {poolName: p, address: 'fd00::1'}", "address: fd00::1"},
+		"HostOfNoPool":   {"Host", "spec: {address: a}", "spec.poolName: Required value"},
+		"HostIdentity":   {"Host", "spec: {poolName: p, address: a, ssh: {identityRef: {}}}", "spec.ssh.identityRef.name: Required value"},
+		"HostPortNumber": {"Host", "spec: {poolName: p, address: a, ssh: {port: 70000}}", "spec.ssh.port: Invalid value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := normalised(t, c.kind, c.text); !strings.Contains(got, c.want) {
+				t.Errorf("got:\n%s\nwant it to have %q", got, c.want)
+			}
+		})
+	}
+}

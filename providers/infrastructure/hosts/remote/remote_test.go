@@ -1,0 +1,157 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/hoststest"
+	"fairlead.dev/providers/infrastructure/hosts/remote"
+)
+
+func endpoint(w *hoststest.World, h *hoststest.Host) *remote.Endpoint {
+	return &remote.Endpoint{
+		Title: "host " + h.Name, Address: "127.0.0.1", Port: int32(h.Port), User: "root",
+		Key: fleet.NewSecret(w.PrivateKey), KnownHosts: []byte(h.KnownHosts()),
+	}
+}
+
+// serveAgent runs an SSH agent with a private key and returns its socket.
+func serveAgent(t *testing.T, private []byte) string {
+	t.Helper()
+	key, err := ssh.ParseRawPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := agent.NewKeyring()
+	if err := ring.Add(agent.AddedKey{PrivateKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = agent.ServeAgent(ring, c) }()
+		}
+	}()
+	return socket
+}
+
+// TestLogin: each way to log in, and what is said where it does not work.
+func TestLogin(t *testing.T) {
+	w := hoststest.New(t)
+	h, bastion := w.Host("h0"), w.Bastion("bastion")
+	off := w.Bastion("off")
+	off.Off()
+	locked, public := hoststest.NewKey(t, "open sesame")
+	stranger, _ := hoststest.NewKey(t, "")
+	h.Write("/root/.ssh/authorized_keys", w.PublicKey+"\n"+public+"\n")
+	h.Exec(`useradd --create-home deploy && echo 'deploy:pass word' | chpasswd -c SHA512 && echo 'deploy ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/deploy`)
+	h.Exec(`useradd --create-home mere && echo 'mere:pass word' | chpasswd -c SHA512`)
+	socket := serveAgent(t, w.PrivateKey)
+	for name, c := range map[string]struct {
+		edit   func(e *remote.Endpoint)
+		socket string
+		kind   fleet.ErrorKind
+		words  []string
+	}{
+		"Key": {edit: func(*remote.Endpoint) {}},
+		"EncryptedKey": {edit: func(e *remote.Endpoint) {
+			e.Key, e.Passphrase = fleet.NewSecret(locked), fleet.NewSecret([]byte("open sesame"))
+		}},
+		"NoPassphrase": {edit: func(e *remote.Endpoint) { e.Key = fleet.NewSecret(locked) }, kind: fleet.Unauthorized, words: []string{"the Secret has no key passphrase"}},
+		"WrongKey":     {edit: func(e *remote.Endpoint) { e.Key = fleet.NewSecret(stranger) }, kind: fleet.Unauthorized, words: []string{"user root is not let in", "host h0"}},
+		"NoKey":        {edit: func(e *remote.Endpoint) { e.Key = fleet.Secret{} }, kind: fleet.Unauthorized, words: []string{"no key and no password"}},
+		"Agent":        {edit: func(e *remote.Endpoint) { e.Key, e.Agent = fleet.Secret{}, true }, socket: socket},
+		"NoAgent":      {edit: func(e *remote.Endpoint) { e.Key, e.Agent = fleet.Secret{}, true }, kind: fleet.Unauthorized, words: []string{"--hosts-agent-socket"}},
+		"Password": {edit: func(e *remote.Endpoint) {
+			e.Key, e.Password, e.User, e.Sudo = fleet.Secret{}, fleet.NewSecret([]byte("pass word")), "deploy", true
+		}},
+		"NoSudo": {edit: func(e *remote.Endpoint) {
+			e.Key, e.Password, e.User, e.Sudo = fleet.Secret{}, fleet.NewSecret([]byte("pass word")), "mere", true
+		}, kind: fleet.Unauthorized, words: []string{"mere ALL=(ALL) NOPASSWD: ALL"}},
+		"Bastion": {edit: func(e *remote.Endpoint) { e.Via = endpoint(w, bastion) }},
+		"BastionOfAnotherKey": {edit: func(e *remote.Endpoint) {
+			e.Via = endpoint(w, bastion)
+			e.Via.KnownHosts = []byte(strings.ReplaceAll(h.KnownHosts(), fmt.Sprint(h.Port), fmt.Sprint(bastion.Port)))
+		}, kind: fleet.Unauthorized, words: []string{"host bastion (", "known_hosts"}},
+		"BastionThatIsOff": {edit: func(e *remote.Endpoint) {
+			e.Via = endpoint(w, off)
+		}, kind: fleet.Unavailable, words: []string{"host off ("}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := endpoint(w, h)
+			c.edit(e)
+			d := remote.NewDialer(c.socket)
+			defer d.Close()
+			out, err := d.Run(t.Context(), e, "id -u; cat")
+			if c.kind == "" {
+				if err != nil || string(out) != "0\n" {
+					t.Errorf("Run = %q, %v, want root's id", out, err)
+				}
+				return
+			}
+			if fleet.KindOf(err) != c.kind {
+				t.Errorf("Run = %v (kind %s), want kind %s", err, fleet.KindOf(err), c.kind)
+			}
+			for _, word := range c.words {
+				if !strings.Contains(fmt.Sprint(err), word) {
+					t.Errorf("Run = %v, want it to say %q", err, word)
+				}
+			}
+		})
+	}
+}
+
+// TestRun: what a script says comes back, one that fails tells why, one that hangs ends
+// with its time, and a connection that died is made anew.
+func TestRun(t *testing.T) {
+	w := hoststest.New(t)
+	h := w.Host("h0")
+	e, d := endpoint(w, h), remote.NewDialer("")
+	defer d.Close()
+	_, err := d.Run(t.Context(), e, "echo 'it is broken' >&2; exit 3")
+	exit, ok := errors.AsType[*remote.ExitError](err)
+	if !ok || exit.Status != 3 || exit.Said != "it is broken" {
+		t.Errorf("Run of a script that fails = %v, want its status and words", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err = d.Run(ctx, e, "sleep 100"); fleet.KindOf(err) != fleet.Unanswered {
+		t.Errorf("Run of a script that hangs = %v (kind %s), want kind Unanswered", err, fleet.KindOf(err))
+	}
+	if _, err := d.Run(t.Context(), e, "true"); err != nil {
+		t.Errorf("Run after one that hung = %v", err)
+	}
+	h.Set(hoststest.Fault{}) // breaks the connection
+	if out, err := d.Run(t.Context(), e, "echo again"); err != nil || string(out) != "again\n" {
+		t.Errorf("Run over a connection that died = %q, %v", out, err)
+	}
+	h.Off()
+	if _, err := d.Run(t.Context(), e, "true"); fleet.KindOf(err) != fleet.Unavailable {
+		t.Errorf("Run on a host that is off = %v (kind %s), want kind Unavailable", err, fleet.KindOf(err))
+	}
+	h.On()
+	h.Set(hoststest.Fault{Hang: true})
+	d.Dial = 300 * time.Millisecond
+	if _, err := d.Run(t.Context(), e, "true"); fleet.KindOf(err) != fleet.Unavailable {
+		t.Errorf("Run on a host that hangs = %v (kind %s), want kind Unavailable", err, fleet.KindOf(err))
+	}
+}

@@ -1,0 +1,125 @@
+package hosts
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+)
+
+func silentAs(i int) error {
+	return fleet.Errorf(fleet.Unavailable, fmt.Sprintf("reach h%d", i), "it is off")
+}
+
+// TestNoMachineForgotten goes through every pool of up to six hosts: whichever host is
+// claimed, whichever of the others took the note, whichever are silent. A look either
+// fails or tells of the machine, once; and it fails only when half of the hosts are silent.
+func TestNoMachineForgotten(t *testing.T) {
+	c := &fleet.Cluster{Fleet: "fleet", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+	claim := host.Claim{ID: "0123456789abcdef", Pool: "pool", Tags: c.MachineTags(fleet.Pool{}, "m-0", "op"), Created: time.Now()}
+	for n := 1; n <= 6; n++ {
+		for claimed := range n {
+			for noted := range 1 << n {
+				if noted&(1<<claimed) != 0 || bits.OnesCount(uint(noted)) < n/2 {
+					continue
+				}
+				for silent := range 1 << n {
+					var r roster
+					for i := range n {
+						s := &seen{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i)}}
+						if silent&(1<<i) != 0 {
+							s.err = silentAs(i)
+						} else {
+							s.state = new(host.State)
+						}
+						r = append(r, s)
+					}
+					claim.Host = r[claimed].host.Name
+					if r[claimed].answers() {
+						r[claimed].state.Claimed, r[claimed].state.Claim = true, &claim
+					}
+					for i, s := range r {
+						if noted&(1<<i) != 0 && s.answers() {
+							s.state.Notes = append(s.state.Notes, claim)
+						}
+					}
+					answers := n - bits.OnesCount(uint(silent))
+					err := r.complete()
+					if (err != nil) != (answers < (n+1)/2) {
+						t.Fatalf("%d of %d answer: complete() = %v", answers, n, err)
+					}
+					if got := r.machines(c); err == nil && (len(got) != 1 || got[0].claim.ID != claim.ID) {
+						t.Fatalf("%d hosts, %d claimed, noted by %b, silent %b: machines = %+v, want the one", n, claimed, noted, silent, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNotes: which notes count, which are outdated, and which are missing.
+func TestNotes(t *testing.T) {
+	c := &fleet.Cluster{Fleet: "fleet", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	claim := host.Claim{ID: "0123456789abcdef", Pool: "pool", Host: "h0", Tags: c.MachineTags(fleet.Pool{}, "m-0", "op"), Created: now.Add(-time.Hour)}
+	releasing, young, foreign := claim, claim, claim
+	releasing.Releasing = true
+	young.Created = now.Add(-time.Minute)
+	foreign.Tags = (&fleet.Cluster{Fleet: "other", Key: c.Key}).MachineTags(fleet.Pool{}, "m-0", "op")
+	type on struct {
+		claim, note *host.Claim
+		silent      bool
+		lost        bool
+	}
+	for name, test := range map[string]struct {
+		reason                   string
+		hosts                    []on
+		machines, stale, unnoted int
+	}{
+		"Noted":        {"all is well", []on{{claim: &claim}, {note: &claim}, {note: &claim}}, 1, 0, 0},
+		"Unnoted":      {"too few would know", []on{{claim: &claim}, {}, {}}, 1, 0, 1},
+		"UnnotedAlone": {"there is nobody else", []on{{claim: &claim}}, 1, 0, 0},
+		"Free":         {"the host says that it is free", []on{{}, {note: &claim}, {note: &claim}}, 0, 1, 0},
+		"JustAsked":    {"the claim may be on its way", []on{{}, {note: &young}, {note: &young}}, 0, 0, 0},
+		"Silent":       {"the others tell", []on{{silent: true}, {note: &claim}, {note: &claim}}, 1, 0, 0},
+		"TooFewNotes":  {"of five hosts two had to note it, so it was never claimed", []on{{silent: true}, {note: &claim}, {}, {}, {}}, 0, 0, 0},
+		"PerhapsMore":  {"the other silent one may hold the second note", []on{{silent: true}, {note: &claim}, {silent: true}, {}, {}}, 1, 0, 0},
+		"Lost":         {"a person said so", []on{{lost: true}, {note: &claim}, {note: &claim}}, 0, 1, 0},
+		"Foreign":      {"it is of another fleet", []on{{silent: true}, {note: &foreign}, {note: &foreign}}, 0, 0, 0},
+		"ForeignClaim": {"it is of another fleet", []on{{claim: &foreign}, {}, {}}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r roster
+			for i, o := range test.hosts {
+				s := &seen{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i), HostDetails: api.HostDetails{Lost: o.lost}}}
+				switch {
+				case o.silent:
+					s.err = silentAs(i)
+				case !o.lost:
+					s.state = &host.State{Claimed: o.claim != nil, Claim: o.claim}
+					if o.note != nil {
+						s.state.Notes = []host.Claim{*o.note}
+					}
+				}
+				r = append(r, s)
+			}
+			if got := [3]int{len(r.machines(c)), len(r.stale(c, now)), len(r.unnoted(c))}; got != [3]int{test.machines, test.stale, test.unnoted} {
+				t.Errorf("machines, outdated notes, missing notes = %v, want %d, %d, %d: %s", got, test.machines, test.stale, test.unnoted, test.reason)
+			}
+		})
+	}
+
+	// A host that left Git: what was to be removed is forgotten, the rest is told.
+	r := roster{{host: &machineHost{Pool: "pool", Name: "h1"}, state: &host.State{Notes: []host.Claim{claim}}}}
+	if got := r.machines(c); len(got) != 1 || got[0].host != nil {
+		t.Errorf("machines with the host out of Git = %+v, want one without a host", got)
+	}
+	r[0].state.Notes[0] = releasing
+	if got := r.machines(c); len(got) != 0 || len(r.stale(c, now)) != 1 {
+		t.Errorf("machines with a removed machine's host out of Git = %+v, want none, and an outdated note", got)
+	}
+}
