@@ -1,0 +1,91 @@
+package hosts
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+)
+
+var _ providers.Sweeper = (*Provider)(nil)
+
+// orphanMachine is the kind of an orphan: a host that is claimed for a cluster which
+// is not there.
+const orphanMachine = "host"
+
+// Orphans implements providers.Sweeper: a claim is one whose cluster is none of
+// clusters. It looks at the hosts that Git holds for clusters, and fails where one of
+// them does not answer.
+func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	list, err := p.orphans(ctx, id, clusters)
+	out := make([]fleet.Orphan, 0, len(list))
+	for _, f := range list {
+		out = append(out, f.orphan())
+	}
+	return out, err
+}
+
+// orphan returns f as people see it.
+func (f *found) orphan() fleet.Orphan {
+	key := f.claim.Tags[fleet.TagCluster]
+	o := fleet.Orphan{
+		Provider: api.ProviderName, Place: f.host.Pool, Kind: orphanMachine, ID: string(f.claim.ProviderID()),
+		Name: f.host.Name, Reason: "the fleet has no cluster " + key, Created: f.claim.Created,
+	}
+	o.Cluster, _ = fleet.ParseKey(key) // zero where it is none
+	return o
+}
+
+func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]found, error) {
+	var out []found
+	seenClaims := make(map[string]bool)
+	for _, c := range clusters {
+		if c.Provider != api.ProviderName {
+			continue
+		}
+		r, err := p.look(ctx, c)
+		if err != nil {
+			return nil, wrap("list orphans", err)
+		}
+		for _, s := range r {
+			if s.silent() {
+				return nil, wrap("list orphans", s.err)
+			}
+			if s.host.Lost || s.state.Claim == nil || seenClaims[s.state.Claim.ID] {
+				continue
+			}
+			k := s.state.Claim
+			theirs := slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key.String() == k.Tags[fleet.TagCluster] })
+			leaving := s.state.Progress == host.Releasing
+			if k.Tags[fleet.TagFleet] != string(id) || theirs || leaving {
+				continue
+			}
+			seenClaims[k.ID] = true
+			out = append(out, found{claim: *k, host: s.host, state: s.state})
+		}
+	}
+	slices.SortFunc(out, func(a, b found) int {
+		x, y := a.orphan(), b.orphan()
+		return cmp.Or(x.Cluster.Compare(y.Cluster), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Name, y.Name))
+	})
+	return out, nil
+}
+
+// RemoveOrphan implements providers.Sweeper: the host cleans itself, and is free.
+func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	list, err := p.orphans(ctx, id, clusters)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		if string(f.claim.ProviderID()) == o.ID {
+			_, err := p.run(ctx, f.host, host.Release(f.claim.ID))
+			return wrap("remove "+o.Kind+" "+o.Name, err)
+		}
+	}
+	return nil // gone, or somebody's
+}
