@@ -136,6 +136,9 @@ func (m *maker) addDynamic(i *image, name string) error {
 		return nil
 	}
 	path := filepath.Join(m.rootfs, name)
+	if target, err := os.Readlink(path); err == nil && filepath.IsAbs(target) {
+		path = filepath.Join(m.rootfs, target) // seen from within
+	}
 	f, err := elf.Open(path)
 	if err != nil {
 		return err
@@ -151,7 +154,7 @@ func (m *maker) addDynamic(i *image, name string) error {
 		if strings.HasPrefix(lib, "ld-linux") {
 			place = "usr/lib64/" + lib
 		}
-		if _, err := os.Stat(filepath.Join(m.rootfs, place)); err != nil {
+		if _, err := os.Lstat(filepath.Join(m.rootfs, place)); err != nil {
 			return fmt.Errorf("%s needs %s: %w", name, lib, err)
 		}
 		if err := m.addDynamic(i, place); err != nil {

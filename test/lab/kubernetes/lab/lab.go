@@ -45,10 +45,15 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if o.Machines < 0 || o.Machines > 150 {
 		return nil, fmt.Errorf("a lab has 0 to 150 machines, not %d", o.Machines)
 	}
+	set, err := images.Current()
+	if err != nil {
+		return nil, err
+	}
 	l, err := open(o.Name)
 	if err != nil {
 		return nil, err
 	}
+	l.set = set
 	if err := l.remove(os.Getenv(entered) == l.Name); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
 	}
@@ -91,9 +96,6 @@ func Open(name string) (*Lab, error) {
 func View(name string) (*Lab, error) {
 	l, err := place(name)
 	if err != nil {
-		return nil, err
-	}
-	if l.set, err = images.Current(); err != nil {
 		return nil, err
 	}
 	return l, l.find()
@@ -143,9 +145,6 @@ func open(name string) (*Lab, error) {
 	}
 	l, err := place(name)
 	if err != nil {
-		return nil, err
-	}
-	if l.set, err = images.Current(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(l.dir), 0o755); err != nil {
@@ -207,6 +206,10 @@ func (l *Lab) make(ctx context.Context, n int) error {
 
 // find finds the machines that there are.
 func (l *Lab) find() error {
+	var err error
+	if l.set, err = images.Current(); err != nil {
+		return err
+	}
 	for i := 1; ; i++ {
 		m := l.machine(i)
 		if _, err := os.Stat(m.dir); err != nil {
