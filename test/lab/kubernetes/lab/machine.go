@@ -77,7 +77,7 @@ func (m *Machine) switchOn(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = console.Close() }()
-	c := exec.Command("/proc/self/exe") //nolint:noctx // a machine outlives the context that it is switched on with
+	c := exec.Command("/proc/self/exe")
 	c.Args = []string{supervisorName, m.dir, m.namespace()}
 	c.Stdout, c.Stderr = console, console
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -75,7 +75,7 @@ func run(dir string, groups []string) (again bool, err error) {
 		return false, err
 	}
 	defer func() { _ = start.Close() }()
-	c := exec.Command("/proc/self/exe") //nolint:noctx // it ends when it is killed
+	c := exec.Command("/proc/self/exe")
 	c.Args = []string{initName, dir}
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	c.ExtraFiles = []*os.File{wait}
