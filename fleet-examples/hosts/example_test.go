@@ -1,0 +1,163 @@
+package hosts_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
+
+	"fairlead.dev/fleet"
+	example "fairlead.dev/fleet-examples/hosts"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/hosts/userdata"
+	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// tree is a sources.Tree of files that do not change.
+type tree struct{ fs.FS }
+
+// Digest implements sources.Tree.
+func (t tree) Digest(name string) (string, error) {
+	_, err := fs.Stat(t, name)
+	return name, err
+}
+
+func rendered(t *testing.T) map[string]fleet.Cluster {
+	t.Helper()
+	b := render.New(render.Options{Decoder: decode.New("shipyard", api.Kinds())})
+	f, err := b.Render(context.Background(), fleet.Revision{Ref: "main", Digest: "sha1:0"}, tree{example.Files()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.Problems {
+		t.Error(p)
+	}
+	out := make(map[string]fleet.Cluster)
+	for _, c := range f.Clusters {
+		out[c.Key.String()] = c
+	}
+	return out
+}
+
+// describe says what of a cluster its overlay decides.
+func describe(t *testing.T, c fleet.Cluster) string {
+	t.Helper()
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "endpoint: %s:%d\n", spec.ControlPlaneEndpoint.Host, spec.ControlPlaneEndpoint.Port)
+	for _, o := range c.Companions {
+		pool, err := api.ReadPool(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, _, _, err := ssh.ParseKnownHosts([]byte(pool.SSH.KnownHosts)); err != nil {
+			t.Errorf("known hosts of pool %s: %v", o.Name, err)
+		}
+		fmt.Fprintf(&b, "pool %s: %d hosts of %s, sudo %v\n", o.Name, len(pool.Hosts), pool.SSH.User, pool.SSH.Sudo == nil)
+	}
+	for _, p := range c.Pools() {
+		m, err := api.ReadMachine(p.Infrastructure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s: %d %s, surge %d, hosts %v\n", p.Name, p.Replicas, p.Version, p.MaxSurge, m.HostSelector.MatchLabels)
+	}
+	return b.String()
+}
+
+func TestClusters(t *testing.T) {
+	got := make(map[string]string)
+	for key, c := range rendered(t) {
+		got[key] = describe(t, c)
+	}
+	want := map[string]string{
+		"dev/small": `endpoint: 203.0.113.11:6443
+pool hall-1: 7 hosts of fairlead, sudo true
+small-cp: 1 v1.34.1, surge 1, hosts map[use:small-api]
+small-md-0: 1 v1.34.1, surge 0, hosts map[use:worker]
+`,
+		"prod/ha": `endpoint: 203.0.113.100:6443
+pool hall-1: 7 hosts of fairlead, sudo true
+ha-cp: 3 v1.34.1, surge 0, hosts map[use:control-plane]
+ha-md-0: 2 v1.34.1, surge 0, hosts map[use:worker]
+`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestPlan: on free hosts each cluster is one to create with all of its machines.
+func TestPlan(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	got := make(map[string]string)
+	for key, c := range rendered(t) {
+		in := plan.Input{
+			Desired:  &c,
+			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
+			Since:    now.Add(-time.Hour), Settle: time.Minute, Now: now,
+		}
+		changes := plan.Preview(in)
+		got[key] = fmt.Sprintf("%v, then %d changes from %q", plan.Compute(in).Actions, len(changes), changes[0].Kind)
+	}
+	const first = "[EnsureCertificates EnsureInfrastructure], then "
+	want := map[string]string{
+		"dev/small": first + `3 changes from "create cluster"`,
+		"prod/ha":   first + `6 changes from "create cluster"`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestUserData: each machine's user data is such that hosts run it, with cloud-init and
+// without.
+func TestUserData(t *testing.T) {
+	b := kubeadm.New()
+	meta := userdata.Metadata{InstanceID: "0123456789abcdef", Name: "machine", ProviderID: "hosts://hall-1/rack1-1/0123456789abcdef"}
+	for key, c := range rendered(t) {
+		authorities, err := b.NewAuthorities(&c, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []struct {
+			pool fleet.Pool
+			join fleet.Join
+		}{{c.ControlPlane, fleet.JoinInit}, {c.ControlPlane, fleet.JoinControlPlane}, {c.Workers[0], fleet.JoinWorker}} {
+			data, err := b.UserData(providers.BootstrapInput{
+				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
+				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Authorities: authorities,
+				Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
+			})
+			if err != nil {
+				t.Errorf("%s: %s: %v", key, p.join, err)
+				continue
+			}
+			text := data.Content.Reveal()
+			if only, err := userdata.OnlyCloudInit(text, meta); err != nil || len(only) > 0 {
+				t.Errorf("%s: %s: only cloud-init does %q, %v", key, p.join, only, err)
+			}
+			if _, err := userdata.Script(text, meta); err != nil {
+				t.Errorf("%s: %s: %v", key, p.join, err)
+			}
+			if _, err := userdata.CloudInit(text, meta); err != nil {
+				t.Errorf("%s: %s: %v", key, p.join, err)
+			}
+			if !strings.Contains(string(text), "{{ ds.meta_data.provider_id }}") {
+				t.Errorf("%s: %s: the kubelet is not told its provider id:\n%s", key, p.join, text)
+			}
+		}
+	}
+}
