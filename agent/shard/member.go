@@ -59,7 +59,8 @@ type Member struct {
 	wake    chan struct{} // there is something in changed
 	told    told
 
-	silent map[string]silence // other sessions, touched by Run alone
+	silent  map[string]silence // other sessions, touched by Run alone
+	differs bool               // one of them has another number of shards; as silent
 }
 
 // A hold is a shard that this replica holds.
@@ -133,6 +134,14 @@ func (m *Member) step(ctx context.Context) error {
 		if v.holderOf(i) == m.session.Name {
 			m.hold(i)
 		}
+	}
+	other, differs := v.otherCount(m.o.Shards)
+	if differs != m.differs {
+		m.differs = differs
+		m.o.Log.Warn("shards change hands only while all replicas have the same number of them", "same", !differs, "other", holder(other))
+	}
+	if differs {
+		return nil
 	}
 	give, take := v.balance(m.session.Name, m.o.Shards)
 	for _, i := range give {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,9 @@ func (m *Member) renew(ctx context.Context) error {
 	asked := m.o.Now()
 	now := metav1.NewMicroTime(asked.Wall)
 	if m.session == nil {
-		l, err := m.api.Create(ctx, m.lease(roleSession, "session-"+strings.ToLower(rand.Text()[:10]), m.o.Identity, now), metav1.CreateOptions{})
+		l := m.lease(roleSession, "session-"+strings.ToLower(rand.Text()[:10]), m.o.Identity, now)
+		l.Labels[countLabel] = strconv.Itoa(m.o.Shards)
+		l, err := m.api.Create(ctx, l, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("cannot open a session: %w", err)
 		}

@@ -69,7 +69,10 @@ func run(t *testing.T, n int, test func(w *world)) {
 	})
 }
 
-func (w *world) start(name string) *replica {
+func (w *world) start(name string) *replica { return w.startWith(name, shards) }
+
+// startWith starts a replica that divides the clusters into so many shards.
+func (w *world) startWith(name string, shards int) *replica {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)
 	r := &replica{client: w.api.Client(), name: name, end: cancel}
@@ -293,6 +296,34 @@ func TestSharing(t *testing.T) {
 		w.follower().end()
 		time.Sleep(10 * time.Second)
 		expectShares(t, "one that ends gives its shards back", w.shares(), 2, 3, 3)
+		w.everyCluster(8 * time.Second)
+	})
+}
+
+// TestAnotherNumberOfShards rolls out another number of shards while passes go
+// on: that no two replicas act at once is looked at all the time. The new ones
+// hold nothing until the last of the old ones is gone.
+func TestAnotherNumberOfShards(t *testing.T) {
+	run(t, 2, func(w *world) {
+		old := []*replica{w.follower(), w.leader()}
+		first, second := w.startWith("new0", shards+5), w.startWith("new1", shards+5)
+		held := func(r *replica) int {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.holds)
+		}
+		time.Sleep(30 * time.Second)
+		if held(first)+held(second) > 0 || held(old[0])+held(old[1]) != shards {
+			t.Errorf("beside two old replicas with %d and %d shards the new ones hold %d and %d", held(old[0]), held(old[1]), held(first), held(second))
+		}
+		w.everyCluster(8 * time.Second)
+		for _, r := range old {
+			r.end()
+			time.Sleep(30 * time.Second)
+		}
+		if a, b := held(first), held(second); a+b != shards+5 {
+			t.Errorf("the new replicas hold %d and %d shards", a, b)
+		}
 		w.everyCluster(8 * time.Second)
 	})
 }

@@ -21,6 +21,7 @@ const (
 	AgentLabel = "fairlead.dev/agent" // name of the leader's Lease
 	roleLabel  = "fairlead.dev/lease"
 	indexLabel = "fairlead.dev/shard"
+	countLabel = "fairlead.dev/shards" // of a session: how many its replica divides the clusters into
 
 	roleSession = "session"
 	roleShard   = "shard"
@@ -83,6 +84,17 @@ func (v view) holderOf(i int) string {
 		return ""
 	}
 	return s
+}
+
+// otherCount returns a session whose replica does not divide the clusters into n
+// shards, if there is one. What the two call shard 1 are different clusters.
+func (v view) otherCount(n int) (coordinationv1.Lease, bool) {
+	for _, name := range slices.Sorted(maps.Keys(v.sessions)) {
+		if l := v.sessions[name]; l.Labels[countLabel] != strconv.Itoa(n) {
+			return l, true
+		}
+	}
+	return coordinationv1.Lease{}, false
 }
 
 // balance says which of n shards the session self is to give back and to take.

@@ -2,7 +2,11 @@ package shard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -15,23 +19,48 @@ import (
 type message struct {
 	Cluster fleet.Cluster
 	// Given are the cluster's Secrets; Referred are those of its objects, in the
-	// order of objects.
+	// order of objects, which finds them.
 	Given    map[string]content
 	Referred []map[string]content // by "namespace/name"
 }
 
 type content map[string][]byte
 
-// objects returns the objects of c that may refer to Secrets.
-func objects(c *fleet.Cluster) []*fleet.Object {
-	out := []*fleet.Object{&c.Infrastructure, &c.ControlPlane.Infrastructure}
-	for i := range c.Companions {
-		out = append(out, &c.Companions[i])
+// objects calls visit with each object that v holds, wherever it is, in an order
+// that depends on nothing but what v holds. v is addressable. Where keep is true,
+// what visit changes stays: maps are written to.
+func objects(v reflect.Value, keep bool, visit func(*fleet.Object)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			objects(v.Elem(), keep, visit)
+		}
+	case reflect.Struct:
+		if o, ok := v.Addr().Interface().(*fleet.Object); ok {
+			visit(o)
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				objects(v.Field(i), keep, visit)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			objects(v.Index(i), keep, visit)
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, k := range keys {
+			e := reflect.New(v.Type().Elem()).Elem()
+			e.Set(v.MapIndex(k))
+			objects(e, keep, visit)
+			if keep {
+				v.SetMapIndex(k, e)
+			}
+		}
 	}
-	for i := range c.Workers {
-		out = append(out, &c.Workers[i].Infrastructure)
-	}
-	return out
 }
 
 // encode returns c as bytes that contain its secrets.
@@ -44,7 +73,7 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 	for name, d := range c.Secrets {
 		m.Given[name] = reveal(d)
 	}
-	for _, o := range objects(c) {
+	objects(reflect.ValueOf(&m.Cluster).Elem(), false, func(o *fleet.Object) {
 		var referred map[string]content
 		if o.Secrets != nil {
 			referred = make(map[string]content, len(o.Secrets))
@@ -53,7 +82,7 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 			referred[k.String()] = reveal(d)
 		}
 		m.Referred = append(m.Referred, referred)
-	}
+	})
 	return json.Marshal(m)
 }
 
@@ -70,24 +99,27 @@ func decode(b []byte) (*fleet.Cluster, error) {
 	for name, d := range m.Given {
 		c.Secrets[name] = conceal(d)
 	}
-	all := objects(c)
-	if len(all) != len(m.Referred) {
-		return nil, fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), len(all))
-	}
-	for i, o := range all {
+	var failed error
+	next := 0
+	objects(reflect.ValueOf(c).Elem(), true, func(o *fleet.Object) {
 		if string(o.Spec) == "null" {
 			o.Spec = nil
 		}
-		if m.Referred[i] != nil {
-			o.Secrets = make(map[fleet.Key]fleet.SecretData, len(m.Referred[i]))
+		if next++; next > len(m.Referred) || m.Referred[next-1] == nil {
+			return
 		}
-		for name, d := range m.Referred[i] {
+		o.Secrets = make(map[fleet.Key]fleet.SecretData, len(m.Referred[next-1]))
+		for name, d := range m.Referred[next-1] {
 			k, err := fleet.ParseKey(name)
-			if err != nil {
-				return nil, err
-			}
+			failed = errors.Join(failed, err)
 			o.Secrets[k] = conceal(d)
 		}
+	})
+	if next != len(m.Referred) {
+		return nil, fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), next)
+	}
+	if failed != nil {
+		return nil, failed
 	}
 	return c, nil
 }
