@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"fairlead.dev/agent/secrets"
-	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
@@ -218,10 +215,22 @@ func scenarios() []scenario {
 			},
 			break_: func(*world, *watch) {},
 			mend: func(w *world, _ *watch) {
-				if err := os.Mkdir(filepath.Join(w.dir, "here"), 0o700); err != nil {
+				w.mkdir("here")
+				w.replace("fleet.yaml", filepath.Join(w.dir, "away"), filepath.Join(w.dir, "here"))
+				w.push()
+			},
+		},
+		{
+			alert: "FairleadEscrowStale", also: []string{"FairleadFleetProblems"},
+			before: func(w *world) {
+				w.write("fleet.yaml", "spec: {escrow: {recipients: ["+anybody+"], folder: "+w.mkdir("escrow")+"}}\n")
+				damageSecret(w)
+			},
+			break_: func(*world, *watch) {},
+			mend: func(w *world, _ *watch) {
+				if err := os.Remove(filepath.Join(w.dir, damagedSecret)); err != nil {
 					w.t.Fatal(err)
 				}
-				w.replace("fleet.yaml", filepath.Join(w.dir, "away"), filepath.Join(w.dir, "here"))
 				w.push()
 			},
 		},
@@ -241,27 +250,6 @@ func scenarios() []scenario {
 			},
 			also: []string{"FairleadClusterFailing", "FairleadClusterStuck", "FairleadMachinesUnavailable"},
 		},
-	}
-}
-
-// oldAuthorities gives the cluster authorities that expire in a week.
-func oldAuthorities(w *world) {
-	key := fleet.Key{Namespace: w.name, Name: "eu-2"}
-	made, err := kubeadm.New().NewAuthorities(&fleet.Cluster{Key: key}, time.Now().AddDate(0, 0, 7-3650))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	store, err := secrets.OpenFile(w.t.Context(), filepath.Join(w.dir, "secrets-one"), secrets.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for name, data := range made {
-		if _, err := store.Create(w.t.Context(), key, name, data); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	if err := store.Close(); err != nil {
-		w.t.Fatal(err)
 	}
 }
 
