@@ -1,7 +1,9 @@
 package hosts_test
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -176,4 +178,48 @@ func TestFullDisk(t *testing.T) {
 	}
 	err := b.p.CreateMachine(t.Context(), "op", request(c, "m-1", userData("true")))
 	wantKind(t, err, fleet.Exhausted, "h0 has no room on its disk", "h1 carries a machine of prod/eu-1")
+}
+
+// TestRace: of any number of agents that want a host, one gets it.
+func TestRace(t *testing.T) {
+	b := newBench(t, 1)
+	const agents, rounds = 6, 3
+	for round := range rounds {
+		errs := make([]error, agents)
+		clusters := make([]*fleet.Cluster, agents)
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		for i := range agents {
+			p := b.provider()
+			clusters[i] = b.cluster()
+			clusters[i].Fleet = fleet.ID(fmt.Sprintf("fleet-%d-%d", round, i))
+			if err := p.EnsureInfrastructure(t.Context(), "op", clusters[i]); err != nil {
+				t.Fatal(err)
+			}
+			wg.Go(func() {
+				<-begin
+				errs[i] = p.CreateMachine(t.Context(), "op", request(clusters[i], "m-0", userData("true")))
+			})
+		}
+		close(begin)
+		wg.Wait()
+		b.p.Forget()
+		won := -1
+		for i, err := range errs {
+			machines := len(b.observe(clusters[i]).Machines)
+			switch {
+			case err == nil && (won >= 0 || machines != 1):
+				t.Fatalf("agent %d got the host that agent %d has; its machines: %d", i, won, machines)
+			case err == nil:
+				won = i
+			case fleet.KindOf(err) != fleet.Exhausted || machines != 0:
+				t.Errorf("agent %d: %v, machines: %d, want kind Exhausted and none", i, err, machines)
+			}
+		}
+		if won < 0 {
+			t.Fatal("nobody got the host")
+		}
+		b.remove(clusters[won], "m-0")
+		b.until("the host is free", clusters[won], gone)
+	}
 }

@@ -123,3 +123,23 @@ func TestNotes(t *testing.T) {
 		t.Errorf("machines with a removed machine's host out of Git = %+v, want none, and an outdated note", got)
 	}
 }
+
+// TestWitnesses: how many of the others have to note a claim, by the size of the pool.
+func TestWitnesses(t *testing.T) {
+	want := []int{0, 1, 1, 2, 2, 3, 3, 4}
+	var r roster
+	for i, enough := range want {
+		r = append(r, &seen{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i)}})
+		if others, got := r.witnesses("pool", "h0"); len(others) != i || got != enough {
+			t.Errorf("witnesses in a pool of %d = %d of %d, want %d", len(r), got, len(others), enough)
+		}
+	}
+}
+
+// TestQuoteLog: a log that is shown holds no token of kubeadm.
+func TestQuoteLog(t *testing.T) {
+	got := quoteLog("kubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef\nfailed\n")
+	if want := "; the last lines of its log:\nkubeadm join 10.0.0.1:6443 --token abcdef.REDACTED\nfailed"; got != want {
+		t.Errorf("quoteLog = %q, want %q", got, want)
+	}
+}

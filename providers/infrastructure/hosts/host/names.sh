@@ -10,12 +10,13 @@ L=/run/fairlead-host.lock     # held by what runs for a claim
 R=/run/fairlead-release.log   # in memory: a full disk does not hold up a release
 S=/run/fairlead-release.sh
 
-# start NAME FILE runs a script that outlives this connection.
+# start NAME FILE runs a script that outlives this connection. What the script starts
+# outlives the script.
 start() {
 	if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null; then
 		systemctl reset-failed "fairlead-$1.service" 2>/dev/null
 		systemctl is-active --quiet "fairlead-$1.service" ||
-			systemd-run --quiet --no-block --collect --unit="fairlead-$1" /bin/sh "$2"
+			systemd-run --quiet --no-block --collect --property=KillMode=process --unit="fairlead-$1" /bin/sh "$2"
 	else
 		setsid sh "$2" </dev/null >/dev/null 2>&1 &
 	fi

@@ -4,7 +4,7 @@ echo "release $id"
 
 # What still runs of the bootstrap ends now, with all that it started.
 if [ -d /run/systemd/system ]; then
-	systemctl stop "fairlead-run-$id.service" 2>/dev/null
+	systemctl kill --signal=KILL "fairlead-run-$id.service" 2>/dev/null
 fi
 pid=$(cat "$M/pid" 2>/dev/null)
 if [ -n "$pid" ] && grep -qs "machines/$id/run.sh" "/proc/$pid/cmdline"; then
