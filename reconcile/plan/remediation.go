@@ -12,10 +12,11 @@ import (
 )
 
 // remediateFirst replaces the first control-plane machine where it is known to
-// have failed before there was a control plane.
+// have failed before there was a control plane. Whatever people say of a machine
+// while the API server does not answer, etcd may need it.
 func (v *view) remediateFirst(g *group) bool {
 	m := g.all[0]
-	if !v.blind || !m.remedy {
+	if !v.blind || !m.remedy || len(v.machines) > 1 || !v.knownSilent(m) {
 		return false
 	}
 	if m.State == fleet.MachineDeleting || v.mayAttempt(m) {
