@@ -87,6 +87,11 @@ bench-ha: ## measure take-overs and pushes with replicas; docs/high-availability
 test-chart: ## run the agent from its image as the chart installs it; take its rights one by one; upgrade it (about 10 minutes; needs `make kube`)
 	FAIRLEAD_TEST_CHART=1 go test ./test/chart -count=1 -timeout 60m -v
 
+.PHONY: test-kubeadm
+test-kubeadm: ## hold what is written for kubeadm against kubeadm of every minor version, and an upgrade against kubeadm's own (builds what is missing, 3 minutes each)
+	go run ./test/kube/binaries/build kubeadm-1.33 kubeadm-1.34 kubeadm-1.35 kubeadm-1.36
+	go test ./providers/bootstrap/kubeadm ./providers/workload -run 'Kubeadm|RealUpgrade' -count=1 -v
+
 .PHONY: lab-openstack-up
 lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md
 	test/lab/openstack/up

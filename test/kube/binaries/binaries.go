@@ -42,11 +42,11 @@ func List() []Binary {
 		},
 		{Name: "kubeconform", Module: "github.com/yannh/kubeconform", Version: "v0.8.0", Package: "github.com/yannh/kubeconform/cmd/kubeconform", Wrapper: release},
 		{Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1", Package: "github.com/google/go-containerregistry/cmd/crane", Wrapper: release},
+		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
 		kubeadm("kubernetes-1.33", "v1.33.13", false),
 		kubeadm("kubernetes-1.34", "v1.34.4", true),
 		kubeadm("kubernetes-1.35", "v1.35.4", true),
 		kubeadm("kubernetes", "v1.36.3", false),
-		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
 	}
 }
 
