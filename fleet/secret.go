@@ -56,6 +56,12 @@ func Authorities() []SecretName {
 	return []SecretName{ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount}
 }
 
+// SecretNames are all that a cluster may have: its authorities, what people give
+// for an external etcd, and its kubeconfig.
+func SecretNames() []SecretName {
+	return append(Authorities(), EtcdClient, Kubeconfig)
+}
+
 // ExternalEtcd reports whether etcd runs elsewhere than on the control plane.
 func (c *Cluster) ExternalEtcd() bool {
 	return c.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.IsDefined()

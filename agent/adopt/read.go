@@ -214,22 +214,36 @@ func (a *Adoption) readMachines(ctx context.Context, f *found) error {
 	return nil
 }
 
-// readAuthorities reads the secrets that the cluster's identity hangs on.
+// names are those of the secrets that the cluster has, in their order.
+func (f *found) names() []fleet.SecretName {
+	return slices.DeleteFunc(fleet.SecretNames(), func(n fleet.SecretName) bool { return f.authorities[n] == nil })
+}
+
+// readAuthorities reads the secrets that the cluster's identity hangs on. One with
+// an external etcd has those that people gave for that, and no key of its
+// authority.
 func (a *Adoption) readAuthorities(ctx context.Context, f *found) error {
-	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+	external := false
+	for _, name := range append([]fleet.SecretName{fleet.EtcdClient}, append(fleet.Authorities(), fleet.Kubeconfig)...) {
 		k := fleet.Key{Namespace: f.key.Namespace, Name: f.key.Name + "-" + string(name)}
 		o, err := a.o.Management.get(ctx, schema.GroupKind{Kind: "Secret"}, a.o.Kinds, k)
 		if fleet.KindOf(err) == fleet.NotFound {
-			f.refuse(f.cluster, "", "", "its Secret %s is not there", k)
+			if name != fleet.EtcdClient {
+				f.refuse(f.cluster, "", "", "its Secret %s is not there", k)
+			}
 			continue
 		}
 		if err != nil {
 			return err
 		}
+		external = external || name == fleet.EtcdClient
 		d := dataOf(o)
 		needed := []string{fleet.TLSCertKey, fleet.TLSKeyKey}
-		if name == fleet.Kubeconfig {
+		switch {
+		case name == fleet.Kubeconfig:
 			needed = []string{fleet.KubeconfigKey}
+		case name == fleet.EtcdCA && external:
+			needed = []string{fleet.TLSCertKey}
 		}
 		for _, key := range needed {
 			if d[key].IsZero() {

@@ -108,7 +108,10 @@ func same(a, b fleet.SecretData) bool {
 // checkSecrets makes sure that the store has no other authorities for the
 // cluster: they would be those of another one.
 func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
-	for _, name := range fleet.Authorities() {
+	for _, name := range c.names() {
+		if name == fleet.Kubeconfig {
+			continue
+		}
 		d, err := a.o.Secrets.Store.Get(ctx, c.key, name)
 		if fleet.KindOf(err) == fleet.NotFound {
 			continue
@@ -125,7 +128,7 @@ func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
 
 // store puts the cluster's secrets into the store, and reads them again.
 func (a *Adoption) store(ctx context.Context, c *candidate) error {
-	names := append(fleet.Authorities(), fleet.Kubeconfig)
+	names := c.names()
 	a.o.Say(c.key, Secrets, fmt.Sprintf("%v into the secret store", names))
 	if !a.o.DryRun {
 		for _, name := range names {
@@ -168,7 +171,7 @@ func (a *Adoption) take(ctx context.Context, c *candidate) error {
 	if a.o.DryRun {
 		return nil
 	}
-	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+	for _, name := range c.names() {
 		if err := t.Take(ctx, c.key, name); err != nil {
 			return err
 		}
@@ -190,7 +193,7 @@ func (a *Adoption) leave(ctx context.Context, k fleet.Key) error {
 	if !ok || a.o.DryRun {
 		return nil
 	}
-	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+	for _, name := range fleet.SecretNames() {
 		if err := t.Leave(ctx, k, name); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // A parcel is one secret on its way: of a cluster, or given by a person.
@@ -80,7 +81,7 @@ func (p parcel) give(ctx context.Context, s Store, d fleet.SecretData) error {
 func parcels(ctx context.Context, s Store, clusters []fleet.Key) ([]parcel, error) {
 	var list []parcel
 	for _, k := range clusters {
-		for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+		for _, name := range fleet.SecretNames() {
 			p := parcel{cluster: k, name: name}
 			_, ok, err := p.get(ctx, s)
 			if err != nil {
@@ -98,24 +99,35 @@ func parcels(ctx context.Context, s Store, clusters []fleet.Key) ([]parcel, erro
 	return list, err
 }
 
-// owned returns those of list that are the fleet's alone in s.
+// owned returns those of list that are the fleet's alone in s, and that s removes
+// when it is told to: what people brought stays with them.
 func owned(ctx context.Context, s Store, list []parcel) ([]parcel, error) {
-	d, ok := s.(Divided)
-	if !ok {
-		return list, nil
-	}
 	var out []parcel
 	for _, p := range list {
-		if p.name == "" {
-			if mine, err := d.Owns(ctx, p.given); err != nil {
-				return nil, err
-			} else if !mine {
-				continue
-			}
+		mine, err := p.ownedIn(ctx, s)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, p)
+		if mine {
+			out = append(out, p)
+		}
 	}
 	return out, nil
+}
+
+func (p parcel) ownedIn(ctx context.Context, s Store) (bool, error) {
+	if p.name == "" {
+		if d, ok := s.(Divided); ok {
+			return d.Owns(ctx, p.given)
+		}
+		return true, nil
+	}
+	keeper, ok := s.(reconcile.SecretKeeper)
+	if !ok {
+		return true, nil
+	}
+	kept, err := keeper.Kept(ctx, p.cluster)
+	return !slices.Contains(kept, p.name), err
 }
 
 // digest identifies the content of a secret.

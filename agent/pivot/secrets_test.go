@@ -122,3 +122,89 @@ func TestClean(t *testing.T) {
 		t.Errorf("left: %v, %v", list, err)
 	}
 }
+
+// brought is a store with an authority that people brought, which stays.
+type brought struct{ *secrets.Memory }
+
+func (b brought) Kept(context.Context, fleet.Key) ([]fleet.SecretName, error) {
+	return []fleet.SecretName{fleet.ClusterCA}, nil
+}
+
+func (b brought) Delete(ctx context.Context, c fleet.Key) error {
+	ca, err := b.Get(ctx, c, fleet.ClusterCA)
+	if err == nil {
+		err = b.Memory.Delete(ctx, c)
+	}
+	if err == nil {
+		_, err = b.Create(ctx, c, fleet.ClusterCA, ca)
+	}
+	return err
+}
+
+// What people brought stays, and is no reason to remove something once more.
+func TestCleanLeavesWhatPeopleBrought(t *testing.T) {
+	from, to := brought{filled(t, "a")}, filled(t, "a")
+	p, _ := moving(from, to)
+	if err := p.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := leftover(t.Context(), from, to, []fleet.Key{opsHome()})
+	if err != nil || len(left) > 0 {
+		t.Errorf("to be removed still: %v, %v", left, err)
+	}
+	if _, err := from.Get(t.Context(), opsHome(), fleet.ClusterCA); err != nil {
+		t.Errorf("what people brought: %v", err)
+	}
+	if _, err := from.Get(t.Context(), opsHome(), fleet.EtcdCA); fleet.KindOf(err) != fleet.NotFound {
+		t.Errorf("what they did not bring: %v", err)
+	}
+}
+
+// A cluster with an external etcd takes along what people gave for that.
+func TestMoveTakesWhatIsForAnExternalEtcd(t *testing.T) {
+	from, to := filled(t, "a"), secrets.NewMemory()
+	if _, err := from.Create(t.Context(), opsHome(), fleet.EtcdClient, data("client")); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := moving(from, to)
+	if err := p.move(t.Context(), granted()); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := to.Get(t.Context(), opsHome(), fleet.EtcdClient); err != nil || !same(d, data("client")) {
+		t.Errorf("it is %v", err)
+	}
+}
+
+// Safety: what is taken back from a home is copies alone: where this side has no
+// secret that is the same, that is left there.
+func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
+	here, there := filled(t, "a"), filled(t, "b")
+	login := fleet.Key{Namespace: "ops", Name: "login"}
+	for _, s := range []*secrets.Memory{here, there} {
+		if err := s.SetSecret(t.Context(), login, data("same")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, _ := moving(here, nil)
+	if err := p.takeBack(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := there.Get(t.Context(), opsHome(), fleet.ClusterCA); err != nil {
+		t.Errorf("the authority of another: %v", err)
+	}
+	if _, err := there.GetSecret(t.Context(), fleet.Key{Namespace: "ops", Name: "cloud"}); err != nil {
+		t.Errorf("a given one that differs: %v", err)
+	}
+	if _, err := there.GetSecret(t.Context(), login); fleet.KindOf(err) != fleet.NotFound {
+		t.Errorf("the copy: %v", err)
+	}
+	if err := there.Replace(t.Context(), opsHome(), fleet.ClusterCA, data("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.takeBack(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := there.Get(t.Context(), opsHome(), fleet.EtcdCA); err != nil {
+		t.Errorf("one authority is a copy, and another one of the cluster went with it: %v", err)
+	}
+}

@@ -184,7 +184,7 @@ func (k *Kubernetes) each(ctx context.Context, verb string, c fleet.Key, f func(
 	if err := checkKey(c); err != nil {
 		return err
 	}
-	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+	for _, name := range fleet.SecretNames() {
 		op := fmt.Sprintf("%s secret %s of cluster %s", verb, name, c)
 		s, err := k.read(ctx, secretKey(c, name))
 		if apierrors.IsNotFound(err) {

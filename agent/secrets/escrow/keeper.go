@@ -122,7 +122,7 @@ func first(known, next error) error {
 // cluster reads the secrets of c from the store.
 func (k *Keeper) cluster(ctx context.Context, c fleet.Key) (item, error) {
 	i := item{kind: kindCluster, key: c, secrets: make(map[fleet.SecretName]fleet.SecretData)}
-	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
+	for _, name := range fleet.SecretNames() {
 		data, err := k.source.Get(ctx, c, name)
 		switch {
 		case fleet.KindOf(err) == fleet.NotFound:
