@@ -187,7 +187,7 @@ func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pi
 			owner.Agent, owner.Epoch, m.name, owner.Agent, owner.Epoch)
 	}
 	o.WaitForOwnership = owner.Is(w.TakeOver) && owner.Agent != ""
-	return m.beside(ctx, s, o, p.Run)
+	return m.beside(ctx, s, o, func(ctx context.Context, _ <-chan struct{}) error { return p.Run(ctx) })
 }
 
 // stay brings the fleet here and goes on as its agent.
@@ -199,19 +199,24 @@ func (m *mover) stay(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, ex
 	case m.undo:
 		return p.Undo(ctx)
 	}
-	return m.beside(ctx, s, agent.Options{WaitForOwnership: true}, func(ctx context.Context) error {
+	return m.beside(ctx, s, agent.Options{WaitForOwnership: true}, func(ctx context.Context, ended <-chan struct{}) error {
 		if err := p.Run(ctx); err != nil || exit {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "agent %s owns the fleet and goes on here until it is stopped\n", m.name)
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			fmt.Fprintf(cmd.OutOrStdout(), "agent %s has handed the fleet over, and ends\n", m.name)
+		}
 		return nil
 	})
 }
 
-// beside runs do while an agent works in this process. The agent's end counts
-// only where it is not that it handed the fleet over.
-func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options, do func(context.Context) error) error {
+// beside runs do while an agent works in this process, and tells it when that has
+// ended. The agent's end is an error only where it is not that it handed the fleet
+// over.
+func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
 	metrics := agent.NewMetrics(m.version)
 	world, err := assembly.OpenWorld(ctx, s, metrics)
@@ -233,7 +238,7 @@ func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options
 			cancel(err)
 		}
 	}()
-	err = do(ctx)
+	err = do(ctx, done)
 	cancel(nil)
 	<-done
 	return err

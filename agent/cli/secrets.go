@@ -14,6 +14,7 @@ import (
 
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 func newSecrets() *cobra.Command {
@@ -33,17 +34,28 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 	return cmd
 }
 
-// openStore opens the secret store that f names, and returns what closes it.
+// openStore opens the secret store that f names, and returns what closes it. Of
+// one that several fleets use it is the part of the fleet that f names.
 func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (assembly.SecretStore, func(), error) {
-	store, err := f.from(nil, quiet(cmd.ErrOrStderr())).OpenSecrets(cmd.Context(), mayMake)
+	s := f.from(nil, quiet(cmd.ErrOrStderr()))
+	store, err := s.OpenSecrets(cmd.Context(), mayMake)
 	if err != nil {
 		return nil, nil, err
 	}
-	return store, func() {
+	closeStore := func() {
 		if c, ok := store.(io.Closer); ok {
 			_ = c.Close()
 		}
-	}, nil
+	}
+	if _, shared := store.(reconcile.SharedStore); !shared || f.settings.Source == "" {
+		return store, closeStore, nil
+	}
+	loaded, err := part{s, "."}.load(cmd.Context(), assembly.RenderOptions{})
+	if err != nil {
+		closeStore()
+		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)
+	}
+	return assembly.OfFleet(store, loaded.ID), closeStore, nil
 }
 
 func newSecretsRecipient() *cobra.Command {
@@ -82,7 +94,10 @@ func newSecretsSet() *cobra.Command {
 		Short: "Store a Secret",
 		Long: `Store a Secret, with the content of files as its values, in place of what was
 stored under its name. The key is the name of the file where none is given; FILE
-may be - for the standard input.`,
+may be - for the standard input.
+
+In a store in Kubernetes, which several fleets may use, it is of the fleet that
+--source names, and no other fleet uses it; without --source it is any fleet's.`,
 		Example: `  fairlead secrets set prod/cloud-config --from-file clouds.yaml --from-file cacert=ca.pem
   pass show openstack | fairlead secrets set prod/cloud-config --from-file clouds.yaml=-`,
 		Args: args(cobra.ExactArgs(1)),

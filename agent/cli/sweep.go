@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 )
@@ -78,6 +79,14 @@ func newSweep(ctx context.Context, p part, f *sourceFlags, open func(string) (pr
 		}
 		if c.Report.Provider != "" && !slices.Contains(s.providers, c.Report.Provider) {
 			s.providers = append(s.providers, c.Report.Provider)
+		}
+	}
+	// What the owner lives in is no leftover, whoever forgot it: Git, or a status
+	// branch that was written anew.
+	if home, ok := pivot.HomeOf(recorded.Owner.Agent); ok && !s.gone[home] {
+		if _, inGit := s.settled[home]; !inGit {
+			s.gone[home] = true
+			s.vanished = append(s.vanished, home)
 		}
 	}
 	slices.Sort(s.providers)
