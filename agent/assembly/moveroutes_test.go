@@ -174,6 +174,7 @@ type route struct {
 	begin    func(ctx context.Context, w *moveWorld)       // nobody is struck before it ends
 	run      func(ctx context.Context, w *moveWorld) error // again and again, until it comes to its end
 	undo     func(ctx context.Context, w *moveWorld) error // nil: there is none
+	declared bool                                          // fleet.yaml asks for it
 	keeps    bool                                          // the old place keeps what it has
 }
 
@@ -287,7 +288,8 @@ func routes() map[string]route {
 		"pivot to a home":   {from: laptop, to: homely, begin: provisioned, run: pivotTo(keyHome(), laptop), undo: undoTo(keyHome(), laptop)},
 		"from home to home": {from: homely, to: other, begin: atHome, run: pivotTo(keyOther(), homely), undo: undoTo(keyOther(), homely)},
 		"pivot --here":      {from: homely, to: laptop, begin: atHome, run: toHere, undo: undoHere, keeps: true},
-		"declared":          {from: laptop, to: homely, begin: provisioned, run: declaredTo(keyHome(), laptop)},
-		"declared anew":     {from: homely, to: other, begin: atHome, run: declaredTo(keyOther(), homely)},
+		"recovery":          {from: laptop, to: homely, begin: lostHome, run: recovery},
+		"declared":          {from: laptop, to: homely, begin: provisioned, run: declaredTo(keyHome(), laptop), declared: true},
+		"declared anew":     {from: homely, to: other, begin: atHome, run: declaredTo(keyOther(), homely), declared: true},
 	}
 }

@@ -47,7 +47,7 @@ func (r route) has(f fault) bool {
 	case undone:
 		return r.undo != nil
 	case recalled, forsaken:
-		return r.undo == nil
+		return r.declared
 	}
 	return true
 }

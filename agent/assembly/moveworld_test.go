@@ -41,7 +41,8 @@ type moveWorld struct {
 	t     testing.TB
 	net   *inmemory.PipeNetwork
 	cloud *inmemory.Cloud
-	git   *memoryBranch
+	git   *memoryBranch              // of the status
+	vault *memoryBranch              // of the escrow
 	home  atomic.Pointer[fleet.Home] // that fleet.yaml names
 
 	mu        sync.Mutex
@@ -49,7 +50,7 @@ type moveWorld struct {
 	installed map[fleet.Key]string       // digest of the agent's release, by its cluster
 	addons    map[fleet.Key]bool         // that are applied
 	config    []byte                     // kubeconfig that was written for a person
-	lost      map[string]bool            // agents that are gone, with their stores
+	lost      fleet.Owner                // that is gone, with its store
 	keys      map[fleet.Key]int          // sets of authorities that were made
 	acted     int                        // changes of the cloud and of clusters
 	seen      map[string]int             // how often each moment came
@@ -84,8 +85,8 @@ var errKilled = errors.New("killed")
 
 func newMoveWorld(t testing.TB) *moveWorld {
 	w := &moveWorld{
-		t: t, net: inmemory.NewPipeNetwork(), git: &memoryBranch{}, stores: map[string]*secrets.Memory{},
-		installed: map[fleet.Key]string{}, addons: map[fleet.Key]bool{}, lost: map[string]bool{}, keys: map[fleet.Key]int{}, seen: map[string]int{},
+		t: t, net: inmemory.NewPipeNetwork(), git: &memoryBranch{}, vault: &memoryBranch{}, stores: map[string]*secrets.Memory{},
+		installed: map[fleet.Key]string{}, addons: map[fleet.Key]bool{}, keys: map[fleet.Key]int{}, seen: map[string]int{},
 	}
 	w.home.Store(&fleet.Home{})
 	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "moves", Listen: w.net.Listen})
@@ -226,7 +227,7 @@ func (w *moveWorld) guard(after string) {
 	}
 	owner := s.Owner.Agent
 	w.mu.Lock()
-	stores, lost := maps.Clone(w.stores), w.lost[owner]
+	stores, lost := maps.Clone(w.stores), owner != "" && s.Owner.Is(w.lost)
 	home, lives := pivot.HomeOf(owner)
 	unhoused := lives && w.installed[home] == ""
 	w.mu.Unlock()
@@ -247,7 +248,7 @@ func (w *moveWorld) guard(after string) {
 			first, firstOf := fleet.SecretData(nil), ""
 			for _, of := range slices.Sorted(maps.Keys(stores)) {
 				d, err := stores[of].Get(ctx, k, name)
-				if err != nil || w.gone(of) {
+				if err != nil {
 					continue
 				}
 				if _, err := stores[owner].Get(ctx, k, name); err != nil {
@@ -265,18 +266,12 @@ func (w *moveWorld) guard(after string) {
 	}
 	given := fleet.Key{Namespace: "prod", Name: "login"}
 	for of, store := range stores {
-		if _, err := store.GetSecret(ctx, given); err == nil && !w.gone(of) {
+		if _, err := store.GetSecret(ctx, given); err == nil {
 			if _, err := stores[owner].GetSecret(ctx, given); err != nil {
 				w.fail("after %s %s owns the fleet, and the Secret %s is with %s", after, owner, given, of)
 			}
 		}
 	}
-}
-
-func (w *moveWorld) gone(agent string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lost[agent]
 }
 
 // quietLog is none, but with MOVES_LOG.
