@@ -72,6 +72,8 @@ type Ledger struct {
 	Read func(ctx context.Context) (status.Status, error)
 	// Requests are what people ask for on the branch; nil: nobody can.
 	Requests Requests
+	// Scales are the numbers of machines on the branch; nil: Git says all.
+	Scales Scales
 	// Writer returns what writes to the branch, as long as owner owns the fleet.
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
@@ -160,10 +162,11 @@ type Agent struct {
 	pruning    bool                             // the newest revision asks for what vanishes to be deleted
 	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
 
-	mu           sync.Mutex
-	desired      desired
-	wishes       wishes
-	remediations map[fleet.Key]fleet.Remediation // under way, as of the last passes of this agent
+	mu        sync.Mutex
+	desired   desired
+	wishes    wishes
+	scaling   scaling
+	reminders map[fleet.Key]reminder // of the last passes of this agent
 
 	nudge   nudges
 	escrow  escrowing
@@ -340,6 +343,9 @@ func (a *Agent) remember(ctx context.Context) bool {
 		s, err := a.ledger.Read(ctx)
 		if err == nil {
 			err = a.recallWishes(ctx)
+		}
+		if err == nil {
+			err = a.recallScales(ctx)
 		}
 		if err == nil {
 			a.record = make(map[fleet.Key]fleet.Report, len(s.Clusters))

@@ -44,6 +44,8 @@ type world struct {
 	published int   // times that the status writer began
 	unwritten error // why the status cannot be written
 	desk      desk
+	scales    scales
+	desired   int                          // machines of every pool, in every report
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
 	inhabits  func(context.Context, fleet.Key) (bool, error)
@@ -176,7 +178,11 @@ func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 	if !ok {
 		phase = fleet.PhaseProvisioned
 	}
-	return reconcile.Result{Report: fleet.Report{Cluster: c.Key, Revision: c.Revision, Phase: phase, Machines: w.machines}}
+	var pools []fleet.PoolReport
+	for _, p := range c.Workers {
+		pools = append(pools, fleet.PoolReport{Name: p.Name, Desired: w.desired})
+	}
+	return reconcile.Result{Report: fleet.Report{Cluster: c.Key, Revision: c.Revision, Phase: phase, Machines: w.machines, Pools: pools}}
 }
 
 func (w *world) Forget(k fleet.Key) {
@@ -215,6 +221,7 @@ func (w *world) agent(o Options) *Agent {
 			return Ledger{
 				Arbiter:  w,
 				Requests: &w.desk,
+				Scales:   &w.scales,
 				Read:     func(context.Context) (status.Status, error) { return w.record, nil },
 				Writer:   func(fleet.Owner) sources.StatusWriter { return w },
 			}, nil

@@ -38,6 +38,7 @@ func (a *Agent) poll(ctx context.Context) (err error) {
 	}
 	a.restore(ctx)
 	a.heed(ctx)
+	a.readScales(ctx)
 	return nil
 }
 

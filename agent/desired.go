@@ -28,6 +28,7 @@ type desired struct {
 	problems []fleet.Problem // of the newest revision
 	escrow   fleet.Escrow    // of the newest revision
 	home     fleet.Home      // of the newest revision
+	drift    fleet.DriftPolicy
 }
 
 // held is one cluster that the agent knows.
@@ -79,7 +80,7 @@ func (h held) abandoned() bool {
 func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	next := desired{
 		revision: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
-		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, home: f.Config.Home,
+		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, home: f.Config.Home, drift: f.Config.Drift,
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
@@ -210,7 +211,7 @@ func (d desired) changed(next desired) []fleet.Key {
 	var out []fleet.Key
 	for k, n := range next.clusters {
 		o, ok := d.clusters[k]
-		same := ok && o.cluster == n.cluster && o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
+		same := ok && d.drift == next.drift && o.cluster == n.cluster && o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
 		if !same {
 			out = append(out, k)
 		}

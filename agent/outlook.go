@@ -36,7 +36,7 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 			c = kept(c)
 			out.Problems = append(slices.Clone(out.Problems), inhabited(home))
 		}
-		out.Clusters = append(out.Clusters, c.Heeding(s.Requests))
+		out.Clusters = append(out.Clusters, c.Heeding(s.Requests).Scaled(s.Scales).WithDrift(f.Config.Drift))
 	}
 	for _, c := range s.Clusters {
 		switch k := c.Report.Cluster; {

@@ -14,11 +14,13 @@ import (
 func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	a.mu.Lock()
 	h, ok := a.desired.clusters[k]
+	drift := a.desired.drift
 	a.mu.Unlock()
 	if !ok || h.cluster == nil || h.orphan || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
 	c, heeded := a.granted(h.cluster)
+	c = a.sized(c).WithDrift(drift)
 	if c.Abandon {
 		a.abandoned(ctx, c, h.inGit)
 		return
@@ -43,7 +45,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	}
 	report.Problems, report.Digest = slices.Concat(h.problems, problems), h.cluster.Digest
 	a.p.Metrics.Passed(ctx, Pass{
-		Cluster: h.cluster, Report: report, Drift: len(res.Observed.Infrastructure.Drift), NotAfter: res.NotAfter(),
+		Cluster: h.cluster, Report: report, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(),
 		Actions: res.Plan.Actions, Err: res.Err, Took: time.Since(started),
 	})
 	if changesSecrets(res.Plan.Actions) {
@@ -57,6 +59,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.status.Put(report)
+	a.sizes(ctx, c, report)
 	a.took(c, heeded, report, res.Observed.Secrets.Rotations)
 	if report.Phase != "" {
 		a.acts(ctx)
@@ -66,6 +69,15 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		again = min(again, res.After)
 	}
 	a.queue.AddAfter(k, again)
+}
+
+// drifted returns how much of the infrastructure of c is not as Git says and is
+// told of.
+func drifted(c *fleet.Cluster, o fleet.Observed) int {
+	if c.Drift == fleet.DriftIgnore {
+		return 0
+	}
+	return len(o.Infrastructure.Drift)
 }
 
 // pass makes one pass over c, unless the fleet is just being handed over.
@@ -79,30 +91,36 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	res := a.reconciler.Pass(ctx, c)
 	if res.Report.Phase != "" {
 		a.mu.Lock()
-		if a.remediations == nil {
-			a.remediations = make(map[fleet.Key]fleet.Remediation)
+		if a.reminders == nil {
+			a.reminders = make(map[fleet.Key]reminder)
 		}
-		a.remediations[c.Key] = res.Report.Remediation
+		a.reminders[c.Key] = reminder{res.Report.Remediation, res.Report.Order}
 		a.mu.Unlock()
 	}
 	return res
 }
 
-// reminded returns c with what its last report told of an attempt that is under
-// way: this agent's, or the one that is on the status branch. No machine tells
-// of it yet, and whoever makes the pass may not have made the last.
+// A reminder is what one pass tells the next, whoever makes it, since nothing else
+// tells of it: an attempt that is under way, and with what infrastructure was in line.
+type reminder struct {
+	remediation fleet.Remediation
+	order       string
+}
+
+// reminded returns c with what its last report told: this agent's, or the one
+// that is on the status branch.
 func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	last, ok := a.remediations[c.Key]
+	last, ok := a.reminders[c.Key]
 	if !ok {
-		last = a.record[c.Key].Remediation
+		last = reminder{a.record[c.Key].Remediation, a.record[c.Key].Order}
 	}
-	if last.IsZero() {
+	if last == (reminder{}) {
 		return c
 	}
 	out := *c
-	out.Remediation = last
+	out.Remediation, out.Order = last.remediation, last.order
 	return &out
 }
 
@@ -123,7 +141,7 @@ func (a *Agent) drop(k fleet.Key) bool {
 	h := a.desired.clusters[k]
 	if !h.inGit {
 		delete(a.desired.clusters, k)
-		delete(a.remediations, k)
+		delete(a.reminders, k)
 	}
 	a.mu.Unlock()
 	if h.inGit {

@@ -36,13 +36,22 @@ type Cluster struct {
 	Delete  bool // explicit intent to delete
 	Abandon bool `json:",omitempty"` // explicit intent to forget it and leave what it is made of
 	Protect bool
-	Paused  bool
+	// DeletionRefused says that Git asks for deletion, or to abandon it, and
+	// protects it: nothing comes of that.
+	DeletionRefused bool `json:",omitempty"`
+
+	Paused bool
+	Drift  DriftPolicy `json:",omitempty"` // empty: correct
 	// Suspension, if not nil, pauses it as well, until it is over.
 	Suspension *Suspension `json:",omitempty"`
 
 	// Rotate says what of the cluster's trust is to be made anew: each new value is
 	// a new wish.
 	Rotate map[Rotation]string `json:",omitzero"`
+
+	// Order is the mark with which infrastructure was in line, as the last report
+	// told. Git does not say it: whoever has a pass made adds it.
+	Order string `json:",omitempty"`
 
 	// Remediation is what the last report told of an attempt that is under way.
 	// Git does not say it: whoever has a pass made adds it.
@@ -113,6 +122,10 @@ type Pool struct {
 	Name     PoolName
 	Role     Role
 	Replicas int
+	// Scaling, if not nil, says that Replicas is for somebody else than Git to
+	// decide.
+	Scaling *Scaling `json:",omitempty"`
+
 	Version  string       // Kubernetes version with its v: "v1.34.1"
 	Template TemplateHash // over everything that a change of makes machines outdated
 

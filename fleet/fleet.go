@@ -15,6 +15,7 @@ type Fleet struct {
 type Config struct {
 	StatusBranch string // default "fairlead/status"
 	Prune        Prune
+	Drift        DriftPolicy // of clusters that have none of their own; empty: correct
 	Escrow       Escrow
 	Home         Home
 }

@@ -23,6 +23,7 @@ type Infrastructure struct {
 	FailureDomains []FailureDomain // sorted by name
 	Message        string          // the provider's own words when not ready
 	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
+	Upkeep         []string        // those of Drift that come from what machines left, and not from people
 	Machines       []Machine       // sorted by name, then provider id
 }
 

@@ -57,6 +57,7 @@ type Report struct {
 	// Remediation is the attempt to replace an unhealthy control-plane machine that
 	// is under way; zero: none is, or the machine that came of it tells.
 	Remediation Remediation
+	Order       string // OrderMark with which infrastructure was last in line; empty: it never was
 	Failure     string // the error of the pass, in the other side's own words
 }
 
@@ -88,8 +89,9 @@ const (
 type MachineReport struct {
 	Machine    Machine
 	Phase      MachinePhase
-	Node       string // empty while it has none
-	Version    string // kubelet's, once it has a Node
+	Node       string     // empty while it has none
+	NodeID     ProviderID // of the Node, where it is another than the machine's
+	Version    string     // kubelet's, once it has a Node
 	UpToDate   bool
 	Conditions []Condition // sorted by type
 }

@@ -207,7 +207,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
 		Since: m.since, Settle: settle, Now: observed.At,
-		NeverAnswered: m.neverAnswered(), Remediation: c.Remediation,
+		NeverAnswered: m.neverAnswered(), Remediation: c.Remediation, Order: c.Order,
 	}
 	p := plan.Compute(in)
 	decided(nil)
@@ -282,7 +282,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = res.Plan.Waiting
-	res.Report.Remediation = res.Plan.Remediation
+	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

@@ -48,6 +48,7 @@ type Manifest struct {
 			Enabled bool `json:"enabled,omitempty"`
 			Limit   *int `json:"limit,omitempty"`
 		} `json:"prune"`
+		Drift  string `json:"drift,omitempty"`
 		Status struct {
 			Branch string `json:"branch,omitempty"`
 		} `json:"status"`
@@ -196,6 +197,10 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 		if *l < 0 {
 			fail("spec.prune.limit", fmt.Sprintf("%d is negative", *l), "it is how many clusters one revision may delete")
 		}
+	}
+	c.Drift = fleet.DriftPolicy(m.Spec.Drift)
+	if c.Drift != "" && !slices.Contains(fleet.DriftPolicies(), c.Drift) {
+		fail("spec.drift", fmt.Sprintf("%q is no policy", c.Drift), fmt.Sprintf("use one of %v", fleet.DriftPolicies()))
 	}
 	c.StatusBranch = m.Spec.Status.Branch
 	if c.StatusBranch == "" {

@@ -269,6 +269,7 @@ func (s Settings) ledger(branch sources.Branch, m *agent.Metrics) agent.Ledger {
 		Arbiter:  status.NewArbiter(b),
 		Read:     func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
 		Requests: status.NewRequests(b),
+		Scales:   status.NewScales(b),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,

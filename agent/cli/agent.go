@@ -28,6 +28,7 @@ func newAgent(version string) *cobra.Command {
 		traces            tracingFlags
 		takeOver          string
 		replicas          replicaFlags
+		scale             autoscalerFlags
 	)
 	cmd := &cobra.Command{
 		Use:     "agent",
@@ -47,7 +48,8 @@ Each flag can be given as an environment variable: --ssh-key is FAIRLEAD_SSH_KEY
 
 On --listen it serves /metrics, /healthz, /readyz, and the in-memory cloud, where
 it lives in the agent, under /inmemory/. On --webhook-listen it hears of pushes,
-so that they are acted on at once; polling goes on. docs/webhooks.md tells more.`,
+so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
+On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
   fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
   fairlead agent --source ./fleet`,
@@ -73,6 +75,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 	hooks.add(cmd)
 	traces.add(cmd)
 	replicas.add(cmd)
+	scale.add(cmd)
 	// The default is the machine's name, which documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
 
@@ -87,6 +90,9 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 			return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
 		}
 		if err := replicas.check(f.settings); err != nil {
+			return err
+		}
+		if err := scale.check(); err != nil {
 			return err
 		}
 		if takeOver != "" {
@@ -104,7 +110,7 @@ so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 		s := f.from(nil, log)
 		s.StatusInterval, s.ChartVersion = statusInterval, version
 		o.StatusBranch, s.StatusBranch = f.branch, f.branch
-		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks, traces: traces}, replicas)
+		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks, traces: traces, scale: scale}, replicas)
 	}
 	return cmd
 }
@@ -115,6 +121,7 @@ type serving struct {
 	profiling bool
 	hooks     webhookFlags
 	traces    tracingFlags
+	scale     autoscalerFlags
 }
 
 // runAgent runs an agent and its pages until ctx ends.
@@ -131,7 +138,7 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 		return err
 	}
 	defer world.Close()
-	r := &replica{flags: flags, port: portOf(serve.hooks.listen)}
+	r := &replica{flags: flags, scale: serve.scale, port: portOf(serve.hooks.listen)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group

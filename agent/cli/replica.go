@@ -85,6 +85,7 @@ func (f *replicaFlags) check(s assembly.Settings) error {
 // it is the only one.
 type replica struct {
 	flags replicaFlags
+	scale autoscalerFlags
 	port  string // at which replicas hear webhooks
 	log   *slog.Logger
 
@@ -103,7 +104,7 @@ func (r *replica) lead(ctx context.Context, s assembly.Settings, o agent.Options
 	r.agent.Store(a)
 	defer r.agent.Store(nil)
 	defer m.Owner(fleet.Owner{})
-	return a.Run(ctx)
+	return r.scale.run(ctx, a, s.Log)
 }
 
 // run takes part in the work until ctx ends.

@@ -64,7 +64,7 @@ func (v *view) deletingCondition(l *ledger) {
 	case v.deleting():
 		reason, message := v.deletion()
 		l.set(clusterv1.ClusterDeletingCondition, true, reason, "", message)
-	case v.Desired.Delete:
+	case v.Desired.Delete, v.Desired.DeletionRefused:
 		l.set(clusterv1.ClusterDeletingCondition, false, "", clusterv1.ClusterNotDeletingReason,
 			"Deletion is refused: the cluster has the annotation "+fleet.ProtectAnnotation)
 	default:

@@ -31,6 +31,7 @@ func ladder() []rung {
 func (v *view) climb() {
 	v.out.Phase = v.phase()
 	v.followRemediation()
+	v.out.Order = v.Order
 	v.keepTrust()
 	v.keepKubeconfig()
 	v.keepNodes()
@@ -71,8 +72,8 @@ func (v *view) planInfrastructure() {
 			v.wait("infrastructure is not ready%s", because(i.Message))
 		}
 		v.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
-	} else if len(i.Drift) > 0 {
-		v.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: strings.Join(i.Drift, "; ")})
+	} else {
+		v.mendDrift()
 	}
 }
 

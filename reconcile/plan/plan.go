@@ -28,7 +28,9 @@ type Input struct {
 	Now    time.Time
 	// Remediation is that of the last plan, whoever made it.
 	Remediation fleet.Remediation
-	foreseeing  bool // it is for Preview, which tells what comes later as well
+	// Order is that of the last plan, whoever made it; empty: not known.
+	Order      string
+	foreseeing bool // it is for Preview, which tells what comes later as well
 
 	// NeverAnswered says that the API server of the cluster has not answered
 	// once since Since, not even to refuse. False also means that it is not known.
@@ -48,6 +50,10 @@ type Plan struct {
 	// Remediation is the attempt to replace an unhealthy control-plane machine that
 	// is under way and that no machine tells of yet: to be remembered.
 	Remediation fleet.Remediation
+
+	// Order is the fleet.OrderMark with which the infrastructure was last as it is
+	// to be: to be remembered.
+	Order string
 
 	// NeedEtcd says that the plan needs the etcd members, which were not looked
 	// at, before it can say more.

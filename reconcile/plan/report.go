@@ -44,6 +44,9 @@ func (v *view) machineReport(m *machine) fleet.MachineReport {
 	r := fleet.MachineReport{Machine: *m.Machine, UpToDate: m.current, Conditions: v.machineConditions(m)}
 	if m.node != nil {
 		r.Node, r.Version = m.node.Name, m.node.KubeletVersion
+		if m.node.ProviderID != m.ProviderID {
+			r.NodeID = m.node.ProviderID
+		}
 	}
 	switch {
 	case m.leaving || m.extra:

@@ -211,13 +211,21 @@ func (r *rollout) remove(m *machine, reason string) {
 }
 
 func (g *group) tooFew(has int) string {
-	return fmt.Sprintf("pool %s wants %s, has %d", g.name, machines(g.pool.Replicas), has)
+	return fmt.Sprintf("pool %s wants %s, has %d%s", g.name, machines(g.pool.Replicas), has, because(g.decided()))
 }
 
 func (g *group) vanishedReason() string { return fmt.Sprintf("pool %s is not in Git any more", g.name) }
 
 func (g *group) tooMany() string {
-	return fmt.Sprintf("pool %s wants %s, has more", g.name, machines(g.pool.Replicas))
+	return fmt.Sprintf("pool %s wants %s, has more%s", g.name, machines(g.pool.Replicas), because(g.decided()))
+}
+
+// decided says who decided on the number of machines, where that is not Git.
+func (g *group) decided() string {
+	if g.pool.Scaling == nil {
+		return ""
+	}
+	return g.pool.Scaling.Reason
 }
 
 // whyLeaving gives the reason of a removal that has begun.
@@ -253,6 +261,9 @@ func victims(p *fleet.Pool, ms []*machine) []*machine {
 }
 
 func marked(m *machine) bool {
+	if m.pool != nil && m.pool.Scaling != nil && m.pool.Scaling.Remove[m.ProviderID] {
+		return true
+	}
 	return m.node != nil && has(m.node.Annotations, clusterv1.DeleteMachineAnnotation)
 }
 

@@ -48,6 +48,7 @@ type script struct {
 	in      plan.Input
 	etcd    fleet.Etcd
 	known   bool              // whether etcd was looked at
+	before  string            // with what infrastructure was in line: "same", or anything else
 	kubeadm words             // what is known of kubeadm-config; nil: it is in line
 	alias   map[string]string // machine name to pool/index@version
 }
@@ -75,6 +76,9 @@ func (s *script) finish() {
 	})
 	slices.SortFunc(o.Workload.Nodes, func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.etcd.Members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
+	if s.in.Order = s.before; s.before == "same" {
+		s.in.Order = fleet.OrderMark(s.in.Desired, o.Infrastructure.Machines)
+	}
 	if s.known {
 		o.Workload.Etcd = &s.etcd
 	}

@@ -129,10 +129,35 @@ func (v *view) enumerate() {
 	}
 }
 
+// size gives pools that Git leaves to be scaled, and of which nobody decided
+// anything yet, as many machines as they have, if that is more than they begin
+// with: who takes a pool over takes it as it is.
+// Source: Cluster API, defaulting of replicas of MachineDeployments.
+func (v *view) size() {
+	has := map[fleet.PoolName]int{}
+	for _, m := range v.machines {
+		if m.Role == fleet.RoleWorker && !m.leaving && !m.extra {
+			has[m.Pool]++
+		}
+	}
+	d := *v.Desired
+	d.Workers = slices.Clone(d.Workers)
+	changed := false
+	for i, p := range d.Workers {
+		if p.Scaling != nil && !p.Scaling.Decided && has[p.Name] > p.Replicas {
+			d.Workers[i], changed = p.Sized(has[p.Name]), true
+		}
+	}
+	if changed {
+		v.Desired = &d
+	}
+}
+
 // group sorts the machines, and those that may still appear, by pool. Whatever
 // has the control plane's role belongs to the control plane: a renamed one is
 // outdated, not gone.
 func (v *view) group() {
+	v.size()
 	d := v.Desired
 	v.groups = make([]*group, 0, len(d.Workers)+1)
 	byPool := make(map[fleet.PoolName]*group, len(d.Workers)+1)

@@ -51,6 +51,9 @@ func (s *script) read(f []string) error {
 	switch f[0] {
 	case "cluster":
 		s.in.Desired.Delete, s.in.Desired.Protect, s.in.Desired.Paused = w.is("delete"), w.is("protect"), w.is("paused")
+		s.in.Desired.DeletionRefused = w.is("deletion-refused")
+		s.in.Desired.Drift = fleet.DriftPolicy(w["drift"])
+		s.before = w["before"]
 		s.in.NeverAnswered = w.is("never-answered")
 		s.in.Remediation = s.remediation(w["remediation"])
 		s.in.Desired.Rotate = rotate(w)
@@ -73,6 +76,9 @@ func (s *script) read(f []string) error {
 		o.Infrastructure.Ready = w.is("ready")
 		if d := w["drift"]; d != "" {
 			o.Infrastructure.Drift = []string{d}
+			if w.is("upkeep") {
+				o.Infrastructure.Upkeep = []string{d}
+			}
 		}
 		o.Infrastructure.Exists = !w.is("none")
 		if w.is("no-endpoint") {
@@ -223,6 +229,9 @@ func (s *script) machine(ref string, w words) {
 	m.ProviderID = fleet.ProviderID("sim://" + cmp.Or(w["id"], ref))
 	if w.is("no-id") {
 		m.ProviderID = ""
+	}
+	if w.is("template") {
+		m.Template = template(version, w["template"])
 	}
 	if w.is("schema") {
 		m.Template = fleet.TemplateHash(w["schema"] + "-" + version)

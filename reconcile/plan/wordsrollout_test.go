@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -21,6 +22,7 @@ func setRollout(p *fleet.Pool, w words) {
 		p.RolloutAfter = scriptNow.Add(w.duration("rollout-after"))
 	}
 	p.CertificatesExpiryDays = w.number("expiry-days", 0)
+	setScaling(p, w)
 	p.NamePattern = w["names"]
 	bound := func(key string) *int32 {
 		if !w.is(key) {
@@ -31,6 +33,20 @@ func setRollout(p *fleet.Pool, w words) {
 	}
 	p.Remediation = controlplanev1.KubeadmControlPlaneRemediationSpec{
 		MaxRetry: bound("max-retry"), RetryPeriodSeconds: bound("retry-period"), MinHealthyPeriodSeconds: bound("min-healthy"),
+	}
+}
+
+// setScaling reads scaled, which leaves the number to somebody else: min=N, max=N,
+// decided=REASON, remove=MACHINE.
+func setScaling(p *fleet.Pool, w words) {
+	if !w.is("scaled") {
+		return
+	}
+	p.Scaling = &fleet.Scaling{Min: w.number("min", 0), Max: w.number("max", 0), Decided: w.is("decided"), Reason: w["decided"]}
+	surge, none := intstr.FromInt(p.MaxSurge), intstr.FromInt(p.MaxUnavailable)
+	p.Scaling.Rollout = fleet.Rollout{MaxSurge: &surge, MaxUnavailable: &none}
+	if w.is("remove") {
+		p.Scaling.Remove = map[fleet.ProviderID]bool{fleet.ProviderID("sim://" + w["remove"]): true}
 	}
 }
 

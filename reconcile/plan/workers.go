@@ -95,6 +95,9 @@ func (v *view) preflight(g *group) gate {
 	if out.roll == "" && !v.controlPlaneDone() {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}
+	if s := g.pool.Scaling; out.roll == "" && s != nil && !s.Decided {
+		out.roll = fmt.Sprintf("pool %s waits until its number of machines is on the status branch", g.name)
+	}
 	return out
 }
 

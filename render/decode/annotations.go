@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +19,7 @@ func wishes() map[string]func(string) string {
 // placeOf says where an annotation of Fairlead belongs, or nothing.
 func placeOf(key string) string {
 	switch key {
-	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
+	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount), fleet.RotateAnnotation(fleet.RotateEtcdCA):
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
@@ -33,6 +35,13 @@ func yesOrNo(v string) string {
 		return ""
 	}
 	return `"true" or "false"`
+}
+
+func drift(v string) string {
+	if slices.Contains(fleet.DriftPolicies(), fleet.DriftPolicy(v)) {
+		return ""
+	}
+	return fmt.Sprintf("one of %v", fleet.DriftPolicies())
 }
 
 func deletion(v string) string {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -16,6 +15,7 @@ import (
 // A builder puts one cluster together from its decoded objects. Objects with
 // problems of their own are passed over: their cluster is not returned anyway.
 type builder struct {
+	decoder  *Decoder
 	set      *overlaySet
 	fleet    fleet.ID
 	key      fleet.Key
@@ -37,10 +37,15 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	if !ok {
 		return c
 	}
-	c.Delete = root.notes[fleet.DeleteAnnotation] == "true"
-	c.Abandon = root.notes[fleet.DeleteAnnotation] == fleet.Abandon
-	c.Suspension = suspension(root.notes)
 	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
+	switch wish := root.notes[fleet.DeleteAnnotation]; {
+	case c.Protect: // everything else that was pushed with it counts
+		c.DeletionRefused = wish == "true" || wish == fleet.Abandon
+	default:
+		c.Delete, c.Abandon = wish == "true", wish == fleet.Abandon
+	}
+	c.Suspension = suspension(root.notes)
+	c.Drift = fleet.DriftPolicy(root.notes[fleet.DriftAnnotation])
 	for _, r := range fleet.Rotations() {
 		if value := root.notes[fleet.RotateAnnotation(r)]; value != "" {
 			if c.Rotate == nil {
@@ -222,7 +227,6 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		Replicas: replicas, Version: machine.Version,
 		FailureDomain: machine.FailureDomain,
 		Strategy:      fleet.Strategy(in.Spec.Rollout.Strategy.Type), DeletionOrder: fleet.DeletionOrder(in.Spec.Deletion.Order),
-		MaxRemediations: -1,
 		MinReadySeconds: seconds(machine.MinReadySeconds),
 		Paused:          isPaused(in.Spec.Paused, o),
 		Replace:         wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
@@ -234,12 +238,15 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		NodeVolumeDetachTimeoutSeconds: seconds(machine.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
 	p.RolloutAfter = in.Spec.Rollout.After.Time
+	rollout := fleet.Rollout{MaxInFlight: in.Spec.Remediation.MaxInFlight}
 	if p.Strategy == fleet.RollingUpdate {
 		u := in.Spec.Rollout.Strategy.RollingUpdate
-		p.MaxSurge, p.MaxUnavailable = resolveRollout(u.MaxSurge, u.MaxUnavailable, replicas)
+		rollout.MaxSurge, rollout.MaxUnavailable = u.MaxSurge, u.MaxUnavailable
 	}
-	if n := in.Spec.Remediation.MaxInFlight; n != nil {
-		p.MaxRemediations = scaled(n, replicas, true)
+	rollout.Resolve(&p)
+	if p.Scaling = b.scaling(o, in); p.Scaling != nil {
+		p.Scaling.Rollout = rollout
+		p = p.Sized(replicas)
 	}
 	if why := validateSkew(machine.Version, controlPlane); why != "" {
 		b.addf(o, "spec.template.spec.version", "", "%s %s", machine.Version, why)
@@ -257,22 +264,6 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 	p.Template = templateHash(&p)
 	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "machineSet.name", machineSetName(o.name, p.Template))
 	return p
-}
-
-// resolveRollout turns bounds of a rollout into numbers of machines: surge is
-// rounded up, unavailable down, and one of them is at least 1.
-func resolveRollout(surge, unavailable *intstr.IntOrString, replicas int) (int, int) {
-	s, u := scaled(surge, replicas, true), scaled(unavailable, replicas, false)
-	if s == 0 && u == 0 {
-		u = 1
-	}
-	return s, u
-}
-
-// scaled resolves a number or percentage that was checked before.
-func scaled(n *intstr.IntOrString, total int, up bool) int {
-	v, _ := intstr.GetScaledValueFromIntOrPercent(n, total, up)
-	return v
 }
 
 // secrets checks that the values which a bootstrap configuration, at field of

@@ -39,7 +39,7 @@ func clusterKind() *kind {
 		},
 		normalise: normaliseCluster,
 		ours: map[string]func(string) string{
-			fleet.DeleteAnnotation: deletion, fleet.ProtectAnnotation: yesOrNo,
+			fleet.DeleteAnnotation: deletion, fleet.ProtectAnnotation: yesOrNo, fleet.DriftAnnotation: drift,
 			fleet.SuspendAnnotation: timeOrNone, fleet.SuspendReasonAnnotation: anything,
 			fleet.RotateAnnotation(fleet.RotateCertificates): anything, fleet.RotateAnnotation(fleet.RotateServiceAccount): anything,
 			fleet.RotateAnnotation(fleet.RotateEtcdCA): anything,
@@ -47,7 +47,7 @@ func clusterKind() *kind {
 		refused: metadataRefused(refused),
 		values:  map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
-			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, cluster.x-k8s.io/paused; others do nothing",
+			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, cluster.x-k8s.io/paused; others do nothing",
 			"metadata.labels":      "MachineDrainRules select clusters by them",
 			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
 			"spec.topology":        "a class of the overlay, or of a folder that holds classes and no cluster",
@@ -79,10 +79,6 @@ func normaliseCluster(v any) (any, field.ErrorList) {
 	endpoint := c.Spec.ControlPlaneEndpoint
 	if (endpoint.Host == "") != (endpoint.Port == 0) || endpoint.Port > 65535 {
 		errs = append(errs, field.Invalid(spec.Child("controlPlaneEndpoint"), endpoint.String(), "must have both a host and a port of 1 to 65535"))
-	}
-	if delete := c.Annotations[fleet.DeleteAnnotation]; (delete == "true" || delete == fleet.Abandon) && c.Annotations[fleet.ProtectAnnotation] == "true" {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations"), fleet.DeleteAnnotation,
-			"the cluster is protected by fairlead.dev/protect; remove one of the two"))
 	}
 	return c, errs
 }

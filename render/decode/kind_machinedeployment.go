@@ -62,7 +62,7 @@ func machineDeploymentKind() *kind {
 		limited: map[string]string{
 			"spec.machineNaming.template":            namingNote,
 			"spec.machineNamingStrategy.template":    namingNote,
-			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, and the size annotations of the autoscaler where replicas is not set; others do nothing",
+			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, " + scalingNote + "; others do nothing",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
 			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
 			"spec.template.metadata.annotations":     machineAnnotations,
@@ -80,10 +80,11 @@ func normaliseMachineDeployment(v any) (any, field.ErrorList) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	if m.Spec.Replicas == nil {
-		n, err := defaultReplicas(m.Annotations)
-		if err != nil {
-			errs = append(errs, err)
+	scaling, errs := scalingOf(m.Annotations, m.Spec.Replicas != nil)
+	if m.Spec.Replicas == nil { // one machine, or the lower bound that annotations give the autoscaler
+		n := int32(1)
+		if scaling != nil && scaling.Max > 0 {
+			n = int32(scaling.Min)
 		}
 		m.Spec.Replicas = &n
 	}
@@ -110,21 +111,6 @@ func machineDeploymentToNewest(v any) (*clusterv1.MachineDeployment, field.Error
 	machine.Bootstrap.ConfigRef, errs = convertRef(old.Spec.Template.Spec.Bootstrap.ConfigRef, old.Namespace, spec.Child("bootstrap", "configRef"), errs)
 	machine.MinReadySeconds = old.Spec.MinReadySeconds
 	return m, errs
-}
-
-// defaultReplicas is one machine, or the lower bound that annotations give the
-// autoscaler.
-func defaultReplicas(annotations map[string]string) (int32, *field.Error) {
-	lower, hasLower := annotations[clusterv1.AutoscalerMinSizeAnnotation]
-	_, hasUpper := annotations[clusterv1.AutoscalerMaxSizeAnnotation]
-	if !hasLower || !hasUpper {
-		return 1, nil
-	}
-	n, err := strconv.ParseInt(lower, 10, 32)
-	if err != nil || n < 0 {
-		return 1, field.Invalid(field.NewPath("metadata", "annotations").Key(clusterv1.AutoscalerMinSizeAnnotation), lower, "must be a whole number")
-	}
-	return int32(n), nil
 }
 
 // defaultRollout fills in the strategy.

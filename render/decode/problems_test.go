@@ -305,15 +305,12 @@ func TestProblems(t *testing.T) {
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  controlPlaneEndpoint: {host: api.example.org}\n  clusterNetwork:"},
 			want:   []place{{cluster, "spec.controlPlaneEndpoint", `Invalid value: "api.example.org:0": must have both a host and a port of 1 to 65535`, ""}},
 		},
-		"delete and protect": {
+		"no drift policy": {
 			change: []string{
 				"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",
-				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/delete: \"true\", fairlead.dev/protect: \"true\"}}\nspec:\n  clusterNetwork",
+				"metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/drift: revert}}\nspec:\n  clusterNetwork",
 			},
-			want: []place{{
-				cluster, "metadata.annotations",
-				`Invalid value: "fairlead.dev/delete": the cluster is protected by fairlead.dev/protect; remove one of the two`, "",
-			}},
+			want: []place{{cluster, "metadata.annotations.fairlead.dev/drift", `must be one of [correct report ignore], is "revert"`, ""}},
 		},
 		"misspelt annotation": {
 			reason: "who writes it believes the cluster protected",

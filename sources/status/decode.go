@@ -25,6 +25,7 @@ func Read(t sources.Tree) (Status, error) {
 	s, errRest := c.read(t)
 	s.Owner, s.Next = r.owner, r.next
 	s.Requests, _ = readRequests(t) // Requests.List says which cannot be read: they keep nobody from starting
+	s.Scales, _ = readScales(t)
 	return s, errors.Join(errOwner, errRest)
 }
 
@@ -260,7 +261,7 @@ func reportOf(f reportFile) fleet.Report {
 		Problems: fleetProblems(f.Problems),
 		Failure:  f.Failure,
 
-		Remediation: fleet.ParseRemediation(f.Remediation),
+		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order,
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{
@@ -289,6 +290,7 @@ func machineOf(o clusterv1.Machine) fleet.MachineReport {
 		},
 		Phase:      fleet.MachinePhase(o.Status.Phase),
 		Node:       o.Status.NodeRef.Name,
+		NodeID:     fleet.ProviderID(o.Annotations[nodeIDAnnotation]),
 		Version:    o.Annotations[kubeletAnnotation],
 		UpToDate:   o.Annotations[upToDateAnnotation] == "true",
 		Conditions: conditionsOf(o.Status.Conditions),

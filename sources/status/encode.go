@@ -24,6 +24,7 @@ const (
 	messageAnnotation  = "fairlead.dev/message"
 	upToDateAnnotation = "fairlead.dev/up-to-date"
 	kubeletAnnotation  = "fairlead.dev/kubelet-version"
+	nodeIDAnnotation   = "fairlead.dev/node-provider-id" // where it is another than the machine's
 )
 
 // newCluster returns r as the objects of a file. Conditions that old has with
@@ -142,6 +143,7 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 		messageAnnotation:  m.Machine.Message,
 		upToDateAnnotation: upToDate,
 		kubeletAnnotation:  m.Version,
+		nodeIDAnnotation:   string(m.NodeID),
 	} {
 		if v != "" {
 			o.Annotations[k] = v
@@ -194,7 +196,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Problems: problemsOf(r.Problems),
 		Failure:  r.Failure,
 
-		Remediation: r.Remediation.String(),
+		Remediation: r.Remediation.String(), Order: r.Order,
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)

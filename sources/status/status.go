@@ -4,6 +4,7 @@
 //	owner.yaml                        who may act: agent and epoch, and who is to come next
 //	fleet.yaml                        the fleet in one file: revision, phases, problems, orphans
 //	clusters/<namespace>/<name>.yaml  one cluster: a ClusterReport, the Cluster, its Machines
+//	requests/, scales/                what people ask for, and how many machines others decided on
 //
 // The files are a function of facts: the same facts give the same bytes, and so
 // no commit. Times in them are those at which a fact changed. A commit lands
@@ -39,6 +40,7 @@ type Status struct {
 	Fleet    sources.FleetStatus
 	Clusters []Cluster       // sorted by key
 	Requests []fleet.Request // sorted
+	Scales   []fleet.Scale   // sorted
 }
 
 // A Cluster is what the branch says of one cluster.
@@ -137,6 +139,7 @@ type reportFile struct {
 	// Remediation is the attempt to replace an unhealthy control-plane machine that
 	// is under way: "machine,retry,time".
 	Remediation string `json:"remediation,omitempty"`
+	Order       string `json:"order,omitempty"`   // identifies what infrastructure was last in line with
 	Failure     string `json:"failure,omitempty"` // error of the last pass
 }
 

@@ -80,6 +80,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		out.Machines = append(out.Machines, at.machines.Machines...)
 		if out.Ready {
 			drift = append(drift, at.machines.Drift...)
+			out.Upkeep = append(out.Upkeep, at.machines.Drift...)
 		}
 	}
 	sortMachines(out.Machines)

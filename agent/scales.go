@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"fairlead.dev/fleet"
+)
+
+// Scales are the numbers of machines on the status branch that Git leaves to
+// somebody else. See sources/status.Scales.
+type Scales interface {
+	List(ctx context.Context) ([]fleet.Scale, error)
+	Decide(ctx context.Context, of fleet.Owner, list, gone []fleet.Scale) error
+}
+
+// scaling is what was decided on numbers of machines.
+type scaling struct {
+	deciding sync.Mutex // one decision at a time
+
+	// What is below is guarded by Agent.mu.
+	decided map[fleet.Key][]fleet.Scale
+	seen    map[fleet.Key][]fleet.MachineReport // by the last passes over clusters that are scaled
+	broken  string                              // numbers that nobody can read, and why
+}
+
+// recallScales reads what was decided before the first pass: a pool that was
+// scaled stays so when an agent starts.
+func (a *Agent) recallScales(ctx context.Context) error {
+	if a.ledger.Scales == nil {
+		return nil
+	}
+	list, err := a.ledger.Scales.List(ctx)
+	if err != nil && fleet.KindOf(err) != fleet.Invalid {
+		return err
+	}
+	a.holdScales(list)
+	return nil
+}
+
+// holdScales holds to list, and returns the clusters of which something else was decided
+// before, sorted.
+func (a *Agent) holdScales(list []fleet.Scale) []fleet.Key {
+	now := make(map[fleet.Key][]fleet.Scale)
+	for _, s := range list {
+		now[s.Cluster] = append(now[s.Cluster], s)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var changed []fleet.Key
+	for k, scales := range now {
+		if !slices.EqualFunc(scales, a.scaling.decided[k], fleet.Scale.Is) {
+			changed = append(changed, k)
+		}
+	}
+	for k := range a.scaling.decided {
+		if len(now[k]) == 0 {
+			changed = append(changed, k)
+		}
+	}
+	a.scaling.decided = now
+	slices.SortFunc(changed, fleet.Key.Compare)
+	return changed
+}
+
+// readScales takes in what the status branch says now: people may have a say
+// there, and what concerns no pool any more goes.
+func (a *Agent) readScales(ctx context.Context) {
+	owner := a.owner.Load()
+	if a.ledger.Scales == nil || owner == nil {
+		return
+	}
+	a.scaling.deciding.Lock()
+	defer a.scaling.deciding.Unlock()
+	list, err := a.ledger.Scales.List(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	a.scalesBroken(err)
+	if err != nil && fleet.KindOf(err) != fleet.Invalid {
+		return
+	}
+	for _, k := range a.holdScales(list) {
+		a.queue.Add(k)
+	}
+	var gone []fleet.Scale
+	for _, s := range list {
+		if !a.scalable(s) {
+			gone = append(gone, s)
+		}
+	}
+	if len(gone) > 0 {
+		if err := a.decide(ctx, *owner, nil, gone); err != nil && ctx.Err() == nil {
+			a.p.Log.Warn("cannot remove numbers of machines that nobody scales any more, trying again", "error", err)
+		}
+	}
+}
+
+// scalesBroken tells of numbers that cannot be read, when that changes.
+func (a *Agent) scalesBroken(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	a.mu.Lock()
+	changed := a.scaling.broken != text
+	a.scaling.broken = text
+	a.mu.Unlock()
+	if changed && err != nil {
+		a.p.Log.Warn("cannot read numbers of machines", "error", err)
+	}
+}
+
+// scalable reports whether s concerns a pool that may be scaled, as far as is
+// known: of a cluster that is held to by name alone nothing is.
+func (a *Agent) scalable(s fleet.Scale) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h, ok := a.desired.clusters[s.Cluster]
+	if a.desired.revision.IsZero() || ok && h.cluster == nil {
+		return true
+	}
+	if !ok {
+		return false
+	}
+	p, ok := h.cluster.Pool(s.Pool)
+	return ok && p.Scaling != nil
+}
+
+// decide writes list to the status branch, drops gone from it, and holds to that.
+// deciding is held.
+func (a *Agent) decide(ctx context.Context, owner fleet.Owner, list, gone []fleet.Scale) error {
+	if err := a.ledger.Scales.Decide(ctx, owner, list, gone); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	var all []fleet.Scale
+	for _, of := range a.scaling.decided {
+		for _, s := range of {
+			if !slices.ContainsFunc(list, s.Same) && !slices.ContainsFunc(gone, s.Same) {
+				all = append(all, s)
+			}
+		}
+	}
+	a.mu.Unlock()
+	all = append(all, list...)
+	slices.SortFunc(all, fleet.Scale.Compare)
+	for _, k := range a.holdScales(all) {
+		a.queue.Add(k)
+	}
+	for _, s := range list {
+		a.p.Log.Info("decided on a number of machines", "cluster", s.Cluster, "pool", s.Pool, "replicas", s.Replicas, "reason", s.Reason)
+	}
+	return nil
+}
+
+// sized returns c with what was decided of it.
+func (a *Agent) sized(c *fleet.Cluster) *fleet.Cluster {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return c.Scaled(a.scaling.decided[c.Key])
+}
+
+// sizes takes in what a pass over c found, and writes down the number of machines
+// of pools of which none was decided yet: from then on it is known, however many
+// there are for a while during a rollout.
+func (a *Agent) sizes(ctx context.Context, c *fleet.Cluster, report fleet.Report) {
+	owner := a.owner.Load()
+	scaled := slices.ContainsFunc(c.Workers, func(p fleet.Pool) bool { return p.Scaling != nil })
+	if a.ledger.Scales == nil || owner == nil || report.Phase == "" || a.o.Only != (fleet.Key{}) {
+		return
+	}
+	a.mu.Lock()
+	if scaled {
+		if a.scaling.seen == nil {
+			a.scaling.seen = make(map[fleet.Key][]fleet.MachineReport)
+		}
+		a.scaling.seen[c.Key] = report.Machines
+	} else {
+		delete(a.scaling.seen, c.Key)
+	}
+	a.mu.Unlock()
+	if c.Delete || !scaled {
+		return
+	}
+	a.scaling.deciding.Lock()
+	defer a.scaling.deciding.Unlock()
+	var found []fleet.Scale
+	for _, p := range a.sized(c).Workers { // somebody may have decided meanwhile
+		i := slices.IndexFunc(report.Pools, func(r fleet.PoolReport) bool { return r.Name == p.Name })
+		if p.Scaling == nil || p.Scaling.Decided || i < 0 {
+			continue
+		}
+		found = append(found, fleet.Scale{Cluster: c.Key, Pool: p.Name, Replicas: report.Pools[i].Desired, Reason: "as it was before anybody scaled it"})
+	}
+	if len(found) == 0 {
+		return
+	}
+	if err := a.decide(ctx, *owner, found, nil); err != nil && ctx.Err() == nil {
+		a.p.Log.Warn("cannot write down numbers of machines, trying again with the next pass", "cluster", c.Key, "error", err)
+	}
+}
+
+// Scalable returns the cluster called k as the last pass saw it. The error is of
+// kind NotFound where the fleet has no such cluster, and Unavailable where
+// nothing is known of it yet.
+func (a *Agent) Scalable(k fleet.Key) (fleet.Scalable, error) {
+	a.mu.Lock()
+	h, ok := a.desired.clusters[k]
+	machines, seen := a.scaling.seen[k]
+	a.mu.Unlock()
+	op := "scale cluster " + k.String()
+	switch {
+	case !ok && a.newest().IsZero():
+		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "no revision was rendered yet")
+	case !ok || h.orphan:
+		return fleet.Scalable{}, fleet.Errorf(fleet.NotFound, op, "the fleet has no such cluster")
+	case h.cluster == nil:
+		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "no definition of the cluster can be used")
+	case !seen && slices.ContainsFunc(h.cluster.Workers, func(p fleet.Pool) bool { return p.Scaling != nil }):
+		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "the cluster was not looked at yet")
+	}
+	c, _ := a.granted(h.cluster)
+	return fleet.Scalable{Cluster: a.sized(c), Machines: machines}, nil
+}
+
+// Scale has change decide on a pool, given the cluster as it is, and writes the
+// number down as a commit on the status branch. One decision is taken after the
+// other. Where change returns what is so already nothing is written.
+func (a *Agent) Scale(ctx context.Context, k fleet.Key, change func(fleet.Scalable) (fleet.Scale, error)) error {
+	owner := a.owner.Load()
+	if a.ledger.Scales == nil || owner == nil {
+		return fleet.Errorf(fleet.Unavailable, "scale cluster "+k.String(), "this agent does not own the fleet")
+	}
+	a.scaling.deciding.Lock()
+	defer a.scaling.deciding.Unlock()
+	now, err := a.Scalable(k)
+	if err != nil {
+		return err
+	}
+	s, err := change(now)
+	if err != nil {
+		return err
+	}
+	return a.decide(ctx, *owner, []fleet.Scale{s}, nil)
+}

@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// scales is where decisions lie, in memory.
+type scales struct {
+	mu       sync.Mutex
+	list     []fleet.Scale
+	deaf     bool // nothing can be read
+	refusing bool // nothing can be written
+}
+
+func (s *scales) List(context.Context) ([]fleet.Scale, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deaf {
+		return nil, fleet.Errorf(fleet.Unavailable, "read", "no answer")
+	}
+	return slices.Clone(s.list), nil
+}
+
+func (s *scales) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Scale) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusing {
+		return fleet.Errorf(fleet.Unavailable, "write", "refused")
+	}
+	s.list = slices.DeleteFunc(s.list, func(o fleet.Scale) bool {
+		return slices.ContainsFunc(gone, o.Same) || slices.ContainsFunc(list, o.Same)
+	})
+	s.list = append(s.list, list...)
+	return nil
+}
+
+func (s *scales) say(list ...fleet.Scale) {
+	s.mu.Lock()
+	s.list = list
+	s.mu.Unlock()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+func (s *scales) said() []fleet.Scale {
+	l, _ := s.List(context.Background())
+	return l
+}
+
+func scaledFleet(rev string, s *fleet.Scaling) fleet.Fleet {
+	c := clusterOf(keyA, rev, rev)
+	c.ControlPlane = fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}
+	c.Workers = []fleet.Pool{{Name: "md", Role: fleet.RoleWorker, Strategy: fleet.OnDelete, Replicas: 2, Scaling: s}}
+	return fleetOf(rev, fleet.Prune{}, c)
+}
+
+func five() fleet.Scale {
+	return fleet.Scale{Cluster: keyA, Pool: "md", Replicas: 5, Reason: "asked for"}
+}
+
+// TestFirstSize writes the number down that a pool has when it is first seen.
+func TestFirstSize(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}), scaledFleet("2", nil))
+	w.desired = 4
+	w.scales.refusing = true
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		expect(t, "what cannot be written is not known", w.scales.said(), []fleet.Scale(nil))
+		w.scales.mu.Lock()
+		w.scales.refusing = false
+		w.scales.mu.Unlock()
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		as := "as it was before anybody scaled it"
+		expect(t, "it is written down with the next pass", w.scales.said(), []fleet.Scale{{Cluster: keyA, Pool: "md", Replicas: 4, Reason: as}})
+		expect(t, "and held to", w.had().Workers[0].Replicas, 4)
+		w.desired = 6
+		time.Sleep(time.Hour)
+		expect(t, "once", w.scales.said()[0].Replicas, 4)
+		w.push("2")
+		expect(t, "a pool that Git numbers again has no other number", w.scales.said(), []fleet.Scale{})
+		expect(t, "and is as Git says", w.had().Workers[0].Replicas, 2)
+	})
+}
+
+// TestScaledFromTheFirstPass: an agent that starts knows what was decided before it
+// does anything.
+func TestScaledFromTheFirstPass(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}))
+	w.scales.list, w.scales.deaf = []fleet.Scale{five()}, true
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		time.Sleep(5 * time.Minute)
+		expect(t, "while it cannot be read nothing is done", w.took(), []string(nil))
+		w.scales.mu.Lock()
+		w.scales.deaf = false
+		w.scales.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		expect(t, "the first pass has it", w.had().Workers[0].Replicas, 5)
+		more := five()
+		more.Replicas = 7
+		w.scales.say(more)
+		expect(t, "who writes there has a say", w.had().Workers[0].Replicas, 7)
+		more.Replicas = 70
+		w.scales.say(more)
+		expect(t, "within the bounds", w.had().Workers[0].Replicas, 9)
+	})
+}
+
+// TestScale decides on a pool as an autoscaler does.
+func TestScale(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}))
+	w.set(machine("m1", fleet.RoleWorker))
+	w.scales.list = []fleet.Scale{five()}
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		if _, err := a.Scalable(keyB); fleet.KindOf(err) != fleet.NotFound {
+			t.Errorf("another cluster gives %v", err)
+		}
+		err := a.Scale(t.Context(), keyA, func(s fleet.Scalable) (fleet.Scale, error) {
+			expect(t, "it sees the machines", len(s.Machines), 1)
+			expect(t, "and what was decided", s.Cluster.Workers[0].Replicas, 5)
+			d := five()
+			d.Replicas, d.Remove = 3, []fleet.ProviderID{"sim://m1"}
+			return d, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expect(t, "it is written down", w.scales.said()[0].Replicas, 3)
+		expect(t, "and done at once", w.had().Workers[0].Scaling.Remove, map[fleet.ProviderID]bool{"sim://m1": true})
+		w.scales.refusing = true
+		if err := a.Scale(t.Context(), keyA, func(fleet.Scalable) (fleet.Scale, error) { return five(), nil }); err == nil {
+			t.Error("what cannot be written is no error")
+		}
+		synctest.Wait()
+		expect(t, "what is not written is not done", w.had().Workers[0].Replicas, 3)
+	})
+}
