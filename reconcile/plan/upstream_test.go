@@ -1,8 +1,11 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 )
@@ -98,5 +101,55 @@ func (w *world) push(variant string) {
 	for range 120 {
 		w.pass()
 		w.advance(30 * time.Second)
+	}
+}
+
+// TestSeveralFaultsAtOnce breaks several control-plane machines in one moment, as
+// many as etcd survives: all are replaced, and etcd keeps its quorum throughout.
+// Source: Cluster API, KubeadmControlPlane remediation.
+func TestSeveralFaultsAtOnce(t *testing.T) {
+	timeout, retry := int32(120), int32(5)
+	for name, c := range map[string]struct{ replicas, dead, deaf int }{
+		"two of five":                           {5, 2, 0},
+		"two of five, and the node of another":  {5, 2, 1},
+		"one of three, and the node of another": {3, 1, 1},
+		"the nodes of all but one":              {3, 0, 2},
+	} {
+		d := cluster(c.replicas, 2)
+		d.ControlPlane.Remediation.MaxRetry = &retry
+		d.HealthChecks = []clusterv1.MachineHealthCheck{{Spec: clusterv1.MachineHealthCheckSpec{Checks: clusterv1.MachineHealthCheckChecks{
+			UnhealthyNodeConditions: []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "False", TimeoutSeconds: &timeout}},
+		}}}}
+		w, err := rested(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var broken []*simMachine
+		for _, m := range w.machines {
+			if m.Role == fleet.RoleControlPlane && len(broken) < c.dead+c.deaf {
+				broken = append(broken, m)
+			}
+		}
+		for i, m := range broken {
+			w.kill(m)
+			for j := range w.members {
+				if i >= c.dead && w.members[j].Name == string(m.Name) {
+					w.members[j].Healthy = true // its etcd and API server go on
+				}
+			}
+		}
+		for range 600 {
+			w.pass()
+			w.advance(10 * time.Second)
+			if !w.reachable() {
+				t.Fatalf("%s: the API server or the quorum of etcd is lost\n%s", name, strings.Join(tail(w.log, 40), "\n"))
+			}
+		}
+		if err := w.rest(10); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(w.violations) > 0 {
+			t.Errorf("%s: %s", name, w.violations[0])
+		}
 	}
 }
