@@ -113,6 +113,9 @@ func run(t *testing.T, k *kube.Server, pod *corev1.Pod) *container {
 		}
 		return m != nil
 	})
+	if err := confined(cmd.Process.Pid, pod); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 

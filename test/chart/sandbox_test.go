@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -84,4 +86,30 @@ func enter() error {
 		}
 	}
 	return fmt.Errorf("run %s: %w", c.Args[0], unix.Exec(c.Args[0], c.Args, c.Env))
+}
+
+// confined says in what a process has more than its pod's security contexts
+// leave it.
+func confined(pid int, pod *corev1.Pod) error {
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	status, err := os.ReadFile(proc + "status")
+	if err != nil {
+		return err
+	}
+	user := *pod.Spec.SecurityContext.RunAsUser
+	for _, want := range []string{fmt.Sprintf("Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d", user), "Groups:\t", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"} {
+		if !regexp.MustCompile(`(?m)^` + want + `\s*$`).Match(status) {
+			return fmt.Errorf("the process lacks %q: %s", want, status)
+		}
+	}
+	mounts, err := os.ReadFile(proc + "mountinfo") // fields: proc_pid_mountinfo(5)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); f[4] == "/" && strings.HasPrefix(f[5], "ro") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the root of the process can be written to: %s", mounts)
 }
