@@ -39,27 +39,33 @@ func (d times) String() string {
 	return fmt.Sprintf("%d: least %s, p50 %s, p99 %s, most %s", len(s), at(0), at(0.5), at(0.99), at(1))
 }
 
-// TestMeasureTakeover prints how long it takes until another replica leads, and
-// until it changes the cloud for a push that came with the end of the one before; and with shards, until the rest holds them all, and shares evenly.
-func TestMeasureTakeover(t *testing.T) {
+// timings are what a takeover is measured with: duration, deadline and retry
+// period of Leases, in seconds.
+var timings = [][3]int{{6, 4, 1}, {15, 10, 2}}
+
+func flagsOf(timing [3]int) []string {
+	return []string{
+		"--leader-election-lease-duration", fmt.Sprint(timing[0], "s"), "--leader-election-renew-deadline", fmt.Sprint(timing[1], "s"),
+		"--leader-election-retry-period", fmt.Sprint(timing[2], "s"),
+	}
+}
+
+// TestMeasureLeader prints how long it takes until another replica leads, and
+// until it changes the cloud for a push that came with the end of the one before.
+func TestMeasureLeader(t *testing.T) {
 	measures(t)
-	for _, timing := range [][3]int{{6, 4, 1}, {15, 10, 2}} {
-		flags := []string{
-			"--leader-election-lease-duration", fmt.Sprint(timing[0], "s"), "--leader-election-renew-deadline", fmt.Sprint(timing[1], "s"),
-			"--leader-election-retry-period", fmt.Sprint(timing[2], "s"),
-		}
-		rounds := 30 / timing[0]
+	for _, timing := range timings {
 		name := fmt.Sprintf("%ds-%ds-%ds", timing[0], timing[1], timing[2])
-		t.Run("Leader/"+name, func(t *testing.T) {
-			w := newWorld(t, flags...)
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, flagsOf(timing)...)
 			for _, r := range []string{"r0", "r1", "r2"} {
 				w.startReplica(r)
 			}
 			w.push(1)
 			w.converged("the fleet is made")
-			for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+			for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM} {
 				var leads, acts times
-				for range rounds {
+				for range 5 {
 					leader := w.newLeader("")
 					w.push(2)
 					w.converged("all is calm")
@@ -70,14 +76,23 @@ func TestMeasureTakeover(t *testing.T) {
 					leads = append(leads, time.Since(began))
 					w.soon("another acts", func() bool { return w.actors.lastOn(theCloud) != leader })
 					acts = append(acts, time.Since(began))
-					w.startReplica(leader)
+					w.revive(leader)
 					fmt.Printf("leader, %s, %s: leads: %s\n", name, end, leads)
 					fmt.Printf("leader, %s, %s: acts: %s\n", name, end, acts)
 				}
 			}
 		})
-		t.Run("Shards/"+name, func(t *testing.T) {
-			w := newWorld(t, append(flags, "--shards", strconv.Itoa(shards))...)
+	}
+}
+
+// TestMeasureShards prints how long it takes until the rest holds all shards of
+// a replica that ended, and until all share evenly with one that joins.
+func TestMeasureShards(t *testing.T) {
+	measures(t)
+	for _, timing := range timings {
+		name := fmt.Sprintf("%ds-%ds-%ds", timing[0], timing[1], timing[2])
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(flagsOf(timing), "--shards", strconv.Itoa(shards))...)
 			for _, r := range []string{"r0", "r1", "r2"} {
 				w.startReplica(r)
 			}
@@ -85,7 +100,7 @@ func TestMeasureTakeover(t *testing.T) {
 			w.converged("the fleet is made")
 			for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 				var held, even times
-				for range rounds {
+				for range 5 {
 					w.shared(3)
 					leader := w.newLeader("")
 					other := map[string]string{"r0": "r1", "r1": "r2", "r2": "r0"}[leader]
@@ -103,20 +118,6 @@ func TestMeasureTakeover(t *testing.T) {
 			}
 		})
 	}
-}
-
-// end sends s, which ends the replica called name, and waits for that.
-func (w *world) end(name string, s syscall.Signal) {
-	w.t.Helper()
-	w.signal(name, s)
-	if s == syscall.SIGKILL {
-		return
-	}
-	w.mu.Lock()
-	c := w.replicas[name]
-	delete(w.replicas, name)
-	w.mu.Unlock()
-	go func() { _ = c.Wait() }()
 }
 
 // soon waits until so, and looks often.

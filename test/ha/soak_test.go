@@ -112,15 +112,6 @@ func (w *world) disturb(r *rand.Rand, names []string) string {
 	return "revived"
 }
 
-// revive makes the replica called n run.
-func (w *world) revive(n string) {
-	if _, runs := w.replicas[n]; !runs {
-		w.startReplica(n)
-		return
-	}
-	w.signal(n, syscall.SIGCONT)
-}
-
 // controlPlanes returns the ids of machines of control planes by name.
 func (w *world) controlPlanes() map[string]string {
 	w.t.Helper()

@@ -5,21 +5,16 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"fairlead.dev/agent/election"
-	"fairlead.dev/fleet-examples/inmemory"
 	cloud "fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/test/kube"
@@ -41,6 +36,7 @@ type world struct {
 	cloud     *cloud.Client
 	args      []string
 	replicas  map[string]*exec.Cmd
+	ending    map[string]chan struct{} // closed when the replica of that name has ended
 	workers   int
 	hooks     hooks
 	actors    *actors
@@ -48,8 +44,6 @@ type world struct {
 	mu    sync.Mutex
 	twice map[string]bool // machines that were there twice, at any time
 }
-
-var startup = regexp.MustCompile(`startupDuration: "?[0-9a-z]+"?`)
 
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
@@ -61,7 +55,7 @@ func newWorld(t *testing.T, args ...string) *world {
 
 func newWorldIn(t *testing.T, k *kube.Server, args ...string) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), namespace: k.Namespace(), kube: k, args: args, replicas: make(map[string]*exec.Cmd), twice: make(map[string]bool), actors: newActors()}
+	w := &world{t: t, dir: t.TempDir(), namespace: k.Namespace(), kube: k, args: args, replicas: make(map[string]*exec.Cmd), ending: make(map[string]chan struct{}), twice: make(map[string]bool), actors: newActors()}
 	var err error
 	w.api, err = election.Connect(k.Kubeconfig, election.Timing{})
 	w.must(err)
@@ -133,72 +127,6 @@ func run(dir, program string, args ...string) error {
 	return nil
 }
 
-// serveGit makes a repository with the bases of the example and no clusters.
-func (w *world) serveGit() {
-	root := filepath.Join(w.dir, "git")
-	w.must(os.Mkdir(root, 0o700))
-	s, err := gitserver.New(root, gitserver.Options{})
-	w.must(err)
-	w.git = s
-	w.bare, err = s.Init("fleet.git")
-	w.must(err)
-	server := httptest.NewServer(s)
-	w.t.Cleanup(server.Close)
-	w.url = server.URL + "/fleet.git"
-	clone := w.clone()
-	w.must(os.CopyFS(clone, inmemory.Files()))
-	w.must(os.RemoveAll(filepath.Join(clone, "clusters")))
-	files, err := filepath.Glob(filepath.Join(clone, "bases", "cluster", "*.yaml"))
-	w.must(err)
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		w.must(err)
-		w.must(os.WriteFile(f, startup.ReplaceAll(b, []byte("startupDuration: 300ms")), 0o600))
-	}
-	w.must(run(clone, "git", "init", "--quiet", "--initial-branch=main"))
-	w.must(run(clone, "git", "remote", "add", "origin", w.bare))
-}
-
-func (w *world) clone() string { return filepath.Join(w.dir, "clone") }
-
-const clusters = 6
-
-// push asks for so many workers in each cluster.
-func (w *world) push(workers int) {
-	w.t.Helper()
-	w.write(workers)
-	for _, args := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--allow-empty", "--message", "workers"}, {"push", "--quiet", "origin", "main"}} {
-		w.must(run(w.clone(), "git", args...))
-	}
-}
-
-func (w *world) write(workers int) {
-	w.t.Helper()
-	w.workers = workers
-	for i := range clusters {
-		w.writeCluster(i, workers)
-	}
-}
-
-// writeCluster writes the files of cluster i, with so many workers.
-func (w *world) writeCluster(i, workers int) {
-	w.t.Helper()
-	dir := filepath.Join(w.clone(), "clusters", fmt.Sprintf("c%d", i))
-	w.must(os.MkdirAll(dir, 0o700))
-	w.must(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte("namespace: "+w.namespace+"\nresources: [../../bases/cluster, values.yaml]\n"), 0o600))
-	w.must(os.WriteFile(filepath.Join(dir, "values.yaml"), fmt.Appendf(nil, `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: values
-  annotations: {fairlead.dev/substitute: "true"}
-data:
-  CLUSTER_NAME: c%d
-  KUBERNETES_VERSION: v1.34.1
-  CONTROL_PLANE_MACHINE_COUNT: "1"
-  WORKER_MACHINE_COUNT: "%d"
-`, i, workers), 0o600))
-}
-
 // log returns what the replica called name said so far.
 func (w *world) log(name string) string {
 	w.t.Helper()
@@ -245,63 +173,6 @@ func (w *world) startCloud() {
 		_, err := w.cloud.VMs(w.t.Context(), nil)
 		return text(err)
 	})
-}
-
-// startReplica starts the replica called name, "r0" to "r9", which has an
-// address of its own, and a Git server and a cloud that know it.
-func (w *world) startReplica(name string) {
-	w.t.Helper()
-	address := addressOf(name)
-	c := w.start(name, append([]string{
-		"agent", "--source", w.gitFor(name), "--name", lease, "--listen", "", "--interval", "500ms", "--status-interval", "500ms",
-		"--inmemory-url", w.cloudFor(name),
-		"--leader-election", "--leader-election-namespace", w.namespace, "--replica-name", name,
-		"--replica-address", address, "--replica-listen", address + ":0",
-		"--webhook-listen", net.JoinHostPort(address, w.hooks.port), "--webhook-secret-file", "generic=" + w.hooks.secret,
-		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s",
-	}, w.args...)...)
-	w.mu.Lock()
-	w.replicas[name] = c
-	w.mu.Unlock()
-}
-
-// addressOf returns the address of the replica called name, on loopback.
-func addressOf(name string) string { return "127.0.0.1" + strings.TrimPrefix(name, "r") }
-
-// leader returns the name of the replica that leads, or nothing.
-func (w *world) leader() string {
-	l, err := w.api.Leases.Leases(w.namespace).Get(w.t.Context(), lease, metav1.GetOptions{})
-	if err != nil || l.Spec.HolderIdentity == nil {
-		return ""
-	}
-	name, _, _ := strings.Cut(*l.Spec.HolderIdentity, "_")
-	return name
-}
-
-// newLeader waits until another than before leads.
-func (w *world) newLeader(before string) string {
-	w.t.Helper()
-	w.eventually("another replica than "+before+" leads", func() string {
-		if now := w.leader(); now == "" || now == before {
-			return "the leader is " + now
-		}
-		return ""
-	})
-	return w.leader()
-}
-
-// signal sends s to a replica.
-func (w *world) signal(name string, s syscall.Signal) {
-	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.replicas[name].Process.Signal(s); err != nil {
-		w.t.Error(err) // it may be another goroutine's
-	}
-	if s == syscall.SIGKILL {
-		_ = w.replicas[name].Wait()
-		delete(w.replicas, name)
-	}
 }
 
 // machines returns the ids of machines by cluster and name.
