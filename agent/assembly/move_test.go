@@ -81,7 +81,9 @@ func (w *moveWorld) recall(ctx context.Context, r route, before []string) {
 	case w.owner() == r.from:
 		w.back(r, before)
 	case r.from == laptop:
-		r.keeps = true // it clears nothing that fleet.yaml does not ask for
+		r.keeps = true // it clears nothing that fleet.yaml does not ask for, and has ended
+		w.arrived(r, before)
+		return
 	}
 	if err := r.run(ctx, w); err != nil {
 		w.t.Fatal(err)

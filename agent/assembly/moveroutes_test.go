@@ -111,14 +111,8 @@ func (p *process) inTo(k fleet.Key, from string) (pivot.Want, pivot.Parts, error
 	config := kubeconfigOf{p}
 	opener := HomeOpener{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
 	parts.Home, parts.Kubeconfig = opener.Open, config
-	if old, ok := pivot.HomeOf(from); ok {
-		d, err := parts.From.Get(p.ctx, old, fleet.Kubeconfig)
-		if err == nil {
-			parts.Old, err = p.openHome(home.Options{Kubeconfig: d[fleet.KubeconfigKey], Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}})
-		}
-		if err != nil && fleet.KindOf(err) != fleet.NotFound {
-			return pivot.Want{}, parts, err
-		}
+	if old, ok := pivot.HomeOf(from); ok { // its kubeconfig is in a file
+		parts.Old = &memoryHome{p: p, key: old, o: home.Options{Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}}}
 	}
 	return pivot.Want{To: pivot.AgentOf(k), Home: k, Self: p.name}, parts, nil
 }

@@ -137,9 +137,12 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 		return err
 	}
 	if old, ok := pivot.HomeOf(owner.Agent); ok && old != k && !owner.Is(w.TakeOver) {
-		if !strings.HasPrefix(s.Secrets, "kubernetes") {
+		if !strings.HasPrefix(s.Secrets, "kubernetes:") {
 			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
 		}
+	}
+	// Whoever owns the fleet by now: the agent that it came from may be left.
+	if strings.HasPrefix(s.Secrets, "kubernetes:") {
 		if p.Old, err = m.home.old(s, m.loaded.ID); err != nil {
 			return err
 		}

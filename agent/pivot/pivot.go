@@ -27,6 +27,13 @@ type Divided interface {
 	Owns(ctx context.Context, k fleet.Key) (bool, error)
 }
 
+// A Located is a Store that knows which one it is.
+type Located interface {
+	// Location is the same for two Stores that are one, and for no others. The kind
+	// Unauthorized says that it cannot be told.
+	Location(ctx context.Context) (string, error)
+}
+
 // A Home is a cluster that an agent lives in.
 type Home interface {
 	// Answers says why the API server cannot be used; nil where it can.

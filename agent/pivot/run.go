@@ -217,14 +217,38 @@ func incomplete(s status.Status, k fleet.Key, whole bool) string {
 	return fmt.Sprintf("%s has no control plane yet", k)
 }
 
-// target returns the store that the next owner reads.
+// target returns the store that the next owner reads. It is never that of the
+// owner: what is cleaned up in one would be gone in both.
 func (p *Pivot) target(ctx context.Context) (Store, error) {
-	if p.p.To != nil {
-		return p.p.To, nil
+	to := p.p.To
+	if to == nil {
+		home, err := p.p.Home(ctx)
+		if err != nil {
+			return nil, err
+		}
+		to = home.Secrets()
 	}
-	home, err := p.p.Home(ctx)
-	if err != nil {
-		return nil, err
+	return to, apart(ctx, p.p.From, to)
+}
+
+// apart says that two stores are one.
+func apart(ctx context.Context, a, b Store) error {
+	var at [2]string
+	for i, s := range []Store{a, b} {
+		l, ok := s.(Located)
+		if !ok {
+			return nil
+		}
+		var err error
+		if at[i], err = l.Location(ctx); err != nil {
+			if fleet.KindOf(err) == fleet.Unauthorized {
+				return nil
+			}
+			return err
+		}
 	}
-	return home.Secrets(), nil
+	if at[0] != at[1] {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, "move the secrets", "they are to go to where they are, in %s: name the store that the fleet comes from with --secrets", at[0])
 }

@@ -35,6 +35,10 @@ type arbiter struct {
 	took fleet.Succession
 }
 
+func (a *arbiter) Succession(context.Context) (fleet.Owner, fleet.Succession, error) {
+	return fleet.Owner{Agent: "laptop", Epoch: 1}, a.took, nil
+}
+
 func (a *arbiter) Succeed(_ context.Context, _ fleet.Owner, _, to fleet.Succession) error {
 	a.took = to
 	return nil
@@ -206,5 +210,46 @@ func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 	}
 	if _, err := there.Get(t.Context(), opsHome(), fleet.EtcdCA); err != nil {
 		t.Errorf("one authority is a copy, and another one of the cluster went with it: %v", err)
+	}
+}
+
+// here is a store that knows where it is.
+type here struct {
+	*secrets.Memory
+	at  string
+	err error
+}
+
+func (h here) Location(context.Context) (string, error) { return h.at, h.err }
+
+// Safety: secrets that are to go to where they are are not moved, cleaned up or
+// taken back: they would be gone.
+func TestOneStoreIsNotTwo(t *testing.T) {
+	store := filled(t, "a")
+	p, a := moving(here{store, "x", nil}, here{store, "x", nil})
+	for what, do := range map[string]func() error{
+		"move":  func() error { return p.move(t.Context(), granted()) },
+		"clean": func() error { return p.clean(t.Context()) },
+		"undo":  func() error { return p.Undo(t.Context()) },
+		"look":  func() error { return p.lookBack(t.Context(), &Seen{}) },
+	} {
+		if err := do(); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "--secrets") || a.took.Step != "" {
+			t.Errorf("%s: %v, at %q", what, err, a.took.Step)
+		}
+	}
+	if list, err := parcels(t.Context(), store, []fleet.Key{opsHome()}); len(list) != 6 || err != nil {
+		t.Errorf("%v are left, %v", list, err)
+	}
+	for name, other := range map[string]Store{
+		"another":          here{store, "y", nil},
+		"nobody may know":  here{store, "", fleet.Errorf(fleet.Unauthorized, "get namespace", "forbidden")},
+		"one without name": store,
+	} {
+		if err := apart(t.Context(), p.p.From, other); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := apart(t.Context(), p.p.From, here{store, "", fleet.Errorf(fleet.Unavailable, "get namespace", "no route")}); err == nil {
+		t.Error("it goes on, and could not look where the other store is")
 	}
 }

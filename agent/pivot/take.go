@@ -140,7 +140,11 @@ func (p *Pivot) Undo(ctx context.Context) error {
 		}
 	}
 	if p.p.Home == nil {
-		return p.takeBack(ctx, p.p.To)
+		to, err := p.target(ctx)
+		if err != nil {
+			return err
+		}
+		return p.takeBack(ctx, to)
 	}
 	home, err := p.p.Home(ctx)
 	if fleet.KindOf(err) == fleet.NotFound {
@@ -149,10 +153,14 @@ func (p *Pivot) Undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	to, err := p.target(ctx)
+	if err != nil {
+		return err
+	}
 	if err := p.change("uninstall", func() error { return home.Uninstall(ctx) }); err != nil {
 		return err
 	}
-	return p.takeBack(ctx, home.Secrets())
+	return p.takeBack(ctx, to)
 }
 
 // takeBack removes the copies of secrets that are still here as well.

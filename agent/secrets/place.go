@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/fleet"
@@ -62,6 +63,15 @@ func (k *Kubernetes) Place(ctx context.Context, namespace string) (string, error
 		return "", fleet.Errorf(fleet.Unknown, "get namespace "+namespace, "it has no UID")
 	}
 	return fmt.Sprintf("kubernetes/%s/%s", ns.UID, namespace), nil
+}
+
+// Location is Place: two stores with the same are one.
+func (f *File) Location(ctx context.Context) (string, error) { return f.Place(ctx) }
+
+// Location names the cluster: two stores with the same are one. It takes the right
+// to get the namespace kube-system.
+func (k *Kubernetes) Location(ctx context.Context) (string, error) {
+	return k.Place(ctx, metav1.NamespaceSystem)
 }
 
 // Within reports whether these Secrets are in the cluster c itself: its authority
