@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"bytes"
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/template"
+
+	"fairlead.dev/sources/git/gitserver"
+)
+
+var (
+	//go:embed testdata/cluster.yaml
+	clusterYAML string
+	//go:embed testdata/cni.yaml
+	cniYAML string
+)
+
+// A host is a machine of the lab in the HostPool.
+type host struct{ Name, Address, HostKey, Role string }
+
+// A cluster is what Git says of one.
+type cluster struct {
+	Name                   string
+	Endpoint               string // a balancer's address
+	ControlPlanes, Workers int
+	Version                string
+	Hosts                  []host
+	Key                    string // private, for SSH
+	Delete                 bool
+	Extra                  string // further objects
+}
+
+// CNI is for the template.
+func (cluster) CNI() string { return cniYAML }
+
+func (c cluster) yaml(t *testing.T) string {
+	t.Helper()
+	indent := func(n int, text string) string {
+		return strings.Repeat(" ", n) + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", n))
+	}
+	parsed, err := template.New("cluster").Funcs(template.FuncMap{"indent": indent}).Parse(clusterYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := parsed.Execute(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Extra != "" {
+		b.WriteString("---\n" + c.Extra)
+	}
+	return b.String()
+}
+
+// A repository is a fleet's bare repository and a person's clone of it.
+type repository struct {
+	t    *testing.T
+	bare string
+	dir  string
+}
+
+func newRepository(t *testing.T, root string) *repository {
+	t.Helper()
+	bare, err := gitserver.Init(root, "fleet.git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &repository{t: t, bare: bare, dir: t.TempDir()}
+	r.write("fleet.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: e2e\n")
+	r.git("init", "--quiet", "--initial-branch=main")
+	r.git("remote", "add", "origin", bare)
+	return r
+}
+
+func (r *repository) git(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
+	cmd.Dir = r.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r *repository) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// put writes c to its place in the fleet.
+func (r *repository) put(c cluster) {
+	r.t.Helper()
+	dir := "clusters/prod/" + c.Name
+	r.write(dir+"/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: prod\nresources: [cluster.yaml]\n")
+	r.write(dir+"/cluster.yaml", c.yaml(r.t))
+}
+
+// push makes it so.
+func (r *repository) push(what string) {
+	r.t.Helper()
+	r.git("add", "--all")
+	r.git("commit", "--quiet", "--allow-empty", "-m", what)
+	r.git("push", "--quiet", "origin", "HEAD:main")
+}
