@@ -126,6 +126,10 @@ lab-down: ## remove them, and all that they left on the host
 test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
 	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab -count=1 -timeout 30m -v
 
+.PHONY: e2e
+e2e: build ## from a Git push to a real cluster on machines of the lab, and through its life (root; needs `make lab-images`)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) go test ./test/e2e -count=1 -timeout 120m -v
+
 .PHONY: kube
 kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)
 	go run ./test/kube/binaries/build
