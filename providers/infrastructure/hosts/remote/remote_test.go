@@ -144,6 +144,14 @@ func TestRun(t *testing.T) {
 	if out, err := d.Run(t.Context(), e, "echo again"); err != nil || string(out) != "again\n" {
 		t.Errorf("Run over a connection that died = %q, %v", out, err)
 	}
+	h.Set(hoststest.Fault{CutAt: 20000})
+	if _, err := d.Run(t.Context(), e, "touch /opt/part\n"+strings.Repeat("true # and so on\n", 4000)); fleet.KindOf(err) != fleet.Unanswered {
+		t.Errorf("Run of a script that arrived in part = %v (kind %s), want kind Unanswered", err, fleet.KindOf(err))
+	}
+	if out := h.Exec("ls /opt"); out != "" {
+		t.Errorf("a part of a script was run: %s", out)
+	}
+	h.Set(hoststest.Fault{})
 	h.Off()
 	if _, err := d.Run(t.Context(), e, "true"); fleet.KindOf(err) != fleet.Unavailable {
 		t.Errorf("Run on a host that is off = %v (kind %s), want kind Unavailable", err, fleet.KindOf(err))
