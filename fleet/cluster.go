@@ -57,6 +57,9 @@ type Cluster struct {
 	// Git does not say it: whoever has a pass made adds it.
 	Remediation Remediation `json:",omitzero"`
 
+	// Topology, if not nil, says that a ClusterClass makes it, and how it is upgraded.
+	Topology *Topology `json:",omitempty"`
+
 	Provider        string                   // infrastructure provider, from the infrastructure kind
 	Infrastructure  Object                   // DevCluster, OpenStackCluster, …
 	Companions      []Object                 // the provider's other objects that Git holds for it, sorted by kind, namespace and name

@@ -227,7 +227,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	}
 	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
 	out := r.executor.Run(doing, exec.World{
-		Cluster: c, Infrastructure: infra, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
+		Cluster: p.Desired, Infrastructure: infra, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
 	}, p.Actions)
 	done(failed(out))
 	for _, o := range out {

@@ -130,6 +130,7 @@ func deleteOf(m *machine) fleet.Action {
 
 // finish returns the plan.
 func (v *view) finish() Plan {
+	v.out.Desired = v.Desired
 	if v.paused() {
 		v.out.Actions, v.out.NeedEtcd, v.out.After = nil, false, 0
 		v.waits = map[string]bool{v.whyPaused(): true}

@@ -15,6 +15,7 @@ func (v *view) planControlPlane() {
 	switch {
 	case g.pool.Paused:
 		v.wait("control plane %s is paused", g.name)
+	case v.frozen(g):
 	case v.removeExtras(g):
 	case len(g.pending) > 0:
 		v.wait("machine %s was asked for and is not there yet", g.pending[0])

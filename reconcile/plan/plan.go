@@ -43,9 +43,12 @@ type Plan struct {
 	Phase      fleet.Phase
 	Conditions []fleet.Condition // sorted by type
 	Actions    []fleet.Action    // in the order in which they are to be started
-	Waiting    []string          // what the next step waits for, for people, sorted
-	Pools      []fleet.PoolReport
-	Machines   []fleet.MachineReport
+	// Desired is what Git asks for now: of a cluster on its way to a version that
+	// is further, the pools as they are to be at this step. Actions are about it.
+	Desired  *fleet.Cluster
+	Waiting  []string // what the next step waits for, for people, sorted
+	Pools    []fleet.PoolReport
+	Machines []fleet.MachineReport
 
 	// Remediation is the attempt to replace an unhealthy control-plane machine that
 	// is under way and that no machine tells of yet: to be remembered.

@@ -30,7 +30,7 @@ func Preview(in Input) []Change {
 		if g == v.groups[0] && v.etcdMoved() {
 			continue
 		}
-		if g.pool == nil || !g.pool.Paused {
+		if g.pool == nil || !g.pool.Paused && !v.frozen(g) {
 			out = append(out, v.previewGroup(g)...)
 		}
 	}
@@ -129,7 +129,7 @@ func (v *view) foresee(g *group) (gone []departure, creates int) {
 	if g.pool.Role == fleet.RoleControlPlane {
 		v.foreseeControlPlane(g, depart)
 	} else {
-		foreseeWorkers(g, v.blocked(g), left, depart)
+		foreseeWorkers(g, v.blocked(g), v.staging.stops(g.pool), left, depart)
 		if v.blocked(g) {
 			return gone, 0
 		}
@@ -143,7 +143,7 @@ func (v *view) blocked(g *group) bool {
 	return newerMinor(g.pool.Version, v.Desired.ControlPlane.Version)
 }
 
-func foreseeWorkers(g *group, blocked bool, left map[*machine]bool, depart func(*machine, string)) {
+func foreseeWorkers(g *group, blocked bool, stops string, left map[*machine]bool, depart func(*machine, string)) {
 	onDelete := g.pool.Strategy == fleet.OnDelete
 	sick := func(m *machine) bool { return m.remedy && (m.current || onDelete) }
 	surplus := -g.pool.Replicas
@@ -169,7 +169,7 @@ func foreseeWorkers(g *group, blocked bool, left map[*machine]bool, depart func(
 	}
 	for _, m := range victims(g.pool, g.old) {
 		if !left[m] && !onDelete && !blocked {
-			depart(m, "outdated: "+differs(m, g.pool))
+			depart(m, "outdated: "+differs(m, g.pool)+stops)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (v *view) foreseeControlPlane(g *group, depart func(*machine, string)) {
 		case m.remedy && len(g.all) > 1:
 			return m.sick.message
 		case !m.current:
-			return "outdated: " + differs(m, g.pool)
+			return "outdated: " + differs(m, g.pool) + v.staging.stops(g.pool)
 		case marked(m) && replaces:
 			return "marked for deletion"
 		}

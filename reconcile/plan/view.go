@@ -44,6 +44,7 @@ type view struct {
 	blind    bool                       // the API server does not answer: nothing is known of nodes
 	waits    map[string]bool
 	tooSick  []string // health checks that found too many unhealthy machines to act
+	staging  *staging // of a cluster that a class makes
 }
 
 // A group is the machines of one pool, observed and expected.
@@ -81,6 +82,7 @@ func look(in Input) *view {
 	}
 	v.matchMembers()
 	v.findExtras()
+	v.stage()
 	v.group()
 	v.checkHealth()
 	v.heedWishes()
@@ -183,7 +185,7 @@ func (v *view) group() {
 	for _, m := range v.machines {
 		g := of(m.Role, m.Pool)
 		m.pool = g.pool
-		m.current = g.pool != nil && upToDate(m, g.pool) && !unwanted(m)
+		m.current = g.pool != nil && (upToDate(m, g.pool) || v.staging.keeps(m)) && !unwanted(m)
 		if m.current {
 			m.overdue = v.overdue(m)
 			m.current = m.overdue == ""

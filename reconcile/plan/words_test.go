@@ -154,6 +154,8 @@ func (s *script) read(f []string) error {
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	case "attempt":
 		s.attempt(fleet.ActionKind(f[1]), w, f[2:])
+	case "topology":
+		s.topology(w)
 	case "drain-rule":
 		s.drainRule(f[1], w)
 	case "health-check":

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"fairlead.dev/fleet"
@@ -17,6 +18,7 @@ func (v *view) planWorkers() {
 			}
 		case g.pool.Paused:
 			v.wait("pool %s is paused", g.name)
+		case v.frozen(g):
 		default:
 			v.removeExtras(g)
 			v.roll(g)
@@ -91,7 +93,7 @@ func (v *view) preflight(g *group) gate {
 	if oldest := v.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
 	}
-	out.roll = out.create
+	out.roll = cmp.Or(out.create, v.staging.holds(g))
 	if out.roll == "" && !v.controlPlaneDone() {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}

@@ -89,6 +89,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
+	c.Topology = b.topology(root)
 	for i, p := range c.Workers {
 		if i > 0 && p.Name == c.Workers[i-1].Name {
 			b.addf(root, "metadata.name", "rename one of them", "a MachineDeployment and a MachineSet of the cluster are both called %q", p.Name)

@@ -52,7 +52,7 @@ func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...t
 	}
 	var clusters []fleet.Cluster
 	for _, k := range s.keys {
-		b := &builder{set: s, fleet: d.fleet, key: k}
+		b := &builder{decoder: d, set: s, fleet: d.fleet, key: k}
 		c := b.build(s.clusters[k])
 		problems = append(problems, b.problems...)
 		if !held && !slices.ContainsFunc(problems, func(p fleet.Problem) bool { return p.Cluster == k }) {

@@ -99,6 +99,7 @@ func digest(c *fleet.Cluster) string {
 	for i := range plain.Workers {
 		part(&plain.Workers[i].Infrastructure)
 	}
+	plain.Topology = anonymous(c.Topology, part)
 	h := sha256.New()
 	h.Write(marshal(plain))
 	h.Write(marshal(secrets))

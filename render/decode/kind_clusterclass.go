@@ -42,7 +42,7 @@ func clusterClassKind() *kind {
 			"spec.variables.schema.openAPIV3Schema":                   "oldSelf in rules is refused: a commit does not say what a value was",
 			"spec.patches.definitions.jsonPatches.valueFrom.template": "without functions that give another result each time; bounded in work and size",
 			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid and builtin.machinePool",
-			"spec.kubernetesVersions":                                 "the versions that a topology may have; an upgrade does not go through those in between by itself",
+			"spec.kubernetesVersions":                                 "the versions that a topology may have, and the way of its upgrades: minor by minor",
 			"spec.controlPlane.templateRef":                           "a KubeadmControlPlaneTemplate",
 			"spec.controlPlane.ref":                                   "a KubeadmControlPlaneTemplate",
 			"spec.controlPlane.naming.template":                       "random is a hash of the cluster that stays the same",

@@ -36,9 +36,11 @@ type object struct {
 	raw       map[string]any
 	value     any // what kind.normalise returned; nil where there are problems
 	problems  []fleet.Problem
-	invalid   []fleet.Problem    // what is wrong with the values, until it is known who uses the object
-	origin    *topology.Expanded // nil where the object was written as it is
-	class     *object            // of the overlay, that a Cluster is made from
+	invalid   []fleet.Problem     // what is wrong with the values, until it is known who uses the object
+	origin    *topology.Expanded  // nil where the object was written as it is
+	class     *object             // of the overlay, that a Cluster is made from
+	classRef  fleet.Key           // of the class that makes a Cluster
+	expansion *topology.Expansion // what it makes
 }
 
 func (o *object) key() fleet.Key { return fleet.Key{Namespace: o.namespace, Name: o.name} }

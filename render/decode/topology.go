@@ -168,7 +168,11 @@ func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
 			p.Overlay = s.path
 			o.problems = append(o.problems, p)
 		}
-		for _, e := range made {
+		if made == nil {
+			continue
+		}
+		o.classRef, o.expansion = key, made
+		for _, e := range made.Objects {
 			d.place(s, o, e)
 		}
 	}

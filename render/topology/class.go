@@ -109,6 +109,7 @@ func NewClass(folder string, o Object, find Finder) *Class {
 		}
 	}
 	c.Digest = hex.EncodeToString(digest.Sum(nil))
+	c.checkVersions()
 	c.checkWorkers()
 	c.compileVariables()
 	c.checkPatches()

@@ -24,7 +24,7 @@ func (x *expansion) controlPlane() made {
 	t.notes = merged(clonedFrom(t.template), notes, texts(inner["annotations"]))
 	t.overrides = x.values(at+".variables.overrides", topology.Variables.Overrides, false)
 	known := map[string]any{
-		"name": name, "version": x.cluster.Spec.Topology.Version, "metadata": builtinMetadata(t.labels, t.notes),
+		"name": name, "version": x.version, "metadata": builtinMetadata(t.labels, t.notes),
 		"machineTemplate": map[string]any{"infrastructureRef": map[string]any{"name": machineName}},
 	}
 	if topology.Replicas != nil {
@@ -136,7 +136,7 @@ func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes 
 			e.from("spec.rollout.after", x.object, at+".rollout.after")
 		}
 	}
-	spec["version"] = x.cluster.Spec.Topology.Version
+	spec["version"] = x.version
 	e.from("spec.version", x.object, "spec.topology.version")
 	if topology.Replicas != nil {
 		spec["replicas"] = int64(*topology.Replicas)

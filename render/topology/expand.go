@@ -18,6 +18,7 @@ type expansion struct {
 	class   *Class
 	object  Object // the Cluster
 	cluster clusterv1.Cluster
+	version string // that control plane and pools are made of
 	engine  *engine
 	cost    int64 // what CEL rules may still cost
 
@@ -27,9 +28,24 @@ type expansion struct {
 	problems []fleet.Problem
 }
 
+// An Expansion is what a class makes of a Cluster.
+type Expansion struct {
+	Objects []*Expanded
+	Upgrade Upgrade
+	// Older is what it makes at those of the kubernetesVersions of the class that
+	// are older than the Cluster's, oldest first: an upgrade may stop there.
+	Older []Older
+}
+
+// An Older is what a class makes of a Cluster at an older version than it asks for.
+type Older struct {
+	Version string
+	Objects []*Expanded
+}
+
 // Expand returns what the class makes of a Cluster that names it, or problems.
 // The fields of the Cluster are those of its kind.
-func (c *Class) Expand(o Object) ([]*Expanded, []fleet.Problem) {
+func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 	e := c.engines.Get().(*engine)
 	e.budget = &budget{left: maxWork}
 	defer c.engines.Put(e)
@@ -49,20 +65,51 @@ func (c *Class) Expand(o Object) ([]*Expanded, []fleet.Problem) {
 		return nil, x.problems
 	}
 	x.builtin = x.clusterBuiltin()
-	infrastructure := x.infrastructure()
-	control := x.controlPlane()
-	x.root(infrastructure, control)
-	x.pools()
+	out := &Expansion{Upgrade: x.upgrade()}
+	out.Objects = x.make(x.cluster.Spec.Topology.Version, &out.Upgrade)
+	x.engine.budget, x.cost = &budget{left: maxWork}, rulesCost // for all older versions together
+	for _, v := range x.older() {
+		if len(x.problems) > 0 {
+			break
+		}
+		made := Older{Version: v, Objects: x.make(v, nil)}
+		for i := range x.problems {
+			x.problems[i].Message = fmt.Sprintf("at version %s: %s", v, x.problems[i].Message)
+		}
+		out.Older = append(out.Older, made)
+	}
 	if len(x.problems) > 0 {
 		// A patch fails for each template in the same way.
 		slices.SortStableFunc(x.problems, func(a, b fleet.Problem) int { return strings.Compare(a.String(), b.String()) })
 		return nil, slices.Compact(x.problems)
 	}
-	return x.out, nil
+	return out, nil
 }
 
-// read fills in the cluster of the newest version.
+// make returns what the class makes at a version. Names of pools are added to u,
+// unless it is nil.
+func (x *expansion) make(version string, u *Upgrade) []*Expanded {
+	x.version, x.out = version, nil
+	infrastructure := x.infrastructure()
+	control := x.controlPlane()
+	x.root(infrastructure, control)
+	x.pools(u)
+	return x.out
+}
+
+// read fills in the cluster of the newest version. A version without its v gets
+// it, as in Cluster API.
 func (x *expansion) read() error {
+	err := x.convert()
+	if v := &x.cluster.Spec.Topology.Version; !strings.HasPrefix(*v, "v") {
+		if _, err := version.ParseSemantic(*v); err == nil {
+			*v = "v" + *v
+		}
+	}
+	return err
+}
+
+func (x *expansion) convert() error {
 	raw := marshal(x.object.Raw)
 	if !x.old() {
 		return json.Unmarshal(raw, &x.cluster)
@@ -108,12 +155,6 @@ func (x *expansion) written(path string) string {
 	).Replace(path)
 }
 
-// Annotations of Cluster API by which people steer upgrades of pools one by
-// one. Whether a pool is to wait can only be told from what it is.
-func steering() []string {
-	return []string{clusterv1.ClusterTopologyDeferUpgradeAnnotation, clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation}
-}
-
 // check keeps the rules of Cluster API's webhook for a Cluster with a topology.
 // Source: Cluster API, core/webhooks/admission/cluster.go.
 func (x *expansion) check() {
@@ -124,9 +165,8 @@ func (x *expansion) check() {
 	if known := x.class.spec.KubernetesVersions; len(known) > 0 && !slices.Contains(known, t.Version) {
 		x.problem("spec.topology.version", "it has "+strings.Join(known, ", "), "%q is not in kubernetesVersions of ClusterClass %s", t.Version, x.class.Key)
 	}
-	if _, ok := x.cluster.Annotations[clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation]; ok {
-		x.problem("metadata.annotations."+clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, "remove it; maxSurge and maxUnavailable bound each pool",
-			"is not supported: pools are upgraded at the same time, once the control plane is")
+	if v, ok := x.cluster.Annotations[clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation]; ok && concurrency(v) < 1 {
+		x.problem("metadata.annotations."+clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, "", "%q must be a number of pools, at least 1", v)
 	}
 	if h := &t.ControlPlane.HealthCheck; is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
 		x.problem("spec.topology.controlPlane.healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
@@ -148,12 +188,6 @@ func (x *expansion) check() {
 			x.problem(at+".name", "rename one of them", "another pool is called %q too", md.Name)
 		}
 		seen[md.Name] = true
-		for _, key := range steering() {
-			if _, ok := md.Metadata.Annotations[key]; ok {
-				x.problem(at+".metadata.annotations."+key, "remove it, or pause the pool with cluster.x-k8s.io/paused",
-					"is not supported: a pool has the version of the topology")
-			}
-		}
 	}
 }
 

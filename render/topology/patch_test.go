@@ -31,7 +31,7 @@ func TestTemplatesShareNothing(t *testing.T) {
 			if len(class.Problems)+len(problems) > 0 {
 				t.Fatal(lines(class.Problems), lines(problems))
 			}
-			for _, o := range made {
+			for _, o := range made.Objects {
 				spec, _ := o.Raw["spec"].(map[string]any)
 				template, _ := spec["template"].(map[string]any)
 				inner, _ := template["spec"].(map[string]any)

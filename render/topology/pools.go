@@ -11,8 +11,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// pools adds the MachineDeployments with their templates and health checks.
-func (x *expansion) pools() {
+// pools adds the MachineDeployments with their templates and health checks, and
+// tells u of them.
+func (x *expansion) pools(u *Upgrade) {
 	names := map[string]int{}
 	for i := range x.cluster.Spec.Topology.Workers.MachineDeployments {
 		md := &x.cluster.Spec.Topology.Workers.MachineDeployments[i]
@@ -29,6 +30,7 @@ func (x *expansion) pools() {
 				x.cluster.Spec.Topology.Workers.MachineDeployments[other].Name, md.Name)
 		}
 		names[name] = i
+		u.add(md, name)
 		x.pool(md, class, i, index, name)
 	}
 }
@@ -43,14 +45,13 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 	pool := map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: md.Name}
 	labels := merged(pool, x.ours(), md.Metadata.Labels, class.Metadata.Labels)
 	notes := merged(md.Metadata.Annotations, class.Metadata.Annotations)
-	for _, key := range steering() {
-		delete(notes, key)
-	}
+	delete(notes, clusterv1.ClusterTopologyDeferUpgradeAnnotation)
+	delete(notes, clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation)
 	key, prefix := x.object.key(), x.object.name()+"-"+md.Name+"-"
 	bootstrapName := simpleName(prefix, key, "bootstrap", md.Name)
 	machineName := simpleName(prefix, key, "machine", md.Name)
 	known := map[string]any{
-		"version": x.cluster.Spec.Topology.Version, "class": md.Class, "name": name, "topologyName": md.Name,
+		"version": x.version, "class": md.Class, "name": name, "topologyName": md.Name,
 		"metadata":          builtinMetadata(labels, notes),
 		"bootstrap":         map[string]any{"configRef": map[string]any{"name": bootstrapName}},
 		"infrastructureRef": map[string]any{"name": machineName},
@@ -80,7 +81,7 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 			Template: clusterv1.MachineTemplateSpec{
 				ObjectMeta: clusterv1.ObjectMeta{Labels: labels, Annotations: notes},
 				Spec: clusterv1.MachineSpec{
-					ClusterName: x.object.name(), Version: x.cluster.Spec.Topology.Version,
+					ClusterName: x.object.name(), Version: x.version,
 					Bootstrap: clusterv1.Bootstrap{ConfigRef: bootstrap.ref()}, InfrastructureRef: machine.ref(),
 					FailureDomain: cmp.Or(md.FailureDomain, class.FailureDomain),
 					Deletion: clusterv1.MachineDeletionSpec{

@@ -194,14 +194,21 @@ func TestProblems(t *testing.T) {
 		"name of nothing": {[]string{names, names + `      naming: {template: "{{ .machinePool.topologyName }}"}` + "\n"}, []string{
 			class + `spec.workers.machineDeployments[0].naming.template: makes no name: line 1:15: at <.machinePool.topologyName>: map has no entry for key "machinePool"`,
 		}},
-		"deferred upgrade": {[]string{pools, "{machineDeployments: [{class: worker, name: md-0, metadata: {annotations: {topology.cluster.x-k8s.io/defer-upgrade: ''}}}]}"}, []string{
-			cluster + `spec.topology.workers.machineDeployments[0].metadata.annotations.topology.cluster.x-k8s.io/defer-upgrade: is not supported: a pool has the version of the topology (remove it, or pause the pool with cluster.x-k8s.io/paused)`,
+		"order of versions": {[]string{"spec:\n  infrastructure:", "spec:\n  kubernetesVersions: [v1.34.1, v1.33.0, 1.35.0, latest]\n  infrastructure:"}, []string{
+			class + "spec.kubernetesVersions[1]: v1.33.0 must be newer than v1.34.1 (sort them from the oldest to the newest)",
+			class + `spec.kubernetesVersions[2]: "1.35.0" must be a version of Kubernetes such as "v1.34.1"`,
+			class + `spec.kubernetesVersions[3]: "latest" must be a version of Kubernetes such as "v1.34.1"`,
 		}},
-		"held upgrade": {[]string{pools, "{machineDeployments: [{class: worker, name: md-0, metadata: {annotations: {topology.cluster.x-k8s.io/hold-upgrade-sequence: ''}}}]}"}, []string{
-			cluster + `spec.topology.workers.machineDeployments[0].metadata.annotations.topology.cluster.x-k8s.io/hold-upgrade-sequence: is not supported: a pool has the version of the topology (remove it, or pause the pool with cluster.x-k8s.io/paused)`,
+		"same version": {[]string{"spec:\n  infrastructure:", "spec:\n  kubernetesVersions: [v1.34.1, v1.34.1]\n  infrastructure:"}, []string{
+			class + "spec.kubernetesVersions[1]: v1.34.1 must be newer than v1.34.1 (sort them from the oldest to the newest)",
 		}},
-		"concurrency": {[]string{"metadata: {name: eu-1}", "metadata: {name: eu-1, annotations: {topology.cluster.x-k8s.io/upgrade-concurrency: '2'}}"}, []string{
-			cluster + `metadata.annotations.topology.cluster.x-k8s.io/upgrade-concurrency: is not supported: pools are upgraded at the same time, once the control plane is (remove it; maxSurge and maxUnavailable bound each pool)`,
+		"builds of a version": {[]string{"spec:\n  infrastructure:", "spec:\n  kubernetesVersions: [v1.34.1, v1.34.1+b.2, v1.34.1+a.1]\n  infrastructure:"}, nil},
+		"gap between versions": {[]string{"spec:\n  infrastructure:", "spec:\n  kubernetesVersions: [v1.32.0, v1.34.1]\n  infrastructure:"}, []string{
+			class + "spec.kubernetesVersions[1]: a version of minor 33 must come before v1.34.1 (list a version of each minor: clusters are upgraded through all of them)",
+		}},
+		"version without v": {[]string{"version: v1.34.1", "version: 1.34.1"}, nil},
+		"concurrency": {[]string{"metadata: {name: eu-1}", "metadata: {name: eu-1, annotations: {topology.cluster.x-k8s.io/upgrade-concurrency: '0'}}"}, []string{
+			cluster + `metadata.annotations.topology.cluster.x-k8s.io/upgrade-concurrency: "0" must be a number of pools, at least 1`,
 		}},
 		"health of nothing": {[]string{"controlPlane: {replicas: 1}", "controlPlane: {replicas: 1, healthCheck: {enabled: true}}"}, []string{
 			cluster + `spec.topology.controlPlane.healthCheck.enabled: neither the Cluster nor ClusterClass default/small says what is healthy`,

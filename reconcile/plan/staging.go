@@ -1,0 +1,298 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// mostSkew is how many minors kubelets may be older than API servers.
+// Source: Kubernetes, version skew policy.
+const mostSkew = 3
+
+// A staging is the way of a cluster of a class to its version: the control plane
+// goes minor by minor, the workers follow it when it has arrived, or when it may
+// not go further without them, one pool after the other. Nothing of it is kept:
+// the versions of the machines that are there say how far it is.
+// Source: Cluster API, exp/topology/desiredstate.
+type staging struct {
+	*fleet.Topology
+	to      string // the version that Git asks for
+	cluster *fleet.Cluster
+	all     bool // tell where it ends, not what comes next
+	has     map[fleet.PoolName]span
+	slots   int // pools that may still begin
+
+	step    string   // version that the control plane is to have now
+	next    []string // versions that come after it
+	behind  string   // the pool that the control plane waits for
+	blocked string   // why there is no way, for people
+	begun   bool     // a control-plane machine is not of step yet
+	moving  []string // pools that are on their way to step
+	waiting []string // pools that wait for the control plane or for their turn
+	put     []string // pools whose upgrade people defer, and how
+	creates []string // pools without machines, which wait for the control plane
+
+	kept   map[fleet.PoolName]bool   // stays at its version, whatever else its template says
+	frozen map[fleet.PoolName]string // why nothing is done to it: nobody can make a machine of its version
+	turn   map[fleet.PoolName]string // why its machines are not replaced yet
+}
+
+// A span is the oldest and the newest version of the machines of a pool.
+type span struct{ oldest, newest string }
+
+func (s span) mixed() bool { return s.oldest != s.newest }
+
+// stage has Git ask for the pools as they are to be now, on the way to what it
+// asks for.
+func (v *view) stage() {
+	t := v.Desired.Topology
+	if t == nil || v.deleting() {
+		return
+	}
+	d := *v.Desired
+	d.Workers = slices.Clone(d.Workers)
+	s := &staging{
+		Topology: t, to: d.ControlPlane.Version, cluster: &d, all: v.foreseeing, slots: t.Concurrency, has: map[fleet.PoolName]span{},
+		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
+	}
+	for _, m := range v.machines {
+		if _, err := version.ParseSemantic(m.Version); err != nil {
+			return // nobody knows where it is
+		}
+		name := m.Pool
+		if m.Role == fleet.RoleControlPlane {
+			name = d.ControlPlane.Name
+		}
+		s.see(name, m.Version)
+	}
+	s.stageControlPlane()
+	s.stageWorkers()
+	v.Desired, v.staging = &d, s
+}
+
+func (s *staging) see(pool fleet.PoolName, version string) {
+	h, ok := s.has[pool]
+	if !ok || s.older(version, h.oldest) {
+		h.oldest = version
+	}
+	if !ok || s.older(h.newest, version) {
+		h.newest = version
+	}
+	s.has[pool] = h
+}
+
+// stageControlPlane decides on the version of the control plane.
+func (s *staging) stageControlPlane() {
+	cp := &s.cluster.ControlPlane
+	h, ok := s.has[cp.Name]
+	s.step = s.to
+	if !ok || h.oldest == s.to || s.older(s.to, h.newest) { // it is new, there, or goes back
+		s.begun = ok && !s.all && (h.mixed() || h.oldest != s.to)
+		return
+	}
+	steps, why := s.way(h.oldest)
+	if why != "" {
+		s.blocked, s.step = why, h.oldest
+		s.stay(cp, h, why, false)
+		return
+	}
+	s.step, s.next = h.oldest, steps
+	for len(s.next) > 0 && (s.step == h.oldest || s.all) {
+		if s.behind = s.tooOld(s.next[0]); s.behind != "" {
+			break
+		}
+		s.step, s.next = s.next[0], s.next[1:]
+	}
+	s.begun = !s.all && (h.mixed() || s.step != h.oldest)
+	switch {
+	case s.step == h.oldest:
+		s.stay(cp, h, fmt.Sprintf("control plane %s waits until pool %s is upgraded", cp.Name, s.behind), false)
+	case s.step != s.to:
+		s.become(cp, s.step)
+	}
+}
+
+// way returns the versions through which a control plane goes from one version
+// to that of the cluster: the newest of each minor in between.
+func (s *staging) way(from string) (steps []string, why string) {
+	last := minor(from)
+	for _, o := range s.Older {
+		switch m := minor(o.Version); {
+		case m <= minor(from) || m >= minor(s.to):
+		case len(steps) > 0 && m == last:
+			steps[len(steps)-1] = o.Version
+		default:
+			steps, last = append(steps, o.Version), m
+		}
+	}
+	steps = append(steps, s.to)
+	last = minor(from)
+	for _, v := range steps {
+		if minor(v) > last+1 {
+			what := "lists no kubernetesVersions: go one minor at a time, or list them"
+			if s.Listed {
+				what = fmt.Sprintf("has no version of the minor after %s in kubernetesVersions", from)
+			}
+			return nil, fmt.Sprintf("no way leads from %s to %s: ClusterClass %s %s", from, s.to, s.Class, what)
+		}
+		last, from = minor(v), v
+	}
+	return steps, ""
+}
+
+// tooOld names the worker pool with the oldest machines that kubelets of them
+// would be too old for a control plane of a version; empty if there is none.
+func (s *staging) tooOld(control string) string {
+	oldest, name := "", fleet.PoolName("")
+	for _, p := range s.cluster.Workers {
+		h, ok := s.has[p.Name]
+		if ok && (!s.all || s.Deferred[p.Name] != "") && (oldest == "" || s.older(h.oldest, oldest)) {
+			oldest, name = h.oldest, p.Name
+		}
+	}
+	if oldest == "" || minor(control) <= minor(oldest)+mostSkew {
+		return ""
+	}
+	return string(name)
+}
+
+// stageWorkers decides on the version of each worker pool.
+func (s *staging) stageWorkers() {
+	for _, name := range s.Order {
+		if s.has[name].mixed() {
+			s.slots--
+		}
+	}
+	for _, name := range s.Order {
+		if i := slices.IndexFunc(s.cluster.Workers, func(p fleet.Pool) bool { return p.Name == name }); i >= 0 {
+			s.stageWorker(&s.cluster.Workers[i])
+		}
+	}
+}
+
+func (s *staging) stageWorker(p *fleet.Pool) {
+	h, ok := s.has[p.Name]
+	deferred, started := s.Deferred[p.Name], h.mixed() && h.newest == s.step
+	switch {
+	case !ok && s.step != s.to:
+		s.creates = append(s.creates, string(p.Name))
+		s.frozen[p.Name] = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", p.Name, s.to)
+	case !ok, s.older(s.to, h.newest), h.oldest == s.to: // it is new, goes back, or is there
+	case deferred != "" && !started:
+		s.put = append(s.put, fmt.Sprintf("%s deferred by %s", p.Name, deferred))
+		s.stay(p, h, fmt.Sprintf("the upgrade of pool %s is deferred by %s", p.Name, deferred), true)
+	case s.begun, s.step != s.to && s.behind == "", !s.older(h.oldest, s.step):
+		s.waiting = append(s.waiting, string(p.Name))
+		s.stay(p, h, fmt.Sprintf("pool %s waits until the control plane is upgraded", p.Name), false)
+	case s.slots <= 0 && !h.mixed() && !s.all:
+		s.waiting = append(s.waiting, string(p.Name))
+		s.stay(p, h, fmt.Sprintf("pool %s waits for its turn to be upgraded", p.Name), false)
+	default:
+		if !h.mixed() {
+			s.slots--
+		}
+		s.moving = append(s.moving, string(p.Name))
+		s.become(p, s.step)
+	}
+}
+
+// become makes p what the class makes of it at a version.
+func (s *staging) become(p *fleet.Pool, version string) {
+	if version == s.to {
+		return
+	}
+	v, _ := s.At(version)
+	b, ok := v.Pools[p.Name]
+	if !ok {
+		s.freeze(p, s.has[p.Name].newest, fmt.Sprintf("pool %s cannot be upgraded to %s", p.Name, version))
+		return
+	}
+	*p = p.At(version, b)
+}
+
+// stay leaves p at the version that it has. Where the class has that no more,
+// and people do not defer the upgrade, what is missing may be of the next one.
+func (s *staging) stay(p *fleet.Pool, h span, why string, deferred bool) {
+	for _, have := range []string{h.newest, h.oldest} {
+		v, _ := s.At(have)
+		if b, ok := v.Pools[p.Name]; ok {
+			*p = p.At(have, b)
+			s.kept[p.Name] = true
+			return
+		}
+	}
+	if deferred || p.Role == fleet.RoleControlPlane {
+		s.freeze(p, h.newest, why)
+		return
+	}
+	s.turn[p.Name] = why
+	s.become(p, s.step)
+}
+
+// freeze leaves p as it is: nobody knows what a machine of its version is made of.
+func (s *staging) freeze(p *fleet.Pool, at, why string) {
+	p.Version = at
+	s.kept[p.Name] = true
+	s.frozen[p.Name] = fmt.Sprintf("%s; no machine of it is made or removed, since ClusterClass %s does not have %s in kubernetesVersions", why, s.Class, at)
+}
+
+// older reports whether version a is older than b. Versions that differ in their
+// build alone are in the order of the class.
+func (s *staging) older(a, b string) bool {
+	x, errA := version.ParseSemantic(a)
+	y, errB := version.ParseSemantic(b)
+	if errA != nil || errB != nil || a == b {
+		return false
+	}
+	if x.LessThan(y) || y.LessThan(x) {
+		return x.LessThan(y)
+	}
+	return s.place(a) < s.place(b)
+}
+
+// place is where a version is in the list of the class, that of the cluster last.
+func (s *staging) place(v string) int {
+	if v == s.to {
+		return len(s.Older)
+	}
+	return slices.IndexFunc(s.Older, func(o fleet.ClassVersion) bool { return o.Version == v })
+}
+
+// minor returns the minor version of Kubernetes; of what cannot be read 0.
+func minor(v string) int {
+	p, err := version.ParseSemantic(v)
+	if err != nil {
+		return 0
+	}
+	return int(p.Minor())
+}
+
+// keeps reports whether m is as its pool is to be as long as that stays at its
+// version: a change beside the version waits for it, so that nothing is replaced
+// twice.
+func (s *staging) keeps(m *machine) bool {
+	return s != nil && m.pool != nil && s.kept[m.pool.Name] && m.Pool == m.pool.Name && m.Version == m.pool.Version
+}
+
+// frozen reports whether nothing is done to g, and says why where something is to
+// be done.
+func (v *view) frozen(g *group) bool {
+	if v.staging == nil || v.staging.frozen[g.name] == "" {
+		return false
+	}
+	if !g.settled() {
+		v.wait("%s", v.staging.frozen[g.name])
+	}
+	return true
+}
+
+// holds says why no machine of g is replaced yet; empty where one may be.
+func (s *staging) holds(g *group) string {
+	if s == nil {
+		return ""
+	}
+	return s.turn[g.name]
+}

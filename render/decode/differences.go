@@ -1,0 +1,74 @@
+package decode
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// Differences returns what of the machines of a pool differs so that they are
+// replaced: paths of fields as the newest versions of their kinds call them,
+// sorted. It is empty exactly where the template hashes are the same.
+func Differences(before, after *fleet.Pool) []string {
+	if before.Template == after.Template {
+		return nil
+	}
+	var out []string
+	if before.Version != after.Version {
+		out = append(out, fmt.Sprintf("version %s → %s", before.Version, after.Version))
+	}
+	if before.FailureDomain != after.FailureDomain {
+		out = append(out, "failureDomain")
+	}
+	bootstrap := "KubeadmConfigTemplate spec.template.spec"
+	if after.Role == fleet.RoleControlPlane {
+		bootstrap = "KubeadmControlPlane spec.kubeadmConfigSpec"
+	}
+	differ(bootstrap, plainJSON(marshal(essential(&before.Bootstrap))), plainJSON(marshal(essential(&after.Bootstrap))), &out)
+	a, b := &before.Infrastructure, &after.Infrastructure
+	if a.GVK.GroupKind() != b.GVK.GroupKind() {
+		out = append(out, fmt.Sprintf("kind %s → %s", a.GVK.Kind, b.GVK.Kind))
+	} else {
+		differ(b.GVK.Kind+" spec.template.spec", plainJSON(a.Spec), plainJSON(b.Spec), &out)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// differ adds the paths below at where a and b differ. A list of another length
+// differs as a whole.
+func differ(at string, a, b any, out *[]string) {
+	if reflect.DeepEqual(a, b) {
+		return
+	}
+	switch a := a.(type) {
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok {
+			keys := maps.Clone(a)
+			maps.Copy(keys, b)
+			for key := range keys {
+				differ(at+"."+key, a[key], b[key], out)
+			}
+			return
+		}
+	case []any:
+		if b, ok := b.([]any); ok && len(a) == len(b) {
+			for i := range a {
+				differ(fmt.Sprintf("%s[%d]", at, i), a[i], b[i], out)
+			}
+			return
+		}
+	}
+	*out = append(*out, at)
+}
+
+// plainJSON returns JSON as maps and lists; nil where there is none.
+func plainJSON(data []byte) any {
+	var v any
+	_ = json.Unmarshal(data, &v) // none is no value
+	return v
+}

@@ -1,0 +1,98 @@
+package decode
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/topology"
+)
+
+// topology returns how the cluster of root is upgraded, or nil where no class
+// makes it.
+func (b *builder) topology(root *object) *fleet.Topology {
+	e := root.expansion
+	if e == nil {
+		return nil
+	}
+	t := &fleet.Topology{Class: root.classRef, Listed: e.Upgrade.Listed, Concurrency: e.Upgrade.Concurrency}
+	for _, name := range e.Upgrade.Order {
+		t.Order = append(t.Order, fleet.PoolName(name))
+		if why, ok := e.Upgrade.Deferred[name]; ok {
+			if t.Deferred == nil {
+				t.Deferred = make(map[fleet.PoolName]string)
+			}
+			t.Deferred[fleet.PoolName(name)] = why
+		}
+	}
+	if b.broken(root) {
+		return t // what is wrong now is wrong at older versions too
+	}
+	for _, v := range e.Older {
+		t.Older = append(t.Older, b.older(root, v))
+	}
+	return t
+}
+
+// broken reports whether something is wrong with the cluster of root already.
+func (b *builder) broken(root *object) bool {
+	return len(b.problems) > 0 || slices.ContainsFunc(b.set.objects, func(o *object) bool {
+		return len(o.problems) > 0 && (o == root || slices.Contains(b.set.members[o], b.key))
+	})
+}
+
+// older returns what the class makes of the pools at an older version: they are
+// decoded in place of those of the cluster's own.
+func (b *builder) older(root *object, v topology.Older) fleet.ClassVersion {
+	set := *b.set
+	set.byName = maps.Clone(b.set.byName)
+	at := &builder{decoder: b.decoder, set: &set, fleet: b.fleet, key: b.key}
+	var made []*object
+	for _, e := range v.Objects {
+		o := &object{overlay: set.path, file: e.File, origin: e, raw: e.Raw}
+		b.decoder.identify(o)
+		b.decoder.decode(o, marshal(o.raw))
+		o.problems = append(o.problems, o.invalid...)
+		at.problems = append(at.problems, o.problems...)
+		set.byName[nameKey(o.groupKind(), o.namespace, o.name)] = o
+		made = append(made, o)
+	}
+	out := fleet.ClassVersion{Version: v.Version, Pools: make(map[fleet.PoolName]fleet.Blueprint)}
+	for _, o := range made {
+		switch in := o.value.(type) {
+		case *clusterv1.Cluster:
+			p := at.controlPlane(o, in.Spec.ControlPlaneRef)
+			out.Pools[p.Name] = p.Blueprint()
+		case *clusterv1.MachineDeployment:
+			p := at.workers(o, in, in.Spec.Template.Spec.Version)
+			out.Pools[p.Name] = p.Blueprint()
+		}
+	}
+	for _, p := range at.problems {
+		p.Cluster, p.Message = b.key, fmt.Sprintf("at version %s: %s", v.Version, p.Message)
+		b.problems = append(b.problems, p)
+	}
+	return out
+}
+
+// anonymous returns a copy of t of whose objects part has taken what does not
+// tell clusters apart.
+func anonymous(t *fleet.Topology, part func(*fleet.Object)) *fleet.Topology {
+	if t == nil {
+		return nil
+	}
+	out := *t
+	out.Older = slices.Clone(t.Older)
+	for i := range out.Older {
+		pools := make(map[fleet.PoolName]fleet.Blueprint, len(out.Older[i].Pools))
+		for name, b := range out.Older[i].Pools {
+			part(&b.Infrastructure)
+			pools[name] = b
+		}
+		out.Older[i].Pools = pools
+	}
+	return &out
+}
