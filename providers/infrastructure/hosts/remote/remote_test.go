@@ -134,7 +134,7 @@ func TestRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if _, err = d.Run(ctx, e, "sleep 100"); fleet.KindOf(err) != fleet.Unanswered {
+	if _, err = d.Run(ctx, e, "sleep 2"); fleet.KindOf(err) != fleet.Unanswered {
 		t.Errorf("Run of a script that hangs = %v (kind %s), want kind Unanswered", err, fleet.KindOf(err))
 	}
 	if _, err := d.Run(t.Context(), e, "true"); err != nil {
@@ -144,9 +144,12 @@ func TestRun(t *testing.T) {
 	if out, err := d.Run(t.Context(), e, "echo again"); err != nil || string(out) != "again\n" {
 		t.Errorf("Run over a connection that died = %q, %v", out, err)
 	}
-	h.Set(hoststest.Fault{CutAt: 20000})
+	h.Set(hoststest.Fault{CutAt: 50000}) // SSH hands over 32 KiB at a time
 	if _, err := d.Run(t.Context(), e, "touch /opt/part\n"+strings.Repeat("true # and so on\n", 4000)); fleet.KindOf(err) != fleet.Unanswered {
 		t.Errorf("Run of a script that arrived in part = %v (kind %s), want kind Unanswered", err, fleet.KindOf(err))
+	}
+	for strings.Contains(h.Exec("ps axo args"), "sh -s\n") {
+		time.Sleep(20 * time.Millisecond)
 	}
 	if out := h.Exec("ls /opt"); out != "" {
 		t.Errorf("a part of a script was run: %s", out)
