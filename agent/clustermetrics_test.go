@@ -309,3 +309,36 @@ func TestPausedSeries(t *testing.T) {
 		})
 	}
 }
+
+// TestPhaseSeries shows the phase that Cluster API would, which is that on the
+// status branch: it knows nothing of machines.
+func TestPhaseSeries(t *testing.T) {
+	endpoint := fleet.Endpoint{Host: "127.0.0.1", Port: 6443}
+	for name, c := range map[string]struct {
+		phase    fleet.Phase
+		endpoint fleet.Endpoint
+		want     string
+	}{
+		"nothing seen":           {"", endpoint, "Pending"},
+		"infrastructure":         {fleet.PhaseInfrastructure, endpoint, "Provisioning"},
+		"no endpoint":            {fleet.PhaseControlPlane, fleet.Endpoint{}, "Provisioning"},
+		"first machines":         {fleet.PhaseControlPlane, endpoint, "Provisioned"},
+		"workers":                {fleet.PhaseWorkers, endpoint, "Provisioned"},
+		"all is there":           {fleet.PhaseProvisioned, endpoint, "Provisioned"},
+		"about to be no more":    {fleet.PhaseDeleting, endpoint, "Deleting"},
+		"let go, and left alone": {fleet.PhaseAbandoned, endpoint, "Deleting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, p := NewMetrics("v0"), passed()
+			p.Report.Phase, p.Report.Endpoint = c.phase, c.endpoint
+			m.Passed(t.Context(), p)
+			text := scrape(m)
+			for _, phase := range []string{"Pending", "Provisioning", "Provisioned", "Deleting"} {
+				want := fmt.Sprintf("capi_cluster_status_phase{name=\"a\",namespace=\"prod\",phase=%q} %d\n", phase, map[bool]int{true: 1}[phase == c.want])
+				if !strings.Contains(text, want) {
+					t.Errorf("there is no %s", want)
+				}
+			}
+		})
+	}
+}

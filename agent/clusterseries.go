@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // emit shows one series.
@@ -47,7 +48,7 @@ func (d clusterDescs) collectCluster(show emit, s shown) {
 	if paused {
 		show(d.annotationPaused, 1, ns, name, "true")
 	}
-	states(upstreamPhases(), upstreamPhase(r), func(state string, v float64) { show(d.phase, v, ns, name, state) })
+	states(upstreamPhases(), string(status.ClusterPhase(r)), func(state string, v float64) { show(d.phase, v, ns, name, state) })
 	for _, cond := range r.Conditions {
 		states(statuses(), string(cond.Status), func(state string, v float64) { show(d.condition, v, ns, name, cond.Type, state) })
 		t := s.conditions[subject{"", cond.Type}]
@@ -243,17 +244,4 @@ func deploymentPhase(p fleet.PoolReport) string {
 		return "ScalingDown"
 	}
 	return "Running"
-}
-
-// upstreamPhase returns the phase of r in Cluster API's words, which know less.
-func upstreamPhase(r fleet.Report) string {
-	switch r.Phase {
-	case fleet.PhaseInfrastructure, fleet.PhaseControlPlane, fleet.PhaseWorkers:
-		return "Provisioning"
-	case fleet.PhaseDeleted, fleet.PhaseAbandoned:
-		return "Deleting"
-	case "":
-		return "Unknown"
-	}
-	return string(r.Phase)
 }

@@ -54,7 +54,7 @@ func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) cluster
 	}
 	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: r.Endpoint.Host, Port: r.Endpoint.Port}
 	c.Status.Conditions = conditions(r.Conditions, old.Status.Conditions, now)
-	c.Status.Phase = string(clusterPhase(r))
+	c.Status.Phase = string(ClusterPhase(r))
 	yes := true
 	for _, cond := range r.Conditions {
 		if cond.Status != fleet.True {
@@ -80,9 +80,9 @@ func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) cluster
 	return c
 }
 
-// clusterPhase returns Cluster API's headline, which knows less than ours: a
+// ClusterPhase returns Cluster API's headline, which knows less than ours: a
 // cluster is Provisioned there once its infrastructure and endpoint are.
-func clusterPhase(r fleet.Report) clusterv1.ClusterPhase {
+func ClusterPhase(r fleet.Report) clusterv1.ClusterPhase {
 	switch {
 	case r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted || r.Phase == fleet.PhaseAbandoned:
 		return clusterv1.ClusterPhaseDeleting
