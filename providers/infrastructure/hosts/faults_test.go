@@ -80,13 +80,14 @@ func TestBrokenConnection(t *testing.T) {
 	b := newBench(t, 1)
 	h, c := b.hosts[0], b.cluster()
 	b.ensure(c)
+	large := userData("true # " + strings.Repeat("and so on ", 5000)) // SSH hands over 32 KiB at a time
 	broken := 0
-	for cut := 2500; ; cut += 2500 {
+	for cut := 10000; ; cut += 25000 {
 		h.Set(hoststest.Fault{})
 		b.p = b.provider()
 		b.observe(c)
 		h.Set(hoststest.Fault{CutAt: cut}) // of a new connection: the look before a claim, then the claim
-		err := b.p.CreateMachine(t.Context(), "op", request(c, "m-0", userData("true")))
+		err := b.p.CreateMachine(t.Context(), "op", request(c, "m-0", large))
 		h.Set(hoststest.Fault{})
 		b.p.Forget()
 		got := b.observe(c)
