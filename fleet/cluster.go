@@ -42,6 +42,8 @@ type Cluster struct {
 
 	Paused bool
 	Drift  DriftPolicy `json:",omitempty"` // empty: correct
+	// AvailabilityGates are conditions of the cluster that it needs to be available.
+	AvailabilityGates []clusterv1.ClusterAvailabilityGate `json:",omitempty"`
 	// Suspension, if not nil, pauses it as well, until it is over.
 	Suspension *Suspension `json:",omitempty"`
 

@@ -261,25 +261,55 @@ func (g *group) outdated() string {
 // availableCondition sums up. It names what is not as it should be.
 func (v *view) availableCondition(l *ledger) {
 	var bad []string
-	unknown := false
+	unknown := 0
 	for _, c := range l.sorted() {
 		switch c.Type {
 		case clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition:
 			if c.Status != fleet.True {
 				bad = append(bad, c.Type+because(c.Message))
 			}
-			unknown = unknown || c.Status == fleet.StatusUnknown
+			if c.Status == fleet.StatusUnknown {
+				unknown++
+			}
 		case clusterv1.ClusterDeletingCondition:
 			if c.Status == fleet.True {
 				bad = append(bad, c.Type)
 			}
 		}
 	}
-	if len(bad) == 1 && unknown {
-		l.unknown(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableUnknownReason, bad[0])
+	for _, g := range v.Desired.AvailabilityGates {
+		switch text, known := l.gate(g); {
+		case !known:
+			unknown++
+			fallthrough
+		case text != "":
+			bad = append(bad, text)
+		}
+	}
+	if len(bad) > 0 && len(bad) == unknown {
+		l.unknown(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableUnknownReason, strings.Join(bad, "; "))
 		return
 	}
 	l.need(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableReason, clusterv1.ClusterNotAvailableReason, strings.Join(bad, "; "))
+}
+
+// gate says why the availability gate g is closed, if it is, and whether its
+// condition is known.
+func (l *ledger) gate(g clusterv1.ClusterAvailabilityGate) (text string, known bool) {
+	want := fleet.True
+	if g.Polarity == clusterv1.NegativePolarityCondition {
+		want = fleet.False
+	}
+	for _, c := range *l {
+		switch {
+		case c.Type != g.ConditionType:
+		case c.Status == want:
+			return "", true
+		default:
+			return c.Type + " is " + string(c.Status) + because(c.Message), c.Status != fleet.StatusUnknown
+		}
+	}
+	return g.ConditionType + " is not known", false
 }
 
 // after returns prefix and text, or nothing without a text.

@@ -51,6 +51,13 @@ func (s *script) read(f []string) error {
 	switch f[0] {
 	case "cluster":
 		s.in.Desired.Delete, s.in.Desired.Protect, s.in.Desired.Paused = w.is("delete"), w.is("protect"), w.is("paused")
+		for _, g := range strings.FieldsFunc(w["gates"], func(r rune) bool { return r == ',' }) {
+			gate := clusterv1.ClusterAvailabilityGate{ConditionType: strings.TrimPrefix(g, "not-")}
+			if gate.ConditionType != g {
+				gate.Polarity = clusterv1.NegativePolarityCondition
+			}
+			s.in.Desired.AvailabilityGates = append(s.in.Desired.AvailabilityGates, gate)
+		}
 		s.in.Desired.DeletionRefused = w.is("deletion-refused")
 		s.in.Desired.Drift = fleet.DriftPolicy(w["drift"])
 		s.before = w["before"]

@@ -45,6 +45,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		c.Delete, c.Abandon = wish == "true", wish == fleet.Abandon
 	}
 	c.Suspension = suspension(root.notes)
+	c.AvailabilityGates = in.Spec.AvailabilityGates
 	c.Drift = fleet.DriftPolicy(root.notes[fleet.DriftAnnotation])
 	for _, r := range fleet.Rotations() {
 		if value := root.notes[fleet.RotateAnnotation(r)]; value != "" {

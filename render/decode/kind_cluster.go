@@ -2,17 +2,19 @@ package decode
 
 import (
 	"net"
+	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func clusterKind() *kind {
 	refused := map[string]string{
-		"spec.availabilityGates":             "nothing sets conditions that Fairlead does not know; remove it",
 		"spec.topology.workers.machinePools": "use machineDeployments",
 	}
 	unused := map[string]string{
@@ -47,10 +49,11 @@ func clusterKind() *kind {
 		refused: metadataRefused(refused),
 		values:  map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
-			"metadata.annotations": "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, cluster.x-k8s.io/paused; others do nothing",
-			"metadata.labels":      "MachineDrainRules select clusters by them",
-			"spec.controlPlaneRef": "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
-			"spec.topology":        "a class of the overlay, or of a folder that holds classes and no cluster",
+			"metadata.annotations":   "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, cluster.x-k8s.io/paused; others do nothing",
+			"spec.availabilityGates": "conditions that Fairlead itself sets on the Cluster: " + strings.Join(gateConditions(), ", "),
+			"metadata.labels":        "MachineDrainRules select clusters by them",
+			"spec.controlPlaneRef":   "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
+			"spec.topology":          "a class of the overlay, or of a folder that holds classes and no cluster",
 		},
 		unused: metadataUnused(unused),
 	}
@@ -80,7 +83,24 @@ func normaliseCluster(v any) (any, field.ErrorList) {
 	if (endpoint.Host == "") != (endpoint.Port == 0) || endpoint.Port > 65535 {
 		errs = append(errs, field.Invalid(spec.Child("controlPlaneEndpoint"), endpoint.String(), "must have both a host and a port of 1 to 65535"))
 	}
+	for i, g := range c.Spec.AvailabilityGates {
+		if !slices.Contains(gateConditions(), g.ConditionType) {
+			errs = append(errs, field.NotSupported(spec.Child("availabilityGates").Index(i).Child("conditionType"), g.ConditionType, gateConditions()))
+		}
+	}
 	return c, errs
+}
+
+// gateConditions returns the conditions of a Cluster that Fairlead sets, but for
+// Available and those that Available needs anyway.
+func gateConditions() []string {
+	return []string{
+		controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition, clusterv1.ClusterControlPlaneInitializedCondition,
+		clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition,
+		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, clusterv1.PausedCondition,
+		clusterv1.ClusterRemediatingCondition, clusterv1.ClusterRollingOutCondition, clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingUpCondition,
+		clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition,
+	}
 }
 
 func clusterToNewest(v any) (*clusterv1.Cluster, field.ErrorList) {

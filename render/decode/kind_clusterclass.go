@@ -13,7 +13,7 @@ import (
 func clusterClassKind() *kind {
 	const extension = "it asks an extension of the Runtime SDK, which is a server, and rendering asks nobody; write patches as definitions"
 	refused := map[string]string{
-		"spec.availabilityGates": "nothing sets conditions that Fairlead does not know; remove it",
+		"spec.availabilityGates": "gates are set on each Cluster; move them there",
 		"spec.patches.external":  extension,
 		"spec.upgrade.external":  extension,
 	}

@@ -305,6 +305,11 @@ func TestProblems(t *testing.T) {
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  controlPlaneEndpoint: {host: api.example.org}\n  clusterNetwork:"},
 			want:   []place{{cluster, "spec.controlPlaneEndpoint", `Invalid value: "api.example.org:0": must have both a host and a port of 1 to 65535`, ""}},
 		},
+		"gate of nobody": {
+			reason: "it would be closed for ever",
+			change: []string{"spec:\n  clusterNetwork:", "spec:\n  availabilityGates: [{conditionType: example.com/Backup}]\n  clusterNetwork:"},
+			want:   []place{{cluster, "spec.availabilityGates[0].conditionType", `Unsupported value: "example.com/Backup": supported values: "CertificatesAvailable", "ControlPlaneInitialized", "ControlPlaneMachinesReady", "ControlPlaneMachinesUpToDate", "EtcdClusterHealthy", "Paused", "Remediating", "RollingOut", "ScalingDown", "ScalingUp", "WorkerMachinesReady", "WorkerMachinesUpToDate"`, ""}},
+		},
 		"no drift policy": {
 			change: []string{
 				"metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork",

@@ -6,6 +6,15 @@ import (
 	"fairlead.dev/fleet"
 )
 
+// TestAvailabilityGates takes them over.
+func TestAvailabilityGates(t *testing.T) {
+	c := mustDecode(t, replaced(t, newest, "spec:\n  clusterNetwork:",
+		"spec:\n  availabilityGates: [{conditionType: EtcdClusterHealthy}, {conditionType: RollingOut, polarity: Negative}]\n  clusterNetwork:"))
+	if g := c.AvailabilityGates; len(g) != 2 || g[0].ConditionType != "EtcdClusterHealthy" || g[1].Polarity != "Negative" {
+		t.Errorf("gates %v", g)
+	}
+}
+
 // TestProtectedFromDeletion: what is protected is not deleted, and everything else
 // that Git says of it counts.
 func TestProtectedFromDeletion(t *testing.T) {
