@@ -224,3 +224,16 @@ func TestRace(t *testing.T) {
 		b.until("the host is free", clusters[won], gone)
 	}
 }
+
+// TestSlowHost: a host that takes longer than anybody waits for it is not claimed.
+func TestSlowHost(t *testing.T) {
+	b := newBench(t, 1)
+	h, c := b.hosts[0], b.cluster()
+	h.Write("/usr/local/sbin/date", "#!/bin/sh\necho now >>/var/lib/dates\nexpr 20 '*' $(grep -c . /var/lib/dates)\n") // 20 s pass at each look
+	b.ensure(c)
+	err := b.p.CreateMachine(t.Context(), "op", request(c, "m-0", userData("true")))
+	wantKind(t, err, fleet.Exhausted, "h0 took too long")
+	if got := b.observe(c); len(got.Machines) > 0 {
+		t.Errorf("machines = %+v, want none", got.Machines)
+	}
+}

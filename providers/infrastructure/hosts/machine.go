@@ -195,6 +195,8 @@ func (q *quest) try(ctx context.Context, s *seen) (reason string, err error) {
 		reason = "was claimed by somebody else just now"
 	case answer == host.Full:
 		reason = "has no room on its disk"
+	case answer == host.Slow:
+		reason = "took too long to write the user data"
 	default:
 		reason = fmt.Sprintf("answers %.60q", answer)
 	}

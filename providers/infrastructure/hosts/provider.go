@@ -39,11 +39,11 @@ type Options struct {
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
 }
 
-// The defaults. A change shows as soon as its command ran; one whose connection broke
-// may run on for as long as commands take.
+// The defaults. A change shows as soon as its script ran. One whose connection broke
+// may run on, but claims no host that it is slow on: see claim.sh.
 const (
 	DefaultTick   = 5 * time.Second
-	DefaultSettle = 40 * time.Second
+	DefaultSettle = 25 * time.Second
 )
 
 // New returns a provider.

@@ -36,6 +36,7 @@ var notes string
 const (
 	Taken   = "taken"   // somebody else has the host
 	Full    = "full"    // there is no room on its disk
+	Slow    = "slow"    // it took longer than 15 seconds, and was given up
 	Claimed = "claimed" // the host is ours, and the user data is being run
 )
 
