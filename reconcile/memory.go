@@ -35,18 +35,16 @@ func (m *memory) Begin(a fleet.Action, at time.Time) {
 }
 
 // End implements exec.Memory.
-func (m *memory) End(a fleet.Action, err error) {
+func (m *memory) End(a fleet.Action, err error, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case err == nil:
-		t := m.attempts[a.Operation]
-		t.Answered = true
-		m.attempts[a.Operation] = t
-	case fleet.Refused(err) || fleet.KindOf(err) == fleet.Unavailable:
+	if fleet.Refused(err) || fleet.KindOf(err) == fleet.Unavailable {
 		// Refused, or it cannot have been sent: nothing happened.
 		delete(m.attempts, a.Operation)
+		return
 	}
+	// It may have been sent as late as now: the settle window begins again.
+	m.attempts[a.Operation] = fleet.Attempt{Action: a, At: at, Answered: err == nil}
 }
 
 // recent returns the attempts that are younger than window, oldest first, and

@@ -138,6 +138,25 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// TestSlowCalls has each creation of a machine reach the cloud only after more
+// than a settle window, and its answer get lost: what is sent late surfaces late.
+func TestSlowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.slow = func(call string) {
+			if strings.HasPrefix(call, "create server") {
+				time.Sleep(settle + time.Second)
+				f, _ := w.cloud.Faults(t.Context())
+				f.LoseAnswers = 1
+				if err := w.cloud.SetFaults(t.Context(), f); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		life(w)
+	})
+}
+
 // TestQuota has the cloud refuse machines until a person raises the quota.
 func TestQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -120,6 +120,7 @@ type world struct {
 
 	// upset, if set, is called before each pass and may break the cloud.
 	upset func(pass int, f *inmemory.Faults)
+	slow  func(call string) // if set, is called before each call to the cloud, and may take its time
 	edit  *strings.Replacer // changes what Git asks for
 	pass  int
 	told  func(fleet.Report) // if set, gets each report
@@ -139,7 +140,12 @@ const (
 func newWorld(t testing.TB, crashAt ...int) *world {
 	w := &world{t: t, net: inmemory.NewPipeNetwork(), secrets: secrets.NewMemory(), crashAt: map[int]bool{}, edit: strings.NewReplacer()}
 	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{
-		ID: "sweep", Listen: w.net.Listen, Hook: func(string, inmemory.Moment) { w.called() },
+		ID: "sweep", Listen: w.net.Listen, Hook: func(call string, at inmemory.Moment) {
+			if w.slow != nil && at == inmemory.Before {
+				w.slow(call)
+			}
+			w.called()
+		},
 		Faults: inmemory.Faults{Lag: lag, SlowDelete: time.Second},
 	})
 	w.plantForeign()

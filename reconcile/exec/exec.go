@@ -31,9 +31,9 @@ type Secrets interface {
 type Memory interface {
 	// Begin records a before it is asked for.
 	Begin(a fleet.Action, at time.Time)
-	// End records the outcome: nil is a yes, an error for which fleet.Refused
-	// is true is a no, any other leaves the attempt open.
-	End(a fleet.Action, err error)
+	// End records the outcome and when it came: nil is a yes, an error for which
+	// fleet.Refused is true is a no, any other leaves the attempt open.
+	End(a fleet.Action, err error, at time.Time)
 }
 
 // An Executor runs the actions of plans. It is safe for concurrent use.
@@ -95,7 +95,7 @@ func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
 		"subject", a.Subject(), "operation", a.Operation, "reason", a.Reason)
 	w.Memory.Begin(a, e.Now())
 	err := e.do(ctx, w, a)
-	w.Memory.End(a, err)
+	w.Memory.End(a, err, e.Now())
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", describe(a), err)
 	}

@@ -50,7 +50,7 @@ type ledger struct {
 
 func (l *ledger) Begin(fleet.Action, time.Time) {}
 
-func (l *ledger) End(a fleet.Action, err error) {
+func (l *ledger) End(a fleet.Action, err error, _ time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended[a.Machine] = err
