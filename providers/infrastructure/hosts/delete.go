@@ -1,0 +1,79 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+)
+
+// DeleteMachine implements providers.Infrastructure: it has the host clean itself and
+// give the claim up at last. A host that does not answer does so when it comes back;
+// until then the machine is on its way out.
+func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "delete machine " + c.Key.Namespace + "/" + string(name)
+	if name == "" {
+		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+	}
+	all, err := p.look(ctx, c)
+	if err != nil {
+		return wrap(op, err)
+	}
+	for _, f := range all.machines(c) {
+		if f.claim.Tags[fleet.TagMachine] != string(name) || id != "" && f.claim.ProviderID() != id {
+			continue
+		}
+		if f.host == nil {
+			return fleet.Errorf(fleet.Conflict, op, "its host %s is in no HostPool any more, so that it cannot be cleaned (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
+		}
+		note := f.claim
+		note.Releasing = true
+		noted := p.announce(ctx, all, &note)
+		if f.state == nil {
+			if noted != nil {
+				return wrap(op, noted)
+			}
+			continue
+		}
+		if _, err := p.run(ctx, f.host, host.Release(f.claim.ID)); err != nil {
+			return wrap(op, err)
+		}
+	}
+	return nil
+}
+
+// announce has the other hosts of the pool take a note of c.
+func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) error {
+	others, enough := all.witnesses(c.Pool, c.Host)
+	var mu sync.Mutex
+	var errs []error
+	held := 0
+	forEach(others.answering(), func(s *seen) {
+		_, err := p.run(ctx, s.host, host.Note([]host.Claim{*c}, nil))
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs = append(errs, err)
+			return
+		}
+		held++
+	})
+	if held >= enough {
+		return nil
+	}
+	errs = append(errs, fmt.Errorf("%d of the %d other hosts of HostPool %s took a note of it, and %d have to, for the day on which its host does not answer", held, len(others), c.Pool, enough))
+	return fleet.Errorf(fleet.Unavailable, "note what is on host "+c.Pool+"/"+c.Host, "%w", errors.Join(errs...))
+}
+
+// withdraw drops the notes of a claim that was not made. One that stays is stale.
+func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
+	others, _ := all.witnesses(c.Pool, c.Host)
+	forEach(others.answering(), func(s *seen) {
+		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
+			p.o.Log.Debug("Leaving a note that is outdated", "host", s.host.String(), "error", err)
+		}
+	})
+}
