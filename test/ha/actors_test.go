@@ -33,6 +33,7 @@ type actors struct {
 	last   map[string]string    // replica by subject: theStatus, theCloud, or a cluster
 	turns  map[string][]string  // replicas, each for as long as no other acted
 	inside func(replica string) // see inACreate
+	check  func(who, on string) // if set, called before each change
 }
 
 func newActors() *actors {
@@ -40,6 +41,9 @@ func newActors() *actors {
 }
 
 func (a *actors) act(replica, on string) {
+	if a.check != nil {
+		a.check(replica, on)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.count++
