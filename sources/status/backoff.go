@@ -13,12 +13,19 @@ const (
 )
 
 // A backoff waits longer each time, with jitter.
-type backoff struct{ last time.Duration }
+type backoff struct {
+	last   time.Duration
+	random func(time.Duration) time.Duration // below the given one; nil is rand.N
+}
 
 // next returns how long to wait now.
 func (b *backoff) next() time.Duration {
 	b.last = min(max(2*b.last, firstWait), maxWait)
-	return b.last/2 + rand.N(b.last/2)
+	random := rand.N[time.Duration]
+	if b.random != nil {
+		random = b.random
+	}
+	return b.last/2 + random(b.last/2)
 }
 
 // sleep waits, or returns the cause when ctx ends.

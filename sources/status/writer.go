@@ -29,7 +29,10 @@ type Options struct {
 	Slow time.Duration
 	// Now is the time of changed conditions; nil is time.Now.
 	Now func() time.Time
-	Log *slog.Logger // nil discards
+	// Random returns a random duration below n, by which waits between tries
+	// differ; nil is that of math/rand.
+	Random func(n time.Duration) time.Duration
+	Log    *slog.Logger // nil discards
 	// Observer is told what happens, for metrics. Its fields may be nil.
 	Observer Observer
 }
@@ -155,7 +158,7 @@ func (w *Writer) Err() error {
 // Run implements sources.StatusWriter. It ends early with an error that wraps
 // ErrDeposed when the agent has lost the fleet.
 func (w *Writer) Run(ctx context.Context) error {
-	var retry backoff
+	retry := backoff{random: w.options.Random}
 	var notBefore time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -175,7 +178,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		_, err := w.Flush(ctx)
 		switch {
 		case err == nil:
-			retry, notBefore = backoff{}, time.Now().Add(w.options.Gap)
+			retry.last, notBefore = 0, time.Now().Add(w.options.Gap)
 		case errors.Is(err, ErrDeposed):
 			return err
 		case fleet.KindOf(err) == fleet.Unauthorized:
@@ -244,7 +247,7 @@ func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
 // write lands b on the branch, however often another writer comes first.
 func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
 	start := time.Now()
-	var wait backoff
+	wait := backoff{random: w.options.Random}
 	for try := 1; ; try++ {
 		head, n, err := w.attempt(ctx, b)
 		if err == nil {

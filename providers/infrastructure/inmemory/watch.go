@@ -1,6 +1,11 @@
 package inmemory
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
 
 // A watcher collects what changed until its Watch tells.
 type watcher struct {
@@ -31,7 +36,7 @@ func (c *Cloud) Watch(ctx context.Context, changed func(Owner)) error {
 		pending := w.pending
 		w.pending = make(map[Owner]bool)
 		c.mu.Unlock()
-		for o := range pending {
+		for _, o := range slices.SortedFunc(maps.Keys(pending), Owner.compare) {
 			changed(o)
 		}
 	}
@@ -46,4 +51,9 @@ func (c *Cloud) changed(o Owner) {
 		default:
 		}
 	}
+}
+
+// compare orders owners, so that the same changes are told in the same order.
+func (o Owner) compare(p Owner) int {
+	return cmp.Or(cmp.Compare(o.Fleet, p.Fleet), cmp.Compare(o.Cluster, p.Cluster))
 }

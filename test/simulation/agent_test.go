@@ -1,0 +1,168 @@
+package simulation
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+	"fairlead.dev/sources"
+)
+
+// forever is an interval that never comes: the life itself makes the agent poll
+// and look, so that chance in the agent changes nothing.
+const forever = 10000 * time.Hour
+
+// An incarnation is one agent, from a start with an empty disk to its crash.
+type incarnation struct {
+	life     *life
+	number   int
+	skew     time.Duration // of its clock
+	agent    *agent.Agent
+	workload *workload.Client
+	cancel   context.CancelFunc
+	done     chan error
+	dead     atomic.Bool
+
+	mu       sync.Mutex
+	changed  func(fleet.Key) // has it look at a cluster
+	turns    map[fleet.Key]turn
+	tokens   map[string]string // machines by the id of their token
+	rendered fleet.Revision
+	since    time.Time // that rendered is held to
+	failedAt time.Time // that a call to the status branch failed
+	readAt   time.Time // that it read what people ask for
+}
+
+func (in *incarnation) now() time.Time { return time.Now().Add(in.skew) }
+
+// mostSkew is how far the clock of an agent is off: less than health checks wait
+// before they condemn a machine whose kubelet has only just begun.
+const mostSkew = 4 * time.Minute
+
+// start starts an agent that knows nothing but the secrets.
+func (l *life) start() {
+	l.started++
+	in := &incarnation{
+		life: l, number: l.started, skew: l.within(-mostSkew, mostSkew),
+		turns: make(map[fleet.Key]turn), tokens: make(map[string]string), done: make(chan error, 1),
+	}
+	log := slog.New(slog.DiscardHandler)
+	if *talk {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	in.workload = workload.New(workload.Options{Log: log, Dial: l.net.DialContext, Now: in.now})
+	provider := infrastructure{inmemory.NewProvider(sky{in}, settle)}
+	in.agent = agent.New(agent.Options{Name: "sim", Interval: forever, Resync: forever, Workers: 4}, agent.Parts{
+		Source: source{in},
+		Renderer: notes{render.New(render.Options{
+			Decoder: decode.New(theFleet, inmemory.Kinds()), FleetID: theFleet, Parallelism: 1, Log: log,
+		}), in},
+		Ledger: in.ledger,
+		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+			in.mu.Lock()
+			in.changed = changed
+			in.mu.Unlock()
+			return watched{reconcile.New(reconcile.Options{
+				Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
+				Workload:       reach{in.workload, in}, Bootstrap: mint{kubeadm.New(), in}, Secrets: safe{l.secrets, in},
+				May: may, Now: in.now, Log: log,
+			}), in}
+		},
+		Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
+		Metrics:        agent.NewMetrics("simulation"), Log: log,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	in.cancel = cancel
+	l.agent = in
+	l.logf("agent %d starts, its clock %s off", in.number, in.skew)
+	go func() { in.done <- in.agent.Run(ctx) }()
+}
+
+// crash ends the agent as a power cut does. Of what it had just sent, some is
+// done all the same, and later.
+func (l *life) crash() {
+	in := l.agent
+	l.agent = nil
+	in.dead.Store(true)
+	for _, c := range l.gate.clear() {
+		if c.place == theCloud && c.changes && l.chance(3) {
+			l.logf("%s %s: on its way as the agent dies", c.place, c.name)
+			time.AfterFunc(l.within(time.Millisecond, late), func() { c.later("landed after a crash") })
+		}
+	}
+	in.cancel()
+	if err := <-in.done; err != nil {
+		l.violate("the agent ended with an error: %v", err)
+	}
+	in.workload.Close()
+	l.logf("agent %d is dead", in.number)
+	l.startAt = time.Now().Add(l.within(time.Second, time.Minute))
+}
+
+// look has the agent look at its source, and at all clusters where that is true.
+func (in *incarnation) look(all bool) {
+	in.agent.Poll()
+	in.mu.Lock()
+	changed := in.changed
+	in.mu.Unlock()
+	if changed == nil || !all {
+		return
+	}
+	for i := range in.life.wishes {
+		changed(key(i))
+	}
+}
+
+// A watched reconciler notes which passes there are.
+type watched struct {
+	*reconcile.Reconciler
+	in *incarnation
+}
+
+// Pass implements agent.Reconciler.
+func (w watched) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+	w.in.mu.Lock()
+	w.in.turns[c.Key] = turn{cluster: c, began: time.Now()}
+	w.in.mu.Unlock()
+	res := w.Reconciler.Pass(ctx, c)
+	if !w.in.dead.Load() {
+		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, res.Plan.Waiting)
+	}
+	return res
+}
+
+// notes is a renderer that notes what the agent knows.
+type notes struct {
+	*render.Builder
+	in *incarnation
+}
+
+// Render implements render.Renderer.
+func (n notes) Render(ctx context.Context, rev fleet.Revision, t sources.Tree) (fleet.Fleet, error) {
+	f, err := n.Builder.Render(ctx, rev, t)
+	n.in.mu.Lock()
+	defer n.in.mu.Unlock()
+	if err == nil && rev.Digest > n.in.rendered.Digest { // older ones are looked up too
+		n.in.rendered, n.in.since = rev, time.Now()
+	}
+	return f, err
+}
+
+// latest returns the newest revision that the agent knows, and since when.
+func (in *incarnation) latest() (fleet.Revision, time.Time) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.rendered, in.since
+}

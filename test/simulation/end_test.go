@@ -1,0 +1,189 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/sources/status"
+)
+
+// How long a fleet may take, once nothing is in its way: until everything is as
+// Git says, and until nothing is done any more. Both are far more than it needs.
+const (
+	patience = 2 * time.Hour
+	rest     = 15 * time.Minute
+)
+
+// goodDays ends everything bad, and sees that all comes to be as Git says, stays
+// so, stays so with another agent, and that nothing is left in the end.
+func (l *life) goodDays() {
+	if l.failed() {
+		return
+	}
+	l.logf("good days")
+	l.weather, l.fuse, l.thaw = weather{}, 0, time.Time{}
+	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second)})
+	for _, m := range l.cloud.Facts().Machines {
+		if m.Stopped {
+			_ = l.cloud.StartVM(context.Background(), m.ID) // it may be gone by now
+		}
+	}
+	for i := range l.wishes {
+		w := &l.wishes[i]
+		w.paused, w.broken, w.gone, w.protected = false, false, false, false
+		l.withdraw(key(i))
+	}
+	l.push("repaired")
+	l.comes("with the fleet repaired")
+	l.rests("with the fleet repaired")
+	if l.failed() {
+		return
+	}
+	l.crash()
+	l.comes("after another start")
+	l.rests("after another start")
+	for i := range l.wishes {
+		l.wishes[i].deleted = true
+	}
+	l.push("the end")
+	l.comes("with everything deleted")
+	for i := range l.wishes {
+		l.wishes[i].gone = true
+	}
+	l.push("all files removed")
+	l.comes("with all files removed")
+}
+
+// comes waits until all is as Git says.
+func (l *life) comes(when string) {
+	if l.failed() {
+		return
+	}
+	began, missing := time.Now(), ""
+	if !l.until(began.Add(patience), nil, func() bool { missing = l.missing(); return missing == "" }) {
+		l.violate("ConvergesToDesired: %s, after %s: %s", when, patience, missing)
+		return
+	}
+	l.logf("as Git says %s, after %s", when, time.Since(began))
+}
+
+// rests sees that nothing is done any more.
+func (l *life) rests(when string) {
+	if l.failed() {
+		return
+	}
+	l.until(time.Now().Add(time.Minute), nil, nil) // the last report is written
+	changes, commits := l.changes.Load(), l.branch.count()
+	l.until(time.Now().Add(rest), nil, nil)
+	if n := l.changes.Load() - changes; n > 0 {
+		l.violate("NothingToDoAtRest: %s: %d changes", when, n)
+	}
+	if n := l.branch.count() - commits; n > 0 {
+		l.violate("SameFactsNoCommit: %s: %d commits", when, n)
+	}
+}
+
+// missing says what is not as Git says; nothing if all is.
+func (l *life) missing() string {
+	facts := l.cloud.Facts()
+	for i, w := range l.wishes {
+		if missing := missingOf(facts, key(i), w); missing != "" {
+			return missing
+		}
+	}
+	return l.unsaid()
+}
+
+func missingOf(facts inmemory.Facts, k fleet.Key, w wish) string {
+	networks := slices.DeleteFunc(slices.Clone(facts.Networks), func(n inmemory.Network) bool {
+		return n.Tags[fleet.TagFleet] != theFleet || n.Tags[fleet.TagCluster] != k.String()
+	})
+	machines := ours(facts, k)
+	if w.deleted {
+		if len(networks)+len(machines) > 0 {
+			return fmt.Sprintf("%s is deleted, and there are %d networks and %d machines", k, len(networks), len(machines))
+		}
+		return ""
+	}
+	if len(networks) != 1 {
+		return fmt.Sprintf("%s has %d networks", k, len(networks))
+	}
+	want := map[string]int{k.Name + "-cp": w.controlPlanes}
+	for _, p := range w.pools {
+		want[k.Name+"-"+p.name] = p.replicas
+	}
+	total := 0
+	for pool, n := range want {
+		total += n
+		have := 0
+		for _, m := range machines {
+			if m.Tags[fleet.TagPool] == pool && m.Tags[fleet.TagVersion] == w.version && available(m) {
+				have++
+			}
+		}
+		if have != n {
+			return fmt.Sprintf("pool %s of %s has %d good machines, not %d: %s", pool, k, have, n, describe(machines))
+		}
+	}
+	etcd, nodes := facts.Etcd[networks[0].ID], facts.Nodes[networks[0].ID]
+	healthy := 0
+	for _, e := range etcd.Members {
+		if e.Healthy && !e.Learner {
+			healthy++
+		}
+	}
+	switch {
+	case len(machines) != total:
+		return fmt.Sprintf("%s has %d machines, not %d: %s", k, len(machines), total, describe(machines))
+	case len(etcd.Members) != w.controlPlanes || healthy != w.controlPlanes:
+		return fmt.Sprintf("%s has the etcd members %v", k, etcd.Members)
+	case len(nodes) != total:
+		return fmt.Sprintf("%s has the nodes %v", k, nodes)
+	}
+	return ""
+}
+
+func describe(machines []inmemory.MachineFacts) string {
+	var b strings.Builder
+	for _, m := range machines {
+		fmt.Fprintf(&b, "\n  %s %s %s deleted %v stopped %v ready %v cordoned %v: %s",
+			m.Name, m.Tags[fleet.TagVersion], m.State, m.Deleted, m.Stopped, m.Ready, m.Cordoned, m.Message)
+	}
+	return b.String()
+}
+
+// unsaid says what the status branch does not say yet.
+func (l *life) unsaid() string {
+	_, t, _ := l.branch.Read(context.Background())
+	s, err := status.Read(t)
+	if err != nil {
+		return fmt.Sprintf("the status cannot be read: %v", err)
+	}
+	if len(s.Fleet.Problems)+len(s.Fleet.Orphans) > 0 {
+		return fmt.Sprintf("the status has problems %v and orphans %v", s.Fleet.Problems, s.Fleet.Orphans)
+	}
+	for i, w := range l.wishes {
+		c, ok := s.Cluster(key(i))
+		switch {
+		case w.gone && w.deleted && !ok:
+			continue
+		case w.gone && w.deleted:
+			return fmt.Sprintf("%s still has a status", key(i))
+		case !ok:
+			return fmt.Sprintf("%s has no status", key(i))
+		case w.deleted && c.Report.Phase != fleet.PhaseDeleted, !w.deleted && c.Report.Phase != fleet.PhaseProvisioned:
+			return fmt.Sprintf("%s is said to be %s, waiting for %q, %s", key(i), c.Report.Phase, c.Report.Waiting, c.Report.Failure)
+		case c.Report.Failure != "" || len(c.Report.Waiting) > 0:
+			return fmt.Sprintf("%s is said to wait for %q, %s", key(i), c.Report.Waiting, c.Report.Failure)
+		}
+		if _, err := l.secrets.Get(context.Background(), key(i), fleet.ClusterCA); w.deleted && err == nil {
+			return fmt.Sprintf("the secrets of %s are there", key(i))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,272 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
+)
+
+// A turn is one pass over one cluster.
+type turn struct {
+	cluster *fleet.Cluster // as it was wished for
+	began   time.Time
+}
+
+// A judgement looks at one change, against what is true at the moment it is made.
+type judgement struct {
+	life *life
+	in   *incarnation
+	what string
+	tags map[string]string
+	key  fleet.Key
+	turn turn
+	at   time.Time // when it was asked for
+}
+
+// judge returns what is to judge a change, which the agent asks for now, of
+// something with those tags.
+func (in *incarnation) judge(what string, tags map[string]string) *judgement {
+	k, _ := fleet.ParseKey(tags[fleet.TagCluster])
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return &judgement{life: in.life, in: in, what: what, tags: tags, key: k, turn: in.turns[k], at: time.Now()}
+}
+
+func (in *incarnation) tags(k fleet.Key) map[string]string {
+	return map[string]string{fleet.TagFleet: theFleet, fleet.TagCluster: k.String()}
+}
+
+func (j *judgement) violates(guard, format string, args ...any) {
+	j.life.violate("%s: %s: %s", guard, j.what, fmt.Sprintf(format, args...))
+}
+
+// change checks what holds for every change.
+func (j *judgement) change() {
+	j.life.changes.Add(1)
+	c := j.turn.cluster
+	switch {
+	case j.tags[fleet.TagFleet] != theFleet:
+		j.violates("NothingForeignTouched", "its tags are %v", j.tags)
+		return
+	case c == nil:
+		j.violates("NothingForeignTouched", "there is no pass over %s", j.key)
+		return
+	case c.Paused, c.Suspension != nil && !c.Suspension.Over(j.turn.began.Add(j.in.skew)):
+		j.violates("SuspendedUntouched", "the cluster is paused")
+	}
+	said := j.life.said(c.Revision, j.key)
+	if said.paused {
+		j.violates("SuspendedUntouched", "it is paused in %s", c.Revision)
+	}
+	if latest, at := j.in.latest(); !at.IsZero() && j.turn.began.After(at.Add(time.Second)) {
+		if j.life.said(latest, j.key).gone && !said.deleted {
+			j.violates("OrphansUntouched", "it vanished with %s", latest)
+		}
+	}
+	if j.life.suspended(j.in, j.key, j.turn.began) {
+		j.violates("SuspendedUntouched", "a request that was accepted keeps it as it is")
+	}
+}
+
+// deletesAll checks what only the deletion of a cluster may do.
+func (j *judgement) deletesAll() {
+	said := j.life.said(j.turn.cluster.Revision, j.key)
+	switch {
+	case !said.deleted:
+		j.violates("NothingDeletedThatGitHas", "nobody asked for the deletion in %s", j.turn.cluster.Revision)
+	case said.protected:
+		j.violates("ProtectedNeverDeleted", "it is protected in %s", j.turn.cluster.Revision)
+	}
+}
+
+func (j *judgement) deleteNetwork(n inmemory.Network) {
+	seen := 0
+	for _, o := range j.life.cloud.Facts().Networks {
+		if o.Tags[fleet.TagCluster] == n.Tags[fleet.TagCluster] && o.Tags[fleet.TagFleet] == theFleet {
+			seen++
+		}
+	}
+	if seen == 1 {
+		j.deletesAll()
+	}
+}
+
+// deleting reports whether the pass deletes the whole cluster.
+func (j *judgement) deleting() bool { return j.turn.cluster != nil && j.turn.cluster.Delete }
+
+// upset reports whether the world changed by itself since the pass looked, so
+// that what is true now cannot be held against it.
+func (j *judgement) upset() bool { return j.life.upsetAt(j.key).After(j.turn.began.Add(-time.Second)) }
+
+// pool returns the machine's pool as it was wished for.
+func (j *judgement) pool(name string) (fleet.Pool, bool) {
+	if j.turn.cluster == nil {
+		return fleet.Pool{}, false
+	}
+	return j.turn.cluster.Pool(fleet.PoolName(name))
+}
+
+// created checks a machine that was just made.
+func (j *judgement) created(vm inmemory.VM) {
+	p, ok := j.pool(vm.Tags[fleet.TagPool])
+	if !ok {
+		j.violates("TotalNeverAboveMaximum", "there is no pool %s", vm.Tags[fleet.TagPool])
+		return
+	}
+	facts := j.life.cloud.Facts()
+	total := 0
+	for _, m := range ours(facts, j.key) {
+		if m.ID != vm.ID && !m.Deleted && m.Tags[fleet.TagOperation] == vm.Tags[fleet.TagOperation] {
+			j.violates("OneMachinePerOperation", "operation %s made %s and %s", vm.Tags[fleet.TagOperation], m.ID, vm.ID)
+		}
+		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name {
+			j.violates("OneMachinePerName", "%s and %s are called so", m.ID, vm.ID)
+		}
+		if m.Tags[fleet.TagPool] == string(p.Name) {
+			total++
+		}
+	}
+	if most := p.Replicas + p.MaxSurge; total > most {
+		j.violates("TotalNeverAboveMaximum", "pool %s has %d machines, %d may be", p.Name, total, most)
+	}
+	if p.Role == fleet.RoleControlPlane {
+		j.joins(facts, vm)
+	}
+}
+
+// joins checks that nothing else of the control plane is on its way.
+func (j *judgement) joins(facts inmemory.Facts, vm inmemory.VM) {
+	if j.upset() {
+		return
+	}
+	for _, e := range facts.Etcd[vm.Network].Members {
+		if e.Learner {
+			j.violates("NoAddWhileLearner", "member %s is one", e.Name)
+		}
+	}
+	for _, m := range ours(facts, j.key) {
+		if m.ID == vm.ID || m.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) {
+			continue
+		}
+		if !m.Deleted && !m.Failed && !m.Stopped && m.Member == 0 {
+			j.violates("OneControlPlaneChangeAtATime", "%s is still on its way", m.Name)
+		}
+	}
+}
+
+// takes checks that machine id may be taken away now: for good, or drained.
+func (j *judgement) takes(id string, forGood bool) {
+	facts := j.life.cloud.Facts()
+	i := slices.IndexFunc(facts.Machines, func(m inmemory.MachineFacts) bool { return m.ID == id })
+	if i < 0 || j.deleting() || facts.Machines[i].Deleted {
+		return
+	}
+	m := facts.Machines[i]
+	p, ok := j.pool(m.Tags[fleet.TagPool])
+	if !ok || j.upset() {
+		return
+	}
+	if p.Role == fleet.RoleControlPlane {
+		j.takesControlPlane(facts, m, forGood)
+		return
+	}
+	if since := j.life.availableSince(id); since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {
+		return // it was not available when the pass looked
+	}
+	left := 0
+	for _, o := range ours(facts, j.key) {
+		if o.Tags[fleet.TagPool] == string(p.Name) && o.ID != id && available(o) {
+			left++
+		}
+	}
+	if least := p.Replicas - p.MaxUnavailable; left < least {
+		j.violates("AvailableNeverBelowMinimum", "pool %s is left with %d available, %d must stay", p.Name, left, least)
+	}
+}
+
+func (j *judgement) takesControlPlane(facts inmemory.Facts, m inmemory.MachineFacts, forGood bool) {
+	for _, o := range ours(facts, j.key) {
+		if o.ID == m.ID || o.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) {
+			continue
+		}
+		if !o.Deleted && !o.Failed && !o.Stopped && o.Member == 0 && !m.Failed && !m.Stopped && m.Member != 0 {
+			j.violates("OneControlPlaneChangeAtATime", "%s is still on its way", o.Name)
+		}
+	}
+	etcd := facts.Etcd[m.Network]
+	voter := slices.ContainsFunc(etcd.Members, func(e fleet.Member) bool { return e.ID == m.Member && !e.Learner && e.Healthy })
+	if forGood && voter && etcd.Quorum {
+		j.violates("EtcdQuorumKept", "%s is a member of etcd", m.Name)
+	}
+}
+
+// drains checks that node may be drained now.
+func (j *judgement) drains(node string) {
+	for _, m := range ours(j.life.cloud.Facts(), j.key) {
+		if m.Node == node && !m.Deleted {
+			j.takes(m.ID, false)
+			return
+		}
+	}
+}
+
+// removesMember checks that etcd can do without a member.
+func (j *judgement) removesMember(id uint64) {
+	if j.deleting() || j.upset() {
+		return
+	}
+	for _, etcd := range j.life.etcd(j.key) {
+		voters, healthy := 0, 0
+		for _, e := range etcd.Members {
+			if !e.Learner && e.ID != id {
+				voters++
+				if e.Healthy {
+					healthy++
+				}
+			}
+		}
+		if etcd.Quorum && healthy < voters/2+1 {
+			j.violates("EtcdQuorumKept", "it leaves %d healthy members of %d", healthy, voters)
+		}
+	}
+}
+
+// deletesNode checks that nobody lives on the Node.
+func (j *judgement) deletesNode(node string) {
+	for _, m := range ours(j.life.cloud.Facts(), j.key) {
+		if m.Node == node && !m.Deleted && m.Ready && !j.deleting() && !j.upset() {
+			j.violates("NodeOfMachineKept", "machine %s is there and ready", m.Name)
+		}
+	}
+}
+
+// ours returns the machines of a cluster of the fleet.
+func ours(f inmemory.Facts, k fleet.Key) []inmemory.MachineFacts {
+	return slices.DeleteFunc(slices.Clone(f.Machines), func(m inmemory.MachineFacts) bool {
+		return m.Tags[fleet.TagFleet] != theFleet || m.Tags[fleet.TagCluster] != k.String()
+	})
+}
+
+func available(m inmemory.MachineFacts) bool {
+	return !m.Deleted && !m.Stopped && m.Ready && !m.Cordoned && m.State == fleet.MachineRunning
+}
+
+// foreign returns what others have in the cloud, a line each.
+func foreign(f inmemory.Facts) string {
+	var b strings.Builder
+	for _, m := range f.Machines {
+		if m.Tags[fleet.TagFleet] != theFleet {
+			fmt.Fprintf(&b, "machine %s %s %v\n", m.ID, m.Name, m.Tags)
+		}
+	}
+	for _, n := range f.Networks {
+		if n.Tags[fleet.TagFleet] != theFleet {
+			fmt.Fprintf(&b, "network %s %s %v\n", n.ID, n.Name, n.Tags)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,295 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
+)
+
+const (
+	settle  = time.Minute      // within which everything shows that the cloud was asked for
+	late    = 25 * time.Second // most that a change is done after nobody waits any more
+	mostLag = 20 * time.Second // until it shows then
+	poll    = 20 * time.Second // between looks at the source
+	resync  = 15               // polls between looks at all clusters
+)
+
+// A life is that of one fleet, from its first push until nothing is left. All
+// that is random in it comes from one seed.
+type life struct {
+	seed       uint64
+	random     *rand.Rand // of the goroutine that runs the life
+	began      time.Time
+	net        *inmemory.PipeNetwork
+	cloud      *inmemory.Cloud
+	secrets    *secrets.Memory
+	repository repository
+	branch     branch
+	gate       *gate
+	changes    atomic.Int64 // that reached the cloud or a cluster
+	calls      int
+	theirs     string
+
+	wishes  []wish
+	started int // agents
+	agent   *incarnation
+	startAt time.Time
+	polls   int
+	pollAt  time.Time
+	thaw    time.Time // until then the agent stands still
+	fuse    int       // calls until the agent crashes; 0: it does not
+	weather weather
+	heeded  int // commits of the status branch
+
+	mu        sync.Mutex
+	log       []string
+	failure   string
+	history   [][]wish // by revision
+	upsets    map[fleet.Key]time.Time
+	available map[string]time.Time // since when, by id of the machine
+	stands    map[fleet.Key]accepted
+}
+
+// live lives the life of a seed, or its bad days alone.
+func live(t *testing.T, seed uint64, whole bool) *life {
+	t.Helper()
+	l := &life{seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
+	synctest.Test(t, func(*testing.T) {
+		l.begin()
+		l.badDays()
+		if whole {
+			l.goodDays()
+		}
+		l.close()
+	})
+	return l
+}
+
+func (l *life) begin() {
+	l.began, l.gate = time.Now(), newGate()
+	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
+	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
+	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
+	for i, tags := range []map[string]string{
+		nil,
+		{fleet.TagCluster: key(0).String()},
+		{fleet.TagFleet: "theirs", fleet.TagCluster: key(0).String()},
+	} {
+		n, err := l.cloud.CreateNetwork(context.Background(), inmemory.NetworkSpec{Name: key(0).String(), Tags: tags})
+		if err == nil {
+			_, err = l.cloud.CreateVM(context.Background(), inmemory.VMSpec{Name: fmt.Sprintf("c0-cp-%d", i), Network: n.ID, Tags: tags, Version: older})
+		}
+		if err != nil {
+			l.violate("cannot make what others have: %v", err)
+		}
+	}
+	time.Sleep(time.Minute)
+	l.theirs = foreign(l.cloud.Facts())
+	for range 1 + l.random.IntN(3) {
+		l.wishes = append(l.wishes, newWish(l.random))
+	}
+	l.push("the fleet")
+}
+
+func (l *life) close() {
+	if l.agent != nil {
+		l.crash()
+	}
+	l.cloud.Close()
+	time.Sleep(2 * time.Minute) // what is still on its way ends
+}
+
+// until goes on to the time end, or until done is true, and reports whether it
+// is. Event, if not nil, is called when its time has come and returns the next.
+func (l *life) until(end time.Time, event func() time.Time, done func() bool) bool {
+	next := end
+	if event != nil {
+		next = time.Now()
+	}
+	for {
+		synctest.Wait()
+		l.look()
+		if l.failed() {
+			return false
+		}
+		if done != nil && done() {
+			return true
+		}
+		now := time.Now()
+		switch {
+		case !now.Before(end):
+			return false
+		case event != nil && !now.Before(next):
+			next = event()
+		case l.agent == nil && !now.Before(l.startAt):
+			l.start()
+		case l.agent != nil && !now.Before(l.pollAt) && !now.Before(l.thaw):
+			l.polls++
+			l.pollAt = now.Add(poll)
+			l.agent.look(l.polls%resync == 0)
+		default:
+			l.step(earliest(end, next))
+		}
+	}
+}
+
+func earliest(times ...time.Time) time.Time {
+	var out time.Time
+	for _, t := range times {
+		if !t.IsZero() && (out.IsZero() || t.Before(out)) {
+			out = t
+		}
+	}
+	return out
+}
+
+// step lets one call through, or waits for the next thing, end at the latest.
+func (l *life) step(end time.Time) {
+	calls, next := l.gate.eligible()
+	if frozen := time.Now().Before(l.thaw); frozen {
+		calls, next = nil, l.thaw
+	}
+	if len(calls) == 0 {
+		wake := l.startAt
+		if l.agent != nil {
+			wake = l.pollAt
+			if wake.Before(l.thaw) {
+				wake = l.thaw
+			}
+		}
+		t := time.NewTimer(time.Until(earliest(end, next, wake)))
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-l.gate.came:
+		}
+		return
+	}
+	c := calls[l.random.IntN(len(calls))]
+	time.Sleep(l.within(time.Millisecond, 30*time.Millisecond))
+	l.calls++
+	if l.fuse > 0 {
+		l.fuse--
+		if l.fuse == 0 {
+			l.blow(c)
+			return
+		}
+	}
+	l.gate.drop(c)
+	c.verdict <- l.weather.decide(l, c)
+}
+
+// blow crashes the agent right before call c is made, or right after.
+func (l *life) blow(c *call) {
+	if l.chance(2) {
+		l.gate.drop(c)
+		c.verdict <- verdict{word: "done, and then the agent crashed", do: true, after: time.Hour}
+		synctest.Wait()
+	}
+	l.crash()
+}
+
+// look takes in what became available.
+func (l *life) look() {
+	if n := l.branch.count(); n != l.heeded {
+		l.heeded = n
+		l.heed()
+	}
+	facts := l.cloud.Facts()
+	now := foreign(facts)
+	l.mu.Lock()
+	before := l.available
+	l.available = make(map[string]time.Time, len(before))
+	for _, m := range facts.Machines {
+		if !available(m) {
+			continue
+		}
+		since, ok := before[m.ID]
+		if !ok {
+			since = time.Now()
+		}
+		l.available[m.ID] = since
+	}
+	l.mu.Unlock()
+	if l.theirs != "" && now != l.theirs {
+		l.violate("NothingForeignTouched: others have\n%s and had\n%s", now, l.theirs)
+	}
+}
+
+func (l *life) availableSince(id string) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.available[id]
+}
+
+// push makes what is wished for the newest revision.
+func (l *life) push(why string) {
+	rev := l.repository.push(files(l.wishes))
+	all := make([]wish, len(l.wishes))
+	for i, w := range l.wishes {
+		all[i] = w.copied()
+	}
+	l.mu.Lock()
+	l.history = append(l.history, all)
+	l.mu.Unlock()
+	l.logf("push %s: %s", rev.Short(), why)
+}
+
+// said returns what Git said of cluster k in revision rev.
+func (l *life) said(rev fleet.Revision, k fleet.Key) wish {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, wishes := range l.history {
+		for i, w := range wishes {
+			if revision(n+1).Digest == rev.Digest && key(i) == k {
+				return w
+			}
+		}
+	}
+	return wish{}
+}
+
+func (l *life) logf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := fmt.Sprintf("%16s ", time.Since(l.began)) + fmt.Sprintf(format, args...)
+	l.log = append(l.log, line)
+	if *watch {
+		fmt.Fprintln(os.Stdout, line)
+	}
+}
+
+// violate ends the life: something happened that never may.
+func (l *life) violate(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	l.logf("VIOLATION %s", text)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure == "" {
+		l.failure = text
+	}
+}
+
+func (l *life) failed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure != ""
+}
+
+// chance is true once in n times.
+func (l *life) chance(n int) bool { return l.random.IntN(n) == 0 }
+
+// within returns a random duration, least ≤ d < most.
+func (l *life) within(least, most time.Duration) time.Duration {
+	return least + time.Duration(l.random.Int64N(int64(most-least)))
+}

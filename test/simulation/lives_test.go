@@ -1,0 +1,95 @@
+// Package simulation lets fleets live thousands of random lives.
+//
+// A life is that of one fleet, with the whole agent, a Git repository, a status
+// branch, a cloud and the clusters' API servers in one process and in the time
+// of a testing/synctest bubble. People push, scale, upgrade, delete and suspend;
+// calls are refused, lost, done and not answered, done late; places are out of
+// reach; machines lose their power; listings lag; the agent stands still, or
+// crashes at any call and starts with an empty disk and another clock. At every
+// change the safety properties are held against what is true. Then the days get
+// better, and everything must come to be as Git says, and nothing be left once
+// all is deleted.
+//
+// Everything that is random in a life comes from its seed: each call of the
+// agent waits at a gate until the life lets it through, one at a time, so the
+// same seed is the same life. What is let through is the order of events that a
+// busy machine might choose.
+//
+//	go test ./test/simulation -run TestLives -seed=17 -v
+package simulation
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "the life to live; 0: those from -from on")
+	from  = flag.Uint64("from", 1, "the first life to live")
+	lives = flag.Uint64("lives", 0, "how many lives, one after the other")
+	span  = flag.Duration("for", 0, "live one life after the other for so long, beginning with a random one")
+	talk  = flag.Bool("talk", false, "show what the agent logs")
+	watch = flag.Bool("watch", false, "show lives as they are lived")
+	keep  = flag.Int("keep", 60, "lines of a life that are shown where it failed")
+)
+
+// asked skips a test where the flags ask for no life.
+func asked(t *testing.T) {
+	t.Helper()
+	if *seed == 0 && *lives == 0 && *span == 0 {
+		t.Skip("no life is asked for: say -lives, -for or -seed, or make simulation")
+	}
+}
+
+// TestLives lives the lives that the flags ask for.
+func TestLives(t *testing.T) {
+	asked(t)
+	if *seed != 0 {
+		*watch = testing.Verbose()
+		tell(t, live(t, *seed, true))
+		return
+	}
+	first, end := *from, time.Now().Add(*span)
+	if *span > 0 {
+		first = uint64(end.UnixNano())
+	}
+	n, bad := uint64(0), 0
+	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
+		if !tell(t, live(t, first+n, true)) {
+			bad++
+		}
+	}
+	t.Logf("%d lives from -seed=%d on, %d of them failed", n, first, bad)
+}
+
+// tell reports a life that failed, and reports whether it was good.
+func tell(t *testing.T, l *life) bool {
+	t.Helper()
+	log := l.log[max(0, len(l.log)-*keep):]
+	if l.failure == "" {
+		t.Logf("life %d: %d agents, %d calls, %d pushes", l.seed, l.started, l.calls, len(l.history))
+		return true
+	}
+	t.Errorf("%s\n%s\nLive it again:\n\tgo test ./test/simulation -run TestLives -seed=%d -v", l.failure, strings.Join(log, "\n"), l.seed)
+	return false
+}
+
+// TestSameSeedSameLife lives the bad days of a life twice.
+func TestSameSeedSameLife(t *testing.T) {
+	asked(t)
+	n := max(*seed, *from)
+	a, b := live(t, n, false).log, live(t, n, false).log
+	if slices.Equal(a, b) {
+		return
+	}
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Fatalf("life %d differs in line %d of %d and %d:\n%s\n\n%s\n\n%s", n, i+1, len(a), len(b),
+				strings.Join(a[max(0, i-10):i], "\n"), a[i], b[i])
+		}
+	}
+	t.Fatalf("life %d has %d lines and %d", n, len(a), len(b))
+}

@@ -1,0 +1,140 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+)
+
+// A reach is the API servers of clusters as an agent reaches them.
+type reach struct {
+	*workload.Client
+	in *incarnation
+}
+
+var _ providers.Workload = reach{}
+
+// change makes a call that changes something of a's cluster.
+func (r reach) change(ctx context.Context, a providers.Access, what string, judged func(*judgement), do func(context.Context) error) error {
+	name := what + " of " + a.Cluster.String()
+	j := r.in.judge(name, r.in.tags(a.Cluster))
+	return alone(through(ctx, r.in, theAPI, name, true, func(ctx context.Context) (struct{}, error) {
+		j.change()
+		if judged != nil {
+			judged(j)
+		}
+		return struct{}{}, do(ctx)
+	}))
+}
+
+// Observe implements providers.Workload.
+func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload, error) {
+	return through(ctx, r.in, theAPI, "observe "+a.Cluster.String(), false, func(ctx context.Context) (fleet.Workload, error) {
+		return r.Client.Observe(ctx, a)
+	})
+}
+
+// Etcd implements providers.Workload.
+func (r reach) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
+	return through(ctx, r.in, theAPI, "etcd of "+a.Cluster.String(), false, func(ctx context.Context) (*fleet.Etcd, error) {
+		return r.Client.Etcd(ctx, a)
+	})
+}
+
+// EnsureToken implements providers.Workload.
+func (r reach) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, d time.Duration) error {
+	return r.change(ctx, a, "ensure token for "+r.in.holder(t.ID), nil, func(ctx context.Context) error { return r.Client.EnsureToken(ctx, a, t, d) })
+}
+
+// SyncNode implements providers.Workload.
+func (r reach) SyncNode(ctx context.Context, a providers.Access, node string, p fleet.Pool) error {
+	return r.change(ctx, a, "sync node "+node, nil, func(ctx context.Context) error { return r.Client.SyncNode(ctx, a, node, p) })
+}
+
+// Drain implements providers.Workload.
+func (r reach) Drain(ctx context.Context, a providers.Access, node string, rules fleet.DrainRules) error {
+	return r.change(ctx, a, "drain "+node, func(j *judgement) { j.drains(node) }, func(ctx context.Context) error { return r.Client.Drain(ctx, a, node, rules) })
+}
+
+// RemoveMember implements providers.Workload.
+func (r reach) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
+	return r.change(ctx, a, fmt.Sprintf("remove member %x", id), func(j *judgement) { j.removesMember(id) }, func(ctx context.Context) error {
+		return r.Client.RemoveMember(ctx, a, id)
+	})
+}
+
+// DeleteNode implements providers.Workload.
+func (r reach) DeleteNode(ctx context.Context, a providers.Access, node string) error {
+	return r.change(ctx, a, "delete node "+node, func(j *judgement) { j.deletesNode(node) }, func(ctx context.Context) error { return r.Client.DeleteNode(ctx, a, node) })
+}
+
+// SyncKubeadmConfig implements providers.Workload.
+func (r reach) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
+	return r.change(ctx, a, "sync kubeadm-config", nil, func(ctx context.Context) error { return r.Client.SyncKubeadmConfig(ctx, a, config, mark) })
+}
+
+// SyncAddons implements providers.Workload.
+func (r reach) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, mark string) error {
+	return r.change(ctx, a, "sync addons", nil, func(ctx context.Context) error { return r.Client.SyncAddons(ctx, a, p, mark) })
+}
+
+// A safe is the secret store as an agent reaches it. What it only reads comes at
+// once.
+type safe struct {
+	reconcile.SecretStore
+	in *incarnation
+}
+
+// Create implements reconcile.SecretStore.
+func (s safe) Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error) {
+	return through(ctx, s.in, theSecrets, fmt.Sprintf("create %s of %s", name, c), true, func(ctx context.Context) (fleet.SecretData, error) {
+		return s.SecretStore.Create(ctx, c, name, d)
+	})
+}
+
+// Replace implements reconcile.SecretStore.
+func (s safe) Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error {
+	return alone(through(ctx, s.in, theSecrets, fmt.Sprintf("replace %s of %s", name, c), true, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.SecretStore.Replace(ctx, c, name, d)
+	}))
+}
+
+// Delete implements reconcile.SecretStore.
+func (s safe) Delete(ctx context.Context, c fleet.Key) error {
+	j := s.in.judge("delete secrets of "+c.String(), s.in.tags(c))
+	return alone(through(ctx, s.in, theSecrets, "delete all of "+c.String(), true, func(ctx context.Context) (struct{}, error) {
+		j.change()
+		j.deletesAll()
+		return struct{}{}, s.SecretStore.Delete(ctx, c)
+	}))
+}
+
+// A mint is the bootstrap provider, and knows whose token is whose: tokens are
+// random, machines are not.
+type mint struct {
+	kubeadm.Bootstrap
+	in *incarnation
+}
+
+var _ providers.Bootstrap = mint{}
+
+// Token implements providers.Bootstrap.
+func (m mint) Token(c *fleet.Cluster, ca fleet.SecretData, machine fleet.MachineName) (providers.Token, error) {
+	t, err := m.Bootstrap.Token(c, ca, machine)
+	m.in.mu.Lock()
+	defer m.in.mu.Unlock()
+	m.in.tokens[t.ID] = string(machine)
+	return t, err
+}
+
+func (in *incarnation) holder(token string) string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.tokens[token]
+}
