@@ -131,6 +131,10 @@ Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluste
 			if err != nil {
 				return err
 			}
+			if argv[0] == string(fleet.ClusterCA) {
+				return &usageError{errors.New("the authority of a cluster cannot be rotated: not all that trust it can trust two. " +
+					"docs/control-plane.md says why, and what to do instead")}
+			}
 			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
 				return &usageError{fmt.Errorf("%q cannot be rotated: choose one of %s", argv[0], rotations())}
 			}
