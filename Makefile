@@ -68,8 +68,13 @@ sweep: ## crash agents at every single call of a cluster's life, and of a fleet'
 	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./agent/assembly -run Sweep -timeout 90m -v
 
 .PHONY: soak
-soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
+soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes; then simulation
 	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
+	$(MAKE) simulation
+
+.PHONY: simulation
+simulation: ## seeded random lives of fleets in simulated time, for SOAKTIME; a life that fails says how to live it again
+	go test ./test/simulation -run TestLives -count=1 -timeout 0 -v -for=$(SOAKTIME)
 
 .PHONY: test-ha
 test-ha: ## kill and stop replicas of the real program, and their kube-apiserver (about 8 minutes; needs `make kube`)
