@@ -201,3 +201,22 @@ func TestAgentsOfOneName(t *testing.T) {
 	claim("here", fleet.Owner{Agent: "home", Epoch: 4, Place: "here"})
 	claim("there", fleet.Owner{Agent: "home", Epoch: 4, Place: "here"})
 }
+
+// Safety: the fleet goes to the place whose agent said that it is ready. Another
+// agent of that name, in another place, does not own it.
+func TestYieldNamesThePlace(t *testing.T) {
+	b := owned(t)
+	a := status.NewArbiter(b)
+	s := steps(t, b, fleet.StepMoved)
+	ready := s.At(fleet.StepReady)
+	ready.Place = "folder/there"
+	if err := a.Succeed(t.Context(), self, s, ready); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := a.Yield(t.Context(), self, ready); err != nil || o.Place != "folder/there" {
+		t.Errorf("it was handed to %+v, %v", o, err)
+	}
+	if o, err := a.Claim(t.Context(), ready.To, "folder/elsewhere"); err != nil || o.Place != "folder/there" {
+		t.Errorf("another agent of the name claims it, and the owner is %+v, %v", o, err)
+	}
+}
