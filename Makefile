@@ -64,8 +64,9 @@ properties: ## let the planner's safety properties try thousands of new worlds (
 	go test ./reconcile/plan -count=1 -timeout 60m -rapid.seed=0 -rapid.checks=2000
 
 .PHONY: sweep
-sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about 30 minutes)
+sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about an hour; needs `make kube`)
 	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./agent/assembly -run Sweep -timeout 90m -v
+	FAIRLEAD_SWEEP=all go test ./test/pivot -timeout 120m -v
 
 .PHONY: soak
 soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes; then simulation

@@ -55,15 +55,15 @@ func (r route) has(f fault) bool {
 // TestSweepMoves strikes a fleet on its way: whoever is killed, and does not hear
 // an answer, goes on with the same command, or is begun again, and comes to the
 // same end. At every moment one agent owns the fleet, only that acts, and it could.
-func TestSweepMoves(t *testing.T) { sweep(t, 29, killed, unanswered) }
+func TestSweepMoves(t *testing.T) { sweep(t, 47, killed, unanswered) }
 
 // TestSweepMovesTakenBack strikes a fleet on its way, and has the move taken back.
-func TestSweepMovesTakenBack(t *testing.T) { sweep(t, 29, undone, recalled, forsaken) }
+func TestSweepMovesTakenBack(t *testing.T) { sweep(t, 47, undone, recalled, forsaken) }
 
 // TestSweepUndo takes moves back that had come far, and is killed at each moment
 // of that: the same command takes back what is left.
 func TestSweepUndo(t *testing.T) {
-	oneOf := 17
+	oneOf := 29
 	if os.Getenv("FAIRLEAD_SWEEP") == "all" {
 		oneOf = 1
 	}
