@@ -169,7 +169,7 @@ func (w *world) checkPods(config string) {
 	}
 	seen := make(map[string]bool)
 	w.wait("both pods by the name of their service", func() (bool, string) {
-		out, err := w.kubectl(config, "", "exec", strings.Fields(names)[0], "--", "wget", "-q", "-T", "5", "-O", "-", "http://web.default.svc.cluster.local")
+		out, err := w.kubectl(config, "", "exec", strings.Fields(names)[0], "--", "curl", "-s", "-m", "5", "http://web.default.svc.cluster.local")
 		if err == nil {
 			seen[out] = true
 		}

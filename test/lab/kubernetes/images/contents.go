@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Shell is the image of what a lab's own pods run: a busybox and a kubectl. It
-// is what a small CNI from Git is made with, and workloads of tests.
+// Shell is the image of what a lab's own pods run: a busybox, a kubectl and a curl.
+// It is what a small CNI from Git is made with, and workloads of tests.
 const Shell = "lab.fairlead.dev/shell:1"
 
 // An image is a container image of one layer, made of files alone.
@@ -88,19 +88,21 @@ func (m *maker) contents(ctx context.Context, pause string) ([]image, error) {
 	for _, kind := range kinds {
 		out = append(out, *shared[kind[strings.LastIndex(kind, "/")+1:]])
 	}
-	return append(out, m.shellImage()), nil
+	shell, err := m.shellImage()
+	return append(out, shell), err
 }
 
-// shellImage is Shell: every command of it is the busybox, but kubectl.
-func (m *maker) shellImage() image {
+// shellImage is Shell: every command of it is the busybox, but kubectl, and curl,
+// since a busybox that is linked statically cannot look up names and addresses.
+func (m *maker) shellImage() (image, error) {
 	i := image{
-		refs: []string{Shell}, entrypoint: []string{"/bin/sh"}, links: map[string]string{},
+		refs: []string{Shell}, entrypoint: []string{"/bin/sh"}, links: map[string]string{"lib": "usr/lib", "lib64": "usr/lib64"},
 		files: map[string]string{"bin/busybox": filepath.Join(m.rootfs, "bin/busybox"), "bin/kubectl": m.programs["kubectl-"+m.versions[0]]},
 	}
-	for _, name := range strings.Fields("sh cat cp mv rm ls mkdir sleep ip echo date grep sed awk cut tr sort head tail test true false wget nc httpd nslookup ping hostname env ps") {
+	for _, name := range strings.Fields("sh cat cp mv rm ls mkdir sleep ip echo date grep sed awk cut tr sort head tail test timeout true false httpd hostname env ps") {
 		i.links["bin/"+name] = "busybox"
 	}
-	return i
+	return i, m.addDynamic(&i, "usr/bin/curl")
 }
 
 // proxyImage is kube-proxy with the tools that it calls, which are Debian's, and
