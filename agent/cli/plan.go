@@ -32,6 +32,10 @@ by the code that the agent acts with. --ref compares any branch, tag or commit o
 a repository with what is; a PATH compares files before they are committed. What
 vanished from a clone is seen where --status-repository names its repository.
 
+--base names what to compare with, such as the branch that is to be changed: then
+it says which pools are made of something else, and in which fields, in every
+cluster that a class or a base is changed for.
+
 For what only the API servers of the clusters know, it needs the agent's secrets:
 the same --source, or the same --secrets. Without them it says so and plans by
 the infrastructure alone.
@@ -40,6 +44,7 @@ The exit code is 0 if there is nothing to do, 2 if there are changes, and 1 if
 something is wrong.`,
 		Example: `  fairlead plan --source https://git.example.com/fleet.git --ref feature
   fairlead plan ./fleet --status-repository https://git.example.com/fleet.git -o markdown
+  fairlead plan --source https://git.example.com/fleet.git --ref feature --base main
   fairlead plan ./fleet --inmemory-url http://127.0.0.1:8080/inmemory`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
@@ -49,6 +54,7 @@ something is wrong.`,
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
 	v := addValues(cmd)
+	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare with; of a folder another folder, or the URL of a repository")
 	cmd.Flags().StringVar(&below, "path", "", "folder in the repository, where not all of it is meant")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
@@ -78,6 +84,7 @@ type planned struct {
 	Revision string    `json:"revision"`
 	Clusters int       `json:"clusters"`
 	Changes  []change  `json:"changes"`
+	Rolls    []roll    `json:"rolls,omitempty"` // what differs from the base
 	Problems []problem `json:"problems,omitempty"`
 	Orphans  []string  `json:"orphans,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`  // what was not looked at
@@ -120,6 +127,11 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	out := &planned{
 		at:       loaded.Revision.Ref + "@" + loaded.Revision.Short(),
 		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: problemsOf(outlook.Problems),
+	}
+	if f.base != "" {
+		if err := out.roll(ctx, p, f.base, loaded, v.options()); err != nil {
+			return nil, err
+		}
 	}
 	w, err := assembly.OpenWorld(ctx, p.settings, nil)
 	if err != nil {
@@ -170,6 +182,7 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 	}, nil)
 	type result struct {
 		changes []plan.Change
+		stays   []string
 		lacking bool
 		err     error
 	}
@@ -187,7 +200,8 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 				results[i].lacking = true
 				seen.Secrets.Missing = nil
 			}
-			results[i].changes = plan.Preview(plan.Input{Desired: c, Observed: seen, Now: seen.At})
+			in := plan.Input{Desired: c, Observed: seen, Now: seen.At}
+			results[i].changes, results[i].stays = plan.Preview(in), plan.Obstacles(in)
 			return nil
 		})
 	}
@@ -197,6 +211,9 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 	for i, res := range results {
 		for _, c := range res.changes {
 			out.Changes = append(out.Changes, changeOf(c))
+		}
+		for _, why := range res.stays {
+			out.Notes = append(out.Notes, clusters[i].Key.String()+": "+why)
 		}
 		if res.lacking {
 			out.lacking = append(out.lacking, clusters[i].Key)

@@ -66,6 +66,9 @@ func (out *planned) remarks() []string {
 	for _, e := range out.Errors {
 		lines = append(lines, "error: "+strings.ReplaceAll(e, "\n", "; "))
 	}
+	for _, r := range out.Rolls {
+		lines = append(lines, "rolls: "+r.String())
+	}
 	for _, o := range out.Orphans {
 		lines = append(lines, "orphan: "+o+" vanished from Git and stays as it is")
 	}
