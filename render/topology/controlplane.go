@@ -11,7 +11,6 @@ import (
 // health check.
 // Source: Cluster API, exp/topology/desiredstate.
 func (x *expansion) controlPlane() made {
-	const at = "spec.topology.controlPlane"
 	class, topology := &x.class.spec.ControlPlane, &x.cluster.Spec.Topology.ControlPlane
 	labels := merged(x.ours(), topology.Metadata.Labels, class.Metadata.Labels)
 	notes := merged(topology.Metadata.Annotations, class.Metadata.Annotations)
@@ -22,7 +21,7 @@ func (x *expansion) controlPlane() made {
 	inner := child(t.template.Raw, "spec", "template", "metadata")
 	t.labels = merged(labels, texts(inner["labels"]))
 	t.notes = merged(clonedFrom(t.template), notes, texts(inner["annotations"]))
-	t.overrides = x.values(at+".variables.overrides", topology.Variables.Overrides, false)
+	t.overrides = x.values(topologyControlPlane+".variables.overrides", topology.Variables.Overrides, false)
 	known := map[string]any{
 		"name": name, "version": x.version, "metadata": builtinMetadata(t.labels, t.notes),
 		"machineTemplate": map[string]any{"infrastructureRef": map[string]any{"name": machineName}},
@@ -47,101 +46,141 @@ func (x *expansion) controlPlane() made {
 	return m
 }
 
-// complete fills in what the topology says of a control plane. What the template
-// itself says of these fields stays as it was before patches.
+// A completion fills in what the topology and the class say of a control plane.
+// What the template itself says of these fields stays as it was before patches.
+type completion struct {
+	*expansion
+	e        *Expanded
+	old      bool // the template is of v1beta1
+	topology *clusterv1.ControlPlaneTopology
+	class    *clusterv1.ControlPlaneClass
+	spec     map[string]any // of the control plane
+	machine  map[string]any // its machineTemplate
+	inner    map[string]any // what of it describes a machine, at prefix
+	prefix   string
+	before   map[string]any // machineTemplate of the template, without patches
+}
+
+const topologyControlPlane = "spec.topology.controlPlane"
+
+// complete fills in e, the control plane that t became.
 func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes map[string]string) {
-	const at = "spec.topology.controlPlane"
-	class, topology := &x.class.spec.ControlPlane, &x.cluster.Spec.Topology.ControlPlane
-	old := t.template.gvk().Version == "v1beta1"
-	spec := child(e.Raw, "spec")
-	before := child(t.template.Raw, "spec", "template", "spec", "machineTemplate")
-	machine := maps.Clone(child(spec, "machineTemplate"))
-	if machine == nil {
-		machine = map[string]any{}
+	c := &completion{
+		expansion: x, e: e, old: t.template.gvk().Version == "v1beta1",
+		topology: &x.cluster.Spec.Topology.ControlPlane, class: &x.class.spec.ControlPlane,
+		spec: child(e.Raw, "spec"), before: child(t.template.Raw, "spec", "template", "spec", "machineTemplate"),
+		prefix: "spec.machineTemplate",
 	}
-	meta := child(before, "metadata")
-	machine["metadata"] = metadataOnly(merged(labels, texts(meta["labels"])), merged(notes, texts(meta["annotations"])))
-	x.sourceOf(e, "spec.machineTemplate.metadata", at+".metadata", "spec.controlPlane.metadata", len(topology.Metadata.Labels)+len(topology.Metadata.Annotations) > 0)
+	c.machine = mapping(c.spec, "machineTemplate")
+	c.inner = c.machine
+	if !c.old {
+		c.inner, c.prefix = mapping(c.machine, "spec"), c.prefix+".spec"
+	}
+	c.metadata(labels, notes)
+	c.inner["infrastructureRef"] = machines.fields(c.old, x.object.Namespace)
+	e.from(c.prefix+".infrastructureRef", x.class.object, x.class.written("spec.controlPlane.machineInfrastructure.templateRef"))
+	c.lists()
+	c.bounds()
+	c.rollout()
+	c.spec["version"] = x.version
+	e.from("spec.version", x.object, "spec.topology.version")
+	if n := c.topology.Replicas; n != nil {
+		c.spec["replicas"] = int64(*n)
+	}
+	e.from("spec.replicas", x.object, topologyControlPlane+".replicas")
+}
 
-	inner, innerBefore, prefix := machine, before, "spec.machineTemplate"
-	if !old {
-		inner, innerBefore, prefix = maps.Clone(child(machine, "spec")), child(before, "spec"), prefix+".spec"
-		if inner == nil {
-			inner = map[string]any{}
-		}
-		machine["spec"] = inner
+// innerBefore returns what of the machineTemplate described a machine.
+func (c *completion) innerBefore() map[string]any {
+	if c.old {
+		return c.before
 	}
-	inner["infrastructureRef"] = machines.fields(old, x.object.Namespace)
-	e.from(prefix+".infrastructureRef", x.class.object, x.class.written("spec.controlPlane.machineInfrastructure.templateRef"))
+	return child(c.before, "spec")
+}
 
-	for _, list := range []string{"taints", "readinessGates"} {
-		if v, ok := innerBefore[list]; ok {
-			inner[list] = v
+func (c *completion) metadata(labels, notes map[string]string) {
+	meta := child(c.before, "metadata")
+	c.machine["metadata"] = metadataOnly(merged(labels, texts(meta["labels"])), merged(notes, texts(meta["annotations"])))
+	given := len(c.topology.Metadata.Labels)+len(c.topology.Metadata.Annotations) > 0
+	c.sourceOf(c.e, "spec.machineTemplate.metadata", topologyControlPlane+".metadata", "spec.controlPlane.metadata", given)
+}
+
+// lists fills in taints and readiness gates.
+func (c *completion) lists() {
+	fill := func(name string, list any, given, fromCluster bool) {
+		if v, ok := c.innerBefore()[name]; ok {
+			c.inner[name] = v
+		}
+		if given {
+			c.inner[name] = plain(list)
+			c.sourceOf(c.e, c.prefix+"."+name, topologyControlPlane+"."+name, "spec.controlPlane."+name, fromCluster)
 		}
 	}
-	if gates := first(topology.ReadinessGates, class.ReadinessGates); gates != nil {
-		inner["readinessGates"] = plain(gates)
-		x.sourceOf(e, prefix+".readinessGates", at+".readinessGates", "spec.controlPlane.readinessGates", topology.ReadinessGates != nil)
-	}
-	if taints := first(topology.Taints, class.Taints); taints != nil {
-		inner["taints"] = plain(taints)
-		x.sourceOf(e, prefix+".taints", at+".taints", "spec.controlPlane.taints", topology.Taints != nil)
-	}
-	deletion, deletionBefore := inner, innerBefore
-	if !old {
-		deletion, deletionBefore = maps.Clone(child(inner, "deletion")), child(innerBefore, "deletion")
+	gates, taints := first(c.topology.ReadinessGates, c.class.ReadinessGates), first(c.topology.Taints, c.class.Taints)
+	fill("readinessGates", gates, gates != nil, c.topology.ReadinessGates != nil)
+	fill("taints", taints, taints != nil, c.topology.Taints != nil)
+}
+
+// bounds fills in how long deletions of machines may take.
+func (c *completion) bounds() {
+	deletion, before, prefix, suffix := c.inner, c.innerBefore(), c.prefix, ""
+	if !c.old {
+		deletion, before, prefix, suffix = maps.Clone(child(c.inner, "deletion")), child(before, "deletion"), prefix+".deletion", "Seconds"
 		if deletion == nil {
 			deletion = map[string]any{}
 		}
-		prefix += ".deletion"
 	}
 	for _, bound := range []struct {
 		name            string
 		topology, class *int32
 	}{
-		{"nodeDrainTimeout", topology.Deletion.NodeDrainTimeoutSeconds, class.Deletion.NodeDrainTimeoutSeconds},
-		{"nodeVolumeDetachTimeout", topology.Deletion.NodeVolumeDetachTimeoutSeconds, class.Deletion.NodeVolumeDetachTimeoutSeconds},
-		{"nodeDeletionTimeout", topology.Deletion.NodeDeletionTimeoutSeconds, class.Deletion.NodeDeletionTimeoutSeconds},
+		{"nodeDrainTimeout", c.topology.Deletion.NodeDrainTimeoutSeconds, c.class.Deletion.NodeDrainTimeoutSeconds},
+		{"nodeVolumeDetachTimeout", c.topology.Deletion.NodeVolumeDetachTimeoutSeconds, c.class.Deletion.NodeVolumeDetachTimeoutSeconds},
+		{"nodeDeletionTimeout", c.topology.Deletion.NodeDeletionTimeoutSeconds, c.class.Deletion.NodeDeletionTimeoutSeconds},
 	} {
-		field := bound.name + "Seconds"
-		if old {
-			field = bound.name
-		}
-		if v, ok := deletionBefore[field]; ok {
+		field := bound.name + suffix
+		if v, ok := before[field]; ok {
 			deletion[field] = v
 		}
-		if n := firstOf(bound.topology, bound.class); n != nil {
-			deletion[field] = int64(*n)
-			if old {
-				deletion[field] = duration(*n)
-			}
-			from := ".deletion." + bound.name + "Seconds"
-			x.sourceOf(e, prefix+"."+field, at+from, "spec.controlPlane"+from, bound.topology != nil)
+		n := firstOf(bound.topology, bound.class)
+		if n == nil {
+			continue
 		}
-	}
-	if !old && len(deletion) > 0 {
-		inner["deletion"] = deletion
-	}
-	spec["machineTemplate"] = machine
-	if after := topology.Rollout.After; !after.IsZero() {
-		if old {
-			spec["rolloutAfter"] = plain(after)
-			e.from("spec.rolloutAfter", x.object, at+".rollout.after")
-		} else {
-			rollout := maps.Clone(child(spec, "rollout"))
-			if rollout == nil {
-				rollout = map[string]any{}
-			}
-			rollout["after"], spec["rollout"] = plain(after), rollout
-			e.from("spec.rollout.after", x.object, at+".rollout.after")
+		deletion[field] = int64(*n)
+		if c.old {
+			deletion[field] = duration(*n)
 		}
+		from := ".deletion." + bound.name + "Seconds"
+		c.sourceOf(c.e, prefix+"."+field, topologyControlPlane+from, "spec.controlPlane"+from, bound.topology != nil)
 	}
-	spec["version"] = x.version
-	e.from("spec.version", x.object, "spec.topology.version")
-	if topology.Replicas != nil {
-		spec["replicas"] = int64(*topology.Replicas)
+	if !c.old && len(deletion) > 0 {
+		c.inner["deletion"] = deletion
 	}
-	e.from("spec.replicas", x.object, at+".replicas")
+}
+
+func (c *completion) rollout() {
+	after, field := c.topology.Rollout.After, "spec.rollout.after"
+	switch {
+	case after.IsZero():
+		return
+	case c.old:
+		field = "spec.rolloutAfter"
+		c.spec["rolloutAfter"] = plain(after)
+	default:
+		mapping(c.spec, "rollout")["after"] = plain(after)
+	}
+	c.e.from(field, c.object, topologyControlPlane+".rollout.after")
+}
+
+// mapping returns the mapping at a key of m, which becomes one of its own: it may
+// be shared with the template.
+func mapping(m map[string]any, key string) map[string]any {
+	out := maps.Clone(child(m, key))
+	if out == nil {
+		out = map[string]any{}
+	}
+	m[key] = out
+	return out
 }
 
 // sourceOf adds the source of a field that comes from the Cluster, or else from
