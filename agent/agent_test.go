@@ -148,6 +148,7 @@ func (w *world) PutFleet(s sources.FleetStatus) {
 	defer w.mu.Unlock()
 	w.fleet = s
 }
+
 func (w *world) Flush(context.Context) (fleet.Revision, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

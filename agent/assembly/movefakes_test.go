@@ -26,7 +26,7 @@ type authoritiesOf struct {
 	n       int
 }
 
-//nolint:gochecknoglobals // as it is shared by all tests
+// made is shared by all tests: RSA keys take long.
 var made = struct {
 	sync.Mutex
 	sets map[authoritiesOf]map[fleet.SecretName]fleet.SecretData

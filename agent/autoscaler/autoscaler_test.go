@@ -140,7 +140,8 @@ func prod() *cluster {
 	master := worker("cp1", fleet.MachinePhaseRunning, "cpn1")
 	master.Machine.Role, master.Machine.Pool = fleet.RoleControlPlane, "cp"
 	return &cluster{c: fleet.Scalable{
-		Cluster: &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Workers: []fleet.Pool{md0,
+		Cluster: &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Workers: []fleet.Pool{
+			md0,
 			{Name: "md-1", Role: fleet.RoleWorker, Replicas: 1},
 			{Name: "md-2", Role: fleet.RoleWorker, Replicas: 1, Scaling: &fleet.Scaling{}},
 		}},

@@ -42,7 +42,7 @@ func environmentName(flag string) string {
 type sourceFlags struct {
 	settings  assembly.Settings
 	branch    string
-	base      string // revision to compare with, of commands that do
+	base      string                        // revision to compare with, of commands that do
 	providers map[string]map[string]*string // settings, by provider and name
 }
 

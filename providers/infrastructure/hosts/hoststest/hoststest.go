@@ -4,6 +4,7 @@
 package hoststest
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	_ "embed"
@@ -87,6 +88,9 @@ func (w *World) Bastion(name string) *Host {
 	return w.boot(&Host{w: w, Name: name, dir: filepath.Join(w.dir, name), outside: true})
 }
 
+// context does not end before the hosts do, which is when the test was cleaned up.
+func (w *World) context() context.Context { return context.WithoutCancel(w.t.Context()) }
+
 func (w *World) boot(h *Host) *Host {
 	w.t.Helper()
 	for _, sub := range []string{"etc", "var-lib", "var-log", "root", "home", "opt", "sbin", "tmp"} {
@@ -95,7 +99,7 @@ func (w *World) boot(h *Host) *Host {
 		}
 	}
 	h.NewHostKey()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(w.context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -184,7 +188,7 @@ func (h *Host) On() {
 	h.w.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	cmd := exec.Command("/bin/sh", "-c", boot)
+	cmd := exec.CommandContext(h.w.context(), "/bin/sh", "-c", boot)
 	cmd.Env = append([]string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ROOT=" + h.dir, "NAME=" + h.Name, "KEY=" + h.w.PublicKey,
 	}, h.options...)
@@ -251,7 +255,7 @@ func (h *Host) enter(args ...string) (*exec.Cmd, error) {
 	if !h.outside {
 		where = append(where, "--net")
 	}
-	cmd := exec.Command("nsenter", append(append(where, "--"), args...)...)
+	cmd := exec.CommandContext(h.w.context(), "nsenter", append(append(where, "--"), args...)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	return cmd, nil
 }
