@@ -64,14 +64,29 @@ func (w *world) machines() []string {
 // errKilled is how a process ends in the middle.
 var errKilled = errors.New("killed")
 
+// parts returns what a move is made with, which is killed at the call kill; "" for
+// never. It notes the calls that are made.
+func (w *world) parts(calls *[]string, kill string) pivot.Parts {
+	return pivot.Parts{
+		Arbiter: status.NewArbiter(w.branch), Turn: 50 * time.Millisecond,
+		Status:   func(context.Context) (status.Status, error) { return w.status(), nil },
+		Clusters: func(context.Context) ([]fleet.Key, error) { return clusters(), nil },
+		ID:       func() string { return fmt.Sprint(time.Now().UnixNano()) },
+		Before: func(call string) {
+			*calls = append(*calls, call)
+			if call == kill {
+				panic(errKilled)
+			}
+		},
+	}
+}
+
 // move moves the fleet, and is killed at the call kill; "" for never. It returns
 // the calls that were made.
 func (w *world) move(toHome bool, kill string) (calls []string, err error) {
 	w.t.Helper()
-	ctx, cancel := context.WithCancelCause(w.t.Context())
-	defer cancel(nil)
-	s := w.settings()
-	store, err := s.OpenSecrets(ctx, true)
+	ctx := w.t.Context()
+	store, err := w.settings().OpenSecrets(ctx, true)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -79,20 +94,7 @@ func (w *world) move(toHome bool, kill string) (calls []string, err error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := pivot.Parts{
-		Arbiter: status.NewArbiter(w.branch), Turn: 50 * time.Millisecond,
-		Status: func(context.Context) (status.Status, error) { return w.status(), nil },
-		Clusters: func(context.Context) ([]fleet.Key, error) {
-			return []fleet.Key{{Namespace: "prod", Name: "eu-1"}, away()}, nil
-		},
-		ID: func() string { return fmt.Sprint(time.Now().UnixNano()) },
-		Before: func(call string) {
-			calls = append(calls, call)
-			if call == kill {
-				panic(errKilled)
-			}
-		},
-	}
+	p := w.parts(&calls, kill)
 	want := pivot.Want{To: laptop}
 	o := agent.Options{WaitForOwnership: true}
 	if toHome {
@@ -102,17 +104,26 @@ func (w *world) move(toHome bool, kill string) (calls []string, err error) {
 	} else {
 		p.From, p.To = there.Secrets(), store
 	}
-	// The agent of a laptop ends with the process that is killed.
+	err = w.beside(o, pivot.New(want, p))
+	return calls, err
+}
+
+// beside makes a move beside an agent of the laptop, which ends with it.
+func (w *world) beside(o agent.Options, p *pivot.Pivot) (err error) {
+	w.t.Helper()
 	stop := w.local(o)
 	defer stop()
-	ctx, done := context.WithTimeout(ctx, limit)
-	defer done()
+	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
+	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
+			if r != errKilled { //nolint:errorlint // what parts panics with
+				panic(r)
+			}
 			err = errKilled
 		}
 	}()
-	return calls, pivot.New(want, p).Run(ctx)
+	return p.Run(ctx)
 }
 
 // TestPivot moves a fleet into its home and back, killed at every call that
@@ -177,13 +188,16 @@ func TestPivot(t *testing.T) {
 	}
 }
 
-// chosen returns all calls, and without FAIRLEAD_SWEEP only the one after which the
-// owner hands over.
+// sweeps reports whether to kill at every call; it takes many minutes.
+func sweeps() bool { return os.Getenv("FAIRLEAD_SWEEP") != "" }
+
+// chosen returns all calls of a sweep, else only the one after which the owner
+// hands over.
 func chosen(calls []string) []string {
-	if os.Getenv("FAIRLEAD_SWEEP") == "" {
-		return []string{"after say that the secrets are moved"}
+	if sweeps() {
+		return calls
 	}
-	return calls
+	return []string{"after say that the secrets are moved"}
 }
 
 // empty checks that the laptop has no secret left.
@@ -208,9 +222,7 @@ func (w *world) undo() {
 	}
 	p := pivot.New(pivot.Want{To: pivot.AgentOf(away()), Home: away()}, pivot.Parts{
 		Arbiter: status.NewArbiter(w.branch), From: store, Home: w.home,
-		Clusters: func(context.Context) ([]fleet.Key, error) {
-			return []fleet.Key{{Namespace: "prod", Name: "eu-1"}, away()}, nil
-		},
+		Clusters: func(context.Context) ([]fleet.Key, error) { return clusters(), nil },
 	})
 	if err := p.Undo(ctx); err != nil {
 		w.t.Fatal(err)

@@ -43,6 +43,9 @@ const (
 // away is the cluster of the example that the fleet moves into.
 func away() fleet.Key { return fleet.Key{Namespace: "staging", Name: "eu-2"} }
 
+// clusters are all clusters of the example.
+func clusters() []fleet.Key { return []fleet.Key{{Namespace: "prod", Name: "eu-1"}, away()} }
+
 // world is a repository, a cloud that knows who changes it, and a home.
 type world struct {
 	t       *testing.T
