@@ -107,7 +107,8 @@ func TestSteering(t *testing.T) {
 		"held":     {[]string{"name: c}", "name: c, metadata: {annotations: {" + held + ": ''}}}"}, map[string]string{"c": held + " of c", "a": held + " of c"}, 1},
 		"both": {
 			[]string{"name: b}", "name: b, metadata: {annotations: {" + held + ": 'true'}}}", "name: a}", "name: a, metadata: {annotations: {" + deferred + ": 'no'}}}"},
-			map[string]string{"b": held + " of b", "c": held + " of b", "a": deferred}, 1,
+			map[string]string{"b": held + " of b", "c": held + " of b", "a": deferred},
+			1,
 		},
 		"several at once": {[]string{"metadata: {name: eu-1}", "metadata: {name: eu-1, annotations: {topology.cluster.x-k8s.io/upgrade-concurrency: '3'}}"}, map[string]string{}, 3},
 	}

@@ -210,8 +210,13 @@ func (c *config) users() ([]user, error) {
 func (u *user) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "newcomer %s\nuser %s", quote(u.Name), quote(u.Name))
 	for _, o := range []struct{ flag, value string }{
-		{"--comment", u.Gecos}, {"--groups", strings.ReplaceAll(u.Groups, " ", "")}, {"--home-dir", u.HomeDir},
-		{"--inactive", u.Inactive}, {"--shell", u.Shell}, {"--gid", u.PrimaryGroup}, {"--password", u.Passwd},
+		{"--comment", u.Gecos},
+		{"--groups", strings.ReplaceAll(u.Groups, " ", "")},
+		{"--home-dir", u.HomeDir},
+		{"--inactive", u.Inactive},
+		{"--shell", u.Shell},
+		{"--gid", u.PrimaryGroup},
+		{"--password", u.Passwd},
 	} {
 		if o.value != "" {
 			fmt.Fprintf(b, " %s %s", o.flag, quote(o.value))
