@@ -36,7 +36,7 @@ type cluster struct {
 }
 
 // CNI is for the template.
-func (cluster) CNI() string { return cniYAML }
+func (c cluster) CNI() string { return strings.ReplaceAll(cniYAML, "ENDPOINT", c.Endpoint) }
 
 func (c cluster) yaml(t *testing.T) string {
 	t.Helper()
