@@ -19,6 +19,11 @@ const (
 	rest     = 15 * time.Minute
 )
 
+// stays is how long all is as Git says before the fleet is said to have come
+// there: an agent that has only just begun, or has not read the last push, says
+// no more than what was true before.
+const stays = 3 * time.Minute
+
 // goodDays ends everything bad, and sees that all comes to be as Git says, stays
 // so, stays so with another agent, and that nothing is left in the end.
 func (l *life) goodDays() {
@@ -65,7 +70,17 @@ func (l *life) comes(when string) {
 		return
 	}
 	began, missing := time.Now(), ""
-	if !l.until(began.Add(patience), nil, func() bool { missing = l.missing(); return missing == "" }) {
+	var since time.Time
+	if !l.until(began.Add(patience), nil, func() bool {
+		if missing = l.missing(); missing != "" {
+			since = time.Time{}
+			return false
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		return time.Since(since) >= stays
+	}) {
 		l.violate("ConvergesToDesired: %s, after %s: %s", when, patience, missing)
 		return
 	}
