@@ -123,7 +123,9 @@ func (m *maker) proxyImage(version string) (image, error) {
 		return image{}, err
 	}
 	for _, path := range modules {
-		i.files[strings.TrimPrefix(path, m.rootfs+"/")] = path
+		if err := m.addDynamic(&i, strings.TrimPrefix(path, m.rootfs+"/")); err != nil {
+			return image{}, err
+		}
 	}
 	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
 		i.links["usr/sbin/"+name] = "xtables-nft-multi"

@@ -22,7 +22,7 @@ func (m *maker) makeStore(ctx context.Context) error {
 	for _, b := range built {
 		list = append(list, b.Name+" "+b.Version)
 	}
-	m.store, err = m.folder("store", []any{list, packages(), Shell, 2}, func(dir string) error {
+	m.store, err = m.folder("store", []any{list, packages(), Shell, 3}, func(dir string) error {
 		work, err := os.MkdirTemp("", "fairlead-lab-store-")
 		if err != nil {
 			return err
