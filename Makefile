@@ -69,9 +69,8 @@ sweep: ## crash agents at every single call of a cluster's life, and of a fleet'
 	FAIRLEAD_SWEEP=all go test ./test/pivot -timeout 120m -v
 
 .PHONY: soak
-soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes; then simulation
+soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
 	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
-	$(MAKE) simulation
 
 .PHONY: simulation
 simulation: ## seeded random lives of fleets in simulated time, for SOAKTIME; a life that fails says how to live it again
