@@ -31,6 +31,7 @@ func TestRefusedValues(t *testing.T) {
 		"a password in the URL":    {"source.url=https://me:secret@git.example.com/f.git", "source.url holds a password"},
 		"and of the status":        {"status.repository=https://me:secret@git.example.com/f.git", "status.repository holds a password"},
 		"open webhook":             {"webhook.enabled=true", "webhook.enabled without webhook.existingSecret"},
+		"open autoscaler":          {"autoscaler.enabled=true", "autoscaler.enabled without autoscaler.existingSecret"},
 		"ingress to nothing":       {"webhook.ingress.enabled=true", "there would be nothing behind it"},
 		"ingress without a host":   {"webhook.enabled=true,webhook.existingSecret=s,webhook.ingress.enabled=true", "webhook.ingress.host is empty"},
 		"route without a gateway":  {"webhook.enabled=true,webhook.existingSecret=s,webhook.httpRoute.enabled=true", "webhook.httpRoute.parentRefs is empty"},

@@ -42,6 +42,12 @@
 - --webhook-listen=:9292
 - --webhook-secret-dir=/etc/fairlead/webhook
 {{- end }}
+{{- if .Values.autoscaler.enabled }}
+- --autoscaler-listen=:8086
+- --autoscaler-cert=/etc/fairlead/autoscaler/tls.crt
+- --autoscaler-key=/etc/fairlead/autoscaler/tls.key
+- --autoscaler-ca-cert=/etc/fairlead/autoscaler/ca.crt
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}
@@ -107,6 +113,9 @@
 {{- if .Values.webhook.enabled }}
 {{ include "fairlead.secretVolume" (dict "name" "webhook" "secret" .Values.webhook.existingSecret) }}
 {{- end }}
+{{- if .Values.autoscaler.enabled }}
+{{ include "fairlead.secretVolume" (dict "name" "autoscaler" "secret" .Values.autoscaler.existingSecret) }}
+{{- end }}
 {{- with .Values.ca.existingConfigMap }}
 - name: ca
   configMap: {name: {{ . }}}
@@ -129,6 +138,9 @@
 {{- end }}
 {{- if .Values.webhook.enabled }}
 - {name: webhook, mountPath: /etc/fairlead/webhook, readOnly: true}
+{{- end }}
+{{- if .Values.autoscaler.enabled }}
+- {name: autoscaler, mountPath: /etc/fairlead/autoscaler, readOnly: true}
 {{- end }}
 {{- if .Values.ca.existingConfigMap }}
 - {name: ca, mountPath: /etc/fairlead/ca, readOnly: true}

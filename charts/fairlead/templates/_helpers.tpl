@@ -78,6 +78,9 @@ app.kubernetes.io/part-of: fairlead
 {{- if and .webhook.enabled (not .webhook.existingSecret) -}}
 {{- fail "webhook.enabled without webhook.existingSecret: a webhook without a secret would be open to everybody. Make one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
 {{- end -}}
+{{- if and .autoscaler.enabled (not .autoscaler.existingSecret) -}}
+{{- fail "autoscaler.enabled without autoscaler.existingSecret: who may scale a cluster is told by certificate. Make one: kubectl create secret generic fairlead-autoscaler --from-file=tls.crt --from-file=tls.key --from-file=ca.crt" -}}
+{{- end -}}
 {{- if and (or .webhook.ingress.enabled .webhook.httpRoute.enabled) (not .webhook.enabled) -}}
 {{- fail "webhook.ingress or webhook.httpRoute is enabled and webhook.enabled is not: there would be nothing behind it" -}}
 {{- end -}}
