@@ -137,11 +137,6 @@ func openStore(kubeconfig fleet.Secret) (*secrets.Kubernetes, error) {
 // Secrets implements pivot.Home.
 func (h *Home) Secrets() pivot.Store { return h.store }
 
-// Answers implements pivot.Home.
-func (h *Home) Answers(ctx context.Context) error {
-	return failed("reach the API server of the home", h.rest.Get().AbsPath("/readyz").Do(ctx).Error())
-}
-
 // Addons implements pivot.Home. What an addon says and the cluster does not have
 // is not there yet; what others set beside it is theirs.
 func (h *Home) Addons(ctx context.Context) ([]string, error) {

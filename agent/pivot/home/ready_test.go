@@ -1,0 +1,49 @@
+package home_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/fleet"
+)
+
+// What an API server lists that comes up, cut after the first few checks.
+const list = `[+]ping ok
+[+]etcd ok
+[-]informer-sync failed: reason withheld
+[+]poststarthook/storage-readiness ok
+[-]poststarthook/rbac/bootstrap-roles failed: reason withheld
+[-]poststarthook/start-service-ip-repair-controllers failed: reason withheld
+[-]autoregister-completion failed: reason withheld
+readyz check failed
+`
+
+// A person reads what an API server that comes up waits for in one line.
+func TestAnswersOfAServerThatComesUp(t *testing.T) {
+	says, code := "ok", http.StatusOK
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		fmt.Fprint(w, says)
+	}))
+	t.Cleanup(s.Close)
+	config := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: home\nclusters: [{name: home, cluster: {server: %s}}]\n"+
+		"contexts: [{name: home, context: {cluster: home}}]\n", s.URL)
+	h, err := home.Open(home.Options{Kubeconfig: fleet.NewSecret([]byte(config)), Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Answers(t.Context()); err != nil {
+		t.Errorf("it answers: %v", err)
+	}
+	says, code = list, http.StatusInternalServerError
+	err = h.Answers(t.Context())
+	const want = "it is not ready: informer-sync, poststarthook/rbac/bootstrap-roles, poststarthook/start-service-ip-repair-controllers and 1 more"
+	if fleet.KindOf(err) != fleet.Unavailable || !strings.HasSuffix(fmt.Sprint(err), want) {
+		t.Errorf("got %v, want … %s", err, want)
+	}
+}
