@@ -132,8 +132,10 @@ test-lab: ## test the machines themselves: power, reboot, new disks, what a cras
 	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab -count=1 -timeout 30m -v
 
 .PHONY: e2e
-e2e: build ## from a Git push to a real cluster on machines of the lab, and through its life (root; needs `make lab-images`)
-	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) go test ./test/e2e -count=1 -timeout 120m -v
+e2e: build ## from a Git push to real clusters on machines of the lab, and through their life; E2E=short for the first test alone, E2E=TestPivot for one of them (root; needs `make lab-images`)
+	$(if $(filter short,$(E2E)),,@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image))
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) \
+		go test ./test/e2e -count=1 -timeout 120m -v -run '$(if $(filter short,$(E2E)),^TestLife$$,$(or $(E2E),.))'
 
 .PHONY: kube
 kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)

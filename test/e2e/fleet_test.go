@@ -27,10 +27,12 @@ type host struct{ Name, Address, HostKey, Role string }
 type cluster struct {
 	Name                   string
 	Endpoint               string // a balancer's address
+	Site                   string // what the roles of its hosts begin with
 	ControlPlanes, Workers int
 	Version                string
 	Hosts                  []host
-	Key                    string // private, for SSH
+	Key                    string // private, for SSH; empty: it is in the agent's store
+	NoNetwork              bool   // for pods: it comes from elsewhere
 	Delete                 bool
 	Extra                  string // further objects
 }

@@ -39,26 +39,28 @@ func TestLife(t *testing.T) {
 
 	c.Delete = true
 	w.put("no cluster", c)
-	w.wait("deleted", func() (bool, string) {
-		r, _ := w.report(c)
-		return r.Phase == fleet.PhaseDeleted, describe(r)
-	})
-	w.measure("deletion: push to Deleted %s", since(w.pushed))
+	w.waitDeleted(c)
 	w.checkFree()
 }
 
-// cluster returns what Git says of a cluster of this size on all hosts.
+// cluster returns what Git says of a cluster of this size, on the hosts whose
+// roles are control-plane and worker.
 func (w *world) cluster(name string, controlPlanes, workers int) cluster {
+	return w.clusterOn("", endpoints()[0], name, controlPlanes, workers)
+}
+
+// clusterOn returns what Git says of a cluster on the hosts of a site.
+func (w *world) clusterOn(site, endpoint, name string, controlPlanes, workers int) cluster {
 	w.t.Helper()
 	var backends []string
 	for _, h := range w.hosts {
-		if h.Role == "control-plane" {
+		if h.Role == site+"control-plane" {
 			backends = append(backends, h.Address+":6443")
 		}
 	}
 	balance(w.t, endpoint+":6443", backends)
 	return cluster{
-		Name: name, Endpoint: endpoint, ControlPlanes: controlPlanes, Workers: workers,
+		Name: name, Site: site, Endpoint: endpoint, ControlPlanes: controlPlanes, Workers: workers,
 		Version: w.lab.Versions()[0], Hosts: w.hosts, Key: w.key(),
 	}
 }
@@ -129,6 +131,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
+      terminationGracePeriodSeconds: 1
       topologySpreadConstraints:
       - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
       containers:
@@ -152,17 +155,24 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// checkPods runs pods on both workers, which find each other by the name of
-// their Service.
-func (w *world) checkPods(config string) {
+// run runs two pods of which budget are always ready.
+func (w *world) run(config string, budget int) {
 	w.t.Helper()
-	if _, err := w.kubectl(config, strings.ReplaceAll(pods, "IMAGE", images.Shell), "apply", "-f", "-"); err != nil {
+	manifests := strings.NewReplacer("IMAGE", images.Shell, "minAvailable: 2", fmt.Sprintf("minAvailable: %d", budget)).Replace(pods)
+	if _, err := w.kubectl(config, manifests, "apply", "-f", "-"); err != nil {
 		w.t.Fatal(err)
 	}
 	w.wait("two pods", func() (bool, string) {
 		out, err := w.kubectl(config, "", "get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}")
 		return err == nil && out == "2", fmt.Sprint(out, err)
 	})
+}
+
+// checkPods runs pods on both workers, which find each other by the name of
+// their Service.
+func (w *world) checkPods(config string) {
+	w.t.Helper()
+	w.run(config, 2)
 	names, err := w.kubectl(config, "", "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}")
 	if err != nil {
 		w.t.Fatal(err)
@@ -198,10 +208,21 @@ func (w *world) shrink(config string, c cluster) {
 	w.measure("1+1 again: %s after the budget was gone", since(start))
 }
 
-// checkFree checks that hosts are as they were before: no claim, no cluster.
-func (w *world) checkFree() {
+// waitDeleted waits until c is gone.
+func (w *world) waitDeleted(c cluster) {
 	w.t.Helper()
-	for _, m := range w.lab.Machines() {
+	w.wait("deleted", func() (bool, string) {
+		r, _ := w.report(c)
+		return r.Phase == fleet.PhaseDeleted, describe(r)
+	})
+	w.measure("deletion: push to Deleted %s", since(w.pushed))
+}
+
+// checkFree checks that machines, or all, are as they were before: no claim, no
+// cluster.
+func (w *world) checkFree(names ...string) {
+	w.t.Helper()
+	for _, m := range w.machines(names...) {
 		out, err := m.Exec(w.ctx, "sh", "-c", "ls -d /var/lib/fairlead/host/claim /var/lib/fairlead/host/machines/* /etc/kubernetes/manifests/* /etc/kubernetes/*.conf "+
 			"/etc/kubernetes/pki/* /var/lib/etcd/* /etc/cni/net.d/* 2>/dev/null; pgrep -l 'kube|etcd|coredns'; hostname")
 		if err != nil {

@@ -29,7 +29,7 @@ func (w *world) births(config string, r fleet.Report) {
 		if b.claimed.Before(w.pushed.Truncate(time.Second)) {
 			continue
 		}
-		w.measure("%s: push to claim %s (ours), to user data %s (ours), cloud-init %s, kubeadm %s, node ready %s, altogether %s", m.Machine.Name,
+		w.measure("%s: push to claim %s, to user data %s, cloud-init %s, kubeadm %s, node ready %s, altogether %s", m.Machine.Name,
 			between(w.pushed, b.claimed), between(b.claimed, b.started), between(b.started, b.configured), between(b.configured, b.bootstrapped),
 			between(b.bootstrapped, b.ready), between(w.pushed, b.ready))
 	}

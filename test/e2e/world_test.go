@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,9 +29,10 @@ const (
 	patience = 15 * time.Minute
 	// labName is of the lab that is these tests' own.
 	labName = "e2e"
-	// endpoint is a free address of the lab.
-	endpoint = "10.77.0.200"
 )
+
+// endpoints returns addresses of the lab that are free for clusters.
+func endpoints() []string { return []string{"10.77.0.200", "10.77.0.201"} }
 
 func TestMain(m *testing.M) {
 	lab.Hook()
@@ -51,13 +54,15 @@ type world struct {
 	hosts   []host
 	repo    *repository
 	source  string // URL of the repository
-	secrets string // folder
+	secrets string // folder, or what else --secrets takes
 	agent   *os.Process
 	logs    string // folder
 	was     string // digest of the cluster's definition before the last push
 	pushed  time.Time
 
 	agentEnded chan struct{}
+	mishap     func() // may happen whenever a test waits
+	killed     int    // how often it did
 }
 
 // newWorld makes a world with machines of the roles of hosts, in their order.
@@ -74,6 +79,7 @@ func newWorld(t *testing.T, version string, roles ...string) *world {
 	if _, err := os.Stat(w.binary); err != nil {
 		t.Fatalf("FAIRLEAD_TEST_E2E is the path of the program to test: %v", err)
 	}
+	w.checkLimits(len(roles))
 	start := time.Now()
 	if w.lab, err = lab.Up(w.ctx, lab.Options{Name: labName, Machines: len(roles), Version: version}); err != nil {
 		t.Fatal(err)
@@ -92,13 +98,33 @@ func newWorld(t *testing.T, version string, roles ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	http := httptest.NewServer(server)
+	http := httptest.NewUnstartedServer(server) // pods in machines of the lab reach it, too
+	http.Listener.Close()
+	if http.Listener, err = (&net.ListenConfig{}).Listen(w.ctx, "tcp", lab.Gateway+":0"); err != nil {
+		t.Fatal(err)
+	}
+	http.Start()
 	t.Cleanup(http.Close)
 	w.repo, w.source = newRepository(t, root), http.URL+"/fleet.git"
-	if out, err := exec.CommandContext(w.ctx, "ip", "addr", "replace", endpoint+"/24", "dev", "br0").CombinedOutput(); err != nil {
-		t.Fatalf("cannot give the lab its endpoint: %v: %s", err, out)
+	for _, address := range endpoints() {
+		if out, err := exec.CommandContext(w.ctx, "ip", "addr", "replace", address+"/24", "dev", "br0").CombinedOutput(); err != nil {
+			t.Fatalf("cannot give the lab the address of a cluster: %v: %s", err, out)
+		}
 	}
 	return w
+}
+
+// checkLimits fails where the host cannot bear so many machines.
+func (w *world) checkLimits(machines int) {
+	w.t.Helper()
+	const each, file = 30, "/proc/sys/fs/inotify/max_user_instances"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if limit, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || limit < machines*each {
+		w.t.Fatalf("%d machines that are nodes need %d instances of inotify, the host allows %s: sysctl fs.inotify.max_user_instances=1024", machines, machines*each, text)
+	}
 }
 
 // end keeps what a failed test is understood with, and removes the lab.
@@ -220,6 +246,9 @@ func (w *world) wait(what string, done func() (bool, string)) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	for {
+		if w.mishap != nil {
+			w.mishap()
+		}
 		ok, seen := done()
 		if ok {
 			return
