@@ -18,18 +18,7 @@ import (
 )
 
 func newAgent(version string) *cobra.Command {
-	var (
-		o                 agent.Options
-		listen            string
-		profiling         bool
-		logFormat, logLev string
-		statusInterval    time.Duration
-		hooks             webhookFlags
-		traces            tracingFlags
-		takeOver          string
-		replicas          replicaFlags
-		scale             autoscalerFlags
-	)
+	var flags agentFlags
 	cmd := &cobra.Command{
 		Use:     "agent",
 		GroupID: groupRun,
@@ -59,76 +48,94 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
-	fs := cmd.Flags()
-	hostname, _ := os.Hostname() // without one, --name has to be given
-	fs.StringVar(&o.Name, "name", hostname, "name of this agent, which owner.yaml tells agents apart by")
-	fs.DurationVar(&o.Interval, "interval", 30*time.Second, "between polls of the source")
-	fs.DurationVar(&o.Resync, "resync", 10*time.Minute, "between looks at a cluster where nothing happens")
-	fs.IntVar(&o.Workers, "workers", 16, "clusters to work on at once")
-	fs.BoolVar(&o.WaitForOwnership, "wait-for-ownership", false, "wait for the fleet where another agent owns it")
-	fs.DurationVar(&statusInterval, "status-interval", 10*time.Second, "for which status is gathered into one commit; headlines do not wait")
-	fs.StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve on; empty for none")
-	fs.BoolVar(&profiling, "pprof", false, "serve /debug/pprof as well")
-	fs.StringVar(&logFormat, "log-format", "text", "text or json")
-	fs.StringVar(&logLev, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
-	hooks.add(cmd)
-	traces.add(cmd)
-	replicas.add(cmd)
-	scale.add(cmd)
-	// The default is the machine's name, which documentation cannot know.
-	fs.Lookup("name").DefValue = "the host name"
-
+	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.settings.Source == "" {
 			return &usageError{fmt.Errorf("no source is given: name a repository or a folder with --source or FAIRLEAD_SOURCE")}
 		}
-		if o.Name == "" {
-			return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
-		}
-		if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
-			return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
-		}
-		if err := replicas.check(f.settings); err != nil {
+		if err := flags.check(f.settings); err != nil {
 			return err
 		}
-		if err := scale.check(); err != nil {
-			return err
-		}
-		if takeOver != "" {
-			gone, err := agent.ParseOwner(takeOver)
-			if err != nil {
-				return &usageError{fmt.Errorf("--take-over: %w", err)}
-			}
-			o.TakeOver = gone
-		}
-		log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLev)
+		log, err := newLogger(cmd.ErrOrStderr(), flags.logFormat, flags.logLevel)
 		if err != nil {
 			return err
 		}
 		klog.SetSlogLogger(log) // client-go's: it has but one in a process
 		s := f.from(nil, log)
-		s.StatusInterval, s.ChartVersion = statusInterval, version
-		o.StatusBranch, s.StatusBranch = f.branch, f.branch
-		return runAgent(cmd.Context(), version, s, o, serving{listen: listen, profiling: profiling, hooks: hooks, traces: traces, scale: scale}, replicas)
+		s.StatusInterval, s.ChartVersion = flags.statusInterval, version
+		flags.options.StatusBranch, s.StatusBranch = f.branch, f.branch
+		return flags.run(cmd.Context(), version, s)
 	}
 	return cmd
 }
 
-// serving is what an agent serves.
-type serving struct {
-	listen    string
-	profiling bool
-	hooks     webhookFlags
-	traces    tracingFlags
-	scale     autoscalerFlags
+// agentFlags are those that only an agent has.
+type agentFlags struct {
+	options             agent.Options
+	takeOver            string
+	statusInterval      time.Duration
+	listen              string
+	profiling           bool
+	logFormat, logLevel string
+	hooks               webhookFlags
+	traces              tracingFlags
+	replicas            replicaFlags
+	scale               autoscalerFlags
 }
 
-// runAgent runs an agent and its pages until ctx ends.
-func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.Options, serve serving, flags replicaFlags) error {
+func (f *agentFlags) add(cmd *cobra.Command) {
+	fs, o := cmd.Flags(), &f.options
+	hostname, _ := os.Hostname() // without one, --name has to be given
+	fs.StringVar(&o.Name, "name", hostname, "name of this agent, which owner.yaml tells agents apart by")
+	// The default is the machine's name, which documentation cannot know.
+	fs.Lookup("name").DefValue = "the host name"
+	fs.DurationVar(&o.Interval, "interval", 30*time.Second, "between polls of the source")
+	fs.DurationVar(&o.Resync, "resync", 10*time.Minute, "between looks at a cluster where nothing happens")
+	fs.IntVar(&o.Workers, "workers", 16, "clusters to work on at once")
+	fs.BoolVar(&o.WaitForOwnership, "wait-for-ownership", false, "wait for the fleet where another agent owns it")
+	fs.DurationVar(&f.statusInterval, "status-interval", 10*time.Second, "for which status is gathered into one commit; headlines do not wait")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to serve on; empty for none")
+	fs.BoolVar(&f.profiling, "pprof", false, "serve /debug/pprof as well")
+	fs.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&f.takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
+	f.hooks.add(cmd)
+	f.traces.add(cmd)
+	f.replicas.add(cmd)
+	f.scale.add(cmd)
+}
+
+// check refuses flags that cannot be meant, and takes in what others say.
+func (f *agentFlags) check(s assembly.Settings) error {
+	o := &f.options
+	if o.Name == "" {
+		return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
+	}
+	if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
+		return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
+	}
+	if err := f.replicas.check(s); err != nil {
+		return err
+	}
+	if err := f.scale.check(); err != nil {
+		return err
+	}
+	if f.takeOver == "" {
+		return nil
+	}
+	gone, err := agent.ParseOwner(f.takeOver)
+	if err != nil {
+		return &usageError{fmt.Errorf("--take-over: %w", err)}
+	}
+	o.TakeOver = gone
+	return nil
+}
+
+// run runs an agent and its pages until ctx ends.
+func (f *agentFlags) run(ctx context.Context, version string, s assembly.Settings) error {
 	m := agent.NewMetrics(version)
 	m.Follow(s.Source)
-	flush, err := serve.traces.open(ctx, version, o.Name, &s, m)
+	flush, err := f.traces.open(ctx, version, f.options.Name, &s, m)
 	if err != nil {
 		return err
 	}
@@ -138,11 +145,11 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 		return err
 	}
 	defer world.Close()
-	r := &replica{flags: flags, scale: serve.scale, port: portOf(serve.hooks.listen)}
+	r := &replica{flags: f.replicas, scale: f.scale, port: portOf(f.hooks.listen)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
-	g.Add(func() error { return r.run(ctx, s, o, world, m) }, func(error) { cancel() })
+	g.Add(func() error { return r.run(ctx, s, f.options, world, m) }, func(error) { cancel() })
 	listen := func(what, address string, h http.Handler) error {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
@@ -152,21 +159,21 @@ func runAgent(ctx context.Context, version string, s assembly.Settings, o agent.
 		g.Add(func() error { return agent.Serve(ctx, l, h, s.Log) }, func(error) { cancel() })
 		return nil
 	}
-	if serve.listen != "" {
-		if err := listen("serving", serve.listen, pages(m, r, world, serve.profiling, s.Log)); err != nil {
+	if f.listen != "" {
+		if err := listen("serving", f.listen, pages(m, r, world, f.profiling, s.Log)); err != nil {
 			return err
 		}
 	}
-	hooks, err := serve.hooks.handler(s, r, m, s.Log)
+	hooks, err := f.hooks.handler(s, r, m, s.Log)
 	if err != nil {
 		return err
 	}
 	if hooks != nil {
-		if err := listen("hearing webhooks", serve.hooks.listen, hooks); err != nil {
+		if err := listen("hearing webhooks", f.hooks.listen, hooks); err != nil {
 			return err
 		}
 	}
-	s.Log.Info("starting", "version", version, "source", redacted(s.Source), "name", o.Name)
+	s.Log.Info("starting", "version", version, "source", redacted(s.Source), "name", f.options.Name)
 	err = g.Run()
 	logEnd(s.Log, err)
 	return err

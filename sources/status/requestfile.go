@@ -37,27 +37,33 @@ type answerFile struct {
 
 // readRequests returns the requests in the tree of a status branch, sorted.
 func readRequests(t fs.FS) ([]fleet.Request, error) {
-	var out []fleet.Request
-	var errs []error
-	if _, err := fs.Stat(t, requestsDir); errors.Is(err, fs.ErrNotExist) {
+	return readFolder(t, requestsDir, readRequest, fleet.Request.Compare)
+}
+
+// readFolder returns what is in the files below dir in the tree of a status branch,
+// sorted by compare. The error names those that cannot be read.
+func readFolder[T any](t fs.FS, dir string, read func(fs.FS, string) (T, error), compare func(T, T) int) ([]T, error) {
+	if _, err := fs.Stat(t, dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	err := fs.WalkDir(t, requestsDir, func(p string, d fs.DirEntry, err error) error {
+	var out []T
+	var errs []error
+	err := fs.WalkDir(t, dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		r, err := readRequest(t, p)
+		v, err := read(t, p)
 		if err != nil {
 			errs = append(errs, unreadable(p, err))
 			return nil
 		}
-		out = append(out, r)
+		out = append(out, v)
 		return nil
 	})
 	if err != nil {
-		errs = append(errs, unreadable(requestsDir, err))
+		errs = append(errs, unreadable(dir, err))
 	}
-	slices.SortFunc(out, fleet.Request.Compare)
+	slices.SortFunc(out, compare)
 	return out, errors.Join(errs...)
 }
 

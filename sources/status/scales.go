@@ -2,7 +2,6 @@ package status
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -122,28 +121,7 @@ func because(reason string) string {
 // readScales returns what the tree of a status branch says on numbers of
 // machines, sorted.
 func readScales(t fs.FS) ([]fleet.Scale, error) {
-	if _, err := fs.Stat(t, scalesDir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var out []fleet.Scale
-	var errs []error
-	err := fs.WalkDir(t, scalesDir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		s, err := readScale(t, p)
-		if err != nil {
-			errs = append(errs, unreadable(p, err))
-			return nil
-		}
-		out = append(out, s)
-		return nil
-	})
-	if err != nil {
-		errs = append(errs, unreadable(scalesDir, err))
-	}
-	slices.SortFunc(out, fleet.Scale.Compare)
-	return out, errors.Join(errs...)
+	return readFolder(t, scalesDir, readScale, fleet.Scale.Compare)
 }
 
 func readScale(t fs.FS, p string) (fleet.Scale, error) {
