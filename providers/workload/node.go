@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
@@ -14,18 +15,21 @@ import (
 )
 
 // SyncNode implements providers.Workload. A node that is in line is not written.
-// One that somebody else changed meanwhile gives the kind Conflict.
+// Kubelet and controllers write a new Node all the time: one that changed meanwhile
+// is looked at again, a few times, before it gives the kind Conflict.
 func (c *Client) SyncNode(ctx context.Context, a providers.Access, node string, p fleet.Pool) error {
 	return c.call(ctx, a, "sync node "+node, func(ctx context.Context, n *conn) error {
 		at := ref{resource: "nodes", name: node}
-		var live corev1.Node
-		if err := n.get(ctx, at, &live); err != nil {
-			return err
-		}
-		if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, fleet.MachineName(node), newNode(&live)) {
-			return nil
-		}
-		return n.mergePatch(ctx, at, syncPatch(a.Cluster, p, &live))
+		return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			var live corev1.Node
+			if err := n.get(ctx, at, &live); err != nil {
+				return err
+			}
+			if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, fleet.MachineName(node), newNode(&live)) {
+				return nil
+			}
+			return n.mergePatch(ctx, at, syncPatch(a.Cluster, p, &live))
+		})
 	})
 }
 

@@ -1,6 +1,8 @@
 package workload_test
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +182,29 @@ func TestSyncNode(t *testing.T) {
 	}
 	if len(got.Spec.Taints) != 0 {
 		t.Errorf("taints: got %v, want none: one was given up, one is for initialization only", got.Spec.Taints)
+	}
+}
+
+// What kubelet writes on a new Node while it is brought in line is no error, and
+// stays.
+func TestSyncNodeMeetsTheKubelet(t *testing.T) {
+	c := start(t)
+	c.put(t, node("w-1", corev1.ConditionTrue, nil))
+	writes := 0
+	a := c.through(t, func(r *http.Request) {
+		if r.Method == http.MethodPatch && writes < 2 {
+			writes++
+			theirs := node("w-1", corev1.ConditionTrue, map[string]string{"written": strconv.Itoa(writes)})
+			theirs.Spec.Taints = []corev1.Taint{{Key: "theirs", Value: strconv.Itoa(writes), Effect: "NoSchedule"}}
+			c.put(t, theirs)
+		}
+	})
+	if err := c.SyncNode(t.Context(), a, "w-1", fleet.Pool{NodeLabels: map[string]string{"ours": ""}}); err != nil {
+		t.Fatal(err)
+	}
+	got := get[corev1.Node](t, c, "Node", "", "w-1")
+	if _, ours := got.Labels["ours"]; !ours || got.Labels["written"] != "2" || len(got.Spec.Taints) != 1 || got.Spec.Taints[0].Value != "2" {
+		t.Errorf("the node is labelled %v, tainted %v", got.Labels, got.Spec.Taints)
 	}
 }
 
