@@ -58,6 +58,7 @@ type Machine struct {
 	FailureDomain string
 	State         MachineState
 	Message       string // the provider's own words about State
+	Silent        bool   // nobody reaches it: what was asked of it happens when it is back, if ever
 	Created       time.Time
 	Addresses     []string
 	Origin        Origin

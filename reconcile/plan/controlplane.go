@@ -11,7 +11,9 @@ import (
 // now. The order of the cases is the order of urgency; each waits for those
 // before it, so that there are never two changes in flight.
 func (v *view) planControlPlane() {
-	g := v.groups[0]
+	g, all := v.withoutAdrift(), v.groups[0]
+	v.groups[0] = g
+	defer func() { v.groups[0] = all }()
 	switch {
 	case g.pool.Paused:
 		v.wait("control plane %s is paused", g.name)

@@ -233,7 +233,7 @@ func (s *script) machine(ref string, w words) {
 	}
 	m := fleet.Machine{
 		Name: s.name(ref), Pool: fleet.PoolName(pool), Role: fleet.RoleWorker, Version: version, Template: template(version, ""),
-		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"],
+		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"),
 	}
 	m.ProviderID = fleet.ProviderID("sim://" + cmp.Or(w["id"], ref))
 	if w.is("no-id") {

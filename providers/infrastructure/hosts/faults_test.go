@@ -22,7 +22,7 @@ func TestSilentHost(t *testing.T) {
 	b.hosts[0].Off()
 	b.p = b.provider()
 	got := b.observe(c)
-	if len(got.Machines) != 1 || got.Machines[0].ProviderID != first.Machines[0].ProviderID ||
+	if len(got.Machines) != 1 || got.Machines[0].ProviderID != first.Machines[0].ProviderID || !got.Machines[0].Silent ||
 		got.Machines[0].State != fleet.MachineRunning || !strings.Contains(got.Machines[0].Message, "does not answer") {
 		t.Fatalf("machines with the host off = %+v, want the one that is on it", got.Machines)
 	}

@@ -232,7 +232,7 @@ func (f *found) machine() fleet.Machine {
 		m.Addresses = []string{f.host.Address}
 	}
 	if f.state == nil {
-		m.State = fleet.MachineRunning
+		m.State, m.Silent = fleet.MachineRunning, true
 		if f.releasing {
 			m.State = fleet.MachineDeleting
 		}
