@@ -31,7 +31,9 @@ func (l *Lab) makeNetwork(ctx context.Context) error {
 		return nil
 	}
 	if os.Getenv(entered) == l.Name { // this process is in it, and Down took its name away
-		return ip(ctx, "netns attach "+l.Namespace()+" "+strconv.Itoa(os.Getpid()))
+		runtime.LockOSThread() // the main thread may have been in a machine, and stays there
+		defer runtime.UnlockOSThread()
+		return ip(ctx, "netns attach "+l.Namespace()+" "+strconv.Itoa(unix.Gettid()))
 	}
 	return ip(ctx,
 		"netns add "+l.Namespace(),
