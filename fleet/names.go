@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"strings"
 )
 
@@ -20,6 +21,9 @@ type Key struct {
 
 // String returns "namespace/name".
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// LogValue implements slog.LogValuer: logs in JSON have it as people write it.
+func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
 // Compare orders keys by namespace, then name.
 func (k Key) Compare(o Key) int {

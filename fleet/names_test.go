@@ -1,6 +1,8 @@
 package fleet_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -37,5 +39,14 @@ func TestMachineNames(t *testing.T) {
 	}
 	if a, b := fleet.NewMachineName(fleet.Key{Namespace: "a", Name: "x"}, "p", "1-a", 0), fleet.NewMachineName(fleet.Key{Namespace: "b", Name: "x"}, "p", "1-a", 0); a == b {
 		t.Error("clusters of one name in two namespaces share names of machines")
+	}
+}
+
+// TestKeyInLogs: a cluster is called the same in both formats of the log.
+func TestKeyInLogs(t *testing.T) {
+	var b bytes.Buffer
+	slog.New(slog.NewJSONHandler(&b, nil)).Info("x", "cluster", fleet.Key{Namespace: "prod", Name: "eu-1"})
+	if want := `"cluster":"prod/eu-1"`; !strings.Contains(b.String(), want) {
+		t.Errorf("%s has no %s", b.String(), want)
 	}
 }
