@@ -47,6 +47,8 @@ func (l *Lab) makeNetwork(ctx context.Context) error {
 // plug makes the namespace of the machine and joins it to the bridge.
 func (m *Machine) plug(ctx context.Context) error {
 	ns, lab, link := m.namespace(), m.lab.Namespace(), "v-"+m.Name
+	// The kernel removes the links of a namespace some time after it.
+	_ = ip(ctx, "-n "+lab+" link del "+link)
 	if err := ip(ctx,
 		"netns add "+ns,
 		"-n "+lab+" link add "+link+" type veth peer name eth0 netns "+ns,
