@@ -214,7 +214,21 @@ func (c *Client) call(ctx context.Context, a providers.Access, op string, f func
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	bounded, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	return classify(op+" of cluster "+a.Cluster.String(), f(ctx, n))
+	err = f(bounded, n)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		c.leave(a.Cluster, n)
+	}
+	return classify(op+" of cluster "+a.Cluster.String(), err)
+}
+
+// leave has the next call connect anew. Behind n is one API server, of maybe
+// several: it may have lost its etcd, and answer pings and nothing else.
+func (c *Client) leave(k fleet.Key, n *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conns[k] == n {
+		n.digest = [sha256.Size]byte{} // of no kubeconfig
+	}
 }
