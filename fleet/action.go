@@ -23,6 +23,8 @@ const (
 	DeleteNode           ActionKind = "DeleteNode"        // remove the Node object of a machine that is gone
 	SyncKubeadmConfig    ActionKind = "SyncKubeadmConfig" // bring what machines join with in line, before one of another template does
 	SyncAddons           ActionKind = "SyncAddons"        // bring kube-proxy and CoreDNS in line with the control plane
+	ApplyResources       ActionKind = "ApplyResources"    // apply what Git holds of a ClusterResourceSet
+	PruneResources       ActionKind = "PruneResources"    // delete what Git holds no more of a ClusterResourceSet
 	DeleteInfrastructure ActionKind = "DeleteInfrastructure"
 	RotateAuthority      ActionKind = "RotateAuthority" // take the rotation of an authority to its next stage
 	DeleteSecrets        ActionKind = "DeleteSecrets"   // the last step of a deletion
@@ -55,6 +57,10 @@ type Action struct {
 	Remediation   Remediation   // that a new machine is the attempt of
 	Authority     SecretName    // to rotate
 	Stage         RotationStage // to take it to
+	Addon         string        // ClusterResourceSet that is applied or pruned
+	Resources     []string      // of it, to apply
+	Objects       []ObjectRef   // to delete
+	Mark          string        // identifies what is to be applied
 	Wish          string        // that is granted by it
 	Reason        string        // why, for people: it becomes plan output and commit message
 }
@@ -64,13 +70,13 @@ func (a Action) String() string {
 	return strings.TrimSpace(string(a.Kind) + " " + a.Subject())
 }
 
-// Subject returns what the action is done to: a machine, a node, an authority, or nothing
-// where it is the cluster.
+// Subject returns what the action is done to: a machine, a node, an authority, an addon,
+// or nothing where it is the cluster.
 func (a Action) Subject() string {
 	if a.Machine != "" {
 		return string(a.Machine)
 	}
-	return cmp.Or(a.Node, string(a.Authority))
+	return cmp.Or(a.Node, string(a.Authority), a.Addon)
 }
 
 // An Attempt is what this agent remembers of an action that it began: memory

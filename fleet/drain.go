@@ -113,16 +113,16 @@ func ends(p *Pod) PodTurn {
 
 func selectsPod(r *clusterv1.MachineDrainRule, p *Pod) bool {
 	for _, s := range r.Spec.Pods {
-		if selects(s.Selector, p.Labels) && selects(s.NamespaceSelector, p.NamespaceLabels) {
+		if Selects(s.Selector, p.Labels) && Selects(s.NamespaceSelector, p.NamespaceLabels) {
 			return true
 		}
 	}
 	return len(r.Spec.Pods) == 0
 }
 
-// selects reports whether s, which was checked before, selects what has these
+// Selects reports whether s, which was checked before, selects what has these
 // labels. No selector selects all.
-func selects(s *metav1.LabelSelector, have map[string]string) bool {
+func Selects(s *metav1.LabelSelector, have map[string]string) bool {
 	if s == nil {
 		return true
 	}
@@ -148,7 +148,7 @@ func (c *Cluster) DrainRulesOf(name PoolName) DrainRules {
 
 func (c *Cluster) selectsMachines(r *clusterv1.MachineDrainRule, p *Pool) bool {
 	for _, s := range r.Spec.Machines {
-		if selects(s.Selector, c.MachineLabels(p)) && selects(s.ClusterSelector, c.Labels) {
+		if Selects(s.Selector, c.MachineLabels(p)) && Selects(s.ClusterSelector, c.Labels) {
 			return true
 		}
 	}

@@ -98,6 +98,8 @@ type Workload struct {
 	Tokens    []TokenState
 	Etcd      *Etcd    // nil: not looked at
 	Kubeadm   *Kubeadm // nil: there is no kubeadm-config
+
+	ResourceSets []ResourceSetState // what of them was applied, by name
 }
 
 // A Node is a Kubernetes node.

@@ -148,6 +148,18 @@ type Workload interface {
 	// What is not there, or is to be skipped, is left alone.
 	SyncAddons(ctx context.Context, a Access, p fleet.Pool, mark string) error
 
+	// ApplyResources applies those resources of s that are called names, and keeps
+	// the inventory of s in the cluster: what is about to be applied before, what
+	// was and what was refused after. Objects of ApplyOnce that are there stay as
+	// they are. What the API server refuses of one object holds up no other and is
+	// no error: it shows in the next Observe.
+	ApplyResources(ctx context.Context, a Access, s fleet.ResourceSet, names []string) error
+
+	// PruneResources deletes objects of s, those that Fairlead applied, and
+	// forgets what s does not have any more; with the last object its inventory
+	// goes. Nothing there is success, refusals are as in ApplyResources.
+	PruneResources(ctx context.Context, a Access, s fleet.ResourceSet, objects []fleet.ObjectRef) error
+
 	// Watch calls changed when nodes of the cluster change, until Forget or ctx
 	// ends. A second call for the same cluster replaces the first one's access.
 	Watch(ctx context.Context, a Access, changed func())

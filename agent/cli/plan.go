@@ -101,13 +101,14 @@ type change struct {
 	Pool    string `json:"pool,omitempty"`
 	Machine string `json:"machine,omitempty"`
 	By      string `json:"by,omitempty"`
+	Addon   string `json:"addon,omitempty"`
 	Reason  string `json:"reason"`
 }
 
 func changeOf(c plan.Change) change {
 	return change{
 		Change: string(c.Kind), Cluster: c.Cluster.String(), Pool: string(c.Pool),
-		Machine: string(c.Machine), By: string(c.By), Reason: c.Reason,
+		Machine: string(c.Machine), By: string(c.By), Addon: c.Addon, Reason: c.Reason,
 	}
 }
 

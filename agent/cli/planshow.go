@@ -18,6 +18,9 @@ func (out *planned) show(w io.Writer, form format) error {
 		if c.By != "" {
 			machine += " → " + c.By
 		}
+		if c.Addon != "" {
+			machine = c.Addon
+		}
 		t.add(sign(plan.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
 	}
 	switch form {
@@ -95,6 +98,8 @@ func (out *planned) summary() string {
 		{plan.ReplaceMachine, "replace", "machine"},
 		{plan.DeleteMachine, "delete", "machine"},
 		{plan.UpdateNode, "update", "node"},
+		{plan.ApplyResources, "apply", "addon"},
+		{plan.PruneResources, "prune", "addon"},
 	} {
 		if n := counts[string(k.kind)]; n > 0 {
 			parts = append(parts, k.verb+" "+count(n, k.noun))
@@ -116,7 +121,7 @@ func sign(k plan.ChangeKind) string {
 	switch k {
 	case plan.CreateCluster, plan.CreateMachine:
 		return "+"
-	case plan.DeleteCluster, plan.DeleteMachine:
+	case plan.DeleteCluster, plan.DeleteMachine, plan.PruneResources:
 		return "-"
 	}
 	return "~"

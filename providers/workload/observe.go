@@ -47,6 +47,10 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			out.Kubeadm, err = n.kubeadmState(gctx)
 			return err
 		})
+		g.Go(func() (err error) {
+			out.ResourceSets, err = n.inventories(gctx)
+			return err
+		})
 		if err := g.Wait(); err != nil {
 			return err
 		}

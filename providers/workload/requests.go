@@ -52,7 +52,7 @@ func (n *conn) patchAt(ctx context.Context, path string, patch map[string]any) e
 	if err != nil {
 		return err
 	}
-	o := metav1.PatchOptions{FieldManager: "fairlead"}
+	o := metav1.PatchOptions{FieldManager: manager}
 	return n.rest.Patch(types.StrategicMergePatchType).MaxRetries(0).AbsPath(path).
 		VersionedParams(&o, scheme.ParameterCodec).Body(raw).Do(ctx).Error()
 }
@@ -76,7 +76,7 @@ func (n *conn) mergePatch(ctx context.Context, r ref, patch map[string]any) erro
 	if err != nil {
 		return err
 	}
-	o := metav1.PatchOptions{FieldManager: "fairlead"}
+	o := metav1.PatchOptions{FieldManager: manager}
 	return r.request(n.rest.Patch(types.MergePatchType)).
 		VersionedParams(&o, scheme.ParameterCodec).Body(raw).Do(ctx).Error()
 }

@@ -170,6 +170,18 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 			return err
 		}
 		return e.Workload.SyncKubeadmConfig(ctx, access, config, c.ControlPlane.ConfigMark())
+	case fleet.ApplyResources:
+		s, ok := c.ResourceSet(a.Addon)
+		if !ok {
+			return fleet.Errorf(fleet.Invalid, describe(a), "%s has no ClusterResourceSet %q", c.Key, a.Addon)
+		}
+		return e.Workload.ApplyResources(ctx, access, s, a.Resources)
+	case fleet.PruneResources:
+		s, ok := c.ResourceSet(a.Addon)
+		if !ok {
+			s = fleet.ResourceSet{Name: a.Addon}
+		}
+		return e.Workload.PruneResources(ctx, access, s, a.Objects)
 	case fleet.SyncAddons:
 		return e.Workload.SyncAddons(ctx, access, c.ControlPlane, c.ControlPlane.AddonsMark())
 	}

@@ -56,6 +56,7 @@ func (v *view) conditions() []fleet.Condition {
 	v.machineSummaries(&l)
 	v.progressConditions(&l)
 	v.topologyCondition(&l)
+	v.resourcesCondition(&l)
 	v.availableCondition(&l)
 	return l.sorted()
 }

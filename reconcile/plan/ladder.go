@@ -36,6 +36,7 @@ func (v *view) climb() {
 	v.keepKubeconfig()
 	v.keepNodes()
 	v.keepAddons()
+	v.keepResources()
 	for _, r := range ladder() {
 		r.climb(v)
 		if !r.passable(v) {

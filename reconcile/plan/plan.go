@@ -75,10 +75,11 @@ type Change struct {
 	Pool    fleet.PoolName
 	Machine fleet.MachineName // the machine to be; of a replacement the old one
 	By      fleet.MachineName // of a replacement, the new machine
+	Addon   string            // ClusterResourceSet that is applied or pruned
 	Reason  string
 }
 
-// A ChangeKind says what happens to a machine or a cluster.
+// A ChangeKind says what happens to a machine, a cluster or an addon.
 type ChangeKind string
 
 // The kinds of change.
@@ -89,6 +90,8 @@ const (
 	ReplaceMachine ChangeKind = "replace"
 	DeleteMachine  ChangeKind = "delete"
 	UpdateNode     ChangeKind = "update in place"
+	ApplyResources ChangeKind = "apply resources"
+	PruneResources ChangeKind = "prune resources"
 )
 
 // Compute returns the plan for in.

@@ -23,6 +23,7 @@ func TestPurity(t *testing.T) {
 		"k8s.io/apimachinery/pkg/labels",
 		"k8s.io/apimachinery/pkg/util/intstr",
 		"k8s.io/apimachinery/pkg/util/version",
+		"sigs.k8s.io/cluster-api/api/addons/v1beta2",
 		"sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2",
 		"sigs.k8s.io/cluster-api/api/core/v1beta2",
 	}

@@ -24,6 +24,8 @@ func placeOf(key string) string {
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
 		return "put it on the KubeadmControlPlane or MachineDeployment of the machines"
+	case fleet.PruneAnnotation:
+		return "put it on the ClusterResourceSet"
 	case fleet.RotateAnnotation(fleet.Rotation(fleet.ClusterCA)):
 		return "the authority of a cluster cannot be rotated: docs/control-plane.md says why"
 	}

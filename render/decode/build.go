@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -81,6 +82,10 @@ func (b *builder) build(root *object) *fleet.Cluster {
 			}
 		case *clusterv1.MachineDrainRule:
 			c.DrainRules = append(c.DrainRules, *v)
+		case *addonsv1.ClusterResourceSet:
+			if root.selectedBy(o) {
+				c.ResourceSets = append(c.ResourceSets, b.resourceSet(o, v))
+			}
 		case fleet.SecretData:
 			c.Secrets[o.name] = v
 		case map[string]string:
@@ -89,6 +94,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	}
 	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(c.ResourceSets, func(x, y fleet.ResourceSet) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
 	c.Topology = b.topology(root)
 	for i, p := range c.Workers {

@@ -53,7 +53,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("read %v", read)
 	t.Logf("refused %v", refused)
 	want := []string{
-		"Cluster", "ClusterClass", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "KubeadmConfigTemplate",
+		"Cluster", "ClusterClass", "ClusterResourceSet", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "KubeadmConfigTemplate",
 		"KubeadmControlPlane", "KubeadmControlPlaneTemplate", "MachineDeployment", "Secret",
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(read))); diff != "" {
@@ -132,7 +132,7 @@ func inScope() map[string]bool {
 	return map[string]bool{
 		"Cluster": true, "MachineDeployment": true, "MachineHealthCheck": true, "KubeadmConfigTemplate": true,
 		"ClusterClass": true, "KubeadmControlPlaneTemplate": true, "DevClusterTemplate": true,
-		"KubeadmControlPlane": true, "DevCluster": true, "DevMachineTemplate": true, "Secret": true, "ConfigMap": true,
+		"KubeadmControlPlane": true, "DevCluster": true, "DevMachineTemplate": true, "Secret": true, "ConfigMap": true, "ClusterResourceSet": true,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/fleet"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -51,7 +52,7 @@ func clusterKind() *kind {
 		limited: map[string]string{
 			"metadata.annotations":   "fairlead.dev/delete, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, cluster.x-k8s.io/paused; others do nothing",
 			"spec.availabilityGates": "conditions that Fairlead itself sets on the Cluster: " + strings.Join(gateConditions(), ", "),
-			"metadata.labels":        "MachineDrainRules select clusters by them",
+			"metadata.labels":        "MachineDrainRules and ClusterResourceSets select clusters by them",
 			"spec.controlPlaneRef":   "a KubeadmControlPlane in the same overlay; beside a topology, the name of what the class makes",
 			"spec.topology":          "a class of the overlay, or of a folder that holds classes and no cluster",
 		},
@@ -98,7 +99,7 @@ func gateConditions() []string {
 		controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition, clusterv1.ClusterControlPlaneInitializedCondition,
 		clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition,
 		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, clusterv1.PausedCondition,
-		clusterv1.ClusterRemediatingCondition, clusterv1.ClusterRollingOutCondition, clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingUpCondition,
+		clusterv1.ClusterRemediatingCondition, addonsv1.ClusterResourceSetResourcesAppliedCondition, clusterv1.ClusterRollingOutCondition, clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingUpCondition,
 		clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition,
 	}
 }

@@ -19,10 +19,8 @@ func secretKind() *kind {
 		new:       func(string) any { return &corev1.Secret{} },
 		normalise: normaliseSecret,
 		refused:   metadataRefused(nil),
-		unused: metadataUnused(map[string]string{
-			"immutable": "what is in Git changes with Git",
-			"type":      "machines and providers take values by key",
-		}),
+		limited:   map[string]string{"type": "of one that a ClusterResourceSet names; machines and providers take values by key"},
+		unused:    metadataUnused(map[string]string{"immutable": "what is in Git changes with Git"}),
 	}
 }
 

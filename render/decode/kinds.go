@@ -137,6 +137,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 		clusterKind(), machineDeploymentKind(), machineSetKind(), machineHealthCheckKind(), machineDrainRuleKind(),
 		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
 		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
+		clusterResourceSetKind(),
 		secretKind(), configMapKind(), namespaceKind(),
 	} {
 		k.enums = values
@@ -219,8 +220,7 @@ func unsupported() map[string]string {
 		"MachinePool.cluster.x-k8s.io":                           "use a MachineDeployment",
 		"Machine.cluster.x-k8s.io":                               "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
 		"KubeadmConfig.bootstrap.cluster.x-k8s.io":               "use a KubeadmConfigTemplate",
-		"ClusterResourceSet.addons.cluster.x-k8s.io":             "install addons with your GitOps tool for workloads, and remove it from the overlay",
-		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay",
+		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay: what was applied is written down in the cluster itself",
 		"DevMachinePool.infrastructure.cluster.x-k8s.io":         "use a MachineDeployment",
 		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io": "use a MachineDeployment",
 		"DevMachine.infrastructure.cluster.x-k8s.io":             "Fairlead makes machines itself; use a DevMachineTemplate",

@@ -77,8 +77,15 @@ func (s *overlaySet) findMembers() {
 			}
 		}
 		for _, o := range s.objects {
-			if o.groupKind() == "MachineDrainRule.cluster.x-k8s.io" && o.namespace == k.Namespace {
-				visit(o)
+			switch o.groupKind() {
+			case "MachineDrainRule.cluster.x-k8s.io":
+				if o.namespace == k.Namespace {
+					visit(o)
+				}
+			case "ClusterResourceSet.addons.cluster.x-k8s.io":
+				if s.clusters[k].selectedBy(o) {
+					visit(o)
+				}
 			}
 		}
 		visit(s.get("", "Namespace", "", k.Namespace))

@@ -308,7 +308,7 @@ func TestProblems(t *testing.T) {
 		"gate of nobody": {
 			reason: "it would be closed for ever",
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  availabilityGates: [{conditionType: example.com/Backup}]\n  clusterNetwork:"},
-			want:   []place{{cluster, "spec.availabilityGates[0].conditionType", `Unsupported value: "example.com/Backup": supported values: "CertificatesAvailable", "ControlPlaneInitialized", "ControlPlaneMachinesReady", "ControlPlaneMachinesUpToDate", "EtcdClusterHealthy", "Paused", "Remediating", "RollingOut", "ScalingDown", "ScalingUp", "WorkerMachinesReady", "WorkerMachinesUpToDate"`, ""}},
+			want:   []place{{cluster, "spec.availabilityGates[0].conditionType", `Unsupported value: "example.com/Backup": supported values: "CertificatesAvailable", "ControlPlaneInitialized", "ControlPlaneMachinesReady", "ControlPlaneMachinesUpToDate", "EtcdClusterHealthy", "Paused", "Remediating", "ResourcesApplied", "RollingOut", "ScalingDown", "ScalingUp", "WorkerMachinesReady", "WorkerMachinesUpToDate"`, ""}},
 		},
 		"no drift policy": {
 			change: []string{

@@ -84,6 +84,16 @@ func (r reach) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool,
 	return r.change(ctx, a, "sync addons", nil, func(ctx context.Context) error { return r.Client.SyncAddons(ctx, a, p, mark) })
 }
 
+// ApplyResources implements providers.Workload.
+func (r reach) ApplyResources(ctx context.Context, a providers.Access, s fleet.ResourceSet, names []string) error {
+	return r.change(ctx, a, "apply resources "+s.Name, nil, func(ctx context.Context) error { return r.Client.ApplyResources(ctx, a, s, names) })
+}
+
+// PruneResources implements providers.Workload.
+func (r reach) PruneResources(ctx context.Context, a providers.Access, s fleet.ResourceSet, objects []fleet.ObjectRef) error {
+	return r.change(ctx, a, "prune resources "+s.Name, nil, func(ctx context.Context) error { return r.Client.PruneResources(ctx, a, s, objects) })
+}
+
 // A safe is the secret store as an agent reaches it. What it only reads comes at
 // once.
 type safe struct {
