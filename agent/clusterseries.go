@@ -22,7 +22,9 @@ func (d clusterDescs) collect(ch chan<- prometheus.Metric, s shown) {
 	}
 	d.collectCluster(show, s)
 	for _, p := range s.pass.Report.Pools {
-		d.collectPool(show, s.pass, p)
+		if p.Kind != fleet.LoneMachine { // which has the series of machines
+			d.collectPool(show, s.pass, p)
+		}
 	}
 	seen := make(map[fleet.MachineName]bool, len(s.pass.Report.Machines))
 	for _, m := range s.pass.Report.Machines {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -123,11 +124,23 @@ const (
 )
 
 // A Pool is a group of machines that are made from one template: the control
-// plane, or one MachineDeployment.
+// A PoolKind says which object of Git stands alone where it is neither a
+// KubeadmControlPlane nor a MachineDeployment.
+type PoolKind string
+
+// The kinds of objects that stand alone. Nothing replaces their machines when what
+// they are made of changes; a Machine is not replaced by health checks either.
+const (
+	LoneMachine    PoolKind = "Machine" // a pool of one machine, which has its name
+	LoneMachineSet PoolKind = "MachineSet"
+)
+
+// plane, one MachineDeployment, or what stands alone.
 type Pool struct {
 	Name     PoolName
 	Role     Role
 	Replicas int
+	Kind     PoolKind `json:",omitempty"` // of a worker pool that is no MachineDeployment
 	// Scaling, if not nil, says that Replicas is for somebody else than Git to
 	// decide.
 	Scaling *Scaling `json:",omitempty"`
@@ -186,6 +199,14 @@ type Pool struct {
 }
 
 // An Object is an object of a provider's own kind. Its Spec is canonical JSON
+// ObjectKind returns the kind of the object that pools of a role and kind come from.
+func ObjectKind(r Role, k PoolKind) string {
+	if r == RoleControlPlane {
+		return "KubeadmControlPlane"
+	}
+	return cmp.Or(string(k), "MachineDeployment")
+}
+
 // of the newest version that the provider knows: equal content, equal bytes.
 type Object struct {
 	GVK         schema.GroupVersionKind

@@ -166,7 +166,9 @@ func (c *Cluster) MachineLabels(p *Pool) map[string]string {
 		set[clusterv1.MachineControlPlaneLabel] = ""
 		return set
 	}
-	set[clusterv1.MachineDeploymentNameLabel] = string(p.Name)
+	if p.Kind != LoneMachine {
+		set[clusterv1.MachineDeploymentNameLabel] = string(p.Name)
+	}
 	return set
 }
 

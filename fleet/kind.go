@@ -11,6 +11,7 @@ type KindRole string
 const (
 	InfrastructureCluster         KindRole = "InfrastructureCluster"         // what spec.infrastructureRef of a Cluster names
 	InfrastructureMachineTemplate KindRole = "InfrastructureMachineTemplate" // what a machine is made from
+	InfrastructureMachine         KindRole = "InfrastructureMachine"         // what a Machine that stands alone is made from
 	InfrastructureClusterTemplate KindRole = "InfrastructureClusterTemplate" // what a ClusterClass makes an InfrastructureCluster from
 	InfrastructureCompanion       KindRole = "InfrastructureCompanion"       // what the others refer to by name: an identity, a pool of addresses
 )
@@ -31,8 +32,8 @@ type Kind struct {
 	// Normalise turns what New returned, decoded, into the newest version's
 	// spec with defaults filled in, and says what is wrong with it. What it
 	// returns is marshalled to Object.Spec: the spec of the shared
-	// infrastructure, of what a template makes (spec.template.spec), or of the
-	// companion.
+	// infrastructure, of what a template makes (spec.template.spec), of the machine,
+	// or of the companion.
 	Normalise func(v any) (spec any, errs field.ErrorList)
 
 	// Secrets names the Secrets that an object refers to whose normalised spec

@@ -23,7 +23,8 @@ const (
 
 // NodeAnnotations returns the annotations that the Node of machine m in pool p
 // carries: Cluster API's, with the MachineDeployment as the owner of a worker,
-// since Fairlead has no MachineSets. Those that list labels and taints are the
+// since Fairlead has no MachineSets, and no owner where a Machine stands alone. Those
+// that list labels and taints are the
 // memory of what came from the pool, so that it can be taken away again.
 func NodeAnnotations(k Key, p Pool, m MachineName) map[string]string {
 	return maps.Collect(nodeAnnotations(k, &p, m))
@@ -34,12 +35,12 @@ func nodeAnnotations(k Key, p *Pool, m MachineName) iter.Seq2[string, string] {
 	if p.Role == RoleControlPlane {
 		owner = "KubeadmControlPlane"
 	}
+	alone := p.Kind == LoneMachine
 	return func(yield func(string, string) bool) {
 		_ = yield(clusterv1.ClusterNameAnnotation, k.Name) &&
 			yield(clusterv1.ClusterNamespaceAnnotation, k.Namespace) &&
 			yield(clusterv1.MachineAnnotation, string(m)) &&
-			yield(clusterv1.OwnerKindAnnotation, owner) &&
-			yield(clusterv1.OwnerNameAnnotation, string(p.Name)) &&
+			(alone || yield(clusterv1.OwnerKindAnnotation, owner) && yield(clusterv1.OwnerNameAnnotation, string(p.Name))) &&
 			yield(clusterv1.LabelsFromMachineAnnotation, strings.Join(slices.Sorted(maps.Keys(p.NodeLabels)), ",")) &&
 			yield(clusterv1.TaintsFromMachineAnnotation, strings.Join(taintIDs(p), ","))
 	}
@@ -85,10 +86,11 @@ func NodeTaints(p Pool, old map[string]string, now []corev1.Taint) []corev1.Tain
 }
 
 // OfOutdated returns p for the Nodes of its outdated workers: pods that have to
-// move should not go where they have to move again.
+// move should not go where they have to move again. Where nothing replaces outdated
+// machines, pods stay.
 // Source: Cluster API, NodeOutdatedRevisionTaint.
 func (p Pool) OfOutdated() Pool {
-	if p.Role == RoleWorker {
+	if p.Role == RoleWorker && p.Kind == "" {
 		t := clusterv1.NodeOutdatedRevisionTaint
 		p.Taints = append(slices.Clip(p.Taints), clusterv1.MachineTaint{
 			Key: t.Key, Effect: t.Effect, Propagation: clusterv1.MachineTaintPropagationAlways,

@@ -65,6 +65,7 @@ type Report struct {
 type PoolReport struct {
 	Name      PoolName
 	Role      Role
+	Kind      PoolKind
 	Version   string
 	Desired   int
 	Current   int

@@ -84,12 +84,11 @@ func treeOf(c status.Cluster) branch {
 	r := c.Report
 	root := branch{name: "Cluster " + r.Cluster.String(), conditions: c.Cluster.Status.Conditions, note: string(r.Phase)}
 	for _, p := range r.Pools {
-		kind := "MachineDeployment"
-		if p.Role == fleet.RoleControlPlane {
-			kind = "KubeadmControlPlane"
+		if p.Kind == fleet.LoneMachine && p.Current > 0 {
+			continue // below, it stands for itself
 		}
 		b := branch{
-			name: kind + " " + string(p.Name),
+			name: fleet.ObjectKind(p.Role, p.Kind) + " " + string(p.Name),
 			note: fmt.Sprintf("%d of %d ready, %d up to date, %s", p.Ready, p.Desired, p.UpToDate, p.Version),
 		}
 		for i, m := range r.Machines {
@@ -100,7 +99,7 @@ func treeOf(c status.Cluster) branch {
 		root.below = append(root.below, b)
 	}
 	for i, m := range r.Machines {
-		if !slices.ContainsFunc(r.Pools, func(p fleet.PoolReport) bool { return p.Name == m.Machine.Pool }) {
+		if !slices.ContainsFunc(r.Pools, func(p fleet.PoolReport) bool { return p.Name == m.Machine.Pool && p.Kind != fleet.LoneMachine }) {
 			root.below = append(root.below, machineBranch(m, c.Machines[i]))
 		}
 	}

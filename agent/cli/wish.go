@@ -154,8 +154,8 @@ func newReplace() *cobra.Command {
 	return newMachineWish(fleet.WishReplace, "Ask for a machine to be replaced",
 		`It goes as if its template had changed: another one first, as far as the pool's
 maxSurge allows, then it is drained and deleted. Declared: the annotation
-fairlead.dev/replace with its provider id on its KubeadmControlPlane or
-MachineDeployment.`,
+fairlead.dev/replace with its provider id on its KubeadmControlPlane,
+MachineDeployment or MachineSet, or on the Machine itself where it stands alone.`,
 		`  fairlead replace eu-1-md-0-3f5fbe45 --reason "its disk is slow" --wait 15m`)
 }
 
@@ -164,7 +164,8 @@ func newRemediate() *cobra.Command {
 		`It goes as if a health check had found it sick, whatever the limits of health
 checks: it first, another one then. A control-plane machine goes where etcd can
 spare it. Declared: the annotation fairlead.dev/remediate with its provider id on
-its KubeadmControlPlane or MachineDeployment.`,
+its KubeadmControlPlane, MachineDeployment or MachineSet, or on the Machine itself
+where it stands alone.`,
 		`  fairlead remediate eu-1-md-0-3f5fbe45`)
 }
 

@@ -100,8 +100,12 @@ func (v *view) nameAt(p *fleet.Pool, i int) fleet.MachineName {
 	return v.Desired.MachineName(p, i)
 }
 
-// newName returns the free name of the lowest index, and takes it.
+// newName returns the free name of the lowest index, and takes it. A Machine that
+// stands alone has but one name.
 func (v *view) newName(g *group) fleet.MachineName {
+	if g.pool.Kind == fleet.LoneMachine {
+		return v.nameAt(g.pool, 0)
+	}
 	for ; ; g.next++ {
 		if name := v.nameAt(g.pool, g.next); !v.taken[name] {
 			v.taken[name] = true
@@ -115,8 +119,13 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 	if v.unsettled() {
 		return
 	}
+	name := v.newName(g)
+	if g.pool.Kind == fleet.LoneMachine && v.taken[name] {
+		v.wait("machine %s waits until nothing is left of the one that had its name", name)
+		return
+	}
 	a := fleet.Action{
-		Kind: fleet.CreateMachine, Pool: g.name, Machine: v.newName(g),
+		Kind: fleet.CreateMachine, Pool: g.name, Machine: name,
 		Join: join, FailureDomain: domain, Reason: reason,
 	}
 	if join != fleet.JoinWorker {

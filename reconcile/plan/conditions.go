@@ -234,7 +234,7 @@ func (v *view) progressConditions(l *ledger) {
 		case has > g.pool.Replicas && len(g.old) == 0:
 			down = append(down, want)
 		}
-		if slices.ContainsFunc(g.all, func(m *machine) bool { return !m.current }) {
+		if g.pool.Kind == "" && slices.ContainsFunc(g.all, func(m *machine) bool { return !m.current }) {
 			rolling = append(rolling, string(g.name)+": "+g.outdated())
 		}
 	}

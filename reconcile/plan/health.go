@@ -66,7 +66,22 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 		return
 	}
 	for _, m := range sick {
-		m.remedy = !m.leaving
+		switch {
+		case m.leaving:
+		case m.pool.Kind == fleet.LoneMachine:
+			m.leave()
+		default:
+			m.remedy = true
+		}
+	}
+}
+
+// leave notes that m, which is sick, is nobody's to replace.
+// Source: Cluster API, where the owner of a machine remediates it.
+func (m *machine) leave() {
+	m.stays = &defect{
+		clusterv1.MachineOwnerRemediatedWaitingForRemediationReason,
+		fmt.Sprintf("machine %s is unhealthy and stays: it stands alone, and health checks replace machines of pools; have it replaced by hand", m.Name),
 	}
 }
 

@@ -23,7 +23,7 @@ func (v *view) report() {
 func (g *group) report() fleet.PoolReport {
 	r := fleet.PoolReport{Name: g.name, Role: fleet.RoleWorker, Current: len(g.all)}
 	if g.pool != nil {
-		r.Role, r.Version, r.Desired = g.pool.Role, g.pool.Version, g.pool.Replicas
+		r.Role, r.Kind, r.Version, r.Desired = g.pool.Role, g.pool.Kind, g.pool.Version, g.pool.Replicas
 	}
 	for _, m := range g.all {
 		if m.current {

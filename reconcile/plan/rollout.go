@@ -55,6 +55,9 @@ func (r *rollout) remediate() {
 	room := r.g.pool.MaxRemediations - r.pendDown
 	for _, m := range r.candidates() {
 		if !m.remedy {
+			if m.stays != nil {
+				r.v.wait("%s", m.stays.message)
+			}
 			continue
 		}
 		if r.g.pool.MaxRemediations >= 0 && room <= 0 {

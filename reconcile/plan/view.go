@@ -234,7 +234,11 @@ func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
 			continue
 		}
 		slices.Sort(g.pending)
-		for i := range len(g.all) + len(g.pending) + g.pool.Replicas {
+		names := len(g.all) + len(g.pending) + g.pool.Replicas
+		if g.pool.Kind == fleet.LoneMachine {
+			names = 1
+		}
+		for i := range names {
 			if _, ok := slices.BinarySearch(g.pending, v.nameAt(g.pool, i)); ok {
 				g.freshPending++
 			}

@@ -60,6 +60,6 @@ func (v *view) heedWishes() {
 			continue
 		}
 		m.sick = &defect{clusterv1.MachineHealthCheckHasRemediateAnnotationReason, "remediation " + why}
-		m.remedy = !m.leaving
+		m.remedy, m.stays = !m.leaving, nil
 	}
 }

@@ -201,6 +201,12 @@ func setPool(p *fleet.Pool, w words) {
 	if w.is("on-delete") {
 		p.Strategy = fleet.OnDelete
 	}
+	if w.is("alone") {
+		p.Kind, p.Strategy = fleet.LoneMachine, fleet.OnDelete
+	}
+	if w.is("set") {
+		p.Kind, p.Strategy = fleet.LoneMachineSet, fleet.OnDelete
+	}
 	if w.is("annotate") {
 		key := w["annotate"]
 		if !strings.Contains(key, "/") {
@@ -220,6 +226,9 @@ func (s *script) name(ref string) fleet.MachineName {
 	index, version, _ := strings.Cut(rest, "@")
 	i, _ := strconv.Atoi(index)
 	n := fleet.NewMachineName(s.in.Desired.Key, fleet.PoolName(pool), template(version, ""), i)
+	if p, ok := s.in.Desired.Pool(fleet.PoolName(pool)); ok && p.Kind == fleet.LoneMachine {
+		return s.in.Desired.MachineName(&p, i)
+	}
 	s.alias[string(n)] = ref
 	return n
 }

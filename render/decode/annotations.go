@@ -23,7 +23,7 @@ func placeOf(key string) string {
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount), fleet.RotateAnnotation(fleet.RotateEtcdCA):
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
-		return "put it on the KubeadmControlPlane or MachineDeployment of the machines"
+		return "put it on the KubeadmControlPlane, MachineDeployment or MachineSet of the machines, or on the Machine that stands alone"
 	case fleet.PruneAnnotation:
 		return "put it on the ClusterResourceSet"
 	case fleet.RotateAnnotation(fleet.Rotation(fleet.ClusterCA)):

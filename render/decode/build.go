@@ -8,7 +8,6 @@ import (
 
 	"fairlead.dev/fleet"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -76,6 +75,10 @@ func (b *builder) build(root *object) *fleet.Cluster {
 			if v.Spec.ClusterName == b.key.Name {
 				c.Workers = append(c.Workers, b.workers(o, v, c.ControlPlane.Version))
 			}
+		case *clusterv1.Machine:
+			if v.Spec.ClusterName == b.key.Name {
+				c.Workers = append(c.Workers, b.machine(o, v, c.ControlPlane.Version))
+			}
 		case *clusterv1.MachineHealthCheck:
 			if v.Spec.ClusterName == b.key.Name && !isPaused(nil, o) {
 				c.HealthChecks = append(c.HealthChecks, *v)
@@ -99,10 +102,10 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Topology = b.topology(root)
 	for i, p := range c.Workers {
 		if i > 0 && p.Name == c.Workers[i-1].Name {
-			b.addf(root, "metadata.name", "rename one of them", "a MachineDeployment and a MachineSet of the cluster are both called %q", p.Name)
+			b.addf(root, "metadata.name", "rename one of them", "a MachineDeployment, MachineSet or Machine of the cluster and another one are both called %q", p.Name)
 		}
 		if p.Name == c.ControlPlane.Name {
-			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment are both called %q", p.Name)
+			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment, MachineSet or Machine are both called %q", p.Name)
 		}
 	}
 	return c
@@ -225,80 +228,4 @@ func nodeLabels(labels map[string]string) map[string]string {
 
 func inDomain(name, domain string) bool {
 	return name == domain || strings.HasSuffix(name, "."+domain)
-}
-
-func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPlane string) fleet.Pool {
-	machine := in.Spec.Template.Spec
-	replicas := int(*in.Spec.Replicas)
-	p := fleet.Pool{
-		Name: fleet.PoolName(o.name), Role: fleet.RoleWorker,
-		Replicas: replicas, Version: machine.Version,
-		FailureDomain: machine.FailureDomain,
-		Strategy:      fleet.Strategy(in.Spec.Rollout.Strategy.Type), DeletionOrder: fleet.DeletionOrder(in.Spec.Deletion.Order),
-		MinReadySeconds: seconds(machine.MinReadySeconds),
-		Paused:          isPaused(in.Spec.Paused, o),
-		Replace:         wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
-		Labels: copied(in.Spec.Template.Labels), NodeLabels: nodeLabels(in.Spec.Template.Labels),
-		Annotations:                    copied(in.Spec.Template.Annotations),
-		Taints:                         machine.Taints,
-		ReadinessGates:                 machine.ReadinessGates,
-		NodeDrainTimeoutSeconds:        seconds(machine.Deletion.NodeDrainTimeoutSeconds),
-		NodeVolumeDetachTimeoutSeconds: seconds(machine.Deletion.NodeVolumeDetachTimeoutSeconds),
-	}
-	p.RolloutAfter = in.Spec.Rollout.After.Time
-	rollout := fleet.Rollout{MaxInFlight: in.Spec.Remediation.MaxInFlight}
-	if p.Strategy == fleet.RollingUpdate {
-		u := in.Spec.Rollout.Strategy.RollingUpdate
-		rollout.MaxSurge, rollout.MaxUnavailable = u.MaxSurge, u.MaxUnavailable
-	}
-	rollout.Resolve(&p)
-	if p.Scaling = b.scaling(o, in); p.Scaling != nil {
-		p.Scaling.Rollout = rollout
-		p = p.Sized(replicas)
-	}
-	if why := validateSkew(machine.Version, controlPlane); why != "" {
-		b.addf(o, "spec.template.spec.version", "", "%s %s", machine.Version, why)
-	}
-	p.Infrastructure = b.infrastructure(o, "spec.template.spec.infrastructureRef", machine.InfrastructureRef, fleet.InfrastructureMachineTemplate)
-	if t := b.resolve(o, "spec.template.spec.bootstrap.configRef", machine.Bootstrap.ConfigRef); t != nil && len(t.problems) == 0 {
-		template, ok := t.value.(*bootstrapv1.KubeadmConfigTemplate)
-		if !ok {
-			b.addf(o, "spec.template.spec.bootstrap.configRef", "", "must refer to a KubeadmConfigTemplate, not to %s", t.gvk.Kind)
-			return p
-		}
-		p.Bootstrap = template.Spec.Template.Spec
-		b.secrets(t, "spec.template.spec", &p.Bootstrap)
-	}
-	p.Template = templateHash(&p)
-	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "machineSet.name", machineSetName(o.name, p.Template))
-	return p
-}
-
-// secrets checks that the values which a bootstrap configuration, at field of
-// o, takes from secrets are there.
-func (b *builder) secrets(o *object, field string, c *bootstrapv1.KubeadmConfigSpec) {
-	check := func(field, name, key string) {
-		if name == "" {
-			return
-		}
-		s := b.set.get("", "Secret", b.key.Namespace, name)
-		if s == nil {
-			if b.set.unreadable {
-				return
-			}
-			b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, name)
-			return
-		}
-		if data, ok := s.value.(fleet.SecretData); ok {
-			if _, ok := data[key]; !ok {
-				b.addf(o, field, "it has "+strings.Join(quote(slices.Sorted(maps.Keys(data))), ", "), "refers to key %q of %s, which it does not have", key, s)
-			}
-		}
-	}
-	for i, f := range c.Files {
-		check(fmt.Sprintf("%s.files[%d].contentFrom.secret", field, i), f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
-	}
-	for i, u := range c.Users {
-		check(fmt.Sprintf("%s.users[%d].passwdFrom.secret", field, i), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
-	}
 }

@@ -53,8 +53,8 @@ func TestCorpus(t *testing.T) {
 	t.Logf("read %v", read)
 	t.Logf("refused %v", refused)
 	want := []string{
-		"Cluster", "ClusterClass", "ClusterResourceSet", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "KubeadmConfigTemplate",
-		"KubeadmControlPlane", "KubeadmControlPlaneTemplate", "MachineDeployment", "Secret",
+		"Cluster", "ClusterClass", "ClusterResourceSet", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "KubeadmConfig", "KubeadmConfigTemplate",
+		"KubeadmControlPlane", "KubeadmControlPlaneTemplate", "Machine", "MachineDeployment", "Secret",
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(read))); diff != "" {
 		t.Errorf("kinds that were read: -want +got:\n%s", diff)
@@ -131,6 +131,7 @@ func TestCorpusClusters(t *testing.T) {
 func inScope() map[string]bool {
 	return map[string]bool{
 		"Cluster": true, "MachineDeployment": true, "MachineHealthCheck": true, "KubeadmConfigTemplate": true,
+		"Machine": true, "KubeadmConfig": true,
 		"ClusterClass": true, "KubeadmControlPlaneTemplate": true, "DevClusterTemplate": true,
 		"KubeadmControlPlane": true, "DevCluster": true, "DevMachineTemplate": true, "Secret": true, "ConfigMap": true, "ClusterResourceSet": true,
 	}
@@ -182,6 +183,8 @@ func expected(p fleet.Problem) bool {
 		"machinePools":       "is not supported: use machineDeployments",
 		"machineHealthCheck": "unknown field",  // a slip of the example
 		"controlPlaneRef":    "Required value", // an example of a cluster without a KubeadmControlPlane
+
+		"metadata.labels[cluster.x-k8s.io/control-plane]": "only a KubeadmControlPlane keeps", // the same
 	} {
 		if strings.HasSuffix(p.Field, field) && strings.Contains(p.Message, why) {
 			return true

@@ -36,7 +36,7 @@ a problem. Objects of other kinds are refused.
 			fmt.Fprintf(&b, "- [%s](#%s)\n", title, strings.ReplaceAll(strings.ToLower(title), " ", "-"))
 		}
 	}
-	fmt.Fprintf(&b, "\n## All kinds\n\n")
+	fmt.Fprintf(&b, "- [kinds that are refused](#kinds-that-are-refused)\n\n## All kinds\n\n")
 	table(&b, common)
 	for _, gk := range gks {
 		k := d.kinds[gk]
@@ -48,6 +48,12 @@ a problem. Objects of other kinds are refused.
 			fmt.Fprintf(&b, "\n## %s %s\n\n`%s`\n\n", k.name, version, apiVersion)
 			table(&b, slices.DeleteFunc(k.coverage(version), func(r coverageRow) bool { return slices.Contains(common, r) }))
 		}
+	}
+	b.WriteString("\n## Kinds that are refused\n\nEach is a problem that says what to do instead. Of Cluster API's groups, so are all others.\n\n| kind | group | instead |\n|---|---|---|\n")
+	refused := unsupported()
+	for _, gk := range slices.Sorted(maps.Keys(refused)) {
+		name, group, _ := strings.Cut(gk, ".")
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", name, group, refused[gk])
 	}
 	return []byte(b.String())
 }

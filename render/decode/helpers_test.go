@@ -34,6 +34,12 @@ type testMachineTemplate struct {
 	} `json:"spec,omitempty"`
 }
 
+type testMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              testMachineSpec `json:"spec"`
+}
+
 type testMachineSpec struct {
 	Flavor string `json:"flavor,omitempty"`
 	Disk   int    `json:"disk,omitempty"`
@@ -68,6 +74,11 @@ func testKinds() []fleet.Kind {
 		Normalise: func(v any) (any, field.ErrorList) {
 			return v.(*testMachineTemplate).Spec.Template.Spec, nil
 		},
+	}, {
+		Provider: "test", Role: fleet.InfrastructureMachine,
+		Group: testGroup, Kind: "TestMachine", Versions: []string{"v1beta2", "v1beta1"},
+		New:       func(string) any { return &testMachine{} },
+		Normalise: func(v any) (any, field.ErrorList) { return v.(*testMachine).Spec, nil },
 	}, {
 		Provider: "other", Role: fleet.InfrastructureMachineTemplate,
 		Group: testGroup, Kind: "OtherMachineTemplate", Versions: []string{"v1beta2"},

@@ -34,6 +34,42 @@ func kubeadmConfigTemplateKind() *kind {
 	}
 }
 
+// kubeadmConfigKind is that of the KubeadmConfigs of Machines that stand alone.
+func kubeadmConfigKind() *kind {
+	refused, limited, unused := map[string]string{}, map[string]string{}, map[string]string{}
+	addKubeadmConfig("spec.", refused, limited, unused)
+	return &kind{
+		group: "bootstrap.cluster.x-k8s.io", name: "KubeadmConfig",
+		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
+		new: func(version string) any {
+			if version == "v1beta1" {
+				return &bootstrapv1beta1.KubeadmConfig{}
+			}
+			return &bootstrapv1.KubeadmConfig{}
+		},
+		normalise: normaliseKubeadmConfig,
+		values:    kubeadmConfigValues("spec."),
+		refused:   metadataRefused(refused),
+		limited:   limited,
+		unused:    metadataUnused(unused),
+	}
+}
+
+// normaliseKubeadmConfig keeps the rules of Cluster API's webhook for
+// KubeadmConfig.
+func normaliseKubeadmConfig(v any) (any, field.ErrorList) {
+	c, ok := v.(*bootstrapv1.KubeadmConfig)
+	if !ok {
+		old := v.(*bootstrapv1beta1.KubeadmConfig)
+		c = &bootstrapv1.KubeadmConfig{}
+		if err := bootstrapv1beta1.Convert_v1beta1_KubeadmConfig_To_v1beta2_KubeadmConfig(old, c, nil); err != nil {
+			return nil, cannotConvert(err)
+		}
+		convertTimeouts(&old.Spec, &c.Spec)
+	}
+	return c, validateKubeadmConfig(&c.Spec, field.NewPath("spec"))
+}
+
 // addKubeadmConfig adds the fields of a KubeadmConfigSpec that are at prefix.
 func addKubeadmConfig(prefix string, refused, limited, unused map[string]string) {
 	cluster := "it comes from the Cluster; set it there"

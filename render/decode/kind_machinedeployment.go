@@ -2,7 +2,6 @@ package decode
 
 import (
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -180,14 +179,6 @@ func validateMachineDeployment(m *clusterv1.MachineDeployment) field.ErrorList {
 			labels.Set(m.Spec.Template.Labels).String(), "must match spec.selector "+strconv.Quote(selector.String())))
 	}
 	errs = append(errs, validateNaming(m.Spec.MachineNaming.Template, spec.Child("machineNaming"), "machineSet.name")...)
-	errs = append(errs, requireRef(machine.Bootstrap.ConfigRef, path.Child("bootstrap", "configRef"))...)
-	errs = append(errs, requireRef(machine.InfrastructureRef, path.Child("infrastructureRef"))...)
-	errs = append(errs, validateVersion(machine.Version, path.Child("version"))...)
-	errs = append(errs, validateTaints(machine.Taints, path.Child("taints"))...)
-	for i, t := range machine.Taints {
-		if strings.HasPrefix(t.Key, "node-role.kubernetes.io/control-plane") {
-			errs = append(errs, field.Invalid(path.Child("taints").Index(i).Child("key"), t.Key, "is for control-plane machines"))
-		}
-	}
+	errs = append(errs, validateWorker(&machine, path)...)
 	return append(errs, m.Spec.Template.ObjectMeta.Validate(spec.Child("template", "metadata"))...)
 }

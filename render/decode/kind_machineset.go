@@ -17,6 +17,7 @@ func machineSetKind() *kind {
 	delete(unused, "spec.progressDeadlineSeconds")
 	delete(unused, "spec.revisionHistoryLimit")
 	limited := maps.Clone(plain.limited)
+	limited["metadata.ownerReferences"] = "a MachineSet of a MachineDeployment is refused: that makes it"
 	limited["spec.template"] = "a change replaces no machine, as in Cluster API: new ones are made from it"
 	return &kind{
 		group: plain.group, name: "MachineSet",
@@ -64,7 +65,8 @@ func normaliseMachineSet(v any) (any, field.ErrorList) {
 		m.Spec.Template.Labels = map[string]string{}
 	}
 	m.Spec.Template.Labels[clusterv1.MachineSetNameLabel] = m.Name
-	return normaliseMachineDeployment(m)
+	out, errs := normaliseMachineDeployment(m)
+	return out, append(notOwned(s.OwnerReferences), errs...)
 }
 
 func machineSetToNewest(v any) (*clusterv1.MachineSet, field.ErrorList) {

@@ -134,8 +134,8 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	out := make(map[string]*kind)
 	values := enums()
 	for _, k := range []*kind{
-		clusterKind(), machineDeploymentKind(), machineSetKind(), machineHealthCheckKind(), machineDrainRuleKind(),
-		kubeadmConfigTemplateKind(), kubeadmControlPlaneKind(),
+		clusterKind(), machineDeploymentKind(), machineSetKind(), machineKind(), machineHealthCheckKind(), machineDrainRuleKind(),
+		kubeadmConfigTemplateKind(), kubeadmConfigKind(), kubeadmControlPlaneKind(),
 		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
 		clusterResourceSetKind(),
 		secretKind(), configMapKind(), namespaceKind(),
@@ -217,14 +217,10 @@ func (d *Decoder) refuseKind(group, version, name string) (message, hint string)
 // does not honour, with the way out.
 func unsupported() map[string]string {
 	return map[string]string{
-		"MachinePool.cluster.x-k8s.io":                           "use a MachineDeployment",
-		"Machine.cluster.x-k8s.io":                               "Fairlead makes machines itself; use a MachineDeployment or a KubeadmControlPlane",
-		"KubeadmConfig.bootstrap.cluster.x-k8s.io":               "use a KubeadmConfigTemplate",
+		"MachinePool.cluster.x-k8s.io":                           "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay: what was applied is written down in the cluster itself",
-		"DevMachinePool.infrastructure.cluster.x-k8s.io":         "use a MachineDeployment",
-		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io": "use a MachineDeployment",
-		"DevMachine.infrastructure.cluster.x-k8s.io":             "Fairlead makes machines itself; use a DevMachineTemplate",
-		"OpenStackMachine.infrastructure.cluster.x-k8s.io":       "Fairlead makes machines itself; use an OpenStackMachineTemplate",
+		"DevMachinePool.infrastructure.cluster.x-k8s.io":         "use a MachineDeployment with a DevMachineTemplate",
+		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io": "use a MachineDeployment class with a DevMachineTemplate",
 		"OpenStackServer.infrastructure.cluster.x-k8s.io":        "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
 	}
 }

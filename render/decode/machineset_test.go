@@ -26,7 +26,7 @@ func TestMachineSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := mustDecode(t, manifests).Workers[0]
 			want := deployment
-			want.Strategy, want.DeletionOrder, want.MaxSurge, want.MaxUnavailable = fleet.OnDelete, fleet.DeleteOldest, 0, 0
+			want.Kind, want.Strategy, want.DeletionOrder, want.MaxSurge, want.MaxUnavailable = "MachineSet", fleet.OnDelete, fleet.DeleteOldest, 0, 0
 			want.Labels = map[string]string{
 				"cluster.x-k8s.io/cluster-name": "eu", "cluster.x-k8s.io/deployment-name": "eu-md-0", "cluster.x-k8s.io/set-name": "eu-md-0",
 				"node-role.kubernetes.io/worker": "", "tier": "web",

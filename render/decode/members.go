@@ -126,7 +126,7 @@ func (s *overlaySet) companions(cluster fleet.Key) []*object {
 func (s *overlaySet) strays() {
 	for _, o := range s.objects {
 		switch o.value.(type) {
-		case *clusterv1.MachineDeployment, *clusterv1.MachineHealthCheck:
+		case *clusterv1.MachineDeployment, *clusterv1.Machine, *clusterv1.MachineHealthCheck:
 			if len(s.members[o]) == 0 && !s.unreadable {
 				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.claims())
 			}

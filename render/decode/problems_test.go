@@ -394,7 +394,7 @@ func TestProblems(t *testing.T) {
 		"one name for two pools": {
 			reason: "pools of a cluster are told apart by name",
 			change: []string{"metadata: {name: eu-md-0, namespace: prod}", "metadata: {name: eu-cp, namespace: prod}"},
-			want:   []place{{cluster, "spec.controlPlaneRef.name", `control plane and a MachineDeployment are both called "eu-cp"`, "rename one of them"}},
+			want:   []place{{cluster, "spec.controlPlaneRef.name", `control plane and a MachineDeployment, MachineSet or Machine are both called "eu-cp"`, "rename one of them"}},
 		},
 		"disk": {
 			change: []string{"preKubeadmCommands: [echo hello]", "diskSetup: {partitions: [{device: /dev/vdb, diskLayout: [{percentage: 60}, {percentage: 60}]}]}"},
@@ -504,10 +504,15 @@ func TestRefusedKinds(t *testing.T) {
 			message: "ExtensionConfig is not supported",
 			hint:    "remove it from the overlay",
 		},
+		"MachinePool": {
+			object:  "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: x}",
+			message: "MachinePool is not supported",
+			hint:    "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
+		},
 		"unknown infrastructure": {
 			object:  "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: MoonCluster\nmetadata: {name: x}",
 			message: "no infrastructure provider of this build knows MoonCluster of infrastructure.cluster.x-k8s.io/v1beta2",
-			hint:    "these kinds of infrastructure are known: OtherMachineTemplate, SameMachineTemplate, TestCluster, TestMachineTemplate",
+			hint:    "these kinds of infrastructure are known: OtherMachineTemplate, SameMachineTemplate, TestCluster, TestMachine, TestMachineTemplate",
 		},
 		"workload": {
 			object:  "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}",

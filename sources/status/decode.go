@@ -2,6 +2,7 @@ package status
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -265,7 +266,7 @@ func reportOf(f reportFile) fleet.Report {
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{
-			Name: fleet.PoolName(p.Name), Role: fleet.Role(p.Role), Version: p.Version,
+			Name: fleet.PoolName(p.Name), Role: fleet.Role(p.Role), Kind: fleet.PoolKind(p.Kind), Version: p.Version,
 			Desired: p.Desired, Current: p.Current, UpToDate: p.UpToDate, Ready: p.Ready, Available: p.Available,
 		})
 	}
@@ -277,7 +278,7 @@ func machineOf(o clusterv1.Machine) fleet.MachineReport {
 		Machine: fleet.Machine{
 			Name:          fleet.MachineName(o.Name),
 			ProviderID:    fleet.ProviderID(o.Spec.ProviderID),
-			Pool:          fleet.PoolName(o.Labels[clusterv1.MachineDeploymentNameLabel]),
+			Pool:          fleet.PoolName(cmp.Or(o.Labels[clusterv1.MachineDeploymentNameLabel], o.Name)),
 			Role:          fleet.RoleWorker,
 			Template:      fleet.TemplateHash(o.Annotations[templateAnnotation]),
 			Version:       o.Spec.Version,

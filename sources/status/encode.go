@@ -128,7 +128,7 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 	if m.Machine.Role == fleet.RoleControlPlane {
 		o.Labels[clusterv1.MachineControlPlaneLabel] = ""
 		o.Labels[clusterv1.MachineControlPlaneNameLabel] = string(m.Machine.Pool)
-	} else {
+	} else if !standsAlone(r, m) {
 		o.Labels[clusterv1.MachineDeploymentNameLabel] = string(m.Machine.Pool)
 	}
 	maps.Copy(o.Annotations, m.Machine.Origin.Tags())
@@ -160,6 +160,13 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 		o.Status.Addresses = append(o.Status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: a})
 	}
 	return o
+}
+
+// standsAlone reports whether m is its own pool.
+func standsAlone(r fleet.Report, m fleet.MachineReport) bool {
+	return string(m.Machine.Name) == string(m.Machine.Pool) && slices.ContainsFunc(r.Pools, func(p fleet.PoolReport) bool {
+		return p.Name == m.Machine.Pool && p.Kind == fleet.LoneMachine
+	})
 }
 
 // conditions returns list with times: of old where the status is the same.
@@ -208,7 +215,7 @@ func poolsOf(list []fleet.PoolReport) []pool {
 	var out []pool
 	for _, p := range list {
 		out = append(out, pool{
-			Name: string(p.Name), Role: string(p.Role), Version: p.Version,
+			Name: string(p.Name), Role: string(p.Role), Kind: string(p.Kind), Version: p.Version,
 			Desired: p.Desired, Current: p.Current, UpToDate: p.UpToDate, Ready: p.Ready, Available: p.Available,
 		})
 	}

@@ -170,6 +170,7 @@ func (r *revision) fleet() fleet.Revision {
 type pool struct {
 	Name      string `json:"name"`
 	Role      string `json:"role"`
+	Kind      string `json:"kind,omitempty"` // of what stands alone
 	Version   string `json:"version,omitempty"`
 	Desired   int    `json:"desired"`
 	Current   int    `json:"current"`

@@ -75,6 +75,16 @@ type DevClusterTemplateResource struct {
 	Spec     DevClusterSpec       `json:"spec"`
 }
 
+// DevMachine is what a Machine that stands alone is made from, with the fields of
+// Cluster API's kind of that name.
+type DevMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DevMachineSpec  `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
 // DevMachineTemplate is what machines are made from, with the fields of Cluster
 // API's kind of that name.
 type DevMachineTemplate struct {
@@ -133,6 +143,7 @@ type Provisioning struct {
 func Kinds() []fleet.Kind {
 	const docker = "the docker backend runs containers on the machine of a management cluster, which Fairlead does not have: " +
 		"use backend.inMemory, or a provider of real machines"
+	const ownID = "the provider gives each machine its own id: leave the field out"
 	versions := []string{"v1beta2", "v1beta1"}
 	return []fleet.Kind{
 		{
@@ -156,10 +167,17 @@ func Kinds() []fleet.Kind {
 			Normalise: normaliseTemplate,
 			Refused: map[string]string{
 				"spec.template.spec.backend.docker": docker,
-				"spec.template.spec.providerID":     "the provider gives each machine its own id: leave the field out",
+				"spec.template.spec.providerID":     ownID,
 				"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
 					"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 			},
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureMachine,
+			Group: group, Kind: "DevMachine", Versions: versions,
+			New:       func(string) any { return new(DevMachine) },
+			Normalise: normaliseMachine,
+			Refused:   map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID},
 		},
 	}
 }
@@ -195,7 +213,16 @@ func normaliseClusterSpec(spec DevClusterSpec, at *field.Path) (any, field.Error
 
 // normaliseTemplate implements fleet.Kind for DevMachineTemplate.
 func normaliseTemplate(v any) (any, field.ErrorList) {
-	spec, at := v.(*DevMachineTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec", "backend")
+	return normaliseMachineSpec(v.(*DevMachineTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
+}
+
+// normaliseMachine implements fleet.Kind for DevMachine.
+func normaliseMachine(v any) (any, field.ErrorList) {
+	return normaliseMachineSpec(v.(*DevMachine).Spec, field.NewPath("spec"))
+}
+
+func normaliseMachineSpec(spec DevMachineSpec, at *field.Path) (any, field.ErrorList) {
+	at = at.Child("backend")
 	if spec.Backend.InMemory == nil {
 		if len(spec.Backend.Docker) == 0 {
 			return nil, field.ErrorList{backendRequired(at)}

@@ -34,6 +34,16 @@ func TestNormalise(t *testing.T) {
 			kind:   "DevCluster", in: `{"metadata":{"name":"x"},"spec":{"backend":{"inMemory":{}}}}`,
 			want: `{"backend":{"inMemory":{}}}`,
 		},
+		"machine that stands alone": {
+			reason: "it is read as the machine of a template is",
+			kind:   "DevMachine", in: `{"metadata":{"name":"x"},"spec":{"backend":{"inMemory":{"vm":{"provisioning":{"startupDuration":"60s"}}}}}}`,
+			want: `{"backend":{"inMemory":{"vm":{"provisioning":{"startupDuration":"1m0s"}}}}}`,
+		},
+		"machine without backend": {
+			reason: "upstream would take docker",
+			kind:   "DevMachine", in: `{"spec":{"backend":{}}}`,
+			want: `null`, errs: []string{"spec.backend.inMemory"},
+		},
 		"cluster with a host": {
 			reason: "the port that the field's description promises is filled in",
 			kind:   "DevCluster", in: `{"spec":{"controlPlaneEndpoint":{"host":"127.0.0.9"},"backend":{"inMemory":{}}}}`,

@@ -15,6 +15,12 @@ const ProviderName = "hosts"
 // group is the API group of the kinds.
 const group = "fairlead.dev"
 
+// The kinds that machines are made from.
+const (
+	machineKind  = "HostMachine"
+	templateKind = "HostMachineTemplate"
+)
+
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
 	versions := []string{"v1alpha1"}
@@ -24,9 +30,12 @@ func Kinds() []fleet.Kind {
 			New: func(string) any { return object() }, Normalise: normalise, Secrets: secrets,
 		}
 	}
-	machine := kind(fleet.InfrastructureMachineTemplate, "HostMachineTemplate", func() any { return new(HostMachineTemplate) })
-	machine.Refused = map[string]string{
-		"spec.template.spec.providerID": "each machine gets an id of its own: leave the field out",
+	const ownID = "each machine gets an id of its own: leave the field out"
+	machine := kind(fleet.InfrastructureMachine, machineKind, func() any { return new(HostMachine) })
+	machine.Refused = map[string]string{"spec.providerID": ownID}
+	template := kind(fleet.InfrastructureMachineTemplate, templateKind, func() any { return new(HostMachineTemplate) })
+	template.Refused = map[string]string{
+		"spec.template.spec.providerID": ownID,
 		"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
 			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 	}
@@ -34,6 +43,7 @@ func Kinds() []fleet.Kind {
 		kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) }),
 		kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", func() any { return new(HostClusterTemplate) }),
 		machine,
+		template,
 		kind(fleet.InfrastructureCompanion, "HostPool", func() any { return new(HostPool) }),
 		kind(fleet.InfrastructureCompanion, "Host", func() any { return new(Host) }),
 	}
@@ -50,6 +60,9 @@ func normalise(in any) (any, field.ErrorList) {
 	case *HostClusterTemplate:
 		v.cluster(template, &o.Spec.Template.Spec)
 		return &o.Spec.Template.Spec, v.errs
+	case *HostMachine:
+		v.machine(spec, &o.Spec)
+		return &o.Spec, v.errs
 	case *HostMachineTemplate:
 		v.machine(template, &o.Spec.Template.Spec)
 		return &o.Spec.Template.Spec, v.errs
@@ -98,10 +111,13 @@ func ReadCluster(o fleet.Object) (*HostClusterSpec, error) {
 	return read[HostClusterSpec](o, "HostCluster")
 }
 
-// ReadMachine returns the spec of the machines of a HostMachineTemplate that was
-// normalised.
+// ReadMachine returns the spec of a HostMachine, or of the machines of a
+// HostMachineTemplate, that was normalised.
 func ReadMachine(o fleet.Object) (*HostMachineSpec, error) {
-	return read[HostMachineSpec](o, "HostMachineTemplate")
+	if o.GVK.Kind == machineKind {
+		return read[HostMachineSpec](o, machineKind)
+	}
+	return read[HostMachineSpec](o, templateKind)
 }
 
 // ReadPool returns the spec of a HostPool that was normalised.

@@ -51,6 +51,15 @@ type HostClusterTemplateResource struct {
 	Spec     HostClusterSpec      `json:"spec"`
 }
 
+// HostMachine says which host a Machine that stands alone may take.
+type HostMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HostMachineSpec `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
 // HostMachineTemplate says which hosts machines may take.
 type HostMachineTemplate struct {
 	metav1.TypeMeta   `json:",inline"`

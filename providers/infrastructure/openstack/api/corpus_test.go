@@ -3,12 +3,15 @@ package api_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -136,13 +139,44 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestMachinesByHand: what Fairlead makes itself is refused, with the way out.
-func TestMachinesByHand(t *testing.T) {
-	for _, kind := range []string{"OpenStackMachine", "OpenStackServer"} {
-		object := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: " + kind + "\nmetadata: {name: m}\n"
-		_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(object)}})
-		if len(problems) != 1 || !strings.Contains(problems[0].Message, kind+" is not supported") || !strings.Contains(problems[0].Hint, "OpenStackMachineTemplate") {
-			t.Errorf("%s: got %v, want that it is not supported and what is", kind, problems)
+// TestServersByHand: what Fairlead makes itself is refused, with the way out.
+func TestServersByHand(t *testing.T) {
+	object := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: OpenStackServer\nmetadata: {name: m}\n"
+	_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(object)}})
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "OpenStackServer is not supported") || !strings.Contains(problems[0].Hint, "OpenStackMachineTemplate") {
+		t.Errorf("got %v, want that it is not supported and what is", problems)
+	}
+}
+
+// TestMachine reads an OpenStackMachine, of a Machine that stands alone, in both
+// versions as the machine of a template is.
+func TestMachine(t *testing.T) {
+	for version, flavor := range map[string]string{"v1beta2": "{filter: {name: small}}", "v1beta1": "small"} {
+		spec := func(kind, wrap, end string) string {
+			return "apiVersion: infrastructure.cluster.x-k8s.io/" + version + "\nkind: " + kind + "\nmetadata: {name: m}\nspec: " + wrap + "{flavor: " + flavor + ", image: {filter: {name: debian}}}" + end
+		}
+		var read [2]*api.OpenStackMachineSpec
+		for i, doc := range []string{spec("OpenStackMachine", "", ""), spec("OpenStackMachineTemplate", "{template: {spec: ", "}}")} {
+			for _, k := range api.Kinds() {
+				o := k.New(version)
+				if !strings.Contains(doc, "kind: "+k.Kind+"\n") || yaml.UnmarshalStrict([]byte(doc), o) != nil {
+					continue
+				}
+				normal, errs := k.Normalise(o)
+				if len(errs) > 0 {
+					t.Fatalf("%s: %v", doc, errs)
+				}
+				data, err := json.Marshal(normal)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if read[i], err = api.ReadMachine(fleet.Object{GVK: schema.GroupVersionKind{Kind: k.Kind}, Spec: data}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if d := gocmp.Diff(read[1], read[0]); d != "" || read[0] == nil || *read[0].Flavor.Filter.Name != "small" {
+			t.Errorf("%s: -template +machine:\n%s", version, d)
 		}
 	}
 }

@@ -14,6 +14,12 @@ const ProviderName = "openstack"
 // group is the API group of the kinds.
 const group = "infrastructure.cluster.x-k8s.io"
 
+// The kinds that machines are made from.
+const (
+	machineKind  = "OpenStackMachine"
+	templateKind = "OpenStackMachineTemplate"
+)
+
 // MaxDescription is how many characters of a description are the user's: what
 // Neutron has room for, less the mark that says whose the thing is.
 const MaxDescription = 80
@@ -66,7 +72,7 @@ func Kinds() []fleet.Kind {
 		},
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureMachineTemplate,
-			Group: group, Kind: "OpenStackMachineTemplate", Versions: versions,
+			Group: group, Kind: templateKind, Versions: versions,
 			New: func(version string) any {
 				if version == "v1beta1" {
 					return new(v1beta1MachineTemplate)
@@ -76,6 +82,19 @@ func Kinds() []fleet.Kind {
 			Normalise: normalise,
 			Secrets:   secrets,
 			Refused:   map[string]string{"spec.template.spec.providerID": providerID},
+		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureMachine,
+			Group: group, Kind: machineKind, Versions: versions,
+			New: func(version string) any {
+				if version == "v1beta1" {
+					return new(v1beta1Machine)
+				}
+				return new(OpenStackMachine)
+			},
+			Normalise: normalise,
+			Secrets:   secrets,
+			Refused:   map[string]string{"spec.providerID": providerID},
 		},
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
@@ -106,6 +125,9 @@ func normalise(in any) (any, field.ErrorList) {
 	case *OpenStackClusterTemplate:
 		v.cluster(template, &o.Spec.Template.Spec)
 		return &o.Spec.Template.Spec, v.errs
+	case *OpenStackMachine:
+		v.machine(spec, &o.Spec)
+		return &o.Spec, v.errs
 	case *OpenStackMachineTemplate:
 		v.machine(template, &o.Spec.Template.Spec)
 		return &o.Spec.Template.Spec, v.errs
@@ -122,6 +144,10 @@ func normalise(in any) (any, field.ErrorList) {
 	case *v1beta1ClusterTemplate:
 		s := v.convertCluster(template, &o.Spec.Template.Spec)
 		v.cluster(template, s)
+		return s, v.writtenAsV1Beta1()
+	case *v1beta1Machine:
+		s := v.convertMachine(spec, &o.Spec)
+		v.machine(spec, s)
 		return s, v.writtenAsV1Beta1()
 	case *v1beta1MachineTemplate:
 		s := v.convertMachine(template, &o.Spec.Template.Spec)

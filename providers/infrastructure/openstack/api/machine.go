@@ -7,6 +7,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// OpenStackMachine is what a Machine that stands alone is made from.
+type OpenStackMachine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   OpenStackMachineSpec `json:"spec,omitempty"`
+	Status json.RawMessage      `json:"status,omitempty"`
+}
+
 // OpenStackMachineTemplate is what machines are made from.
 type OpenStackMachineTemplate struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -11,10 +11,13 @@ func ReadCluster(o fleet.Object) (*OpenStackClusterSpec, error) {
 	return read[OpenStackClusterSpec](o, "OpenStackCluster")
 }
 
-// ReadMachine returns the spec of the machines of an OpenStackMachineTemplate
-// that was normalised.
+// ReadMachine returns the spec of an OpenStackMachine, or of the machines of an
+// OpenStackMachineTemplate, that was normalised.
 func ReadMachine(o fleet.Object) (*OpenStackMachineSpec, error) {
-	return read[OpenStackMachineSpec](o, "OpenStackMachineTemplate")
+	if o.GVK.Kind == machineKind {
+		return read[OpenStackMachineSpec](o, machineKind)
+	}
+	return read[OpenStackMachineSpec](o, templateKind)
 }
 
 // ReadIdentity returns the spec of an OpenStackClusterIdentity that was

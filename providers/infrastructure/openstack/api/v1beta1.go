@@ -72,6 +72,14 @@ type v1beta1Bastion struct {
 	FloatingIP       *string             `json:"floatingIP,omitempty"`
 }
 
+type v1beta1Machine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   v1beta1MachineSpec `json:"spec,omitempty"`
+	Status json.RawMessage    `json:"status,omitempty"`
+}
+
 type v1beta1MachineTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// TestTreeOfPools: machines hang on the object that they come from; a Machine
+// that stands alone hangs on the cluster, and shows before it is there.
+func TestTreeOfPools(t *testing.T) {
+	r := fleet.Report{
+		Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Phase: fleet.PhaseWorkers,
+		Pools: []fleet.PoolReport{
+			{Name: "cp", Role: fleet.RoleControlPlane, Version: "v1.34.1", Desired: 1, Current: 1},
+			{Name: "gpu", Role: fleet.RoleWorker, Kind: "Machine", Version: "v1.34.1", Desired: 1, Current: 1},
+			{Name: "late", Role: fleet.RoleWorker, Kind: "Machine", Version: "v1.34.1", Desired: 1},
+			{Name: "md", Role: fleet.RoleWorker, Version: "v1.34.1"},
+			{Name: "ms", Role: fleet.RoleWorker, Kind: "MachineSet", Version: "v1.34.1"},
+		},
+		Machines: []fleet.MachineReport{
+			{Machine: fleet.Machine{Name: "cp-1", Pool: "cp", Role: fleet.RoleControlPlane}, UpToDate: true, Phase: fleet.MachinePhaseRunning},
+			{Machine: fleet.Machine{Name: "gpu", Pool: "gpu", Role: fleet.RoleWorker}, Phase: fleet.MachinePhaseRunning},
+		},
+	}
+	var out strings.Builder
+	if err := showTree(&out, []status.Cluster{{Report: r, Machines: make([]clusterv1.Machine, 2)}}, false); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(out.String()) {
+		name, _, _ := strings.Cut(strings.TrimRight(line, "\n"), "  ")
+		names = append(names, strings.TrimSpace(name))
+	}
+	want := []string{
+		"NAME", "Cluster prod/eu", "├─KubeadmControlPlane cp", "│ └─Machine cp-1",
+		"├─Machine late", "├─MachineDeployment md", "├─MachineSet ms", "└─Machine gpu",
+	}
+	if got := strings.Join(names, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), strings.Join(want, "\n"))
+	}
+}
