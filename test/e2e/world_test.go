@@ -179,7 +179,14 @@ func (w *world) startAgent() {
 		"--status-interval", "1s", "--listen", "", "--log-level", "debug")
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}
 	c.Stdout, c.Stderr = log, log
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a killed test leaves no agent
+	w.background(c)
+}
+
+// background starts a process in the place of the agent. It ends with the world,
+// and with a test that is killed.
+func (w *world) background(c *exec.Cmd) {
+	w.t.Helper()
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // the parent that it dies with is a thread
