@@ -131,6 +131,11 @@ lab-down: ## remove them, and all that they left on the host
 test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
 	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab -count=1 -timeout 30m -v
 
+.PHONY: lab-vm
+lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86 and e2fsprogs)
+	go test -c -o bin/lab-vm.test ./test/lab/kubernetes/vm
+	cd test/lab/kubernetes/vm && FAIRLEAD_TEST_VM=$(or $(LABVM),yes) $(abspath bin/lab-vm.test) -test.v -test.timeout 90m
+
 .PHONY: e2e
 e2e: build ## from a Git push to real clusters on machines of the lab, and through their life; E2E=short for the first test alone, E2E=TestPivot for one of them (root; needs `make lab-images`)
 	$(if $(filter short,$(E2E)),,@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image))

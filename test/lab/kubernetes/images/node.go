@@ -91,13 +91,22 @@ func (m *maker) makeNode(ctx context.Context) error {
 
 // nodeFiles returns the texts of the files of a node by their path.
 func (m *maker) nodeFiles(pause string) (map[string]string, error) {
+	files, err := embedded(nodeFiles, "node")
+	for name, text := range files {
+		files[name] = strings.ReplaceAll(text, "PAUSE", pause)
+	}
+	return files, err
+}
+
+// embedded returns the texts of the files below a folder by their path in it.
+func embedded(from embed.FS, dir string) (map[string]string, error) {
 	files := make(map[string]string)
-	err := fs.WalkDir(nodeFiles, "node", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(from, dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		b, err := nodeFiles.ReadFile(path)
-		files[strings.TrimPrefix(path, "node/")] = strings.ReplaceAll(string(b), "PAUSE", pause)
+		b, err := from.ReadFile(path)
+		files[strings.TrimPrefix(path, dir+"/")] = string(b)
 		return err
 	})
 	return files, err

@@ -20,18 +20,22 @@ func packages() []string {
 	}
 }
 
-// makeRootfs makes the Debian root filesystem with mmdebstrap. What belongs to
-// one machine alone is taken out of it: keys of sshd, the machine id.
-func (m *maker) makeRootfs(ctx context.Context) error {
-	inputs := []any{suite, packages(), 1}
-	var err error
-	m.rootfs, err = m.folder("rootfs", inputs, func(dir string) error {
+// makeRootfs makes the Debian root filesystem of machines.
+func (m *maker) makeRootfs(ctx context.Context) (err error) {
+	m.rootfs, err = m.debian(ctx, "rootfs", packages())
+	return err
+}
+
+// debian makes a folder with a Debian that has these packages, by mmdebstrap. What
+// belongs to one machine alone is taken out of it: keys of sshd, the machine id.
+func (m *maker) debian(ctx context.Context, kind string, packages []string) (string, error) {
+	return m.folder(kind, []any{suite, packages, 1}, func(dir string) error {
 		mirror := os.Getenv("FAIRLEAD_LAB_DEBIAN")
 		if mirror == "" {
 			mirror = "http://deb.debian.org/debian"
 		}
 		c := m.command(ctx, "", "mmdebstrap", "--mode=root", "--variant=minbase", "--components=main",
-			"--include="+strings.Join(packages(), ","),
+			"--include="+strings.Join(packages, ","),
 			"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
 			"--dpkgopt=force-unsafe-io", `--aptopt=Acquire::Languages "none"`, suite, dir, mirror)
 		if err := c.Run(); err != nil {
@@ -48,5 +52,4 @@ func (m *maker) makeRootfs(ctx context.Context) error {
 		}
 		return os.WriteFile(filepath.Join(dir, "etc/machine-id"), nil, 0o644)
 	})
-	return err
 }

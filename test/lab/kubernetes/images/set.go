@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // A Set is what machines are made of. Its folders lie on one filesystem and are
@@ -106,7 +105,7 @@ func (m *maker) say(format string, args ...any) { fmt.Fprintf(m.progress, format
 // folder makes the folder of a kind of thing that is made from inputs, unless it
 // is there, and returns it. fill is given an empty one; it comes to its place
 // when fill is done, and those that were made from other inputs stay, since
-// machines may run from them: they are removed by Prune.
+// machines may run from them.
 func (m *maker) folder(kind string, inputs any, fill func(dir string) error) (string, error) {
 	b, err := json.Marshal(inputs)
 	if err != nil {
@@ -130,31 +129,4 @@ func (m *maker) folder(kind string, inputs any, fill func(dir string) error) (st
 		return "", fmt.Errorf("cannot make the lab's %s: %w", kind, err)
 	}
 	return path, os.Rename(tmp, path)
-}
-
-// Prune removes what is not part of the current set. No machine may run.
-func Prune() error {
-	s, err := Current()
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(s.Rootfs)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		made := strings.HasPrefix(e.Name(), ".making-")
-		for _, kind := range []string{"rootfs-", "node-", "store-"} {
-			made = made || strings.HasPrefix(e.Name(), kind)
-		}
-		if !made || path == s.Rootfs || path == s.Node || path == s.Store {
-			continue
-		}
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	return nil
 }
