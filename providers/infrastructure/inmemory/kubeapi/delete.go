@@ -22,16 +22,20 @@ func (s *Server) remove(k *kind, namespace, name string) {
 }
 
 // removeLocked takes an object away, and what a cluster's controllers would
-// remove after it: the content of a namespace, the pods of a node.
+// remove after it: the content of a namespace, the pods of a node, the objects of a
+// kind.
 func (s *Server) removeLocked(at key) {
 	raw, ok := s.store.objects[at]
 	if !ok {
 		return
 	}
+	for _, it := range s.definedBy(at) {
+		s.commit(it.key, it.raw, nil)
+	}
 	s.commit(at, raw, nil)
 	switch at.kind.Kind {
 	case "Namespace":
-		for _, k := range s.catalog.kinds {
+		for k := range s.kinds() {
 			if !k.namespaced {
 				continue
 			}

@@ -68,10 +68,13 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) groups() *metav1.APIGroupList {
 	l := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	for _, gv := range s.catalog.versions {
-		if gv.Group == "" {
+	seen := make(map[schema.GroupVersion]bool)
+	for k := range s.kinds() {
+		gv := k.GroupVersion()
+		if gv.Group == "" || seen[gv] {
 			continue
 		}
+		seen[gv] = true
 		v := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
 		l.Groups = append(l.Groups, metav1.APIGroup{
 			Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v,
@@ -84,7 +87,7 @@ func (s *Server) groups() *metav1.APIGroupList {
 func (s *Server) resources(path string) *metav1.APIResourceList {
 	verbs := metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	l := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
-	for _, k := range s.catalog.kinds {
+	for k := range s.kinds() {
 		if k.root() != path {
 			continue
 		}
@@ -125,7 +128,7 @@ func subresource(k *kind, sub string) metav1.APIResource {
 
 func (s *Server) openAPIRoot() map[string]any {
 	paths := make(map[string]any)
-	for _, k := range s.catalog.kinds {
+	for k := range s.kinds() {
 		paths[k.root()] = map[string]string{"serverRelativeURL": "/openapi/v3/" + k.root()}
 	}
 	return map[string]any{"paths": paths}
@@ -138,7 +141,7 @@ func (s *Server) openAPI(root string) map[string]any {
 	parameter := func(name string) map[string]any {
 		return map[string]any{"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true}}
 	}
-	for _, k := range s.catalog.kinds {
+	for k := range s.kinds() {
 		if k.root() != root {
 			continue
 		}

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
@@ -76,7 +75,7 @@ func (s *Server) parse(r *http.Request) (request, bool) {
 	if rest[0] == "namespaces" && len(rest) > 2 && rest[2] != "status" && rest[2] != "finalize" {
 		q.namespace, rest = rest[1], rest[2:]
 	}
-	q.kind = s.catalog.byPath[prefix+"/"+rest[0]]
+	q.kind = s.kindAt(prefix + "/" + rest[0])
 	if q.kind == nil || len(rest) > 3 {
 		return request{}, false
 	}
@@ -274,7 +273,5 @@ func unsupported(contentType string) error {
 }
 
 func statusType() metav1.TypeMeta { return metav1.TypeMeta{Kind: "Status", APIVersion: "v1"} }
-
-func (s *Server) kind(gvk schema.GroupVersionKind) *kind { return s.catalog.byGVK[gvk] }
 
 func base64Of(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

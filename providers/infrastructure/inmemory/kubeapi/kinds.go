@@ -4,11 +4,15 @@ import (
 	"strings"
 	"sync"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +27,7 @@ type kind struct {
 	namespaced bool
 	all        bool           // in kubectl's category "all"
 	subs       []string       // subresources
-	typed      runtime.Object // a zero value: it knows the merge keys of strategic patches
+	typed      runtime.Object // a zero value: it knows the merge keys of strategic patches; nil: nobody does
 }
 
 func (k *kind) resource() schema.GroupResource {
@@ -51,11 +55,10 @@ func (k *kind) hasStatus() bool {
 
 // A catalog is what all servers of a process serve. It never changes.
 type catalog struct {
-	kinds    []*kind
-	byPath   map[string]*kind // "api/v1/nodes"
-	byGVK    map[schema.GroupVersionKind]*kind
-	scheme   *runtime.Scheme
-	versions []schema.GroupVersion // in the order of kinds
+	kinds  []*kind
+	byPath map[string]*kind // "api/v1/nodes"
+	byGVK  map[schema.GroupVersionKind]*kind
+	scheme *runtime.Scheme
 }
 
 // shared returns the catalog, made at first use: a table per server would be
@@ -102,6 +105,22 @@ func newCatalog() *catalog {
 	c.add(rbac, &rbacv1.Role{}, kind{plural: "roles", namespaced: true})
 	c.add(rbac, &rbacv1.RoleBinding{}, kind{plural: "rolebindings", namespaced: true})
 
+	batch := batchv1.SchemeGroupVersion
+	c.add(batch, &batchv1.Job{}, kind{plural: "jobs", namespaced: true, all: true, subs: status})
+	c.add(batch, &batchv1.CronJob{}, kind{plural: "cronjobs", short: "cj", namespaced: true, all: true, subs: status})
+
+	networking := networkingv1.SchemeGroupVersion
+	c.add(networking, &networkingv1.NetworkPolicy{}, kind{plural: "networkpolicies", short: "netpol", namespaced: true})
+	c.add(networking, &networkingv1.Ingress{}, kind{plural: "ingresses", short: "ing", namespaced: true, subs: status})
+
+	c.add(schedulingv1.SchemeGroupVersion, &schedulingv1.PriorityClass{}, kind{plural: "priorityclasses", short: "pc"})
+
+	admission := admissionv1.SchemeGroupVersion
+	c.add(admission, &admissionv1.ValidatingWebhookConfiguration{}, kind{plural: "validatingwebhookconfigurations"})
+	c.add(admission, &admissionv1.MutatingWebhookConfiguration{}, kind{plural: "mutatingwebhookconfigurations"})
+
+	c.put(&kind{GroupVersionKind: definitionVersion.WithKind(definitionKind), plural: "customresourcedefinitions", short: "crd", subs: status})
+
 	storage := storagev1.SchemeGroupVersion
 	c.add(storage, &storagev1.StorageClass{}, kind{plural: "storageclasses", short: "sc"})
 	c.add(storage, &storagev1.VolumeAttachment{}, kind{plural: "volumeattachments", subs: status})
@@ -117,10 +136,11 @@ func (c *catalog) add(gv schema.GroupVersion, typed runtime.Object, k kind) {
 		panic(err) // it was added one line above
 	}
 	k.GroupVersionKind, k.typed = gvks[0], typed
-	if n := len(c.versions); n == 0 || c.versions[n-1] != gv {
-		c.versions = append(c.versions, gv)
-	}
-	c.kinds = append(c.kinds, &k)
-	c.byGVK[k.GroupVersionKind] = &k
-	c.byPath[k.root()+"/"+k.plural] = &k
+	c.put(&k)
+}
+
+func (c *catalog) put(k *kind) {
+	c.kinds = append(c.kinds, k)
+	c.byGVK[k.GroupVersionKind] = k
+	c.byPath[k.root()+"/"+k.plural] = k
 }

@@ -1,7 +1,9 @@
 // Package kubeapi is a Kubernetes API server for simulated clusters: thousands
 // of them fit in one process, and kubectl and client-go cannot tell.
 //
-// It stores objects and serves the API in JSON. It runs no controllers, but for
+// It stores objects and serves the API in JSON, also of kinds that a
+// CustomResourceDefinition in it defines, in the version that these are stored in
+// and without their schema. It runs no controllers, but for
 // the few habits of a real cluster that removing a machine depends on:
 // evictions honour disruption budgets, a kubelet that is alive ends its pods at
 // once, and the pods of a deleted node or namespace go with it.
@@ -56,6 +58,7 @@ type Options struct {
 type Server struct {
 	o       Options
 	catalog *catalog
+	defined definitions
 	store   store
 	gate    gate
 	clients verifier
@@ -129,8 +132,8 @@ func (s *Server) toUnstructured(obj runtime.Object) (*unstructured.Unstructured,
 		}
 		gvk = gvks[0]
 	}
-	k, ok := s.catalog.byGVK[gvk]
-	if !ok {
+	k := s.kind(gvk)
+	if k == nil {
 		return nil, nil, runtime.NewNotRegisteredErrForKind("kubeapi", gvk)
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
@@ -145,8 +148,8 @@ func (s *Server) toUnstructured(obj runtime.Object) (*unstructured.Unstructured,
 
 // Get returns a copy of an object.
 func (s *Server) Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool) {
-	k, ok := s.catalog.byGVK[gvk]
-	if !ok {
+	k := s.kind(gvk)
+	if k == nil {
 		return nil, false
 	}
 	raw, ok := s.read(k, namespace, name)
@@ -158,7 +161,7 @@ func (s *Server) Get(gvk schema.GroupVersionKind, namespace, name string) (*unst
 
 // Delete removes an object at once, finalizers or not. Nothing there is fine.
 func (s *Server) Delete(gvk schema.GroupVersionKind, namespace, name string) {
-	if k, ok := s.catalog.byGVK[gvk]; ok {
+	if k := s.kind(gvk); k != nil {
 		s.remove(k, namespace, name)
 	}
 }

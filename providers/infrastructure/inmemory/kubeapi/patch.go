@@ -72,6 +72,9 @@ func patched(q request, typ types.PatchType, old *unstructured.Unstructured, pat
 	case types.MergePatchType:
 		raw, err = jsonpatch.MergePatch(raw, patch)
 	case types.StrategicMergePatchType:
+		if q.kind.typed == nil {
+			return nil, unsupported(string(typ)) // nobody knows the merge keys
+		}
 		raw, err = strategicpatch.StrategicMergePatch(raw, patch, q.kind.typed)
 	default:
 		return nil, unsupported(string(typ))

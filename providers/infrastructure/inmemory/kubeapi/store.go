@@ -220,6 +220,9 @@ func (s *Server) commit(at key, old, next []byte) {
 		}
 		st.objects[at] = next
 	}
+	if at.kind.Kind == definitionKind {
+		s.define(at.name, next)
+	}
 	e := event{st.revision, at, old, next}
 	if len(st.history) == historyLimit {
 		st.history = slices.Delete(st.history, 0, historyLimit/4)
