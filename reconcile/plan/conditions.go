@@ -108,27 +108,7 @@ func (v *view) controlPlaneConditions(l *ledger) {
 	l.need(clusterv1.ClusterControlPlaneAvailableCondition,
 		clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
 
-	e := v.Observed.Workload.Etcd
-	if e == nil || v.blind {
-		return
-	}
-	var bad []string
-	for _, m := range e.Members {
-		switch {
-		case m.Name == "":
-			bad = append(bad, "a member has not started")
-		case m.Learner:
-			bad = append(bad, m.Name+" is a learner")
-		case !m.Healthy:
-			bad = append(bad, m.Name+" is not healthy")
-		}
-	}
-	if o := v.orphan(); o != nil && o.Name != "" {
-		bad = append(bad, o.Name+" has no machine")
-	}
-	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
-		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyReason,
-		controlplanev1.KubeadmControlPlaneEtcdClusterNotHealthyReason, some(bad))
+	v.etcdCondition(l)
 }
 
 // controlPlaneProblem says why the control plane is not available; empty when

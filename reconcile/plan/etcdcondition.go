@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"fairlead.dev/fleet"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+)
+
+// etcdCondition tells whether etcd is well. Its members say so where they were
+// looked at. At rest they are not: there the control-plane nodes' static pods say
+// it, as each etcd answers for its own member. So the condition is there whether
+// or not there was a reason to look closer. An external etcd has none.
+// Source: Cluster API, EtcdClusterHealthy of KubeadmControlPlane.
+func (v *view) etcdCondition(l *ledger) {
+	e := v.Observed.Workload.Etcd
+	var bad []string
+	switch {
+	case v.Desired.ExternalEtcd(), !v.everInitialized():
+		return
+	case v.blind:
+		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
+			controlplanev1.KubeadmControlPlaneEtcdClusterHealthUnknownReason, "The API server does not answer")
+		return
+	case e == nil && v.out.NeedEtcd:
+		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
+			controlplanev1.KubeadmControlPlaneEtcdClusterInspectionFailedReason, "The members of etcd could not be looked at")
+		return
+	case e == nil:
+		bad = v.ailingPods()
+	default:
+		bad = v.ailingMembers(e)
+	}
+	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
+		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyReason,
+		controlplanev1.KubeadmControlPlaneEtcdClusterNotHealthyReason, some(bad))
+}
+
+// ailingPods names the control-plane nodes whose static pods are not all ready.
+func (v *view) ailingPods() []string {
+	var bad []string
+	for _, m := range v.groups[0].all {
+		if m.node != nil && !m.node.ControlPlaneReady {
+			bad = append(bad, m.node.Name+" is not healthy")
+		}
+	}
+	return bad
+}
+
+func (v *view) ailingMembers(e *fleet.Etcd) []string {
+	var bad []string
+	for _, m := range e.Members {
+		switch {
+		case m.Name == "":
+			bad = append(bad, "a member has not started")
+		case m.Learner:
+			bad = append(bad, m.Name+" is a learner")
+		case !m.Healthy:
+			bad = append(bad, m.Name+" is not healthy")
+		}
+	}
+	if o := v.orphan(); o != nil && o.Name != "" {
+		bad = append(bad, o.Name+" has no machine")
+	}
+	return bad
+}
