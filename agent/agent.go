@@ -190,7 +190,7 @@ func New(o Options, p Parts) *Agent {
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), watched: make(map[string]bool),
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)}, watched: make(map[string]bool),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),

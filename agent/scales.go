@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"fairlead.dev/fleet"
 )
@@ -17,13 +16,25 @@ type Scales interface {
 
 // scaling is what was decided on numbers of machines.
 type scaling struct {
-	deciding sync.Mutex // one decision at a time
+	deciding chan struct{} // holds one while somebody decides, which may take long
 
 	// What is below is guarded by Agent.mu.
 	decided map[fleet.Key][]fleet.Scale
 	seen    map[fleet.Key][]fleet.MachineReport // by the last passes over clusters that are scaled
 	broken  string                              // numbers that nobody can read, and why
 }
+
+// begin waits for its turn to decide, and reports whether it came before ctx ended.
+func (s *scaling) begin(ctx context.Context) bool {
+	select {
+	case s.deciding <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *scaling) end() { <-s.deciding }
 
 // recallScales reads what was decided before the first pass: a pool that was
 // scaled stays so when an agent starts.
@@ -71,8 +82,10 @@ func (a *Agent) readScales(ctx context.Context) {
 	if a.ledger.Scales == nil || owner == nil {
 		return
 	}
-	a.scaling.deciding.Lock()
-	defer a.scaling.deciding.Unlock()
+	if !a.scaling.begin(ctx) {
+		return
+	}
+	defer a.scaling.end()
 	list, err := a.ledger.Scales.List(ctx)
 	if ctx.Err() != nil {
 		return
@@ -129,7 +142,7 @@ func (a *Agent) scalable(s fleet.Scale) bool {
 }
 
 // decide writes list to the status branch, drops gone from it, and holds to that.
-// deciding is held.
+// It is the caller's turn.
 func (a *Agent) decide(ctx context.Context, owner fleet.Owner, list, gone []fleet.Scale) error {
 	if err := a.ledger.Scales.Decide(ctx, owner, list, gone); err != nil {
 		return err
@@ -184,8 +197,10 @@ func (a *Agent) sizes(ctx context.Context, c *fleet.Cluster, report fleet.Report
 	if c.Delete || !scaled {
 		return
 	}
-	a.scaling.deciding.Lock()
-	defer a.scaling.deciding.Unlock()
+	if !a.scaling.begin(ctx) {
+		return
+	}
+	defer a.scaling.end()
 	var found []fleet.Scale
 	for _, p := range a.sized(c).Workers { // somebody may have decided meanwhile
 		i := slices.IndexFunc(report.Pools, func(r fleet.PoolReport) bool { return r.Name == p.Name })
@@ -233,8 +248,10 @@ func (a *Agent) Scale(ctx context.Context, k fleet.Key, change func(fleet.Scalab
 	if a.ledger.Scales == nil || owner == nil {
 		return fleet.Errorf(fleet.Unavailable, "scale cluster "+k.String(), "this agent does not own the fleet")
 	}
-	a.scaling.deciding.Lock()
-	defer a.scaling.deciding.Unlock()
+	if !a.scaling.begin(ctx) {
+		return fleet.Errorf(fleet.Unavailable, "scale cluster "+k.String(), "another decision is being written: %w", ctx.Err())
+	}
+	defer a.scaling.end()
 	now, err := a.Scalable(k)
 	if err != nil {
 		return err

@@ -15,8 +15,9 @@ import (
 type scales struct {
 	mu       sync.Mutex
 	list     []fleet.Scale
-	deaf     bool // nothing can be read
-	refusing bool // nothing can be written
+	deaf     bool          // nothing can be read
+	refusing bool          // nothing can be written
+	slow     chan struct{} // nothing is written until it is closed
 }
 
 func (s *scales) List(context.Context) ([]fleet.Scale, error) {
@@ -29,6 +30,9 @@ func (s *scales) List(context.Context) ([]fleet.Scale, error) {
 }
 
 func (s *scales) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Scale) error {
+	if s.slow != nil {
+		<-s.slow
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusing {
@@ -141,5 +145,35 @@ func TestScale(t *testing.T) {
 		}
 		synctest.Wait()
 		expect(t, "what is not written is not done", w.had().Workers[0].Replicas, 3)
+	})
+}
+
+// TestScaleWaitsItsTurn has a caller whose time is over not wait for a decision
+// that takes long to write.
+func TestScaleWaitsItsTurn(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}))
+	w.scales.list = []fleet.Scale{five()}
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		w.scales.slow = make(chan struct{})
+		decide := func(ctx context.Context, n int) error {
+			return a.Scale(ctx, keyA, func(fleet.Scalable) (fleet.Scale, error) {
+				d := five()
+				d.Replicas = n
+				return d, nil
+			})
+		}
+		first := make(chan error, 1)
+		go func() { first <- decide(t.Context(), 6) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := decide(ctx, 7); fleet.KindOf(err) != fleet.Unavailable {
+			t.Errorf("the second caller hears %v", err)
+		}
+		close(w.scales.slow)
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		expect(t, "the first decision stands", w.scales.said()[0].Replicas, 6)
 	})
 }
