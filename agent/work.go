@@ -94,17 +94,19 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 		if a.reminders == nil {
 			a.reminders = make(map[fleet.Key]reminder)
 		}
-		a.reminders[c.Key] = reminder{res.Report.Remediation, res.Report.Order}
+		a.reminders[c.Key] = reminder{res.Report.Remediation, res.Report.Order, res.Report.Spells}
 		a.mu.Unlock()
 	}
 	return res
 }
 
 // A reminder is what one pass tells the next, whoever makes it, since nothing else
-// tells of it: an attempt that is under way, and with what infrastructure was in line.
+// tells of it: an attempt that is under way, with what infrastructure was in line,
+// and what health checks wait out.
 type reminder struct {
 	remediation fleet.Remediation
 	order       string
+	spells      []fleet.Spell
 }
 
 // reminded returns c with what its last report told: this agent's, or the one
@@ -114,13 +116,13 @@ func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
 	defer a.mu.Unlock()
 	last, ok := a.reminders[c.Key]
 	if !ok {
-		last = reminder{a.record[c.Key].Remediation, a.record[c.Key].Order}
+		last = reminder{a.record[c.Key].Remediation, a.record[c.Key].Order, a.record[c.Key].Spells}
 	}
-	if last == (reminder{}) {
+	if last.remediation.IsZero() && last.order == "" && len(last.spells) == 0 {
 		return c
 	}
 	out := *c
-	out.Remediation, out.Order = last.remediation, last.order
+	out.Remediation, out.Order, out.Spells = last.remediation, last.order, last.spells
 	return &out
 }
 

@@ -60,6 +60,10 @@ type Cluster struct {
 	// Git does not say it: whoever has a pass made adds it.
 	Remediation Remediation `json:",omitzero"`
 
+	// Spells are what the last report told of conditions of machines that health
+	// checks wait out. Git does not say it: whoever has a pass made adds it.
+	Spells []Spell `json:",omitempty"`
+
 	// Topology, if not nil, says that a ClusterClass makes it, and how it is upgraded.
 	Topology *Topology `json:",omitempty"`
 
@@ -123,7 +127,6 @@ const (
 	DeleteOldest DeletionOrder = "Oldest"
 )
 
-// A Pool is a group of machines that are made from one template: the control
 // A PoolKind says which object of Git stands alone where it is neither a
 // KubeadmControlPlane nor a MachineDeployment.
 type PoolKind string
@@ -135,12 +138,13 @@ const (
 	LoneMachineSet PoolKind = "MachineSet"
 )
 
+// A Pool is a group of machines that are made from one template: the control
 // plane, one MachineDeployment, or what stands alone.
 type Pool struct {
 	Name     PoolName
 	Role     Role
-	Replicas int
 	Kind     PoolKind `json:",omitempty"` // of a worker pool that is no MachineDeployment
+	Replicas int
 	// Scaling, if not nil, says that Replicas is for somebody else than Git to
 	// decide.
 	Scaling *Scaling `json:",omitempty"`
@@ -198,7 +202,6 @@ type Pool struct {
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane
 }
 
-// An Object is an object of a provider's own kind. Its Spec is canonical JSON
 // ObjectKind returns the kind of the object that pools of a role and kind come from.
 func ObjectKind(r Role, k PoolKind) string {
 	if r == RoleControlPlane {
@@ -207,6 +210,7 @@ func ObjectKind(r Role, k PoolKind) string {
 	return cmp.Or(string(k), "MachineDeployment")
 }
 
+// An Object is an object of a provider's own kind. Its Spec is canonical JSON
 // of the newest version that the provider knows: equal content, equal bytes.
 type Object struct {
 	GVK         schema.GroupVersionKind

@@ -58,7 +58,10 @@ type Report struct {
 	// is under way; zero: none is, or the machine that came of it tells.
 	Remediation Remediation
 	Order       string // OrderMark with which infrastructure was last in line; empty: it never was
-	Failure     string // the error of the pass, in the other side's own words
+	// Spells are the conditions of machines that health checks wait out, in the order
+	// of machines.
+	Spells  []Spell
+	Failure string // the error of the pass, in the other side's own words
 }
 
 // A PoolReport counts the machines of a pool.

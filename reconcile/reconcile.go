@@ -282,7 +282,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = res.Plan.Waiting
-	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
+	res.Report.Remediation, res.Report.Order, res.Report.Spells = res.Plan.Remediation, res.Plan.Order, res.Plan.Spells
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

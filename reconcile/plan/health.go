@@ -34,7 +34,11 @@ func (v *view) checkHealth() {
 
 func (v *view) check(h *clusterv1.MachineHealthCheck) {
 	selector, err := metav1.LabelSelectorAsSelector(&h.Spec.Selector)
-	if err != nil || !v.Observed.Infrastructure.Ready {
+	if err != nil {
+		return
+	}
+	if !v.Observed.Infrastructure.Ready {
+		v.out.Spells = v.Desired.Spells // what was waited out is not over
 		return
 	}
 	var sick []*machine
@@ -94,8 +98,17 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	if m.Role == fleet.RoleWorker && !v.initialized() {
 		return nil
 	}
+	ill := v.examineMachine(h, m)
 	if m.node == nil {
-		return v.examineStartup(h, m)
+		d := v.examineStartup(h, m)
+		if len(ill) == 0 {
+			return d
+		}
+		text := fmt.Sprintf("health check %s: %s", h.Name, strings.Join(ill, ", "))
+		if d != nil {
+			text += "; " + d.message
+		}
+		return &defect{clusterv1.MachineHealthCheckUnhealthyMachineReason, text}
 	}
 	var wrong []string
 	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
@@ -111,10 +124,14 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 			wrong = append(wrong, fmt.Sprintf("node condition %s is %s for more than %s", c.Type, c.Status, timeout))
 		}
 	}
-	if len(wrong) == 0 {
+	if len(ill)+len(wrong) == 0 {
 		return nil
 	}
-	return &defect{clusterv1.MachineHealthCheckUnhealthyNodeReason, fmt.Sprintf("health check %s: %s", h.Name, strings.Join(wrong, ", "))}
+	reason := clusterv1.MachineHealthCheckUnhealthyNodeReason
+	if len(ill) > 0 {
+		reason = clusterv1.MachineHealthCheckUnhealthyMachineReason
+	}
+	return &defect{reason, fmt.Sprintf("health check %s: %s", h.Name, strings.Join(append(ill, wrong...), ", "))}
 }
 
 // examineStartup judges a machine without a Node. Nobody remembers whether it
@@ -135,7 +152,7 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 	if timeout == 0 {
 		return nil
 	}
-	if left := timeout - v.Now.Sub(m.Created); left >= 0 {
+	if left := timeout - v.Now.Sub(v.startedAt(m)); left >= 0 {
 		v.wake(left + time.Second)
 		return nil
 	}

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -9,13 +11,16 @@ import (
 
 // machineConditions tells the state of m in Cluster API's words.
 func (v *view) machineConditions(m *machine) []fleet.Condition {
-	l := make(ledger, 0, 7)
+	l := make(ledger, 0, 11)
 	problem := ""
 	if m.State != fleet.MachineRunning {
 		problem = cmp.Or(m.Message, "Machine is "+string(m.State))
 	}
 	l.need(clusterv1.MachineInfrastructureReadyCondition,
 		clusterv1.MachineInfrastructureReadyReason, clusterv1.MachineInfrastructureNotReadyReason, problem)
+
+	l.set(clusterv1.MachineBootstrapConfigReadyCondition, true, clusterv1.MachineBootstrapConfigReadyReason, "", "")
+	l.set(clusterv1.PausedCondition, v.paused() || m.pool != nil && m.pool.Paused, clusterv1.PausedReason, clusterv1.NotPausedReason, "")
 
 	problem = ""
 	if !m.current {
@@ -29,6 +34,7 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 	switch {
 	case v.blind:
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
+		l.unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineReadyCondition, clusterv1.MachineReadyUnknownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineAvailableCondition, clusterv1.AvailableUnknownReason, "The API server does not answer")
 	default:
@@ -59,9 +65,12 @@ func (v *view) nodeConditions(l *ledger, m *machine) {
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
 	case m.node.Ready:
 		l.set(clusterv1.MachineNodeReadyCondition, true, clusterv1.MachineNodeReadyReason, "", "")
+	case m.nodeHealth(clusterv1.MachineNodeReadyCondition) == fleet.StatusUnknown:
+		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeReadyUnknownReason, "The kubelet of the node is not heard of")
 	default:
 		l.set(clusterv1.MachineNodeReadyCondition, false, "", clusterv1.MachineNodeNotReadyReason, "The node is not ready")
 	}
+	m.nodeHealthyCondition(l)
 	problem := v.notReady(m)
 	l.need(clusterv1.MachineReadyCondition, clusterv1.MachineReadyReason, clusterv1.MachineNotReadyReason, problem)
 	reason := clusterv1.NotReadyReason
@@ -69,6 +78,28 @@ func (v *view) nodeConditions(l *ledger, m *machine) {
 		reason = clusterv1.MachineWaitingForMinReadySecondsReason
 	}
 	l.set(clusterv1.MachineAvailableCondition, m.available, clusterv1.MachineAvailableReason, reason, "")
+}
+
+// nodeHealthyCondition tells what the kubelet says of its host as well.
+func (m *machine) nodeHealthyCondition(l *ledger) {
+	if m.node == nil {
+		l.unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
+		return
+	}
+	status := m.nodeHealth(clusterv1.MachineNodeHealthyCondition)
+	var texts []string
+	for _, c := range m.node.Conditions {
+		if is, counts := healthOf(c, clusterv1.MachineNodeHealthyCondition); counts && is != fleet.True {
+			texts = append(texts, string(c.Type)+" is "+string(c.Status))
+		}
+	}
+	slices.Sort(texts)
+	switch status {
+	case fleet.StatusUnknown:
+		l.unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeHealthUnknownReason, strings.Join(texts, ", "))
+	default:
+		l.set(clusterv1.MachineNodeHealthyCondition, status == fleet.True, clusterv1.MachineNodeHealthyReason, clusterv1.MachineNodeNotHealthyReason, strings.Join(texts, ", "))
+	}
 }
 
 // notReady says why m is not ready; empty when it is.

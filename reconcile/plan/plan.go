@@ -54,6 +54,10 @@ type Plan struct {
 	// is under way and that no machine tells of yet: to be remembered.
 	Remediation fleet.Remediation
 
+	// Spells are the conditions of machines that health checks wait out: to be
+	// remembered.
+	Spells []fleet.Spell
+
 	// Order is the fleet.OrderMark with which the infrastructure was last as it is
 	// to be: to be remembered.
 	Order string

@@ -140,6 +140,9 @@ func (s *script) plan() string {
 	if r := p.Remediation; !r.IsZero() {
 		fmt.Fprintf(&b, "retry %s\n", r)
 	}
+	for _, sp := range p.Spells {
+		fmt.Fprintf(&b, "spell %s %s=%s for %s\n", sp.Machine, sp.Condition, sp.Status, s.in.Now.Sub(sp.Since))
+	}
 	if p.NeedEtcd {
 		b.WriteString("need  etcd\n")
 	}

@@ -234,11 +234,7 @@ func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
 			continue
 		}
 		slices.Sort(g.pending)
-		names := len(g.all) + len(g.pending) + g.pool.Replicas
-		if g.pool.Kind == fleet.LoneMachine {
-			names = 1
-		}
-		for i := range names {
+		for i := range len(g.all) + len(g.pending) + g.pool.Replicas {
 			if _, ok := slices.BinarySearch(g.pending, v.nameAt(g.pool, i)); ok {
 				g.freshPending++
 			}

@@ -161,6 +161,13 @@ func (s *script) read(f []string) error {
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	case "attempt":
 		s.attempt(fleet.ActionKind(f[1]), w, f[2:])
+	case "spell":
+		c := strings.Split(w["condition"], ":")
+		d, _ := time.ParseDuration(c[2])
+		s.in.Desired.Spells = append(s.in.Desired.Spells, fleet.Spell{
+			Machine: s.name(f[1]), ProviderID: fleet.ProviderID("sim://" + cmp.Or(w["id"], f[1])),
+			Condition: c[0], Status: fleet.ConditionStatus(c[1]), Since: s.in.Now.Add(-d),
+		})
 	case "topology":
 		s.topology(w)
 	case "drain-rule":
@@ -284,6 +291,9 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	if !n.Ready {
 		status, since = corev1.ConditionFalse, w.duration("not-ready")
 	}
+	if w.is("silent") {
+		status = corev1.ConditionUnknown
+	}
 	if w.is("ready") {
 		since = w.duration("ready")
 	}
@@ -348,6 +358,12 @@ func (s *script) healthCheck(name string, w words) {
 	timeout := int32(300)
 	h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	h.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "False", TimeoutSeconds: &timeout}}
+	if c := strings.Split(w["machine"], ":"); len(c) == 3 {
+		d, _ := time.ParseDuration(c[2])
+		s := int32(d / time.Second)
+		h.Spec.Checks.UnhealthyNodeConditions = nil
+		h.Spec.Checks.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{{Type: c[0], Status: metav1.ConditionStatus(c[1]), TimeoutSeconds: &s}}
+	}
 	if w.is("startup") {
 		n := int32(w.number("startup", 0))
 		h.Spec.Checks.NodeStartupTimeoutSeconds = &n

@@ -118,7 +118,25 @@ func TestConversionKeepsEveryField(t *testing.T) {
 				out := &clusterv1beta1.MachineHealthCheck{}
 				return out, clusterv1beta1.Convert_v1beta2_MachineHealthCheck_To_v1beta1_MachineHealthCheck(v.(*clusterv1.MachineHealthCheck), out, nil)
 			},
-			lost: []string{"spec.unhealthyMachineConditions"}, // they are written as conditions of the node
+		},
+		"Machine": {
+			kind: machineKind(), old: &clusterv1beta1.Machine{},
+			back: func(v any) (any, error) {
+				out := &clusterv1beta1.Machine{}
+				return out, clusterv1beta1.Convert_v1beta2_Machine_To_v1beta1_Machine(v.(*clusterv1.Machine), out, nil)
+			},
+			lost: []string{"spec.bootstrap.configRef", "spec.infrastructureRef"},
+		},
+		"KubeadmConfig": {
+			kind: kubeadmConfigKind(), old: &bootstrapv1beta1.KubeadmConfig{},
+			back: func(v any) (any, error) {
+				out := &bootstrapv1beta1.KubeadmConfig{}
+				return out, bootstrapv1beta1.Convert_v1beta2_KubeadmConfig_To_v1beta1_KubeadmConfig(v.(*bootstrapv1.KubeadmConfig), out, nil)
+			},
+			lost: []string{
+				"spec.clusterConfiguration.apiServer.timeoutForControlPlane",
+				"spec.joinConfiguration.discovery.timeout",
+			},
 		},
 		"KubeadmConfigTemplate": {
 			kind: kubeadmConfigTemplateKind(), old: &bootstrapv1beta1.KubeadmConfigTemplate{},

@@ -3,43 +3,27 @@ package decode_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"fairlead.dev/fleet"
 )
 
-// conditionsOf lists the conditions of nodes that health checks look for.
-func conditionsOf(c fleet.Cluster) []string {
-	var out []string
-	for _, h := range c.HealthChecks {
-		for _, n := range h.Spec.Checks.UnhealthyNodeConditions {
-			out = append(out, string(n.Type)+"="+string(n.Status))
-		}
-	}
-	return out
-}
-
+// TestMachineConditionsOfHealthChecks takes over those that can be judged.
 func TestMachineConditionsOfHealthChecks(t *testing.T) {
 	const old = "unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 300}]"
-	for name, c := range map[string]struct {
-		conditions string
-		want       []string
-	}{
-		"ready":   {"{type: NodeReady, status: Unknown, timeoutSeconds: 300}", []string{"Ready=Unknown"}},
-		"healthy": {"{type: NodeHealthy, status: \"False\", timeoutSeconds: 9}", []string{"Ready=False", "MemoryPressure=True", "DiskPressure=True", "PIDPressure=True"}},
-		"unknown": {"{type: NodeHealthy, status: Unknown, timeoutSeconds: 9}", []string{"Ready=Unknown", "MemoryPressure=Unknown", "DiskPressure=Unknown", "PIDPressure=Unknown"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := mustDecode(t, replaced(t, newest, old, "unhealthyMachineConditions: ["+c.conditions+"]"))
-			if d := cmp.Diff(c.want, conditionsOf(got)); d != "" {
-				t.Errorf("-want +got:\n%s", d)
-			}
-		})
+	for _, kind := range []string{"NodeReady", "NodeHealthy", "InfrastructureReady", "UpToDate", "example.com/Disk"} {
+		c := mustDecode(t, replaced(t, newest, old, "unhealthyMachineConditions: [{type: "+kind+", status: \"False\", timeoutSeconds: 9}]"))
+		got := c.HealthChecks[0].Spec.Checks.UnhealthyMachineConditions
+		if len(got) != 1 || got[0].Type != kind || got[0].Status != "False" || *got[0].TimeoutSeconds != 9 {
+			t.Errorf("%s: got %v", kind, got)
+		}
 	}
 	for name, condition := range map[string]string{
-		"the provider's":  "{type: InfrastructureReady, status: \"False\", timeoutSeconds: 9}",
-		"well is not ill": "{type: NodeHealthy, status: \"True\", timeoutSeconds: 9}",
+		"a summary":      "{type: Ready, status: \"False\", timeoutSeconds: 9}",
+		"its own":        "{type: HealthCheckSucceeded, status: \"False\", timeoutSeconds: 9}",
+		"of each member": "{type: EtcdMemberHealthy, status: \"False\", timeoutSeconds: 9}",
+		"no status":      "{type: NodeReady, timeoutSeconds: 9}",
+		"odd status":     "{type: NodeReady, status: Maybe, timeoutSeconds: 9}",
+		"no timeout":     "{type: NodeReady, status: \"False\"}",
+		"no type":        "{status: \"False\", timeoutSeconds: 9}",
+		"no name":        "{type: a b, status: \"False\", timeoutSeconds: 9}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			clusters, problems := decodeAll(replaced(t, newest, old, "unhealthyMachineConditions: ["+condition+"]"))

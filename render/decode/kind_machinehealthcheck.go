@@ -2,19 +2,18 @@ package decode
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func machineHealthCheckKind() *kind {
 	external := "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
-	machines := "NodeReady and NodeHealthy, which follow from the conditions of the Node; when any other became what it is, is not known"
+	machines := "BootstrapConfigReady, Deleting, InfrastructureReady, NodeHealthy, NodeReady, Paused and UpToDate as status shows them; any other is the condition of that type of the Node, which is what others in the cluster can write on"
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineHealthCheck",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -98,7 +97,7 @@ func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
 			errs = append(errs, field.Required(path.Child("timeoutSeconds"), ""))
 		}
 	}
-	errs = append(errs, nodeConditions(&h.Spec.Checks, checks.Child("unhealthyMachineConditions"))...)
+	errs = append(errs, machineConditions(&h.Spec.Checks, checks.Child("unhealthyMachineConditions"))...)
 	if r := h.Spec.Remediation.TriggerIf.UnhealthyInRange; r != "" {
 		var low, high int
 		if n, err := fmt.Sscanf(r, "[%d-%d]", &low, &high); n != 2 || err != nil || r != fmt.Sprintf("[%d-%d]", low, high) || low < 0 || high < low {
@@ -108,46 +107,39 @@ func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
 	return h, errs
 }
 
-// nodeConditions turns what c says of the conditions of machines into what it
-// says of those of nodes: of NodeReady and NodeHealthy, which follow from them.
-// Others are refused.
-// Source: Cluster API, api/core/v1beta2, conditions of Machines.
-func nodeConditions(c *clusterv1.MachineHealthCheckChecks, path *field.Path) field.ErrorList {
+// machineConditions checks what c says of the conditions of machines: the types
+// that Cluster API refuses, and those that Fairlead does not tell of and nobody
+// writes on Nodes.
+// Source: Cluster API, api/core/v1beta2, UnhealthyMachineCondition.
+func machineConditions(c *clusterv1.MachineHealthCheckChecks, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, m := range c.UnhealthyMachineConditions {
 		at := path.Index(i)
-		of, known := map[string][]corev1.NodeConditionType{
-			clusterv1.MachineNodeReadyCondition:   {corev1.NodeReady},
-			clusterv1.MachineNodeHealthyCondition: {corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure},
-		}[m.Type]
-		if !known {
-			errs = append(errs, field.NotSupported(at.Child("type"), m.Type, []string{clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition}))
+		switch m.Type {
+		case "":
+			errs = append(errs, field.Required(at.Child("type"), ""))
+		case clusterv1.MachineReadyCondition, clusterv1.MachineAvailableCondition, clusterv1.MachineHealthCheckSucceededCondition,
+			clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineExternallyRemediatedCondition:
+			errs = append(errs, field.Forbidden(at.Child("type"), m.Type+" follows from health checks themselves"))
+		case controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
+			controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
+			controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition:
+			errs = append(errs, field.Forbidden(at.Child("type"), "Fairlead tells of static pods and etcd members of the control plane as a whole, not of each machine; use NodeReady"))
+		default:
+			for _, msg := range validation.IsQualifiedName(m.Type) {
+				errs = append(errs, field.Invalid(at.Child("type"), m.Type, msg))
+			}
 		}
-		if m.Status == "" {
+		switch m.Status {
+		case metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown:
+		case "":
 			errs = append(errs, field.Required(at.Child("status"), ""))
+		default:
+			errs = append(errs, field.NotSupported(at.Child("status"), m.Status, []string{"True", "False", "Unknown"}))
 		}
 		if m.TimeoutSeconds == nil {
 			errs = append(errs, field.Required(at.Child("timeoutSeconds"), ""))
 		}
-		if m.Type == clusterv1.MachineNodeHealthyCondition && m.Status == metav1.ConditionTrue {
-			errs = append(errs, field.NotSupported(at.Child("status"), m.Status, []string{"False", "Unknown"}))
-		}
-		for _, t := range of {
-			n := clusterv1.UnhealthyNodeCondition{Type: t, Status: nodeStatus(t, m.Status), TimeoutSeconds: m.TimeoutSeconds}
-			if !slices.ContainsFunc(c.UnhealthyNodeConditions, func(o clusterv1.UnhealthyNodeCondition) bool { return reflect.DeepEqual(o, n) }) {
-				c.UnhealthyNodeConditions = append(c.UnhealthyNodeConditions, n)
-			}
-		}
 	}
-	c.UnhealthyMachineConditions = nil
 	return errs
-}
-
-// nodeStatus returns which status of a node's condition makes that of its machine
-// status. Pressure is bad where it is true.
-func nodeStatus(t corev1.NodeConditionType, status metav1.ConditionStatus) corev1.ConditionStatus {
-	if t != corev1.NodeReady && status == metav1.ConditionFalse {
-		return corev1.ConditionTrue
-	}
-	return corev1.ConditionStatus(status)
 }

@@ -106,9 +106,11 @@ func TestSchemasAndTypesAgree(t *testing.T) {
 	}
 	want := []string{
 		"Cluster v1beta1", "Cluster v1beta2", "ClusterClass v1beta1", "ClusterClass v1beta2",
+		"ClusterResourceSet v1beta1", "ClusterResourceSet v1beta2", "KubeadmConfig v1beta1", "KubeadmConfig v1beta2",
 		"KubeadmConfigTemplate v1beta1", "KubeadmConfigTemplate v1beta2",
 		"KubeadmControlPlane v1beta1", "KubeadmControlPlane v1beta2",
-		"KubeadmControlPlaneTemplate v1beta1", "KubeadmControlPlaneTemplate v1beta2", "MachineDeployment v1beta1", "MachineDeployment v1beta2",
+		"KubeadmControlPlaneTemplate v1beta1", "KubeadmControlPlaneTemplate v1beta2",
+		"Machine v1beta1", "Machine v1beta2", "MachineDeployment v1beta1", "MachineDeployment v1beta2",
 		"MachineDrainRule v1beta1", "MachineDrainRule v1beta2", "MachineHealthCheck v1beta1", "MachineHealthCheck v1beta2",
 		"MachineSet v1beta1", "MachineSet v1beta2",
 	}

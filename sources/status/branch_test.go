@@ -143,6 +143,9 @@ func report(phase fleet.Phase) fleet.Report {
 			},
 		},
 		Waiting: []string{"machine eu-1-md-0-9xw4t to become a node"},
+		Spells: []fleet.Spell{{
+			Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		}},
 		Actions: []string{"CreateMachine eu-1-md-0-9xw4t: pool eu-1-md-0 has 0 of 1 machines"},
 	}
 }

@@ -262,7 +262,7 @@ func reportOf(f reportFile) fleet.Report {
 		Problems: fleetProblems(f.Problems),
 		Failure:  f.Failure,
 
-		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order,
+		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells),
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{

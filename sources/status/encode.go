@@ -203,7 +203,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Problems: problemsOf(r.Problems),
 		Failure:  r.Failure,
 
-		Remediation: r.Remediation.String(), Order: r.Order,
+		Remediation: r.Remediation.String(), Order: r.Order, Spells: spellsOf(r.Spells),
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)

@@ -141,6 +141,16 @@ type reportFile struct {
 	Remediation string `json:"remediation,omitempty"`
 	Order       string `json:"order,omitempty"`   // identifies what infrastructure was last in line with
 	Failure     string `json:"failure,omitempty"` // error of the last pass
+	// Spells are the conditions of machines that health checks wait out.
+	Spells []spell `json:"spells,omitempty"`
+}
+
+type spell struct {
+	Machine    string `json:"machine"`
+	ProviderID string `json:"providerID,omitempty"`
+	Condition  string `json:"condition"`
+	Status     string `json:"status"`
+	Since      string `json:"since"` // RFC 3339
 }
 
 type meta struct {
