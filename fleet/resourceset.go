@@ -14,6 +14,11 @@ import (
 // cluster go with it, when it leaves Git or selects the cluster no more.
 const PruneAnnotation = "fairlead.dev/prune"
 
+// ResourceSetAnnotation on an object in a cluster names the ClusterResourceSet that
+// applied it. Who manages its fields would not tell: an object that has a name and
+// nothing else has no fields to manage.
+const ResourceSetAnnotation = "fairlead.dev/resource-set"
+
 // A ResourceStrategy says what becomes of objects that were applied.
 type ResourceStrategy string
 

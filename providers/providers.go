@@ -110,8 +110,8 @@ func As[T any](p Infrastructure) (T, bool) {
 // for concurrent use and keeps connections between calls. An API server that
 // does not answer gives the kind Unavailable, never an empty answer.
 type Workload interface {
-	// Observe reports nodes, their static pods, bootstrap tokens and the state
-	// of kubeadm-config.
+	// Observe reports nodes, their static pods, bootstrap tokens, the state of
+	// kubeadm-config and the inventories of resource sets.
 	Observe(ctx context.Context, a Access) (fleet.Workload, error)
 
 	// Etcd reports the members of a stacked etcd.
@@ -155,7 +155,7 @@ type Workload interface {
 	// no error: it shows in the next Observe.
 	ApplyResources(ctx context.Context, a Access, s fleet.ResourceSet, names []string) error
 
-	// PruneResources deletes objects of s, those that Fairlead applied, and
+	// PruneResources deletes objects of s, those that still carry its name, and
 	// forgets what s does not have any more; with the last object its inventory
 	// goes. Nothing there is success, refusals are as in ApplyResources.
 	PruneResources(ctx context.Context, a Access, s fleet.ResourceSet, objects []fleet.ObjectRef) error

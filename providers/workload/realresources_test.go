@@ -123,7 +123,7 @@ func (c *realCluster) prune(s fleet.ResourceSet, refs ...fleet.ObjectRef) {
 func TestRealResourceSets(t *testing.T) {
 	c := startReal(t)
 	c.server.Prepare("kube-system")
-	net := manifestsIn(t, "net", crontab, note("net", "a", "one"), note("", "b", "two"), service,
+	net := manifestsIn(t, "net", crontab, note("net", "a", "one"), note("", "b", "two"), "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: bare, namespace: net}", service,
 		crontabs, "apiVersion: v1\nkind: Namespace\nmetadata: {name: net}")
 	set := fleet.ResourceSet{Name: "cni", Strategy: fleet.ReconcileStrategy, Resources: []fleet.Resource{net}}
 
@@ -142,15 +142,15 @@ func TestRealResourceSets(t *testing.T) {
 	if f := s.Failures[0]; f.Object.Name != "dns" || f.Kind != fleet.Invalid || !strings.Contains(f.Message, "99999") {
 		t.Errorf("failure %+v, want that of the Service, in the words of the API server", f)
 	}
-	if len(s.Objects) != 6 || !slices.Equal(set.Pending(s), []string{"ConfigMap/net"}) || !s.Applied.IsZero() {
-		t.Errorf("inventory %+v, want 6 objects that are not all applied", s)
+	if len(s.Objects) != 7 || !slices.Equal(set.Pending(s), []string{"ConfigMap/net"}) || !s.Applied.IsZero() {
+		t.Errorf("inventory %+v, want 7 objects that are not all applied", s)
 	}
 
 	// What is mended is applied, and what left is deleted, but for what is not ours.
 	set.Resources[0] = manifestsIn(t, "net", note("net", "a", "three"))
 	c.apply(set, "ConfigMap/net")
 	s = c.inventory("cni", func(s fleet.ResourceSetState, _ bool) bool { return !s.Applied.IsZero() })
-	if a := c.text("net", "a"); a != "three" || len(set.Pending(s)) > 0 || len(s.Objects) != 6 || len(s.Failures) > 0 {
+	if a := c.text("net", "a"); a != "three" || len(set.Pending(s)) > 0 || len(s.Objects) != 7 || len(s.Failures) > 0 {
 		t.Errorf("a says %q, inventory %+v", a, s)
 	}
 	if err := c.admin.CoreV1().ConfigMaps("default").Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
@@ -161,13 +161,16 @@ func TestRealResourceSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.prune(set, noteRef("", "b"), set.Resources[0].Objects[0].ObjectRef, fleet.ObjectRef{Group: "test.fairlead.dev", Kind: "CronTab", Namespace: "net", Name: "nightly"},
-		fleet.ObjectRef{Kind: "Service", Namespace: "net", Name: "dns"}, fleet.ObjectRef{Group: "gone.fairlead.dev", Kind: "Gone", Name: "x"})
+		fleet.ObjectRef{Kind: "Service", Namespace: "net", Name: "dns"}, fleet.ObjectRef{Kind: "ServiceAccount", Namespace: "net", Name: "bare"}, fleet.ObjectRef{Group: "gone.fairlead.dev", Kind: "Gone", Name: "x"})
 	if a, b := c.text("net", "a"), c.text("default", "b"); a != "none" || b != "mine" {
 		t.Errorf("after pruning a says %q, b %q; want that a is gone and somebody else's b stays", a, b)
 	}
 	got, err := dynamic.NewForConfigOrDie(c.server.Config).Resource(schema.GroupVersionResource{Group: "test.fairlead.dev", Version: "v1", Resource: "crontabs"}).Namespace("net").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(got.Items) != 0 {
 		t.Errorf("objects of the new kind: %v, %v; want none", got, err)
+	}
+	if _, err := c.admin.CoreV1().ServiceAccounts("net").Get(t.Context(), "bare", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the object with nothing but a name: %v", err)
 	}
 	c.inventory("cni", func(s fleet.ResourceSetState, _ bool) bool { return len(s.Objects) == 1 })
 	if _, err := c.admin.CoreV1().Namespaces().Get(t.Context(), "net", metav1.GetOptions{}); err != nil {

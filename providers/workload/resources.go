@@ -40,7 +40,7 @@ func (c *Client) ApplyResources(ctx context.Context, a providers.Access, s fleet
 	if err := within(ctx, c.o.Timeout, i.write); err != nil {
 		return classify(op, err)
 	}
-	r := &resources{conn: n, timeout: c.o.Timeout, force: s.Strategy == fleet.ReconcileStrategy}
+	r := &resources{conn: n, set: s.Name, timeout: c.o.Timeout, force: s.Strategy == fleet.ReconcileStrategy}
 	if err := r.apply(ctx, s, names); err != nil {
 		return classify(op, err)
 	}
@@ -63,7 +63,7 @@ func (c *Client) PruneResources(ctx context.Context, a providers.Access, s fleet
 	if err := within(ctx, c.o.Timeout, func(ctx context.Context) error { return i.read(ctx, s.Name) }); err != nil {
 		return classify(op, err)
 	}
-	r := &resources{conn: n, timeout: c.o.Timeout}
+	r := &resources{conn: n, set: s.Name, timeout: c.o.Timeout}
 	if err := r.prune(ctx, objects); err != nil {
 		return classify(op, err)
 	}
@@ -117,6 +117,7 @@ func (i *inventory) conclude(s fleet.ResourceSet, names []string, failures []fle
 // resources applies and deletes objects of any kind, one after the other.
 type resources struct {
 	*conn
+	set      string        // whose objects they are
 	timeout  time.Duration // of one object
 	force    bool          // what is there is made as it is to be
 	mapper   meta.RESTMapperWithContext
@@ -199,13 +200,19 @@ func (r *resources) one(ctx context.Context, m fleet.Manifest) error {
 			}
 		}
 		u.SetNamespace(namespace)
+		notes := u.GetAnnotations()
+		if notes == nil {
+			notes = make(map[string]string)
+		}
+		notes[fleet.ResourceSetAnnotation] = r.set
+		u.SetAnnotations(notes)
 		r.defined = r.defined || stage(m.ObjectRef) == kinds
 		return r.applyAt(ctx, path, u)
 	})
 }
 
-// prune deletes objects that we applied. What somebody else made in the place of
-// ours is theirs.
+// prune deletes objects of the set. What somebody else made in the place of one, or
+// another set applied since, is not of it.
 func (r *resources) prune(ctx context.Context, objects []fleet.ObjectRef) error {
 	for _, o := range objects {
 		err := within(ctx, r.timeout, func(ctx context.Context) error { return r.delete(ctx, o) })
@@ -239,7 +246,7 @@ func (r *resources) delete(ctx context.Context, o fleet.ObjectRef) error {
 	if err := json.Unmarshal(raw, &live); err != nil {
 		return err
 	}
-	if !ours(&live) {
+	if live.Annotations[fleet.ResourceSetAnnotation] != r.set {
 		return nil
 	}
 	background := metav1.DeletePropagationBackground
@@ -250,11 +257,4 @@ func (r *resources) delete(ctx context.Context, o fleet.ObjectRef) error {
 		return nil
 	}
 	return err
-}
-
-// ours reports whether we applied the object.
-func ours(o *metav1.PartialObjectMetadata) bool {
-	return slices.ContainsFunc(o.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == manager && f.Operation == metav1.ManagedFieldsOperationApply
-	})
 }
