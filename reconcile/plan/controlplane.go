@@ -25,6 +25,7 @@ func (v *view) planControlPlane() {
 		v.initialize(g)
 	case v.remediateFirst(g):
 	case v.replaceFirst(g):
+	case v.blind && v.leftEtcd(g):
 	case v.blind:
 		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
 	case v.etcdMoved():

@@ -73,6 +73,21 @@ func (v *view) orphan() *fleet.Member {
 	return nil
 }
 
+// leftEtcd deletes the machine whose member this agent took out of etcd, though the
+// API server does not answer: behind a load balancer it may be that machine's own
+// which is asked, and that has no etcd any more. It reports whether there is one.
+func (v *view) leftEtcd(g *group) bool {
+	for _, m := range g.all {
+		for _, a := range v.Attempts {
+			if a.Action.Kind == fleet.RemoveMember && a.Answered && a.Action.Machine == m.Name && m.Created.Before(a.At) {
+				v.deleteMachine(m, a.Action.Reason)
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // neverStarted takes out the member of a machine that went before its etcd came
 // up, and reports whether there is one. It goes before all else: nobody may leave
 // etcd, and nobody joins it, while a member is still joining, and this one never
