@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,18 +151,33 @@ const (
 // API server does not answer: what was refused is in failures.
 func (r *resources) apply(ctx context.Context, s fleet.ResourceSet, names []string) error {
 	var all []fleet.Manifest
+	secret := make(map[fleet.ObjectRef]bool)
 	for _, resource := range s.Resources {
-		if slices.Contains(names, resource.Name) {
-			all = append(all, resource.Objects...)
+		if !slices.Contains(names, resource.Name) {
+			continue
+		}
+		all = append(all, resource.Objects...)
+		for _, m := range resource.Objects {
+			secret[m.ObjectRef] = strings.HasPrefix(resource.Name, "Secret/")
 		}
 	}
 	slices.SortStableFunc(all, func(a, b fleet.Manifest) int { return cmp.Compare(stage(a.ObjectRef), stage(b.ObjectRef)) })
 	for _, m := range all {
+		refused := len(r.failures)
 		if err := r.note(m.ObjectRef, r.one(ctx, m)); err != nil {
 			return err
 		}
+		if len(r.failures) > refused && secret[m.ObjectRef] {
+			r.failures[refused].Message = discreet(r.failures[refused])
+		}
 	}
 	return nil
+}
+
+// discreet stands for what the API server said of an object whose content is
+// secret: it may have quoted it, and what it said goes to the status branch.
+func discreet(f fleet.ResourceFailure) string {
+	return fmt.Sprintf("the API server refused it (%s); why is not shown, since it comes from a Secret", f.Kind)
 }
 
 // note takes err, of what was done to o, as a failure where it is the API server's

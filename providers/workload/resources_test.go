@@ -2,10 +2,32 @@ package workload_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
 )
+
+// TestSecretsAreNotQuoted: what the API server says of a manifest that is secret
+// does not reach the status branch.
+func TestSecretsAreNotQuoted(t *testing.T) {
+	c := start(t)
+	r := manifestsIn(t, "x", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: hunter2}")
+	for name, quoted := range map[string]bool{"ConfigMap/x": true, "Secret/x": false} {
+		r.Name = name
+		set := fleet.ResourceSet{Name: "x", Strategy: fleet.ReconcileStrategy, Resources: []fleet.Resource{r}}
+		if err := c.ApplyResources(t.Context(), c.access, set, []string{name}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := c.Observe(t.Context(), c.access)
+		if err != nil || len(w.ResourceSets) != 1 || len(w.ResourceSets[0].Failures) != 1 {
+			t.Fatalf("inventories %+v, %v", w.ResourceSets, err)
+		}
+		if f := w.ResourceSets[0].Failures[0]; strings.Contains(f.Message, "hunter2") != quoted || f.Kind != fleet.NotFound {
+			t.Errorf("of %s it is told %q, of kind %s", name, f.Message, f.Kind)
+		}
+	}
+}
 
 // TestResourcesInMemory: the simulated API server takes what a real one does,
 // kinds that the set itself defines included.
