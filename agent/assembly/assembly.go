@@ -48,6 +48,14 @@ type Settings struct {
 	StatusCredentials Credentials
 	// Author is who commits to the status branch; zero is Fairlead.
 	Author git.BranchOptions
+	// SigningKey is a private key that commits to the status branch and the escrow
+	// are signed with: a file, or a folder as a Secret with it is mounted. Empty, or
+	// where Author signs: none.
+	SigningKey string
+	// TrustedKeys are files, and folders of files, with the public keys whose
+	// signatures count: commits of the fleet that none of them signed are not
+	// followed. None: any commit is.
+	TrustedKeys []string
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
 	// state folder.
@@ -124,14 +132,21 @@ func (s Settings) OpenSource() (sources.Source, error) {
 		if s.Ref != "" {
 			return nil, fmt.Errorf("the source %s is a folder: it has no ref %q", s.Source, s.Ref)
 		}
+		if len(s.TrustedKeys) > 0 {
+			return nil, fmt.Errorf("the source %s is a folder: it has no commits that keys could have signed", s.Source)
+		}
 		return dir.New(dir.Options{Path: s.Source, Log: s.Log})
 	}
 	return s.repository(s.Source)
 }
 
 func (s Settings) repository(url string) (*git.Repository, error) {
+	verify, err := s.verifier()
+	if err != nil {
+		return nil, err
+	}
 	// Read again for each connection: a Secret that was rotated is used at once.
-	return git.New(git.Options{URL: url, Ref: s.Ref, Refresh: s.Credentials.apply, Log: s.Log})
+	return git.New(git.Options{URL: url, Ref: s.Ref, Refresh: s.Credentials.apply, Verify: verify, Log: s.Log})
 }
 
 // OpenBranch returns the status branch of that name. A folder has but one.
@@ -155,7 +170,11 @@ func (s Settings) OpenBranch(name string) (sources.Branch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Branch(name, s.Author)
+	author, err := s.author()
+	if err != nil {
+		return nil, err
+	}
+	return r.Branch(name, author)
 }
 
 // RenderOptions say how to render.
@@ -252,7 +271,13 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 	open := s.OpenBranch
 	if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
 		// One connection, so that a poll of both branches is one request.
-		open = func(name string) (sources.Branch, error) { return r.Branch(name, git.BranchOptions{}) }
+		open = func(name string) (sources.Branch, error) {
+			author, err := s.author()
+			if err != nil {
+				return nil, err
+			}
+			return r.Branch(name, author)
+		}
 	}
 	return func(name string) (agent.Ledger, error) {
 		b, err := open(name)

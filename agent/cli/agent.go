@@ -47,6 +47,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 	f := addSource(cmd)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
+	f.addSigning(cmd)
 	f.addProviders(cmd)
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

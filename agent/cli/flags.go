@@ -62,6 +62,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file; ssh needs one")
 	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities, or folder of such files, that decrypt files of the fleet, beside those of the secret store; may be repeated")
 	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
+	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed; may be repeated")
 	return f
 }
 
@@ -70,6 +71,11 @@ func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
 	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like that of --credentials, for the status branch (default: the credentials of the source)")
 	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
+}
+
+// addSigning adds the flag that says what signs commits to the status branch.
+func (f *sourceFlags) addSigning(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.settings.SigningKey, "signing-key", "", "private key of SSH or OpenPGP to sign commits to the status branch with: a file, or a folder with identity or git.asc, and its passphrase in identity.password or passphrase")
 }
 
 // addSecrets adds the flag that says where secrets are.

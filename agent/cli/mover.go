@@ -42,6 +42,7 @@ func (m *mover) add(cmd *cobra.Command) {
 	m.f = addSource(cmd)
 	m.f.addStatus(cmd)
 	m.f.addSecrets(cmd)
+	m.f.addSigning(cmd)
 	m.f.addProviders(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&m.dryRun, "dry-run", false, "say what is done and what is to come, and do nothing")

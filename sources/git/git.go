@@ -39,6 +39,12 @@ type Options struct {
 	// that what was rotated is used without a restart.
 	Refresh func(*Options) error
 
+	// Verify, if not nil, is given each commit that Fetch is asked for, as it was
+	// signed, and its signature in armour, which may be empty. It returns who signed
+	// it, or why it must not be followed, where the error has no kind; one that has may
+	// be gone with the next try. Branches are not verified.
+	Verify func(content []byte, signature string) (who string, err error)
+
 	Budget Budget
 	Log    *slog.Logger // nil discards
 }

@@ -27,6 +27,7 @@ type Repository struct {
 	name   string // normal URL
 	ref    string
 	budget Budget
+	verify func(content []byte, signature string) (string, error)
 	log    *slog.Logger
 
 	mu    sync.Mutex // one fetch at a time
@@ -48,7 +49,7 @@ func New(o Options) (*Repository, error) {
 	if o.Ref != "" && !validRef(o.Ref) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
 	}
-	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, log: o.Log.With("repository", name)}
+	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, log: o.Log.With("repository", name)}
 	r.clone = newClone(r.remote, o.Budget)
 	return r, nil
 }
@@ -86,7 +87,8 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 }
 
 // Fetch implements sources.Source. A revision that was fetched before costs
-// nothing; an older one is asked for by its hash, which the server must allow.
+// nothing; an older one is asked for by its hash, which the server must allow. One
+// that Options.Verify refuses is of kind Invalid.
 func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error) {
 	op := "fetch " + rev.Short() + " of " + r.name
 	if !isHash(rev.Hash()) {
@@ -97,6 +99,9 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 	ctx, cancel := withTimeout(ctx, r.budget.Timeout)
 	defer cancel()
 	t, err := r.clone.at(ctx, hashOf(rev.Digest))
+	if err == nil {
+		err = r.verified(hashOf(rev.Digest))
+	}
 	if err != nil {
 		return nil, classify(ctx, op, err)
 	}

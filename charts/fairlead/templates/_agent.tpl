@@ -12,6 +12,9 @@
 {{- if .Values.source.existingSecret }}
 - --credentials=/etc/fairlead/source
 {{- end }}
+{{- if .Values.source.trustedKeys.existingSecret }}
+- --trusted-keys=/etc/fairlead/trusted-keys
+{{- end }}
 {{- with .Values.status.branch }}
 - {{ printf "--status-branch=%s" . | quote }}
 {{- end }}
@@ -20,6 +23,9 @@
 {{- end }}
 {{- if .Values.status.existingSecret }}
 - --status-credentials=/etc/fairlead/status
+{{- end }}
+{{- if .Values.status.signing.existingSecret }}
+- --signing-key=/etc/fairlead/signing
 {{- end }}
 - --secrets=kubernetes
 {{- if .Values.secrets.ageIdentities.existingSecret }}
@@ -107,6 +113,12 @@
 {{- with .Values.status.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "status" "secret" .) }}
 {{- end }}
+{{- with .Values.source.trustedKeys.existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "trusted-keys" "secret" .) }}
+{{- end }}
+{{- with .Values.status.signing.existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "signing" "secret" .) }}
+{{- end }}
 {{- with .Values.secrets.ageIdentities.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "age" "secret" .) }}
 {{- end }}
@@ -132,6 +144,12 @@
 {{- end }}
 {{- if .Values.status.existingSecret }}
 - {name: status, mountPath: /etc/fairlead/status, readOnly: true}
+{{- end }}
+{{- if .Values.source.trustedKeys.existingSecret }}
+- {name: trusted-keys, mountPath: /etc/fairlead/trusted-keys, readOnly: true}
+{{- end }}
+{{- if .Values.status.signing.existingSecret }}
+- {name: signing, mountPath: /etc/fairlead/signing, readOnly: true}
 {{- end }}
 {{- if .Values.secrets.ageIdentities.existingSecret }}
 - {name: age, mountPath: /etc/fairlead/age, readOnly: true}

@@ -1,0 +1,196 @@
+// Package signature signs commits, and tells who signed one, with keys of SSH and of
+// OpenPGP. A signature is armoured text, as the header gpgsig of a commit holds it.
+// Sources: git, Documentation/gitformat-signature; OpenSSH, PROTOCOL.sshsig; RFC 9580.
+package signature
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+
+	"fairlead.dev/fleet"
+)
+
+// namespace is what Git signs for: a signature of a mail or a file is none of a commit.
+const namespace = "git"
+
+// How armoured texts begin.
+const (
+	sshSignature = "-----BEGIN SSH SIGNATURE-----"
+	pgpSignature = "-----BEGIN PGP SIGNATURE-----"
+	pgpPublicKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+	pgpSecretKey = "-----BEGIN PGP PRIVATE KEY BLOCK-----"
+)
+
+// NewSigner returns what signs with a private key: of SSH in PEM, or of OpenPGP in
+// armour. The passphrase may be empty.
+func NewSigner(key, passphrase fleet.Secret) (func(content []byte) (string, error), error) {
+	if bytes.HasPrefix(bytes.TrimSpace(key.Reveal()), []byte(pgpSecretKey)) {
+		return pgpSigner(key, passphrase)
+	}
+	return sshSigner(key, passphrase)
+}
+
+func sshSigner(key, passphrase fleet.Secret) (func([]byte) (string, error), error) {
+	signer, err := ssh.ParsePrivateKey(key.Reveal())
+	if _, encrypted := errors.AsType[*ssh.PassphraseMissingError](err); encrypted {
+		if passphrase.IsZero() {
+			return nil, errors.New("the signing key is encrypted and there is no passphrase")
+		}
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(key.Reveal(), passphrase.Reveal())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the signing key is neither a private key of SSH nor one of OpenPGP in armour: %w", err)
+	}
+	return func(content []byte) (string, error) {
+		s, err := sshsig.Sign(bytes.NewReader(content), signer, sshsig.HashSHA512, namespace)
+		if err != nil {
+			return "", err
+		}
+		return string(sshsig.Armor(s)), nil
+	}, nil
+}
+
+func pgpSigner(key, passphrase fleet.Secret) (func([]byte) (string, error), error) {
+	entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(key.Reveal()))
+	if err != nil {
+		return nil, fmt.Errorf("the signing key cannot be read: %w", err)
+	}
+	if len(entities) != 1 || entities[0].PrivateKey == nil {
+		return nil, fmt.Errorf("the signing key has to be one private key, and there are %d keys", len(entities))
+	}
+	e := entities[0]
+	if e.PrivateKey.Encrypted {
+		if passphrase.IsZero() {
+			return nil, errors.New("the signing key is encrypted and there is no passphrase")
+		}
+		if err := e.DecryptPrivateKeys(passphrase.Reveal()); err != nil {
+			return nil, fmt.Errorf("the signing key cannot be decrypted: %w", err)
+		}
+	}
+	return func(content []byte) (string, error) {
+		var out bytes.Buffer
+		if err := openpgp.ArmoredDetachSign(&out, e, bytes.NewReader(content), nil); err != nil {
+			return "", err
+		}
+		return out.String() + "\n", nil
+	}, nil
+}
+
+// Trust is whose signatures count.
+type Trust struct {
+	pgp openpgp.EntityList
+	ssh []sshKey
+}
+
+type sshKey struct {
+	ssh.PublicKey
+	who string
+}
+
+// NewTrust reads public keys by the names of their files: OpenPGP in armour, and SSH
+// as in authorized_keys or in Git's gpg.ssh.allowedSignersFile.
+func NewTrust(files map[string][]byte) (*Trust, error) {
+	t := &Trust{}
+	for name, content := range files {
+		if err := t.add(content); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if len(t.pgp)+len(t.ssh) == 0 {
+		return nil, errors.New("there is no key whose signatures are trusted")
+	}
+	return t, nil
+}
+
+func (t *Trust) add(content []byte) error {
+	if bytes.Contains(content, []byte(pgpSecretKey)) {
+		return errors.New("this is a private key: give its public half")
+	}
+	// A file may hold several keys one after the other, which a reader of armour
+	// takes for one.
+	if before, rest, ok := bytes.Cut(content, []byte(pgpPublicKey)); ok && len(bytes.TrimSpace(before)) == 0 {
+		for part := range bytes.SplitSeq(rest, []byte(pgpPublicKey)) {
+			keys, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(append([]byte(pgpPublicKey), part...)))
+			if err != nil {
+				return fmt.Errorf("the OpenPGP key cannot be read: %w", err)
+			}
+			t.pgp = append(t.pgp, keys...)
+		}
+		return nil
+	}
+	for number, line := range strings.Split(string(content), "\n") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, err := readSigner(line)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number+1, err)
+		}
+		t.ssh = append(t.ssh, key)
+	}
+	return nil
+}
+
+// readSigner reads "TYPE KEY COMMENT" or "PRINCIPALS OPTIONS TYPE KEY". Of the
+// options, those that narrow what a key is for are not known, but that for Git.
+func readSigner(line string) (sshKey, error) {
+	if key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line)); err == nil && len(options) == 0 {
+		return sshKey{key, cmp.Or(comment, ssh.FingerprintSHA256(key))}, nil
+	}
+	principals, rest, _ := strings.Cut(line, " ")
+	key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(rest))
+	if err != nil {
+		return sshKey{}, errors.New("it is no public key of SSH: TYPE KEY, or PRINCIPALS TYPE KEY")
+	}
+	for _, o := range options {
+		if o != `namespaces="`+namespace+`"` {
+			return sshKey{}, fmt.Errorf(`the option %s is not supported: leave it out, or say namespaces="git"`, o)
+		}
+	}
+	return sshKey{key, principals}, nil
+}
+
+// Verify returns who signed content, or an error that says why nobody did who is
+// trusted.
+func (t *Trust) Verify(content []byte, armoured string) (who string, err error) {
+	switch {
+	case strings.TrimSpace(armoured) == "":
+		return "", errors.New("it is not signed")
+	case strings.HasPrefix(armoured, sshSignature):
+		return t.verifySSH(content, armoured)
+	case strings.HasPrefix(armoured, pgpSignature):
+		e, err := openpgp.CheckArmoredDetachedSignature(t.pgp, bytes.NewReader(content), strings.NewReader(armoured), nil)
+		if err != nil {
+			return "", fmt.Errorf("its OpenPGP signature is not good: %w", err)
+		}
+		if id := e.PrimaryIdentity(); id != nil {
+			return id.Name, nil
+		}
+		return e.PrimaryKey.KeyIdString(), nil
+	}
+	return "", errors.New("its signature is of a kind that is not supported: sign with SSH or OpenPGP")
+}
+
+func (t *Trust) verifySSH(content []byte, armoured string) (string, error) {
+	s, err := sshsig.Unarmor([]byte(armoured))
+	if err != nil {
+		return "", fmt.Errorf("its SSH signature cannot be read: %w", err)
+	}
+	for _, key := range t.ssh {
+		if !bytes.Equal(key.Marshal(), s.PublicKey.Marshal()) {
+			continue
+		}
+		if err := sshsig.Verify(bytes.NewReader(content), s, key.PublicKey, s.HashAlgorithm, namespace); err != nil {
+			return "", fmt.Errorf("its signature by %s is not good: %w", key.who, err)
+		}
+		return key.who, nil
+	}
+	return "", fmt.Errorf("it is signed with a key that is not trusted: %s", ssh.FingerprintSHA256(s.PublicKey))
+}
