@@ -125,7 +125,7 @@ func (a *Adoption) readNotes(ctx context.Context, f *found) error {
 	binding := schema.GroupKind{Group: "addons." + coreGroup, Kind: "ClusterResourceSetBinding"}
 	switch _, err := a.o.Management.get(ctx, binding, a.o.Kinds, f.key); {
 	case err == nil:
-		f.notes = append(f.notes, "a ClusterResourceSet applied things to it: they stay, and Fairlead goes on with those sets that are in Git")
+		f.notes = append(f.notes, "a ClusterResourceSet applied things to it: they stay; commit it once the cluster is adopted, to go on with them")
 	case fleet.KindOf(err) != fleet.NotFound && fleet.KindOf(err) != fleet.Invalid:
 		return err
 	}
