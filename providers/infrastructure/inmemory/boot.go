@@ -29,6 +29,7 @@ type apiServer interface {
 	Serve(ctx context.Context, l net.Listener) error
 	Upsert(obj runtime.Object) error
 	Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
+	Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byte, bool)
 	SetAvailable(ok bool)
 	TrustEtcd(cert, key []byte)
 }

@@ -1,6 +1,7 @@
 package inmemory
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -76,12 +77,24 @@ func (v *vm) facts() MachineFacts {
 		return f
 	}
 	f.Ready = v.alive() && v.nodeReady
-	if u, ok := k.api.Get(nodeKind, "", v.node); ok {
-		f.Cordoned, _, _ = unstructured.NestedBool(u.Object, "spec", "unschedulable")
-	} else {
-		f.Ready = false
-	}
+	f.Cordoned = v.cordoned()
+	_, there := k.api.Raw(nodeKind, "", v.node)
+	f.Ready = f.Ready && there
 	return f
+}
+
+// cordoned reports whether the machine's Node takes no pods. Facts are asked for
+// again and again, and a Node that did not change is not decoded again.
+func (v *vm) cordoned() bool {
+	raw, _ := v.network.cluster.api.Raw(nodeKind, "", v.node)
+	if bytes.Equal(raw, v.seen.raw) {
+		return v.seen.cordoned
+	}
+	v.seen.raw, v.seen.cordoned = raw, false
+	if u, ok := v.network.cluster.api.Get(nodeKind, "", v.node); ok {
+		v.seen.cordoned, _, _ = unstructured.NestedBool(u.Object, "spec", "unschedulable")
+	}
+	return v.seen.cordoned
 }
 
 func (k *cluster) etcdFacts() EtcdFacts {
@@ -98,7 +111,7 @@ func (k *cluster) etcdFacts() EtcdFacts {
 func (k *cluster) nodeNames() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
-		if _, ok := k.api.Get(nodeKind, "", name); ok {
+		if _, ok := k.api.Raw(nodeKind, "", name); ok {
 			out = append(out, name)
 		}
 	}

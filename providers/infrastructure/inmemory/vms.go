@@ -34,6 +34,10 @@ type vm struct {
 
 	powerCycles int    // counts cuts of power and returns
 	shown       string // what its Node and pods were last told
+	seen        struct {
+		raw      []byte // the Node of the last facts
+		cordoned bool
+	}
 }
 
 // alive reports whether the machine is powered on.

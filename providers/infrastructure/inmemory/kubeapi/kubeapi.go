@@ -159,6 +159,15 @@ func (s *Server) Get(gvk schema.GroupVersionKind, namespace, name string) (*unst
 	return decode(raw), true
 }
 
+// Raw returns the JSON of a stored object, which is not to be changed.
+func (s *Server) Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byte, bool) {
+	k, ok := s.catalog.byGVK[gvk]
+	if !ok {
+		return nil, false
+	}
+	return s.read(k, namespace, name)
+}
+
 // Delete removes an object at once, finalizers or not. Nothing there is fine.
 func (s *Server) Delete(gvk schema.GroupVersionKind, namespace, name string) {
 	if k := s.kind(gvk); k != nil {
