@@ -28,7 +28,8 @@ const forever = 10000 * time.Hour
 type incarnation struct {
 	life     *life
 	number   int
-	skew     time.Duration // of its clock
+	skew     atomic.Int64 // of its clock, a duration
+	ctx      context.Context
 	agent    *agent.Agent
 	workload *workload.Client
 	cancel   context.CancelFunc
@@ -38,14 +39,18 @@ type incarnation struct {
 	mu       sync.Mutex
 	changed  func(fleet.Key) // has it look at a cluster
 	turns    map[fleet.Key]turn
-	tokens   map[string]string // machines by the id of their token
+	tokens   map[string]string  // machines by the id of their token
+	made     map[string]bool    // machines that it made, by id
+	heard    map[fleet.Key]bool // clusters whose API server answered it
 	rendered fleet.Revision
 	since    time.Time // that rendered is held to
 	failedAt time.Time // that a call to the status branch failed
 	readAt   time.Time // that it read what people ask for
 }
 
-func (in *incarnation) now() time.Time { return time.Now().Add(in.skew) }
+func (in *incarnation) now() time.Time { return time.Now().Add(in.off()) }
+
+func (in *incarnation) off() time.Duration { return time.Duration(in.skew.Load()) }
 
 // mostSkew is how far the clock of an agent is off: less than health checks wait
 // before they condemn a machine whose kubelet has only just begun.
@@ -55,9 +60,11 @@ const mostSkew = 4 * time.Minute
 func (l *life) start() {
 	l.started++
 	in := &incarnation{
-		life: l, number: l.started, skew: l.within(-mostSkew, mostSkew),
-		turns: make(map[fleet.Key]turn), tokens: make(map[string]string), done: make(chan error, 1),
+		life: l, number: l.started,
+		turns: make(map[fleet.Key]turn), tokens: make(map[string]string),
+		made: make(map[string]bool), heard: make(map[fleet.Key]bool), done: make(chan error, 1),
 	}
+	in.skew.Store(int64(l.within(-mostSkew, mostSkew)))
 	log := slog.New(slog.DiscardHandler)
 	if *talk {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -84,9 +91,9 @@ func (l *life) start() {
 		Metrics:        agent.NewMetrics("simulation"), Log: log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	in.cancel = cancel
+	in.ctx, in.cancel = ctx, cancel
 	l.agent = in
-	l.logf("agent %d starts, its clock %s off", in.number, in.skew)
+	l.logf("agent %d starts, its clock %s off", in.number, in.off())
 	go func() { in.done <- in.agent.Run(ctx) }()
 }
 
@@ -109,6 +116,20 @@ func (l *life) crash() {
 	in.workload.Close()
 	l.logf("agent %d is dead", in.number)
 	l.startAt = time.Now().Add(l.within(time.Second, time.Minute))
+}
+
+// mostLeap is how far the clock of an agent is put forward while it runs: less
+// than a settle window is longer than anything takes to show.
+const mostLeap = 10 * time.Second
+
+// setClock sets the clock of the running agent, back or a little forward.
+func (l *life) setClock() {
+	by := l.within(-mostSkew, mostLeap)
+	if l.agent == nil {
+		return
+	}
+	l.agent.skew.Store(int64(max(l.agent.off()+by, -mostSkew)))
+	l.logf("the agent's clock is set, and is %s off", l.agent.off())
 }
 
 // look has the agent look at its source, and at all clusters where that is true.
@@ -134,7 +155,7 @@ type watched struct {
 // Pass implements agent.Reconciler.
 func (w watched) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	w.in.mu.Lock()
-	w.in.turns[c.Key] = turn{cluster: c, began: time.Now()}
+	w.in.turns[c.Key] = turn{cluster: c, began: time.Now(), clock: w.in.now()}
 	w.in.mu.Unlock()
 	res := w.Reconciler.Pass(ctx, c)
 	if !w.in.dead.Load() {

@@ -3,9 +3,12 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -41,6 +44,9 @@ func (l *life) goodDays() {
 	for i := range l.wishes {
 		w := &l.wishes[i]
 		w.paused, w.broken, w.gone, w.protected = false, false, false, false
+		for n := range w.pools {
+			w.pools[n].onDelete = false
+		}
 		l.withdraw(key(i))
 	}
 	l.push("repaired")
@@ -93,28 +99,37 @@ func (l *life) rests(when string) {
 		return
 	}
 	l.until(time.Now().Add(time.Minute), nil, nil) // the last report is written
-	changes, commits := l.changes.Load(), l.branch.count()
+	changes, commits, said := l.changes.Load(), l.branch.count(), l.branch.texts()
 	l.until(time.Now().Add(rest), nil, nil)
 	if n := l.changes.Load() - changes; n > 0 {
 		l.violate("NothingToDoAtRest: %s: %d changes", when, n)
 	}
 	if n := l.branch.count() - commits; n > 0 {
-		l.violate("SameFactsNoCommit: %s: %d commits", when, n)
+		l.violate("SameFactsNoCommit: %s: %d commits: %s", when, n, cmp.Diff(said, l.branch.texts()))
 	}
 }
 
 // missing says what is not as Git says; nothing if all is.
 func (l *life) missing() string {
-	facts := l.cloud.Facts()
+	if problems := l.problems(); problems != "" {
+		return problems
+	}
 	for i, w := range l.wishes {
-		if missing := missingOf(facts, key(i), w); missing != "" {
+		var pools map[string]int
+		if !w.deleted {
+			var wrong string
+			if pools, wrong = l.sizes(i); wrong != "" {
+				return wrong
+			}
+		}
+		if missing := missingOf(l.facts, key(i), w, pools); missing != "" {
 			return missing
 		}
 	}
 	return l.unsaid()
 }
 
-func missingOf(facts inmemory.Facts, k fleet.Key, w wish) string {
+func missingOf(facts inmemory.Facts, k fleet.Key, w wish, pools map[string]int) string {
 	networks := slices.DeleteFunc(slices.Clone(facts.Networks), func(n inmemory.Network) bool {
 		return n.Tags[fleet.TagFleet] != theFleet || n.Tags[fleet.TagCluster] != k.String()
 	})
@@ -129,9 +144,7 @@ func missingOf(facts inmemory.Facts, k fleet.Key, w wish) string {
 		return fmt.Sprintf("%s has %d networks", k, len(networks))
 	}
 	want := map[string]int{k.Name + "-cp": w.controlPlanes}
-	for _, p := range w.pools {
-		want[k.Name+"-"+p.name] = p.replicas
-	}
+	maps.Copy(want, pools)
 	total := 0
 	for pool, n := range want {
 		total += n
@@ -172,16 +185,34 @@ func describe(machines []inmemory.MachineFacts) string {
 	return b.String()
 }
 
-// unsaid says what the status branch does not say yet.
-func (l *life) unsaid() string {
-	_, t, _ := l.branch.Read(context.Background())
-	s, err := status.Read(t)
-	if err != nil {
-		return fmt.Sprintf("the status cannot be read: %v", err)
+// What the status branch told after so many commits.
+type told struct {
+	commits int
+	status  status.Status
+	err     error
+}
+
+// problems says what the agent finds wrong with what Git says, and what has
+// vanished from there.
+func (l *life) problems() string {
+	if n := l.branch.count(); n != l.told.commits {
+		_, t, _ := l.branch.Read(context.Background())
+		l.told.commits = n
+		l.told.status, l.told.err = status.Read(t)
 	}
-	if len(s.Fleet.Problems)+len(s.Fleet.Orphans) > 0 {
+	s, err := l.told.status, l.told.err
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the status cannot be read: %v", err)
+	case len(s.Fleet.Problems)+len(s.Fleet.Orphans) > 0:
 		return fmt.Sprintf("the status has problems %v and orphans %v", s.Fleet.Problems, s.Fleet.Orphans)
 	}
+	return ""
+}
+
+// unsaid says what the status branch does not say yet.
+func (l *life) unsaid() string {
+	s := l.told.status
 	for i, w := range l.wishes {
 		c, ok := s.Cluster(key(i))
 		switch {

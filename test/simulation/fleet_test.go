@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"fairlead.dev/fleet"
 )
@@ -19,6 +18,7 @@ const theFleet = "sim"
 
 // A wish is what Git says of one cluster.
 type wish struct {
+	classy        bool // it is of the class
 	controlPlanes int
 	surge         int // of the control plane
 	version       string
@@ -36,13 +36,15 @@ type poolWish struct {
 	replicas           int
 	surge, unavailable int
 	template           int
+	onDelete           bool // old machines stay until somebody asks
+	scaled             bool // an autoscaler has the number
 }
 
 func key(i int) fleet.Key { return fleet.Key{Namespace: "sim", Name: fmt.Sprintf("c%d", i)} }
 
 // newWish returns a cluster as somebody might begin with.
 func newWish(r *rand.Rand) wish {
-	w := wish{controlPlanes: 1 + 2*r.IntN(2), surge: 1, version: older}
+	w := wish{controlPlanes: 1 + 2*r.IntN(2), surge: 1, version: older, classy: r.IntN(3) == 0}
 	for i := range 1 + r.IntN(2) {
 		w.pools = append(w.pools, newPool(r, i))
 	}
@@ -50,7 +52,7 @@ func newWish(r *rand.Rand) wish {
 }
 
 func newPool(r *rand.Rand, i int) poolWish {
-	p := poolWish{name: fmt.Sprintf("md-%d", i), replicas: r.IntN(4)}
+	p := poolWish{name: fmt.Sprintf("md-%d", i), replicas: r.IntN(4), scaled: r.IntN(4) == 0}
 	p.roll(r)
 	return p
 }
@@ -61,6 +63,7 @@ func (p *poolWish) roll(r *rand.Rand) {
 	if p.surge == 0 {
 		p.unavailable = 1
 	}
+	p.onDelete = r.IntN(6) == 0
 }
 
 // edit changes one thing about the cluster, and says what.
@@ -92,7 +95,7 @@ func (w *wish) edit(r *rand.Rand) string {
 		p := &w.pools[r.IntN(len(w.pools))]
 		p.template++
 		p.roll(r)
-		return fmt.Sprintf("%s: another template, surge %d, unavailable %d", p.name, p.surge, p.unavailable)
+		return fmt.Sprintf("%s: another template, %s", p.name, p.strategy())
 	case n < 10:
 		w.template++
 		return "another template of the control plane"
@@ -109,6 +112,10 @@ func (w *wish) edit(r *rand.Rand) string {
 	case n < 15:
 		w.pools = w.pools[:1]
 		return "one pool less"
+	case n < 16 && r.IntN(2) == 0:
+		p := &w.pools[r.IntN(len(w.pools))]
+		p.scaled = !p.scaled
+		return fmt.Sprintf("%s: has an autoscaler: %v", p.name, p.scaled)
 	case n < 16:
 		w.paused = true
 		return "paused"
@@ -121,7 +128,7 @@ func (w *wish) edit(r *rand.Rand) string {
 	case n < 19:
 		w.gone = true
 		return "vanished"
-	case w.controlPlanes == 3:
+	case w.controlPlanes == 3 && !w.classy:
 		w.surge, w.template = 1-w.surge, w.template+1
 		return fmt.Sprintf("another template of the control plane, surge %d", w.surge)
 	default:
@@ -135,104 +142,3 @@ func (w wish) copied() wish {
 	w.pools = append([]poolWish(nil), w.pools...)
 	return w
 }
-
-// files returns the fleet repository.
-func files(wishes []wish) map[string]string {
-	out := map[string]string{"fleet.yaml": "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: " + theFleet + "}\n"}
-	for i, w := range wishes {
-		if w.gone {
-			continue
-		}
-		folder := "clusters/" + key(i).Name
-		out[folder+"/kustomization.yaml"] = "resources: [cluster.yaml]\n"
-		out[folder+"/cluster.yaml"] = w.manifests(key(i))
-	}
-	return out
-}
-
-func (w wish) manifests(k fleet.Key) string {
-	var b strings.Builder
-	replicas := fmt.Sprint(w.controlPlanes)
-	if w.broken {
-		replicas = "many"
-	}
-	fmt.Fprintf(&b, clusterManifest, k.Name, k.Namespace, w.deleted, w.protected, w.paused, replicas, w.surge, w.version, w.template)
-	for _, p := range w.pools {
-		fmt.Fprintf(&b, poolManifest, k.Name, k.Namespace, p.name, p.replicas, p.surge, p.unavailable, w.version, p.template)
-	}
-	return b.String()
-}
-
-const clusterManifest = `apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata:
-  name: %[1]s
-  namespace: %[2]s
-  annotations: {fairlead.dev/delete: "%[3]v", fairlead.dev/protect: "%[4]v"}
-spec:
-  paused: %[5]v
-  clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}, services: {cidrBlocks: [10.96.0.0/12]}}
-  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: %[1]s-cp}
-  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: %[1]s}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: DevCluster
-metadata: {name: %[1]s, namespace: %[2]s}
-spec: {backend: {inMemory: {}}}
----
-apiVersion: controlplane.cluster.x-k8s.io/v1beta2
-kind: KubeadmControlPlane
-metadata: {name: %[1]s-cp, namespace: %[2]s}
-spec:
-  replicas: %[6]s
-  version: %[8]s
-  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: %[7]d}}}
-  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: %[1]s-m}}}
-  kubeadmConfigSpec:
-    clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}
-    preKubeadmCommands: ["echo template %[9]d"]
----
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: MachineHealthCheck
-metadata: {name: %[1]s-all, namespace: %[2]s}
-spec:
-  clusterName: %[1]s
-  selector: {matchLabels: {cluster.x-k8s.io/cluster-name: %[1]s}}
-  checks:
-    nodeStartupTimeoutSeconds: 600
-    unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 300}, {type: Ready, status: "False", timeoutSeconds: 300}]
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: DevMachineTemplate
-metadata: {name: %[1]s-m, namespace: %[2]s}
-spec:
-  template:
-    spec:
-      backend:
-        inMemory:
-          vm: {provisioning: {startupDuration: "10s", startupJitter: "0.5"}}
-          node: {provisioning: {startupDuration: "5s", startupJitter: "0.5"}}
-          apiServer: {provisioning: {startupDuration: "2s"}}
-          etcd: {provisioning: {startupDuration: "2s"}}
-`
-
-const poolManifest = `---
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: MachineDeployment
-metadata: {name: %[1]s-%[3]s, namespace: %[2]s}
-spec:
-  clusterName: %[1]s
-  replicas: %[4]d
-  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: %[5]d, maxUnavailable: %[6]d}}}
-  template:
-    spec:
-      clusterName: %[1]s
-      version: %[7]s
-      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: %[1]s-%[3]s}}
-      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: %[1]s-m}
----
-apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
-kind: KubeadmConfigTemplate
-metadata: {name: %[1]s-%[3]s, namespace: %[2]s}
-spec: {template: {spec: {preKubeadmCommands: ["echo template %[8]d"]}}}
-`

@@ -27,6 +27,7 @@ func places() []place { return []place{theCloud, theAPI, theSource, theBranch, t
 // A call is one that waits for its verdict.
 type call struct {
 	place     place
+	cluster   fleet.Key // whose API server is called
 	name      string
 	changes   bool
 	notBefore time.Time
@@ -101,7 +102,7 @@ func (g *gate) eligible() (now []*call, next time.Time) {
 func through[T any](ctx context.Context, in *incarnation, at place, name string, changes bool, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	l := in.life
-	c := &call{place: at, name: name, changes: changes, notBefore: in.notBefore(at), verdict: make(chan verdict, 1)}
+	c := &call{place: at, cluster: called(ctx), name: name, changes: changes, notBefore: in.notBefore(at), verdict: make(chan verdict, 1)}
 	c.later = func(what string) {
 		_, err := do(context.Background())
 		l.logf("%s %s: %s", at, name, joinWords(what, err))

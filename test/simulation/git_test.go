@@ -152,6 +152,17 @@ func (b *branch) count() int {
 	return b.commits
 }
 
+// texts returns the files of the branch by path.
+func (b *branch) texts() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make(map[string]string, len(b.files))
+	for path, f := range b.files {
+		out[path] = string(f.Data)
+	}
+	return out
+}
+
 // whoKey is the key of contexts for who makes a call.
 type whoKey struct{}
 
@@ -228,6 +239,7 @@ func (in *incarnation) ledger(string) (agent.Ledger, error) {
 			return status.Read(t)
 		},
 		Requests: status.NewRequests(named{watched, "requests"}),
+		Scales:   status.NewScales(named{watched, "scales"}),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(watched, status.Options{Owner: owner, Random: func(d time.Duration) time.Duration { return d / 2 }})
 		},

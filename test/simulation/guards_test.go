@@ -14,6 +14,7 @@ import (
 type turn struct {
 	cluster *fleet.Cluster // as it was wished for
 	began   time.Time
+	clock   time.Time // of the agent, then
 }
 
 // A judgement looks at one change, against what is true at the moment it is made.
@@ -55,7 +56,7 @@ func (j *judgement) change() {
 	case c == nil:
 		j.violates("NothingForeignTouched", "there is no pass over %s", j.key)
 		return
-	case c.Paused, c.Suspension != nil && !c.Suspension.Over(j.turn.began.Add(j.in.skew)):
+	case c.Paused, c.Suspension != nil && !c.Suspension.Over(j.turn.clock):
 		j.violates("SuspendedUntouched", "the cluster is paused")
 	}
 	said := j.life.said(c.Revision, j.key)
@@ -67,7 +68,7 @@ func (j *judgement) change() {
 			j.violates("OrphansUntouched", "it vanished with %s", latest)
 		}
 	}
-	if j.life.suspended(j.in, j.key, j.turn.began) {
+	if j.life.suspended(j.in, j.key, j.turn) {
 		j.violates("SuspendedUntouched", "a request that was accepted keeps it as it is")
 	}
 }
@@ -117,6 +118,9 @@ func (j *judgement) created(vm inmemory.VM) {
 		j.violates("TotalNeverAboveMaximum", "there is no pool %s", vm.Tags[fleet.TagPool])
 		return
 	}
+	j.in.mu.Lock()
+	j.in.made[vm.ID] = true
+	j.in.mu.Unlock()
 	facts := j.life.cloud.Facts()
 	total := 0
 	for _, m := range ours(facts, j.key) {
@@ -174,6 +178,10 @@ func (j *judgement) takes(id string, forGood bool) {
 		j.takesControlPlane(facts, m, forGood)
 		return
 	}
+	switch wish := j.life.askedOf(m.Provider); {
+	case wish == fleet.WishRemediate, wish == fleet.WishReplace && p.Strategy == fleet.OnDelete:
+		return // whoever asks for that has it go first
+	}
 	if since := j.life.availableSince(id); since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {
 		return // it was not available when the pass looked
 	}
@@ -199,9 +207,18 @@ func (j *judgement) takesControlPlane(facts inmemory.Facts, m inmemory.MachineFa
 	}
 	etcd := facts.Etcd[m.Network]
 	voter := slices.ContainsFunc(etcd.Members, func(e fleet.Member) bool { return e.ID == m.Member && !e.Learner && e.Healthy })
-	if forGood && voter && etcd.Quorum {
+	if forGood && voter && etcd.Quorum && !j.neverAnswered(m.ID, ours(facts, j.key)) {
 		j.violates("EtcdQuorumKept", "%s is a member of etcd", m.Name)
 	}
+}
+
+// neverAnswered reports whether machine id is all there is of a cluster that never
+// answered the agent, which made it: for all that can be known it never was one,
+// and it is replaced where it is outdated.
+func (j *judgement) neverAnswered(id string, machines []inmemory.MachineFacts) bool {
+	j.in.mu.Lock()
+	defer j.in.mu.Unlock()
+	return len(machines) == 1 && j.in.made[id] && !j.in.heard[j.key]
 }
 
 // drains checks that node may be drained now.

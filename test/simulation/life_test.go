@@ -28,6 +28,8 @@ const (
 // that is random in it comes from one seed.
 type life struct {
 	seed       uint64
+	whole      bool       // with good days
+	reads      bool       // are in the log
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
 	net        *inmemory.PipeNetwork
@@ -41,6 +43,7 @@ type life struct {
 	theirs     string
 
 	wishes  []wish
+	class   int // template of the class
 	started int // agents
 	agent   *incarnation
 	startAt time.Time
@@ -49,7 +52,9 @@ type life struct {
 	thaw    time.Time // until then the agent stands still
 	fuse    int       // calls until the agent crashes; 0: it does not
 	weather weather
-	heeded  int // commits of the status branch
+	heeded  int            // commits of the status branch
+	facts   inmemory.Facts // of the last look
+	told    told
 
 	mu        sync.Mutex
 	log       []string
@@ -58,16 +63,18 @@ type life struct {
 	upsets    map[fleet.Key]time.Time
 	available map[string]time.Time // since when, by id of the machine
 	stands    map[fleet.Key]accepted
+	asked     map[fleet.ProviderID]fleet.Wish // to replace or remediate, that the agent said yes to
+	decided   map[string]int                  // by the autoscaler, by pool
 }
 
-// live lives the life of a seed, or its bad days alone.
-func live(t *testing.T, seed uint64, whole bool) *life {
+// live lives l, of which the seed is known.
+func live(t *testing.T, l *life) *life {
 	t.Helper()
-	l := &life{seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
+	l.random = rand.New(rand.NewPCG(l.seed, 0))
 	synctest.Test(t, func(*testing.T) {
 		l.begin()
 		l.badDays()
-		if whole {
+		if l.whole {
 			l.goodDays()
 		}
 		l.close()
@@ -78,6 +85,7 @@ func live(t *testing.T, seed uint64, whole bool) *life {
 func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
+	l.asked, l.decided = make(map[fleet.ProviderID]fleet.Wish), make(map[string]int)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{
@@ -178,6 +186,9 @@ func (l *life) step(end time.Time) {
 	c := calls[l.random.IntN(len(calls))]
 	time.Sleep(l.within(time.Millisecond, 30*time.Millisecond))
 	l.calls++
+	if l.reads && !c.changes {
+		l.logf("%s %s: first of %d", c.place, c.name, len(calls))
+	}
 	if l.fuse > 0 {
 		l.fuse--
 		if l.fuse == 0 {
@@ -206,6 +217,7 @@ func (l *life) look() {
 		l.heed()
 	}
 	facts := l.cloud.Facts()
+	l.facts = facts
 	now := foreign(facts)
 	l.mu.Lock()
 	before := l.available
@@ -234,13 +246,14 @@ func (l *life) availableSince(id string) time.Time {
 
 // push makes what is wished for the newest revision.
 func (l *life) push(why string) {
-	rev := l.repository.push(files(l.wishes))
+	rev := l.repository.push(files(l.wishes, l.class))
 	all := make([]wish, len(l.wishes))
 	for i, w := range l.wishes {
 		all[i] = w.copied()
 	}
 	l.mu.Lock()
 	l.history = append(l.history, all)
+	l.forgetSizes()
 	l.mu.Unlock()
 	l.logf("push %s: %s", rev.Short(), why)
 }

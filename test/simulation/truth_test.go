@@ -38,6 +38,14 @@ func (l *life) etcd(k fleet.Key) (out []inmemory.EtcdFacts) {
 	return out
 }
 
+// askedOf returns what people asked for of the machine called id, to which the
+// agent said yes.
+func (l *life) askedOf(id fleet.ProviderID) fleet.Wish {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked[id]
+}
+
 // disturbed notes that the world of cluster k changed by itself.
 func (l *life) disturbed(k fleet.Key) {
 	l.mu.Lock()

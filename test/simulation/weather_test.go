@@ -13,7 +13,8 @@ import (
 
 // A weather is how the calls of the agent fare.
 type weather struct {
-	down map[place]time.Time // out of reach until then
+	down map[place]time.Time     // out of reach until then
+	cut  map[fleet.Key]time.Time // clusters whose API servers are out of reach until then
 	// Of each thousand calls to a place so many are refused, lost before they are
 	// done, lost after, and done late.
 	refused, lost, unheard, late map[place]int
@@ -27,6 +28,11 @@ func (w weather) String() string {
 			fmt.Fprintf(&b, "%s is away for %s, ", p, time.Until(until))
 		}
 	}
+	for i := range 3 {
+		if until, ok := w.cut[key(i)]; ok {
+			fmt.Fprintf(&b, "%s is away for %s, ", key(i), time.Until(until))
+		}
+	}
 	fmt.Fprintf(&b, "of a thousand are refused %v, lost %v, not answered %v, late %v", w.refused, w.lost, w.unheard, w.late)
 	return b.String()
 }
@@ -37,7 +43,7 @@ func (w weather) decide(l *life, c *call) verdict {
 	wait := l.within(time.Millisecond, 5*time.Second)
 	refused := verdict{word: "refused", after: wait, err: fleet.Errorf(fleet.Unavailable, c.name, "503 Service Unavailable")}
 	unanswered := fleet.Errorf(fleet.Unanswered, c.name, "connection reset by peer")
-	if time.Now().Before(w.down[c.place]) {
+	if time.Now().Before(w.down[c.place]) || c.place == theAPI && time.Now().Before(w.cut[c.cluster]) {
 		refused.word = "out of reach"
 		return refused
 	}
@@ -63,11 +69,18 @@ func (w weather) decide(l *life, c *call) verdict {
 func (l *life) badDays() {
 	end := time.Now().Add(l.within(10*time.Minute, 40*time.Minute))
 	l.until(end, func() time.Time {
-		switch n := l.random.IntN(20); {
+		switch n := l.random.IntN(24); {
 		case n < 7:
 			i := l.random.IntN(len(l.wishes))
 			what := l.wishes[i].edit(l.random)
 			l.push(fmt.Sprintf("%s: %s", key(i), what))
+		case n == 20:
+			l.class++
+			l.push("another template of the class")
+		case n == 21:
+			l.setClock()
+		case n > 21:
+			l.autoscale()
 		case n < 10:
 			l.change()
 		case n < 13:
@@ -87,7 +100,7 @@ func (l *life) badDays() {
 // change changes the weather.
 func (l *life) change() {
 	l.weather = weather{
-		down: make(map[place]time.Time), refused: make(map[place]int),
+		down: make(map[place]time.Time), cut: make(map[fleet.Key]time.Time), refused: make(map[place]int),
 		lost: make(map[place]int), unheard: make(map[place]int), late: make(map[place]int),
 	}
 	for _, p := range places() {
@@ -99,6 +112,11 @@ func (l *life) change() {
 		}
 		if l.chance(2) {
 			l.weather.lost[p], l.weather.unheard[p] = l.random.IntN(200), l.random.IntN(200)
+		}
+	}
+	for i := range l.wishes {
+		if l.chance(6) {
+			l.weather.cut[key(i)] = time.Now().Add(l.within(time.Second, 10*time.Minute))
 		}
 	}
 	l.weather.late[theCloud] = l.random.IntN(200)
@@ -146,7 +164,12 @@ func (l *life) power() {
 func (l *life) ask() {
 	k := key(l.random.IntN(len(l.wishes)))
 	r := fleet.Request{Cluster: k, By: "You <you@example.com>", At: time.Now().UTC().Truncate(time.Second)}
-	switch l.random.IntN(6) {
+	switch l.random.IntN(7) {
+	case 6:
+		r.Wish, r.What = fleet.WishRotate, fleet.RotateCertificates
+		if l.chance(3) {
+			r.What = fleet.RotateEtcdCA
+		}
 	case 0, 1:
 		r.Wish = fleet.WishSuspend
 		if l.chance(2) {
@@ -186,17 +209,17 @@ type accepted struct {
 
 // suspended reports whether the agent knew, as it began a pass, that it had said
 // that cluster k stays as it is.
-func (l *life) suspended(in *incarnation, k fleet.Key, began time.Time) bool {
+func (l *life) suspended(in *incarnation, k fleet.Key, t turn) bool {
 	in.mu.Lock()
 	read := in.readAt
 	in.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.stands[k]
-	if !ok || !read.After(s.since) || began.Before(read.Add(time.Second)) {
+	if !ok || !read.After(s.since) || t.began.Before(read.Add(time.Second)) {
 		return false
 	}
-	return s.request.Until.IsZero() || in.now().Add(time.Minute).Before(s.request.Until)
+	return s.request.Until.IsZero() || t.clock.Add(time.Minute).Before(s.request.Until)
 }
 
 // heed takes in which suspensions stand on the branch.
@@ -206,6 +229,9 @@ func (l *life) heed() {
 	defer l.mu.Unlock()
 	stands := make(map[fleet.Key]accepted)
 	for _, r := range list {
+		if r.ProviderID != "" && r.Answer.State == fleet.RequestAccepted {
+			l.asked[r.ProviderID] = r.Wish
+		}
 		if r.Wish != fleet.WishSuspend || r.Answer.State != fleet.RequestAccepted {
 			continue
 		}

@@ -20,11 +20,21 @@ type reach struct {
 
 var _ providers.Workload = reach{}
 
+// toKey is the key of contexts for whose API server is called.
+type toKey struct{}
+
+func to(ctx context.Context, k fleet.Key) context.Context { return context.WithValue(ctx, toKey{}, k) }
+
+func called(ctx context.Context) fleet.Key {
+	k, _ := ctx.Value(toKey{}).(fleet.Key)
+	return k
+}
+
 // change makes a call that changes something of a's cluster.
 func (r reach) change(ctx context.Context, a providers.Access, what string, judged func(*judgement), do func(context.Context) error) error {
 	name := what + " of " + a.Cluster.String()
 	j := r.in.judge(name, r.in.tags(a.Cluster))
-	return alone(through(ctx, r.in, theAPI, name, true, func(ctx context.Context) (struct{}, error) {
+	return alone(through(to(ctx, a.Cluster), r.in, theAPI, name, true, func(ctx context.Context) (struct{}, error) {
 		j.change()
 		if judged != nil {
 			judged(j)
@@ -35,14 +45,20 @@ func (r reach) change(ctx context.Context, a providers.Access, what string, judg
 
 // Observe implements providers.Workload.
 func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload, error) {
-	return through(ctx, r.in, theAPI, "observe "+a.Cluster.String(), false, func(ctx context.Context) (fleet.Workload, error) {
-		return r.Client.Observe(ctx, a)
+	return through(to(ctx, a.Cluster), r.in, theAPI, "observe "+a.Cluster.String(), false, func(ctx context.Context) (fleet.Workload, error) {
+		w, err := r.Client.Observe(ctx, a)
+		if err == nil {
+			r.in.mu.Lock()
+			r.in.heard[a.Cluster] = true
+			r.in.mu.Unlock()
+		}
+		return w, err
 	})
 }
 
 // Etcd implements providers.Workload.
 func (r reach) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
-	return through(ctx, r.in, theAPI, "etcd of "+a.Cluster.String(), false, func(ctx context.Context) (*fleet.Etcd, error) {
+	return through(to(ctx, a.Cluster), r.in, theAPI, "etcd of "+a.Cluster.String(), false, func(ctx context.Context) (*fleet.Etcd, error) {
 		return r.Client.Etcd(ctx, a)
 	})
 }

@@ -1,0 +1,207 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// files returns the fleet repository, with a class of that template.
+func files(wishes []wish, class int) map[string]string {
+	out := map[string]string{
+		"fleet.yaml":                 "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: " + theFleet + "}\nspec: {clusters: {include: [\"clusters/**\", \"classes/**\"]}}\n",
+		"classes/kustomization.yaml": "resources: [class.yaml]\n",
+		"classes/class.yaml":         fmt.Sprintf(classManifest, class),
+	}
+	for i, w := range wishes {
+		if w.gone {
+			continue
+		}
+		folder := "clusters/" + key(i).Name
+		out[folder+"/kustomization.yaml"] = "resources: [cluster.yaml]\n"
+		out[folder+"/cluster.yaml"] = w.manifests(key(i).Name, key(i).Namespace)
+	}
+	return out
+}
+
+func (w wish) manifests(name, namespace string) string {
+	var b strings.Builder
+	replicas := fmt.Sprint(w.controlPlanes)
+	if w.broken {
+		replicas = "many"
+	}
+	fmt.Fprintf(&b, headManifest, name, namespace, w.deleted, w.protected, w.paused)
+	if w.classy {
+		fmt.Fprintf(&b, topologyManifest, w.version, replicas, w.template)
+		for _, p := range w.pools {
+			fmt.Fprintf(&b, topologyPoolManifest, p.name, p.annotations(), p.replicas, p.strategy(), p.template)
+		}
+		return b.String()
+	}
+	fmt.Fprintf(&b, clusterManifest, name, namespace, replicas, w.surge, w.version, w.template)
+	for _, p := range w.pools {
+		fmt.Fprintf(&b, poolManifest, name, namespace, p.name, p.annotations(), p.replicas, p.strategy(), w.version, p.template)
+	}
+	return b.String()
+}
+
+func (p poolWish) annotations() string {
+	if !p.scaled {
+		return "{}"
+	}
+	return `{cluster.x-k8s.io/replicas-managed-by: "autoscaler"}`
+}
+
+func (p poolWish) strategy() string {
+	if p.onDelete {
+		return "{type: OnDelete}"
+	}
+	return fmt.Sprintf("{type: RollingUpdate, rollingUpdate: {maxSurge: %d, maxUnavailable: %d}}", p.surge, p.unavailable)
+}
+
+// headManifest begins a Cluster of either kind.
+const headManifest = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: %[1]s
+  namespace: %[2]s
+  annotations: {fairlead.dev/delete: "%[3]v", fairlead.dev/protect: "%[4]v"}
+spec:
+  paused: %[5]v
+  clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}, services: {cidrBlocks: [10.96.0.0/12]}}
+`
+
+const clusterManifest = `  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: %[1]s-cp}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: %[1]s}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevCluster
+metadata: {name: %[1]s, namespace: %[2]s}
+spec: {backend: {inMemory: {}}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: %[1]s-cp, namespace: %[2]s}
+spec:
+  replicas: %[3]s
+  version: %[5]s
+  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: %[4]d}}}
+  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: %[1]s-m}}}
+  kubeadmConfigSpec:
+    clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}
+    preKubeadmCommands: ["echo template %[6]d"]
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineHealthCheck
+metadata: {name: %[1]s-all, namespace: %[2]s}
+spec:
+  clusterName: %[1]s
+  selector: {matchLabels: {cluster.x-k8s.io/cluster-name: %[1]s}}
+  checks: ` + checks + `
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachineTemplate
+metadata: {name: %[1]s-m, namespace: %[2]s}
+spec: {template: {spec: {backend: {inMemory: ` + timing + `}}}}
+`
+
+// timing is how long machines take.
+const timing = `{vm: {provisioning: {startupDuration: "10s", startupJitter: "0.5"}}, ` +
+	`node: {provisioning: {startupDuration: "5s", startupJitter: "0.5"}}, ` +
+	`apiServer: {provisioning: {startupDuration: "2s"}}, etcd: {provisioning: {startupDuration: "2s"}}}`
+
+// checks are of health.
+const checks = `{nodeStartupTimeoutSeconds: 600, unhealthyNodeConditions: ` +
+	`[{type: Ready, status: Unknown, timeoutSeconds: 300}, {type: Ready, status: "False", timeoutSeconds: 300}]}`
+
+const poolManifest = `---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: %[1]s-%[3]s, namespace: %[2]s, annotations: %[4]s}
+spec:
+  clusterName: %[1]s
+  replicas: %[5]d
+  rollout: {strategy: %[6]s}
+  template:
+    spec:
+      clusterName: %[1]s
+      version: %[7]s
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: %[1]s-%[3]s}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: %[1]s-m}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: %[1]s-%[3]s, namespace: %[2]s}
+spec: {template: {spec: {preKubeadmCommands: ["echo template %[8]d"]}}}
+`
+
+// topologyManifest goes on where a Cluster is of the class.
+const topologyManifest = `  topology:
+    classRef: {name: class, namespace: classes}
+    version: %[1]s
+    controlPlane: {replicas: %[2]s}
+    variables: [{name: template, value: %[3]d}]
+    workers:
+      machineDeployments:
+`
+
+const topologyPoolManifest = `      - class: worker
+        name: %[1]s
+        metadata: {annotations: %[2]s}
+        replicas: %[3]d
+        rollout: {strategy: %[4]s}
+        variables: {overrides: [{name: template, value: %[5]d}]}
+`
+
+const classManifest = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata: {name: class, namespace: classes}
+spec:
+  kubernetesVersions: [` + older + `, ` + newer + `]
+  infrastructure:
+    templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevClusterTemplate, name: class}
+  controlPlane:
+    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, name: class}
+    machineInfrastructure:
+      templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: class}
+    naming: {template: "{{ .cluster.name }}-cp"}
+    healthCheck: {checks: ` + checks + `}
+  workers:
+    machineDeployments:
+      - class: worker
+        bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, name: class}}
+        infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: class}}
+        naming: {template: "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}"}
+        healthCheck: {checks: ` + checks + `}
+  variables:
+    - name: template
+      schema: {openAPIV3Schema: {type: integer, default: 0}}
+  patches:
+    - name: template
+      definitions:
+        - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}
+          jsonPatches:
+            - {op: add, path: /spec/template/spec/kubeadmConfigSpec/preKubeadmCommands, valueFrom: {template: "[\"echo template {{ .template }}\"]"}}
+        - selector: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, matchResources: {machineDeploymentClass: {names: [worker]}}}
+          jsonPatches:
+            - {op: add, path: /spec/template/spec/preKubeadmCommands, valueFrom: {template: "[\"echo template {{ .template }}\"]"}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevClusterTemplate
+metadata: {name: class, namespace: classes}
+spec: {template: {spec: {backend: {inMemory: {}}}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachineTemplate
+metadata: {name: class, namespace: classes}
+spec: {template: {spec: {backend: {inMemory: ` + timing + `}}}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlaneTemplate
+metadata: {name: class, namespace: classes}
+spec: {template: {spec: {kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}, postKubeadmCommands: ["echo class %[1]d"]}}}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: class, namespace: classes}
+spec: {template: {spec: {postKubeadmCommands: ["echo class %[1]d"]}}}
+`
