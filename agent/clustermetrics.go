@@ -92,8 +92,8 @@ func (m *Metrics) Recall(clusters []status.Cluster) {
 	}
 }
 
-// put takes a pass that ended at now.
-func (c *clusterCollector) put(p Pass, now time.Time) {
+// put takes a pass that ended at now, and returns what the one before found.
+func (c *clusterCollector) put(p Pass, now time.Time) (before fleet.Report, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old, known := c.clusters[p.Report.Cluster]
@@ -128,6 +128,7 @@ func (c *clusterCollector) put(p Pass, now time.Time) {
 		note(m.Machine.Name, m.Conditions)
 	}
 	c.clusters[p.Report.Cluster] = s
+	return old.pass.Report, known
 }
 
 // print returns a fingerprint of what changes while a cluster gets on: its

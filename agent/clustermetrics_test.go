@@ -39,7 +39,8 @@ func TestSeriesBounded(t *testing.T) {
 		p.Report.Machines = nil
 		for i := range machines {
 			p.Report.Machines = append(p.Report.Machines, fleet.MachineReport{
-				Machine: fleet.Machine{Name: fleet.MachineName(fmt.Sprint("m-", i)), Created: noon}, Node: fmt.Sprint("m-", i), Conditions: conditions(7),
+				Machine: fleet.Machine{Name: fleet.MachineName(fmt.Sprint("m-", i)), Created: noon}, Node: fmt.Sprint("m-", i),
+				Conditions: append(conditions(7), fleet.Condition{Type: "NodeHealthy"}, fleet.Condition{Type: "Paused"}, fleet.Condition{Type: "BootstrapConfigReady"}),
 			})
 		}
 		before := strings.Count(scrape(m), `namespace="prod"`)

@@ -114,6 +114,16 @@ func (d clusterDescs) collectPool(show emit, pass Pass, p fleet.PoolReport) {
 	}
 }
 
+// followsFromOthers reports whether a condition of machines says nothing that other
+// series do not: each costs five.
+func followsFromOthers(condition string) bool {
+	switch condition {
+	case clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.PausedCondition, clusterv1.MachineNodeHealthyCondition:
+		return true
+	}
+	return false
+}
+
 func (d clusterDescs) collectMachine(show emit, s shown, m fleet.MachineReport) {
 	r := s.pass.Report
 	labels := []string{r.Cluster.Namespace, string(m.Machine.Name), r.Cluster.Name}
@@ -131,6 +141,9 @@ func (d clusterDescs) collectMachine(show emit, s shown, m fleet.MachineReport) 
 	}
 	states(machinePhases(), string(m.Phase), func(state string, v float64) { show(d.machinePhase, v, with(state)...) })
 	for _, cond := range m.Conditions {
+		if followsFromOthers(cond.Type) {
+			continue
+		}
 		states(statuses(), string(cond.Status), func(state string, v float64) { show(d.machineCondition, v, with(cond.Type, state)...) })
 		if t := s.conditions[subject{m.Machine.Name, cond.Type}]; !t.at.IsZero() {
 			show(d.machineTransition, seconds(t.at), with(cond.Type, string(t.status))...)

@@ -53,6 +53,8 @@ type Metrics struct {
 	actions        *prometheus.CounterVec
 	passes         *prometheus.CounterVec
 	passSeconds    prometheus.Histogram
+	phaseSeconds   *prometheus.HistogramVec
+	joinSeconds    *prometheus.HistogramVec
 	calls          *prometheus.CounterVec
 	callSeconds    *prometheus.HistogramVec
 	requests       *prometheus.CounterVec
@@ -100,6 +102,8 @@ func NewMetrics(version string) *Metrics {
 		actions:        counters("fairlead_plan_actions_total", "Actions that plans asked for, by kind.", "action"),
 		passes:         counters("fairlead_reconcile_total", "Passes over clusters, by the phase found and the result.", "phase", "result"),
 		passSeconds:    histogram("fairlead_reconcile_seconds", "Duration of passes over clusters."),
+		phaseSeconds:   lifetimes("fairlead_cluster_phase_seconds", "How long clusters that are made anew take for each phase; Provisioned: for all of them.", "phase"),
+		joinSeconds:    lifetimes("fairlead_machine_join_seconds", "From the creation of machines until they have their Node, by role.", "role"),
 		calls:          counters("fairlead_provider_calls_total", "Calls of infrastructure providers, by operation and kind of error, \"ok\" for none.", "provider", "operation", "kind"),
 		callSeconds:    histograms("fairlead_provider_call_seconds", "Duration of calls of infrastructure providers.", "provider", "operation"),
 		requests:       counters("fairlead_provider_requests_total", "Requests that infrastructure providers sent to their cloud, by its service, the method and the status code, \"none\" without an answer.", "provider", "service", "method", "code"),
@@ -127,7 +131,7 @@ func NewMetrics(version string) *Metrics {
 		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess, m.pushFailing,
 		m.renders, m.renderSeconds, m.overlays,
 		m.fleet, m.fleetHeld, m.problems, m.orphans, m.blocked, m.refused, m.fleetSuccess,
-		m.actions, m.passes, m.passSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,
+		m.actions, m.passes, m.passSeconds, m.phaseSeconds, m.joinSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,
 		m.queue.wait, m.queue.unfinished, m.queue.longest, m.workers,
 		m.leader, m.standby, m.owner, m.escrow.looks, m.escrow.behind, m.escrow.success, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -175,6 +179,13 @@ func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
 
 func histogram(name, help string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets()})
+}
+
+// lifetimes are histograms of what takes minutes.
+func lifetimes(name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: []float64{15, 30, 60, 120, 180, 300, 450, 600, 900, 1800, 3600},
+	}, labels)
 }
 
 func histograms(name, help string, labels ...string) *prometheus.HistogramVec {

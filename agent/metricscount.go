@@ -97,7 +97,25 @@ func (m *Metrics) Passed(ctx context.Context, p Pass) {
 	for _, a := range p.Actions {
 		m.actions.WithLabelValues(string(a.Kind)).Inc()
 	}
-	m.clusters.put(p, m.now())
+	if old, known := m.clusters.put(p, m.now()); known {
+		m.lived(old, p.Report)
+	}
+}
+
+// lived counts how long took what happened between two reports of a cluster.
+func (m *Metrics) lived(old, now fleet.Report) {
+	for _, l := range now.Milestones.Legs()[min(len(old.Milestones.Legs()), len(now.Milestones.Legs())):] {
+		m.phaseSeconds.WithLabelValues(string(l.Phase)).Observe(l.Took.Seconds())
+	}
+	was := make(map[fleet.MachineName]bool, len(old.Machines))
+	for _, o := range old.Machines {
+		was[o.Machine.Name] = o.Joined.IsZero() && !was[o.Machine.Name]
+	}
+	for _, n := range now.Machines {
+		if took := n.Joined.Sub(n.Machine.Created); was[n.Machine.Name] && !n.Joined.IsZero() && !n.Machine.Created.IsZero() && took >= 0 {
+			m.joinSeconds.WithLabelValues(string(n.Machine.Role)).Observe(took.Seconds())
+		}
+	}
 }
 
 // Forget drops the series of a cluster.

@@ -94,7 +94,7 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 		if a.reminders == nil {
 			a.reminders = make(map[fleet.Key]reminder)
 		}
-		a.reminders[c.Key] = reminder{res.Report.Remediation, res.Report.Order, res.Report.Spells}
+		a.reminders[c.Key] = reminderOf(res.Report)
 		a.mu.Unlock()
 	}
 	return res
@@ -102,11 +102,16 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 
 // A reminder is what one pass tells the next, whoever makes it, since nothing else
 // tells of it: an attempt that is under way, with what infrastructure was in line,
-// and what health checks wait out.
+// what health checks wait out, and when the cluster came how far.
 type reminder struct {
 	remediation fleet.Remediation
 	order       string
 	spells      []fleet.Spell
+	milestones  fleet.Milestones
+}
+
+func reminderOf(r fleet.Report) reminder {
+	return reminder{r.Remediation, r.Order, r.Spells, r.Milestones}
 }
 
 // reminded returns c with what its last report told: this agent's, or the one
@@ -116,13 +121,10 @@ func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
 	defer a.mu.Unlock()
 	last, ok := a.reminders[c.Key]
 	if !ok {
-		last = reminder{a.record[c.Key].Remediation, a.record[c.Key].Order, a.record[c.Key].Spells}
-	}
-	if last.remediation.IsZero() && last.order == "" && len(last.spells) == 0 {
-		return c
+		last = reminderOf(a.record[c.Key])
 	}
 	out := *c
-	out.Remediation, out.Order, out.Spells = last.remediation, last.order, last.spells
+	out.Remediation, out.Order, out.Spells, out.Milestones = last.remediation, last.order, last.spells, last.milestones
 	return &out
 }
 

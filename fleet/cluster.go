@@ -64,6 +64,10 @@ type Cluster struct {
 	// checks wait out. Git does not say it: whoever has a pass made adds it.
 	Spells []Spell `json:",omitempty"`
 
+	// Milestones are what the last report told of when it came how far. Git does not
+	// say it: whoever has a pass made adds it.
+	Milestones Milestones `json:",omitzero"`
+
 	// Topology, if not nil, says that a ClusterClass makes it, and how it is upgraded.
 	Topology *Topology `json:",omitempty"`
 

@@ -1,5 +1,7 @@
 package fleet
 
+import "time"
+
 // A Phase is the headline of a cluster. It is computed on every look, and no
 // decision is taken from it.
 type Phase string
@@ -60,8 +62,9 @@ type Report struct {
 	Order       string // OrderMark with which infrastructure was last in line; empty: it never was
 	// Spells are the conditions of machines that health checks wait out, in the order
 	// of machines.
-	Spells  []Spell
-	Failure string // the error of the pass, in the other side's own words
+	Spells     []Spell
+	Milestones Milestones // when it came how far
+	Failure    string     // the error of the pass, in the other side's own words
 }
 
 // A PoolReport counts the machines of a pool.
@@ -96,6 +99,7 @@ type MachineReport struct {
 	Node       string     // empty while it has none
 	NodeID     ProviderID // of the Node, where it is another than the machine's
 	Version    string     // kubelet's, once it has a Node
+	Joined     time.Time  // when it had its Node; zero while it has none, or that is not known
 	UpToDate   bool
 	Conditions []Condition // sorted by type
 }

@@ -282,7 +282,8 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = res.Plan.Waiting
-	res.Report.Remediation, res.Report.Order, res.Report.Spells = res.Plan.Remediation, res.Plan.Order, res.Plan.Spells
+	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
+	res.Report.Spells, res.Report.Milestones = res.Plan.Spells, res.Plan.Milestones
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

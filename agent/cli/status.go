@@ -162,7 +162,9 @@ type clusterView struct {
 	Waiting  []string  `json:"waiting,omitempty"`
 	Problems []problem `json:"problems,omitempty"`
 	Failure  string    `json:"failure,omitempty"`
-	orphan   bool
+	// Seconds is how long each phase of making it took, and Provisioned all of them.
+	Seconds map[string]int `json:"seconds,omitempty"`
+	orphan  bool
 }
 
 func viewOf(s status.Status) statusView {
@@ -188,6 +190,12 @@ func viewOf(s status.Status) statusView {
 			Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.String(),
 			Waiting: r.Waiting, Problems: problemsOf(r.Problems), Failure: r.Failure,
 			orphan: slices.Contains(s.Fleet.Orphans, r.Cluster),
+		}
+		for _, l := range r.Milestones.Legs() {
+			if cv.Seconds == nil {
+				cv.Seconds = make(map[string]int)
+			}
+			cv.Seconds[string(l.Phase)] = int(l.Took.Seconds())
 		}
 		for _, p := range r.Pools {
 			cv.Ready += p.Ready

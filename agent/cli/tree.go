@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
@@ -82,7 +83,7 @@ func showTree(w io.Writer, clusters []status.Cluster, all bool) error {
 // treeOf puts a cluster, its pools and their machines in a tree.
 func treeOf(c status.Cluster) branch {
 	r := c.Report
-	root := branch{name: "Cluster " + r.Cluster.String(), conditions: c.Cluster.Status.Conditions, note: string(r.Phase)}
+	root := branch{name: "Cluster " + r.Cluster.String(), conditions: c.Cluster.Status.Conditions, note: string(r.Phase) + legs(r.Milestones)}
 	for _, p := range r.Pools {
 		if p.Kind == fleet.LoneMachine && p.Current > 0 {
 			continue // below, it stands for itself
@@ -106,10 +107,28 @@ func treeOf(c status.Cluster) branch {
 	return root
 }
 
+// legs says how long a cluster took to come as far as it is.
+func legs(m fleet.Milestones) string {
+	var parts []string
+	for _, l := range m.Legs() {
+		if l.Phase == fleet.PhaseProvisioned {
+			return fmt.Sprintf(" after %s (%s)", l.Took, strings.Join(parts, ", "))
+		}
+		parts = append(parts, string(l.Phase)+" "+l.Took.String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
 func machineBranch(m fleet.MachineReport, o clusterv1.Machine) branch {
 	note := string(m.Phase)
 	if !m.UpToDate {
 		note += ", outdated"
+	}
+	if took := m.Joined.Sub(m.Machine.Created); !m.Joined.IsZero() && !m.Machine.Created.IsZero() && took > 0 {
+		note += ", joined after " + took.Round(time.Second).String()
 	}
 	if m.Machine.Message != "" {
 		note += ": " + m.Machine.Message

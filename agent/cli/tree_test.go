@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -13,8 +14,10 @@ import (
 // TestTreeOfPools: machines hang on the object that they come from; a Machine
 // that stands alone hangs on the cluster, and shows before it is there.
 func TestTreeOfPools(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := fleet.Report{
 		Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Phase: fleet.PhaseWorkers,
+		Milestones: fleet.Milestones{Began: began, Infrastructure: began.Add(30 * time.Second), ControlPlane: began.Add(2 * time.Minute)},
 		Pools: []fleet.PoolReport{
 			{Name: "cp", Role: fleet.RoleControlPlane, Version: "v1.34.1", Desired: 1, Current: 1},
 			{Name: "gpu", Role: fleet.RoleWorker, Kind: "Machine", Version: "v1.34.1", Desired: 1, Current: 1},
@@ -23,13 +26,18 @@ func TestTreeOfPools(t *testing.T) {
 			{Name: "ms", Role: fleet.RoleWorker, Kind: "MachineSet", Version: "v1.34.1"},
 		},
 		Machines: []fleet.MachineReport{
-			{Machine: fleet.Machine{Name: "cp-1", Pool: "cp", Role: fleet.RoleControlPlane}, UpToDate: true, Phase: fleet.MachinePhaseRunning},
+			{Machine: fleet.Machine{Name: "cp-1", Pool: "cp", Role: fleet.RoleControlPlane, Created: began}, Joined: began.Add(50 * time.Second), UpToDate: true, Phase: fleet.MachinePhaseRunning},
 			{Machine: fleet.Machine{Name: "gpu", Pool: "gpu", Role: fleet.RoleWorker}, Phase: fleet.MachinePhaseRunning},
 		},
 	}
 	var out strings.Builder
 	if err := showTree(&out, []status.Cluster{{Report: r, Machines: make([]clusterv1.Machine, 2)}}, false); err != nil {
 		t.Fatal(err)
+	}
+	for _, want := range []string{"Workers (Infrastructure 30s, ControlPlane 1m30s)", "Running, joined after 50s"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
 	}
 	var names []string
 	for line := range strings.Lines(out.String()) {

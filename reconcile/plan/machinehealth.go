@@ -113,7 +113,7 @@ func healthOf(c corev1.NodeCondition, condition string) (is fleet.ConditionStatu
 // spell returns since when a condition of m has its status, and has that
 // remembered: as the last report told, or from now on.
 func (v *view) spell(m *machine, condition string, status fleet.ConditionStatus) time.Time {
-	s := fleet.Spell{Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status, Since: v.Now.UTC().Truncate(time.Second)}
+	s := fleet.Spell{Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status, Since: v.stamp()}
 	for _, old := range v.Desired.Spells {
 		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && (old.ProviderID == s.ProviderID || old.ProviderID == "") {
 			s.Since = old.Since

@@ -58,6 +58,9 @@ type Plan struct {
 	// remembered.
 	Spells []fleet.Spell
 
+	// Milestones are when the cluster came how far: to be remembered.
+	Milestones fleet.Milestones
+
 	// Order is the fleet.OrderMark with which the infrastructure was last as it is
 	// to be: to be remembered.
 	Order string
@@ -106,6 +109,7 @@ func Compute(in Input) Plan {
 	} else {
 		v.climb()
 	}
+	v.passMilestones()
 	v.report()
 	return v.finish()
 }

@@ -43,7 +43,7 @@ func (g *group) report() fleet.PoolReport {
 func (v *view) machineReport(m *machine) fleet.MachineReport {
 	r := fleet.MachineReport{Machine: *m.Machine, UpToDate: m.current, Conditions: v.machineConditions(m)}
 	if m.node != nil {
-		r.Node, r.Version = m.node.Name, m.node.KubeletVersion
+		r.Node, r.Version, r.Joined = m.node.Name, m.node.KubeletVersion, m.node.Created.UTC()
 		if m.node.ProviderID != m.ProviderID {
 			r.NodeID = m.node.ProviderID
 		}

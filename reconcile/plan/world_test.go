@@ -46,6 +46,7 @@ type world struct {
 	answered bool // the API server answered since since
 
 	remediation fleet.Remediation // that the last plan told of
+	milestones  fleet.Milestones  // the same
 
 	log        []string
 	violations []string
@@ -108,7 +109,9 @@ func (w *world) reachable() bool {
 
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
-	in := plan.Input{Desired: w.desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
+	desired := *w.desired
+	desired.Milestones = w.milestones
+	in := plan.Input{Desired: &desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
 	o := &in.Observed
 	o.At = w.clock()
 	o.Infrastructure = w.infra
@@ -154,7 +157,7 @@ func (w *world) plan() (plan.Input, plan.Plan) {
 		in = w.input(true)
 		p = plan.Compute(in)
 	}
-	w.remediation = p.Remediation
+	w.remediation, w.milestones = p.Remediation, p.Milestones
 	return in, p
 }
 

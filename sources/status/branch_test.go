@@ -131,6 +131,7 @@ func report(phase fleet.Phase) fleet.Report {
 					Created: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Addresses: []string{"10.0.0.4"},
 				},
 				Phase: fleet.MachinePhaseRunning, Node: "eu-1-cp-6k2xq", Version: "v1.35.4", UpToDate: true,
+				Joined:     time.Date(2026, 1, 2, 3, 1, 0, 0, time.UTC),
 				Conditions: []fleet.Condition{{Type: "Ready", Status: fleet.True, Reason: "Ready"}},
 			},
 			{
@@ -142,7 +143,8 @@ func report(phase fleet.Phase) fleet.Report {
 				Conditions: []fleet.Condition{{Type: "Ready", Status: fleet.False, Reason: "NotReady", Message: "* NodeHealthy: no node yet"}},
 			},
 		},
-		Waiting: []string{"machine eu-1-md-0-9xw4t to become a node"},
+		Waiting:    []string{"machine eu-1-md-0-9xw4t to become a node"},
+		Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
 		Spells: []fleet.Spell{{
 			Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 		}},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -262,7 +263,7 @@ func reportOf(f reportFile) fleet.Report {
 		Problems: fleetProblems(f.Problems),
 		Failure:  f.Failure,
 
-		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells),
+		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells), Milestones: f.Milestones.fleet(),
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{
@@ -295,6 +296,9 @@ func machineOf(o clusterv1.Machine) fleet.MachineReport {
 		Version:    o.Annotations[kubeletAnnotation],
 		UpToDate:   o.Annotations[upToDateAnnotation] == "true",
 		Conditions: conditionsOf(o.Status.Conditions),
+	}
+	if at, err := time.Parse(time.RFC3339, o.Annotations[joinedAnnotation]); err == nil {
+		m.Joined = at.UTC()
 	}
 	if name, ok := o.Labels[clusterv1.MachineControlPlaneNameLabel]; ok {
 		m.Machine.Role, m.Machine.Pool = fleet.RoleControlPlane, fleet.PoolName(name)

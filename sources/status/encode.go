@@ -24,6 +24,7 @@ const (
 	messageAnnotation  = "fairlead.dev/message"
 	upToDateAnnotation = "fairlead.dev/up-to-date"
 	kubeletAnnotation  = "fairlead.dev/kubelet-version"
+	joinedAnnotation   = "fairlead.dev/joined"           // when its Node was made, in RFC 3339
 	nodeIDAnnotation   = "fairlead.dev/node-provider-id" // where it is another than the machine's
 )
 
@@ -132,7 +133,10 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 		o.Labels[clusterv1.MachineDeploymentNameLabel] = string(m.Machine.Pool)
 	}
 	maps.Copy(o.Annotations, m.Machine.Origin.Tags())
-	upToDate := ""
+	upToDate, joined := "", ""
+	if !m.Joined.IsZero() {
+		joined = m.Joined.UTC().Format(time.RFC3339)
+	}
 	if m.UpToDate {
 		upToDate = "true"
 	}
@@ -144,6 +148,7 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 		upToDateAnnotation: upToDate,
 		kubeletAnnotation:  m.Version,
 		nodeIDAnnotation:   string(m.NodeID),
+		joinedAnnotation:   joined,
 	} {
 		if v != "" {
 			o.Annotations[k] = v
@@ -203,7 +208,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Problems: problemsOf(r.Problems),
 		Failure:  r.Failure,
 
-		Remediation: r.Remediation.String(), Order: r.Order, Spells: spellsOf(r.Spells),
+		Remediation: r.Remediation.String(), Order: r.Order, Spells: spellsOf(r.Spells), Milestones: milestonesOf(r.Milestones),
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)

@@ -142,7 +142,8 @@ type reportFile struct {
 	Order       string `json:"order,omitempty"`   // identifies what infrastructure was last in line with
 	Failure     string `json:"failure,omitempty"` // error of the last pass
 	// Spells are the conditions of machines that health checks wait out.
-	Spells []spell `json:"spells,omitempty"`
+	Spells     []spell     `json:"spells,omitempty"`
+	Milestones *milestones `json:"milestones,omitempty"`
 }
 
 type spell struct {

@@ -1,0 +1,37 @@
+package fleet
+
+import "time"
+
+// Milestones are when a cluster that was made anew came how far, by the clock of
+// the agent that saw it first, in UTC. Each is noted once and kept. All are zero
+// for a cluster that was there before anybody noted it.
+type Milestones struct {
+	Began          time.Time // nothing of it was there
+	Infrastructure time.Time // what its machines share was there
+	ControlPlane   time.Time // the control plane was as Git says
+	Provisioned    time.Time // and everything else was
+}
+
+// A Leg is one part of the way to a cluster that is provisioned.
+type Leg struct {
+	Phase Phase
+	Took  time.Duration
+}
+
+// Legs returns how long each part took, as far as the cluster came, and last the
+// whole way as that of PhaseProvisioned.
+func (m Milestones) Legs() []Leg {
+	var out []Leg
+	from := m.Began
+	for _, l := range []struct {
+		phase Phase
+		at    time.Time
+	}{{PhaseInfrastructure, m.Infrastructure}, {PhaseControlPlane, m.ControlPlane}, {PhaseWorkers, m.Provisioned}} {
+		if m.Began.IsZero() || l.at.IsZero() {
+			return out
+		}
+		out = append(out, Leg{l.phase, l.at.Sub(from)})
+		from = l.at
+	}
+	return append(out, Leg{PhaseProvisioned, m.Provisioned.Sub(m.Began)})
+}
