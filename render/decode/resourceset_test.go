@@ -136,7 +136,7 @@ func TestClusterResourceSetProblems(t *testing.T) {
 		"no name":          {"kind: DaemonSet\n    metadata: {name: cni, namespace: net}", "kind: DaemonSet\n    metadata: {generateName: cni-}", config, "data.a.yaml", "document 3 has no metadata.name"},
 		"no kind inside":   {"kind: DaemonSet", "spec: {}", config, "data.a.yaml", "document 3"},
 		"twice in the set": {"kind: Secret, metadata: {name: keys, namespace: net}", "kind: ServiceAccount, metadata: {name: cni, namespace: net}", keys, "data", "ServiceAccount net/cni is there twice, in ConfigMap/cni and in Secret/keys"},
-		"secret document":  {`"{apiVersion: v1, kind: Secret, metadata`, `"{apiVersion: v1, hunter2: [, metadata`, keys, "data.keys.yaml", "document 1 is not valid YAML"},
+		"secret document":  {`"{apiVersion: v1, kind: Secret, metadata`, `"{apiVersion: v1, hunter2: 1, hunter2: 2, metadata`, keys, "data.keys.yaml", "document 1 is not valid YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := decodeAll(labelled(t) + replaced(t, resourceSets, c.old, c.new))
