@@ -131,33 +131,40 @@ func TestMachineProblems(t *testing.T) {
 		want   string
 	}{
 		"control plane": {
-			"etcd needs an order", []string{"tier: web}\n  annotations: {cluster.x-k8s.io/skip", "cluster.x-k8s.io/control-plane: \"\"}\n  annotations: {cluster.x-k8s.io/skip"},
+			"etcd needs an order",
+			[]string{"tier: web}\n  annotations: {cluster.x-k8s.io/skip", "cluster.x-k8s.io/control-plane: \"\"}\n  annotations: {cluster.x-k8s.io/skip"},
 			"metadata.labels[cluster.x-k8s.io/control-plane]", "only a KubeadmControlPlane keeps",
 		},
 		"of a MachineSet": {
-			"it would be there twice", []string{"kind: Cluster, name: eu, uid: 1a}", "kind: MachineSet, name: eu-md-0-abc, uid: 1a, controller: true}"},
+			"it would be there twice",
+			[]string{"kind: Cluster, name: eu, uid: 1a}", "kind: MachineSet, name: eu-md-0-abc, uid: 1a, controller: true}"},
 			"metadata.ownerReferences[0]", "it is made by MachineSet eu-md-0-abc",
 		},
 		"data": {
-			"a bootstrap secret of Cluster API's", []string{"kind: KubeadmConfig, name: gpu-1}\n", "kind: KubeadmConfig, name: gpu-1}\n    dataSecretName: gpu-1\n"},
+			"a bootstrap secret of Cluster API's",
+			[]string{"kind: KubeadmConfig, name: gpu-1}\n", "kind: KubeadmConfig, name: gpu-1}\n    dataSecretName: gpu-1\n"},
 			"spec.bootstrap.dataSecretName", "use configRef with a KubeadmConfig",
 		},
 		"template": {
-			"a template is for pools", []string{"kind: KubeadmConfig, name: gpu-1}", "kind: KubeadmConfigTemplate, name: w}"},
+			"a template is for pools",
+			[]string{"kind: KubeadmConfig, name: gpu-1}", "kind: KubeadmConfigTemplate, name: w}"},
 			"spec.bootstrap.configRef", "must refer to a KubeadmConfig, not to KubeadmConfigTemplate",
 		},
 		"infrastructure of a pool": {
-			"a template is for pools", []string{"kind: TestMachine, name: gpu-1}", "kind: TestMachineTemplate, name: m}"},
+			"a template is for pools",
+			[]string{"kind: TestMachine, name: gpu-1}", "kind: TestMachineTemplate, name: m}"},
 			"spec.infrastructureRef", "must refer to an InfrastructureMachine",
 		},
 		"infrastructure of a machine": {
-			"a machine is for one that stands alone", []string{"kind: TestMachineTemplate, name: m}\n---\napiVersion: bootstrap", "kind: TestMachine, name: gpu-1}\n---\napiVersion: bootstrap"},
+			"a machine is for one that stands alone",
+			[]string{"kind: TestMachineTemplate, name: m}\n---\napiVersion: bootstrap", "kind: TestMachine, name: gpu-1}\n---\napiVersion: bootstrap"},
 			"spec.template.spec.infrastructureRef", "must refer to an InfrastructureMachineTemplate",
 		},
 		"version": {"too new", []string{"clusterName: eu\n  version: v1.34.1", "clusterName: eu\n  version: v1.35.0"}, "spec.version", "v1.35.0"},
 		"name":    {"the Node has it", []string{"name: gpu-1\n  namespace", "name: gpu.1\n  namespace"}, "metadata.name", "also the name of the Node"},
 		"taint": {
-			"for control planes", []string{"{key: gpu, effect", "{key: node-role.kubernetes.io/control-plane, effect"},
+			"for control planes",
+			[]string{"{key: gpu, effect", "{key: node-role.kubernetes.io/control-plane, effect"},
 			"spec.taints[0].key", "control-plane machines",
 		},
 		"no cluster": {"it belongs to none", []string{"clusterName: eu\n  version", "clusterName: us\n  version"}, "spec.clusterName", "does not hold"},
