@@ -89,7 +89,7 @@ func (s *staging) stageControlPlane() {
 	cp := &s.cluster.ControlPlane
 	h, ok := s.has[cp.Name]
 	s.step = s.to
-	if !ok || h.oldest == s.to || s.older(s.to, h.newest) { // it is new, there, or goes back
+	if !ok || h.oldest == s.to { // it is new, or there
 		s.begun = ok && !s.all && (h.mixed() || h.oldest != s.to)
 		return
 	}
