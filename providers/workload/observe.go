@@ -1,12 +1,13 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
@@ -30,28 +31,20 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 	err := c.call(ctx, a, "observe the nodes", func(ctx context.Context, n *conn) error {
 		var nodes corev1.NodeList
 		var static corev1.PodList
-		g, gctx := errgroup.WithContext(ctx)
-		g.Go(func() error {
-			return n.list(gctx, ref{resource: "nodes"}, metav1.ListOptions{ResourceVersion: cached}, &nodes)
-		})
-		g.Go(func() error {
-			return n.list(gctx, ref{"pods", metav1.NamespaceSystem, ""}, metav1.ListOptions{
-				ResourceVersion: cached, LabelSelector: "tier=control-plane",
-			}, &static)
-		})
-		g.Go(func() (err error) {
-			out.Tokens, err = n.tokens(gctx)
-			return err
-		})
-		g.Go(func() (err error) {
-			out.Kubeadm, err = n.kubeadmState(gctx)
-			return err
-		})
-		g.Go(func() (err error) {
-			out.ResourceSets, err = n.inventories(gctx)
-			return err
-		})
-		if err := g.Wait(); err != nil {
+		err := together(
+			func() error {
+				return n.list(ctx, ref{resource: "nodes"}, metav1.ListOptions{ResourceVersion: cached}, &nodes)
+			},
+			func() error {
+				return n.list(ctx, ref{"pods", metav1.NamespaceSystem, ""}, metav1.ListOptions{
+					ResourceVersion: cached, LabelSelector: "tier=control-plane",
+				}, &static)
+			},
+			func() (err error) { out.Tokens, err = n.tokens(ctx); return err },
+			func() (err error) { out.Kubeadm, err = n.kubeadmState(ctx); return err },
+			func() (err error) { out.ResourceSets, err = n.inventories(ctx); return err },
+		)
+		if err != nil {
 			return err
 		}
 		healthy := controlPlanes(static.Items)
@@ -82,6 +75,18 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 	}
 	slices.SortFunc(out.Nodes, func(a, b fleet.Node) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// together makes reads at the same time and returns the error of the first in their
+// order, whichever came first: equal failures are told in equal words.
+func together(reads ...func() error) error {
+	errs := make([]error, len(reads))
+	var wg sync.WaitGroup
+	for i, read := range reads {
+		wg.Go(func() { errs[i] = read() })
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
 }
 
 func newNode(n *corev1.Node) fleet.Node {
