@@ -22,6 +22,8 @@ type message struct {
 	// order of objects, which finds them.
 	Given    map[string]content
 	Referred []map[string]content // by "namespace/name"
+	// Manifests are the contents of those of its ResourceSets, in their order.
+	Manifests [][]byte
 }
 
 type content map[string][]byte
@@ -63,6 +65,17 @@ func objects(v reflect.Value, keep bool, visit func(*fleet.Object)) {
 	}
 }
 
+// manifests calls visit with each manifest of c, in their order.
+func manifests(c *fleet.Cluster, visit func(*fleet.Manifest)) {
+	for _, s := range c.ResourceSets {
+		for _, r := range s.Resources {
+			for i := range r.Objects {
+				visit(&r.Objects[i])
+			}
+		}
+	}
+}
+
 // encode returns c as bytes that contain its secrets.
 func encode(c *fleet.Cluster) ([]byte, error) {
 	m := message{Cluster: *c}
@@ -83,6 +96,7 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 		}
 		m.Referred = append(m.Referred, referred)
 	})
+	manifests(c, func(o *fleet.Manifest) { m.Manifests = append(m.Manifests, o.Content.Reveal()) })
 	return json.Marshal(m)
 }
 
@@ -98,6 +112,18 @@ func decode(b []byte) (*fleet.Cluster, error) {
 	}
 	for name, d := range m.Given {
 		c.Secrets[name] = conceal(d)
+	}
+	sent := m.Manifests
+	missing := 0
+	manifests(c, func(o *fleet.Manifest) {
+		if len(sent) == 0 {
+			missing++
+			return
+		}
+		o.Content, sent = fleet.NewSecret(sent[0]), sent[1:]
+	})
+	if missing+len(sent) != 0 {
+		return nil, fmt.Errorf("not a cluster: it has %d manifests without content, and the content of %d that it has not", missing, len(sent))
 	}
 	var failed error
 	next := 0

@@ -21,9 +21,9 @@ func TestRegistry(t *testing.T) {
 		kinds = append(kinds, k.Provider+" "+k.Kind)
 	}
 	if d := cmp.Diff([]string{
-		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
-		"inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate",
-		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate",
+		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
+		"inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine",
+		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate", "openstack OpenStackMachine",
 		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
