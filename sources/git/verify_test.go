@@ -123,6 +123,10 @@ func TestVerify(t *testing.T) {
 	}{
 		{name: "signed with a trusted key of SSH", commit: bySSH(ada), who: "ada@example.com"},
 		{name: "signed with a trusted key of OpenPGP", commit: byPGP("bob"), who: "bob <bob@example.com>"},
+		{
+			name: "signed by its other name as well", who: "ada@example.com",
+			commit: forged(strings.Replace(raw(bySSH(ada)), "\ngpgsig ", "\ngpgsig-sha256 -----BEGIN SSH SIGNATURE-----\n x\ngpgsig ", 1)),
+		},
 		{name: "not signed", commit: commit(), refused: "it is not signed"},
 		{name: "signed with another key of SSH", commit: bySSH(eve), refused: "a key that is not trusted: SHA256:"},
 		{name: "signed with another key of OpenPGP", commit: byPGP("mallory"), refused: "OpenPGP signature is not good"},

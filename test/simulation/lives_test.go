@@ -14,8 +14,8 @@
 //
 // Everything that is random in a life comes from its seed: each call of the
 // agent waits at a gate until the life lets it through, one at a time, so the
-// same seed is the same life. What is let through is the order of events that a
-// busy machine might choose. What goes on between two calls is left to one
+// same seed is nearly the same life. What is let through is the order of events that
+// a busy machine might choose. What goes on between two calls is left to one
 // processor, which is not quite the same each time: where two channels are ready
 // in one select, Go chooses, and so it does the order of maps. A life that fails
 // and is fine when it is lived again is lived more often.
@@ -23,7 +23,7 @@
 //	go test ./test/simulation -run TestLives -seed=17 -v
 //	go test ./test/simulation -run TestLives -seed=17 -repeat=20
 //
-// Without flags a few lives are lived that are the same each time.
+// Without flags a few lives are lived, of the same seeds each time.
 package simulation
 
 import (
