@@ -1,7 +1,9 @@
 package hosts_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,26 +11,64 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
 	"fairlead.dev/providers/infrastructure/hosts"
+	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
 )
 
-// The suite makes ten machines at once, and two more things that are not ours.
-const conformanceHosts = 13
+// The suite makes ten machines at once, and two more things that are not ours; of its
+// clusters there are at most four at a time.
+const (
+	conformanceHosts = 13
+	conformanceGates = 4
+)
 
 // TestConformance runs the suite over real SSH servers. The hosts are the same for
 // all of its tests, but nothing is left on them from one to the next.
 func TestConformance(t *testing.T) {
+	conformance.Run(t, suite(newBench(t, conformanceHosts), func() {}))
+}
+
+// TestConformanceWithLoadBalancer runs what of the suite is about the shared part and
+// about others, with a load balancer for each cluster on a host of its own.
+func TestConformanceWithLoadBalancer(t *testing.T) {
+	needHAProxy(t)
 	b := newBench(t, conformanceHosts)
-	conformance.Run(t, conformance.Options{
-		New: func(t testing.TB) providers.Infrastructure {
+	b.edit = func(h *api.PoolHost) {
+		h.Unschedulable = slices.ContainsFunc(b.hosts[conformanceHosts:], func(g *hoststest.Host) bool { return g.Name == h.Name })
+	}
+	for i := range conformanceGates {
+		b.boot(fmt.Sprintf("gate%d", i))
+	}
+	next := 0
+	o := suite(b, func() {
+		b.gate = fmt.Sprintf("gate%d", next%conformanceGates)
+		next++
+	})
+	for _, c := range conformance.Checks() {
+		if slices.Contains([]string{
+			"ObservePartOfIt", "EnsureInfrastructureTwice", "DeleteInfrastructureTwice", "DeleteInfrastructureWithMachines",
+			"CreateMachinesAtOnce", "OtherClusterIsUntouched", "ForeignMachineIsUntouched",
+		}, c.Name) {
+			t.Run(c.Name, func(t *testing.T) { c.Run(t, o) })
+		}
+	}
+}
+
+// suite is for the hosts of b, which before prepares for a cluster.
+func suite(b *bench, before func()) conformance.Options {
+	return conformance.Options{
+		New: func(testing.TB) providers.Infrastructure {
 			for _, h := range b.hosts {
 				h.Set(hoststest.Fault{})
-				h.Exec("rm -rf /var/lib/fairlead")
+				h.Exec("pkill haproxy; rm -rf /var/lib/fairlead")
 			}
 			b.p = b.provider()
 			return quiet{b.p, b}
 		},
-		Cluster:  func() fleet.Cluster { return *b.cluster() },
+		Cluster: func() fleet.Cluster {
+			before()
+			return *b.cluster()
+		},
 		UserData: userData("true"),
 		// A claim of another tool holds a host as well as one of Fairlead.
 		Foreign: func(_ testing.TB, _ providers.Infrastructure, name string) func() bool {
@@ -44,13 +84,13 @@ func TestConformance(t *testing.T) {
 					h.Set(hoststest.Fault{})
 				}
 			} else {
-				for _, h := range b.hosts[:conformanceHosts/2+1] {
+				for _, h := range b.hosts[:len(b.hosts)/2+1] {
 					h.Set(hoststest.Fault{Refuse: true})
 				}
 			}
 			b.p.Forget()
 		},
-	})
+	}
 }
 
 // quiet is a provider whose settle window ends when no host is being cleaned: how

@@ -5,6 +5,7 @@
 //	remote    scripts on hosts over SSH
 //	host      what is kept on a host: claims, notes, how far a machine is
 //	userdata  user data, as steps for a host
+//	haproxy   the configuration of load balancers
 //
 // What it knows is on the hosts. A claim on a host says whose it is, and the other
 // hosts of the pool hold a note of it, so that a host which does not answer is

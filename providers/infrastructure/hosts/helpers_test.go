@@ -48,22 +48,29 @@ type bench struct {
 	ssh   api.SSH
 	data  fleet.SecretData
 	edit  func(*api.PoolHost) // of the pool's list
+	gate  string              // the host of the load balancer; empty: there is none
 }
 
 // newBench boots n hosts with options: h0, h1, …
 func newBench(t testing.TB, n int, options ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, w: hoststest.New(t)}
-	for i := range n {
-		b.hosts = append(b.hosts, b.w.Host(fmt.Sprintf("h%d", i), options...))
-	}
 	b.ssh = api.SSH{User: "root", IdentityRef: &api.IdentityReference{Name: credential.Name}}
-	for _, h := range b.hosts {
-		b.ssh.KnownHosts += h.KnownHosts()
+	for i := range n {
+		b.boot(fmt.Sprintf("h%d", i), options...)
 	}
 	b.data = fleet.SecretData{"ssh-privatekey": fleet.NewSecret(b.w.PrivateKey)}
 	b.p = b.provider()
 	return b
+}
+
+// boot adds a host to the pool.
+func (b *bench) boot(name string, options ...string) *hoststest.Host {
+	b.t.Helper()
+	h := b.w.Host(name, options...)
+	b.hosts = append(b.hosts, h)
+	b.ssh.KnownHosts += h.KnownHosts()
+	return h
 }
 
 // provider returns one that knows nothing: that of an agent whose disk was wiped.
@@ -85,10 +92,14 @@ func (b *bench) cluster() *fleet.Cluster {
 	}
 	pool := object(b.t, "HostPool", "pool", spec)
 	pool.Secrets = map[fleet.Key]fleet.SecretData{credential: b.data}
+	shared := &api.HostClusterSpec{ControlPlaneEndpoint: api.APIEndpoint{Host: "10.0.0.10", Port: 6443}}
+	if b.gate != "" {
+		shared = &api.HostClusterSpec{ControlPlaneEndpoint: api.APIEndpoint{Port: 6443}, LoadBalancer: &api.LoadBalancer{PoolName: "pool", HostName: b.gate}}
+	}
 	machine := object(b.t, "HostMachineTemplate", "machine", &api.HostMachineSpec{Bootstrap: api.BootstrapAuto})
 	return &fleet.Cluster{
 		Fleet: "fleet", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: "hosts",
-		Infrastructure: object(b.t, "HostCluster", "eu-1", &api.HostClusterSpec{ControlPlaneEndpoint: api.APIEndpoint{Host: "10.0.0.10", Port: 6443}}),
+		Infrastructure: object(b.t, "HostCluster", "eu-1", shared),
 		Companions:     []fleet.Object{pool},
 		ControlPlane:   fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane, Version: "v1.34.1", Template: "1-cp", Infrastructure: machine},
 		Workers:        []fleet.Pool{{Name: "eu-1-md-0", Role: fleet.RoleWorker, Version: "v1.34.1", Template: "1-worker", Infrastructure: machine}},

@@ -133,10 +133,8 @@ func (q *quest) unfit(s *seen) (string, error) {
 		return "is unschedulable", nil
 	case !s.answers():
 		return "does not answer", nil
-	case s.state.Claimed && s.state.Claim == nil:
-		return "has a claim that is not Fairlead's", nil
 	case s.state.Claimed:
-		return "carries a machine of " + s.state.Claim.Tags[fleet.TagCluster], nil
+		return carries(s.state.Claim), nil
 	case s.state.CPUs < q.spec.MinCPUs:
 		return fmt.Sprintf("has %d CPUs", s.state.CPUs), nil
 	case q.spec.Bootstrap == api.BootstrapCloudInit && !s.state.CloudInit:
@@ -180,26 +178,44 @@ func (q *quest) try(ctx context.Context, s *seen) (reason string, err error) {
 	if err := q.p.announce(ctx, q.all, c); err != nil {
 		return "", err
 	}
-	out, err := q.p.run(ctx, s.host, host.Take(c, payload))
+	reason, err = q.p.claim(ctx, s, c, payload)
+	if reason != "" {
+		q.p.withdraw(ctx, q.all, c)
+	}
+	return reason, err
+}
+
+// claim takes the host with c. A reason says why it was not taken; an error, that
+// nobody knows whether it was.
+func (p *Provider) claim(ctx context.Context, s *seen, c *host.Claim, payload host.Payload) (reason string, err error) {
+	out, err := p.run(ctx, s.host, host.Take(c, payload))
 	answer := strings.TrimSpace(string(out))
 	switch {
 	case err != nil && fleet.KindOf(err) == fleet.Unanswered:
 		return "", err
 	case err != nil:
-		reason = "refuses: " + err.Error()
+		return "refuses: " + err.Error(), nil
 	case answer == host.Claimed:
 		return "", nil
 	case answer == host.Taken:
-		reason = "was claimed by somebody else just now"
+		return "was claimed by somebody else just now", nil
 	case answer == host.Full:
-		reason = "has no room on its disk"
+		return "has no room on its disk", nil
 	case answer == host.Slow:
-		reason = "took too long to write the user data"
-	default:
-		reason = fmt.Sprintf("answers %.60q", answer)
+		return "took too long to write the user data", nil
 	}
-	q.p.withdraw(ctx, q.all, c)
-	return reason, nil
+	return fmt.Sprintf("answers %.60q", answer), nil
+}
+
+// carries says, as a reason, what is on a host; nil is the claim of somebody else.
+func carries(k *host.Claim) string {
+	switch {
+	case k == nil:
+		return "has a claim that is not Fairlead's"
+	case k.Tags[fleet.TagMachine] == "":
+		return "carries the load balancer of " + k.Tags[fleet.TagCluster]
+	}
+	return "carries a machine of " + k.Tags[fleet.TagCluster]
 }
 
 // payload returns what the machine boots with on the host.

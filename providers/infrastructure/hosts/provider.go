@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -87,11 +86,17 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, err
 	}
+	b, err := r.balancer(c, spec)
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
 	out := fleet.Infrastructure{FailureDomains: domains}
 	if len(r.shared(c)) > 0 {
-		out.Exists, out.Ready, out.Endpoint = true, true, fleet.Endpoint(spec.ControlPlaneEndpoint)
+		out.Exists, out.Ready, out.Endpoint = true, true, b.endpoint
 		out.Drift = drift(c, r)
 	}
+	b.observe(r, c, &out)
+	slices.Sort(out.Drift)
 	list := r.machines(c)
 	p.goOn(ctx, list)
 	for i := range list {
@@ -115,7 +120,6 @@ func drift(c *fleet.Cluster, r roster) []string {
 	if len(r.stale(c, time.Now())) > 0 {
 		out = append(out, "drop the notes of machines that are gone")
 	}
-	slices.Sort(out)
 	return out
 }
 
@@ -149,13 +153,30 @@ func (p *Provider) goOn(ctx context.Context, list []found) {
 }
 
 // EnsureInfrastructure implements providers.Infrastructure: it brings the notes on
-// the hosts in line with what is there.
+// the hosts in line with what is there, and has the load balancer run, if the cluster
+// has one.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	what := "create infrastructure of " + c.Key.String()
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return err
+	}
 	r, err := p.look(ctx, c)
 	if err != nil {
 		return wrap(what, err)
 	}
+	b, err := r.balancer(c, spec)
+	if err != nil {
+		return err
+	}
+	if err := p.note(ctx, op, c, r); err != nil {
+		return wrap(what, err)
+	}
+	return wrap(what, p.ensureBalancer(ctx, op, c, b))
+}
+
+// note brings the notes of c on the hosts in line with what is there.
+func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster) error {
 	unnoted, stale, shared := r.unnoted(c), r.stale(c, time.Now()), sharedNote(c, op)
 	var done, asked atomic.Int32
 	var mu sync.Mutex
@@ -188,20 +209,32 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 		done.Add(1)
 	})
 	if 2*done.Load() < asked.Load() || done.Load() == 0 {
-		return wrap(what, errors.Join(errs...))
+		return errors.Join(errs...)
 	}
 	return nil
 }
 
-// DeleteInfrastructure implements providers.Infrastructure.
+// DeleteInfrastructure implements providers.Infrastructure. The load balancer goes
+// before the notes do, which tell that there still is something.
 func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "delete infrastructure of " + c.Key.String()
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return err
+	}
 	r, err := p.look(ctx, c)
 	if err != nil {
 		return wrap(op, err)
 	}
+	b, err := r.balancer(c, spec)
+	if err != nil {
+		return err
+	}
 	if list := r.machines(c); len(list) > 0 {
 		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].claim.Tags[fleet.TagMachine])
+	}
+	if gone, err := p.deleteBalancer(ctx, b); err != nil || !gone {
+		return wrap(op, err)
 	}
 	var mu sync.Mutex
 	var errs []error
@@ -222,47 +255,4 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 		}
 	})
 	return wrap(op, errors.Join(errs...))
-}
-
-// machine returns what the planner knows of f.
-func (f *found) machine() fleet.Machine {
-	m := fleet.MachineFromTags(f.claim.Tags)
-	m.ProviderID, m.FailureDomain, m.Created = f.claim.ProviderID(), f.claim.Domain, f.claim.Created
-	if f.host != nil {
-		m.Addresses = []string{f.host.Address}
-	}
-	if f.state == nil {
-		m.State, m.Silent = fleet.MachineRunning, true
-		if f.releasing {
-			m.State = fleet.MachineDeleting
-		}
-		if f.host == nil {
-			m.Message = fmt.Sprintf("its host %s is in no HostPool any more (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
-		} else {
-			m.Message = fmt.Sprintf("its host does not answer: %v (if it is switched off or gone for good, say lost: true of it)", f.err)
-		}
-		return m
-	}
-	for _, a := range f.state.Addresses {
-		if !slices.Contains(m.Addresses, a) {
-			m.Addresses = append(m.Addresses, a)
-		}
-	}
-	switch f.state.Progress {
-	case host.Waiting:
-		m.State, m.Message = fleet.MachinePending, "the host is claimed, and the user data is not being run yet"
-	case host.Running, host.Done:
-		m.State = fleet.MachineRunning
-	case host.Failed, host.Interrupted:
-		m.State, m.Message = fleet.MachineFailed, f.state.Result+quoteLog(f.state.Log)
-	case host.Releasing, host.Stalled:
-		m.State = fleet.MachineDeleting
-		if f.state.Progress == host.Stalled {
-			m.Message = "cleaning the host did not come to its end, and is tried again" + quoteLog(f.state.Log)
-		}
-	}
-	if f.releasing {
-		m.State = fleet.MachineDeleting
-	}
-	return m
 }

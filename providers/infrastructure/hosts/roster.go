@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -228,4 +229,47 @@ func sharedNote(c *fleet.Cluster, op fleet.OperationID) host.Claim {
 	tags := c.Tags()
 	tags[fleet.TagOperation] = string(op)
 	return host.Claim{Tags: tags}
+}
+
+// machine returns what the planner knows of f.
+func (f *found) machine() fleet.Machine {
+	m := fleet.MachineFromTags(f.claim.Tags)
+	m.ProviderID, m.FailureDomain, m.Created = f.claim.ProviderID(), f.claim.Domain, f.claim.Created
+	if f.host != nil {
+		m.Addresses = []string{f.host.Address}
+	}
+	if f.state == nil {
+		m.State, m.Silent = fleet.MachineRunning, true
+		if f.releasing {
+			m.State = fleet.MachineDeleting
+		}
+		if f.host == nil {
+			m.Message = fmt.Sprintf("its host %s is in no HostPool any more (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
+		} else {
+			m.Message = fmt.Sprintf("its host does not answer: %v (if it is switched off or gone for good, say lost: true of it)", f.err)
+		}
+		return m
+	}
+	for _, a := range f.state.Addresses {
+		if !slices.Contains(m.Addresses, a) {
+			m.Addresses = append(m.Addresses, a)
+		}
+	}
+	switch f.state.Progress {
+	case host.Waiting:
+		m.State, m.Message = fleet.MachinePending, "the host is claimed, and the user data is not being run yet"
+	case host.Running, host.Done:
+		m.State = fleet.MachineRunning
+	case host.Failed, host.Interrupted:
+		m.State, m.Message = fleet.MachineFailed, f.state.Result+quoteLog(f.state.Log)
+	case host.Releasing, host.Stalled:
+		m.State = fleet.MachineDeleting
+		if f.state.Progress == host.Stalled {
+			m.Message = "cleaning the host did not come to its end, and is tried again" + quoteLog(f.state.Log)
+		}
+	}
+	if f.releasing {
+		m.State = fleet.MachineDeleting
+	}
+	return m
 }

@@ -39,7 +39,11 @@ func TestNormalise(t *testing.T) {
 	const pool = "spec:\n  ssh: {identityRef: {name: ssh}}\n  hosts:\n"
 	for name, c := range map[string]struct{ kind, text, want string }{
 		"Cluster":        {"HostCluster", "spec: {controlPlaneEndpoint: {host: 10.0.0.1}}", "port: 6443"},
-		"NoEndpoint":     {"HostCluster", "spec: {}", "spec.controlPlaneEndpoint.host: Required value: machines that exist have no load balancer"},
+		"NoEndpoint":     {"HostCluster", "spec: {}", "spec.controlPlaneEndpoint.host: Required value: give a virtual IP"},
+		"LoadBalancer":   {"HostCluster", "spec: {loadBalancer: {poolName: hall, hostName: gate}}", "hostName: gate"},
+		"BalancerHost":   {"HostCluster", "spec: {loadBalancer: {poolName: hall}}", "spec.loadBalancer.hostName: Required value"},
+		"BalancerPool":   {"HostCluster", "spec: {loadBalancer: {hostName: gate}}", "spec.loadBalancer.poolName: Required value"},
+		"BalancerName":   {"HostCluster", "spec: {loadBalancer: {poolName: hall, hostName: gate}, controlPlaneEndpoint: {host: x_y}}", "spec.controlPlaneEndpoint.host: Invalid value"},
 		"EndpointPort":   {"HostCluster", "spec: {controlPlaneEndpoint: {host: 10.0.0.1:6443}}", "the port has a field of its own"},
 		"Template":       {"HostClusterTemplate", "spec: {template: {spec: {controlPlaneEndpoint: {host: x_y}}}}", "spec.template.spec.controlPlaneEndpoint.host: Invalid value"},
 		"Machine":        {"HostMachineTemplate", "spec: {template: {spec: {}}}", "bootstrap: Auto"},

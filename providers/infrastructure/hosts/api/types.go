@@ -21,13 +21,23 @@ type HostCluster struct {
 type HostClusterSpec struct {
 	// ControlPlaneEndpoint is where the API servers answer: a virtual IP that the
 	// control plane itself announces (kube-vip, keepalived), a load balancer in
-	// front of it, or the address of the only control-plane host.
-	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint"`
+	// front of it, or the address of the only control-plane host. Where there is a
+	// LoadBalancer, its host may be left out: it is the address of that one.
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitzero"`
+	// LoadBalancer keeps one in front of the control plane, on a host of its own.
+	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
+}
+
+// LoadBalancer is HAProxy on a host that has nothing else to do. Git names the host,
+// since its address is in every kubeconfig and certificate of the cluster.
+type LoadBalancer struct {
+	PoolName string `json:"poolName"`
+	HostName string `json:"hostName"`
 }
 
 // APIEndpoint is host and port of an API server; the port is 6443 by default.
 type APIEndpoint struct {
-	Host string `json:"host"`
+	Host string `json:"host,omitempty"`
 	Port int32  `json:"port,omitempty"`
 }
 

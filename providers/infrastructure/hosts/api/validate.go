@@ -49,9 +49,15 @@ func (v *validator) address(at *field.Path, a, what string) {
 }
 
 func (v *validator) cluster(at *field.Path, s *HostClusterSpec) {
+	if b := s.LoadBalancer; b != nil {
+		v.need(at.Child("loadBalancer", "poolName"), b.PoolName, "the HostPool of the host that the load balancer runs on")
+		v.need(at.Child("loadBalancer", "hostName"), b.HostName, "the host of that pool that the load balancer runs on")
+	}
 	at = at.Child("controlPlaneEndpoint")
-	v.address(at.Child("host"), s.ControlPlaneEndpoint.Host, "machines that exist have no load balancer of their own: "+
-		"give a virtual IP that the control plane announces, a load balancer in front of it, or the address of the only control-plane host")
+	if s.LoadBalancer == nil || s.ControlPlaneEndpoint.Host != "" {
+		v.address(at.Child("host"), s.ControlPlaneEndpoint.Host, "give a virtual IP that the control plane announces, "+
+			"a load balancer in front of it, or the address of the only control-plane host; or name a host for spec.loadBalancer")
+	}
 	v.port(at.Child("port"), s.ControlPlaneEndpoint.Port)
 	s.ControlPlaneEndpoint.Port = cmp.Or(s.ControlPlaneEndpoint.Port, defaultAPIPort)
 }

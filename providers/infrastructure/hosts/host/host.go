@@ -75,13 +75,14 @@ type State struct {
 	CPUs                     int
 	Memory                   int64 // bytes
 	Addresses                []string
-	CloudInit                bool
+	CloudInit, HAProxy       bool // whether it is installed
 	Notes                    []Claim
 	Claimed                  bool
 	Claim                    *Claim // nil where the claim is not Fairlead's, or damaged
 	Progress                 Progress
 	Result                   string // why it failed
 	Log                      string // the last lines
+	Balanced                 string // Sum of the configuration that a load balancer runs with; empty: none runs
 }
 
 // Parse reads what the script of Look wrote. What a login script of the user wrote
@@ -114,7 +115,7 @@ func Parse(out []byte) (*State, error) {
 	s.CPUs, _ = strconv.Atoi(v["cpus"]) // 0 where it does not say
 	kib, _ := strconv.ParseInt(v["memory"], 10, 64)
 	s.Memory = kib << 10
-	s.CloudInit = v["cloudinit"] != ""
+	s.CloudInit, s.HAProxy, s.Balanced = v["cloudinit"] != "", v["haproxy"] != "", v["balanced"]
 	_, s.Claimed = v["claim"]
 	if s.Claimed {
 		s.Claim = parseClaim([]byte(v["claim"]))

@@ -19,6 +19,7 @@ ip -o addr show scope global up 2>/dev/null | while read -r _ interface _ addres
 	esac
 done
 command -v cloud-init >/dev/null && say cloudinit yes
+command -v haproxy >/dev/null && say haproxy yes
 for n in "$D"/notes/*; do
 	case $n in *.new | */\*) continue ;; esac
 	first "$n"
@@ -33,6 +34,7 @@ if [ -e "$D/claim" ]; then
 		if [ -e "$M/started" ]; then first "$M/started"; say started "$line"; fi
 		if [ -e "$M/finished" ]; then first "$M/finished"; say finished "$line"; fi
 		if [ -e "$M/releasing" ]; then say releasing yes; log=$R; fi
+		if [ -e "$M/balanced" ] && balances; then first "$M/balanced"; say balanced "$line"; fi
 		[ -e "$log" ] && tail -n 12 "$log" | tail -c 1500 | while IFS= read -r line; do say log "$line"; done
 	done
 	( flock -s -n 9 ) 9>>"$L" || say busy yes

@@ -9,6 +9,8 @@ M=$D/machines/${id:-none}     # what belongs to one claim
 L=/run/fairlead-host.lock     # held by what runs for a claim
 R=/run/fairlead-release.log   # in memory: a full disk does not hold up a release
 S=/run/fairlead-release.sh
+P=/run/fairlead-load-balancer.pid
+U=/etc/systemd/system/fairlead-load-balancer.service
 
 # start NAME FILE runs a script that outlives this connection. What the script starts
 # outlives the script.
@@ -20,6 +22,11 @@ start() {
 	else
 		setsid sh "$2" </dev/null >/dev/null 2>&1 &
 	fi
+}
+
+# balances tells whether the load balancer of $M runs.
+balances() {
+	pid=$(cat "$P" 2>/dev/null) && kill -0 "$pid" 2>/dev/null && grep -qs "$M/haproxy.cfg" "/proc/$pid/cmdline"
 }
 
 # claimed tells whether the host is claimed with $id.

@@ -14,6 +14,20 @@ exec 9>>"$L"
 flock -w 120 9 || { echo "the bootstrap does not end"; exit 1; }
 claimed || exit 0
 
+if [ -e "$M/haproxy.cfg" ]; then
+	if [ -d /run/systemd/system ]; then
+		systemctl disable --quiet --now fairlead-load-balancer.service
+		rm -f "$U"
+	fi
+	if balances; then kill -s TERM "$pid"; fi
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		balances || break
+		sleep 0.5
+	done
+	if balances; then echo "the load balancer does not end"; exit 1; fi
+	rm -f "$P"
+fi
+
 # Where etcd keeps its data is in its manifest, which reset removes.
 etcd=$(sed -n 's/^ *- --data-dir=//p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null | head -n 1)
 if command -v kubeadm >/dev/null; then

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,6 +30,9 @@ var remove string
 
 //go:embed release.sh
 var release string
+
+//go:embed balance.sh
+var balance string
 
 //go:embed notes.sh
 var notes string
@@ -87,6 +92,23 @@ func Release(id string) string {
 	fmt.Fprintf(&b, "release() {\nbase64 -d >\"$S\" %s}\n", heredoc([]byte(own+names+release)))
 	b.WriteString(remove)
 	return b.String()
+}
+
+// Balance returns the script that has the host of the claim with id run HAProxy with
+// config, which listens on port. What runs already goes over to it without a break.
+func Balance(id string, config []byte, port int32) string {
+	var b strings.Builder
+	header(&b, id)
+	fmt.Fprintf(&b, "port=%d\nsum=%s\n%s", port, Sum(config), names)
+	fmt.Fprintf(&b, "config() {\nbase64 -d %s}\n", heredoc(config))
+	b.WriteString(balance)
+	return b.String()
+}
+
+// Sum identifies the configuration of a load balancer.
+func Sum(config []byte) string {
+	sum := sha256.Sum256(config)
+	return hex.EncodeToString(sum[:12])
 }
 
 // Note returns the script that writes notes of the claims in put, and removes those

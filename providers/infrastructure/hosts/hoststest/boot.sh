@@ -67,6 +67,9 @@ if [ "$CLOUDINIT" != yes ] && [ -e /usr/bin/cloud-init ]; then
 	mkdir -p /run/usr-bin
 	mount --bind /dev/null /usr/bin/cloud-init
 fi
+if [ "$HAPROXY" = no ] && [ -e /usr/sbin/haproxy ]; then
+	mount --bind /dev/null /usr/sbin/haproxy
+fi
 mount --bind "$ROOT/tmp" /tmp
 echo up
 exec >/dev/null

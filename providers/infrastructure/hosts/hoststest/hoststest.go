@@ -75,7 +75,7 @@ func NewKey(t testing.TB, passphrase string) (private []byte, public string) {
 }
 
 // Host makes and boots a host. Options are variables of boot.sh: "DISK=64k" is the
-// room that Fairlead has on its disk, "CLOUDINIT=no" hides cloud-init.
+// room that Fairlead has on its disk, "CLOUDINIT=no" hides cloud-init, "HAPROXY=no" HAProxy.
 func (w *World) Host(name string, options ...string) *Host {
 	w.t.Helper()
 	return w.boot(&Host{w: w, Name: name, dir: filepath.Join(w.dir, name), options: options})

@@ -1,0 +1,190 @@
+package hosts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/hosts/haproxy"
+	"fairlead.dev/providers/infrastructure/hosts/host"
+)
+
+// A balancer is the load balancer of a cluster on a host of its own. The host has a
+// claim like that of a machine, but without a machine in it. Git names the host, so
+// that no notes are needed of where it is.
+type balancer struct {
+	named   *seen   // the host that Git names; nil where the cluster has no load balancer
+	id      string  // of the cluster's claim on it, or ""
+	staying bool    // the claim is not being released
+	others  []*seen // hosts with claims of load balancers of c that Git does not name
+
+	endpoint fleet.Endpoint
+	config   []byte // as it is to be
+}
+
+// balancer returns that of c.
+func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer, error) {
+	b := &balancer{endpoint: fleet.Endpoint(spec.ControlPlaneEndpoint)}
+	if l := spec.LoadBalancer; l != nil {
+		if b.named = r.find(l.PoolName, l.HostName); b.named == nil {
+			return nil, fleet.Errorf(fleet.Invalid, "find the host of the load balancer of "+c.Key.String(),
+				"no HostPool %s with a host %s is in namespace %s (add it, or correct spec.loadBalancer of HostCluster %s)", l.PoolName, l.HostName, c.Key.Namespace, c.Infrastructure.Name)
+		}
+		b.endpoint.Host = cmp.Or(b.endpoint.Host, b.named.host.Address)
+		b.config = b.configuration(r, c, "")
+	}
+	for _, s := range r.answering() {
+		k := s.state.Claim
+		switch {
+		case k == nil || !c.Owns(k.Tags) || k.Tags[fleet.TagMachine] != "":
+		case s == b.named:
+			b.id, b.staying = k.ID, s.state.Progress != host.Releasing && s.state.Progress != host.Stalled
+		default:
+			b.others = append(b.others, s)
+		}
+	}
+	return b, nil
+}
+
+// configuration returns what b is to run with: it leads to the control plane of c
+// but for what is on its way out, or is called without.
+func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) []byte {
+	port := cmp.Or(c.ControlPlane.Bootstrap.InitConfiguration.LocalAPIEndpoint.BindPort, 6443)
+	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port}
+	for _, f := range r.machines(c) {
+		m := f.machine()
+		if m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && string(m.Name) != without && f.host != nil {
+			h.Servers = append(h.Servers, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
+		}
+	}
+	slices.SortFunc(h.Servers, func(a, b haproxy.Server) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
+	})
+	return h.Config()
+}
+
+// observe adds to out what was seen of b.
+func (b *balancer) observe(r roster, c *fleet.Cluster, out *fleet.Infrastructure) {
+	out.Exists = out.Exists || b.id != "" || len(b.others) > 0
+	if len(b.others) > 0 && out.Ready {
+		out.Drift = append(out.Drift, "release the hosts of former load balancers")
+	}
+	if b.named == nil {
+		return
+	}
+	switch {
+	case b.named.silent() && len(r.machines(c)) > 0:
+		// It was made before they were, and may well do its work.
+		out.Drift = append(out.Drift, "reach the load balancer")
+	case b.id == "" || !b.staying || b.named.state.Balanced == "":
+		out.Ready, out.Message = false, "its load balancer does not run on host "+b.named.host.String()
+	case b.named.state.Balanced != host.Sum(b.config):
+		const members = "bring the load balancer in line with the control plane"
+		out.Drift, out.Upkeep = append(out.Drift, members), append(out.Upkeep, members)
+	}
+}
+
+// ensureBalancer claims the host of b and has it run as it is to.
+func (p *Provider) ensureBalancer(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, b *balancer) error {
+	if err := p.releaseBalancers(ctx, b.others); err != nil || b.named == nil {
+		return err
+	}
+	s := b.named
+	what := "run the load balancer on host " + s.host.String()
+	switch {
+	case s.host.Lost:
+		return fleet.Errorf(fleet.Unavailable, what, "the host is lost (name another one with its address in spec.loadBalancer of HostCluster %s, or take lost away when it is back)", c.Infrastructure.Name)
+	case !s.answers():
+		return wrap(what, s.err)
+	case b.id == "":
+		reason, err := p.claimBalancer(ctx, op, c, b)
+		if err != nil {
+			return wrap(what, err)
+		}
+		if reason != "" {
+			return fleet.Errorf(fleet.Conflict, what, "the host %s (a load balancer has a host of its own: say unschedulable: true of it, so that no machine takes it)", reason)
+		}
+	case !b.staying:
+		return fleet.Errorf(fleet.Conflict, what, "the host is still being cleaned")
+	}
+	return p.balance(ctx, b, b.config)
+}
+
+// claimBalancer claims the host of b. A reason says why it cannot have it.
+func (p *Provider) claimBalancer(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, b *balancer) (reason string, err error) {
+	s := b.named
+	if s.state.Claimed {
+		return carries(s.state.Claim), nil
+	}
+	if !s.state.HAProxy {
+		return "", fleet.Errorf(fleet.Unavailable, "find HAProxy", "it is not installed there (as root of the host: apt-get install haproxy)")
+	}
+	name := "host " + s.host.ns + " " + s.host.String()
+	if !p.take(name) {
+		return "is being claimed for a machine", nil
+	}
+	defer p.give(name)
+	k := sharedNote(c, op)
+	k.ID, k.Pool, k.Host, k.Domain, k.Created = host.NewID(), s.host.Pool, s.host.Name, s.host.FailureDomain, time.Now().UTC().Truncate(time.Second)
+	if reason, err := p.claim(ctx, s, &k, host.Payload{Steps: []byte("true\n")}); err != nil || reason != "" {
+		return reason, err
+	}
+	b.id, b.staying = k.ID, true
+	return "", nil
+}
+
+// balance has the host of b run with config.
+func (p *Provider) balance(ctx context.Context, b *balancer, config []byte) error {
+	if b.id == "" || host.Sum(config) == b.named.state.Balanced {
+		return nil
+	}
+	_, err := p.run(ctx, b.named.host, host.Balance(b.id, config, b.endpoint.Port))
+	if err != nil && fleet.KindOf(err) == fleet.Unknown {
+		return fleet.Errorf(fleet.Unavailable, "run the load balancer on host "+b.named.host.String(), "%w", err)
+	}
+	return err
+}
+
+// releaseBalancers has hosts give up being load balancers.
+func (p *Provider) releaseBalancers(ctx context.Context, list []*seen) error {
+	for _, s := range list {
+		if _, err := p.run(ctx, s.host, host.Release(s.state.Claim.ID)); err != nil {
+			return wrap("release the load balancer on host "+s.host.String(), err)
+		}
+	}
+	return nil
+}
+
+// deleteBalancer has every host of b give it up, and reports whether none has it any
+// more.
+func (p *Provider) deleteBalancer(ctx context.Context, b *balancer) (gone bool, err error) {
+	if b.named != nil && b.named.silent() {
+		return false, fmt.Errorf("the host of its load balancer does not answer: %w (if it is switched off or gone for good, say lost: true of it)", b.named.err)
+	}
+	list := b.others
+	if b.id != "" {
+		list = append(slices.Clone(list), b.named)
+	}
+	return len(list) == 0, p.releaseBalancers(ctx, list)
+}
+
+// unlist has the load balancer of c, if it has one, lead no more to the control-plane
+// machine called name, which is about to go. Its checks leave out what is gone, so
+// that nothing waits for a load balancer that does not answer.
+func (p *Provider) unlist(ctx context.Context, c *fleet.Cluster, all roster, name fleet.MachineName) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil || spec.LoadBalancer == nil {
+		return
+	}
+	b, err := all.balancer(c, spec)
+	if err == nil && b.id != "" && b.staying {
+		err = p.balance(ctx, b, b.configuration(all, c, string(name)))
+	}
+	if err != nil {
+		p.o.Log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)
+	}
+}
