@@ -90,6 +90,14 @@ type Sweeper interface {
 	RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error
 }
 
+// A NodeIdentifier is an Infrastructure whose Nodes nobody gives an id: there is no
+// cloud controller manager for it.
+type NodeIdentifier interface {
+	// NodeID is the provider id that a machine's kubelet registers its Node with, in
+	// variables of user data.
+	NodeID() string
+}
+
 // As finds the first T in a chain of decorated providers.
 func As[T any](p Infrastructure) (T, bool) {
 	for p != nil {
@@ -224,4 +232,7 @@ type BootstrapInput struct {
 	Endpoint    fleet.Endpoint
 	Authorities map[fleet.SecretName]fleet.SecretData
 	Token       Token // of Machine; not used with JoinInit
+	// NodeID is what the kubelet is told as its provider id, unless the user says
+	// something of that; empty: nothing.
+	NodeID string
 }

@@ -139,7 +139,7 @@ func TestUserData(t *testing.T) {
 			data, err := b.UserData(providers.BootstrapInput{
 				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
 				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Authorities: authorities,
-				Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
+				NodeID: userdata.NodeID, Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
 			})
 			if err != nil {
 				t.Errorf("%s: %s: %v", key, p.join, err)

@@ -59,6 +59,9 @@ func (m *maker) CreateMachine(_ context.Context, _ fleet.OperationID, r provider
 	return nil
 }
 
+// NodeID implements providers.NodeIdentifier.
+func (m *maker) NodeID() string { return "id of the machine" }
+
 func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *maker, error) {
 	t.Helper()
 	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
@@ -75,9 +78,12 @@ var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestMachinesCarryTheirOrigin(t *testing.T) {
 	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}, Rotate: map[fleet.Rotation]string{fleet.RotateCertificates: "1"}}
 	r := fleet.Remediation{Machine: "cp-9", At: at.Add(-time.Hour), Retry: 1}
-	_, m, err := create(t, c, fleet.Action{Remediation: r}, store{"ca": true, "etcd": true, "proxy": true, "sa": true})
+	w, m, err := create(t, c, fleet.Action{Remediation: r}, store{"ca": true, "etcd": true, "proxy": true, "sa": true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if w.in.NodeID != "id of the machine" {
+		t.Errorf("its kubelet is told the id %q, want that of the provider", w.in.NodeID)
 	}
 	want := fleet.Origin{Made: at, Remediation: r, Trust: "certificates=" + fleet.Trust(fleet.TrustMark([]byte("1")))}
 	if m.r.Origin != want {

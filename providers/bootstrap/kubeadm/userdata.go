@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -195,6 +196,7 @@ func (w *writer) kubeadmJoin(convert *converter, path string, out *kubeadmParts)
 func (w *writer) initConfiguration(convert *converter) (clusterConfiguration, initConfiguration) {
 	registration := &w.spec.InitConfiguration.NodeRegistration
 	registration.Taints = w.taints(registration.Taints)
+	w.identify(registration)
 	cluster := convert.cluster(w.spec.ClusterConfiguration, w.spec.InitConfiguration.Timeouts)
 	c := w.in.Cluster
 	cluster.ClusterName = c.Key.Name
@@ -211,10 +213,20 @@ func (w *writer) initConfiguration(convert *converter) (clusterConfiguration, in
 func (w *writer) joinConfiguration(convert *converter) joinConfiguration {
 	join := &w.spec.JoinConfiguration
 	join.NodeRegistration.Taints = w.taints(join.NodeRegistration.Taints)
+	w.identify(&join.NodeRegistration)
 	if w.in.Join == fleet.JoinControlPlane && join.ControlPlane == nil {
 		join.ControlPlane = &bootstrapv1.JoinControlPlane{}
 	}
 	return convert.join(*join)
+}
+
+// identify tells the kubelet its provider id, if it has one. Whoever tells it
+// themselves, or that a cloud controller manager does, is left alone.
+func (w *writer) identify(r *bootstrapv1.NodeRegistrationOptions) {
+	told := slices.ContainsFunc(r.KubeletExtraArgs, func(a bootstrapv1.Arg) bool { return a.Name == "provider-id" || a.Name == "cloud-provider" })
+	if w.in.NodeID != "" && !told {
+		r.KubeletExtraArgs = append(slices.Clip(r.KubeletExtraArgs), bootstrapv1.Arg{Name: "provider-id", Value: &w.in.NodeID})
+	}
 }
 
 // taints returns the taints that the node registers with: those of the user,

@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
+	"fairlead.dev/providers/infrastructure/hosts/userdata"
 )
 
 // A Provider is the infrastructure provider of machines that exist.
@@ -27,7 +28,10 @@ type Provider struct {
 	taken map[string]bool // machines being made and hosts being claimed, in this process
 }
 
-var _ providers.Infrastructure = (*Provider)(nil)
+var (
+	_ providers.Infrastructure = (*Provider)(nil)
+	_ providers.NodeIdentifier = (*Provider)(nil)
+)
 
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
@@ -61,6 +65,9 @@ func (p *Provider) Close() { p.dialer.Close() }
 
 // Settle implements providers.Infrastructure.
 func (p *Provider) Settle() time.Duration { return p.o.Settle }
+
+// NodeID implements providers.NodeIdentifier.
+func (p *Provider) NodeID() string { return userdata.NodeID }
 
 // wrap says what could not be done, for an error that has a kind or none.
 func wrap(op string, err error) error {

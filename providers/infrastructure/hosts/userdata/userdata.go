@@ -27,6 +27,9 @@ type Metadata struct {
 	FailureDomain string
 }
 
+// NodeID is the provider id of a machine, in these variables.
+const NodeID = "{{ ds.meta_data.provider_id }}"
+
 // variables returns them by name.
 func (m Metadata) variables() map[string]string {
 	return map[string]string{
