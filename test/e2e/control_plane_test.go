@@ -26,7 +26,7 @@ spec:
 // A control plane grows from one machine to three with stacked etcd. One of them
 // loses its power: the cluster goes on, and another takes its place.
 func TestControlPlane(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "control-plane", "control-plane", "control-plane", "worker")
+	w := newWorld(t, "", "control-plane", "control-plane", "control-plane", "control-plane", "worker", "balancer")
 	c := w.cluster("three", 1, 1)
 	c.Extra = controlPlaneCheck
 	w.startAgent()

@@ -23,10 +23,14 @@ var (
 // A host is a machine of the lab in the HostPool.
 type host struct{ Name, Address, HostKey, Role string }
 
+// Reserved says, for the template, that no machine may take it.
+func (h host) Reserved() bool { return strings.HasSuffix(h.Role, balancer) }
+
 // A cluster is what Git says of one.
 type cluster struct {
 	Name                   string
-	Endpoint               string // a balancer's address
+	Endpoint               string // the address of its load balancer
+	Balancer               string // the host of that
 	Site                   string // what the roles of its hosts begin with
 	ControlPlanes, Workers int
 	Version                string

@@ -10,7 +10,7 @@ import (
 // rotated, and it is deleted, and nothing but secrets stays on its disk. There is
 // one cluster, of the machines that it is to have, and nothing is left of it.
 func TestKilled(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "control-plane", "worker")
+	w := newWorld(t, "", "control-plane", "control-plane", "worker", "balancer")
 	c := w.cluster("killed", 1, 1)
 	w.startAgent()
 	w.put("a cluster of one and one", c)
@@ -19,7 +19,7 @@ func TestKilled(t *testing.T) {
 	w.measure("1+1 by an agent that was killed %d times: push to Provisioned %s", w.killed, since(w.pushed))
 	config := w.kubeconfig(c)
 	w.podsReady(config)
-	w.claimed(2)
+	w.claimed(3) // with the load balancer
 
 	before, err := w.serial(c.Endpoint + ":6443")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestKilled(t *testing.T) {
 		return err == nil && now != before && complete(c, r), describe(r)
 	})
 	w.measure("certificates by an agent that was killed %d times: rotated %s after it was asked for", w.killed, since(asked))
-	w.claimed(2)
+	w.claimed(3) // with the load balancer
 	w.podsReady(config)
 	r, _ := w.report(c)
 	w.checkNodes(config, c, r)
@@ -62,7 +62,7 @@ func (w *world) kill(times int) {
 	}
 }
 
-// claimed checks how many machines of the lab are of a cluster.
+// claimed checks how many machines of the lab a cluster has.
 func (w *world) claimed(want int) {
 	w.t.Helper()
 	got := 0

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 // A push becomes a cluster that runs pods, grows, shrinks around a disruption
 // budget, outlives its agent, and goes without a trace.
 func TestLife(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "worker", "worker")
+	w := newWorld(t, "", "control-plane", "worker", "worker", "balancer")
 	c := w.cluster("life", 1, 1)
 	w.startAgent()
 
@@ -44,23 +45,20 @@ func TestLife(t *testing.T) {
 }
 
 // cluster returns what Git says of a cluster of this size, on the hosts whose
-// roles are control-plane and worker.
+// roles are control-plane, worker and balancer.
 func (w *world) cluster(name string, controlPlanes, workers int) cluster {
-	return w.clusterOn("", endpoints()[0], name, controlPlanes, workers)
+	return w.clusterOn("", name, controlPlanes, workers)
 }
 
 // clusterOn returns what Git says of a cluster on the hosts of a site.
-func (w *world) clusterOn(site, endpoint, name string, controlPlanes, workers int) cluster {
+func (w *world) clusterOn(site, name string, controlPlanes, workers int) cluster {
 	w.t.Helper()
-	var backends []string
-	for _, h := range w.hosts {
-		if h.Role == site+"control-plane" {
-			backends = append(backends, h.Address+":6443")
-		}
+	i := slices.IndexFunc(w.hosts, func(h host) bool { return h.Role == site+balancer })
+	if i < 0 {
+		w.t.Fatalf("no host has the role %s%s", site, balancer)
 	}
-	balance(w.t, endpoint+":6443", backends)
 	return cluster{
-		Name: name, Site: site, Endpoint: endpoint, ControlPlanes: controlPlanes, Workers: workers,
+		Name: name, Site: site, Endpoint: w.hosts[i].Address, Balancer: w.hosts[i].Name, ControlPlanes: controlPlanes, Workers: workers,
 		Version: w.lab.Versions()[0], Hosts: w.hosts, Key: w.key(),
 	}
 }

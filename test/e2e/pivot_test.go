@@ -31,9 +31,9 @@ extraArgs: [--status-interval=1s]
 // though it is killed in the middle. The agent there makes what is pushed next.
 // The fleet comes back, and its home is deleted from outside.
 func TestPivot(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "worker", "other-control-plane", "other-worker")
+	w := newWorld(t, "", "control-plane", "worker", "other-control-plane", "other-worker", "balancer", "other-balancer")
 	w.loadImage("m1", "m2")
-	home, other := w.cluster("home", 1, 1), w.clusterOn("other-", endpoints()[1], "other", 1, 1)
+	home, other := w.cluster("home", 1, 1), w.clusterOn("other-", "other", 1, 1)
 	home.Key, other.Key, home.NoNetwork = "", "", true
 	w.fairlead("secrets", "set", "prod/lab-ssh", "--from-file", "ssh-privatekey="+w.lab.Key, "--secrets", w.secrets)
 	laptop := w.secrets
@@ -65,7 +65,7 @@ func TestPivot(t *testing.T) {
 	other.Delete = true
 	w.put("no other cluster", other)
 	w.waitDeleted(other)
-	w.checkFree("m3", "m4")
+	w.checkFree("m3", "m4", "m6")
 
 	w.secrets = w.rescue(config)
 	w.owned("laptop")
@@ -73,7 +73,7 @@ func TestPivot(t *testing.T) {
 	home.Delete = true
 	w.put("no home", home)
 	w.waitDeleted(home)
-	w.checkFree("m1", "m2")
+	w.checkFree("m1", "m2", "m5")
 }
 
 // loadImage puts the image of the program, an OCI layout, into machines.

@@ -24,7 +24,7 @@ spec:
 // A worker that loses its power is replaced on another host. Its own host, once
 // it has power again, is cleaned and free.
 func TestRepair(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "worker", "worker")
+	w := newWorld(t, "", "control-plane", "worker", "worker", "balancer")
 	c := w.cluster("repair", 1, 1)
 	c.Extra = healthCheck
 	w.startAgent()

@@ -14,7 +14,7 @@ import (
 // A cluster of three control planes goes from one minor version of Kubernetes to
 // the next while requests, and commands in its pods, go on.
 func TestUpgrade(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "control-plane", "control-plane", "control-plane", "worker", "worker")
+	w := newWorld(t, "", "control-plane", "control-plane", "control-plane", "control-plane", "worker", "worker", "balancer")
 	versions := w.lab.Versions()
 	if len(versions) < 2 {
 		t.Fatalf("machines of the lab have Kubernetes %v alone: `make lab-images` makes two versions", versions)

@@ -29,10 +29,9 @@ const (
 	patience = 15 * time.Minute
 	// labName is of the lab that is these tests' own.
 	labName = "e2e"
+	// balancer is what the role of a host for a load balancer ends with.
+	balancer = "balancer"
 )
-
-// endpoints returns addresses of the lab that are free for clusters.
-func endpoints() []string { return []string{"10.77.0.200", "10.77.0.201"} }
 
 func TestMain(m *testing.M) {
 	lab.Hook()
@@ -106,11 +105,6 @@ func newWorld(t *testing.T, version string, roles ...string) *world {
 	http.Start()
 	t.Cleanup(http.Close)
 	w.repo, w.source = newRepository(t, root), http.URL+"/fleet.git"
-	for _, address := range endpoints() {
-		if out, err := exec.CommandContext(w.ctx, "ip", "addr", "replace", address+"/24", "dev", "br0").CombinedOutput(); err != nil {
-			t.Fatalf("cannot give the lab the address of a cluster: %v: %s", err, out)
-		}
-	}
 	return w
 }
 

@@ -25,7 +25,7 @@ func enabled() []string { return []string{"containerd.service", "kubelet.service
 func masked() []string {
 	return []string{
 		"apt-daily-upgrade.timer", "apt-daily.timer", "console-getty.service", "dev-hugepages.mount", "dpkg-db-backup.timer", "e2scrub_all.timer", "e2scrub_reap.service",
-		"fstrim.timer", "getty@tty1.service", "networking.service", "sys-fs-fuse-connections.mount", "sys-kernel-debug.mount", "sys-kernel-tracing.mount",
+		"fstrim.timer", "getty@tty1.service", "haproxy.service", "networking.service", "sys-fs-fuse-connections.mount", "sys-kernel-debug.mount", "sys-kernel-tracing.mount",
 		"systemd-binfmt.service", "systemd-logind.service", "systemd-modules-load.service",
 		"systemd-networkd-wait-online.service", "systemd-oomd.service", "systemd-resolved.service", "systemd-sysctl.service", "systemd-timesyncd.service",
 		"systemd-udev-settle.service", "systemd-udev-trigger.service", "systemd-udevd.service",

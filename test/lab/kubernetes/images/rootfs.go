@@ -11,12 +11,13 @@ import (
 const suite = "bookworm"
 
 // packages returns what its minimal system gets: an init system, what a cloud
-// image has, and what kubeadm, kubelet, kube-proxy and containerd call.
+// image has, what kubeadm, kubelet, kube-proxy and containerd call, and what
+// load balancers are made of.
 func packages() []string {
 	return []string{
 		"systemd", "systemd-sysv", "dbus", "cloud-init", "openssh-server", "sudo", "ca-certificates", "curl", "iputils-ping", "procps",
 		"runc", "containernetworking-plugins", "busybox-static",
-		"iproute2", "iptables", "nftables", "ethtool", "conntrack", "kmod", "socat", "util-linux", "mount", "netbase",
+		"iproute2", "iptables", "nftables", "ethtool", "conntrack", "kmod", "socat", "util-linux", "mount", "netbase", "haproxy",
 	}
 }
 
