@@ -25,6 +25,8 @@ const (
 	SyncAddons           ActionKind = "SyncAddons"        // bring kube-proxy and CoreDNS in line with the control plane
 	ApplyResources       ActionKind = "ApplyResources"    // apply what Git holds of a ClusterResourceSet
 	PruneResources       ActionKind = "PruneResources"    // delete what Git holds no more of a ClusterResourceSet
+	InstallRelease       ActionKind = "InstallRelease"    // install or upgrade a release of Helm
+	UninstallRelease     ActionKind = "UninstallRelease"  // remove one that Git has no more
 	DeleteInfrastructure ActionKind = "DeleteInfrastructure"
 	RotateAuthority      ActionKind = "RotateAuthority" // take the rotation of an authority to its next stage
 	DeleteSecrets        ActionKind = "DeleteSecrets"   // the last step of a deletion
@@ -57,7 +59,8 @@ type Action struct {
 	Remediation   Remediation   // that a new machine is the attempt of
 	Authority     SecretName    // to rotate
 	Stage         RotationStage // to take it to
-	Addon         string        // ClusterResourceSet that is applied or pruned
+	Addon         string        // ClusterResourceSet that is applied or pruned, HelmChartProxy of the release
+	Release       ReleaseRef    // to install, upgrade or remove
 	Resources     []string      // of it, to apply
 	Objects       []ObjectRef   // to delete
 	Mark          string        // identifies what is to be applied
@@ -70,11 +73,14 @@ func (a Action) String() string {
 	return strings.TrimSpace(string(a.Kind) + " " + a.Subject())
 }
 
-// Subject returns what the action is done to: a machine, a node, an authority, an addon,
+// Subject returns what the action is done to: a machine, a node, a release, an authority, an addon,
 // or nothing where it is the cluster.
 func (a Action) Subject() string {
 	if a.Machine != "" {
 		return string(a.Machine)
+	}
+	if a.Release != (ReleaseRef{}) {
+		return a.Release.String()
 	}
 	return cmp.Or(a.Node, string(a.Authority), a.Addon)
 }

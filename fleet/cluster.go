@@ -32,7 +32,7 @@ type Cluster struct {
 	Revision Revision // revision that it was rendered from; older than the fleet's where the newest is broken
 	Digest   string   // of the rendered content: equal digests mean equal clusters
 
-	Labels map[string]string `json:",omitempty"` // of the Cluster object: MachineDrainRules and ClusterResourceSets select by them
+	Labels map[string]string `json:",omitempty"` // of the Cluster object: MachineDrainRules, ClusterResourceSets and HelmChartProxies select by them
 
 	Delete  bool // explicit intent to delete
 	Abandon bool `json:",omitempty"` // explicit intent to forget it and leave what it is made of
@@ -82,6 +82,7 @@ type Cluster struct {
 	HealthChecks    []clusterv1.MachineHealthCheck
 	DrainRules      DrainRules            `json:",omitempty"` // those of its namespace that select its machines or others, by name
 	ResourceSets    []ResourceSet         `json:",omitempty"` // those of its namespace that select it, by name; no part of a template hash
+	Releases        []Release             `json:",omitempty"` // of Helm, for the HelmChartProxies of its namespace that select it, by namespace and name; no part of a template hash
 	Secrets         map[string]SecretData // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
 }

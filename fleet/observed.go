@@ -86,6 +86,10 @@ type KubeconfigState struct {
 	Endpoint  Endpoint
 	NotBefore time.Time
 	NotAfter  time.Time
+	Trust     string // the TrustMark of the authorities in it
+	// Former reports that the authority of the cluster is at another stage of its
+	// rotation than when the kubeconfig was issued.
+	Former bool
 }
 
 // Workload is what was seen through a cluster's API server: nothing, where it
@@ -100,6 +104,8 @@ type Workload struct {
 	Kubeadm   *Kubeadm // nil: there is no kubeadm-config
 
 	ResourceSets []ResourceSetState // what of them was applied, by name
+	Releases     []ReleaseState     // of Helm that are ours, by namespace and name
+	ReleaseTries []ReleaseTry       // of this agent that have not succeeded, by namespace and name
 }
 
 // A Node is a Kubernetes node.

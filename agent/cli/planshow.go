@@ -100,6 +100,9 @@ func (out *planned) summary() string {
 		{plan.UpdateNode, "update", "node"},
 		{plan.ApplyResources, "apply", "addon"},
 		{plan.PruneResources, "prune", "addon"},
+		{plan.InstallRelease, "install", "release"},
+		{plan.UpgradeRelease, "upgrade", "release"},
+		{plan.UninstallRelease, "remove", "release"},
 	} {
 		if n := counts[string(k.kind)]; n > 0 {
 			parts = append(parts, k.verb+" "+count(n, k.noun))
@@ -119,9 +122,9 @@ func (out *planned) summary() string {
 
 func sign(k plan.ChangeKind) string {
 	switch k {
-	case plan.CreateCluster, plan.CreateMachine:
+	case plan.CreateCluster, plan.CreateMachine, plan.InstallRelease:
 		return "+"
-	case plan.DeleteCluster, plan.DeleteMachine, plan.PruneResources:
+	case plan.DeleteCluster, plan.DeleteMachine, plan.PruneResources, plan.UninstallRelease:
 		return "-"
 	}
 	return "~"

@@ -22,8 +22,9 @@ type message struct {
 	// order of objects, which finds them.
 	Given    map[string]content
 	Referred []map[string]content // by "namespace/name"
-	// Manifests are the contents of those of its ResourceSets, in their order.
-	Manifests [][]byte
+	// Hidden are the contents of its ResourceSets and what its Releases hide, in the
+	// order of hidden, which finds them.
+	Hidden [][]byte
 }
 
 type content map[string][]byte
@@ -65,13 +66,19 @@ func objects(v reflect.Value, keep bool, visit func(*fleet.Object)) {
 	}
 }
 
-// manifests calls visit with each manifest of c, in their order.
-func manifests(c *fleet.Cluster, visit func(*fleet.Manifest)) {
+// hidden calls visit with each secret of the addons of c, in their order.
+func hidden(c *fleet.Cluster, visit func(*fleet.Secret)) {
 	for _, s := range c.ResourceSets {
 		for _, r := range s.Resources {
 			for i := range r.Objects {
-				visit(&r.Objects[i])
+				visit(&r.Objects[i].Content)
 			}
+		}
+	}
+	for i := range c.Releases {
+		r := &c.Releases[i]
+		for _, s := range []*fleet.Secret{&r.Values, &r.Access.Credentials, &r.Access.CA} {
+			visit(s)
 		}
 	}
 }
@@ -96,7 +103,7 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 		}
 		m.Referred = append(m.Referred, referred)
 	})
-	manifests(c, func(o *fleet.Manifest) { m.Manifests = append(m.Manifests, o.Content.Reveal()) })
+	hidden(c, func(s *fleet.Secret) { m.Hidden = append(m.Hidden, s.Reveal()) })
 	return json.Marshal(m)
 }
 
@@ -113,17 +120,17 @@ func decode(b []byte) (*fleet.Cluster, error) {
 	for name, d := range m.Given {
 		c.Secrets[name] = conceal(d)
 	}
-	sent := m.Manifests
+	sent := m.Hidden
 	missing := 0
-	manifests(c, func(o *fleet.Manifest) {
+	hidden(c, func(s *fleet.Secret) {
 		if len(sent) == 0 {
 			missing++
 			return
 		}
-		o.Content, sent = fleet.NewSecret(sent[0]), sent[1:]
+		*s, sent = fleet.NewSecret(sent[0]), sent[1:]
 	})
 	if missing+len(sent) != 0 {
-		return nil, fmt.Errorf("not a cluster: it has %d manifests without content, and the content of %d that it has not", missing, len(sent))
+		return nil, fmt.Errorf("not a cluster: the content of %d things in it is missing, and there is that of %d that it has not", missing, len(sent))
 	}
 	var failed error
 	next := 0

@@ -40,7 +40,7 @@ func (v *view) operation(a fleet.Action) fleet.OperationID {
 		subject += "\x00" + string(a.ProviderID)
 	case fleet.RotateAuthority:
 		subject += "\x00" + string(a.Stage) + "\x00" + a.Wish
-	case fleet.ApplyResources, fleet.PruneResources:
+	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease:
 		subject += "\x00" + a.Mark
 	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)

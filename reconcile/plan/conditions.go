@@ -57,6 +57,7 @@ func (v *view) conditions() []fleet.Condition {
 	v.progressConditions(&l)
 	v.topologyCondition(&l)
 	v.resourcesCondition(&l)
+	v.releaseCondition(&l)
 	v.availableCondition(&l)
 	return l.sorted()
 }

@@ -37,6 +37,7 @@ func (v *view) climb() {
 	v.keepNodes()
 	v.keepAddons()
 	v.keepResources()
+	v.keepReleases()
 	for _, r := range ladder() {
 		r.climb(v)
 		if !r.passable(v) {

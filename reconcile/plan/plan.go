@@ -99,6 +99,10 @@ const (
 	UpdateNode     ChangeKind = "update in place"
 	ApplyResources ChangeKind = "apply resources"
 	PruneResources ChangeKind = "prune resources"
+
+	InstallRelease   ChangeKind = "install release"
+	UpgradeRelease   ChangeKind = "upgrade release"
+	UninstallRelease ChangeKind = "remove release"
 )
 
 // Compute returns the plan for in.

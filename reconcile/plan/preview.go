@@ -34,7 +34,7 @@ func Preview(in Input) []Change {
 			out = append(out, v.previewGroup(g)...)
 		}
 	}
-	return append(out, v.previewResources()...)
+	return slices.Concat(out, v.previewResources(), v.previewReleases())
 }
 
 func (v *view) change(kind ChangeKind, pool fleet.PoolName, m fleet.MachineName, reason string) Change {

@@ -99,6 +99,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.ResourceSets, func(x, y fleet.ResourceSet) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
+	c.Releases = b.releases(root)
 	c.Topology = b.topology(root)
 	for i, p := range c.Workers {
 		if i > 0 && p.Name == c.Workers[i-1].Name {

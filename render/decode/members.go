@@ -82,7 +82,7 @@ func (s *overlaySet) findMembers() {
 				if o.namespace == k.Namespace {
 					visit(o)
 				}
-			case "ClusterResourceSet.addons.cluster.x-k8s.io":
+			case "ClusterResourceSet.addons.cluster.x-k8s.io", "HelmChartProxy.addons.cluster.x-k8s.io":
 				if s.clusters[k].selectedBy(o) {
 					visit(o)
 				}

@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// The condition of releases of Helm, and its reasons.
+// Source: cluster-api-addon-provider-helm, api/v1alpha1: conditions of HelmReleaseProxy.
+const (
+	helmReleaseReady     = "HelmReleaseReady"
+	helmPreparing        = "PreparingToHelmInstall"
+	helmPending          = "HelmReleasePending"
+	helmInstallFailed    = "HelmInstallOrUpgradeFailed"
+	helmUninstallFailed  = "HelmReleaseDeletionFailed"
+	releaseGrace         = time.Minute      // until a change that Fairlead began, and that nobody seems to make, counts as cut off
+	foreignGrace         = 15 * time.Minute // the same of one that somebody else began
+	whyReleaseNotInGit   = "Git does not have it any more for this cluster"
+	whyReleaseNotThere   = "the cluster does not have it"
+	whyReleaseCutOff     = "changing it was cut off"
+	whyReleaseFailed     = "its last change failed"
+	whyReleaseMoved      = "somebody else changed it"
+	whyReleaseDiffers    = "its chart, values or options changed"
+	whyReleaseOtherOrder = "its strategy changed"
+)
+
+// keepReleases has the charts of HelmChartProxies installed, from when the control
+// plane is initialized, and removed when Git has them no more.
+// Source: cluster-api-addon-provider-helm, controllers/helmchartproxy.
+func (v *view) keepReleases() {
+	if v.blind || !v.initialized() {
+		return
+	}
+	for i := range v.Desired.Releases {
+		r := &v.Desired.Releases[i]
+		try := v.releaseTry(r.ReleaseRef)
+		if why := v.whyInstall(r); why != "" && !r.Paused && !v.busy(r.ReleaseRef) && (try.Digest != r.Digest || !v.tooSoonAfter(try)) {
+			v.do(fleet.Action{Kind: fleet.InstallRelease, Addon: r.Proxy, Release: r.ReleaseRef, Mark: r.Digest, Reason: why})
+		}
+	}
+	for i := range v.Observed.Workload.Releases {
+		have := &v.Observed.Workload.Releases[i]
+		if !v.goes(have) || v.busy(have.ReleaseRef) {
+			continue
+		}
+		if try := v.releaseTry(have.ReleaseRef); try.Digest != "" || !v.tooSoonAfter(try) {
+			v.do(fleet.Action{Kind: fleet.UninstallRelease, Addon: have.Proxy, Release: have.ReleaseRef, Reason: whyReleaseNotInGit})
+		}
+	}
+}
+
+// releaseState returns what the cluster has of a release, or nil.
+func (v *view) releaseState(ref fleet.ReleaseRef) *fleet.ReleaseState {
+	all := v.Observed.Workload.Releases
+	if i := slices.IndexFunc(all, func(s fleet.ReleaseState) bool { return s.ReleaseRef == ref }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// releaseTry returns the last change of a release that did not succeed; the zero
+// value where none is known of.
+func (v *view) releaseTry(ref fleet.ReleaseRef) fleet.ReleaseTry {
+	for _, t := range v.Observed.Workload.ReleaseTries {
+		if t.ReleaseRef == ref {
+			return t
+		}
+	}
+	return fleet.ReleaseTry{}
+}
+
+// whyInstall says why r is to be installed or upgraded; empty: it is as it is to be.
+func (v *view) whyInstall(r *fleet.Release) string {
+	have := v.releaseState(r.ReleaseRef)
+	switch {
+	case have == nil || have.Status == fleet.ReleaseUninstalled:
+		return whyReleaseNotThere
+	case r.Strategy == fleet.InstallOnce && have.Deployed:
+		if have.Strategy != fleet.InstallOnce {
+			return whyReleaseOtherOrder
+		}
+		return ""
+	case have.Pending() || have.Status == fleet.ReleaseUninstalling:
+		return whyReleaseCutOff
+	case have.Digest != r.Digest:
+		return whyReleaseDiffers
+	case have.Status != fleet.ReleaseDeployed:
+		return whyReleaseFailed
+	case !have.Ours && (v.Desired.Drift == "" || v.Desired.Drift == fleet.DriftCorrect):
+		return whyReleaseMoved
+	}
+	return ""
+}
+
+// goes reports whether a release is to be removed.
+func (v *view) goes(have *fleet.ReleaseState) bool {
+	_, wanted := v.Desired.Release(have.ReleaseRef)
+	return !wanted && !v.staysInstalled(have)
+}
+
+// staysInstalled reports whether a release that Git does not have stays as it is.
+func (v *view) staysInstalled(have *fleet.ReleaseState) bool {
+	return have.Strategy == fleet.InstallOnce || !have.Prune || have.Status == fleet.ReleaseUninstalled
+}
+
+// busy reports whether somebody changes a release now, and waits for it. One who
+// was cut off looks as one who is at work, for a while.
+func (v *view) busy(ref fleet.ReleaseRef) bool {
+	if v.releaseTry(ref).Running {
+		v.wait("release %s: Helm is at work on it", ref)
+		return true
+	}
+	have := v.releaseState(ref)
+	if have == nil || !have.Pending() {
+		return false
+	}
+	grace := releaseGrace
+	if !have.Ours {
+		grace = foreignGrace
+	}
+	left := grace - v.Now.Sub(have.Changed)
+	if left <= 0 {
+		return false
+	}
+	v.wait("release %s: somebody is at work on it, or was cut off", ref)
+	v.wake(left)
+	return true
+}
+
+// tooSoonAfter reports whether try failed so lately that another one is of no use
+// yet.
+func (v *view) tooSoonAfter(try fleet.ReleaseTry) bool {
+	if try.Failure == "" {
+		return false
+	}
+	most := retry
+	switch try.Failure {
+	case fleet.Invalid, fleet.Unauthorized, fleet.Exhausted, fleet.NotFound, fleet.Conflict:
+		most = slowRetry
+	}
+	left := min(max(try.Tried.Sub(try.Since)/retryGrowth, firstRetry), most) - v.Now.Sub(try.Tried)
+	if left > 0 {
+		v.wake(left)
+	}
+	return left > 0
+}
+
+// releaseCondition tells whether all releases are as Git says.
+func (v *view) releaseCondition(l *ledger) {
+	states := v.Observed.Workload.Releases
+	switch {
+	case v.deleting() || len(v.Desired.Releases)+len(states) == 0:
+		return
+	case v.blind && v.everInitialized():
+		l.unknown(helmReleaseReady, clusterv1.ConnectionDownReason, "The API server does not answer")
+		return
+	case v.blind || !v.initialized():
+		l.set(helmReleaseReady, false, "", helmPreparing, "Control plane not yet initialized")
+		return
+	}
+	told := map[string][]string{} // by reason; empty: a note
+	tell := func(reason, format string, args ...any) {
+		told[reason] = append(told[reason], fmt.Sprintf(format, args...))
+	}
+	for i := range v.Desired.Releases {
+		r := &v.Desired.Releases[i]
+		try := v.releaseTry(r.ReleaseRef)
+		switch why := v.whyInstall(r); {
+		case r.Paused:
+			tell("", "%s is paused", r.ReleaseRef)
+		case why == "":
+		case try.Failure != "" && try.Digest == r.Digest:
+			tell(helmInstallFailed, "%s: %s", r.ReleaseRef, try.Message)
+		case why == whyReleaseFailed:
+			tell(helmInstallFailed, "%s: %s", r.ReleaseRef, why)
+		default:
+			tell(helmPending, "%s is being installed: %s", r.ReleaseRef, why)
+		}
+	}
+	for i := range states {
+		have := &states[i]
+		if _, ok := v.Desired.Release(have.ReleaseRef); ok {
+			continue
+		}
+		switch try := v.releaseTry(have.ReleaseRef); {
+		case have.Status == fleet.ReleaseUninstalled:
+		case v.staysInstalled(have):
+			tell("", "%s is not in Git any more for this cluster, and stays", have.ReleaseRef)
+		case try.Failure != "" && try.Digest == "":
+			tell(helmUninstallFailed, "%s: %s", have.ReleaseRef, try.Message)
+		default:
+			tell(helmPending, "%s is being removed", have.ReleaseRef)
+		}
+	}
+	notes := strings.Join(told[""], "; ")
+	for _, reason := range []string{helmInstallFailed, helmUninstallFailed, helmPending} {
+		if len(told[reason]) > 0 {
+			all := slices.Concat(told[helmInstallFailed], told[helmUninstallFailed], told[helmPending])
+			l.set(helmReleaseReady, false, "", reason, strings.Join(all, "; "))
+			return
+		}
+	}
+	l.set(helmReleaseReady, true, clusterv1.ReadyReason, "", notes)
+}
+
+// previewReleases returns what will be installed, upgraded and removed.
+func (v *view) previewReleases() []Change {
+	if v.blind && v.everInitialized() {
+		return nil
+	}
+	var out []Change
+	change := func(kind ChangeKind, name, reason string) {
+		c := v.change(kind, "", "", reason)
+		c.Addon = name
+		out = append(out, c)
+	}
+	for i := range v.Desired.Releases {
+		r := &v.Desired.Releases[i]
+		why := v.whyInstall(r)
+		if why == "" || r.Paused {
+			continue
+		}
+		kind := UpgradeRelease
+		if v.releaseState(r.ReleaseRef) == nil {
+			kind = InstallRelease
+		}
+		change(kind, r.ReleaseRef.String(), fmt.Sprintf("%s of %s: %s", r.Chart, r.Chart.Repository, why))
+	}
+	for i := range v.Observed.Workload.Releases {
+		if have := &v.Observed.Workload.Releases[i]; v.goes(have) {
+			change(UninstallRelease, have.ReleaseRef.String(), whyReleaseNotInGit)
+		}
+	}
+	return out
+}
