@@ -27,7 +27,8 @@ func (v *view) remediateFirst(g *group) bool {
 
 // remediate removes the control-plane machine that is worst off, if health
 // checks want that, the pool allows another attempt, and etcd can spare it.
-// Others that are condemned as well do not stand in the way: they are next.
+// Others that are condemned as well do not stand in the way: they are next. One
+// that is well, but that people want replaced, can be counted on until it is.
 func (v *view) remediate(g *group) bool {
 	var sick []*machine
 	for _, m := range g.all {
@@ -50,7 +51,7 @@ func (v *view) remediate(g *group) bool {
 			return true
 		}
 	}
-	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o.sick == nil && v.ailing(o) == "" }) {
+	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o != m && (o.sick == nil || o.asked()) && v.ailing(o) == "" }) {
 		v.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
 		return true
 	}
