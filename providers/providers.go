@@ -119,7 +119,8 @@ func As[T any](p Infrastructure) (T, bool) {
 // does not answer gives the kind Unavailable, never an empty answer.
 type Workload interface {
 	// Observe reports nodes, their static pods, bootstrap tokens, the state of
-	// kubeadm-config and the inventories of resource sets.
+	// kubeadm-config, the inventories of resource sets and the labels of releases of
+	// Helm.
 	Observe(ctx context.Context, a Access) (fleet.Workload, error)
 
 	// Etcd reports the members of a stacked etcd.

@@ -29,6 +29,7 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
 	o.Workload, err = r.lookAtWorkload(ctx, c, o)
+	o.Workload.ReleaseTries = providers.ChartsOf(infra, r.o.Charts).Tries(c.Key)
 	return o, err
 }
 

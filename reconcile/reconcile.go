@@ -58,6 +58,7 @@ type Options struct {
 	// Infrastructure returns the provider of that name.
 	Infrastructure func(name string) (providers.Infrastructure, error)
 	Workload       providers.Workload
+	Charts         providers.Charts // nil: charts are refused, but by infrastructure that installs them itself
 	Bootstrap      providers.Bootstrap
 	Secrets        SecretStore
 
@@ -103,12 +104,15 @@ func New(o Options) *Reconciler {
 			return ctx, func(error) {}
 		}
 	}
+	if o.Charts == nil {
+		o.Charts = providers.NoCharts{}
+	}
 	o.Parallel = cmp.Or(o.Parallel, 8)
 	o.Progress = cmp.Or(o.Progress, 10*time.Second)
 	return &Reconciler{
 		o: o,
 		executor: &exec.Executor{
-			Workload: o.Workload, Bootstrap: o.Bootstrap, May: o.May,
+			Workload: o.Workload, Bootstrap: o.Bootstrap, Charts: o.Charts, May: o.May,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
 		},
 		since:    o.Now(),
@@ -294,6 +298,7 @@ func (r *Reconciler) Forget(k fleet.Key) {
 	delete(r.memories, k)
 	r.mu.Unlock()
 	r.o.Workload.Forget(k)
+	r.o.Charts.Forget(k)
 }
 
 // Close forgets all clusters: somebody else is to act on them from now on. It is

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -41,9 +43,11 @@ type World struct {
 	tracer   *tracing.Tracer
 	log      *slog.Logger
 	closers  []io.Closer
+	library  helm.Library
 
-	mu   sync.Mutex
-	open map[string]providers.Infrastructure
+	mu     sync.Mutex
+	open   map[string]providers.Infrastructure
+	charts []*helm.Charts // one for each reconciler
 }
 
 // OpenWorld opens the secret store and gets ready to open providers. Without
@@ -127,15 +131,36 @@ func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) a
 // Reconciler returns a reconciler that works on w.
 func (w *World) Reconciler(may func(fleet.Key) error, changed func(fleet.Key)) *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Gate,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: w.newCharts(may, changed), Bootstrap: kubeadm.New(), Secrets: w.Gate,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	})
+}
+
+// newCharts returns what installs charts for a reconciler, or nil in a world to look
+// at.
+func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) providers.Charts {
+	if w.metrics == nil {
+		return nil
+	}
+	c := helm.NewCharts(helm.ChartsOptions{
+		Library: &w.library, May: may, Changed: changed, Log: w.log,
+		Ended: func(ctx context.Context, operation string, kind fleet.ErrorKind, took time.Duration) {
+			w.metrics.Called(ctx, "helm", operation, kind, took)
+		},
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.charts = append(w.charts, c)
+	return c
 }
 
 // Close closes what is open.
 func (w *World) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, c := range w.charts {
+		c.Close()
+	}
 	w.Workload.Close()
 	var errs []error
 	for _, p := range w.open {

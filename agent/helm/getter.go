@@ -1,6 +1,8 @@
 package helm
 
 import (
+	"net/http"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -13,16 +15,17 @@ import (
 // getter gives Helm its clients, from a kubeconfig that is in no file.
 type getter struct {
 	raw       *api.Config
+	wrap      func(http.RoundTripper) http.RoundTripper // nil: as it is
 	namespace string
 	discovery discovery.CachedDiscoveryInterface
 }
 
-func newGetter(kubeconfig []byte) (getter, error) {
+func newGetter(kubeconfig []byte, wrap func(http.RoundTripper) http.RoundTripper) (getter, error) {
 	raw, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return getter{}, err
 	}
-	g := getter{raw: raw}
+	g := getter{raw: raw, wrap: wrap}
 	config, err := g.ToRESTConfig()
 	if err != nil {
 		return getter{}, err
@@ -48,6 +51,9 @@ func (g getter) ToRESTConfig() (*rest.Config, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "fairlead"
+	if g.wrap != nil {
+		config.Wrap(g.wrap)
+	}
 	return config, nil
 }
 

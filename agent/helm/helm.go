@@ -17,17 +17,21 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/release/common"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/fleet"
 )
 
 // A File is one file of a chart, by its path in the chart.
@@ -79,8 +83,11 @@ type Client struct {
 
 // New returns a client of the cluster that a kubeconfig leads to. It connects
 // with the first call.
-func New(kubeconfig []byte, log *slog.Logger) (*Client, error) {
-	g, err := newGetter(kubeconfig)
+func New(kubeconfig []byte, log *slog.Logger) (*Client, error) { return open(kubeconfig, log, nil) }
+
+// open is New, with the transport wrapped.
+func open(kubeconfig []byte, log *slog.Logger, wrap func(http.RoundTripper) http.RoundTripper) (*Client, error) {
+	g, err := newGetter(kubeconfig, wrap)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
 	}
@@ -149,41 +156,23 @@ func (c *Client) Apply(ctx context.Context, r Release) error {
 	}
 	labels := map[string]string{digestLabel: digest}
 	maps.Copy(labels, r.Labels)
-	if old == nil {
-		in := action.NewInstall(cfg)
-		in.ReleaseName, in.Namespace, in.CreateNamespace = r.Name, r.Namespace, true
-		in.Labels, in.WaitStrategy, in.Timeout = labels, kube.HookOnlyStrategy, requestTimeout
-		if _, err := in.RunWithContext(ctx, chart, r.Values); err != nil {
-			return fmt.Errorf("cannot %s: %w", op, refused(err))
-		}
-		return nil
-	}
-	if old.Info.Status.IsPending() {
-		c.log.Info("taking up an installation that was cut off", "release", r.Name, "status", old.Info.Status)
-		old.SetStatus(common.StatusFailed, "it was cut off")
-		if err := cfg.Releases.Update(old); err != nil {
-			return fmt.Errorf("cannot %s: %w", op, err)
-		}
-	}
-	up := action.NewUpgrade(cfg)
-	up.Namespace, up.Install, up.ResetValues = r.Namespace, true, true
-	up.Labels, up.WaitStrategy, up.Timeout = labels, kube.HookOnlyStrategy, requestTimeout
-	up.TakeOwnership = old.Info.Status == common.StatusFailed // of what it had begun to make
-	if _, err := up.RunWithContext(ctx, r.Name, chart, r.Values); err != nil {
-		return fmt.Errorf("cannot %s: %w", op, refused(err))
+	err = c.carryOut(ctx, cfg, old, change{
+		ReleaseRef: fleet.ReleaseRef{Namespace: r.Namespace, Name: r.Name}, ReleaseOptions: fleet.ReleaseOptions{CreateNamespace: true, Timeout: requestTimeout},
+		chart: chart, values: r.Values, labels: func(int) map[string]string { return labels },
+	})
+	if err != nil {
+		return fmt.Errorf("cannot %s: %w", op, err)
 	}
 	return nil
 }
 
 // Remove removes a release. Nothing there is success.
-func (c *Client) Remove(_ context.Context, namespace, name string) error {
+func (c *Client) Remove(ctx context.Context, namespace, name string) error {
 	cfg, err := c.configuration(namespace)
 	if err != nil {
 		return err
 	}
-	un := action.NewUninstall(cfg)
-	un.IgnoreNotFound, un.WaitStrategy, un.Timeout = true, kube.HookOnlyStrategy, requestTimeout
-	if _, err := un.Run(name); err != nil {
+	if err := uninstall(ctx, cfg, name, fleet.ReleaseOptions{Timeout: requestTimeout}); err != nil {
 		return fmt.Errorf("cannot remove release %s/%s: %w", namespace, name, err)
 	}
 	return nil
@@ -198,12 +187,36 @@ func IsRefused(err error) bool { return errors.Is(err, errRefused) }
 // refused returns err as what it is: no answer of an API server, and no lack of
 // one, is a chart that does not fit its values.
 func refused(err error) error {
-	var status apierrors.APIStatus
-	var network net.Error
-	if errors.As(err, &status) || errors.As(err, &network) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
+	if err == nil || kindOf(err) != fleet.Invalid || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errRefused, err)
+}
+
+// kindOf returns the kind of an error of Helm.
+func kindOf(err error) fleet.ErrorKind {
+	if e, ok := errors.AsType[*fleet.Error](err); ok {
+		return e.Kind
+	}
+	var network net.Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF), errors.As(err, &network):
+		return fleet.Unavailable
+	case meta.IsNoMatchError(err): // another chart may bring the kind
+		return fleet.Unavailable
+	}
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden:
+		return fleet.Unauthorized
+	case metav1.StatusReasonNotFound:
+		return fleet.NotFound
+	case metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists:
+		return fleet.Conflict
+	case metav1.StatusReasonTooManyRequests, metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout,
+		metav1.StatusReasonInternalError, metav1.StatusReasonServiceUnavailable:
+		return fleet.Unavailable
+	}
+	return fleet.Invalid
 }
 
 func load(files []File) (*chartv2.Chart, error) {

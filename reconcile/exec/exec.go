@@ -40,6 +40,7 @@ type Memory interface {
 type Executor struct {
 	Workload  providers.Workload
 	Bootstrap providers.Bootstrap
+	Charts    providers.Charts
 	// May is asked right before each action: the right to act can end while a
 	// plan is carried out. Nil permits all.
 	May      func(fleet.Key) error
@@ -182,6 +183,14 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 			s = fleet.ResourceSet{Name: a.Addon}
 		}
 		return e.Workload.PruneResources(ctx, access, s, a.Objects)
+	case fleet.InstallRelease:
+		r, ok := c.Release(a.Release)
+		if !ok {
+			return fleet.Errorf(fleet.Invalid, describe(a), "%s has no release %s", c.Key, a.Release)
+		}
+		return providers.ChartsOf(w.Infrastructure, e.Charts).Install(ctx, access, r)
+	case fleet.UninstallRelease:
+		return providers.ChartsOf(w.Infrastructure, e.Charts).Uninstall(ctx, access, a.Release)
 	case fleet.SyncAddons:
 		return e.Workload.SyncAddons(ctx, access, c.ControlPlane, c.ControlPlane.AddonsMark())
 	}

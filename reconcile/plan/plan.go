@@ -82,7 +82,7 @@ type Change struct {
 	Pool    fleet.PoolName
 	Machine fleet.MachineName // the machine to be; of a replacement the old one
 	By      fleet.MachineName // of a replacement, the new machine
-	Addon   string            // ClusterResourceSet that is applied or pruned
+	Addon   string            // ClusterResourceSet that is applied or pruned, "namespace/name" of a release of Helm
 	Reason  string
 }
 

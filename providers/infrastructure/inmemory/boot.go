@@ -30,7 +30,9 @@ type apiServer interface {
 	Upsert(obj runtime.Object) error
 	Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
 	Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byte, bool)
+	Delete(gvk schema.GroupVersionKind, namespace, name string)
 	SetAvailable(ok bool)
+	Trust(cert, key []byte)
 	TrustEtcd(cert, key []byte)
 }
 

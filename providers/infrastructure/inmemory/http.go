@@ -47,6 +47,7 @@ func Handler(c *Cloud) http.Handler {
 	handle(mux, "vms/stop", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StopVM(ctx, r.ID) })
 	handle(mux, "vms/start", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.StartVM(ctx, r.ID) })
 	handle(mux, "tags/set", func(ctx context.Context, r retag) (nothing, error) { return nothing{}, c.SetTags(ctx, r.ID, r.Tags) })
+	handle(mux, "releases/set", func(ctx context.Context, r ReleaseSpec) (nothing, error) { return nothing{}, c.SetRelease(ctx, r) })
 	handle(mux, "faults/get", func(ctx context.Context, _ nothing) (Faults, error) { return c.Faults(ctx) })
 	handle(mux, "faults/set", func(ctx context.Context, f Faults) (nothing, error) { return nothing{}, c.SetFaults(ctx, f) })
 	mux.HandleFunc("POST /v1/watch", func(w http.ResponseWriter, r *http.Request) { serveWatch(w, r, c) })

@@ -1,0 +1,125 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+
+	"fairlead.dev/fleet"
+)
+
+// The bounds of what charts may take.
+const (
+	maxIndex     = 64 << 20 // bytes of the index of a repository
+	maxArchive   = 32 << 20 // bytes of a packed chart
+	maxLibrary   = 128 << 20
+	fetchTimeout = 2 * time.Minute
+)
+
+// A Library fetches charts from their repositories, and keeps those that were used
+// last in memory: a thousand clusters with one chart are one download. It is safe
+// for concurrent use.
+type Library struct {
+	flight singleflight.Group
+
+	mu    sync.Mutex
+	packs map[string][]byte
+	used  []string // keys of packs, that which was used last at the end
+	size  int
+}
+
+// Chart returns c as a. A version that is kept is not asked for again.
+func (l *Library) Chart(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) (*chartv2.Chart, error) {
+	op := "fetch chart " + c.String() + " from " + c.Repository
+	pack, err := l.pack(ctx, c, a)
+	if err != nil {
+		return nil, &fleet.Error{Kind: fetchKind(err), Op: op, Err: err}
+	}
+	chart, err := loader.LoadArchive(bytes.NewReader(pack))
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "it cannot be read: %w", err)
+	}
+	base := c.Name[strings.LastIndex(c.Name, "/")+1:]
+	switch m := chart.Metadata; {
+	case m.Name != base || strings.TrimPrefix(m.Version, "v") != strings.TrimPrefix(c.Version, "v"):
+		return nil, fleet.Errorf(fleet.Invalid, op, "the repository has chart %s %s in its place", m.Name, m.Version)
+	case m.Type != "" && m.Type != "application":
+		return nil, fleet.Errorf(fleet.Invalid, op, "it is a chart of type %s, which cannot be installed", m.Type)
+	}
+	return chart, nil
+}
+
+// pack returns c as it is packed.
+func (l *Library) pack(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) ([]byte, error) {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(c.Repository), []byte(c.Name), []byte(c.Version), a.Credentials.Reveal(), a.CA.Reveal()} {
+		sum := sha256.Sum256(part)
+		h.Write(sum[:])
+	}
+	key := hex.EncodeToString(h.Sum(nil))
+	if a.Insecure {
+		key += "-insecure"
+	}
+	if pack, ok := l.kept(key); ok {
+		return pack, nil
+	}
+	// Who asks first may leave: the others still want it.
+	got := l.flight.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
+		defer cancel()
+		pack, err := fetch(ctx, c, a)
+		if err == nil {
+			l.keep(key, pack)
+		}
+		return pack, err
+	})
+	select {
+	case r := <-got:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.([]byte), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *Library) kept(key string) ([]byte, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pack, ok := l.packs[key]
+	if ok {
+		l.use(key)
+	}
+	return pack, ok
+}
+
+func (l *Library) keep(key string, pack []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.packs == nil {
+		l.packs = make(map[string][]byte)
+	}
+	l.size += len(pack) - len(l.packs[key])
+	l.packs[key] = pack
+	l.use(key)
+	for l.size > maxLibrary {
+		oldest := l.used[0]
+		l.size -= len(l.packs[oldest])
+		delete(l.packs, oldest)
+		l.used = l.used[1:]
+	}
+}
+
+func (l *Library) use(key string) {
+	l.used = append(slices.DeleteFunc(l.used, func(k string) bool { return k == key }), key)
+}
