@@ -134,7 +134,9 @@ func (n *conn) listMembers(ctx context.Context, e *etcdClient) (memberList, erro
 	return memberList{}, errors.Join(failures...)
 }
 
-// RemoveMember implements providers.Workload.
+// RemoveMember implements providers.Workload. The API server beside the member has
+// lost its etcd then. If the connection leads to it, the next call would wait in vain:
+// it gets another.
 func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
 	op := fmt.Sprintf("remove etcd member %x", id)
 	return c.call(ctx, a, op, func(ctx context.Context, n *conn) error {
@@ -166,6 +168,9 @@ func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64
 		err = e.post(ctx, heirs[0].Name, pathRemove, memberID{id}, &struct{}{})
 		if refused, ok := errors.AsType[*etcdError](err); ok && refused.Code == codeNotFound {
 			return nil
+		}
+		if err == nil {
+			c.leave(a.Cluster, n)
 		}
 		return err
 	})
