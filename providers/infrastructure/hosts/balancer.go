@@ -69,7 +69,6 @@ func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) []b
 
 // observe adds to out what was seen of b.
 func (b *balancer) observe(r roster, c *fleet.Cluster, out *fleet.Infrastructure) {
-	out.Exists = out.Exists || b.id != "" || len(b.others) > 0
 	if len(b.others) > 0 && out.Ready {
 		out.Drift = append(out.Drift, "release the hosts of former load balancers")
 	}
@@ -142,7 +141,7 @@ func (p *Provider) balance(ctx context.Context, b *balancer, config []byte) erro
 	if b.id == "" || host.Sum(config) == b.named.state.Balanced {
 		return nil
 	}
-	_, err := p.run(ctx, b.named.host, host.Balance(b.id, config, b.endpoint.Port))
+	_, err := p.run(ctx, b.named.host, host.Balance(b.id, config))
 	if err != nil && fleet.KindOf(err) == fleet.Unknown {
 		return fleet.Errorf(fleet.Unavailable, "run the load balancer on host "+b.named.host.String(), "%w", err)
 	}

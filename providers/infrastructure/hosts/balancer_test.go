@@ -155,8 +155,8 @@ func TestLoadBalancerHost(t *testing.T) {
 	// A port that is taken.
 	b.gate = gate.Name
 	gate.Exec("/usr/sbin/sshd -f /etc/ssh/test_config -p 6443")
-	wantKind(t, b.p.EnsureInfrastructure(t.Context(), "op", c), fleet.Unavailable, "does not begin to listen on port 6443")
-	gate.Exec("pkill -f -- '-p 6443'")
+	wantKind(t, b.p.EnsureInfrastructure(t.Context(), "op", c), fleet.Unavailable, "HAProxy does not start")
+	gate.Exec("pkill -f -- '[-]p 6443'")
 	b.p.Forget()
 	b.inLine(c)
 

@@ -11,11 +11,6 @@ said=$(haproxy -c -f "$C.new" 2>&1) || { rm -f "$C.new"; printf '%s\n' "$said" >
 rm -f "$M/balanced"
 mv "$C.new" "$C"
 
-listens() {
-	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-		awk -v end="$(printf ':%04X' "$port")" '$4 == "0A" && substr($2, length($2) - 4) == end { found = 1 } END { exit !found }'
-}
-
 unit() {
 	cat <<END
 [Unit]
@@ -37,7 +32,11 @@ END
 
 if balances; then
 	kill -s USR2 "$pid"
-elif [ -d /run/systemd/system ]; then
+	printf '%s\n' "$sum" >"$M/balanced" || full
+	exit 0
+fi
+rm -f "$P"
+if [ -d /run/systemd/system ]; then
 	(umask 022; unit >"$U") || full
 	systemctl daemon-reload
 	systemctl enable --quiet fairlead-load-balancer.service
@@ -46,13 +45,14 @@ elif [ -d /run/systemd/system ]; then
 else
 	haproxy -W -D -f "$C" -p "$P" </dev/null >"$M/haproxy.log" 2>&1 7>&-
 fi
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	if balances && listens; then
+# It notes its process once it listens.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	if balances; then
 		printf '%s\n' "$sum" >"$M/balanced" || full
 		exit 0
 	fi
 	sleep 0.5
 done
-echo "HAProxy does not begin to listen on port $port" >&2
+echo "HAProxy does not start" >&2
 tail -n 3 "$M/haproxy.log" >&2 2>/dev/null || journalctl --quiet --no-pager --lines=3 --unit=fairlead-load-balancer.service >&2
 exit 1

@@ -95,12 +95,11 @@ func Release(id string) string {
 }
 
 // Balance returns the script that has the host of the claim with id run HAProxy with
-// config, which listens on port. What runs already goes over to it without a break.
-func Balance(id string, config []byte, port int32) string {
+// config. What runs already goes over to it without a break.
+func Balance(id string, config []byte) string {
 	var b strings.Builder
 	header(&b, id)
-	fmt.Fprintf(&b, "port=%d\nsum=%s\n%s", port, Sum(config), names)
-	fmt.Fprintf(&b, "config() {\nbase64 -d %s}\n", heredoc(config))
+	fmt.Fprintf(&b, "sum=%s\n%sconfig() {\nbase64 -d %s}\n", Sum(config), names, heredoc(config))
 	b.WriteString(balance)
 	return b.String()
 }
