@@ -23,11 +23,7 @@ that names them. Fields with **no effect** may be there and are not wishes. Ever
 a problem. Objects of other kinds are refused.
 
 `)
-	common := (&kind{
-		new:     func(string) any { return &objectMeta{} },
-		refused: metadataRefused(nil), unused: serverFields(),
-		limited: map[string]string{"metadata.annotations": "as the kind says", "metadata.labels": "as the kind says"},
-	}).coverage("")
+	common := commonFields()
 	gks := slices.Sorted(maps.Keys(d.kinds))
 	for _, gk := range gks {
 		k := d.kinds[gk]
@@ -56,6 +52,15 @@ a problem. Objects of other kinds are refused.
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", name, group, refused[gk])
 	}
 	return []byte(b.String())
+}
+
+// commonFields are the rows of what all kinds have in common.
+func commonFields() []coverageRow {
+	return (&kind{
+		new:     func(string) any { return &objectMeta{} },
+		refused: metadataRefused(nil), unused: serverFields(),
+		limited: map[string]string{"metadata.annotations": "as the kind says", "metadata.labels": "as the kind says"},
+	}).coverage("")
 }
 
 // objectMeta is what all kinds have in common.
@@ -93,13 +98,14 @@ func (k *kind) coverage(version string) []coverageRow {
 		}
 		t = elem(t)
 		fields := t.Kind() == reflect.Struct && !isLeaf(t)
-		if !fields || limited {
+		again := slices.Contains(within, t)
+		if again && note == "" {
+			note = "holds what holds it"
+		}
+		if !fields || limited || again {
 			rows = append(rows, coverageRow{path, "honoured", note})
 		}
-		if !fields {
-			return
-		}
-		if slices.Contains(within, t) {
+		if !fields || again {
 			return
 		}
 		within = append(within, t)

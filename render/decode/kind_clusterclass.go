@@ -13,9 +13,8 @@ import (
 func clusterClassKind() *kind {
 	const extension = "it asks an extension of the Runtime SDK, which is a server, and rendering asks nobody; write patches as definitions"
 	refused := map[string]string{
-		"spec.availabilityGates": "gates are set on each Cluster; move them there",
-		"spec.patches.external":  extension,
-		"spec.upgrade.external":  extension,
+		"spec.patches.external": extension,
+		"spec.upgrade.external": extension,
 	}
 	unused := map[string]string{
 		"spec.workers.machinePools":                                         "no cluster can use it: machinePools of a topology are refused",
@@ -23,6 +22,17 @@ func clusterClassKind() *kind {
 		"spec.variables.deprecatedV1Beta1Metadata":                          "for people",
 		"spec.patches.description":                                          "for people",
 		"spec.patches.definitions.selector.matchResources.machinePoolClass": "there are no MachinePools to patch",
+	}
+	for _, ref := range []string{
+		"spec.infrastructure.ref.", "spec.controlPlane.ref.", "spec.controlPlane.machineInfrastructure.ref.",
+		"spec.workers.machineDeployments.template.bootstrap.ref.", "spec.workers.machineDeployments.template.infrastructure.ref.",
+	} {
+		for _, f := range []string{"namespace", "fieldPath", "resourceVersion", "uid"} {
+			unused[ref+f] = "has no meaning here, as in Cluster API: templates are in the namespace of the class"
+		}
+	}
+	for _, f := range []string{"description", "example", "x-metadata"} {
+		unused["spec.variables.schema.openAPIV3Schema."+f] = "for people"
 	}
 	for _, prefix := range []string{"spec.controlPlane.", "spec.workers.machineDeployments."} {
 		topologyPart(prefix, refused, unused)
@@ -39,6 +49,7 @@ func clusterClassKind() *kind {
 		normalise: asItIs,
 		refused:   metadataRefused(refused),
 		limited: map[string]string{
+			"spec.availabilityGates":                                  "of clusters that have none of their own; conditions as there",
 			"spec.variables.schema.openAPIV3Schema":                   "oldSelf in rules is refused: a commit does not say what a value was",
 			"spec.patches.definitions.jsonPatches.valueFrom.template": "without functions that give another result each time; bounded in work and size",
 			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid and builtin.machinePool",
@@ -90,8 +101,10 @@ func kubeadmControlPlaneTemplateKind() *kind {
 		}
 		return out
 	}
-	unused := below(plain.unused)
-	unused["spec.template.metadata"] = "nothing depends on labels and annotations of a KubeadmControlPlane"
+	limited, unused := below(plain.limited), below(plain.unused)
+	limited["spec.template.metadata.annotations"] = limited["metadata.annotations"]
+	delete(limited, "metadata.annotations")
+	unused["spec.template.metadata.labels"] = unused["metadata.labels"]
 	return &kind{
 		group: plain.group, name: "KubeadmControlPlaneTemplate",
 		versions: plain.versions, nonNegative: true,
@@ -104,7 +117,7 @@ func kubeadmControlPlaneTemplateKind() *kind {
 		normalise: asItIs,
 		values:    kubeadmConfigValues("spec.template.spec.kubeadmConfigSpec."),
 		refused:   below(plain.refused),
-		limited:   below(plain.limited),
+		limited:   limited,
 		unused:    unused,
 	}
 }

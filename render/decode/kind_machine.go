@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ func machineKind() *kind {
 	deletionBounds("spec.deletion.", "spec.", unused)
 	unused = metadataUnused(unused)
 	delete(unused, "metadata.labels")
+	maps.Copy(unused, ownersUnused())
 	return &kind{
 		group: "cluster.x-k8s.io", name: "Machine",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -108,6 +110,16 @@ func validateWorker(m *clusterv1.MachineSpec, path *field.Path) field.ErrorList 
 		}
 	}
 	return errs
+}
+
+// ownersUnused are the fields of owners but for the one by which notOwned knows
+// who controls an object.
+func ownersUnused() map[string]string {
+	unused := map[string]string{}
+	for _, f := range []string{"apiVersion", "kind", "name", "uid", "blockOwnerDeletion"} {
+		unused["metadata.ownerReferences."+f] = "ownership follows from the references in spec"
+	}
+	return unused
 }
 
 // notOwned refuses an object that another one makes: with it in Git as well,

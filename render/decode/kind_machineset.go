@@ -14,6 +14,7 @@ import (
 func machineSetKind() *kind {
 	plain := machineDeploymentKind()
 	unused := maps.Clone(plain.unused)
+	maps.Copy(unused, ownersUnused())
 	delete(unused, "spec.progressDeadlineSeconds")
 	delete(unused, "spec.revisionHistoryLimit")
 	limited := maps.Clone(plain.limited)

@@ -166,6 +166,10 @@ func (x *expansion) root(infrastructure, control made) {
 	e.from("", x.object, "")
 	e.from("spec.infrastructureRef", x.class.object, x.class.written("spec.infrastructure.templateRef"))
 	e.from("spec.controlPlaneRef", x.class.object, x.class.written("spec.controlPlane.templateRef"))
+	if gates := x.class.spec.AvailabilityGates; gates != nil && x.cluster.Spec.AvailabilityGates == nil {
+		spec["availabilityGates"] = plain(gates)
+		e.from("spec.availabilityGates", x.class.object, "spec.availabilityGates")
+	}
 	x.out = append(x.out, e)
 }
 

@@ -1,0 +1,331 @@
+package decode
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/render"
+)
+
+// TestEachHonouredFieldCounts changes each field that docs/coverage.md calls
+// honoured, one at a time, in an overlay that is good, and looks whether what is
+// decoded changes: another cluster, or a problem where the table says so. A field
+// that is new and changes nothing fails, as does an entry of the table that is for
+// no field.
+func TestEachHonouredFieldCounts(t *testing.T) {
+	used := map[int]bool{}
+	for _, s := range subjects() {
+		t.Run(strings.Join([]string{s.kind, s.version, s.overlay}, " "), func(t *testing.T) {
+			d := New("f1", inmemory.Kinds())
+			k := d.kinds[s.kind]
+			rows := honoured(k, s.version)
+			n, first := 0, map[string]outcome{}
+			for _, path := range rows {
+				if !strings.HasPrefix(path, s.below) || s.without != "" && strings.HasPrefix(path, s.without) {
+					continue
+				}
+				n++
+				i, m := s.mutation(path)
+				used[i] = true
+				if problem := s.try(t, d, k, path, m, first); problem != "" {
+					t.Errorf("%s: %s", path, problem)
+				}
+			}
+			t.Logf("%d fields", n)
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	for i, m := range mutations() {
+		if !used[i] {
+			t.Errorf("the mutation of %q is for no field that is honoured", m.field)
+		}
+	}
+}
+
+// A subject is the object of an overlay whose fields are changed.
+type subject struct {
+	kind, version  string
+	overlay        string // file below testdata/mutations
+	only           string // kinds that are taken from it, for speed; empty: all
+	below, without string // where the fields are that are changed, and those that are not
+}
+
+// A mutation says how a field is changed where a value that is made up for its
+// type is not enough.
+type mutation struct {
+	field   string // "Kind path", "Kind version path", a path, or the end of paths, with the dot before it
+	given   string // YAML that is merged into the object first
+	at      string // the path with its indices; else the first element of each list
+	to      any    // the new value; nil: made up
+	remove  bool   // the field is taken out
+	problem string // what of it is refused: the field limits others, or has one value
+
+	choices func(t reflect.Type) []string // values that a field of a type may have; none: any
+}
+
+func honoured(k *kind, version string) []string {
+	common := commonFields()
+	var out []string
+	rows := k.coverage(version)
+	for i, r := range rows {
+		holds := i+1 < len(rows) && strings.HasPrefix(rows[i+1].path, r.path+".")
+		if r.status == "honoured" && !holds && !slices.Contains(common, r) {
+			out = append(out, r.path)
+		}
+	}
+	return out
+}
+
+// mutation returns how the field at path is changed, and its place in the table.
+func (s subject) mutation(path string) (int, mutation) {
+	kind, _, _ := strings.Cut(s.kind, ".")
+	for i, m := range mutations() {
+		if m.field == path || m.field == kind+" "+path || m.field == kind+" "+s.version+" "+path || m.field[0] == '.' && strings.HasSuffix(path, m.field) {
+			return i, m
+		}
+	}
+	return -1, mutation{}
+}
+
+// try changes the field at path and returns what is wrong, or "".
+// first holds what was decoded before, by the object.
+func (s subject) try(t *testing.T, d *Decoder, k *kind, path string, m mutation, first map[string]outcome) string {
+	documents := s.read(t)
+	i := slices.IndexFunc(documents, func(o map[string]any) bool {
+		apiVersion, _ := o["apiVersion"].(string)
+		group, version, _ := strings.Cut(apiVersion, "/")
+		return groupKind(group, o["kind"].(string)) == s.kind && version == s.version
+	})
+	if i < 0 {
+		t.Fatalf("%s has no %s of %s", s.overlay, s.kind, s.version)
+	}
+	typ, steps := reflect.TypeOf(k.new(s.version)), strings.Split(cmp.Or(m.at, path), ".")
+	documents[i] = seeded(documents[i], typ, steps, seeds(s.version)).(map[string]any)
+	if m.given != "" {
+		documents[i] = merged(t, documents[i], m.given)
+	}
+	key := string(marshal(documents[i]))
+	if _, ok := first[key]; !ok {
+		clusters, problems := decoded(d, documents)
+		first[key] = outcome{clusters, problems}
+	}
+	before, problems := first[key].clusters, first[key].problems
+	if len(problems) > 0 && m.problem == "" {
+		return "the overlay is not good before: " + strings.Join(problems, "\n")
+	}
+	if slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, m.problem) }) {
+		return "the overlay has this problem before: " + strings.Join(problems, "\n")
+	}
+	m.choices = func(t reflect.Type) []string { return k.allowed(t, path) }
+	documents[i] = changed(documents[i], typ, steps, m).(map[string]any)
+	after, problems := decoded(d, documents)
+	switch {
+	case m.problem != "" && !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, m.problem) }):
+		return "no problem has " + strconv.Quote(m.problem) + ":\n" + strings.Join(problems, "\n")
+	case m.problem == "" && len(problems) > 0:
+		return strings.Join(problems, "\n")
+	case m.problem == "" && reflect.DeepEqual(before, after):
+		return "changes nothing"
+	}
+	return ""
+}
+
+// An outcome is what is decoded from an overlay.
+type outcome struct {
+	clusters []fleet.Cluster
+	problems []string
+}
+
+func (s subject) read(t *testing.T) []map[string]any {
+	data, err := os.ReadFile("testdata/mutations/" + s.overlay + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []map[string]any
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		var o map[string]any
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatalf("%s: %v", s.overlay, err)
+		}
+		if kind, _ := o["kind"].(string); s.only == "" || slices.Contains(strings.Fields(s.only), kind) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func merged(t *testing.T, o map[string]any, patch string) map[string]any {
+	p, err := yaml.YAMLToJSON([]byte(patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := jsonpatch.MergePatch(marshal(o), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func decoded(d *Decoder, documents []map[string]any) ([]fleet.Cluster, []string) {
+	var in []render.Object
+	for _, o := range documents {
+		in = append(in, render.Object{File: "f.yaml", YAML: marshal(o)})
+	}
+	clusters, problems := d.Decode("prod", in)
+	for i := range clusters {
+		clusters[i].Digest = "" // of all that is there, whether it counts or not
+	}
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.String())
+	}
+	return clusters, out
+}
+
+// changed returns v, a value of type t, with another value at path.
+func changed(v any, t reflect.Type, path []string, m mutation) any {
+	t = deref(t)
+	if t.Kind() == reflect.Slice && !isLeaf(t) {
+		if whole, ok := m.to.([]any); ok && len(path) == 0 {
+			return whole
+		}
+		list, _ := v.([]any)
+		at := 0
+		if len(path) > 0 {
+			if n, err := strconv.Atoi(path[0]); err == nil {
+				at, path = n, path[1:]
+			}
+		}
+		list = slices.Clone(list)
+		for len(list) <= at {
+			list = append(list, nil)
+		}
+		if list[at] == nil && len(path) > 0 {
+			list[at] = map[string]any{}
+		}
+		list[at] = changed(list[at], t.Elem(), path, m)
+		return list
+	}
+	if len(path) == 0 {
+		if m.to != nil {
+			return m.to
+		}
+		return another(v, t, m.choices(t))
+	}
+	object := map[string]any{}
+	if o, ok := v.(map[string]any); ok {
+		for key, value := range o {
+			object[key] = value
+		}
+	}
+	var inner reflect.Type
+	if t.Kind() == reflect.Map {
+		inner = t.Elem()
+	} else {
+		fields := fieldsOf(t)
+		inner = fields[slices.IndexFunc(fields, func(f structField) bool { return f.name == path[0] })].typ
+	}
+	if m.remove && len(path) == 1 {
+		delete(object, path[0])
+		return object
+	}
+	object[path[0]] = changed(object[path[0]], inner, path[1:], m)
+	return object
+}
+
+// seeded returns v, a value of type t, with those of seeds, by the names of
+// fields, that are on the way to the field at path.
+func seeded(v any, t reflect.Type, path []string, seeds map[string]string) any {
+	t = deref(t)
+	if t.Kind() == reflect.Slice && !isLeaf(t) {
+		list, _ := v.([]any)
+		at := 0
+		if n, err := strconv.Atoi(path[0]); err == nil {
+			at, path = n, path[1:]
+		}
+		if at < len(list) {
+			list[at] = seeded(list[at], t.Elem(), path, seeds)
+		}
+		return list
+	}
+	if len(path) < 2 || t.Kind() != reflect.Struct || !slices.ContainsFunc(path[:len(path)-1], func(p string) bool { return seeds[p] != "" }) {
+		return v
+	}
+	o, _ := v.(map[string]any)
+	if o == nil {
+		o = map[string]any{}
+	}
+	fields := fieldsOf(t)
+	inner := fields[slices.IndexFunc(fields, func(f structField) bool { return f.name == path[0] })].typ
+	if seed, ok := seeds[path[0]]; ok && o[path[0]] == nil {
+		var value any
+		if err := yaml.Unmarshal([]byte(seed), &value); err != nil {
+			panic(err)
+		}
+		o[path[0]] = value
+	}
+	if value := seeded(o[path[0]], inner, path[1:], seeds); value != nil {
+		o[path[0]] = value
+	}
+	return o
+}
+
+// another returns a value of type t that is not v, one of choices if there are any.
+func another(v any, t reflect.Type, choices []string) any {
+	for _, c := range choices {
+		if c != "" && c != v {
+			return c
+		}
+	}
+	switch v := v.(type) {
+	case bool:
+		return !v
+	case float64:
+		return v + 1
+	case string:
+		return v + "x"
+	case map[string]any:
+		return map[string]any{"a/b": "x"}
+	}
+	switch t {
+	case reflect.TypeFor[intstr.IntOrString]():
+		return 1
+	case reflect.TypeFor[metav1.Time]():
+		return "2030-01-01T00:00:00Z"
+	case reflect.TypeFor[metav1.Duration]():
+		return "77s"
+	case reflect.TypeFor[[]byte]():
+		return "eA=="
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return true
+	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32:
+		return 77
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.Bool {
+			return map[string]any{"a": true}
+		}
+		return map[string]any{"a": "x"}
+	}
+	return "x"
+}
