@@ -32,7 +32,6 @@ type apiServer interface {
 	Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byte, bool)
 	Delete(gvk schema.GroupVersionKind, namespace, name string)
 	SetAvailable(ok bool)
-	Trust(cert, key []byte)
 	TrustEtcd(cert, key []byte)
 }
 
