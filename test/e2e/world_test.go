@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,7 +77,9 @@ func newWorld(t *testing.T, version string, roles ...string) *world {
 	if _, err := os.Stat(w.binary); err != nil {
 		t.Fatalf("FAIRLEAD_TEST_E2E is the path of the program to test: %v", err)
 	}
-	w.checkLimits(len(roles))
+	if short, err := lab.Shortage(len(roles)); err != nil || short != "" {
+		t.Fatal(short, err)
+	}
 	start := time.Now()
 	if w.lab, err = lab.Up(w.ctx, lab.Options{Name: labName, Machines: len(roles), Version: version}); err != nil {
 		t.Fatal(err)
@@ -106,19 +107,6 @@ func newWorld(t *testing.T, version string, roles ...string) *world {
 	t.Cleanup(http.Close)
 	w.repo, w.source = newRepository(t, root), http.URL+"/fleet.git"
 	return w
-}
-
-// checkLimits fails where the host cannot bear so many machines.
-func (w *world) checkLimits(machines int) {
-	w.t.Helper()
-	const each, file = 30, "/proc/sys/fs/inotify/max_user_instances"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if limit, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || limit < machines*each {
-		w.t.Fatalf("%d machines that are nodes need %d instances of inotify, the host allows %s: sysctl fs.inotify.max_user_instances=1024", machines, machines*each, text)
-	}
 }
 
 // end keeps what a failed test is understood with, and removes the lab.

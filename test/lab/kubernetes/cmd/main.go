@@ -97,7 +97,14 @@ func up(ctx context.Context, name string, args []string) error {
 	if err := l.Release(); err != nil {
 		return err
 	}
-	return list(name)
+	if err := list(name); err != nil {
+		return err
+	}
+	short, err := lab.Shortage(o.Machines)
+	if short != "" {
+		fmt.Fprintln(os.Stderr, "note:", short)
+	}
+	return err
 }
 
 func list(name string) error {
