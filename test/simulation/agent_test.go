@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 )
 
 // forever is an interval that never comes: the life itself makes the agent poll
@@ -27,6 +29,7 @@ const forever = 10000 * time.Hour
 // An incarnation is one agent, from a start with an empty disk to its crash.
 type incarnation struct {
 	life     *life
+	name     string
 	number   int
 	skew     atomic.Int64 // of its clock, a duration
 	ctx      context.Context
@@ -41,6 +44,7 @@ type incarnation struct {
 	turns    map[fleet.Key]turn
 	tokens   map[string]string  // machines by the id of their token
 	made     map[string]bool    // machines that it made, by id
+	doomed   map[string]bool    // those that it wanted to delete with the whole cluster
 	heard    map[fleet.Key]bool // clusters whose API server answered it
 	rendered fleet.Revision
 	since    time.Time // that rendered is held to
@@ -56,13 +60,63 @@ func (in *incarnation) off() time.Duration { return time.Duration(in.skew.Load()
 // before they condemn a machine whose kubelet has only just begun.
 const mostSkew = 4 * time.Minute
 
-// start starts an agent that knows nothing but the secrets.
+// start starts the agent that owns the fleet; while nobody does, with a rival
+// where the life has one.
 func (l *life) start() {
+	if owner := l.owner(); owner != "" {
+		l.agent = l.newAgent(owner)
+		return
+	}
+	l.agent = l.newAgent("sim")
+	if l.rivalry {
+		l.rival = l.newAgent("rival")
+	}
+}
+
+// owner returns which agent owns the fleet, as the status branch says.
+func (l *life) owner() string {
+	o, err := status.NewArbiter(&l.branch).Owner(context.Background())
+	if err != nil {
+		l.violate("the owner cannot be read: %v", err)
+	}
+	return o.Agent
+}
+
+// duel takes in which of two agents went because the other owns the fleet.
+func (l *life) duel() {
+	if l.rival == nil {
+		return
+	}
+	select {
+	case err := <-l.rival.done:
+		l.rival.ended(err)
+	case err := <-l.agent.done:
+		l.agent.ended(err)
+		l.agent = l.rival
+	default:
+		return
+	}
+	l.rival = nil
+}
+
+// ended takes in that the agent is not there any more.
+func (in *incarnation) ended(err error) {
+	in.dead.Store(true)
+	var refused *agent.NotOwnerError
+	if err != nil && (!errors.As(err, &refused) || in.life.owner() == in.name) {
+		in.life.violate("agent %d ended with an error: %v", in.number, err)
+	}
+	in.workload.Close()
+	in.life.logf("agent %d, %s, is gone: %v", in.number, in.name, err)
+}
+
+// newAgent starts an agent that knows nothing but the secrets.
+func (l *life) newAgent(name string) *incarnation {
 	l.started++
 	in := &incarnation{
-		life: l, number: l.started,
+		life: l, name: name, number: l.started,
 		turns: make(map[fleet.Key]turn), tokens: make(map[string]string),
-		made: make(map[string]bool), heard: make(map[fleet.Key]bool), done: make(chan error, 1),
+		made: make(map[string]bool), doomed: make(map[string]bool), heard: make(map[fleet.Key]bool), done: make(chan error, 1),
 	}
 	in.skew.Store(int64(l.within(-mostSkew, mostSkew)))
 	log := slog.New(slog.DiscardHandler)
@@ -71,7 +125,7 @@ func (l *life) start() {
 	}
 	in.workload = workload.New(workload.Options{Log: log, Dial: l.net.DialContext, Now: in.now})
 	provider := infrastructure{inmemory.NewProvider(sky{in}, settle)}
-	in.agent = agent.New(agent.Options{Name: "sim", Interval: forever, Resync: forever, Workers: 4}, agent.Parts{
+	in.agent = agent.New(agent.Options{Name: name, Interval: forever, Resync: forever, Workers: 4}, agent.Parts{
 		Source: source{in},
 		Renderer: notes{render.New(render.Options{
 			Decoder: decode.New(theFleet, inmemory.Kinds()), FleetID: theFleet, Parallelism: 1, Log: log,
@@ -92,30 +146,36 @@ func (l *life) start() {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	in.ctx, in.cancel = ctx, cancel
-	l.agent = in
-	l.logf("agent %d starts, its clock %s off", in.number, in.off())
+	l.logf("agent %d, %s, starts, its clock %s off", in.number, in.name, in.off())
 	go func() { in.done <- in.agent.Run(ctx) }()
+	return in
 }
 
-// crash ends the agent as a power cut does. Of what it had just sent, some is
-// done all the same, and later.
+// crash ends the agent as a power cut does, and its rival. Of what it had just
+// sent, some is done all the same, and later.
 func (l *life) crash() {
-	in := l.agent
-	l.agent = nil
-	in.dead.Store(true)
+	both := []*incarnation{l.agent}
+	if l.rival != nil {
+		both = append(both, l.rival)
+	}
+	l.agent, l.rival = nil, nil
+	for _, in := range both {
+		in.dead.Store(true)
+	}
 	for _, c := range l.gate.clear() {
 		if c.place == theCloud && c.changes && l.chance(3) {
 			l.logf("%s %s: on its way as the agent dies", c.place, c.name)
 			time.AfterFunc(l.within(time.Millisecond, late), func() { c.later("landed after a crash") })
 		}
 	}
-	in.cancel()
-	if err := <-in.done; err != nil {
-		l.violate("the agent ended with an error: %v", err)
+	for _, in := range both {
+		in.cancel()
+		in.ended(<-in.done)
 	}
-	in.workload.Close()
-	l.logf("agent %d is dead", in.number)
 	l.startAt = time.Now().Add(l.within(time.Second, time.Minute))
+	if l.chance(2) { // before all that was on its way is there
+		l.startAt = time.Now().Add(l.within(time.Second, 5*time.Second))
+	}
 }
 
 // mostLeap is how far the clock of an agent is put forward while it runs: less

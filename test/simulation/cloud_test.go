@@ -69,6 +69,7 @@ func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, e
 func (s sky) DeleteVM(ctx context.Context, id string) error {
 	m, _ := s.in.life.machine(id)
 	j := s.in.judge("delete machine "+m.Name, m.Tags)
+	j.dooms(id)
 	return alone(through(ctx, s.in, theCloud, "delete machine "+m.Name+" "+id, true, func(ctx context.Context) (struct{}, error) {
 		if m.ID != "" { // it is deleted, and a listing is late
 			j.change()

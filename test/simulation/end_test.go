@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -47,6 +49,9 @@ func (l *life) goodDays() {
 		for n := range w.pools {
 			w.pools[n].onDelete = false
 		}
+		if !l.loneWell(i) {
+			w.lone = 0 // nobody but people replaces it
+		}
 		l.withdraw(key(i))
 	}
 	l.push("repaired")
@@ -70,11 +75,19 @@ func (l *life) goodDays() {
 	l.comes("with all files removed")
 }
 
+// loneWell reports whether the Machine of cluster i that stands alone is well.
+func (l *life) loneWell(i int) bool {
+	return slices.ContainsFunc(ours(l.cloud.Facts(), key(i)), func(m inmemory.MachineFacts) bool {
+		return m.Tags[fleet.TagPool] == key(i).Name+"-lone" && available(m)
+	})
+}
+
 // comes waits until all is as Git says.
 func (l *life) comes(when string) {
 	if l.failed() {
 		return
 	}
+	l.pace = 3 * pace
 	began, missing := time.Now(), ""
 	var since time.Time
 	if !l.until(began.Add(patience), nil, func() bool {
@@ -98,6 +111,7 @@ func (l *life) rests(when string) {
 	if l.failed() {
 		return
 	}
+	l.pace = resync
 	l.until(time.Now().Add(time.Minute), nil, nil) // the last report is written
 	changes, commits, said := l.changes.Load(), l.branch.count(), l.branch.texts()
 	l.until(time.Now().Add(rest), nil, nil)
@@ -111,9 +125,6 @@ func (l *life) rests(when string) {
 
 // missing says what is not as Git says; nothing if all is.
 func (l *life) missing() string {
-	if problems := l.problems(); problems != "" {
-		return problems
-	}
 	for i, w := range l.wishes {
 		var pools map[string]int
 		if !w.deleted {
@@ -125,6 +136,12 @@ func (l *life) missing() string {
 		if missing := missingOf(l.facts, key(i), w, pools); missing != "" {
 			return missing
 		}
+		if missing := l.missingAddons(key(i), w); missing != "" {
+			return missing
+		}
+	}
+	if problems := l.problems(); problems != "" { // it is read again with each commit
+		return problems
 	}
 	return l.unsaid()
 }
@@ -145,12 +162,16 @@ func missingOf(facts inmemory.Facts, k fleet.Key, w wish, pools map[string]int) 
 	}
 	want := map[string]int{k.Name + "-cp": w.controlPlanes}
 	maps.Copy(want, pools)
+	lone := k.Name + "-lone"
+	if w.lone > 0 {
+		want[lone] = 1
+	}
 	total := 0
 	for pool, n := range want {
 		total += n
 		have := 0
 		for _, m := range machines {
-			if m.Tags[fleet.TagPool] == pool && m.Tags[fleet.TagVersion] == w.version && available(m) {
+			if m.Tags[fleet.TagPool] == pool && (m.Tags[fleet.TagVersion] == w.version || pool == lone) && available(m) {
 				have++
 			}
 		}
@@ -172,6 +193,32 @@ func missingOf(facts inmemory.Facts, k fleet.Key, w wish, pools map[string]int) 
 		return fmt.Sprintf("%s has the etcd members %v", k, etcd.Members)
 	case len(nodes) != total:
 		return fmt.Sprintf("%s has the nodes %v", k, nodes)
+	}
+	return ""
+}
+
+// missingAddons says which ConfigMaps of the addons are not as Git says.
+func (l *life) missingAddons(k fleet.Key, w wish) string {
+	if w.deleted || w.addons == 0 {
+		return ""
+	}
+	for _, n := range l.facts.Networks {
+		if n.Tags[fleet.TagFleet] != theFleet || n.Tags[fleet.TagCluster] != k.String() {
+			continue
+		}
+		for _, name := range []string{"always", "odd"} {
+			have := ""
+			if u, ok := l.cloud.Object(n.ID, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "kube-system", name); ok {
+				have, _, _ = unstructured.NestedString(u.Object, "data", "version")
+			}
+			want := ""
+			if slices.Contains(w.objects(), name) {
+				want = fmt.Sprint(w.addons)
+			}
+			if have != want {
+				return fmt.Sprintf("ConfigMap %s of %s has version %q, not %q", name, k, have, want)
+			}
+		}
 	}
 	return ""
 }

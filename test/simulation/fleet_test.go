@@ -24,6 +24,8 @@ type wish struct {
 	version       string
 	template      int // of the control plane; another number is another template
 	pools         []poolWish
+	lone          int // template of the Machine that stands alone; 0: there is none
+	addons        int // version of the ClusterResourceSet; 0: there is none
 	paused        bool
 	protected     bool
 	broken        bool // its files make no sense
@@ -42,10 +44,15 @@ type poolWish struct {
 
 func key(i int) fleet.Key { return fleet.Key{Namespace: "sim", Name: fmt.Sprintf("c%d", i)} }
 
-// newWish returns a cluster as somebody might begin with.
-func newWish(r *rand.Rand) wish {
-	w := wish{controlPlanes: 1 + 2*r.IntN(2), surge: 1, version: older, classy: r.IntN(3) == 0}
-	for i := range 1 + r.IntN(2) {
+// newWish returns a cluster as somebody might begin with. A small one has few
+// machines.
+func newWish(r *rand.Rand, small bool) wish {
+	w := wish{controlPlanes: 1, surge: 1, version: older, classy: r.IntN(3) == 0, addons: r.IntN(2)}
+	pools := 1
+	if !small {
+		w.controlPlanes, pools = 1+2*r.IntN(2), 1+r.IntN(2)
+	}
+	for i := range pools {
 		w.pools = append(w.pools, newPool(r, i))
 	}
 	return w
@@ -68,7 +75,9 @@ func (p *poolWish) roll(r *rand.Rand) {
 
 // edit changes one thing about the cluster, and says what.
 func (w *wish) edit(r *rand.Rand) string {
-	switch n := r.IntN(20); {
+	switch n := r.IntN(26); {
+	case w.gone && n < 8:
+		return "still not there"
 	case w.gone:
 		w.gone = false
 		return "put back"
@@ -119,15 +128,21 @@ func (w *wish) edit(r *rand.Rand) string {
 	case n < 16:
 		w.paused = true
 		return "paused"
-	case n < 17:
+	case n < 18:
 		w.broken = true
 		return "broken"
-	case n < 18:
-		w.deleted = true
-		return "deleted"
-	case n < 19:
+	case n < 20:
+		w.deleted, w.protected = true, w.protected || r.IntN(2) == 0
+		return fmt.Sprintf("deleted, protected: %v", w.protected)
+	case n < 22:
 		w.gone = true
 		return "vanished"
+	case n < 23:
+		w.addons = (w.addons + 1) % 4
+		return fmt.Sprintf("version %d of the addons", w.addons)
+	case n < 25:
+		w.lone = (w.lone + 1) % 3
+		return fmt.Sprintf("template %d of a lone machine", w.lone)
 	case w.controlPlanes == 3 && !w.classy:
 		w.surge, w.template = 1-w.surge, w.template+1
 		return fmt.Sprintf("another template of the control plane, surge %d", w.surge)

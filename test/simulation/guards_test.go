@@ -71,6 +71,20 @@ func (j *judgement) change() {
 	if j.life.suspended(j.in, j.key, j.turn) {
 		j.violates("SuspendedUntouched", "a request that was accepted keeps it as it is")
 	}
+	if owner := j.life.owner(); owner != j.in.name {
+		j.violates("OneOwner", "%s owns the fleet, not %s", owner, j.in.name)
+	}
+}
+
+// reapplies takes a change back that is none: addons are applied once an hour,
+// whether that is needed or not.
+func (j *judgement) reapplies() {
+	j.life.mu.Lock()
+	defer j.life.mu.Unlock()
+	if last, ok := j.life.applied[j.key]; ok && time.Since(last) >= time.Hour-2*mostSkew {
+		j.life.changes.Add(-1)
+	}
+	j.life.applied[j.key] = time.Now()
 }
 
 // deletesAll checks what only the deletion of a cluster may do.
@@ -124,9 +138,6 @@ func (j *judgement) created(vm inmemory.VM) {
 	facts := j.life.cloud.Facts()
 	total := 0
 	for _, m := range ours(facts, j.key) {
-		if m.ID != vm.ID && !m.Deleted && m.Tags[fleet.TagOperation] == vm.Tags[fleet.TagOperation] {
-			j.violates("OneMachinePerOperation", "operation %s made %s and %s", vm.Tags[fleet.TagOperation], m.ID, vm.ID)
-		}
 		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name {
 			j.violates("OneMachinePerName", "%s and %s are called so", m.ID, vm.ID)
 		}
@@ -142,26 +153,6 @@ func (j *judgement) created(vm inmemory.VM) {
 	}
 }
 
-// joins checks that nothing else of the control plane is on its way.
-func (j *judgement) joins(facts inmemory.Facts, vm inmemory.VM) {
-	if j.upset() {
-		return
-	}
-	for _, e := range facts.Etcd[vm.Network].Members {
-		if e.Learner {
-			j.violates("NoAddWhileLearner", "member %s is one", e.Name)
-		}
-	}
-	for _, m := range ours(facts, j.key) {
-		if m.ID == vm.ID || m.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) {
-			continue
-		}
-		if !m.Deleted && !m.Failed && !m.Stopped && m.Member == 0 {
-			j.violates("OneControlPlaneChangeAtATime", "%s is still on its way", m.Name)
-		}
-	}
-}
-
 // takes checks that machine id may be taken away now: for good, or drained.
 func (j *judgement) takes(id string, forGood bool) {
 	facts := j.life.cloud.Facts()
@@ -171,7 +162,7 @@ func (j *judgement) takes(id string, forGood bool) {
 	}
 	m := facts.Machines[i]
 	p, ok := j.pool(m.Tags[fleet.TagPool])
-	if !ok || j.upset() {
+	if !ok || j.upset() || j.doomed(id) {
 		return
 	}
 	if p.Role == fleet.RoleControlPlane {
@@ -196,29 +187,21 @@ func (j *judgement) takes(id string, forGood bool) {
 	}
 }
 
-func (j *judgement) takesControlPlane(facts inmemory.Facts, m inmemory.MachineFacts, forGood bool) {
-	for _, o := range ours(facts, j.key) {
-		if o.ID == m.ID || o.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) {
-			continue
-		}
-		if !o.Deleted && !o.Failed && !o.Stopped && o.Member == 0 && !m.Failed && !m.Stopped && m.Member != 0 {
-			j.violates("OneControlPlaneChangeAtATime", "%s is still on its way", o.Name)
-		}
-	}
-	etcd := facts.Etcd[m.Network]
-	voter := slices.ContainsFunc(etcd.Members, func(e fleet.Member) bool { return e.ID == m.Member && !e.Learner && e.Healthy })
-	if forGood && voter && etcd.Quorum && !j.neverAnswered(m.ID, ours(facts, j.key)) {
-		j.violates("EtcdQuorumKept", "%s is a member of etcd", m.Name)
+// dooms notes that machine id goes with the whole cluster, where it does.
+func (j *judgement) dooms(id string) {
+	j.in.mu.Lock()
+	defer j.in.mu.Unlock()
+	if j.deleting() {
+		j.in.doomed[id] = true
 	}
 }
 
-// neverAnswered reports whether machine id is all there is of a cluster that never
-// answered the agent, which made it: for all that can be known it never was one,
-// and it is replaced where it is outdated.
-func (j *judgement) neverAnswered(id string, machines []inmemory.MachineFacts) bool {
+// doomed reports whether the agent asked for machine id to be deleted when the whole
+// cluster was to go: it goes on with that when the cluster is to stay after all.
+func (j *judgement) doomed(id string) bool {
 	j.in.mu.Lock()
 	defer j.in.mu.Unlock()
-	return len(machines) == 1 && j.in.made[id] && !j.in.heard[j.key]
+	return j.in.doomed[id]
 }
 
 // drains checks that node may be drained now.
@@ -227,27 +210,6 @@ func (j *judgement) drains(node string) {
 		if m.Node == node && !m.Deleted {
 			j.takes(m.ID, false)
 			return
-		}
-	}
-}
-
-// removesMember checks that etcd can do without a member.
-func (j *judgement) removesMember(id uint64) {
-	if j.deleting() || j.upset() {
-		return
-	}
-	for _, etcd := range j.life.etcd(j.key) {
-		voters, healthy := 0, 0
-		for _, e := range etcd.Members {
-			if !e.Learner && e.ID != id {
-				voters++
-				if e.Healthy {
-					healthy++
-				}
-			}
-		}
-		if etcd.Quorum && healthy < voters/2+1 {
-			j.violates("EtcdQuorumKept", "it leaves %d healthy members of %d", healthy, voters)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,8 +19,8 @@ const (
 	settle  = time.Minute      // within which everything shows that the cloud was asked for
 	late    = 25 * time.Second // most that a change is done after nobody waits any more
 	mostLag = 20 * time.Second // until it shows then
-	poll    = 20 * time.Second // between looks at the source
-	resync  = 15               // polls between looks at all clusters
+	pace    = 20 * time.Second // between looks at the source
+	resync  = 5 * time.Minute  // between looks at all clusters
 )
 
 // A life is that of one fleet, from its first push until nothing is left. All
@@ -29,6 +28,7 @@ const (
 type life struct {
 	seed       uint64
 	whole      bool       // with good days
+	small      bool       // one cluster of few machines, and not for long
 	reads      bool       // are in the log
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
@@ -39,6 +39,7 @@ type life struct {
 	branch     branch
 	gate       *gate
 	changes    atomic.Int64 // that reached the cloud or a cluster
+	judged     int64        // of them, as others have what they had
 	calls      int
 	theirs     string
 
@@ -46,11 +47,15 @@ type life struct {
 	class   int // template of the class
 	started int // agents
 	agent   *incarnation
+	rivalry bool         // two agents begin
+	rival   *incarnation // until one of them owns the fleet
 	startAt time.Time
-	polls   int
+	pace    time.Duration // between looks at the source
 	pollAt  time.Time
+	lookAt  time.Time // at all clusters
 	thaw    time.Time // until then the agent stands still
 	fuse    int       // calls until the agent crashes; 0: it does not
+	atWork  bool      // it crashes at a call that changes something
 	weather weather
 	heeded  int            // commits of the status branch
 	facts   inmemory.Facts // of the last look
@@ -63,6 +68,7 @@ type life struct {
 	upsets    map[fleet.Key]time.Time
 	available map[string]time.Time // since when, by id of the machine
 	stands    map[fleet.Key]accepted
+	applied   map[fleet.Key]time.Time         // when the addons were, last
 	asked     map[fleet.ProviderID]fleet.Wish // to replace or remediate, that the agent said yes to
 	decided   map[string]int                  // by the autoscaler, by pool
 }
@@ -86,6 +92,7 @@ func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.Wish), make(map[string]int)
+	l.applied = make(map[fleet.Key]time.Time)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{
@@ -103,9 +110,14 @@ func (l *life) begin() {
 	}
 	time.Sleep(time.Minute)
 	l.theirs = foreign(l.cloud.Facts())
-	for range 1 + l.random.IntN(3) {
-		l.wishes = append(l.wishes, newWish(l.random))
+	clusters := 1
+	if l.small = !l.chance(5); !l.small {
+		clusters += l.random.IntN(3)
 	}
+	for range clusters {
+		l.wishes = append(l.wishes, newWish(l.random, l.small))
+	}
+	l.rivalry = l.chance(4)
 	l.push("the fleet")
 }
 
@@ -126,6 +138,7 @@ func (l *life) until(end time.Time, event func() time.Time, done func() bool) bo
 	}
 	for {
 		synctest.Wait()
+		l.duel()
 		l.look()
 		if l.failed() {
 			return false
@@ -142,9 +155,12 @@ func (l *life) until(end time.Time, event func() time.Time, done func() bool) bo
 		case l.agent == nil && !now.Before(l.startAt):
 			l.start()
 		case l.agent != nil && !now.Before(l.pollAt) && !now.Before(l.thaw):
-			l.polls++
-			l.pollAt = now.Add(poll)
-			l.agent.look(l.polls%resync == 0)
+			all := !now.Before(l.lookAt)
+			if all {
+				l.lookAt = now.Add(resync)
+			}
+			l.pollAt = now.Add(l.pace)
+			l.agent.look(all)
 		default:
 			l.step(earliest(end, next))
 		}
@@ -189,7 +205,7 @@ func (l *life) step(end time.Time) {
 	if l.reads && !c.changes {
 		l.logf("%s %s: first of %d", c.place, c.name, len(calls))
 	}
-	if l.fuse > 0 {
+	if l.fuse > 1 || l.fuse == 1 && (c.changes || !l.atWork) {
 		l.fuse--
 		if l.fuse == 0 {
 			l.blow(c)
@@ -218,7 +234,6 @@ func (l *life) look() {
 	}
 	facts := l.cloud.Facts()
 	l.facts = facts
-	now := foreign(facts)
 	l.mu.Lock()
 	before := l.available
 	l.available = make(map[string]time.Time, len(before))
@@ -233,8 +248,11 @@ func (l *life) look() {
 		l.available[m.ID] = since
 	}
 	l.mu.Unlock()
-	if l.theirs != "" && now != l.theirs {
-		l.violate("NothingForeignTouched: others have\n%s and had\n%s", now, l.theirs)
+	if n := l.changes.Load(); l.theirs != "" && n != l.judged {
+		l.judged = n
+		if now := foreign(facts); now != l.theirs {
+			l.violate("NothingForeignTouched: others have\n%s and had\n%s", now, l.theirs)
+		}
 	}
 }
 
@@ -242,61 +260,6 @@ func (l *life) availableSince(id string) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.available[id]
-}
-
-// push makes what is wished for the newest revision.
-func (l *life) push(why string) {
-	rev := l.repository.push(files(l.wishes, l.class))
-	all := make([]wish, len(l.wishes))
-	for i, w := range l.wishes {
-		all[i] = w.copied()
-	}
-	l.mu.Lock()
-	l.history = append(l.history, all)
-	l.forgetSizes()
-	l.mu.Unlock()
-	l.logf("push %s: %s", rev.Short(), why)
-}
-
-// said returns what Git said of cluster k in revision rev.
-func (l *life) said(rev fleet.Revision, k fleet.Key) wish {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for n, wishes := range l.history {
-		for i, w := range wishes {
-			if revision(n+1).Digest == rev.Digest && key(i) == k {
-				return w
-			}
-		}
-	}
-	return wish{}
-}
-
-func (l *life) logf(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line := fmt.Sprintf("%16s ", time.Since(l.began)) + fmt.Sprintf(format, args...)
-	l.log = append(l.log, line)
-	if *watch {
-		fmt.Fprintln(os.Stdout, line)
-	}
-}
-
-// violate ends the life: something happened that never may.
-func (l *life) violate(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	l.logf("VIOLATION %s", text)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failure == "" {
-		l.failure = text
-	}
-}
-
-func (l *life) failed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.failure != ""
 }
 
 // chance is true once in n times.

@@ -2,28 +2,33 @@
 //
 // A life is that of one fleet, with the whole agent, a Git repository, a status
 // branch, a cloud and the clusters' API servers in one process and in the time
-// of a testing/synctest bubble. People push, scale, upgrade, delete, change the
-// class that clusters are of, and ask by hand to suspend, replace, remediate,
-// rotate; an autoscaler decides on pools. Calls are refused, lost, done and not
-// answered, done late; places, or the API server of one cluster, are out of reach;
-// machines lose their power; listings lag; the agent's clock is set, the agent
-// stands still, or crashes at any call and starts with an empty disk. At every
-// change the safety properties are held against what is true. Then the days get
-// better, and everything must come to be as Git says, and nothing be left once
-// all is deleted.
+// of a testing/synctest bubble. Most are small, one cluster of few machines for
+// some minutes: many of these find more than few big ones, of which every fifth
+// is. People push, scale, upgrade, delete, change the class that clusters are of,
+// their addons and their lone machine, and ask by hand to suspend, replace,
+// remediate, rotate; an autoscaler decides on pools. Calls are refused, lost, done
+// and not answered, done late; places, or the API server of one cluster, are out
+// of reach; machines lose their power; listings lag; two agents of different names
+// begin, of which one may go on; the agent's clock is set, the agent stands still,
+// or crashes at any call and starts with an empty disk. At every change the safety
+// properties are held against what is true. Then the days get better, and
+// everything must come to be as Git says, and nothing be left once all is deleted.
 //
 // Everything that is random in a life comes from its seed: each call of the
 // agent waits at a gate until the life lets it through, one at a time, so the
 // same seed is nearly the same life. What is let through is the order of events that
 // a busy machine might choose. What goes on between two calls is left to one
 // processor, which is not quite the same each time: where two channels are ready
-// in one select, Go chooses, and so it does the order of maps. A life that fails
-// and is fine when it is lived again is lived more often.
+// in one select, Go chooses, and so it does the order of maps and of timers that
+// are due at once. A life that fails and is fine when it is lived again is lived
+// more often.
 //
 //	go test ./test/simulation -run TestLives -seed=17 -v
 //	go test ./test/simulation -run TestLives -seed=17 -repeat=20
 //
-// Without flags a few lives are lived, of the same seeds each time.
+// Without flags a few lives are lived, of the same seeds each time. With -guards
+// TestGuards breaks Fairlead, in one way after the other, and sees which guard
+// notices in which life.
 package simulation
 
 import (
@@ -46,7 +51,10 @@ var (
 	span  = flag.Duration("for", 0, "live one life after the other for so long, beginning with a random one")
 	talk  = flag.Bool("talk", false, "show what the agent logs")
 	watch = flag.Bool("watch", false, "show lives as they are lived")
-	keep  = flag.Int("keep", 60, "lines of a life that are shown where it failed")
+	stop  = flag.Bool("stop", false, "live no more lives once one failed")
+	// Not for lives.
+	guards = flag.Bool("guards", false, "break Fairlead in many ways, and see which guard notices")
+	keep   = flag.Int("keep", 60, "lines of a life that are shown where it failed")
 )
 
 // TestMain runs lives on one processor, on which goroutines that could go on at
@@ -77,6 +85,9 @@ func TestLives(t *testing.T) {
 	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
 		if !tell(t, live(t, &life{seed: first + n, whole: true})) {
 			bad++
+			if *stop {
+				break
+			}
 		}
 	}
 	t.Logf("%d lives from -seed=%d on, %d of them failed", n, first, bad)

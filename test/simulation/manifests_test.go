@@ -23,7 +23,35 @@ func files(wishes []wish, class int) map[string]string {
 	return out
 }
 
+// manifests returns those of the cluster, with what is not of its class.
 func (w wish) manifests(name, namespace string) string {
+	return w.cluster(name, namespace) + w.besides(name, namespace)
+}
+
+// besides returns the Machine that stands alone, and the addons.
+func (w wish) besides(name, namespace string) string {
+	var b strings.Builder
+	if w.lone > 0 {
+		fmt.Fprintf(&b, loneManifest, name, namespace, w.version, w.lone)
+	}
+	if w.addons > 0 {
+		fmt.Fprintf(&b, addonsManifest, name, namespace)
+		for _, a := range w.objects() {
+			fmt.Fprintf(&b, objectManifest, a, w.addons)
+		}
+	}
+	return b.String()
+}
+
+// objects names the ConfigMaps of the addons: one more in odd versions.
+func (w wish) objects() []string {
+	if w.addons%2 == 1 {
+		return []string{"always", "odd"}
+	}
+	return []string{"always"}
+}
+
+func (w wish) cluster(name, namespace string) string {
 	var b strings.Builder
 	replicas := fmt.Sprint(w.controlPlanes)
 	if w.broken {
@@ -64,6 +92,7 @@ kind: Cluster
 metadata:
   name: %[1]s
   namespace: %[2]s
+  labels: {addons: %[1]s}
   annotations: {fairlead.dev/delete: "%[3]v", fairlead.dev/protect: "%[4]v"}
 spec:
   paused: %[5]v
@@ -111,7 +140,8 @@ const timing = `{vm: {provisioning: {startupDuration: "10s", startupJitter: "0.5
 
 // checks are of health.
 const checks = `{nodeStartupTimeoutSeconds: 600, unhealthyNodeConditions: ` +
-	`[{type: Ready, status: Unknown, timeoutSeconds: 300}, {type: Ready, status: "False", timeoutSeconds: 300}]}`
+	`[{type: Ready, status: Unknown, timeoutSeconds: 300}, {type: Ready, status: "False", timeoutSeconds: 300}], ` +
+	`unhealthyMachineConditions: [{type: InfrastructureReady, status: "False", timeoutSeconds: 600}, {type: NodeReady, status: Unknown, timeoutSeconds: 400}]}`
 
 const poolManifest = `---
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -132,6 +162,49 @@ apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
 kind: KubeadmConfigTemplate
 metadata: {name: %[1]s-%[3]s, namespace: %[2]s}
 spec: {template: {spec: {preKubeadmCommands: ["echo template %[8]d"]}}}
+`
+
+const loneManifest = `---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: %[1]s-lone, namespace: %[2]s}
+spec:
+  clusterName: %[1]s
+  version: %[3]s
+  bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: %[1]s-lone}}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachine, name: %[1]s-lone}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfig
+metadata: {name: %[1]s-lone, namespace: %[2]s}
+spec: {preKubeadmCommands: ["echo template %[4]d"]}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachine
+metadata: {name: %[1]s-lone, namespace: %[2]s}
+spec: {backend: {inMemory: ` + timing + `}}
+`
+
+const addonsManifest = `---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: %[1]s-addons, namespace: %[2]s}
+spec:
+  clusterSelector: {matchLabels: {addons: %[1]s}}
+  strategy: Reconcile
+  resources: [{kind: ConfigMap, name: %[1]s-addons}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: %[1]s-addons, namespace: %[2]s}
+data:
+`
+
+const objectManifest = `  %[1]s.yaml: |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: %[1]s, namespace: kube-system}
+    data: {version: "%[2]d"}
 `
 
 // topologyManifest goes on where a Cluster is of the class.

@@ -67,7 +67,11 @@ func (w weather) decide(l *life, c *call) verdict {
 
 // badDays lets random things happen, one after the other, for a random while.
 func (l *life) badDays() {
+	l.pace = pace
 	end := time.Now().Add(l.within(10*time.Minute, 40*time.Minute))
+	if l.small {
+		end = time.Now().Add(l.within(5*time.Minute, 15*time.Minute))
+	}
 	l.until(end, func() time.Time {
 		switch n := l.random.IntN(24); {
 		case n < 7:
@@ -86,7 +90,7 @@ func (l *life) badDays() {
 		case n < 13:
 			l.power()
 		case n < 16:
-			l.fuse = 1 + l.random.IntN(60)
+			l.fuse, l.atWork = 1+l.random.IntN(60), l.chance(2)
 		case n < 17:
 			l.thaw = time.Now().Add(l.within(10*time.Second, 10*time.Minute))
 			l.logf("the agent stands still until %s", l.thaw.Sub(l.began))

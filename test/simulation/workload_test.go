@@ -102,7 +102,7 @@ func (r reach) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool,
 
 // ApplyResources implements providers.Workload.
 func (r reach) ApplyResources(ctx context.Context, a providers.Access, s fleet.ResourceSet, names []string) error {
-	return r.change(ctx, a, "apply resources "+s.Name, nil, func(ctx context.Context) error { return r.Client.ApplyResources(ctx, a, s, names) })
+	return r.change(ctx, a, "apply resources "+s.Name, (*judgement).reapplies, func(ctx context.Context) error { return r.Client.ApplyResources(ctx, a, s, names) })
 }
 
 // PruneResources implements providers.Workload.

@@ -1,0 +1,187 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// An edit replaces text of a file of Fairlead, which is there once.
+type edit struct{ file, old, new string }
+
+// A fault breaks Fairlead in one way, where BROKEN is true.
+type fault struct {
+	name  string
+	guard string // that notices
+	edits []edit
+}
+
+func faults() []fault {
+	const (
+		rollout, controlPlane = "reconcile/plan/rollout.go", "reconcile/plan/controlplane.go"
+		desired, nodes        = "agent/desired.go", "reconcile/plan/nodes.go"
+	)
+	return []fault{
+		{"paused clusters are worked on", "SuspendedUntouched", []edit{
+			{"reconcile/plan/claim.go", "if v.paused() {", "if v.paused() && !BROKEN {"},
+		}},
+		{"what vanished from Git is worked on", "OrphansUntouched", []edit{
+			{"agent/work.go", "h.cluster == nil || h.orphan ||", "h.cluster == nil || h.orphan && !BROKEN ||"},
+		}},
+		{"what vanished from Git is deleted", "OrphansUntouched", []edit{
+			{desired, "case len(f.Clusters) == 0 && len(f.Problems) == 0:", "case len(f.Clusters) == 0 && len(f.Problems) == 0 && !BROKEN:"},
+			{desired, "case !f.Config.Prune.Enabled:", "case !f.Config.Prune.Enabled && !BROKEN:"},
+			{desired, "case len(vanished) > limit:", "case len(vanished) > limit && !BROKEN:"},
+		}},
+		{"broken files are taken for a deletion", "NothingDeletedThatGitHas", []edit{
+			{
+				desired, "next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true}",
+				"if BROKEN && old.cluster != nil {\n\t\t\t\told.cluster = deleted(old.cluster)\n\t\t\t}\n\t\t\tnext.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true}",
+			},
+		}},
+		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
+			{"reconcile/plan/deletion.go", "&& !v.Desired.Protect", "&& (!v.Desired.Protect || BROKEN)"},
+			{"reconcile/exec/exec.go", "|| c.Protect)", "|| c.Protect && !BROKEN)"},
+		}},
+		{"what others tagged is taken for the fleet's", "NothingForeignTouched", []edit{
+			{
+				"providers/infrastructure/inmemory/provider.go", "for _, n := range networks {\n\t\tif err := p.api.DeleteNetwork",
+				"if BROKEN {\n\t\tnetworks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\tfor _, n := range networks {\n\t\tif err := p.api.DeleteNetwork",
+			},
+		}},
+		{"an agent that does not own the fleet works", "OneOwner", []edit{
+			{"agent/ownership.go", "return owner.Agent == a.o.Name &&", "return BROKEN || owner.Agent == a.o.Name &&"},
+		}},
+		{"creates are forgotten", "OneMachinePerName", []edit{
+			{
+				"reconcile/memory.go", "if now.Sub(t.At) >= window {",
+				"if now.Sub(t.At) >= window || BROKEN && t.Action.Kind == fleet.CreateMachine {",
+			},
+		}},
+		{"no settle window is waited for", "OneMachinePerName", []edit{
+			{"reconcile/plan/claim.go", "return v.Now.Sub(v.Since) >= v.Settle", "return BROKEN || v.Now.Sub(v.Since) >= v.Settle"},
+		}},
+		{"a pool surges too far", "TotalNeverAboveMaximum", []edit{
+			{rollout, "if lacks <= 0 {", "if BROKEN {\n\t\troom++\n\t}\n\tif lacks <= 0 {"},
+		}},
+		{"outdated machines go at once", "AvailableNeverBelowMinimum", []edit{
+			{rollout, "if r.available <= r.minimum {", "if r.available <= r.minimum && !BROKEN {"},
+			{rollout, "if budget <= 0 ||", "if budget <= 0 && !BROKEN ||"},
+		}},
+		{"a control plane grows while a machine joins", "OneControlPlaneChangeAtATime", []edit{
+			{controlPlane, "if m == victim {", "if m == victim || BROKEN && m.node == nil {"},
+		}},
+		{"a control plane grows while etcd has a learner", "NoAddWhileLearner", []edit{
+			{controlPlane, "if m == victim ||", "if m == victim || BROKEN && m.node != nil ||"},
+			{controlPlane, "if (m.Learner ||", "if !BROKEN && (m.Learner ||"},
+		}},
+		{"machines go without leaving etcd", "EtcdQuorumKept", []edit{
+			{controlPlane, "if m.member != nil {\n\t\tv.removeMember", "if m.member != nil && !BROKEN {\n\t\tv.removeMember"},
+		}},
+		{"Nodes without a machine in the listing go", "NodeOfMachineKept", []edit{
+			{nodes, "if n.Ready && !n.Draining {", "if n.Ready && !n.Draining && !BROKEN {"},
+			{nodes, "if string(name) == n.Name {", "if string(name) == n.Name && !BROKEN {"},
+		}},
+		{"secrets of deleted clusters stay", "ConvergesToDesired", []edit{
+			{"reconcile/plan/deletion.go", "case v.hasSecrets():", "case v.hasSecrets() && !BROKEN:"},
+		}},
+		{"addons are never pruned", "ConvergesToDesired", []edit{
+			{"reconcile/plan/resources.go", "case len(v.retired(s, have)) > 0:", "case len(v.retired(s, have)) > 0 && !BROKEN:"},
+		}},
+		{"Nodes are brought in line again and again", "NothingToDoAtRest", []edit{
+			{nodes, "!fleet.NodeInSync(", "(BROKEN || !fleet.NodeInSync("},
+			{nodes, "m.Name, *m.node):", "m.Name, *m.node)):"},
+		}},
+		{"a report tells the time", "SameFactsNoCommit", []edit{
+			{"agent/work.go", "a.status.Put(report)", "if BROKEN && len(report.Conditions) > 0 {\n\t\treport.Conditions[0].Message = started.String()\n\t}\n\ta.status.Put(report)"},
+		}},
+	}
+}
+
+// TestGuards breaks Fairlead in one way after the other, and sees that lives
+// notice: by the guard that is there for it.
+func TestGuards(t *testing.T) {
+	if !*guards {
+		t.Skip("takes minutes: say -guards")
+	}
+	binary := broken(t, faults())
+	for _, f := range faults() {
+		t.Run(f.name, func(t *testing.T) {
+			c := exec.CommandContext(t.Context(), binary, "-test.run=^TestLives$", "-test.v", "-stop", fmt.Sprintf("-from=%d", *from), fmt.Sprintf("-lives=%d", *lives))
+			c.Env = append(os.Environ(), "FAULT="+f.name)
+			out, err := c.CombinedOutput()
+			if err == nil {
+				t.Fatalf("%d lives did not notice", *lives)
+			}
+			lived := strings.Count(string(out), " calls, ")
+			seen := noticed.FindStringSubmatch(string(out))
+			if seen == nil || seen[1] != f.guard {
+				t.Fatalf("%s was to notice, and %q did, after %d lives:\n%s", f.guard, seen, lived, out)
+			}
+			t.Logf("%s, in life %d", seen[1], lived+1)
+		})
+	}
+}
+
+// noticed is how a life that failed says why.
+var noticed = regexp.MustCompile(`lives_test\.go:\d+: ([A-Za-z]+):`)
+
+// broken builds this package with all of list in Fairlead, of which each does
+// something only where FAULT names it.
+func broken(t *testing.T, list []fault) string {
+	t.Helper()
+	dir := t.TempDir()
+	texts := make(map[string]string)
+	for _, f := range list { // a later one may change what an earlier one put there
+		for _, e := range f.edits {
+			text, ok := texts[e.file]
+			if !ok {
+				b, err := os.ReadFile(filepath.Join("../..", e.file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = string(b)
+			}
+			if n := strings.Count(text, e.old); n != 1 {
+				t.Fatalf("%s: %s has %d times %q, not once: mend the fault", f.name, e.file, n, e.old)
+			}
+			texts[e.file] = strings.Replace(text, e.old, strings.ReplaceAll(e.new, "BROKEN", fmt.Sprintf("faulty(%q)", f.name)), 1)
+		}
+	}
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = make(map[string]string)
+	add := func(file, text string) {
+		path, err := filepath.Abs(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[path] = at
+	}
+	for file, text := range texts {
+		add(file, text)
+		folder := filepath.Dir(file)
+		add(filepath.Join(folder, "faulty.go"),
+			fmt.Sprintf("package %s\n\nimport \"os\"\n\nfunc faulty(fault string) bool { return os.Getenv(\"FAULT\") == fault }\n", filepath.Base(folder)))
+	}
+	b, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "broken.test")
+	if err := os.WriteFile(at, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", binary, "-overlay", at, ".").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	return binary
+}

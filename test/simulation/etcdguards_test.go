@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
+)
+
+// joins checks that nothing else of the control plane is on its way.
+func (j *judgement) joins(facts inmemory.Facts, vm inmemory.VM) {
+	if j.upset() {
+		return
+	}
+	for _, e := range facts.Etcd[vm.Network].Members {
+		if e.Learner {
+			j.violates("NoAddWhileLearner", "member %s is one", e.Name)
+		}
+	}
+	for _, m := range ours(facts, j.key) {
+		if m.ID == vm.ID || m.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) {
+			continue
+		}
+		if !m.Deleted && !m.Failed && !m.Stopped && m.Member == 0 {
+			j.violates("OneControlPlaneChangeAtATime", "%s is still on its way", m.Name)
+		}
+	}
+}
+
+// takesControlPlane checks that machine m of the control plane may be taken away.
+func (j *judgement) takesControlPlane(facts inmemory.Facts, m inmemory.MachineFacts, forGood bool) {
+	for _, o := range ours(facts, j.key) {
+		if o.ID == m.ID || o.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) {
+			continue
+		}
+		if !o.Deleted && !o.Failed && !o.Stopped && o.Member == 0 && !m.Failed && !m.Stopped && m.Member != 0 {
+			j.violates("OneControlPlaneChangeAtATime", "%s is still on its way", o.Name)
+		}
+	}
+	etcd := facts.Etcd[m.Network]
+	voter := slices.ContainsFunc(etcd.Members, func(e fleet.Member) bool { return e.ID == m.Member && !e.Learner && e.Healthy })
+	if forGood && voter && etcd.Quorum && !j.neverAnswered(m.ID, ours(facts, j.key)) {
+		j.violates("EtcdQuorumKept", "%s is a member of etcd", m.Name)
+	}
+}
+
+// neverAnswered reports whether machine id is all there is of a cluster that never
+// answered the agent, which made it: for all that can be known it never was one,
+// and it is replaced where it is outdated.
+func (j *judgement) neverAnswered(id string, machines []inmemory.MachineFacts) bool {
+	j.in.mu.Lock()
+	defer j.in.mu.Unlock()
+	return len(machines) == 1 && j.in.made[id] && !j.in.heard[j.key]
+}
+
+// removesMember checks that etcd can do without a member.
+func (j *judgement) removesMember(id uint64) {
+	if j.deleting() || j.upset() {
+		return
+	}
+	for _, etcd := range j.life.etcd(j.key) {
+		voters, healthy := 0, 0
+		for _, e := range etcd.Members {
+			if !e.Learner && e.ID != id {
+				voters++
+				if e.Healthy {
+					healthy++
+				}
+			}
+		}
+		if etcd.Quorum && healthy < voters/2+1 {
+			j.violates("EtcdQuorumKept", "it leaves %d healthy members of %d", healthy, voters)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// push makes what is wished for the newest revision.
+func (l *life) push(why string) {
+	rev := l.repository.push(files(l.wishes, l.class))
+	all := make([]wish, len(l.wishes))
+	for i, w := range l.wishes {
+		all[i] = w.copied()
+	}
+	l.mu.Lock()
+	l.history = append(l.history, all)
+	l.forgetSizes()
+	l.mu.Unlock()
+	l.logf("push %s: %s", rev.Short(), why)
+}
+
+// said returns what Git said of cluster k in revision rev.
+func (l *life) said(rev fleet.Revision, k fleet.Key) wish {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, wishes := range l.history {
+		for i, w := range wishes {
+			if revision(n+1).Digest == rev.Digest && key(i) == k {
+				return w
+			}
+		}
+	}
+	return wish{}
+}
+
+func (l *life) logf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := fmt.Sprintf("%16s ", time.Since(l.began)) + fmt.Sprintf(format, args...)
+	l.log = append(l.log, line)
+	if *watch {
+		fmt.Fprintln(os.Stdout, line)
+	}
+}
+
+// violate ends the life: something happened that never may.
+func (l *life) violate(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	l.logf("VIOLATION %s", text)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure == "" {
+		l.failure = text
+	}
+}
+
+func (l *life) failed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure != ""
+}
