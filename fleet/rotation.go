@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,11 +23,13 @@ const (
 	RotateServiceAccount Rotation = "service-account"
 	// RotateEtcdCA has the authority of etcd made anew, in stages.
 	RotateEtcdCA Rotation = "etcd-ca"
+	// RotateCA has the authority of the cluster itself made anew, in stages.
+	RotateCA Rotation = "ca"
 )
 
 // Rotations returns all rotations, in the order in which they are granted.
 func Rotations() []Rotation {
-	return []Rotation{RotateCertificates, RotateServiceAccount, RotateEtcdCA}
+	return []Rotation{RotateCertificates, RotateServiceAccount, RotateEtcdCA, RotateCA}
 }
 
 // RotateAnnotation returns the annotation of a Cluster that asks for r: any new
@@ -39,6 +43,8 @@ func (r Rotation) Authority() SecretName {
 		return ServiceAccount
 	case RotateEtcdCA:
 		return EtcdCA
+	case RotateCA:
+		return ClusterCA
 	}
 	return ""
 }
@@ -51,27 +57,45 @@ type RotationStage string
 // The stages, in their order: so at every time whoever signs is trusted by all.
 const (
 	RotationTrust RotationStage = "Trust" // the old signs, both are trusted
-	RotationSign  RotationStage = "Sign"  // the new signs, both are trusted
-	RotationDone  RotationStage = "Done"  // the new signs, and it alone is trusted
+	// RotationSpread changes nothing but that the control plane is made once more:
+	// what runs there learns at its start what to trust, and not all of it started
+	// when there were two.
+	RotationSpread RotationStage = "Spread"
+	RotationSign   RotationStage = "Sign" // the new signs, both are trusted
+	// RotationHold changes nothing: from its begin on, nobody is left who signs with
+	// the old.
+	RotationHold RotationStage = "Hold"
+	RotationDone RotationStage = "Done" // the new signs, and it alone is trusted
 )
 
-// Next returns the stage after s, of a rotation that is under way.
-func (s RotationStage) Next() RotationStage {
-	switch s {
-	case RotationTrust:
-		return RotationSign
-	case RotationSign:
-		return RotationDone
+// stagesOf are the stages that an authority goes through. Only what outlives the
+// machine that it was signed on needs RotationHold: tokens, and the certificates
+// of kubelets.
+var stagesOf = map[SecretName][]RotationStage{
+	ServiceAccount: {RotationTrust, RotationSign, RotationHold, RotationDone},
+	EtcdCA:         {RotationTrust, RotationSign, RotationDone},
+	ClusterCA:      {RotationTrust, RotationSpread, RotationSign, RotationHold, RotationDone},
+}
+
+// Next returns the stage after s of the rotation of the authority called name.
+// After the last, and where s is none of its stages, that is the first.
+func (s RotationStage) Next(name SecretName) RotationStage {
+	stages := stagesOf[name]
+	if len(stages) == 0 {
+		return RotationTrust
 	}
-	return RotationTrust
+	return stages[(slices.Index(stages, s)+1)%len(stages)]
 }
 
 // The keys in the SecretData of an authority that was ever rotated. The new one
-// stands beside the old until it signs.
+// stands beside the old until it signs. CrossCertKey is of ClusterCA alone: the
+// old authority's certificate as the new one signed it, by which whoever trusts
+// the new alone trusts what the old one signed.
 const (
-	RotationKey = "rotation" // a RotationState
-	NextCertKey = "next.crt"
-	NextKeyKey  = "next.key"
+	RotationKey  = "rotation" // a RotationState
+	NextCertKey  = "next.crt"
+	NextKeyKey   = "next.key"
+	CrossCertKey = "cross.crt"
 )
 
 // A RotationState is what the secret of an authority tells of its rotation; zero:
@@ -83,7 +107,7 @@ type RotationState struct {
 }
 
 // UnderWay reports whether a rotation has begun and is not over.
-func (s RotationState) UnderWay() bool { return s.Stage == RotationTrust || s.Stage == RotationSign }
+func (s RotationState) UnderWay() bool { return s.Stage != "" && s.Stage != RotationDone }
 
 // String returns what ParseRotationState reads.
 func (s RotationState) String() string {
@@ -98,7 +122,7 @@ func ParseRotationState(text string) RotationState {
 	}
 	at, err := time.Parse(time.RFC3339, parts[2])
 	s := RotationState{Wish: parts[0], Stage: RotationStage(parts[1]), Since: at}
-	if err != nil || s.Stage != RotationDone && !s.UnderWay() {
+	if err != nil || !slices.Contains(stagesOf[ClusterCA], s.Stage) { // which has them all
 		return RotationState{}
 	}
 	return s
@@ -109,27 +133,44 @@ func RotationOf(d SecretData) RotationState {
 	return ParseRotationState(string(d[RotationKey].Reveal()))
 }
 
-// AuthorityMark identifies what machines trust of the authority d; empty where it
-// never was rotated, so that machines from before it can be told are as good.
-func AuthorityMark(d SecretData) string {
-	if RotationOf(d) == (RotationState{}) {
+// AuthorityMark identifies what machines are made with of the authority d; empty
+// where it never was rotated, so that machines from before it can be told are as
+// good. Of the authority of the cluster, d of ClusterCA, it is MARK.SIGNER: the
+// first of what is trusted alone, the second of who signs, too.
+func AuthorityMark(name SecretName, d SecretData) string {
+	state, trusted := RotationOf(d), d[TLSCertKey].Reveal()
+	switch {
+	case state == (RotationState{}):
 		return ""
+	case name != ClusterCA:
+		return TrustMark(trusted)
 	}
-	return TrustMark(d[TLSCertKey].Reveal())
+	certs := strings.SplitAfter(strings.TrimSpace(string(trusted))+"\n", endOfCertificate)
+	slices.Sort(certs)
+	signer := TrustMark(trusted)
+	if state.Stage == RotationSpread {
+		signer = TrustMark(append(bytes.Clone(trusted), RotationSpread...))
+	}
+	return TrustMark([]byte(strings.Join(certs, ""))) + "." + signer
 }
 
+const endOfCertificate = "-----END CERTIFICATE-----\n"
+
 // Trust returns what of the cluster's trust a machine of role is made with, where
-// authorities have these marks.
+// authorities have these marks. A worker knows none but the authority of the
+// cluster, and that one's certificates alone.
 func (c *Cluster) Trust(role Role, authorities map[SecretName]string) Trust {
-	if role != RoleControlPlane {
-		return ""
-	}
 	marks := make(map[string]string)
 	for _, r := range Rotations() {
-		if name := r.Authority(); name != "" {
-			marks[string(r)] = authorities[name]
-		} else if value := c.Rotate[r]; value != "" {
+		name := r.Authority()
+		switch value := c.Rotate[r]; {
+		case role != RoleControlPlane && r != RotateCA:
+		case name == "" && value != "":
 			marks[string(r)] = TrustMark([]byte(value))
+		case role != RoleControlPlane:
+			marks[string(r)], _, _ = strings.Cut(authorities[name], ".")
+		case name != "":
+			marks[string(r)] = authorities[name]
 		}
 	}
 	return NewTrust(marks)

@@ -127,7 +127,7 @@ type Workload interface {
 	Etcd(ctx context.Context, a Access) (*fleet.Etcd, error)
 
 	// EnsureToken stores t as a bootstrap token that is good for ttl from now,
-	// or makes an existing one last that long.
+	// or makes an existing one last that long, and publishes its authorities.
 	EnsureToken(ctx context.Context, a Access, t Token, ttl time.Duration) error
 
 	// SyncNode brings labels, annotations and taints of the node of a machine
@@ -192,6 +192,9 @@ type Access struct {
 type Token struct {
 	ID     string // 6 characters of [a-z0-9]
 	Secret fleet.Secret
+	// Authorities are, in PEM form, what its bearer is to trust, where that is no
+	// more what kubeadm init has published: it has to be published before.
+	Authorities []byte
 }
 
 // Bootstrap issues what a cluster's machines boot with and trust. Its results

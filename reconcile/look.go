@@ -57,6 +57,7 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet
 			return s, err
 		}
 	}
+	var authorities string // the mark of those of the cluster, where they were ever rotated
 	for _, name := range c.Authorities() {
 		d, err := store.Get(ctx, k, name)
 		switch {
@@ -66,7 +67,10 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet
 			return s, err
 		}
 		if state := fleet.RotationOf(d); state != (fleet.RotationState{}) {
-			s.Rotations[name], s.Marks[name] = state, fleet.AuthorityMark(d)
+			s.Rotations[name], s.Marks[name] = state, fleet.AuthorityMark(name, d)
+			if name == fleet.ClusterCA {
+				authorities = fleet.TrustMark(d[fleet.TLSCertKey].Reveal())
+			}
 		}
 		if at, ok := expiry(d); ok {
 			s.NotAfter[name] = at
@@ -80,6 +84,7 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet
 		return s, err
 	}
 	s.Kubeconfig, err = r.o.Bootstrap.InspectKubeconfig(d)
+	s.Kubeconfig.Former = authorities != "" && s.Kubeconfig.Trust != authorities
 	return s, err
 }
 

@@ -123,17 +123,14 @@ func newRotate() *cobra.Command {
 	return newWish("rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
 		`WHAT is one of: `+rotations()+`.
 Certificates are rotated by replacing the machines of the control plane, one
-after the other; keys and authorities in three stages, each of which does so.
+after the other; keys and authorities in stages, each of which does so. The one
+of the cluster itself, ca, takes two days and replaces all machines.
 Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *wishing, argv []string) error {
 			r, err := w.request(fleet.WishRotate, argv[1])
 			if err != nil {
 				return err
-			}
-			if argv[0] == string(fleet.ClusterCA) {
-				return &usageError{errors.New("the authority of a cluster cannot be rotated: not all that trust it can trust two. " +
-					"docs/control-plane.md says why, and what to do instead")}
 			}
 			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
 				return &usageError{fmt.Errorf("%q cannot be rotated: choose one of %s", argv[0], rotations())}

@@ -1,15 +1,18 @@
 package workload
 
 import (
+	"bytes"
 	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 )
 
@@ -20,6 +23,11 @@ const joinGroups = "system:bootstrappers:kubeadm:default-node-token"
 func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, ttl time.Duration) error {
 	want := c.o.Now().Add(ttl).UTC().Truncate(time.Second)
 	return c.call(ctx, a, "store bootstrap token "+t.ID, func(ctx context.Context, n *conn) error {
+		if len(t.Authorities) > 0 {
+			if err := n.publish(ctx, t.Authorities); err != nil {
+				return err
+			}
+		}
 		s := newTokenSecret(t, want)
 		at := ref{"secrets", s.Namespace, s.Name}
 		err := n.create(ctx, ref{"secrets", s.Namespace, ""}, s)
@@ -37,6 +45,36 @@ func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t provider
 			s.Data[bootstrapapi.BootstrapTokenExpirationKey] = old.Data[bootstrapapi.BootstrapTokenExpirationKey]
 		}
 		return n.mergePatch(ctx, at, map[string]any{"data": s.Data})
+	})
+}
+
+// publish has the ConfigMap by which machines find the cluster name authorities,
+// PEM. kube-controller-manager signs it anew, for every token.
+func (n *conn) publish(ctx context.Context, authorities []byte) error {
+	at := ref{"configmaps", metav1.NamespacePublic, bootstrapapi.ConfigMapClusterInfo}
+	var info corev1.ConfigMap
+	if err := n.get(ctx, at, &info); err != nil {
+		return err
+	}
+	k, err := clientcmd.Load([]byte(info.Data[bootstrapapi.KubeConfigKey]))
+	if err != nil {
+		return fleet.Errorf(fleet.Invalid, "name the cluster's authorities", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
+	}
+	changed := false
+	for _, c := range k.Clusters {
+		changed = changed || !bytes.Equal(c.CertificateAuthorityData, authorities)
+		c.CertificateAuthorityData = authorities
+	}
+	if !changed {
+		return nil
+	}
+	text, err := clientcmd.Write(*k)
+	if err != nil {
+		return err
+	}
+	return n.mergePatch(ctx, at, map[string]any{
+		"metadata": map[string]any{"resourceVersion": info.ResourceVersion},
+		"data":     map[string]any{bootstrapapi.KubeConfigKey: string(text)},
 	})
 }
 

@@ -263,7 +263,7 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 			}
 		}
 		in.Authorities[name] = d
-		marks[name] = fleet.AuthorityMark(d)
+		marks[name] = fleet.AuthorityMark(name, d)
 	}
 	if a.Join != fleet.JoinInit {
 		if err := e.ensureToken(ctx, w, a.Machine); err != nil {

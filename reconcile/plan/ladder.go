@@ -121,8 +121,8 @@ func (v *view) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// keepKubeconfig has the kubeconfig issued and, once half of its life is over,
-// issued again.
+// keepKubeconfig has the kubeconfig issued and, once half of its life is over
+// or the authority of the cluster is another, issued again.
 func (v *view) keepKubeconfig() {
 	e := v.Observed.Infrastructure.Endpoint
 	for _, s := range v.Observed.Secrets.Missing {
@@ -141,6 +141,8 @@ func (v *view) keepKubeconfig() {
 	case k.Endpoint != e:
 		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: fmt.Sprintf("the API server moved from %s:%d to %s:%d",
 			k.Endpoint.Host, k.Endpoint.Port, e.Host, e.Port)})
+	case k.Former:
+		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the authority of the cluster is being rotated"})
 	case v.Now.After(half):
 		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "less than half of the kubeconfig's life is left"})
 	default:

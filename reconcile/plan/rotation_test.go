@@ -10,16 +10,16 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// rotate carries out an action, and judges it: all control-plane machines are of
-// the stage before, so that all trust whoever signs next.
+// rotate carries out an action, and judges it: all machines that know the
+// authority are of the stage before, so that all trust whoever signs next.
 func (w *world) rotate(a fleet.Action) {
 	now := w.secrets.Rotations[a.Authority]
-	if now.Stage.Next() != a.Stage {
+	if now.Stage.Next(a.Authority) != a.Stage {
 		w.violate("RotationInOrder: %s to %s at %s", a.Authority, a.Stage, now.Stage)
 	}
-	want := w.desired.Trust(fleet.RoleControlPlane, w.secrets.Marks)
 	for _, m := range w.machines {
-		if m.Role == fleet.RoleControlPlane && m.Origin.Trust.Lacks(want) != "" {
+		want := w.desired.Trust(m.Role, w.secrets.Marks)
+		if m.Origin.Trust.Lacks(want) != "" {
 			w.violate("AllTrustWhoeverSigns: %s to %s while %s was made with %q, not %q", a.Authority, a.Stage, m.Name, m.Origin.Trust, want)
 		}
 	}
@@ -28,7 +28,19 @@ func (w *world) rotate(a fleet.Action) {
 		w.secrets.Rotations, w.secrets.Marks = map[fleet.SecretName]fleet.RotationState{}, map[fleet.SecretName]string{}
 	}
 	w.secrets.Rotations[a.Authority] = fleet.RotationState{Wish: a.Wish, Stage: a.Stage, Since: w.clock()}
-	w.secrets.Marks[a.Authority] = string(a.Stage) + a.Wish
+	if a.Stage == fleet.RotationHold {
+		return
+	}
+	mark := string(a.Stage) + a.Wish
+	if a.Authority == fleet.ClusterCA {
+		trusted := "both"
+		if a.Stage == fleet.RotationDone {
+			trusted = "new"
+		}
+		mark = trusted + a.Wish + "." + mark
+		w.secrets.Kubeconfig.Former = true
+	}
+	w.secrets.Marks[a.Authority] = mark
 }
 
 // trusted reads trusts=AUTHORITY:MARK of a machine.
@@ -49,12 +61,12 @@ func TestRotationsGoThroughTheirStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.desired = change(w.desired, func(c *fleet.Cluster) {
-		c.Rotate = map[fleet.Rotation]string{fleet.RotateServiceAccount: "1", fleet.RotateEtcdCA: "1"}
+		c.Rotate = map[fleet.Rotation]string{fleet.RotateServiceAccount: "1", fleet.RotateEtcdCA: "1", fleet.RotateCA: "1"}
 	})
 	var stages []string
 	run := func() {
 		t.Helper()
-		for range 6000 {
+		for range 12000 {
 			w.attempts, w.since = nil, w.clock().Add(-w.settle)
 			p := w.pass()
 			for _, a := range p.Actions {
@@ -70,26 +82,23 @@ func TestRotationsGoThroughTheirStages(t *testing.T) {
 		_, p := w.plan()
 		t.Fatalf("not at rest: %v, waiting %q, stages %v", p.Actions, p.Waiting, stages)
 	}
-	var worker fleet.ProviderID
-	for _, m := range w.machines {
-		if m.Role == fleet.RoleWorker {
-			worker = m.ProviderID
-		}
-	}
 	began := w.now
 	run()
-	want := []string{"sa Trust", "sa Sign", "sa Done", "etcd Trust", "etcd Sign", "etcd Done"}
+	want := []string{
+		"sa Trust", "sa Sign", "sa Hold", "sa Done", "etcd Trust", "etcd Sign", "etcd Done",
+		"ca Trust", "ca Spread", "ca Sign", "ca Hold", "ca Done",
+	}
 	if !slices.Equal(stages, want) {
 		t.Errorf("stages %v, want %v", stages, want)
 	}
-	if w.now.Sub(began) < 25*time.Hour {
-		t.Errorf("it took %s: tokens that the old key signed may be in use", w.now.Sub(began))
+	if w.now.Sub(began) < 75*time.Hour {
+		t.Errorf("it took %s: what the old ones signed may be in use", w.now.Sub(began))
 	}
-	if w.ids != 4+6*3 {
-		t.Errorf("%d machines were made, want 4 and 18: a rollout of the control plane for each stage", w.ids)
+	if want := 4 + (3+3+4)*3 + 2; w.ids != want {
+		t.Errorf("%d machines were made, want %d: three, three and four rollouts of the control plane, two of the worker", w.ids, want)
 	}
-	if !slices.ContainsFunc(w.machines, func(m *simMachine) bool { return m.ProviderID == worker }) {
-		t.Error("a worker was replaced")
+	if w.secrets.Kubeconfig.Former {
+		t.Error("the kubeconfig is of a former authority")
 	}
 	stages = nil
 	w.desired = change(w.desired, func(c *fleet.Cluster) { c.Rotate = nil })
@@ -101,5 +110,38 @@ func TestRotationsGoThroughTheirStages(t *testing.T) {
 	}
 	if len(w.violations) > 0 {
 		t.Fatal(w.violations[0])
+	}
+}
+
+// TestRotationOfTheClusterWaitsForWorkers: no stage ends while a machine is there
+// that nobody replaces, and the wait names it.
+func TestRotationOfTheClusterWaitsForWorkers(t *testing.T) {
+	w, err := rested(cluster(1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.desired = change(w.desired, func(c *fleet.Cluster) {
+		c.Rotate = map[fleet.Rotation]string{fleet.RotateCA: "1"}
+		c.Workers[0].Strategy = fleet.OnDelete
+	})
+	for range 600 {
+		w.attempts, w.since = nil, w.clock().Add(-w.settle)
+		w.pass()
+		w.advance(time.Minute)
+	}
+	if stage := w.secrets.Rotations[fleet.ClusterCA].Stage; stage != fleet.RotationTrust {
+		t.Errorf("at stage %q, while the workers trust none but the old one", stage)
+	}
+	_, p := w.plan()
+	var workers []string
+	for _, m := range w.machines {
+		if m.Role == fleet.RoleWorker {
+			workers = append(workers, string(m.Name))
+		}
+	}
+	slices.Sort(workers)
+	want := "rotation of ca (stage Trust) waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: " + strings.Join(workers, ", ")
+	if !slices.Contains(p.Waiting, want) {
+		t.Errorf("waiting %q\nwant %q", p.Waiting, want)
 	}
 }

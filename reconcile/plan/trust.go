@@ -7,10 +7,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// tokensLast is how long a token of a service account is in use at most after it
-// was issued: kubelets renew those that last longer every day.
+// signedLast is how long what an old authority has signed is in use at most:
+// tokens of service accounts, which kubelets renew every day, and the
+// certificates of kubelets, which are made to last a day meanwhile.
 // Source: Kubernetes, "Managing Service Accounts", bound tokens.
-const tokensLast = 25 * time.Hour
+const signedLast = 25 * time.Hour
 
 // trust returns what of the cluster's trust machines of role are to be made with.
 func (v *view) trust(role fleet.Role) fleet.Trust {
@@ -40,7 +41,7 @@ func (v *view) rotation() (r fleet.Rotation, now fleet.RotationState, wish strin
 }
 
 // keepTrust takes the rotation of an authority to its next stage once all
-// control-plane machines are of the last one, and well. Nothing else changes the
+// machines that know it are of the last one, and well. Nothing else changes the
 // control plane meanwhile, and whatever does not hold is waited for: so at every
 // time all trust whoever signs.
 func (v *view) keepTrust() {
@@ -48,7 +49,7 @@ func (v *view) keepTrust() {
 	if !ok || v.authoritiesLost() {
 		return
 	}
-	next := now.Stage.Next()
+	next := now.Stage.Next(r.Authority())
 	switch {
 	case v.groups[0].pool.Paused:
 		v.wait("rotation of %s: the control plane is paused", r)
@@ -56,19 +57,28 @@ func (v *view) keepTrust() {
 	case v.blind || !v.initialized() || !v.controlPlaneDone():
 		v.wait("rotation of %s%s waits until every control-plane machine is made of what it is now, and well", r, stageOf(now))
 		return
+	case r == fleet.RotateCA && v.leftBehind() != "":
+		v.wait("rotation of %s%s waits for %s", r, stageOf(now), v.leftBehind())
+		return
 	case v.unsettled():
 		return
-	case r == fleet.RotateServiceAccount && next == fleet.RotationDone:
-		if left := v.newest().Add(tokensLast).Sub(v.Now); left > 0 {
-			v.wait("rotation of %s%s waits until no token that the old key signed is in use", r, stageOf(now))
-			v.wake(left)
+	case r == fleet.RotateCA && next == fleet.RotationSign:
+		if v.rest(now) {
+			v.wait("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
+			return
+		}
+	case now.Stage == fleet.RotationHold:
+		if v.rest(now) {
+			v.wait("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	}
 	why := map[fleet.RotationStage]string{
-		fleet.RotationTrust: "the new one is trusted beside the old",
-		fleet.RotationSign:  "the new one signs, and the old is still trusted",
-		fleet.RotationDone:  "the new one alone is trusted",
+		fleet.RotationTrust:  "the new one is trusted beside the old",
+		fleet.RotationSpread: "the control plane is made once more, so that all that runs there trusts both",
+		fleet.RotationSign:   "the new one signs, and the old is still trusted",
+		fleet.RotationHold:   "all that signs is of the new one",
+		fleet.RotationDone:   "the new one alone is trusted",
 	}[next]
 	v.do(fleet.Action{
 		Kind: fleet.RotateAuthority, Authority: r.Authority(), Stage: next, Wish: wish,
@@ -76,16 +86,34 @@ func (v *view) keepTrust() {
 	})
 }
 
-// newest is when the youngest control-plane machine was asked for: from then on
-// at the latest, all of them are of one stage.
-func (v *view) newest() time.Time {
-	var at time.Time
-	for _, m := range v.groups[0].all {
-		if made := m.MadeAt(); made.After(at) {
-			at = made
+// rest reports whether the stage that is has to last longer.
+func (v *view) rest(now fleet.RotationState) bool {
+	left := now.Since.Add(signedLast).Sub(v.Now)
+	if left > 0 {
+		v.wake(left)
+	}
+	return left > 0
+}
+
+// leftBehind says which workers are not made of what the cluster's authority is
+// now, or not well, and which of them nobody will replace; empty where none is.
+func (v *view) leftBehind() string {
+	want := v.trust(fleet.RoleWorker)
+	var stay []string
+	for _, g := range v.groups[1:] {
+		for _, m := range g.all {
+			if m.Origin.Trust.Lacks(want) != "" && (g.pool.Paused || g.pool.Strategy == fleet.OnDelete) {
+				stay = append(stay, string(m.Name))
+			}
 		}
 	}
-	return at
+	switch {
+	case len(stay) > 0:
+		return "machines that have to be replaced by hand, as their pools are paused or replace none by themselves: " + some(stay)
+	case !v.workersDone():
+		return "every worker to be made of what it is now, and well"
+	}
+	return ""
 }
 
 func stageOf(s fleet.RotationState) string {

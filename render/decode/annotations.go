@@ -20,14 +20,13 @@ func wishes() map[string]func(string) string {
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
-		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount), fleet.RotateAnnotation(fleet.RotateEtcdCA):
+		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount),
+		fleet.RotateAnnotation(fleet.RotateEtcdCA), fleet.RotateAnnotation(fleet.RotateCA):
 		return "put it on the Cluster"
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
 		return "put it on the KubeadmControlPlane, MachineDeployment or MachineSet of the machines, or on the Machine that stands alone"
 	case fleet.PruneAnnotation:
 		return "put it on the ClusterResourceSet"
-	case fleet.RotateAnnotation(fleet.Rotation(fleet.ClusterCA)):
-		return "the authority of a cluster cannot be rotated: docs/control-plane.md says why"
 	}
 	return ""
 }

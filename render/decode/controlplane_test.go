@@ -136,10 +136,6 @@ func TestRotate(t *testing.T) {
 	if got.Rotate[fleet.RotateCertificates] != "1" || len(got.Rotate) != 1 {
 		t.Errorf("rotate %v", got.Rotate)
 	}
-	_, problems := decodeAll(replaced(t, newest, cluster, "metadata: {name: eu, namespace: prod, annotations: {fairlead.dev/rotate-ca: \"1\"}}\nspec:\n  clusterNetwork"))
-	if len(problems) != 1 || !strings.Contains(problems[0].Hint, "docs/control-plane.md says why") {
-		t.Errorf("rotate-ca: %v", problems)
-	}
 	if cp, worker := got.Trust(fleet.RoleControlPlane, nil), got.Trust(fleet.RoleWorker, nil); cp == "" || worker != "" {
 		t.Errorf("trust %q, of workers %q", cp, worker)
 	}

@@ -97,7 +97,11 @@ func token(c fleet.Key, ca fleet.SecretData, m fleet.MachineName) (providers.Tok
 	if len(chars) < cap(chars) {
 		return providers.Token{}, errors.New("too few characters derived")
 	}
-	return providers.Token{ID: string(chars[:tokenIDLength]), Secret: fleet.NewSecret(chars[tokenIDLength:])}, nil
+	t := providers.Token{ID: string(chars[:tokenIDLength]), Secret: fleet.NewSecret(chars[tokenIDLength:])}
+	if fleet.RotationOf(ca) != (fleet.RotationState{}) {
+		t.Authorities = authority.Bundle
+	}
+	return t, nil
 }
 
 // CACertHash returns the hash by which kubeadm pins an authority, as it stands

@@ -3,9 +3,12 @@ package kubeadm
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"maps"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/bootstrap/kubeadm/pki"
 )
 
 // Rotate implements providers.Bootstrap. Which of two is trusted first in a
@@ -17,7 +20,7 @@ func (Bootstrap) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretD
 	if now.Stage == to.Stage && now.Wish == to.Wish {
 		return d, nil // it was done before
 	}
-	if now.Stage.Next() != to.Stage || now.UnderWay() && now.Wish != to.Wish {
+	if now.Stage.Next(name) != to.Stage || now.UnderWay() && now.Wish != to.Wish {
 		return nil, fleet.Errorf(fleet.Conflict, op, "it is at stage %q, and %q is not the next", now.Stage, to.Stage)
 	}
 	out := fleet.SecretData{fleet.RotationKey: fleet.NewSecret([]byte(to.String()))}
@@ -25,14 +28,19 @@ func (Bootstrap) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretD
 	next, nextKey := lines(d[fleet.NextCertKey]), d[fleet.NextKeyKey]
 	switch to.Stage {
 	case fleet.RotationTrust:
-		conf := c.ControlPlane.Bootstrap.ClusterConfiguration
-		made, err := newAuthority(name, conf.EncryptionAlgorithm, cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays), to.Since)
+		made, err := successor(c, name, d, to)
 		if err != nil {
-			return nil, fleet.Errorf(fleet.Invalid, op, "clusterConfiguration: %w", err)
+			return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 		}
 		next = lines(made[fleet.TLSCertKey])
 		put(out, bundle(old, next), oldKey)
 		out[fleet.NextCertKey], out[fleet.NextKeyKey] = fleet.NewSecret(next), made[fleet.TLSKeyKey]
+		if cross := made[fleet.CrossCertKey]; !cross.IsZero() {
+			out[fleet.CrossCertKey] = cross
+		}
+	case fleet.RotationSpread, fleet.RotationHold:
+		maps.Copy(out, d)
+		out[fleet.RotationKey] = fleet.NewSecret([]byte(to.String()))
 	case fleet.RotationSign:
 		put(out, bundle(next, bytes.TrimSuffix(old, next)), nextKey)
 		out[fleet.NextCertKey] = fleet.NewSecret(next)
@@ -43,6 +51,39 @@ func (Bootstrap) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretD
 		return nil, fleet.Errorf(fleet.Invalid, op, "its secret lacks %s or %s: restore it", fleet.NextCertKey, fleet.NextKeyKey)
 	}
 	return out, nil
+}
+
+// successor makes the authority that takes the place of d. The one of the cluster
+// has a name of its own and signs the old one, so that whoever looks for a chain
+// finds the right one of the two.
+func successor(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
+	conf := c.ControlPlane.Bootstrap.ClusterConfiguration
+	days := cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays)
+	if name != fleet.ClusterCA {
+		made, err := newAuthority(name, conf.EncryptionAlgorithm, days, to.Since)
+		if err != nil {
+			return nil, fmt.Errorf("clusterConfiguration: %w", err)
+		}
+		return made, nil
+	}
+	if err := replaceable(c); err != nil {
+		return nil, err
+	}
+	made, err := pki.NewSuccessor("kubernetes-"+to.Wish, conf.EncryptionAlgorithm, days, to.Since)
+	if err != nil {
+		return nil, fmt.Errorf("clusterConfiguration: %w", err)
+	}
+	before, err := pki.Load(d)
+	if err != nil {
+		return nil, fmt.Errorf("authority ca: %w", err)
+	}
+	after, err := pki.Load(made)
+	if err != nil {
+		return nil, err
+	}
+	cross, err := after.Cross(before.Certificate)
+	made[fleet.CrossCertKey] = fleet.NewSecret(cross)
+	return made, err
 }
 
 func put(d fleet.SecretData, cert []byte, key fleet.Secret) {

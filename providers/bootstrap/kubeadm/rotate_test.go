@@ -3,6 +3,7 @@ package kubeadm_test
 import (
 	"bytes"
 	"crypto/tls"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,13 +20,15 @@ func TestRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []fleet.SecretName{fleet.EtcdCA, fleet.ServiceAccount} {
+	both := []fleet.RotationStage{fleet.RotationTrust, fleet.RotationSpread}
+	for name, rolls := range map[fleet.SecretName]int{fleet.EtcdCA: 3, fleet.ServiceAccount: 3, fleet.ClusterCA: 4} {
 		d := made[name]
 		old := bytes.TrimSpace(d[fleet.TLSCertKey].Reveal())
-		var marks []string
-		for _, stage := range []fleet.RotationStage{fleet.RotationTrust, fleet.RotationSign, fleet.RotationDone} {
-			if _, err := b.Rotate(c, name, d, fleet.RotationState{Wish: "w", Stage: stage.Next(), Since: issued}); fleet.KindOf(err) != fleet.Conflict {
-				t.Errorf("%s: over a stage to %s: %v", name, stage.Next(), err)
+		marks := make(map[string]bool)
+		for stage := fleet.RotationStage(""); stage != fleet.RotationDone; {
+			stage = stage.Next(name)
+			if _, err := b.Rotate(c, name, d, fleet.RotationState{Wish: "w", Stage: stage.Next(name), Since: issued}); fleet.KindOf(err) != fleet.Conflict {
+				t.Errorf("%s: over a stage to %s: %v", name, stage.Next(name), err)
 			}
 			before := d
 			state := fleet.RotationState{Wish: "w", Stage: stage, Since: issued.Add(time.Hour)}
@@ -38,7 +41,7 @@ func TestRotate(t *testing.T) {
 			if fleet.RotationOf(d) != state {
 				t.Errorf("%s: state %v, want %v", name, fleet.RotationOf(d), state)
 			}
-			marks = append(marks, fleet.AuthorityMark(d))
+			marks[fleet.AuthorityMark(name, d)] = true
 			trusts := func(d fleet.SecretData, cert []byte) bool { return bytes.Contains(d[fleet.TLSCertKey].Reveal(), cert) }
 			if !trusts(d, signer(t, name, before)) || !trusts(before, signer(t, name, d)) {
 				t.Errorf("%s: machines of %s and of the stage before do not trust each other", name, stage)
@@ -46,15 +49,15 @@ func TestRotate(t *testing.T) {
 			if trusts(d, old) != (stage != fleet.RotationDone) {
 				t.Errorf("%s: the old one is trusted at %s: %v", name, stage, trusts(d, old))
 			}
-			if bytes.Equal(signer(t, name, d), old) != (stage == fleet.RotationTrust) {
+			if bytes.Equal(signer(t, name, d), old) != slices.Contains(both, stage) {
 				t.Errorf("%s: the old one signs at %s, or does not", name, stage)
 			}
 		}
 		if len(d) != 3 {
 			t.Errorf("%s: in the end it has %d parts, want certificate, key and state", name, len(d))
 		}
-		if marks[0] == marks[1] || marks[1] == marks[2] || fleet.AuthorityMark(made[name]) != "" {
-			t.Errorf("%s: marks %q do not tell the stages apart, or one that never was rotated has one", name, marks)
+		if len(marks) != rolls || fleet.AuthorityMark(name, made[name]) != "" {
+			t.Errorf("%s: marks %v, want %d, or one that never was rotated has one", name, marks, rolls)
 		}
 	}
 }

@@ -143,10 +143,17 @@ func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
 	if w.in.Endpoint.IsZero() {
 		return out, fmt.Errorf("%w: the endpoint is not known yet", errIncomplete)
 	}
+	var after string
 	if w.in.Join != fleet.JoinWorker {
 		if out.certificates, err = w.certificates(); err != nil {
 			return out, err
 		}
+		var more []writeFile
+		more, after, err = w.handover(cmp.Or(w.spec.ClusterConfiguration.CertificatesDir, certificatesDir))
+		if err != nil {
+			return out, err
+		}
+		out.certificates = append(out.certificates, more...)
 	}
 	if w.in.Join == fleet.JoinInit {
 		err = w.kubeadmInit(convert, initPath, &out)
@@ -155,6 +162,9 @@ func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
 	}
 	if v := w.spec.Verbosity; v != nil {
 		out.command = fmt.Sprintf("%s --v %d", out.command, *v)
+	}
+	if after != "" {
+		out.command += " && " + after
 	}
 	return out, err
 }

@@ -24,16 +24,24 @@ type authorities struct {
 type pair struct{ cert, key []byte }
 
 // agree reports whether both are the same cluster's: whoever signs on one side is
-// trusted on the other. Of etcd and service accounts there may be two, while one
+// trusted on the other. There may be two of each but the front proxy's, while one
 // takes the place of the other.
 func (a authorities) agree(b authorities) bool {
-	trusted := func(a, b pair) bool {
-		first, _ := pem.Decode(a.cert)
-		return first != nil && bytes.Contains(b.cert, bytes.TrimSpace(pem.EncodeToMemory(first)))
-	}
-	both := func(a, b pair) bool { return trusted(a, b) && trusted(b, a) }
-	return bytes.Equal(a.ca.cert, b.ca.cert) && bytes.Equal(a.proxy.cert, b.proxy.cert) && both(a.etcd, b.etcd) && both(a.sa, b.sa)
+	both := func(a, b pair) bool { return trusts(b.cert, signer(a.cert)) && trusts(a.cert, signer(b.cert)) }
+	return both(a.ca, b.ca) && bytes.Equal(a.proxy.cert, b.proxy.cert) && both(a.etcd, b.etcd) && both(a.sa, b.sa)
 }
+
+// signer returns the first of a bundle in PEM, which is the one that signs.
+func signer(bundle []byte) []byte {
+	first, _ := pem.Decode(bundle)
+	if first == nil {
+		return nil
+	}
+	return bytes.TrimSpace(pem.EncodeToMemory(first))
+}
+
+// trusts reports whether one is in bundle.
+func trusts(bundle, one []byte) bool { return len(one) > 0 && bytes.Contains(bundle, one) }
 
 // readAuthorities reads them from the disk of a machine. Those that lie there
 // must be whole: kubeadm would make its own for what is missing, which nobody
@@ -124,16 +132,18 @@ func parseKey(der []byte) (crypto.Signer, error) {
 	return s, nil
 }
 
-// keyHash returns the hash of a certificate's public key as kubeadm pins it.
-func keyHash(cert []byte) string {
-	block, _ := pem.Decode(cert)
-	if block == nil {
-		return ""
+// hashes returns those of the public keys of a bundle as kubeadm pins them.
+func hashes(bundle []byte) []string {
+	var out []string
+	for {
+		block, rest := pem.Decode(bundle)
+		if block == nil {
+			return out
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+			out = append(out, "sha256:"+hex.EncodeToString(sum[:]))
+		}
+		bundle = rest
 	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -32,6 +32,7 @@ type apiServer interface {
 	Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byte, bool)
 	Delete(gvk schema.GroupVersionKind, namespace, name string)
 	SetAvailable(ok bool)
+	Trust(cert, key []byte)
 	TrustEtcd(cert, key []byte)
 }
 
@@ -40,9 +41,9 @@ var _ apiServer = (*kubeapi.Server)(nil)
 // cluster is a Kubernetes cluster behind a network's load balancer.
 type cluster struct {
 	api       apiServer
-	pki       authorities
-	hash      string // of the authority's key
-	available bool   // the API answers
+	pki       authorities // of the newest control-plane machine
+	day       bool        // what its kube-controller-manager signs lasts a day
+	available bool        // the API answers
 	members   []*member
 	nodes     map[string]*vm // whose kubelet a Node belongs to
 	stop      func()
@@ -133,7 +134,7 @@ func (c *Cloud) init(v *vm) error {
 	if n.cluster != nil && slices.ContainsFunc(n.cluster.members, func(m *member) bool { return m.vm.alive() }) {
 		return fmt.Errorf("made a second cluster of its own beside the one that answers at %s: nothing will ever reach it", want)
 	}
-	k := &cluster{pki: v.boot.pki, hash: keyHash(v.boot.pki.ca.cert), nodes: make(map[string]*vm)}
+	k := &cluster{pki: v.boot.pki, nodes: make(map[string]*vm)}
 	server, err := kubeapi.New(kubeapi.Options{
 		CACert: k.pki.ca.cert, CAKey: k.pki.ca.key, EtcdCACert: k.pki.etcd.cert, EtcdCAKey: k.pki.etcd.key,
 		CertSANs: append([]string{n.Endpoint.Host}, v.boot.cluster.APIServer.CertSANs...),
@@ -149,6 +150,7 @@ func (c *Cloud) init(v *vm) error {
 			return err
 		}
 	}
+	v.kubelet = k.newKubelet(k.pki.ca.cert)
 	if err := register(k, v); err != nil {
 		return err
 	}
@@ -180,8 +182,12 @@ func (c *Cloud) join(v *vm) error {
 	if k == nil || !k.available {
 		return errWait{identity + `failed to request the cluster-info ConfigMap: Get "https://` + want + `": EOF`}
 	}
-	if len(v.boot.hashes) > 0 && !slices.Contains(v.boot.hashes, k.hash) {
-		return fmt.Errorf(identity+"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys %q are pinned", k.hash)
+	published, err := k.published()
+	if err != nil {
+		return fmt.Errorf(identity+"%w", err)
+	}
+	if found := hashes(published); len(v.boot.hashes) > 0 && !slices.ContainsFunc(found, func(h string) bool { return slices.Contains(v.boot.hashes, h) }) {
+		return fmt.Errorf(identity+"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys %q are pinned", found)
 	}
 	if err := checkToken(k, v.boot.token); err != nil {
 		var wait errWait
@@ -197,12 +203,12 @@ func (c *Cloud) join(v *vm) error {
 		return fmt.Errorf("a Node with name %q and status \"Ready\" already exists in the cluster. "+
 			"You must delete the existing Node or change the name of this new joining Node", v.boot.node.name)
 	}
+	v.kubelet = k.newKubelet(published)
 	if v.boot.control {
 		if err := v.readClusterConfiguration(k); err != nil {
 			return err
 		}
-		k.pki = v.boot.pki // the newest
-		k.api.TrustEtcd(k.pki.etcd.cert, k.pki.etcd.key)
+		c.adopt(k, v.boot)
 		if err := k.mayAdd(); err != nil {
 			return errWait{"error creating local etcd static pod manifest file: " + err.Error()}
 		}

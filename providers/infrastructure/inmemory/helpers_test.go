@@ -177,7 +177,7 @@ nodeRegistration:
   kubeletExtraArgs:
   - name: register-with-taints
     value: node.cluster.x-k8s.io/uninitialized:NoSchedule
-%s`, testAPI, testToken, e.Host, e.Port, keyHash([]byte(p["ca.crt"])), extra))
+%s`, testAPI, testToken, e.Host, e.Port, firstHash([]byte(p["ca.crt"])), extra))
 	return c
 }
 
@@ -304,3 +304,5 @@ func (l *lab) token(change func(*corev1.Secret)) {
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func firstHash(bundle []byte) string { return hashes(bundle)[0] }

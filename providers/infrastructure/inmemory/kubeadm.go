@@ -46,6 +46,9 @@ type (
 			} `json:"bootstrapToken"`
 		} `json:"discovery"`
 		ControlPlane *struct{} `json:"controlPlane"`
+		Patches      struct {
+			Directory string `json:"directory"`
+		} `json:"patches"`
 	}
 	nodeRegistration struct {
 		Name             string          `json:"name"`
@@ -67,6 +70,7 @@ type bootData struct {
 	hashes  []string             // of join; none where the authority is not verified
 	control bool                 // becomes a control plane
 	pki     authorities          // of a control plane
+	day     bool                 // what its kube-controller-manager signs lasts a day
 	node    registration
 }
 
@@ -266,6 +270,9 @@ func (b *bootData) readJoin(d disk, docs map[string]document, s VMSpec) error {
 	if b.control {
 		if b.pki, err = readAuthorities(d, ""); err != nil {
 			return err
+		}
+		if b.day, err = readSigner(d, b.pki.ca.cert, j.Patches.Directory); err != nil {
+			return fmt.Errorf("kube-controller-manager does not start: %w", err)
 		}
 	}
 	b.node, err = j.NodeRegistration.read(s.Name, doc.lists, b.control)

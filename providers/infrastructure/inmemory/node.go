@@ -36,7 +36,7 @@ func register(k *cluster, v *vm) error {
 	k.nodes[r.name] = v
 	if _, ok := k.api.Get(nodeKind, "", r.name); !ok {
 		n := newNode(v)
-		setNodeConditions(n, v)
+		setNodeConditions(n, v, false)
 		if err := k.api.Upsert(n); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func showNode(k *cluster, v *vm) error {
 	if v.shown == shown {
 		return nil
 	}
-	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) { setNodeConditions(n, v) })
+	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) { setNodeConditions(n, v, k.lockedOut(v.kubelet)) })
 	if err != nil || !v.boot.control {
 		v.shown = shown
 		return err
@@ -153,15 +153,15 @@ func showNode(k *cluster, v *vm) error {
 
 // shows names all that its Node and static pods tell of the machine.
 func (v *vm) shows(k *cluster) string {
-	return fmt.Sprint(v.alive(), v.nodeReady, v.etcdUp(k), v.apiServerUp(k))
+	return fmt.Sprint(v.alive(), v.nodeReady, v.etcdUp(k), v.apiServerUp(k), k.lockedOut(v.kubelet))
 }
 
 // setNodeConditions writes what the kubelet, or the silence of the kubelet, says.
-func setNodeConditions(n *corev1.Node, v *vm) {
+func setNodeConditions(n *corev1.Node, v *vm, lockedOut bool) {
 	ready, pressure := corev1.ConditionTrue, corev1.ConditionFalse
 	reason, message := "KubeletReady", "kubelet is posting ready status"
 	switch {
-	case !v.alive():
+	case !v.alive(), lockedOut:
 		ready, pressure = corev1.ConditionUnknown, corev1.ConditionUnknown
 		reason, message = "NodeStatusUnknown", "Kubelet stopped posting node status."
 	case !v.nodeReady:

@@ -121,13 +121,13 @@ func TestWrongJoin(t *testing.T) {
 		},
 		"another CA hash": {
 			spoil: func(_ *testing.T, l *lab, c *config) {
-				c.replace(joinPath, keyHash([]byte(l.pki["ca.crt"])), keyHash([]byte(l.pki["etcd/ca.crt"])))
+				c.replace(joinPath, firstHash([]byte(l.pki["ca.crt"])), firstHash([]byte(l.pki["etcd/ca.crt"])))
 			},
 			want: "kubeadm join: couldn't validate the identity of the API Server: cluster CA found in cluster-info ConfigMap is invalid",
 		},
 		"no CA hash": {
 			spoil: func(_ *testing.T, l *lab, c *config) {
-				c.replace(joinPath, "caCertHashes: ["+keyHash([]byte(l.pki["ca.crt"]))+"]", "caCertHashes: []")
+				c.replace(joinPath, "caCertHashes: ["+firstHash([]byte(l.pki["ca.crt"]))+"]", "caCertHashes: []")
 			},
 			want: "without caCertHashes can be unsafe",
 		},

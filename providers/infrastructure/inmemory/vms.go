@@ -26,6 +26,7 @@ type vm struct {
 	stopped bool
 
 	node      string    // its Node, once it has registered
+	kubelet   kubelet   // whom the kubelet trusts, and who trusts it
 	nodeReady bool      // the kubelet has reported ready
 	apiReady  bool      // the static pods of a control plane are up
 	member    uint64    // of etcd

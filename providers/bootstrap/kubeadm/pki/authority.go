@@ -20,6 +20,18 @@ import (
 // NewCA makes a self-signed authority that is good from a little before now for
 // days. Randomness is the system's.
 func NewCA(commonName string, alg bootstrapv1.EncryptionAlgorithmType, days int, now time.Time) (fleet.SecretData, error) {
+	return newCA(commonName, alg, days, now, false)
+}
+
+// NewSuccessor is NewCA for an authority that takes the place of another, which
+// it can Cross.
+func NewSuccessor(commonName string, alg bootstrapv1.EncryptionAlgorithmType, days int, now time.Time) (fleet.SecretData, error) {
+	return newCA(commonName, alg, days, now, true)
+}
+
+const authorityUsage = x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign
+
+func newCA(commonName string, alg bootstrapv1.EncryptionAlgorithmType, days int, now time.Time, successor bool) (fleet.SecretData, error) {
 	key, err := newKey(alg)
 	if err != nil {
 		return nil, err
@@ -29,10 +41,10 @@ func NewCA(commonName string, alg bootstrapv1.EncryptionAlgorithmType, days int,
 		DNSNames:              []string{commonName},
 		NotBefore:             now.Add(-skew),
 		NotAfter:              now.AddDate(0, 0, days),
-		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		KeyUsage:              authorityUsage,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
-		MaxPathLenZero:        true,
+		MaxPathLenZero:        !successor,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -46,6 +58,26 @@ func NewCA(commonName string, alg bootstrapv1.EncryptionAlgorithmType, days int,
 		fleet.TLSCertKey: fleet.NewSecret(encode("CERTIFICATE", der)),
 		fleet.TLSKeyKey:  fleet.NewSecret(private),
 	}, nil
+}
+
+// Cross returns other's certificate as ca signs it, in PEM form: whoever trusts
+// ca alone trusts by it what other has signed. ca must allow authorities below
+// it, as those of NewSuccessor do.
+func (ca *CA) Cross(other *x509.Certificate) ([]byte, error) {
+	notAfter := other.NotAfter
+	if notAfter.After(ca.Certificate.NotAfter) {
+		notAfter = ca.Certificate.NotAfter
+	}
+	template := &x509.Certificate{
+		RawSubject: other.RawSubject, SubjectKeyId: other.SubjectKeyId,
+		NotBefore: other.NotBefore, NotAfter: notAfter,
+		KeyUsage: authorityUsage, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.Certificate, other.PublicKey, ca.key)
+	if err != nil {
+		return nil, err
+	}
+	return encode("CERTIFICATE", der), nil
 }
 
 // NewKeyPair makes the key pair that signs service account tokens: the public

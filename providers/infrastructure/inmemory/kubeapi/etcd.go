@@ -47,9 +47,9 @@ func (s *Server) serveEtcd(c net.Conn, node string) error {
 	if _, ok := s.member(node); !ok {
 		return errors.New("connect: connection refused")
 	}
-	s.etcdMu.Lock()
+	s.trustMu.Lock()
 	serving := s.etcdServing
-	s.etcdMu.Unlock()
+	s.trustMu.Unlock()
 	config, err := serving()
 	if err != nil {
 		return err

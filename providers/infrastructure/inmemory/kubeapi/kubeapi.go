@@ -65,7 +65,7 @@ type Server struct {
 
 	serving func() (*tls.Config, error) // made at the first connection
 
-	etcdMu      sync.Mutex
+	trustMu     sync.Mutex
 	etcdServing func() (*tls.Config, error)
 }
 
@@ -81,7 +81,7 @@ func New(o Options) (*Server, error) {
 		return nil, fleet.Errorf(fleet.Invalid, "make the API server", "cluster authority: %w", err)
 	}
 	s := &Server{o: o, catalog: shared()}
-	s.serving = sync.OnceValues(s.newServing)
+	s.serving = sync.OnceValues(func() (*tls.Config, error) { return s.newServing(o.CACert, o.CAKey) })
 	s.etcdServing = sync.OnceValues(func() (*tls.Config, error) { return s.newEtcdServing(o.EtcdCACert, o.EtcdCAKey) })
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		ns := &corev1.Namespace{
@@ -95,11 +95,25 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
+// Trust has cert and key, in PEM, in the place of CACert and CAKey from now on, on
+// connections that are open, too. The first certificate signs, and clients of any
+// of them are let in.
+func (s *Server) Trust(cert, key []byte) {
+	s.trustMu.Lock()
+	defer s.trustMu.Unlock()
+	if bytes.Equal(cert, s.o.CACert) {
+		return
+	}
+	s.o.CACert, s.o.CAKey = cert, key
+	s.serving = sync.OnceValues(func() (*tls.Config, error) { return s.newServing(cert, key) })
+	s.clients.trust(cert)
+}
+
 // TrustEtcd has cert and key, in PEM, in the place of EtcdCACert and EtcdCAKey from
 // now on. The first certificate signs, and clients of any of them are let in.
 func (s *Server) TrustEtcd(cert, key []byte) {
-	s.etcdMu.Lock()
-	defer s.etcdMu.Unlock()
+	s.trustMu.Lock()
+	defer s.trustMu.Unlock()
 	if bytes.Equal(cert, s.o.EtcdCACert) {
 		return
 	}

@@ -26,7 +26,12 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		Handler: s,
 		TLSConfig: &tls.Config{
 			// Of the first connection only: most simulated clusters wait long for it.
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.serving() },
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				s.trustMu.Lock()
+				serving := s.serving
+				s.trustMu.Unlock()
+				return serving()
+			},
 		},
 		ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
@@ -44,8 +49,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 
 // newServing returns the TLS configuration of the API server. Clients without a
 // certificate, or with a wrong one, are told so in a Status and not by TLS.
-func (s *Server) newServing() (*tls.Config, error) {
-	ca, err := newAuthority(s.o.CACert, s.o.CAKey)
+func (s *Server) newServing(caCert, caKey []byte) (*tls.Config, error) {
+	ca, err := newAuthority(caCert, caKey)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +58,7 @@ func (s *Server) newServing() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.clients.trust(ca.pool())
+	s.clients.trust(caCert)
 	return &tls.Config{
 		Certificates: []tls.Certificate{cert},
 		ClientAuth:   tls.RequestClientCert,
@@ -67,7 +72,10 @@ func (s *Server) newServing() (*tls.Config, error) {
 // API server of a machine at the time made, and closes c.
 func (s *Server) showCertificate(c net.Conn, made time.Time) error {
 	defer func() { _ = c.Close() }()
-	ca, err := newAuthority(s.o.CACert, s.o.CAKey)
+	s.trustMu.Lock()
+	caCert, caKey := s.o.CACert, s.o.CAKey
+	s.trustMu.Unlock()
+	ca, err := newAuthority(caCert, caKey)
 	if err != nil {
 		return err
 	}
@@ -90,10 +98,12 @@ type verifier struct {
 // knownLimit bounds the memory of a verifier.
 const knownLimit = 64
 
-func (v *verifier) trust(roots *x509.CertPool) {
+// trust has v take certificates of any of the authorities, PEM, and none other.
+func (v *verifier) trust(authorities []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.roots = roots
+	v.roots, v.known = x509.NewCertPool(), nil
+	v.roots.AppendCertsFromPEM(authorities)
 }
 
 func (v *verifier) verify(state *tls.ConnectionState, now time.Time) error {
@@ -133,12 +143,6 @@ func newAuthority(certPEM, keyPEM []byte) (authority, error) {
 	}
 	cert, err := x509.ParseCertificate(pair.Certificate[0])
 	return authority{cert, pair.PrivateKey}, err
-}
-
-func (a authority) pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(a.cert)
-	return p
 }
 
 // issue returns a serving certificate for sans, good for a year from now.
