@@ -26,7 +26,7 @@ func placeOf(key string) string {
 	case fleet.ReplaceAnnotation, fleet.RemediateAnnotation:
 		return "put it on the KubeadmControlPlane, MachineDeployment or MachineSet of the machines, or on the Machine that stands alone"
 	case fleet.PruneAnnotation:
-		return "put it on the ClusterResourceSet"
+		return "put it on the ClusterResourceSet or HelmChartProxy"
 	}
 	return ""
 }

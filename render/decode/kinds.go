@@ -137,7 +137,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 		clusterKind(), machineDeploymentKind(), machineSetKind(), machineKind(), machineHealthCheckKind(), machineDrainRuleKind(),
 		kubeadmConfigTemplateKind(), kubeadmConfigKind(), kubeadmControlPlaneKind(),
 		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
-		clusterResourceSetKind(),
+		clusterResourceSetKind(), helmChartProxyKind(),
 		secretKind(), configMapKind(), namespaceKind(),
 	} {
 		k.enums = values
@@ -218,7 +218,6 @@ func (d *Decoder) refuseKind(group, version, name string) (message, hint string)
 func unsupported() map[string]string {
 	return map[string]string{
 		"MachinePool.cluster.x-k8s.io":                           "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
-		"HelmChartProxy.addons.cluster.x-k8s.io":                 "render the chart with helm template, and put the result into a ConfigMap that a ClusterResourceSet names",
 		"HelmReleaseProxy.addons.cluster.x-k8s.io":               "remove it from the overlay: the addon provider for Helm writes it",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay: what was applied is written down in the cluster itself",
 		"DevMachinePool.infrastructure.cluster.x-k8s.io":         "use a MachineDeployment with a DevMachineTemplate",

@@ -170,4 +170,12 @@ func TestAddonsGuide(t *testing.T) {
 	if len(c.ResourceSets) != 1 || len(c.ResourceSets[0].Refs()) != 2 {
 		t.Errorf("sets of the example: %+v", c.ResourceSets)
 	}
+	_, rest, _ = strings.Cut(string(text), "## Helm charts")
+	_, rest, _ = strings.Cut(rest, "```yaml\n")
+	example, _, _ = strings.Cut(rest, "```\n")
+	c = mustDecode(t, replaced(t, labelled(t), "{cni: lab}", "{cni: cilium}")+"\n---\n"+example)
+	const values = `{"cluster":{"name":"eu"},"ipam":{"operator":{"clusterPoolIPv4PodCIDRList":["10.1.0.0/16"]}}}`
+	if len(c.Releases) != 1 || string(c.Releases[0].Values.Reveal()) != values {
+		t.Errorf("releases of the example: %q", c.Releases)
+	}
 }
