@@ -415,7 +415,10 @@ func TestRealWithin(t *testing.T) {
 	for name, c := range map[string]struct {
 		authority string
 		want      bool
-	}{"home": {string(s.server.Config.CAData), true}, "other": {"another certificate", false}} {
+	}{
+		"home": {string(s.server.Config.CAData), true}, "other": {"another certificate", false},
+		"rotated": {"-----BEGIN CERTIFICATE-----\nMTIz\n-----END CERTIFICATE-----\n" + string(s.server.Config.CAData), true},
+	} {
 		k := fleet.Key{Namespace: s.server.Namespace(), Name: name}
 		if in, err := s.Within(t.Context(), k); in || err != nil {
 			t.Errorf("%s, of which nothing is stored: %v, %v", name, in, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,7 +76,8 @@ func (k *Kubernetes) Location(ctx context.Context) (string, error) {
 }
 
 // Within reports whether these Secrets are in the cluster c itself: its authority
-// is the one that their API server is trusted by.
+// is the one that their API server is trusted by, or, while it is rotated, one of
+// the two.
 func (k *Kubernetes) Within(ctx context.Context, c fleet.Key) (bool, error) {
 	d, err := k.Get(ctx, c, fleet.ClusterCA)
 	if fleet.KindOf(err) == fleet.NotFound {
@@ -84,7 +86,12 @@ func (k *Kubernetes) Within(ctx context.Context, c fleet.Key) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return bytes.Contains(k.authority, bytes.TrimSpace(d[fleet.TLSCertKey].Reveal())), nil
+	for block, rest := pem.Decode(d[fleet.TLSCertKey].Reveal()); block != nil; block, rest = pem.Decode(rest) {
+		if bytes.Contains(k.authority, bytes.TrimSpace(pem.EncodeToMemory(block))) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // podNamespace has the namespace of the pod that a process runs in.
