@@ -83,9 +83,8 @@ func faults() []fault {
 		{"machines go without leaving etcd", "EtcdQuorumKept", []edit{
 			{controlPlane, "if m.member != nil {\n\t\tv.removeMember", "if m.member != nil && !BROKEN {\n\t\tv.removeMember"},
 		}},
-		{"Nodes without a machine in the listing go", "NodeOfMachineKept", []edit{
-			{nodes, "if n.Ready && !n.Draining {", "if n.Ready && !n.Draining && !BROKEN {"},
-			{nodes, "if string(name) == n.Name {", "if string(name) == n.Name && !BROKEN {"},
+		{"Nodes go before their machines", "NodeOfMachineKept", []edit{
+			{nodes, "case m.node == nil:", "case BROKEN && m.node != nil && m.node.Draining:\n\t\t\tv.deleteNode(m.node)\n\t\tcase m.node == nil:"},
 		}},
 		{"secrets of deleted clusters stay", "ConvergesToDesired", []edit{
 			{"reconcile/plan/deletion.go", "case v.hasSecrets():", "case v.hasSecrets() && !BROKEN:"},

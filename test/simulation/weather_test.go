@@ -78,6 +78,9 @@ func (l *life) badDays() {
 			i := l.random.IntN(len(l.wishes))
 			what := l.wishes[i].edit(l.random)
 			l.push(fmt.Sprintf("%s: %s", key(i), what))
+			if l.wishes[i].gone && l.chance(2) { // there would be something to do
+				l.power()
+			}
 		case n == 20:
 			l.class++
 			l.push("another template of the class")
