@@ -66,23 +66,30 @@ func (v *view) unsettled() bool {
 	return true
 }
 
-// do adds a to the plan, unless the same action is open or too recent.
+// do adds a to the plan, unless the same action is open or too recent: then it
+// says that a is waited for.
 func (v *view) do(a fleet.Action) {
+	if why := v.act(a); why != "" {
+		v.wait("%s: %s", a, why)
+	}
+}
+
+// act is do without the words: it returns why a is not added, or "".
+func (v *view) act(a fleet.Action) string {
 	a.Cluster = v.Desired.Key
 	a.Operation = v.operation(a)
 	if at, ok := v.attempts[a.Operation]; ok {
 		hold := v.hold(at)
 		if v.recent(at, hold) {
-			if at.Answered {
-				v.wait("%s: asked for, waiting for it to show", a)
-			} else {
-				v.wait("%s: got no answer, it may still happen", a)
-			}
 			v.wake(hold - v.Now.Sub(at.At))
-			return
+			if at.Answered {
+				return "asked for, waiting for it to show"
+			}
+			return "got no answer, it may still happen"
 		}
 	}
 	v.out.Actions = append(v.out.Actions, a)
+	return ""
 }
 
 // wait notes what the next step waits for.

@@ -79,7 +79,7 @@ func (v *view) keptByHooks(g *group, m *machine) bool {
 			kept = true
 			v.wait("%s", k.message)
 			if o == m && !m.node.Draining {
-				v.drain(m, "the cluster is to be deleted")
+				v.do(v.draining(m, "the cluster is to be deleted"))
 			}
 		}
 	}

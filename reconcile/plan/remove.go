@@ -34,7 +34,7 @@ func (v *view) drained(m *machine, reason string) bool {
 		return true
 	}
 	if !m.node.Draining && !m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
-		v.drain(m, reason)
+		v.do(v.draining(m, reason))
 		return false
 	}
 	o := v.obstacle(m)
@@ -42,7 +42,7 @@ func (v *view) drained(m *machine, reason string) bool {
 		return true
 	}
 	if o.drain {
-		v.drain(m, reason)
+		_ = v.act(v.draining(m, reason)) // the obstacle says what it waits for
 		v.wake(drainPace)
 	}
 	if o.left > 0 {
@@ -52,13 +52,13 @@ func (v *view) drained(m *machine, reason string) bool {
 	return false
 }
 
-// drain takes a step. The Node is not brought in line at the same time: two
-// writers would be in each other's way, and it goes.
-func (v *view) drain(m *machine, reason string) {
+// draining returns a step of draining m. The Node is not brought in line at the
+// same time: two writers would be in each other's way, and it goes.
+func (v *view) draining(m *machine, reason string) fleet.Action {
 	v.out.Actions = slices.DeleteFunc(v.out.Actions, func(a fleet.Action) bool {
 		return a.Kind == fleet.SyncNode && a.Node == m.node.Name
 	})
-	v.do(fleet.Action{Kind: fleet.DrainNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason})
+	return fleet.Action{Kind: fleet.DrainNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason}
 }
 
 // told reports whether people put an annotation on the machines of m's pool, or
