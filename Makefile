@@ -102,6 +102,11 @@ test-kubeadm: ## hold what is written for kubeadm against kubeadm of every minor
 	go run ./test/kube/binaries/build kubeadm-1.33 kubeadm-1.34 kubeadm-1.35 kubeadm-1.36
 	go test ./providers/bootstrap/kubeadm ./providers/workload -run 'Kubeadm|RealUpgrade' -count=1 -v
 
+.PHONY: test-autoscaler
+test-autoscaler: ## run the cluster-autoscaler that FAIRLEAD_CLUSTER_AUTOSCALER names against an agent (40 s; needs kubectl; docs/autoscaler.md)
+	@test -x "$$FAIRLEAD_CLUSTER_AUTOSCALER" || { echo "set FAIRLEAD_CLUSTER_AUTOSCALER to a cluster-autoscaler: docs/autoscaler.md says how to build one"; exit 1; }
+	go test ./test/cli -run '^TestAutoscaler$$' -count=1 -v
+
 .PHONY: lab-openstack-up
 lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md
 	test/lab/openstack/up

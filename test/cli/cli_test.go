@@ -44,8 +44,21 @@ func TestMain(m *testing.M) {
 //	$LISTEN      a free address, $HOOK another, and $FAIRLEAD_INMEMORY_URL one for a cloud
 //	$FAIRLEAD_SECRETS, and XDG_STATE_HOME, within the script's folder
 func TestScripts(t *testing.T) {
+	scripts(t, "testdata/script")
+}
+
+// TestAutoscaler runs the cluster-autoscaler that $FAIRLEAD_CLUSTER_AUTOSCALER names
+// against an agent: `make test-autoscaler`. docs/autoscaler.md says how it is built.
+func TestAutoscaler(t *testing.T) {
+	if os.Getenv("FAIRLEAD_CLUSTER_AUTOSCALER") == "" {
+		t.Skip("FAIRLEAD_CLUSTER_AUTOSCALER names no cluster-autoscaler")
+	}
+	scripts(t, "testdata/autoscaler")
+}
+
+func scripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/script",
+		Dir:   dir,
 		Setup: setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"push":       push,
@@ -102,7 +115,8 @@ func setup(env *testscript.Env) error {
 		"URL": web.URL + "/fleet.git", "FILE": "file://" + bare, "BARE": bare,
 		"CLOUD": cloud, "FAIRLEAD_INMEMORY_URL": "http://" + cloud, "LISTEN": listen, "HOOK": hook,
 		"FAIRLEAD_SECRETS": filepath.Join(env.WorkDir, "secrets"), "XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
-		"HOME": env.WorkDir, "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
+		"AUTOSCALER": os.Getenv("FAIRLEAD_CLUSTER_AUTOSCALER"),
+		"HOME":       env.WorkDir, "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
 		"GIT_AUTHOR_NAME": "You", "GIT_AUTHOR_EMAIL": "you@example.com",
 		"GIT_COMMITTER_NAME": "You", "GIT_COMMITTER_EMAIL": "you@example.com",
 	} {

@@ -71,6 +71,7 @@ func newNode(v *vm) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{ProviderID: id, Taints: r.taints},
 		Status: corev1.NodeStatus{
+			Capacity: size(), Allocatable: size(),
 			Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeInternalIP, Address: v.Addresses[0]},
 				{Type: corev1.NodeHostName, Address: r.name},

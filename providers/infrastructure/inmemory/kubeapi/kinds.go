@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,6 +86,7 @@ func newCatalog() *catalog {
 	c.add(v1, &corev1.Event{}, kind{plural: "events", short: "ev", namespaced: true})
 	c.add(v1, &corev1.PersistentVolumeClaim{}, kind{plural: "persistentvolumeclaims", short: "pvc", namespaced: true, subs: status})
 	c.add(v1, &corev1.PersistentVolume{}, kind{plural: "persistentvolumes", short: "pv", subs: status})
+	c.add(v1, &corev1.ReplicationController{}, kind{plural: "replicationcontrollers", short: "rc", namespaced: true, all: true, subs: scaled})
 
 	apps := appsv1.SchemeGroupVersion
 	c.add(apps, &appsv1.Deployment{}, kind{plural: "deployments", short: "deploy", namespaced: true, all: true, subs: scaled})
@@ -124,6 +126,14 @@ func newCatalog() *catalog {
 	storage := storagev1.SchemeGroupVersion
 	c.add(storage, &storagev1.StorageClass{}, kind{plural: "storageclasses", short: "sc"})
 	c.add(storage, &storagev1.VolumeAttachment{}, kind{plural: "volumeattachments", subs: status})
+	c.add(storage, &storagev1.CSINode{}, kind{plural: "csinodes"})
+	c.add(storage, &storagev1.CSIDriver{}, kind{plural: "csidrivers"})
+	c.add(storage, &storagev1.CSIStorageCapacity{}, kind{plural: "csistoragecapacities", namespaced: true})
+
+	devices := resourcev1.SchemeGroupVersion
+	c.add(devices, &resourcev1.DeviceClass{}, kind{plural: "deviceclasses"})
+	c.add(devices, &resourcev1.ResourceSlice{}, kind{plural: "resourceslices"})
+	c.add(devices, &resourcev1.ResourceClaim{}, kind{plural: "resourceclaims", namespaced: true, subs: status})
 	return c
 }
 
