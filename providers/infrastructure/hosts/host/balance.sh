@@ -8,7 +8,6 @@ full() { rm -f "$C.new"; echo "the disk is full" >&2; exit 1; }
 # One that HAProxy does not take changes nothing.
 config >"$C.new" || full
 said=$(haproxy -c -f "$C.new" 2>&1) || { rm -f "$C.new"; printf '%s\n' "$said" >&2; exit 1; }
-rm -f "$M/balanced"
 mv "$C.new" "$C"
 
 unit() {
