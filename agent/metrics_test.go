@@ -45,6 +45,8 @@ func used() *Metrics {
 		Fleet: "demo", Revision: revision("1"), Problems: []fleet.Problem{{}}, Orphans: []fleet.Key{{}, {}},
 	}, 7, 1)
 	m.Refused(true)
+	m.phaseSeconds.WithLabelValues(string(fleet.PhaseWorkers)).Observe(60)
+	m.joinSeconds.WithLabelValues(string(fleet.RoleWorker)).Observe(60)
 	m.Called(ctx, "inmemory", "Observe", "", time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 429, time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 0, time.Millisecond)
