@@ -30,9 +30,6 @@ func faults() []fault {
 		{"paused clusters are worked on", "SuspendedUntouched", []edit{
 			{"reconcile/plan/claim.go", "if v.paused() {", "if v.paused() && !BROKEN {"},
 		}},
-		{"what vanished from Git is worked on", "OrphansUntouched", []edit{
-			{"agent/work.go", "h.cluster == nil || h.orphan ||", "h.cluster == nil || h.orphan && !BROKEN ||"},
-		}},
 		{"what vanished from Git is deleted", "OrphansUntouched", []edit{
 			{desired, "case len(f.Clusters) == 0 && len(f.Problems) == 0:", "case len(f.Clusters) == 0 && len(f.Problems) == 0 && !BROKEN:"},
 			{desired, "case !f.Config.Prune.Enabled:", "case !f.Config.Prune.Enabled && !BROKEN:"},
@@ -92,9 +89,11 @@ func faults() []fault {
 		{"addons are never pruned", "ConvergesToDesired", []edit{
 			{"reconcile/plan/resources.go", "case len(v.retired(s, have)) > 0:", "case len(v.retired(s, have)) > 0 && !BROKEN:"},
 		}},
-		{"Nodes are brought in line again and again", "NothingToDoAtRest", []edit{
-			{nodes, "!fleet.NodeInSync(", "(BROKEN || !fleet.NodeInSync("},
-			{nodes, "m.Name, *m.node):", "m.Name, *m.node)):"},
+		{"addons are applied again and again", "NothingToDoAtRest", []edit{
+			{
+				"reconcile/plan/resources.go", "case v.Now.Sub(have.Applied) >= refreshResources &&",
+				"case (v.Now.Sub(have.Applied) >= refreshResources || BROKEN && v.Now.Sub(have.Applied) >= refreshResources/10) &&",
+			},
 		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
 			{"agent/work.go", "a.status.Put(report)", "if BROKEN && len(report.Conditions) > 0 {\n\t\treport.Conditions[0].Message = started.String()\n\t}\n\ta.status.Put(report)"},
