@@ -42,6 +42,7 @@ func faults() []fault {
 			},
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
+			{"render/decode/build.go", "case c.Protect: //", "case c.Protect && !BROKEN: //"},
 			{"reconcile/plan/deletion.go", "&& !v.Desired.Protect", "&& (!v.Desired.Protect || BROKEN)"},
 			{"reconcile/exec/exec.go", "|| c.Protect)", "|| c.Protect && !BROKEN)"},
 		}},

@@ -137,7 +137,7 @@ func (w *wish) edit(r *rand.Rand) string {
 	case n < 22:
 		w.gone = true
 		return "vanished"
-	case n < 23:
+	case n < 24:
 		w.addons = (w.addons + 1) % 4
 		return fmt.Sprintf("version %d of the addons", w.addons)
 	case n < 25:
