@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
 )
 
 // kubelet is what a kubelet trusts since it joined, and what it shows.
@@ -59,14 +59,20 @@ func (k *cluster) published() ([]byte, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
 		return nil, err
 	}
-	config, err := clientcmd.Load([]byte(m.Data["kubeconfig"]))
-	if err != nil {
-		return nil, err
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Authorities []byte `json:"certificate-authority-data"`
+			} `json:"cluster"`
+		} `json:"clusters"`
 	}
-	for _, c := range config.Clusters {
-		return c.CertificateAuthorityData, nil
+	if err := yaml.Unmarshal([]byte(m.Data["kubeconfig"]), &config); err != nil {
+		return nil, fmt.Errorf("cluster-info: %w", err)
 	}
-	return nil, errors.New("cluster-info names no cluster")
+	if len(config.Clusters) == 0 {
+		return nil, errors.New("cluster-info names no cluster")
+	}
+	return config.Clusters[0].Cluster.Authorities, nil
 }
 
 // readSigner checks that kube-controller-manager is given one certificate to sign
