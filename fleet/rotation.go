@@ -68,19 +68,25 @@ const (
 	RotationDone RotationStage = "Done" // the new signs, and it alone is trusted
 )
 
-// stagesOf are the stages that an authority goes through. Only what outlives the
-// machine that it was signed on needs RotationHold: tokens, and the certificates
-// of kubelets.
-var stagesOf = map[SecretName][]RotationStage{
-	ServiceAccount: {RotationTrust, RotationSign, RotationHold, RotationDone},
-	EtcdCA:         {RotationTrust, RotationSign, RotationDone},
-	ClusterCA:      {RotationTrust, RotationSpread, RotationSign, RotationHold, RotationDone},
+// stagesOf returns the stages that an authority goes through; ClusterCA has them
+// all. Only what outlives the machine that it was signed on needs RotationHold:
+// tokens, and the certificates of kubelets.
+func stagesOf(name SecretName) []RotationStage {
+	switch name {
+	case ServiceAccount:
+		return []RotationStage{RotationTrust, RotationSign, RotationHold, RotationDone}
+	case EtcdCA:
+		return []RotationStage{RotationTrust, RotationSign, RotationDone}
+	case ClusterCA:
+		return []RotationStage{RotationTrust, RotationSpread, RotationSign, RotationHold, RotationDone}
+	}
+	return nil
 }
 
 // Next returns the stage after s of the rotation of the authority called name.
 // After the last, and where s is none of its stages, that is the first.
 func (s RotationStage) Next(name SecretName) RotationStage {
-	stages := stagesOf[name]
+	stages := stagesOf(name)
 	if len(stages) == 0 {
 		return RotationTrust
 	}
@@ -122,7 +128,7 @@ func ParseRotationState(text string) RotationState {
 	}
 	at, err := time.Parse(time.RFC3339, parts[2])
 	s := RotationState{Wish: parts[0], Stage: RotationStage(parts[1]), Since: at}
-	if err != nil || !slices.Contains(stagesOf[ClusterCA], s.Stage) { // which has them all
+	if err != nil || !slices.Contains(stagesOf(ClusterCA), s.Stage) {
 		return RotationState{}
 	}
 	return s

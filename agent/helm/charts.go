@@ -82,14 +82,14 @@ const slack = 5 * time.Minute
 func (c *Charts) Install(_ context.Context, a providers.Access, r fleet.Release) error {
 	// A hook before and one after, and what is waited for.
 	limit := 3*r.Options.Timeout + slack
-	return c.begin(a, fleet.ReleaseTry{ReleaseRef: r.ReleaseRef, Digest: r.Digest}, "Install", limit, func(ctx context.Context, client *Client) error {
+	return c.begin(a, fleet.ReleaseTry{ReleaseRef: r.ReleaseRef, Digest: r.Digest}, "Install", limit, func(ctx context.Context, client *Client) error { //nolint:contextcheck // it goes on when the call is over
 		return c.install(ctx, client, r)
 	})
 }
 
 // Uninstall implements providers.Charts.
 func (c *Charts) Uninstall(_ context.Context, a providers.Access, ref fleet.ReleaseRef) error {
-	return c.begin(a, fleet.ReleaseTry{ReleaseRef: ref}, "Uninstall", 3*removalTimeout+slack, func(ctx context.Context, client *Client) error {
+	return c.begin(a, fleet.ReleaseTry{ReleaseRef: ref}, "Uninstall", 3*removalTimeout+slack, func(ctx context.Context, client *Client) error { //nolint:contextcheck // it goes on when the call is over
 		return client.uninstall(ctx, ref)
 	})
 }
