@@ -8,9 +8,10 @@ cp "$M/user-data" "$M/meta-data" "$seed/" && config >/etc/cloud/cloud.cfg.d/99-z
 [ -z "$failed" ] || exit 1
 
 # What cloud-init remembers of the instance that the host was before is put aside,
-# else it would take itself for that one.
+# else it would take itself for that one; and a machine of the same name would not
+# get it a second time.
 readlink /var/lib/cloud/instance >"$M/instance" 2>/dev/null
-rm -f /var/lib/cloud/instance /run/cloud-init/.instance-id
+rm -f /var/lib/cloud/instance /run/cloud-init/.instance-id /var/lib/cloud/data/set-hostname
 
 umask 022
 for stage in "init --local" "init" "modules --mode=config" "modules --mode=final"; do
