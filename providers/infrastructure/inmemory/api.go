@@ -26,7 +26,8 @@ type API interface {
 
 	// CreateVM starts a machine; it makes a second one when called twice.
 	CreateVM(ctx context.Context, s VMSpec) (VM, error)
-	// DeleteVM removes it. Nothing there gives the kind NotFound.
+	// DeleteVM removes it, a silent one once it is back. Nothing there gives the
+	// kind NotFound.
 	DeleteVM(ctx context.Context, id string) error
 
 	// Watch calls changed with the ownership tags of what changed until ctx
@@ -100,6 +101,7 @@ type VM struct {
 	// Message says why it failed to start, or what its console shows while it
 	// has no Node.
 	Message   string           `json:"message,omitempty"`
+	Silent    bool             `json:"silent,omitempty"` // nobody reaches it: see Faults
 	Provider  fleet.ProviderID `json:"providerID"`
 	Created   time.Time        `json:"created"`
 	Addresses []string         `json:"addresses,omitempty"`

@@ -41,6 +41,10 @@ type Faults struct {
 	// FailBoot are names of machines, with the wildcards of path.Match, that
 	// end in state Failed instead of running.
 	FailBoot []string `json:"failBoot,omitempty"`
+	// SilentWithoutPower makes machines hosts that nobody reaches while their
+	// power is cut: they show as silent, and one that is deleted meanwhile shows
+	// as Deleting until its power is back.
+	SilentWithoutPower bool `json:"silentWithoutPower,omitempty"`
 }
 
 // failsBoot reports whether a machine called name is to fail.
@@ -164,7 +168,7 @@ func (c *Cloud) quotaExceeded(op string) error {
 	}
 	n := 0
 	for _, v := range c.vms {
-		if v.deleted.IsZero() {
+		if v.deleted.IsZero() || v.held {
 			n++
 		}
 	}

@@ -67,7 +67,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	for _, v := range vms {
 		m := fleet.MachineFromTags(v.Tags)
 		m.ProviderID, m.FailureDomain = v.Provider, v.FailureDomain
-		m.State, m.Message = v.State, v.Message
+		m.State, m.Message, m.Silent = v.State, v.Message, v.Silent
 		m.Created, m.Addresses = v.Created, v.Addresses
 		out.Machines = append(out.Machines, m)
 	}

@@ -24,6 +24,7 @@ type vm struct {
 	boot    bootData // what its user data says
 	deleted time.Time
 	stopped bool
+	held    bool // its deletion waits for its power
 
 	node      string    // its Node, once it has registered
 	kubelet   kubelet   // whom the kubelet trusts, and who trusts it
@@ -61,6 +62,9 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 			shown := v.VM
 			if !v.deleted.IsZero() && time.Since(v.deleted) >= c.faults.Lag {
 				shown.State = fleet.MachineDeleting
+			}
+			if c.silent(v) {
+				shown.Silent, shown.Message = true, "its host does not answer"
 			}
 			if time.Since(v.Created) >= c.faults.Lag {
 				out = append(out, shown)
@@ -157,55 +161,4 @@ func (c *Cloud) powerOn(v *vm) {
 		v.Addresses = []string{fmt.Sprintf("10.%d.%d.%d", byte(c.sequence>>16), byte(c.sequence>>8), byte(c.sequence))}
 	}
 	c.startBoot(v)
-}
-
-// DeleteVM implements API.
-func (c *Cloud) DeleteVM(ctx context.Context, id string) error {
-	op := "delete server " + id
-	return c.change(ctx, op, func() error {
-		v, ok := c.vms[id]
-		if !ok || !v.deleted.IsZero() {
-			return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
-		}
-		v.deleted = time.Now()
-		delete(v.network.vms, id)
-		c.powerChanged(v)
-		o := ownerOf(v.Tags)
-		if c.faults.SlowDelete > 0 {
-			c.showed(o)
-		}
-		c.after(c.faults.Lag+c.faults.SlowDelete, func() {
-			delete(c.vms, id)
-			if delete(c.owned[o], id); len(c.owned[o]) == 0 {
-				delete(c.owned, o)
-			}
-			c.changed(o)
-		})
-		return nil
-	})
-}
-
-// StopVM implements Control.
-func (c *Cloud) StopVM(_ context.Context, id string) error {
-	return c.power("stop server "+id, id, true)
-}
-
-// StartVM implements Control.
-func (c *Cloud) StartVM(_ context.Context, id string) error {
-	return c.power("start server "+id, id, false)
-}
-
-func (c *Cloud) power(op, id string, stopped bool) error {
-	c.lock()
-	defer c.unlock()
-	v, ok := c.vms[id]
-	if !ok || !v.deleted.IsZero() {
-		return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
-	}
-	if v.stopped != stopped {
-		v.stopped = stopped
-		c.powerChanged(v)
-		c.changed(ownerOf(v.Tags))
-	}
-	return nil
 }

@@ -1,0 +1,79 @@
+package inmemory
+
+import (
+	"context"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// DeleteVM implements API.
+func (c *Cloud) DeleteVM(ctx context.Context, id string) error {
+	op := "delete server " + id
+	return c.change(ctx, op, func() error {
+		v, ok := c.vms[id]
+		if !ok || !v.deleted.IsZero() {
+			return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
+		}
+		v.deleted, v.held = time.Now(), c.silent(v)
+		c.powerChanged(v)
+		if v.held {
+			c.showed(ownerOf(v.Tags))
+			return nil
+		}
+		c.release(v)
+		return nil
+	})
+}
+
+// release has the deleted machine vanish.
+func (c *Cloud) release(v *vm) {
+	delete(v.network.vms, v.ID)
+	o := ownerOf(v.Tags)
+	if c.faults.SlowDelete > 0 {
+		c.showed(o)
+	}
+	c.after(c.faults.Lag+c.faults.SlowDelete, func() {
+		delete(c.vms, v.ID)
+		if delete(c.owned[o], v.ID); len(c.owned[o]) == 0 {
+			delete(c.owned, o)
+		}
+		c.changed(o)
+	})
+}
+
+// silent reports whether nobody reaches the machine, not even the cloud.
+func (c *Cloud) silent(v *vm) bool {
+	return v.held || v.stopped && c.faults.SilentWithoutPower
+}
+
+// StopVM implements Control.
+func (c *Cloud) StopVM(_ context.Context, id string) error {
+	return c.power("stop server "+id, id, true)
+}
+
+// StartVM implements Control. A machine whose deletion waits for its power does
+// not boot: it goes.
+func (c *Cloud) StartVM(_ context.Context, id string) error {
+	return c.power("start server "+id, id, false)
+}
+
+func (c *Cloud) power(op, id string, stopped bool) error {
+	c.lock()
+	defer c.unlock()
+	v, ok := c.vms[id]
+	if !ok || !v.deleted.IsZero() && !v.held {
+		return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
+	}
+	if v.stopped == stopped {
+		return nil
+	}
+	v.stopped = stopped
+	c.powerChanged(v)
+	c.changed(ownerOf(v.Tags))
+	if v.held {
+		v.held = false
+		c.release(v)
+	}
+	return nil
+}
