@@ -11,9 +11,7 @@ import (
 // now. The order of the cases is the order of urgency; each waits for those
 // before it, so that there are never two changes in flight.
 func (v *view) planControlPlane() {
-	g, all := v.withoutAdrift(), v.groups[0]
-	v.groups[0] = g
-	defer func() { v.groups[0] = all }()
+	g := v.withoutAdrift()
 	switch {
 	case g.pool.Paused:
 		v.wait("control plane %s is paused", g.name)
@@ -29,15 +27,15 @@ func (v *view) planControlPlane() {
 	case v.blind:
 		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
 	case v.etcdMoved():
-	case v.neverStarted():
+	case v.neverStarted(g):
 	case len(g.leaving) > 0 && !v.stuck(g):
 		v.continueRemoval(g)
 	case v.controlPlaneStray() != "":
 		v.wait("node %s has no machine", v.controlPlaneStray())
 	case v.controlPlaneAtRest(g):
 	case !v.etcdKnown():
-	case v.orphan() != nil:
-		v.removeOrphan(v.orphan())
+	case v.orphan(g) != nil:
+		v.removeOrphan(v.orphan(g))
 	case v.remediate(g):
 	default:
 		v.changeControlPlane(g)
@@ -66,7 +64,7 @@ func (v *view) controlPlaneDone() bool {
 // not well all the same.
 func (v *view) controlPlaneAtRest(g *group) bool {
 	v.out.NeedEtcd = v.out.NeedEtcd || v.lately(g) && !v.Desired.ExternalEtcd() && v.Observed.Workload.Etcd == nil
-	if !g.settled() || v.orphan() != nil {
+	if !g.settled() || v.orphan(g) != nil {
 		return false
 	}
 	well := true
@@ -143,11 +141,11 @@ func (v *view) changeControlPlane(g *group) {
 		}
 		v.join(g, old)
 	case len(g.old) > 0:
-		v.retire(controlPlaneVictim(g))
+		v.retire(g, controlPlaneVictim(g))
 	case total < p.Replicas:
 		v.join(g, nil)
 	case total > p.Replicas:
-		v.retire(controlPlaneVictim(g))
+		v.retire(g, controlPlaneVictim(g))
 	}
 }
 
@@ -167,9 +165,8 @@ func (v *view) join(g *group, old *machine) {
 	v.create(g, fleet.JoinControlPlane, v.nextDomain(g), reason)
 }
 
-// retire begins the removal of m once all others are well.
-func (v *view) retire(m *machine) {
-	g := v.groups[0]
+// retire begins the removal of m once all others of g are well.
+func (v *view) retire(g *group, m *machine) {
 	if !v.wellBut(g, m) || v.unsettled() {
 		return
 	}

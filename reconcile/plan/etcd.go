@@ -50,20 +50,19 @@ func (v *view) removeMember(m *machine, reason string) {
 	})
 }
 
-// orphan returns the etcd member that no machine and no Node is behind. A machine
+// orphan returns the etcd member that no machine of g and no Node is behind. A machine
 // that is joining may be behind one: behind one without a name, which has not
 // started, as long as it has no member, and behind any as long as it has no Node
 // either, which can have another name.
 // Source: Cluster API, #13221, #13667, #14197.
-func (v *view) orphan() *fleet.Member {
+func (v *view) orphan(g *group) *fleet.Member {
 	e := v.Observed.Workload.Etcd
 	if e == nil {
 		return nil
 	}
-	cp := v.groups[0]
 	for i := range e.Members {
 		name := e.Members[i].Name
-		if slices.ContainsFunc(cp.all, func(m *machine) bool {
+		if slices.ContainsFunc(g.all, func(m *machine) bool {
 			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "")
 		}) || slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue
@@ -92,8 +91,8 @@ func (v *view) leftEtcd(g *group) bool {
 // up, and reports whether there is one. It goes before all else: nobody may leave
 // etcd, and nobody joins it, while a member is still joining, and this one never
 // does. While machines may surface that nobody knows of, it may be of one of these.
-func (v *view) neverStarted() bool {
-	o := v.orphan()
+func (v *view) neverStarted(g *group) bool {
+	o := v.orphan(g)
 	if o == nil || o.Name != "" {
 		return false
 	}

@@ -57,7 +57,7 @@ func (v *view) ailingMembers(e *fleet.Etcd) []string {
 			bad = append(bad, m.Name+" is not healthy")
 		}
 	}
-	if o := v.orphan(); o != nil && o.Name != "" {
+	if o := v.orphan(v.groups[0]); o != nil && o.Name != "" {
 		bad = append(bad, o.Name+" has no machine")
 	}
 	return bad
