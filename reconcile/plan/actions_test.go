@@ -99,7 +99,7 @@ func (w *world) carryOutInside(a fleet.Action) {
 func (w *world) createMachine(a fleet.Action) {
 	for _, m := range w.machines {
 		if m.Name == a.Machine {
-			if w.now.Before(m.visibleAt) || !m.goneAt.IsZero() {
+			if w.now.Before(m.visibleAt) || m.State == fleet.MachineDeleting {
 				w.violate("OneMachinePerName: %s is created while another is there", a.Machine)
 			}
 			return
@@ -129,7 +129,10 @@ func (w *world) deleteMachine(a fleet.Action) {
 		if m.Name != a.Machine || (a.ProviderID != "" && a.ProviderID != m.ProviderID) || !m.goneAt.IsZero() {
 			continue
 		}
-		m.State, m.goneAt = fleet.MachineDeleting, w.now.Add(w.leave)
+		m.State = fleet.MachineDeleting
+		if !m.Silent {
+			m.goneAt = w.now.Add(w.leave)
+		}
 		w.kill(m)
 	}
 }

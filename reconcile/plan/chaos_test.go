@@ -107,8 +107,21 @@ func (c *chaos) drawFault() {
 			m := c.machines[rapid.IntRange(0, len(c.machines)-1).Draw(c.t, "victim")]
 			if m.Role == fleet.RoleWorker || c.sparesVoter(m) {
 				c.kill(m)
+				m.Silent = m.Silent || m.goneAt.IsZero() && rapid.Bool().Draw(c.t, "silent")
 			}
 		}
+	case 8:
+		c.returnSilent()
+	}
+}
+
+// returnSilent has what was asked of silent machines happen.
+func (c *chaos) returnSilent() {
+	for _, m := range c.machines {
+		if m.Silent && m.State == fleet.MachineDeleting {
+			m.goneAt = c.now.Add(c.leave)
+		}
+		m.Silent = false
 	}
 }
 

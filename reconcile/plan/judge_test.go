@@ -153,6 +153,7 @@ func (c *chaos) foreign() {
 // calm ends all faults.
 func (c *chaos) calm() {
 	c.outage = false
+	c.returnSilent()
 	c.logf("calm")
 }
 

@@ -56,7 +56,7 @@ type simMachine struct {
 	fleet.Machine
 	join      fleet.Join
 	visibleAt time.Time
-	goneAt    time.Time // zero: it stays
+	goneAt    time.Time // zero: it stays, or is silent
 	joined    bool
 	dead      bool // never joins, or its node is broken
 }
