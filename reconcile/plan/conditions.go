@@ -250,9 +250,6 @@ func (v *view) availableCondition(l *ledger) {
 			if c.Status != fleet.True {
 				bad = append(bad, c.Type+because(c.Message))
 			}
-			if c.Status == fleet.StatusUnknown {
-				unknown++
-			}
 		case clusterv1.ClusterDeletingCondition:
 			if c.Status == fleet.True {
 				bad = append(bad, c.Type)

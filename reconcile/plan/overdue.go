@@ -72,7 +72,7 @@ func (v *view) expiring(m *machine) string {
 			v.wait("certificates of machine %s live shorter than rollout.before.certificatesExpiryDays of %s: it is not replaced, a new one would be no better", m.Name, m.pool.Name)
 			return ""
 		}
-		if left := useful/2 - v.Now.Sub(m.Origin.Made); !m.Origin.Made.IsZero() && left > 0 {
+		if left := useful/2 - v.Now.Sub(m.Origin.Made); left > 0 {
 			v.wake(left)
 			return ""
 		}

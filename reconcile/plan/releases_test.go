@@ -93,6 +93,7 @@ func TestReleases(t *testing.T) {
 		"gone, install failed":     {states: state("failed", "old", nil), tries: failed("old", fleet.Invalid, time.Hour, time.Second), want: remove, told: "False HelmReleasePending net/cni is being removed"},
 		"gone, history stays":      {states: state("uninstalled", "old", nil), told: "True Ready "},
 		"gone, installed once":     {states: state("deployed", "old", wasOnce), told: "True Ready net/cni is not in Git any more for this cluster, and stays"},
+		"gone, once from now on":   {states: state("deployed", "old", func(s *fleet.ReleaseState) { s.Strategy = fleet.InstallOnce }), told: "True Ready net/cni is not in Git any more for this cluster, and stays"},
 		"gone, not to be pruned":   {states: state("deployed", "old", func(s *fleet.ReleaseState) { s.Prune = false }), told: "True Ready net/cni is not in Git any more for this cluster, and stays"},
 		"the API server is silent": {releases: release(nil), edit: func(in *plan.Input) {
 			in.Observed.Workload = fleet.Workload{}

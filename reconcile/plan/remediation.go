@@ -19,7 +19,7 @@ func (v *view) remediateFirst(g *group) bool {
 	if !v.blind || !m.remedy || len(v.machines) > 1 || !v.knownSilent(m) {
 		return false
 	}
-	if m.State == fleet.MachineDeleting || v.mayAttempt(m) {
+	if v.mayAttempt(m) {
 		v.begun(m, func() { v.deleteMachine(m, m.sick.message) })
 	}
 	return true
@@ -97,7 +97,7 @@ func (v *view) attempt(m *machine) (next fleet.Remediation, until time.Duration)
 	if s := m.pool.Remediation.MinHealthyPeriodSeconds; s != nil {
 		healthy = seconds(s)
 	}
-	if until = last.At.Add(healthy).Sub(v.Now); last.IsZero() || !m.current || m.asked() || until <= 0 {
+	if until = last.At.Add(healthy).Sub(v.Now); !m.current || m.asked() || until <= 0 {
 		return next, 0
 	}
 	next.Retry = last.Retry + 1

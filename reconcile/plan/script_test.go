@@ -126,6 +126,9 @@ func (s *script) plan() string {
 		if !a.Remediation.IsZero() {
 			fmt.Fprintf(&b, " [remediation %s]", a.Remediation)
 		}
+		if a.Outdated {
+			b.WriteString(" [outdated]")
+		}
 		if a.FailureDomain != "" {
 			fmt.Fprintf(&b, " [in %s]", a.FailureDomain)
 		}

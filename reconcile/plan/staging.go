@@ -90,7 +90,7 @@ func (s *staging) stageControlPlane() {
 	h, ok := s.has[cp.Name]
 	s.step = s.to
 	if !ok || h.oldest == s.to { // it is new, or there
-		s.begun = ok && !s.all && (h.mixed() || h.oldest != s.to)
+		s.begun = ok && !s.all && h.mixed()
 		return
 	}
 	steps, why := s.way(h.oldest)
@@ -217,6 +217,9 @@ func (s *staging) become(p *fleet.Pool, version string) {
 // and people do not defer the upgrade, what is missing may be of the next one.
 func (s *staging) stay(p *fleet.Pool, h span, why string, deferred bool) {
 	for _, have := range []string{h.newest, h.oldest} {
+		if have == s.to {
+			return // what has begun to be as Git asks for goes on
+		}
 		v, _ := s.At(have)
 		if b, ok := v.Pools[p.Name]; ok {
 			*p = p.At(have, b)

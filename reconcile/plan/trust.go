@@ -54,7 +54,7 @@ func (v *view) keepTrust() {
 	case v.groups[0].pool.Paused:
 		v.wait("rotation of %s: the control plane is paused", r)
 		return
-	case v.blind || !v.initialized() || !v.controlPlaneDone():
+	case !v.controlPlaneDone():
 		v.wait("rotation of %s%s waits until every control-plane machine is made of what it is now, and well", r, stageOf(now))
 		return
 	case r == fleet.RotateCA && v.leftBehind() != "":

@@ -114,6 +114,10 @@ func (s *script) read(f []string) error {
 			o.Secrets.Kubeconfig.NotBefore = s.in.Now.AddDate(0, -7, 0)
 			o.Secrets.Kubeconfig.NotAfter = s.in.Now.AddDate(0, 5, 0)
 		}
+		if w.is("half") {
+			o.Secrets.Kubeconfig.NotBefore, o.Secrets.Kubeconfig.NotAfter = s.in.Now, s.in.Now.Add(2*w.duration("half"))
+		}
+		o.Secrets.Kubeconfig.Former = w.is("former")
 		s.rotated(w)
 		if w.is("moved") {
 			o.Secrets.Kubeconfig.Endpoint.Host = "10.0.0.9"
@@ -298,6 +302,9 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 		since = w.duration("ready")
 	}
 	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(s.in.Now.Add(-since))}}
+	if w.is("created") {
+		n.Created = s.in.Now.Add(-w.duration("created"))
+	}
 	if !w.is("unsynced") {
 		n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, p, m.Name)
 	}
