@@ -31,7 +31,9 @@ func (v *view) syncConfig(g *group) bool {
 	default:
 		reason = "machines join with another configuration"
 	}
-	v.do(fleet.Action{Kind: fleet.SyncKubeadmConfig, Pool: g.name, Reason: reason})
+	if !v.unsettled() { // a machine that nobody knows of would join with it
+		v.do(fleet.Action{Kind: fleet.SyncKubeadmConfig, Pool: g.name, Reason: reason})
+	}
 	return true
 }
 
