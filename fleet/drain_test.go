@@ -32,6 +32,23 @@ func TestOfOutdated(t *testing.T) {
 	if got := fleet.NodeTaints(p.OfOutdated(), nil, nil); !slices.Equal(got, want[:1]) {
 		t.Errorf("an outdated control plane has %v, want %v", got, want[:1])
 	}
+	p.Role, p.Kind = fleet.RoleWorker, fleet.LoneMachine // which nothing replaces
+	if got := fleet.NodeTaints(p.OfOutdated(), nil, nil); !slices.Equal(got, want[:1]) {
+		t.Errorf("an outdated Machine that stands alone has %v, want %v", got, want[:1])
+	}
+}
+
+// TestTurnsOfTheUnreachable: a pod that was deleted is waited for, unless its Node
+// does not answer and its time is over.
+func TestTurnsOfTheUnreachable(t *testing.T) {
+	now := time.Now()
+	pods := []fleet.Pod{{Name: "a", Deleted: now.Add(-time.Minute)}, {Name: "b", Deleted: now}}
+	if got, want := fleet.DrainRules(nil).Turns(pods, true, now), []fleet.PodTurn{fleet.PodStays, fleet.PodGoes}; !slices.Equal(got, want) {
+		t.Errorf("on a Node that does not answer: turns %v, want %v", got, want)
+	}
+	if got, want := fleet.DrainRules(nil).Turns(pods, false, now), []fleet.PodTurn{fleet.PodGoes, fleet.PodGoes}; !slices.Equal(got, want) {
+		t.Errorf("on one that does: turns %v, want %v", got, want)
+	}
 }
 
 // TestTurnsWhileTerminating has a pod of a lower order that is on its way out:
