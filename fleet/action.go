@@ -50,7 +50,7 @@ type Action struct {
 	Cluster       Key
 	Pool          PoolName
 	Machine       MachineName
-	ProviderID    ProviderID // of the machine to delete, where two share a name
+	ProviderID    ProviderID // of the machine to delete, or whose member leaves etcd, where two have a name
 	Node          string
 	Member        uint64 // etcd member
 	Join          Join

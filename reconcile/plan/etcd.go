@@ -46,7 +46,7 @@ func quorumWithout(e *fleet.Etcd, gone uint64) string {
 // removeMember takes m's etcd member out.
 func (v *view) removeMember(m *machine, reason string) {
 	v.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: m.Pool, Machine: m.Name, Node: m.member.Name, Member: m.member.ID, Reason: reason,
+		Kind: fleet.RemoveMember, Pool: m.Pool, Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Name, Member: m.member.ID, Reason: reason,
 	})
 }
 
@@ -75,10 +75,11 @@ func (v *view) orphan(g *group) *fleet.Member {
 // leftEtcd deletes the machine whose member this agent took out of etcd, though the
 // API server does not answer: behind a load balancer it may be that machine's own
 // which is asked, and that has no etcd any more. It reports whether there is one.
+// The id tells it from a machine that has its name since.
 func (v *view) leftEtcd(g *group) bool {
 	for _, m := range g.all {
 		for _, a := range v.Attempts {
-			if a.Action.Kind == fleet.RemoveMember && a.Answered && a.Action.Machine == m.Name && m.Created.Before(a.At) {
+			if a.Action.Kind == fleet.RemoveMember && a.Answered && m.ProviderID != "" && a.Action.ProviderID == m.ProviderID {
 				v.deleteMachine(m, a.Action.Reason)
 				return true
 			}

@@ -352,8 +352,10 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 		if strings.HasPrefix(f[0], "cp") {
 			a.Join = fleet.JoinControlPlane
 		}
-		if kind == fleet.DeleteMachine {
+		if kind == fleet.DeleteMachine || kind == fleet.RemoveMember {
 			a.ProviderID = fleet.ProviderID("sim://" + f[0])
+		}
+		if kind == fleet.DeleteMachine {
 			subject += "\x00" + string(a.ProviderID)
 		}
 	}
