@@ -61,9 +61,6 @@ func faults() []fault {
 				"if now.Sub(t.At) >= window || BROKEN && t.Action.Kind == fleet.CreateMachine {",
 			},
 		}},
-		{"no settle window is waited for", "OneMachinePerName", []edit{
-			{"reconcile/plan/claim.go", "return v.Now.Sub(v.Since) >= v.Settle", "return BROKEN || v.Now.Sub(v.Since) >= v.Settle"},
-		}},
 		{"a pool surges too far", "TotalNeverAboveMaximum", []edit{
 			{rollout, "if lacks <= 0 {", "if BROKEN {\n\t\troom++\n\t}\n\tif lacks <= 0 {"},
 		}},
