@@ -216,9 +216,7 @@ func (v *view) previewReleases() []Change {
 	}
 	var out []Change
 	change := func(kind ChangeKind, name, reason string) {
-		c := v.change(kind, "", "", reason)
-		c.Addon = name
-		out = append(out, c)
+		out = append(out, v.addonChange(kind, name, reason))
 	}
 	for i := range v.Desired.Releases {
 		r := &v.Desired.Releases[i]

@@ -219,6 +219,13 @@ func failures(have *fleet.ResourceSetState) string {
 	return some(out)
 }
 
+// addonChange is a change of an addon called name.
+func (v *view) addonChange(kind ChangeKind, name, reason string) Change {
+	c := v.change(kind, "", "", reason)
+	c.Addon = name
+	return c
+}
+
 // previewResources returns what will be applied and deleted.
 func (v *view) previewResources() []Change {
 	if v.blind && v.everInitialized() {
@@ -226,9 +233,7 @@ func (v *view) previewResources() []Change {
 	}
 	var out []Change
 	change := func(kind ChangeKind, name, reason string) {
-		c := v.change(kind, "", "", reason)
-		c.Addon = name
-		out = append(out, c)
+		out = append(out, v.addonChange(kind, name, reason))
 	}
 	for i := range v.Desired.ResourceSets {
 		s := &v.Desired.ResourceSets[i]
