@@ -130,9 +130,10 @@ type Workload interface {
 	// or makes an existing one last that long, and publishes its authorities.
 	EnsureToken(ctx context.Context, a Access, t Token, ttl time.Duration) error
 
-	// SyncNode brings labels, annotations and taints of the node of a machine
-	// in line with its pool, and removes the uninitialized taint.
-	SyncNode(ctx context.Context, a Access, node string, p fleet.Pool) error
+	// SyncNode brings labels, annotations and taints of node, which is that of
+	// machine m, in line with its pool p, and removes the uninitialized taint. A node
+	// may be called otherwise than its machine.
+	SyncNode(ctx context.Context, a Access, node string, m fleet.MachineName, p fleet.Pool) error
 
 	// Drain takes one step: it marks and cordons the node, evicts the pods whose
 	// turn it is by rules, and notes when none is left that has to go. What is

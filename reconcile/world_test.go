@@ -124,6 +124,7 @@ type world struct {
 	edit  *strings.Replacer // changes what Git asks for
 	pass  int
 	told  func(fleet.Report) // if set, gets each report
+	syncs int                // calls of SyncNode
 
 	mu      sync.Mutex
 	calls   int
@@ -233,9 +234,12 @@ func (c crashing) EnsureToken(ctx context.Context, a providers.Access, t provide
 	return c.around(c.Client.EnsureToken(ctx, a, t, d))
 }
 
-func (c crashing) SyncNode(ctx context.Context, a providers.Access, n string, p fleet.Pool) error {
+func (c crashing) SyncNode(ctx context.Context, a providers.Access, n string, m fleet.MachineName, p fleet.Pool) error {
 	c.w.called()
-	return c.around(c.Client.SyncNode(ctx, a, n, p))
+	c.w.mu.Lock()
+	c.w.syncs++
+	c.w.mu.Unlock()
+	return c.around(c.Client.SyncNode(ctx, a, n, m, p))
 }
 
 func (c crashing) Drain(ctx context.Context, a providers.Access, n string, rules fleet.DrainRules) error {

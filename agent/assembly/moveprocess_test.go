@@ -198,8 +198,8 @@ func (c clustersOf) EnsureToken(ctx context.Context, a providers.Access, t provi
 }
 
 // SyncNode implements providers.Workload.
-func (c clustersOf) SyncNode(ctx context.Context, a providers.Access, node string, pool fleet.Pool) error {
-	return c.p.act("label node "+node, func() error { return c.Client.SyncNode(ctx, a, node, pool) })
+func (c clustersOf) SyncNode(ctx context.Context, a providers.Access, node string, m fleet.MachineName, pool fleet.Pool) error {
+	return c.p.act("label node "+node, func() error { return c.Client.SyncNode(ctx, a, node, m, pool) })
 }
 
 // settings are those of the agent of p.

@@ -17,7 +17,7 @@ import (
 // SyncNode implements providers.Workload. A node that is in line is not written.
 // Kubelet and controllers write a new Node all the time: one that changed meanwhile
 // is looked at again, a few times, before it gives the kind Conflict.
-func (c *Client) SyncNode(ctx context.Context, a providers.Access, node string, p fleet.Pool) error {
+func (c *Client) SyncNode(ctx context.Context, a providers.Access, node string, m fleet.MachineName, p fleet.Pool) error {
 	return c.call(ctx, a, "sync node "+node, func(ctx context.Context, n *conn) error {
 		at := ref{resource: "nodes", name: node}
 		return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -25,17 +25,18 @@ func (c *Client) SyncNode(ctx context.Context, a providers.Access, node string, 
 			if err := n.get(ctx, at, &live); err != nil {
 				return err
 			}
-			if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, fleet.MachineName(node), newNode(&live)) {
+			if fleet.NodeInSync(&fleet.Cluster{Key: a.Cluster}, p, m, newNode(&live)) {
 				return nil
 			}
-			return n.mergePatch(ctx, at, syncPatch(a.Cluster, p, &live))
+			return n.mergePatch(ctx, at, syncPatch(a.Cluster, p, m, &live))
 		})
 	})
 }
 
-// syncPatch returns the merge patch that brings live in line with p. It holds
-// for the version of live only, since a list of taints is replaced as a whole.
-func syncPatch(k fleet.Key, p fleet.Pool, live *corev1.Node) map[string]any {
+// syncPatch returns the merge patch that brings live, the node of machine m, in
+// line with p. It holds for the version of live only, since a list of taints is
+// replaced as a whole.
+func syncPatch(k fleet.Key, p fleet.Pool, m fleet.MachineName, live *corev1.Node) map[string]any {
 	labels := make(map[string]any)
 	for _, old := range strings.Split(live.Annotations[clusterv1.LabelsFromMachineAnnotation], ",") {
 		if old != "" {
@@ -45,7 +46,7 @@ func syncPatch(k fleet.Key, p fleet.Pool, live *corev1.Node) map[string]any {
 	for key, v := range p.NodeLabels {
 		labels[key] = v
 	}
-	annotations := fleet.NodeAnnotations(k, p, fleet.MachineName(live.Name))
+	annotations := fleet.NodeAnnotations(k, p, m)
 	if _, synced := live.Annotations[clusterv1.TaintsFromMachineAnnotation]; !synced {
 		maps.Copy(annotations, fleet.DeclaredHooks(&p)) // once: whoever waits for them takes them away
 	}

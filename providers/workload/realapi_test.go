@@ -119,10 +119,10 @@ func TestRealNodes(t *testing.T) {
 		Taints: []clusterv1.MachineTaint{{Key: "always", Value: "1", Effect: "NoSchedule", Propagation: "Always"}},
 	}
 	for range 2 {
-		if err := c.SyncNode(t.Context(), c.access, "w-1", pool); err != nil {
+		if err := c.SyncNode(t.Context(), c.access, "w-1", "m-1", pool); err != nil {
 			t.Fatal(err)
 		}
-		if _, n := c.observe("w-1"); !fleet.NodeInSync(&fleet.Cluster{Key: key}, pool, "w-1", n) {
+		if _, n := c.observe("w-1"); !fleet.NodeInSync(&fleet.Cluster{Key: key}, pool, "m-1", n) {
 			t.Error("after SyncNode: not in sync")
 		}
 		got, err := c.admin.CoreV1().Nodes().Get(t.Context(), "w-1", metav1.GetOptions{})
@@ -252,7 +252,7 @@ func TestRealRefusals(t *testing.T) {
 	if _, err := c.Observe(t.Context(), c.as(c.server.User("nobody"))); fleet.KindOf(err) != "Unauthorized" {
 		t.Errorf("a user without rights: %v, want the kind Unauthorized", err)
 	}
-	if err := c.SyncNode(t.Context(), c.access, "is-not-there", fleet.Pool{}); fleet.KindOf(err) != "NotFound" {
+	if err := c.SyncNode(t.Context(), c.access, "is-not-there", "m-1", fleet.Pool{}); fleet.KindOf(err) != "NotFound" {
 		t.Errorf("a node that is not there: %v, want the kind NotFound", err)
 	}
 	if err := c.Drain(t.Context(), c.access, "is-not-there", nil); err != nil {

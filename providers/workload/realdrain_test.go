@@ -271,7 +271,7 @@ func TestRealHooks(t *testing.T) {
 	p := fleet.Pool{Name: "md", Role: fleet.RoleWorker, Annotations: map[string]string{hook: "storage", "other": ""}}
 	sync := func() map[string]string {
 		t.Helper()
-		if err := c.SyncNode(t.Context(), c.access, "h-1", p); err != nil {
+		if err := c.SyncNode(t.Context(), c.access, "h-1", "h-1", p); err != nil {
 			t.Fatal(err)
 		}
 		_, n := c.observe("h-1")

@@ -130,14 +130,14 @@ func TestSyncNode(t *testing.T) {
 	desired := &fleet.Cluster{Key: key}
 	sync := func() corev1.Node {
 		t.Helper()
-		if err := c.SyncNode(t.Context(), c.access, "w-1", pool); err != nil {
+		if err := c.SyncNode(t.Context(), c.access, "w-1", "eu-1-md-0-1a2b3c4d", pool); err != nil {
 			t.Fatal(err)
 		}
 		w, err := c.Observe(t.Context(), c.access)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !fleet.NodeInSync(desired, pool, "w-1", w.Nodes[0]) {
+		if !fleet.NodeInSync(desired, pool, "eu-1-md-0-1a2b3c4d", w.Nodes[0]) {
 			t.Fatal("after SyncNode: not in sync")
 		}
 		return get[corev1.Node](t, c, "Node", "", "w-1")
@@ -147,7 +147,7 @@ func TestSyncNode(t *testing.T) {
 	wantAnnotations := map[string]string{
 		"cluster.x-k8s.io/cluster-name":        "eu-1",
 		"cluster.x-k8s.io/cluster-namespace":   "prod",
-		"cluster.x-k8s.io/machine":             "w-1",
+		"cluster.x-k8s.io/machine":             "eu-1-md-0-1a2b3c4d",
 		"cluster.x-k8s.io/owner-kind":          "MachineDeployment",
 		"cluster.x-k8s.io/owner-name":          "eu-1-md-0",
 		"cluster.x-k8s.io/labels-from-machine": "a.node.cluster.x-k8s.io/b,node-role.kubernetes.io/gpu",
@@ -199,7 +199,7 @@ func TestSyncNodeMeetsTheKubelet(t *testing.T) {
 			c.put(t, theirs)
 		}
 	})
-	if err := c.SyncNode(t.Context(), a, "w-1", fleet.Pool{NodeLabels: map[string]string{"ours": ""}}); err != nil {
+	if err := c.SyncNode(t.Context(), a, "w-1", "m-1", fleet.Pool{NodeLabels: map[string]string{"ours": ""}}); err != nil {
 		t.Fatal(err)
 	}
 	got := get[corev1.Node](t, c, "Node", "", "w-1")
@@ -274,7 +274,7 @@ func TestErrorKinds(t *testing.T) {
 		}
 	})
 	t.Run("node that is not there", func(t *testing.T) {
-		err := c.SyncNode(t.Context(), c.access, "none", fleet.Pool{})
+		err := c.SyncNode(t.Context(), c.access, "none", "m-1", fleet.Pool{})
 		if got := fleet.KindOf(err); got != fleet.NotFound {
 			t.Errorf("got kind %s of %v, want NotFound", got, err)
 		}

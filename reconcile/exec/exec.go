@@ -158,7 +158,7 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 		if a.Outdated {
 			p = p.OfOutdated()
 		}
-		return e.Workload.SyncNode(ctx, access, a.Node, p)
+		return e.Workload.SyncNode(ctx, access, a.Node, a.Machine, p)
 	case fleet.DrainNode:
 		return e.Workload.Drain(ctx, access, a.Node, c.DrainRulesOf(a.Pool))
 	case fleet.RemoveMember:

@@ -17,11 +17,13 @@ import (
 // nodes records what Nodes are to be in line with, and how they are drained.
 type nodes struct {
 	providers.Workload
-	pools map[string]fleet.Pool
-	rules map[string]fleet.DrainRules
+	pools    map[string]fleet.Pool
+	machines map[string]fleet.MachineName
+	rules    map[string]fleet.DrainRules
 }
 
-func (n *nodes) SyncNode(_ context.Context, _ providers.Access, node string, p fleet.Pool) error {
+func (n *nodes) SyncNode(_ context.Context, _ providers.Access, node string, m fleet.MachineName, p fleet.Pool) error {
+	n.machines[node] = m
 	n.pools[node] = p
 	return nil
 }
@@ -53,10 +55,10 @@ func TestNodes(t *testing.T) {
 		Key: key, Workers: []fleet.Pool{{Name: "md", Role: fleet.RoleWorker}},
 		DrainRules: fleet.DrainRules{rule("a", "md"), rule("b", "gone"), rule("c", "other")},
 	}
-	w := &nodes{pools: map[string]fleet.Pool{}, rules: map[string]fleet.DrainRules{}}
+	w := &nodes{pools: map[string]fleet.Pool{}, machines: map[string]fleet.MachineName{}, rules: map[string]fleet.DrainRules{}}
 	e := exec.Executor{Workload: w, Now: time.Now, Log: slog.New(slog.DiscardHandler), Parallel: 1}
 	out := e.Run(t.Context(), exec.World{Cluster: c, Secrets: secrets{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}}, []fleet.Action{
-		{Kind: fleet.SyncNode, Cluster: key, Pool: "md", Node: "old", Outdated: true},
+		{Kind: fleet.SyncNode, Cluster: key, Pool: "md", Machine: "m-old", Node: "old", Outdated: true},
 		{Kind: fleet.SyncNode, Cluster: key, Pool: "md", Node: "new"},
 		{Kind: fleet.DrainNode, Cluster: key, Pool: "md", Node: "old"},
 		{Kind: fleet.DrainNode, Cluster: key, Pool: "gone", Node: "stray"},
@@ -68,6 +70,9 @@ func TestNodes(t *testing.T) {
 	}
 	if len(w.pools["old"].Taints) != 1 || len(w.pools["new"].Taints) != 0 {
 		t.Errorf("taints %v of an outdated node, %v of another", w.pools["old"].Taints, w.pools["new"].Taints)
+	}
+	if got := w.machines["old"]; got != "m-old" {
+		t.Errorf("node old is brought in line as that of machine %q, want m-old", got)
 	}
 	for node, want := range map[string]string{"old": "a", "stray": "b"} {
 		if r := w.rules[node]; len(r) != 1 || r[0].Name != want {

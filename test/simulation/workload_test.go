@@ -69,8 +69,8 @@ func (r reach) EnsureToken(ctx context.Context, a providers.Access, t providers.
 }
 
 // SyncNode implements providers.Workload.
-func (r reach) SyncNode(ctx context.Context, a providers.Access, node string, p fleet.Pool) error {
-	return r.change(ctx, a, "sync node "+node, nil, func(ctx context.Context) error { return r.Client.SyncNode(ctx, a, node, p) })
+func (r reach) SyncNode(ctx context.Context, a providers.Access, node string, m fleet.MachineName, p fleet.Pool) error {
+	return r.change(ctx, a, "sync node "+node, nil, func(ctx context.Context) error { return r.Client.SyncNode(ctx, a, node, m, p) })
 }
 
 // Drain implements providers.Workload.
