@@ -82,7 +82,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight
 	}
 	b := s.spec.Bastion
 	r := machine.Request{
-		Owner: o, Spec: b.Spec, More: s.spec.Tags, Place: placeOf(s.spec, s.net.Place, s.net.Place.BastionGroup),
+		Owner: o, Spec: b.Spec, More: s.spec.Tags, Place: placeOf(s.net.Place, s.net.Place.BastionGroup),
 		Floating: machine.Floating{Network: s.net.Place.ExternalNetwork},
 		Tags:     c.Tags(),
 	}

@@ -63,7 +63,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
 	}
-	domains, err := failureDomains(ctx, got.home, got.spec)
+	domains, unknown, err := failureDomains(ctx, got.home, got.spec)
 	if err != nil {
 		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
 	}
@@ -72,6 +72,12 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		Message: got.net.Message, FailureDomains: domains,
 	}
 	drift := slices.Clone(got.net.Drift)
+	switch {
+	case unknown != nil && out.Ready && !got.started(): // the first machine would be anywhere
+		out.Ready, out.Message = false, unknown.Error()
+	case unknown != nil && out.Ready:
+		drift = append(drift, unknown.Error())
+	}
 	if out.Ready {
 		drift = append(drift, got.bastionDrift(c)...)
 	}
@@ -120,6 +126,10 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		return err
 	}
 	defer got.home.Changed(cloud.OwnerOf(c))
+	_, unknown, err := failureDomains(ctx, got.home, got.spec)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
 	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
 	if got.net.Ready {
 		errs = append(errs, p.ensureBastion(ctx, c, got))
@@ -127,7 +137,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 			errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 		}
 	}
-	return cloud.Wrap(op, cloud.Join(errs...))
+	return cloud.Wrap(op, cloud.Join(append(errs, unknown)...))
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.
@@ -176,6 +186,9 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err := fits(what, c); err != nil {
 		return err
 	}
+	if err := inZone(ctx, home, spec, r); err != nil {
+		return cloud.Wrap(what, err)
+	}
 	o := cloud.OwnerOf(c).Part(r.Name)
 	return p.keeper.Create(ctx, project, o, func(s *cloud.Snapshot) (machine.Request, error) {
 		at := s
@@ -192,7 +205,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 		if r.Pool.Role == fleet.RoleControlPlane {
 			group = place.Place.ControlPlaneGroup
 		}
-		if spec.ManagedSecurityGroups != nil && group == "" {
+		if spec.ManagedSecurityGroups != nil && group == "" && !place.Place.Ungrouped {
 			return machine.Request{}, fleet.Errorf(fleet.Conflict, what, "the security group of the cluster is not there")
 		}
 		pool, err := floatingPool(c, template, spec.IdentityRef, s, place.Place.ExternalNetwork)
@@ -201,23 +214,16 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 		}
 		return machine.Request{
 			Owner: o, Tags: r.Tags(op), Spec: template, More: spec.Tags, Zone: r.FailureDomain,
-			UserData: r.UserData, Place: placeOf(spec, place.Place, group), Floating: machine.Floating{Pool: pool},
+			UserData: r.UserData, Place: placeOf(place.Place, group), Floating: machine.Floating{Pool: pool},
 		}, nil
 	})
 }
 
-// placeOf returns where the servers of the cluster are put. Their addresses are
-// Neutron's choice, unless Git says in which subnets of the network they are.
-func placeOf(spec *api.OpenStackClusterSpec, at network.Placement, group string) machine.Place {
-	out := machine.Place{Network: at.Network}
+// placeOf returns where the servers of the cluster are put.
+func placeOf(at network.Placement, group string) machine.Place {
+	out := machine.Place{Network: at.Network, Subnets: at.Addresses}
 	if at.PortSecurity {
 		out.SecurityGroup = group
-	}
-	switch {
-	case spec.PrimarySubnet != nil && len(at.Subnets) > 0:
-		out.Subnets = at.Subnets[:1]
-	case len(spec.Subnets) > 0:
-		out.Subnets = at.Subnets
 	}
 	return out
 }

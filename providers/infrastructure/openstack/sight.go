@@ -30,6 +30,11 @@ type place struct {
 
 func (s *sight) homeSnapshot() *cloud.Snapshot { return s.places[0].snapshot }
 
+// started reports whether the cluster has machines.
+func (s *sight) started() bool {
+	return slices.ContainsFunc(s.places, func(at place) bool { return len(at.machines.Machines) > 0 })
+}
+
 func (p *Provider) log() *slog.Logger {
 	if p.o.Cloud.Log != nil {
 		return p.o.Cloud.Log

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/availabilityzones"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -41,15 +43,15 @@ func zones(ctx context.Context, p *cloud.Project) ([]string, error) {
 
 // failureDomains returns the zones as failure domains. Those for the control
 // plane are named in Git; without that they are all, or none where the zone is
-// left to Nova.
-func failureDomains(ctx context.Context, p *cloud.Project, spec *api.OpenStackClusterSpec) ([]fleet.FailureDomain, error) {
+// left to Nova. The error is of kind Invalid: Git names zones that Nova does not
+// have, or that take no servers.
+func failureDomains(ctx context.Context, p *cloud.Project, spec *api.OpenStackClusterSpec) (out []fleet.FailureDomain, unknown, err error) {
 	all, err := zones(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	named := spec.ControlPlaneAvailabilityZones
 	omit := spec.ControlPlaneOmitAvailabilityZone != nil && *spec.ControlPlaneOmitAvailabilityZone
-	var out []fleet.FailureDomain
 	for _, z := range all {
 		d := fleet.FailureDomain{Name: z, ControlPlane: !omit}
 		if len(named) > 0 {
@@ -58,5 +60,27 @@ func failureDomains(ctx context.Context, p *cloud.Project, spec *api.OpenStackCl
 		out = append(out, d)
 	}
 	slices.SortFunc(out, func(a, b fleet.FailureDomain) int { return cmp.Compare(a.Name, b.Name) })
-	return out, nil
+	missing := slices.DeleteFunc(slices.Clone(named), func(z string) bool { return slices.Contains(all, z) })
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		unknown = fleet.Errorf(fleet.Invalid, "look up controlPlaneAvailabilityZones", "Nova has no zone %s that takes servers, it has %s (correct controlPlaneAvailabilityZones)",
+			strings.Join(missing, ", "), strings.Join(all, ", "))
+	}
+	return out, unknown, nil
+}
+
+// inZone refuses a machine of the control plane that no zone was chosen for
+// although Git names zones: Nova would put it anywhere.
+func inZone(ctx context.Context, p *cloud.Project, spec *api.OpenStackClusterSpec, r providers.MachineRequest) error {
+	if len(spec.ControlPlaneAvailabilityZones) == 0 || r.Pool.Role != fleet.RoleControlPlane || r.FailureDomain != "" {
+		return nil
+	}
+	domains, unknown, err := failureDomains(ctx, p, spec)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(domains, func(d fleet.FailureDomain) bool { return d.ControlPlane }) {
+		return nil
+	}
+	return unknown
 }

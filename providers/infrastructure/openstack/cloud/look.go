@@ -207,6 +207,9 @@ func (p *Project) lookAtLoadBalancers(ctx context.Context, s *Snapshot, project 
 		return loadbalancers.List(c, loadbalancers.ListOpts{ProjectID: project})
 	}, loadbalancers.ExtractLoadBalancers)
 	s.LoadBalancers = newSet(all, func(t *loadbalancers.LoadBalancer) string { return t.ID }, marked(func(t *loadbalancers.LoadBalancer) string { return t.Description }))
+	if err == nil {
+		p.nameFlavors(ctx, s)
+	}
 	return err
 }
 

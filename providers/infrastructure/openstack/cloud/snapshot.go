@@ -58,6 +58,10 @@ type Snapshot struct {
 	Pools         Set[pools.Pool]
 	Monitors      Set[monitors.Monitor] // these carry no mark: they are whose their pool is
 
+	// LoadBalancerFlavors has the names of Octavia's flavors by id, where a load
+	// balancer of a fleet has one and the project may list them.
+	LoadBalancerFlavors map[string]string
+
 	Volumes Set[volumes.Volume] // empty where the catalogue has no Cinder
 
 	// Lacks has what the cloud said it does not have; see Project.Lacks.

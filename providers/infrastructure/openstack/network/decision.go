@@ -46,7 +46,11 @@ func (d *decision) fault(err error) {
 // differs notes that Git asks for a change that cannot be made to what exists:
 // what is there stays as it is, and machines go on.
 func (d *decision) differs(field, format string, args ...any) {
-	d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
+	d.faults = append(d.faults, cannotChange(field, format, args...))
+}
+
+func cannotChange(field, format string, args ...any) error {
+	return fleet.Errorf(fleet.Invalid, "change "+field, format, args...)
 }
 
 // ready reports whether machines may be made. Before the first one everything

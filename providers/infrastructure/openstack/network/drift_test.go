@@ -99,7 +99,7 @@ func TestDrift(t *testing.T) {
 		"address of a machine": {
 			"its port was made again",
 			func(w *world) {
-				w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0")).ID(), func(o ost.Object) {
+				w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0-0")).ID(), func(o ost.Object) {
 					o["fixed_ips"].([]ost.Object)[0]["ip_address"] = "10.6.0.77"
 				})
 			},
@@ -273,7 +273,7 @@ func TestTwice(t *testing.T) {
 		}
 		// A group of workers is in use by their ports, as a network is.
 		group := w.one(ost.SecurityGroups, named("prod-eu-1-worker")).ID()
-		w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0")).ID(), func(o ost.Object) { o["security_groups"] = []string{group} })
+		w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0-0")).ID(), func(o ost.Object) { o["security_groups"] = []string{group} })
 		w.settle()
 		same(t, "made", w.things(), want)
 		for k, ids := range w.ids() {

@@ -34,9 +34,14 @@ func (v *view) host() string {
 	return cmp.Or(deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Host, v.cluster.Endpoint.Host)
 }
 
-// floating reports whether the API server is to have a floating IP: where there
-// is an external network, if Git does not say otherwise.
+// floating reports whether the API server has a floating IP: where there is an
+// external network, if Git does not say otherwise, and where machines know it by
+// the one that it has.
 func (v *view) floating(d *decision) bool {
+	return v.wantsFloating(d) || v.keptFloatingIP() != ""
+}
+
+func (v *view) wantsFloating(d *decision) bool {
 	return deref(v.apiServer().EnableFloatingIP, true) && d.place.ExternalNetwork != ""
 }
 
@@ -46,8 +51,14 @@ func (v *view) endpoint(d *decision) {
 	if d.place.Network == "" {
 		return
 	}
+	if kept := v.keptFloatingIP(); kept != "" && !v.wantsFloating(d) {
+		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept)
+	}
+	if v.endedLoadBalancer(d) {
+		return
+	}
 	switch fixed := deref(v.apiServer().FixedIP, ""); {
-	case deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !d.missing:
+	case deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !v.floating(d) && !d.missing:
 		d.fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
 			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))
 	case v.balancer().IsEnabled():

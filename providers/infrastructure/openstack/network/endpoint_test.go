@@ -47,20 +47,20 @@ func TestFloatingIPMoves(t *testing.T) {
 			t.Errorf("on %q, want nothing while cp-1 is built", got)
 		}
 		status("ACTIVE")
-		if got := on(); got != "cp-1" {
+		if got := on(); got != "cp-1-0" {
 			t.Errorf("on %q, want cp-1", got)
 		}
 		w.server("cp-2", fleet.RoleControlPlane, 2)
-		if got := on(); got != "cp-1" {
+		if got := on(); got != "cp-1-0" {
 			t.Errorf("on %q, want cp-1 still", got)
 		}
 		w.cloud.Edit(ost.FloatingIPs, fip.ID(), func(o ost.Object) { o["port_id"] = "somewhere" })
-		if got := on(); got != "cp-1" {
+		if got := on(); got != "cp-1-0" {
 			t.Errorf("on %q, want cp-1 again after somebody moved it", got)
 		}
 		w.cloud.Edit(ost.FloatingIPs, fip.ID(), func(o ost.Object) { o["port_id"] = nil })
 		w.unserve("cp-1")
-		if got := on(); got != "cp-2" {
+		if got := on(); got != "cp-2-0" {
 			t.Errorf("on %q, want cp-2", got)
 		}
 		w.unserve("md-0")

@@ -17,6 +17,9 @@ import (
 
 // groups has the managed security groups made and their rules kept, exactly.
 func (v *view) groups(d *decision) {
+	if v.groupsDiffer(d) {
+		return
+	}
 	var wanted []api.ManagedSecurityGroupName
 	if v.spec.ManagedSecurityGroups != nil {
 		wanted = append(wanted, api.SecurityGroupControlPlane, api.SecurityGroupWorker)
@@ -54,6 +57,33 @@ func (v *view) groups(d *decision) {
 	}
 }
 
+// groupsDiffer tells where the machines that are there have managed security groups
+// and the next ones were to have none, or the other way round: the two would not
+// reach each other.
+func (v *view) groupsDiffer(d *decision) bool {
+	const field = "managedSecurityGroups"
+	wanted := v.spec.ManagedSecurityGroups != nil
+	of := func(name api.ManagedSecurityGroupName) []groups.SecGroup {
+		return filter(v.mine.groups, func(g groups.SecGroup) bool { return isFor(g.Description, string(name)) })
+	}
+	control, worker := of(api.SecurityGroupControlPlane), of(api.SecurityGroupWorker)
+	if wanted && v.started() && len(v.ports) > 0 && d.place.PortSecurity && len(control)+len(worker) == 0 {
+		d.differs(field, "the machines were made without such groups "+putBack)
+		d.place.Ungrouped = true
+		return true
+	}
+	if wanted || !slices.ContainsFunc(slices.Concat(control, worker), v.groupUsed) {
+		return false
+	}
+	for name, id := range map[*[]groups.SecGroup]*string{&control: &d.place.ControlPlaneGroup, &worker: &d.place.WorkerGroup} {
+		if len(*name) > 0 {
+			*id = (*name)[0].ID
+		}
+	}
+	d.differs(field, "the machines are in such groups "+putBack)
+	return true
+}
+
 func (v *view) putGroup(g groups.SecGroup) {
 	put(&v.all.groups, &v.mine.groups, g, func(o groups.SecGroup) bool { return o.ID == g.ID })
 }
@@ -89,9 +119,7 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 		}
 	}
 	slices.Sort(set.families)
-	if lb := v.balancer(); lb.IsEnabled() {
-		set.ports = lb.AdditionalPorts
-	}
+	set.ports = v.additionalPorts()
 	wanted, err := set.wanted()
 	if err != nil {
 		d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "make the rules of the security groups", "%w", err))

@@ -38,7 +38,7 @@ func TestDeleteWaits(t *testing.T) {
 				t.Errorf("%d %s left with a part of a machine", w.things()[k], k)
 			}
 		}
-		w.cloud.Remove(ost.Ports, w.one(ost.Ports, named("cp-0")).ID())
+		w.cloud.Remove(ost.Ports, w.one(ost.Ports, named("cp-0-0")).ID())
 		w.remove()
 	})
 	inBubble(t, managed(), func(w *world) {

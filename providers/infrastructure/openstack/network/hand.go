@@ -33,16 +33,12 @@ func gone(err error) error {
 	return err
 }
 
-// tags has the tags that Git asks for set on a thing of Neutron. Those that
-// others set stay. The marks of ownership are not here: this is a second call.
+// tags gives a thing of Neutron the tags that Git names, and no others: what was
+// taken out of Git goes. Where Git names none it is not about tags, and those that
+// are there stay. The marks of ownership are not here: this is a second call.
 func (v *view) tags(d *decision, kind, id, name string, have []string, enter func([]string)) {
-	want := slices.Clone(have)
-	for _, t := range v.spec.Tags {
-		if !slices.Contains(want, t) {
-			want = append(want, t)
-		}
-	}
-	if len(want) == len(have) {
+	want := slices.Compact(slices.Sorted(slices.Values(v.spec.Tags)))
+	if len(want) == 0 || slices.Equal(want, slices.Sorted(slices.Values(have))) {
 		return
 	}
 	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: func(ctx context.Context, h *hand) error {

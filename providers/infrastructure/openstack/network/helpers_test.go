@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -38,7 +40,12 @@ func inBubble(t *testing.T, spec *api.OpenStackClusterSpec, f func(w *world)) {
 }
 
 func cluster(name string) *fleet.Cluster {
-	return &fleet.Cluster{Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: name}}
+	return &fleet.Cluster{
+		Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: name},
+		ControlPlane: fleet.Pool{Name: "pool", Infrastructure: fleet.Object{
+			GVK: schema.GroupVersionKind{Kind: "OpenStackMachineTemplate"}, Spec: []byte(`{}`),
+		}},
+	}
 }
 
 // restart forgets all that the program knows.
@@ -143,7 +150,7 @@ func (w *world) server(name string, role fleet.Role, n int) string {
 	})
 	ip := fmt.Sprintf("10.6.0.%d", 100+n)
 	w.cloud.Add("alpha", ost.Ports, ost.Object{
-		"name": name, "network_id": place.Network, "device_id": id, "device_owner": "compute:az1", "status": "ACTIVE",
+		"name": name + "-0", "network_id": place.Network, "device_id": id, "device_owner": "compute:az1", "status": "ACTIVE",
 		"security_groups": []string{}, "description": cloud.FormatOwner("", w.owner().Part(fleet.MachineName(name))),
 		"fixed_ips": []ost.Object{{"subnet_id": place.Subnets[0], "ip_address": ip}},
 	})

@@ -45,9 +45,7 @@ func (v *view) lbStep(lb loadbalancers.LoadBalancer, what string, essential bool
 
 // listeners has a listener for each port.
 func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
-	there := filter(v.mine.listeners, func(l listeners.Listener) bool {
-		return slices.ContainsFunc(l.Loadbalancers, func(o listeners.LoadBalancerID) bool { return o.ID == lb.ID })
-	})
+	there := v.listenersOf(lb)
 	wanted := append([]int32{v.port()}, v.balancer().AdditionalPorts...)
 	moved := false
 	for _, l := range there {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
@@ -50,12 +49,18 @@ func (v *view) loadBalancer(d *decision) {
 		return
 	}
 	v.lbDiffers(d, *lb)
+	v.front(d, *lb)
+	v.listeners(d, *lb)
+}
+
+// front serves the API server at the address of lb, or at the floating IP on it.
+func (v *view) front(d *decision, lb loadbalancers.LoadBalancer) {
 	floating := v.floating(d)
 	switch {
 	case lb.ProvisioningStatus == lbPendingCreate:
 		d.await("load balancer %s is %s", lb.Name, lb.ProvisioningStatus)
 	case lb.ProvisioningStatus == lbError:
-		v.recover(d, *lb)
+		v.recover(d, lb)
 	}
 	if !floating && lb.VipAddress != "" {
 		d.serve(lb.VipAddress, v)
@@ -70,7 +75,6 @@ func (v *view) loadBalancer(d *decision) {
 			}
 		}
 	}
-	v.listeners(d, *lb)
 }
 
 func (v *view) putLoadBalancer(lb loadbalancers.LoadBalancer) {
@@ -137,7 +141,7 @@ func (v *view) makeLoadBalancer(ctx context.Context, h *hand, o loadbalancers.Cr
 		}
 	}
 	if name := deref(v.balancer().Flavor, ""); name != "" {
-		if o.FlavorID, err = flavor(ctx, h.Project, c, name); err != nil {
+		if o.FlavorID, err = flavor(ctx, h.Project, name); err != nil {
 			return err
 		}
 	}
@@ -151,40 +155,14 @@ func (v *view) makeLoadBalancer(ctx context.Context, h *hand, o loadbalancers.Cr
 }
 
 // flavor returns the id of Octavia's flavor called name.
-func flavor(ctx context.Context, p *cloud.Project, c *gophercloud.ServiceClient, name string) (string, error) {
-	all, err := cloud.Lookup(p, "flavors of Octavia", func() ([]flavors.Flavor, error) {
-		pages, err := flavors.List(c, flavors.ListOpts{}).AllPages(ctx)
-		if err != nil {
-			return nil, cloud.WrapLook("list the flavors of Octavia", err)
-		}
-		return flavors.ExtractFlavors(pages)
-	}, func([]flavors.Flavor) bool { return true })
+func flavor(ctx context.Context, p *cloud.Project, name string) (string, error) {
+	all, err := p.LoadBalancerFlavors(ctx)
 	if err != nil {
 		return "", err
 	}
 	f, err := only("apiServer.managedLoadBalancer.flavor", "flavor of Octavia", name, all,
 		func(f flavors.Flavor) bool { return f.Enabled && f.Name == name }, func(f flavors.Flavor) string { return f.ID })
 	return f.ID, err
-}
-
-// lbDiffers tells what Git asks for and a load balancer cannot be given later.
-func (v *view) lbDiffers(d *decision, lb loadbalancers.LoadBalancer) {
-	const field, advice = "apiServer.managedLoadBalancer", "(put it back, or make a new cluster)"
-	alias := func(p string) string {
-		if p == "octavia" { // its old name
-			return "amphora"
-		}
-		return p
-	}
-	if want := deref(v.balancer().Provider, ""); want != "" && lb.Provider != "" && alias(want) != alias(lb.Provider) {
-		d.differs(field+".provider", "load balancer %s is of provider %s "+advice, lb.Name, lb.Provider)
-	}
-	if want := deref(v.balancer().AvailabilityZone, ""); want != "" && lb.AvailabilityZone != "" && want != lb.AvailabilityZone {
-		d.differs(field+".availabilityZone", "load balancer %s is in zone %s "+advice, lb.Name, lb.AvailabilityZone)
-	}
-	if want := deref(v.apiServer().FixedIP, ""); want != "" && lb.VipAddress != "" && !sameAddress(want, lb.VipAddress) {
-		d.differs("apiServer.fixedIP", "load balancer %s has the address %s "+advice, lb.Name, lb.VipAddress)
-	}
 }
 
 // How long a load balancer is left in ERROR before something is tried. A failover

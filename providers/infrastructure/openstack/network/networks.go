@@ -46,6 +46,10 @@ func (v *view) external(d *decision) {
 		return
 	}
 	d.place.ExternalNetwork = n.ID
+	if used, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == v.usedExternal() }); ok && v.started() && used.ID != n.ID {
+		d.differs("externalNetwork", "the cluster has its router and its floating IPs on network %s "+putBack, used.Name)
+		d.place.ExternalNetwork = used.ID
+	}
 }
 
 // usedExternal returns the network that the cluster's router leads to, else that
@@ -64,15 +68,40 @@ func (v *view) usedExternal() string {
 
 func isExternal(n cloud.Network) bool { return n.External }
 
-// existingNetwork finds the network and the subnets that Git names. Without a
-// network the first subnet says which it is; without subnets they are all.
+// existingNetwork places machines on the network and the subnets that Git names,
+// or where they are already. Where what Git names is not found any more they stay.
 func (v *view) existingNetwork(d *decision) {
+	if v.keptNetwork(d) {
+		return
+	}
+	n, found, err := v.namedNetwork()
+	if at, ok := v.elsewhere(n.ID); ok {
+		if err == nil {
+			err = cannotChange(v.networkField(), "the machines are on network %s "+putBack, at.Name)
+		}
+		d.faults = append(d.faults, err)
+		v.stay(d, at)
+		v.connected(d)
+		return
+	}
+	if err != nil {
+		d.fault(err)
+		return
+	}
+	d.place.on(n, v.portSecurity(n), found)
+	v.addresses(d, found)
+	v.existingRouter(d)
+}
+
+// namedNetwork finds the network and the subnets that Git names, the primary one
+// first. Without a network the first subnet says which it is; without subnets they
+// are all.
+func (v *view) namedNetwork() (cloud.Network, []subnets.Subnet, error) {
 	network := ""
 	if v.spec.Network != nil {
 		n, err := findNetwork("network", v.all.networks, v.spec.Network, nil)
 		if err != nil {
-			d.fault(err)
-			return
+			return cloud.Network{}, nil, err
 		}
 		network = n.ID
 	}
@@ -80,8 +109,7 @@ func (v *view) existingNetwork(d *decision) {
 	for i := range v.spec.Subnets {
 		s, err := findSubnet(fmt.Sprintf("subnets[%d]", i), v.all.subnets, network, &v.spec.Subnets[i])
 		if err != nil {
-			d.fault(err)
-			return
+			return cloud.Network{}, nil, err
 		}
 		found, network = append(found, s), s.NetworkID
 	}
@@ -90,19 +118,16 @@ func (v *view) existingNetwork(d *decision) {
 	}
 	n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == network })
 	if !ok || len(found) == 0 {
-		d.fault(fleet.Errorf(fleet.Invalid, "find the subnets of the cluster", "network %q has none that the project sees (make one, or name another network)", network))
-		return
+		return cloud.Network{}, nil, fleet.Errorf(fleet.Invalid, "find the subnets of the cluster", "network %q has none that the project sees (make one, or name another network)", network)
 	}
 	if v.spec.PrimarySubnet != nil {
 		s, err := findSubnet("primarySubnet", found, network, v.spec.PrimarySubnet)
 		if err != nil {
-			d.fault(err)
-			return
+			return cloud.Network{}, nil, err
 		}
 		found = append([]subnets.Subnet{s}, without(found, func(o subnets.Subnet) bool { return o.ID == s.ID })...)
 	}
-	d.place.on(n, v.portSecurity(n), found)
-	v.existingRouter(d)
+	return n, found, nil
 }
 
 // existingRouter finds the router that Git names for a network that exists:
@@ -127,6 +152,10 @@ func (v *view) managedNetwork(d *decision) {
 	}
 	for _, e := range extra {
 		d.differs("network "+e.ID, "the cluster has two networks that are in use, %s too (remove its ports)", n.ID)
+	}
+	if n == nil && v.started() {
+		v.unmanaged(d)
+		return
 	}
 	if n == nil {
 		d.add(step{what: "make network " + v.name(), essential: true, do: v.makeNetwork})
@@ -186,10 +215,10 @@ func (v *view) networkDiffers(d *decision, n cloud.Network) {
 		return
 	}
 	if m.MTU != nil && n.MTU != 0 && int(*m.MTU) != n.MTU {
-		d.differs("managedNetwork.mtu", "network %s was made with %d, and its machines use that (put it back, or make a new cluster)", n.Name, n.MTU)
+		d.differs("managedNetwork.mtu", "network %s was made with %d, and its machines use that "+putBack, n.Name, n.MTU)
 	}
 	if m.EnablePortSecurity != nil && *m.EnablePortSecurity != v.portSecurity(n) {
-		d.differs("managedNetwork.enablePortSecurity", "network %s was made with %t (put it back, or make a new cluster)", n.Name, v.portSecurity(n))
+		d.differs("managedNetwork.enablePortSecurity", "network %s was made with %t "+putBack, n.Name, v.portSecurity(n))
 	}
 }
 
@@ -220,7 +249,7 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 	}
 	d.place.on(n, v.portSecurity(n), found)
 	for _, prefix := range slices.Sorted(maps.Keys(there)) {
-		d.differs("managedSubnets", "the network has the subnet %s, which Git has no more, and a subnet cannot be changed or given up (put it back, or make a new cluster)", prefix)
+		d.differs("managedSubnets", "the network has the subnet %s, which Git has no more, and a subnet cannot be changed or given up "+putBack, prefix)
 	}
 	if len(there) > 0 {
 		return

@@ -14,10 +14,12 @@ import (
 type Placement struct {
 	Network         string
 	Subnets         []string // of Network, the primary one first
+	Addresses       []string // subnets that a machine gets an address in each of; none: Neutron chooses
 	PortSecurity    bool     // of Network: without it its ports can have no security groups
 	ExternalNetwork string   // where floating IPs are
 
 	ControlPlaneGroup, WorkerGroup, BastionGroup string // managed security groups
+	Ungrouped                                    bool   // machines have none, whatever Git says since
 
 	subnets []subnets.Subnet
 	router  *routers.Router

@@ -35,11 +35,17 @@ func (v *view) managedRouter(d *decision) {
 	for _, e := range extra {
 		d.differs("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
 	}
+	if r == nil && v.started() {
+		if v.connected(d); d.place.router != nil {
+			d.differs("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.place.router.Name)
+			return
+		}
+	}
 	switch {
 	case d.place.ExternalNetwork == "" && r == nil:
 		return // nothing to lead to
 	case d.place.ExternalNetwork == "":
-		d.differs("enableExternalNetwork", "router %s leads to network %s, and the machines use that (put it back, or make a new cluster)", r.Name, r.GatewayInfo.NetworkID)
+		d.differs("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
 	case r == nil:
 		external := d.place.ExternalNetwork
 		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, h *hand) error {
@@ -89,7 +95,7 @@ func (v *view) gateway(d *decision, r routers.Router) {
 		return
 	}
 	if has := r.GatewayInfo.NetworkID; has != "" && has != d.place.ExternalNetwork {
-		d.differs("externalNetwork", "router %s leads to network %s, where the floating IPs are (put it back, or make a new cluster)", r.Name, has)
+		d.differs("externalNetwork", "router %s leads to network %s, where the floating IPs are "+putBack, r.Name, has)
 		return
 	}
 	want, ok := v.gatewayAddresses(d)
@@ -150,6 +156,7 @@ func (v *view) interfaces(d *decision, r routers.Router) {
 		p, ok := find(v.all.ports, func(p cloud.Port) bool { return ofRouter(p) && inSubnet(p, s.ID) })
 		if ok && p.DeviceID != r.ID {
 			d.differs("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)
+			v.connected(d)
 		}
 		if ok {
 			continue

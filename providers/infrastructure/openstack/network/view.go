@@ -36,9 +36,14 @@ type view struct {
 	monitors map[string]monitors.Monitor // by pool of the cluster
 	lacks    map[string]bool             // what the cloud does not have
 
+	lbFlavors map[string]string // names of Octavia's flavors by id, as far as they are known
+
 	machines []machine // of the cluster, without the bastion; oldest first
 	bastion  []string  // ids of its servers
 	parts    int       // ports of machines and bastion, with or without their server
+
+	ports      []cloud.Port // of machines, whose network is the cluster's choice
+	onNetworks []string     // ids of the networks that machines have ports on, sorted
 }
 
 // things are what this package works with.
@@ -58,6 +63,7 @@ type things struct {
 type machine struct {
 	id           string
 	name         fleet.MachineName
+	pool         fleet.PoolName
 	controlPlane bool
 	leaving      bool // it is being deleted
 	active       bool
@@ -66,13 +72,14 @@ type machine struct {
 func newView(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) *view {
 	v := ownedView(s, cloud.OwnerOf(c))
 	v.cluster, v.spec = c, spec
+	v.standing()
 	return v
 }
 
 // ownedView is a view without what Git says.
 func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
 	v := &view{
-		owner: o, at: s.Began, lacks: s.Lacks,
+		owner: o, at: s.Began, lacks: s.Lacks, lbFlavors: s.LoadBalancerFlavors,
 		all: things{
 			networks: s.Networks.All, subnets: s.Subnets.All, routers: s.Routers.All, ports: s.Ports.All,
 			groups: s.SecurityGroups.All, floatingIPs: s.FloatingIPs.All, loadBalancers: s.LoadBalancers.All,
@@ -114,7 +121,7 @@ func (v *view) see(own []servers.Server) {
 			continue
 		}
 		v.machines = append(v.machines, machine{
-			id: s.ID, name: fleet.MachineName(tags[fleet.TagMachine]), controlPlane: role == fleet.RoleControlPlane,
+			id: s.ID, name: fleet.MachineName(tags[fleet.TagMachine]), pool: fleet.PoolName(tags[fleet.TagPool]), controlPlane: role == fleet.RoleControlPlane,
 			leaving: s.TaskState == "deleting" || strings.HasSuffix(s.Status, "DELETED"), active: s.Status == "ACTIVE",
 		})
 	}

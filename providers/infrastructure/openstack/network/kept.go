@@ -1,0 +1,180 @@
+package network
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// putBack is what to do about a change that what exists cannot follow.
+const putBack = "(put it back, or make a new cluster)"
+
+// standing finds the ports of machines whose place is the cluster's choice: those
+// that the template of their pool gives neither a network nor addresses.
+func (v *view) standing() {
+	left := make(map[fleet.PoolName][]string) // by pool: how the names of such ports end
+	for _, p := range v.cluster.Pools() {
+		if spec, err := api.ReadMachine(p.Infrastructure); err == nil {
+			left[p.Name] = clusterPorts(spec)
+		}
+	}
+	byID := make(map[string]machine, len(v.machines))
+	for _, m := range v.machines {
+		byID[m.id] = m
+	}
+	for _, p := range v.all.ports {
+		m, ok := byID[p.DeviceID]
+		if !ok {
+			continue
+		}
+		v.onNetworks = append(v.onNetworks, p.NetworkID)
+		if slices.ContainsFunc(left[m.pool], func(end string) bool { return p.Name == string(m.name)+"-"+end }) {
+			v.ports = append(v.ports, p)
+		}
+	}
+	slices.Sort(v.onNetworks)
+	v.onNetworks = slices.Compact(v.onNetworks)
+}
+
+// clusterPorts returns how the names of those ports of spec end that are on the
+// network of the cluster because Git does not say where else.
+func clusterPorts(spec *api.OpenStackMachineSpec) []string {
+	if len(spec.Ports) == 0 {
+		return []string{"0"}
+	}
+	var out []string
+	for i, p := range spec.Ports {
+		if p.Network == nil && len(p.FixedIPs) == 0 {
+			out = append(out, deref(p.NameSuffix, strconv.Itoa(i)))
+		}
+	}
+	return out
+}
+
+// elsewhere returns the network that the machines are on where that is another
+// than named, the one that Git names now. Where one of them is on named, or a load
+// balancer for which Git names no place of its own, named was it before.
+func (v *view) elsewhere(named string) (cloud.Network, bool) {
+	if slices.Contains(v.onNetworks, named) {
+		return cloud.Network{}, false
+	}
+	own := v.balancer() != nil && (v.balancer().Network != nil || len(v.balancer().Subnets) > 0)
+	if !own && slices.ContainsFunc(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return lb.VipNetworkID == named }) {
+		return cloud.Network{}, false
+	}
+	if len(v.ports) == 0 {
+		return cloud.Network{}, false
+	}
+	return find(v.all.networks, func(n cloud.Network) bool { return n.ID == v.ports[0].NetworkID })
+}
+
+// stay places the next machines where the others are: on those subnets of n that
+// these have addresses in where Git names subnets, else on all.
+func (v *view) stay(d *decision, n cloud.Network) {
+	on := filter(v.all.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID })
+	if len(v.spec.Subnets) == 0 && v.spec.PrimarySubnet == nil {
+		d.place.on(n, v.portSecurity(n), on)
+		return
+	}
+	on = filter(on, func(s subnets.Subnet) bool {
+		return slices.ContainsFunc(v.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
+	})
+	d.place.on(n, v.portSecurity(n), on)
+	d.place.Addresses = nil
+	for _, s := range on {
+		if inSubnet(v.ports[0], s.ID) { // others may have what Neutron chose for them
+			d.place.Addresses = append(d.place.Addresses, s.ID)
+		}
+	}
+}
+
+// keptNetwork keeps machines on the network that was made for the cluster, where
+// Git names another one since.
+func (v *view) keptNetwork(d *decision) bool {
+	i := slices.IndexFunc(v.mine.networks, func(n cloud.Network) bool { return slices.Contains(v.onNetworks, n.ID) })
+	if i < 0 {
+		return false
+	}
+	n := v.mine.networks[i]
+	d.differs(v.networkField(), "the machines are on network %s, which was made for the cluster "+putBack, n.Name)
+	d.place.on(n, v.portSecurity(n), filter(v.mine.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID }))
+	v.connected(d)
+	return true
+}
+
+// connected finds the router that the subnets of the machines are connected to.
+func (v *view) connected(d *decision) {
+	for _, p := range v.all.ports {
+		if ofRouter(p) && len(d.place.Subnets) > 0 && slices.ContainsFunc(d.place.Subnets, func(s string) bool { return inSubnet(p, s) }) {
+			if r, ok := find(v.all.routers, func(r routers.Router) bool { return r.ID == p.DeviceID }); ok {
+				d.place.router = &r
+				return
+			}
+		}
+	}
+}
+
+func (v *view) networkField() string {
+	if v.spec.Network == nil {
+		return "subnets"
+	}
+	return "network"
+}
+
+// addresses decides in which subnets of the network that Git names the machines
+// get addresses. Where the others have none in any of these it is told, and the
+// next machines get theirs where the others have them.
+func (v *view) addresses(d *decision, found []subnets.Subnet) {
+	var want []string
+	field := "subnets"
+	switch {
+	case v.spec.PrimarySubnet != nil:
+		want, field = []string{found[0].ID}, "primarySubnet"
+	case len(v.spec.Subnets) > 0:
+		for _, s := range found {
+			want = append(want, s.ID)
+		}
+	default:
+		return // Neutron chooses
+	}
+	d.place.Addresses = want
+	here := filter(v.ports, func(p cloud.Port) bool { return p.NetworkID == d.place.Network && len(p.FixedIPs) > 0 })
+	fits := func(p cloud.Port) bool {
+		return slices.ContainsFunc(want, func(s string) bool { return inSubnet(p, s) })
+	}
+	if len(here) == 0 || slices.ContainsFunc(here, fits) {
+		return
+	}
+	var names []string
+	for _, s := range v.all.subnets {
+		if inSubnet(here[0], s.ID) {
+			names = append(names, s.CIDR)
+		}
+	}
+	slices.Sort(names)
+	d.differs(field, "the machines have addresses in %s "+putBack, words(names, func(s string) string { return s }))
+	v.ports = here
+	if n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == d.place.Network }); ok {
+		v.stay(d, n)
+	}
+}
+
+// unmanaged keeps the machines of a cluster that no network was made for where
+// they are, where Git asks for one since.
+func (v *view) unmanaged(d *decision) {
+	n, ok := find(v.all.networks, func(n cloud.Network) bool { return len(v.ports) > 0 && n.ID == v.ports[0].NetworkID })
+	if !ok {
+		d.fault(cannotChange("managedSubnets", "the cluster has machines, and no network that was made for it %s", putBack))
+		return
+	}
+	d.differs("managedSubnets", "the machines are on network %s, which was not made for the cluster "+putBack, n.Name)
+	v.stay(d, n)
+	v.connected(d)
+}

@@ -1,0 +1,274 @@
+package network_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+// office is a cluster on a network of the user's.
+func office() *api.OpenStackClusterSpec {
+	spec := managed()
+	spec.ManagedSubnets = nil
+	spec.Network = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "office"}}
+	return spec
+}
+
+func subnetCalled(name string) []api.SubnetParam {
+	return []api.SubnetParam{{Filter: &api.SubnetFilter{Name: name}}}
+}
+
+func networkCalled(name string) *api.NetworkParam {
+	return &api.NetworkParam{Filter: &api.NetworkFilter{Name: name}}
+}
+
+// A cluster that runs stays as it is where Git names another place for it: what is
+// there, where the next machine goes and where the API server answers. It says so.
+func TestStays(t *testing.T) {
+	onLoadBalancer := func(spec *api.OpenStackClusterSpec, change func(lb *api.APIServerLoadBalancer)) *api.OpenStackClusterSpec {
+		change(spec.APIServer.ManagedLoadBalancer)
+		return spec
+	}
+	cases := map[string]struct {
+		spec   *api.OpenStackClusterSpec
+		change func(s *api.OpenStackClusterSpec)
+		words  string
+	}{
+		"another network": {
+			office(), func(s *api.OpenStackClusterSpec) { s.Network = networkCalled("lab") },
+			"cannot change network: the machines are on network office (put it back, or make a new cluster)",
+		},
+		"another network, without a load balancer": {
+			onLoadBalancer(office(), func(lb *api.APIServerLoadBalancer) { lb.Enabled = ptr(false) }), func(s *api.OpenStackClusterSpec) { s.Network = networkCalled("lab") },
+			"cannot change network: the machines are on network office",
+		},
+		"a network that is not there": {
+			office(), func(s *api.OpenStackClusterSpec) { s.Network = networkCalled("ofice") },
+			`the project sees no network like {"filter":{"name":"ofice"}}`,
+		},
+		"another subnet": {
+			func() *api.OpenStackClusterSpec { s := office(); s.Subnets = subnetCalled("a"); return s }(),
+			func(s *api.OpenStackClusterSpec) { s.Subnets = subnetCalled("b") },
+			"cannot change subnets: the machines have addresses in 10.6.0.0/24",
+		},
+		"another primary subnet": {
+			func() *api.OpenStackClusterSpec { s := office(); s.PrimarySubnet = &subnetCalled("a")[0]; return s }(),
+			func(s *api.OpenStackClusterSpec) { s.PrimarySubnet = &subnetCalled("b")[0] },
+			"cannot change primarySubnet: the machines have addresses in 10.6.0.0/24",
+		},
+		"made, then named": {
+			managed(), func(s *api.OpenStackClusterSpec) {
+				s.ManagedSubnets, s.Network = nil, networkCalled("office")
+			}, "cannot change network: the machines are on network prod-eu-1, which was made for the cluster",
+		},
+		"named, then to be made": {
+			office(), func(s *api.OpenStackClusterSpec) {
+				s.Network, s.ManagedSubnets = nil, []api.SubnetSpec{{CIDR: "10.9.0.0/24"}}
+			}, "cannot change managedSubnets: the machines are on network office, which was not made for the cluster",
+		},
+		"another router": {
+			managed(), func(s *api.OpenStackClusterSpec) {
+				s.Router = &api.RouterParam{Filter: &api.RouterFilter{Name: "edge"}}
+			}, "cannot change router: subnet 10.6.0.0/24 is connected to router",
+		},
+		"another external network": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.ExternalNetwork = networkCalled("second") },
+			"cannot change externalNetwork: the cluster has its router and its floating IPs on network public",
+		},
+		"no floating IP": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.EnableFloatingIP = ptr(false) },
+			"cannot change apiServer.enableFloatingIP: the machines know the API server by the floating IP 198.18.",
+		},
+		"no load balancer": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Enabled = ptr(false) },
+			"cannot change apiServer.managedLoadBalancer: the machines know the API server behind load balancer prod-eu-1-kubeapi",
+		},
+		"nothing of the load balancer": {
+			onLoadBalancer(managed(), func(lb *api.APIServerLoadBalancer) {
+				lb.AdditionalPorts, lb.AllowedCIDRs = []int32{8132}, []string{"192.0.2.0/24"}
+			}), func(s *api.OpenStackClusterSpec) { s.APIServer = nil },
+			"cannot change apiServer.managedLoadBalancer: the machines know the API server behind load balancer prod-eu-1-kubeapi",
+		},
+		"network of the load balancer": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Network = networkCalled("office") },
+			"cannot change apiServer.managedLoadBalancer.network: load balancer prod-eu-1-kubeapi is on network prod-eu-1",
+		},
+		"network of the load balancer, taken out": {
+			onLoadBalancer(managed(), func(lb *api.APIServerLoadBalancer) { lb.Network = networkCalled("office") }),
+			func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Network = nil },
+			"cannot change apiServer.managedLoadBalancer.network: load balancer prod-eu-1-kubeapi is on network office",
+		},
+		"subnet of the load balancer": {
+			onLoadBalancer(office(), func(lb *api.APIServerLoadBalancer) { lb.Subnets = subnetCalled("a") }),
+			func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Subnets = subnetCalled("b") },
+			"cannot change apiServer.managedLoadBalancer.subnets: load balancer prod-eu-1-kubeapi is in subnet 10.6.0.0/24",
+		},
+		"flavor of the load balancer": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Flavor = ptr("ha") },
+			"cannot change apiServer.managedLoadBalancer.flavor: load balancer prod-eu-1-kubeapi is of flavor none",
+		},
+		"another flavor of the load balancer": {
+			onLoadBalancer(managed(), func(lb *api.APIServerLoadBalancer) { lb.Flavor = ptr("ha") }),
+			func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Flavor = ptr("small") },
+			"cannot change apiServer.managedLoadBalancer.flavor: load balancer prod-eu-1-kubeapi is of flavor ha",
+		},
+		"security groups, given up": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.ManagedSecurityGroups = nil },
+			"cannot change managedSecurityGroups: the machines are in such groups",
+		},
+		"security groups, wanted later": {
+			func() *api.OpenStackClusterSpec { s := managed(); s.ManagedSecurityGroups = nil; return s }(),
+			func(s *api.OpenStackClusterSpec) { s.ManagedSecurityGroups = new(api.ManagedSecurityGroups) },
+			"cannot change managedSecurityGroups: the machines were made without such groups",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, tc.spec, func(w *world) {
+				userNetwork(w)
+				otherNetworks(w)
+				w.settle()
+				w.server("cp-0", fleet.RoleControlPlane, 0)
+				w.inGroup("cp-0")
+				was := w.settle()
+				before := w.ids()
+				tc.change(w.spec)
+				var errs []error
+				for range 3 {
+					errs = append(errs, w.ensure())
+				}
+				st := w.observe()
+				if !st.Ready || !strings.Contains(strings.Join(st.Drift, "\n"), tc.words) || len(st.Drift) != 1 {
+					t.Errorf("ready %v, drift %q, want only %q (%s)", st.Ready, st.Drift, tc.words, st.Message)
+				}
+				for _, err := range errs {
+					if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), tc.words) {
+						t.Errorf("error %v, want one of kind Invalid with %q", err, tc.words)
+					}
+				}
+				if st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network || st.Place.ControlPlaneGroup != was.Place.ControlPlaneGroup {
+					t.Errorf("endpoint %v, place %+v; were %v, %+v", st.Endpoint, st.Place, was.Endpoint, was.Place)
+				}
+				if len(was.Place.Addresses) > 0 && !slices.Equal(st.Place.Addresses, was.Place.Addresses) {
+					t.Errorf("the next machine gets addresses in %v, the others have them in %v", st.Place.Addresses, was.Place.Addresses)
+				}
+				for k, ids := range before {
+					if !slices.Equal(w.ids()[k], ids) {
+						t.Errorf("%s changed: %v, were %v", k, w.ids()[k], ids)
+					}
+				}
+			})
+		})
+	}
+}
+
+// otherNetworks puts what changes of Git lead to into the project.
+func otherNetworks(w *world) {
+	lab := w.cloud.Add("alpha", ost.Networks, ost.Object{"name": "lab"})
+	w.cloud.Add("alpha", ost.Subnets, ost.Object{
+		"name": "lab", "network_id": lab, "cidr": "10.12.0.0/24", "ip_version": 4, "gateway_ip": "10.12.0.1",
+		"allocation_pools": []ost.Object{{"start": "10.12.0.2", "end": "10.12.0.254"}},
+	})
+	w.spec.ExternalNetwork = networkCalled(ost.External)
+	second := w.cloud.Add("alpha", ost.Networks, ost.Object{"name": "second", "router:external": true})
+	w.cloud.Add("alpha", ost.Subnets, ost.Object{"name": "second", "network_id": second, "cidr": "198.19.0.0/16", "ip_version": 4})
+}
+
+// inGroup puts the port of a machine of the control plane into the managed group.
+func (w *world) inGroup(name string) {
+	w.Helper()
+	if g := w.observe().Place.ControlPlaneGroup; g != "" {
+		w.cloud.Edit(ost.Ports, w.one(ost.Ports, named(name+"-0")).ID(), func(o ost.Object) { o["security_groups"] = []string{g} })
+	}
+}
+
+// A load balancer that Git asks for no more goes on leading to the machines of the
+// control plane: to those that come, and not to those that went.
+func TestEndedLoadBalancerFollowsMachines(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.settle()
+		w.spec.APIServer = nil
+		w.server("cp-1", fleet.RoleControlPlane, 1)
+		w.work()
+		w.unserve("cp-0")
+		w.work()
+		if m := w.one(ost.Members, all); m.String("name") != "cp-1" {
+			t.Errorf("the member is %s, want cp-1", m.String("name"))
+		}
+	})
+}
+
+// Before the first machine a load balancer that Git asks for no more goes.
+func TestLoadBalancerGivenUpEarly(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		w.spec.APIServer.ManagedLoadBalancer.Enabled = ptr(false)
+		w.settle()
+		time.Sleep(time.Minute)
+		if w.has(ost.LoadBalancers, all) {
+			t.Error("the load balancer is still there")
+		}
+	})
+}
+
+// Another answer of the cloud to what Git named all along changes nothing: a second
+// network of the name, while machines are on the first.
+func TestSecondOfTheName(t *testing.T) {
+	inBubble(t, office(), func(w *world) {
+		userNetwork(w)
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		was := w.settle()
+		w.cloud.Add("alpha", ost.Networks, ost.Object{"name": "office"})
+		st := w.observe()
+		if !st.Ready || st.Place.Network != was.Place.Network || len(st.Drift) != 1 || !strings.Contains(st.Drift[0], "2 are like") {
+			t.Errorf("ready %v, on %s, drift %q; want it to stay on %s and to say why", st.Ready, st.Place.Network, st.Drift, was.Place.Network)
+		}
+	})
+}
+
+// Tags that are taken out of Git go. Where Git names none, those that people set
+// stay.
+func TestTagsReplaced(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		network := func() ost.Object { return w.one(ost.Networks, named("prod-eu-1")) }
+		w.cloud.Edit(ost.Networks, network().ID(), func(o ost.Object) { o["tags"] = []string{"billing"} })
+		w.settle()
+		if got := network().Strings("tags"); !slices.Equal(got, []string{"billing"}) {
+			t.Errorf("tags %q, want those that people set", got)
+		}
+		w.spec.Tags = []string{"team-b", "team-a"}
+		w.settle()
+		w.spec.Tags = []string{"team-a"}
+		w.settle()
+		if got := network().Strings("tags"); !slices.Equal(got, []string{"team-a"}) {
+			t.Errorf("tags %q, want [team-a]", got)
+		}
+	})
+}
+
+// A machine on a network of its own says nothing of the cluster's network.
+func TestMachinesElsewhere(t *testing.T) {
+	inBubble(t, office(), func(w *world) {
+		userNetwork(w)
+		otherNetworks(w)
+		w.cluster.ControlPlane.Infrastructure.Spec = []byte(`{"ports": [{"network": {"filter": {"name": "lab"}}}]}`)
+		w.spec.APIServer.ManagedLoadBalancer = nil
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		lab := w.one(ost.Networks, named("lab")).ID()
+		w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0-0")).ID(), func(o ost.Object) { o["network_id"] = lab })
+		st, errs := w.work()
+		if len(errs) > 0 || len(st.Drift) > 0 || st.Place.Network != w.one(ost.Networks, named("office")).ID() {
+			t.Errorf("on %s, drift %q, %v", st.Place.Network, st.Drift, errs)
+		}
+	})
+}
