@@ -182,8 +182,10 @@ bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(PKGS)
 
 .PHONY: bench-fleet
-bench-fleet: build ## measure whole fleets; docs/performance.md has the figures
-	go run ./test/benchfleet -fairlead bin/fairlead
+bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair by pair, BENCH=<pattern> names some; docs/performance.md has the figures
+	$(if $(BASE),rm -rf bin/base && mkdir -p bin/base && git archive $(BASE) | tar -x -C bin/base)
+	$(if $(BASE),cd bin/base && CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
+	go run ./test/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'
 
 .PHONY: cover
 cover: ## run the tests with coverage and print the total

@@ -4,95 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// ticksPerSecond is the unit of CPU times in /proc on Linux.
-const ticksPerSecond = 100
-
-// An agent is one `fairlead agent` in a process of its own.
+// An agent is a `fairlead agent` in a process of its own, which works on the
+// in-memory cloud of another process.
 type agent struct {
-	cmd    *exec.Cmd
+	*process
 	listen string
-	log    string // file
-	ended  chan error
-}
-
-// start runs the agent on the repository at source, with all it writes in dir.
-func start(binary, source, listen, dir string) (*agent, error) {
-	file, err := os.Create(filepath.Join(dir, "agent.log"))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	cmd := exec.Command(binary, "agent", "--source", source, "--listen", listen,
-		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"))
-	cmd.Stdout, cmd.Stderr = file, file
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	a := &agent{cmd: cmd, listen: listen, log: file.Name(), ended: make(chan error, 1)}
-	go func() { a.ended <- cmd.Wait() }()
-	return a, nil
-}
-
-// stop ends the agent and waits for it.
-func (a *agent) stop() error {
-	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
-		return err
-	}
-	select {
-	case err := <-a.ended:
-		return err
-	case <-time.After(time.Minute):
-		return errors.Join(errors.New("the agent did not end within a minute"), a.cmd.Process.Kill())
-	}
-}
-
-// A usage is what a process has used so far.
-type usage struct {
-	cpu  float64 // seconds
-	rss  int     // MiB, now
-	peak int     // MiB, at most
-}
-
-// usage reads the operating system's own accounting.
-func (a *agent) usage() (usage, error) {
-	var u usage
-	pid := strconv.Itoa(a.cmd.Process.Pid)
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return u, err
-	}
-	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
-	user, _ := strconv.ParseFloat(f[11], 64)
-	system, _ := strconv.ParseFloat(f[12], 64)
-	u.cpu = (user + system) / ticksPerSecond
-	status, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
-		return u, err
-	}
-	for line := range strings.Lines(string(status)) {
-		f := strings.Fields(line)
-		switch {
-		case strings.HasPrefix(line, "VmRSS:"):
-			u.rss, _ = strconv.Atoi(f[1])
-		case strings.HasPrefix(line, "VmHWM:"):
-			u.peak, _ = strconv.Atoi(f[1])
-		}
-	}
-	u.rss, u.peak = u.rss/1024, u.peak/1024
-	return u, nil
 }
 
 // A sight is what the metrics of the agent say at one time.

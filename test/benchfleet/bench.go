@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	oldVersion = "v1.33.5"
+	newVersion = "v1.34.1"
+)
+
+// A figure is one number that was measured.
+type figure struct {
+	name  string // what it is of, such as "agent CPU"
+	unit  string
+	value float64
+}
+
+// A measurement is made with a fresh repository, Git server, cloud and agent.
+type measurement struct {
+	name string
+	do   func(context.Context, *bench) ([]figure, error)
+}
+
+// A bench is what a measurement works with.
+type bench struct {
+	repo  repository
+	agent *agent
+	cloud *process
+}
+
+func measurements() []measurement {
+	small := shape{controlPlanes: 1, workers: 1, version: oldVersion}
+	var out []measurement
+	for _, n := range []int{1, 10, 50, 100, 1000} {
+		out = append(out, measurement{fmt.Sprintf("create-%d", n), func(ctx context.Context, b *bench) ([]figure, error) {
+			return b.create(ctx, small, n)
+		}})
+	}
+	for _, n := range []int{100, 1000} {
+		out = append(out, measurement{fmt.Sprintf("idle-%d", n), func(ctx context.Context, b *bench) ([]figure, error) {
+			return b.idle(ctx, small, n)
+		}})
+	}
+	for _, n := range []int{50, 100} {
+		out = append(out, measurement{fmt.Sprintf("delete-%d", n), func(ctx context.Context, b *bench) ([]figure, error) {
+			return b.remove(ctx, small, n)
+		}})
+	}
+	return append(out,
+		measurement{"push-one-of-1000", func(ctx context.Context, b *bench) ([]figure, error) { return b.push(ctx, small, 1000) }},
+		measurement{"scale", func(ctx context.Context, b *bench) ([]figure, error) { return b.push(ctx, small, 1) }},
+		measurement{"create-3+10-and-upgrade", func(ctx context.Context, b *bench) ([]figure, error) { return b.upgrade(ctx) }},
+	)
+}
+
+// provisioned returns a test for n clusters with all machines running.
+func provisioned(n int) func(sight) bool {
+	return func(s sight) bool { return s.count("Provisioned") >= n }
+}
+
+func (s sight) count(phase string) (n int) {
+	for _, p := range s.clusters {
+		if p == phase {
+			n++
+		}
+	}
+	return n
+}
+
+// every returns how often to look at n clusters, so that looking is cheap
+// beside what is looked at.
+func every(n int) time.Duration {
+	return max(50*time.Millisecond, time.Duration(n)*time.Millisecond)
+}
+
+// spent returns what agent and cloud used while do ran, after how long that took.
+func (b *bench) spent(do func() error) ([]figure, error) {
+	agent, err := b.agent.usage()
+	if err != nil {
+		return nil, err
+	}
+	cloud, err := b.cloud.usage()
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	if err := do(); err != nil {
+		return nil, err
+	}
+	took := time.Since(started)
+	agentAfter, err := b.agent.usage()
+	if err != nil {
+		return nil, err
+	}
+	cloudAfter, err := b.cloud.usage()
+	return []figure{
+		{"took", "s", took.Seconds()},
+		{"agent CPU", "s", agentAfter.cpu - agent.cpu},
+		{"agent memory peak", "MiB", float64(agentAfter.peak)},
+		{"agent memory", "MiB", float64(agentAfter.rss)},
+		{"cloud CPU", "s", cloudAfter.cpu - cloud.cpu},
+		{"cloud memory peak", "MiB", float64(cloudAfter.peak)},
+	}, err
+}
+
+func (b *bench) create(ctx context.Context, s shape, n int) ([]figure, error) {
+	var first, rest time.Duration // when the first hundred, and all but a hundred, were there
+	out, err := b.spent(func() error {
+		started := time.Now()
+		if err := b.repo.commit("create", s, 0, n, false); err != nil {
+			return err
+		}
+		return b.agent.until(ctx, every(n), func(seen sight) bool {
+			have := seen.count("Provisioned")
+			if first == 0 && have >= 100 {
+				first = time.Since(started)
+			}
+			if rest == 0 && have >= n-100 {
+				rest = time.Since(started)
+			}
+			return have >= n
+		})
+	})
+	if n > 200 && err == nil {
+		out = append(out, figure{"first 100", "s", first.Seconds()}, figure{"last 100", "s", out[0].value - rest.Seconds()})
+	}
+	return out, err
+}
+
+func (b *bench) idle(ctx context.Context, s shape, n int) ([]figure, error) {
+	if _, err := b.create(ctx, s, n); err != nil {
+		return nil, err
+	}
+	const settle, window = 30 * time.Second, 2 * time.Minute
+	if err := wait(ctx, settle); err != nil {
+		return nil, err
+	}
+	return b.spent(func() error { return wait(ctx, window) })
+}
+
+func (b *bench) remove(ctx context.Context, s shape, n int) ([]figure, error) {
+	if _, err := b.create(ctx, s, n); err != nil {
+		return nil, err
+	}
+	s.deleted = true
+	return b.spent(func() error {
+		if err := b.repo.commit("delete", s, 0, n, false); err != nil {
+			return err
+		}
+		return b.agent.until(ctx, every(n), func(seen sight) bool { return seen.count("Deleted")+n-len(seen.clusters) >= n })
+	})
+}
+
+// push scales one of n clusters and tells when the new machine was asked for
+// and when it had joined, by what the agent logs: looking at the metrics of a
+// thousand clusters would take longer than what is measured.
+func (b *bench) push(ctx context.Context, s shape, n int) ([]figure, error) {
+	if _, err := b.create(ctx, s, n); err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, 5*time.Second); err != nil {
+		return nil, err
+	}
+	s.workers++
+	log, err := b.agent.follow()
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	started := time.Now()
+	if err := b.repo.commit("scale", s, n/2, n/2+1, false); err != nil {
+		return nil, err
+	}
+	cluster := "cluster=default/" + name(n/2)
+	if err := log.until(ctx, cluster, "action=CreateMachine"); err != nil {
+		return nil, err
+	}
+	planned := time.Since(started)
+	err = log.until(ctx, cluster, "action=SyncNode")
+	return []figure{{"to the plan", "s", planned.Seconds()}, {"to the new machine joined", "s", time.Since(started).Seconds()}}, err
+}
+
+// upgrade creates one cluster and measures how it is upgraded by a minor.
+func (b *bench) upgrade(ctx context.Context) ([]figure, error) {
+	s := shape{controlPlanes: 3, workers: 10, version: oldVersion}
+	created, err := b.create(ctx, s, 1)
+	if err != nil {
+		return nil, err
+	}
+	s.version = newVersion
+	out, err := b.spent(func() error {
+		if err := b.repo.commit("upgrade", s, 0, 1, false); err != nil {
+			return err
+		}
+		if err := b.agent.until(ctx, 50*time.Millisecond, func(seen sight) bool { return seen.count("Provisioned") == 0 }); err != nil {
+			return err
+		}
+		return b.agent.until(ctx, 50*time.Millisecond, provisioned(1))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append([]figure{{"created in", "s", created[0].value}}, out...), nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
