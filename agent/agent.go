@@ -43,6 +43,9 @@ type Parts struct {
 	// Reconciler returns what makes the passes. It asks may before it changes
 	// anything, and calls changed when nodes of a cluster change.
 	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) Reconciler
+	// Looker returns what an agent that the fleet is on its way to looks at clusters
+	// with, before it takes them. Nil: it takes them without a look.
+	Looker func() Looker
 	// Infrastructure returns the provider of that name. What it returns is
 	// watched where it can be.
 	Infrastructure func(name string) (providers.Infrastructure, error)

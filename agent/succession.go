@@ -20,7 +20,7 @@ type SecretGate interface {
 	Release()
 }
 
-// A Looker is a Reconciler that can look at a cluster and do nothing.
+// A Looker looks at a cluster, and has nothing to change one with.
 type Looker interface {
 	Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error)
 }
@@ -175,13 +175,10 @@ func (a *Agent) rehearse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	refuse := func(k fleet.Key) error {
-		return fleet.Errorf(fleet.Unauthorized, "change cluster "+k.String(), "this agent does not own the fleet yet")
-	}
-	looker, ok := a.p.Reconciler(refuse, nil).(Looker)
-	if !ok {
+	if a.p.Looker == nil {
 		return nil
 	}
+	looker := a.p.Looker()
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
 		seen, err := looker.Look(ctx, c)

@@ -124,6 +124,7 @@ func (h *house) agent(o Options) *Agent {
 		h.may = may
 		return h
 	}
+	a.p.Looker = func() Looker { return h }
 	a.p.Infrastructure = func(string) (providers.Infrastructure, error) { return infrastructure{world: h.world}, nil }
 	return a
 }

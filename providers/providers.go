@@ -12,6 +12,14 @@ import (
 	"fairlead.dev/fleet"
 )
 
+// An Observer looks at what a cluster runs on, and changes nothing.
+type Observer interface {
+	// Observe reports everything that carries c's tags. It returns all of it or
+	// an error, never a part: the planner takes absence as proof. It changes
+	// nothing anywhere: who may look need not be who may act.
+	Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error)
+}
+
 // Infrastructure creates what a cluster runs on. It is safe for concurrent use.
 //
 // Every change may be repeated with the same operation id: the second call
@@ -22,9 +30,7 @@ import (
 // Errors are *fleet.Error. A call that was sent and got no answer gives the
 // kind Unanswered; one that cannot have been sent gives Unavailable.
 type Infrastructure interface {
-	// Observe reports everything that carries c's tags. It returns all of it or
-	// an error, never a part: the planner takes absence as proof.
-	Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error)
+	Observer
 
 	// EnsureInfrastructure creates or repairs what c's machines share. It does
 	// not wait: Observe tells when it is ready.
@@ -64,64 +70,19 @@ func (r MachineRequest) Tags(op fleet.OperationID) map[string]string {
 	return tags
 }
 
-// Watcher is an Infrastructure that can tell when machines change.
-type Watcher interface {
-	// Watch calls changed with the cluster until ctx ends. Events may be lost
-	// and repeated: they say when to look, never what is.
-	Watch(ctx context.Context, changed func(fleet.Key)) error
-}
-
-// Lister is an Infrastructure that can list the clusters of a fleet by their
-// tags, for finding orphans.
-type Lister interface {
-	Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error)
-}
-
-// Sweeper is an Infrastructure that finds what a fleet left behind.
-type Sweeper interface {
-	// Orphans lists what carries the tags of fleet id, or was made by one of its
-	// clusters for itself, and belongs to none of clusters: their machines and
-	// shared infrastructure are no orphans, parts of machines that are gone are.
-	// It looks wherever the credentials of clusters reach. Sorted.
-	Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error)
-
-	// RemoveOrphan removes o, one of what Orphans gave for the same arguments,
-	// after it made sure that o still is an orphan. Nothing there is success.
-	RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error
-}
-
-// A NodeIdentifier is an Infrastructure whose Nodes nobody gives an id: there is no
-// cloud controller manager for it.
-type NodeIdentifier interface {
-	// NodeID is the provider id that a machine's kubelet registers its Node with, in
-	// variables of user data.
-	NodeID() string
-}
-
-// As finds the first T in a chain of decorated providers.
-func As[T any](p Infrastructure) (T, bool) {
-	for p != nil {
-		if t, ok := p.(T); ok {
-			return t, true
-		}
-		w, ok := p.(interface{ Unwrap() Infrastructure })
-		if !ok {
-			break
-		}
-		p = w.Unwrap()
-	}
-	var zero T
-	return zero, false
+// A WorkloadObserver looks into workload clusters, and changes nothing in them.
+type WorkloadObserver interface {
+	// Observe reports nodes, their static pods, bootstrap tokens, the state of
+	// kubeadm-config, the inventories of resource sets and the labels of releases of
+	// Helm.
+	Observe(ctx context.Context, a Access) (fleet.Workload, error)
 }
 
 // Workload reaches into workload clusters through their API servers. It is safe
 // for concurrent use and keeps connections between calls. An API server that
 // does not answer gives the kind Unavailable, never an empty answer.
 type Workload interface {
-	// Observe reports nodes, their static pods, bootstrap tokens, the state of
-	// kubeadm-config, the inventories of resource sets and the labels of releases of
-	// Helm.
-	Observe(ctx context.Context, a Access) (fleet.Workload, error)
+	WorkloadObserver
 
 	// Etcd reports the members of a stacked etcd.
 	Etcd(ctx context.Context, a Access) (*fleet.Etcd, error)

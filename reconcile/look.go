@@ -12,33 +12,82 @@ import (
 	"fairlead.dev/reconcile/exec"
 )
 
+// LookerOptions are what a Looker works with. All but Now are required.
+type LookerOptions struct {
+	// Infrastructure returns the provider of that name.
+	Infrastructure func(name string) (providers.Observer, error)
+	Workload       providers.WorkloadObserver
+	Bootstrap      interface {
+		InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error)
+	}
+	Secrets exec.SecretReader // a SharedStore is read as the fleet of each cluster uses it
+	Now     func() time.Time  // default time.Now
+}
+
+// A Looker looks at clusters. It is given nothing that could change one. It is safe
+// for concurrent use.
+type Looker struct {
+	o LookerOptions
+	// answered is told how the API server of a cluster answered; nil: nobody is.
+	answered func(ctx context.Context, a providers.Access, err error)
+}
+
+// NewLooker returns a Looker.
+func NewLooker(o LookerOptions) *Looker {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Looker{o: o}
+}
+
+// secrets returns the secrets as the fleet of c uses them.
+func (l *Looker) secrets(c *fleet.Cluster) exec.SecretReader {
+	if s, ok := l.o.Secrets.(SharedStore); ok {
+		return s.Of(c.Fleet)
+	}
+	return l.o.Secrets
+}
+
 // Look observes everything of c: infrastructure, secrets and, through its API
 // server, nodes. The etcd members are not looked at. An API server that cannot
 // be reached is an observation, not an error; anything else that cannot be seen
 // is an error, since absence would be taken as proof.
-func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
-	o := fleet.Observed{At: r.o.Now()}
-	infra, err := r.o.Infrastructure(c.Provider)
+func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
+	o := fleet.Observed{At: l.o.Now()}
+	infra, err := l.o.Infrastructure(c.Provider)
 	if err != nil {
 		return o, err
 	}
 	if o.Infrastructure, err = infra.Observe(ctx, c); err != nil {
 		return o, fmt.Errorf("cannot observe infrastructure of %s: %w", c.Key, err)
 	}
-	if o.Secrets, err = r.lookAtSecrets(ctx, c); err != nil {
+	if o.Secrets, err = l.lookAtSecrets(ctx, c); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
-	o.Workload, err = r.lookAtWorkload(ctx, c, o)
-	o.Workload.ReleaseTries = providers.ChartsOf(infra, r.o.Charts).Tries(c.Key)
+	o.Workload, err = l.lookAtWorkload(ctx, c, o)
 	return o, err
 }
 
-func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.SecretState, error) {
+// Look is that of a Looker, with the charts that r began to change.
+func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
+	o, err := r.looker.Look(ctx, c)
+	if err != nil {
+		return o, err
+	}
+	infra, err := r.o.Infrastructure(c.Provider)
+	if err != nil {
+		return o, err
+	}
+	o.Workload.ReleaseTries = providers.ChartsOf(infra, r.o.Charts).Tries(c.Key)
+	return o, nil
+}
+
+func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.SecretState, error) {
 	s := fleet.SecretState{
 		NotAfter:  make(map[fleet.SecretName]time.Time),
 		Rotations: make(map[fleet.SecretName]fleet.RotationState), Marks: make(map[fleet.SecretName]string),
 	}
-	k, store := c.Key, r.secrets(c)
+	k, store := c.Key, l.secrets(c)
 	if keeper, ok := store.(SecretKeeper); ok && c.Delete {
 		var err error
 		if s.Kept, err = keeper.Kept(ctx, k); err != nil {
@@ -83,7 +132,7 @@ func (r *Reconciler) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet
 	case err != nil:
 		return s, err
 	}
-	s.Kubeconfig, err = r.o.Bootstrap.InspectKubeconfig(d)
+	s.Kubeconfig, err = l.o.Bootstrap.InspectKubeconfig(d)
 	s.Kubeconfig.Former = authorities != "" && s.Kubeconfig.Trust != authorities
 	return s, err
 }
@@ -102,25 +151,24 @@ func expiry(d fleet.SecretData) (time.Time, bool) {
 	return c.NotAfter, true
 }
 
-func (r *Reconciler) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.Observed) (fleet.Workload, error) {
+func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.Observed) (fleet.Workload, error) {
 	switch {
 	case !o.Secrets.Kubeconfig.Exists:
 		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
 	case !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
-	access, err := exec.Access(ctx, r.secrets(c), c.Key)
+	access, err := exec.Access(ctx, l.secrets(c), c.Key)
 	if err != nil {
 		return fleet.Workload{}, err
 	}
 	access.Certificates = c.ControlPlane.CertificatesExpiryDays > 0
-	w, err := r.o.Workload.Observe(ctx, access)
-	if k := fleet.KindOf(err); err == nil || (k != fleet.Unavailable && k != fleet.Unanswered) {
-		r.memory(c.Key).heard() // a refusal is an answer too
+	w, err := l.o.Workload.Observe(ctx, access)
+	if l.answered != nil {
+		l.answered(ctx, access, err)
 	}
 	switch {
 	case err == nil:
-		r.watch(ctx, access)
 		return w, nil
 	case ctx.Err() != nil:
 		return w, fleet.Errorf(fleet.Unavailable, "observe nodes of "+c.Key.String(), "%w", ctx.Err())
@@ -143,6 +191,16 @@ func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 		}
 	}
 	return !there && !c.Delete
+}
+
+// answered notes how the API server of a cluster answered, and watches one that did.
+func (r *Reconciler) answered(ctx context.Context, a providers.Access, err error) {
+	if k := fleet.KindOf(err); err == nil || (k != fleet.Unavailable && k != fleet.Unanswered) {
+		r.memory(a.Cluster).heard() // a refusal is an answer too
+	}
+	if err == nil {
+		r.watch(ctx, a)
+	}
 }
 
 // watch asks to be told when nodes of the cluster change. The watch outlives

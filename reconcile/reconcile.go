@@ -83,6 +83,7 @@ type Options struct {
 // passes over different clusters.
 type Reconciler struct {
 	o        Options
+	looker   *Looker
 	executor *exec.Executor
 
 	mu       sync.Mutex
@@ -109,8 +110,12 @@ func New(o Options) *Reconciler {
 	}
 	o.Parallel = cmp.Or(o.Parallel, 8)
 	o.Progress = cmp.Or(o.Progress, 10*time.Second)
-	return &Reconciler{
+	r := &Reconciler{
 		o: o,
+		looker: NewLooker(LookerOptions{
+			Infrastructure: func(name string) (providers.Observer, error) { return o.Infrastructure(name) },
+			Workload:       o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets, Now: o.Now,
+		}),
 		executor: &exec.Executor{
 			Workload: o.Workload, Bootstrap: o.Bootstrap, Charts: o.Charts, May: o.May,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
@@ -118,6 +123,8 @@ func New(o Options) *Reconciler {
 		since:    o.Now(),
 		memories: make(map[fleet.Key]*memory),
 	}
+	r.looker.answered = r.answered
+	return r
 }
 
 // secrets returns the secret store as the fleet of c uses it.

@@ -255,6 +255,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Source: source, Renderer: renderer,
 		Ledger:         s.ledgers(source, o.Guard, m),
 		Reconciler:     passes,
+		Looker:         func() agent.Looker { return w.Looker() },
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),
 		Mover:          s.mover(source, w.Secrets),

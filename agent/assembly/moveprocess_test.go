@@ -233,6 +233,12 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 				May: may, Changed: changed, Log: s.Log,
 			})
 		},
+		Looker: func() agent.Looker {
+			return reconcile.NewLooker(reconcile.LookerOptions{
+				Infrastructure: func(name string) (providers.Observer, error) { return infrastructure(name) },
+				Workload:       clustersOf{client, p}, Bootstrap: authorities{w: w}, Secrets: gate,
+			})
+		},
 		Infrastructure: infrastructure,
 		Mover:          s.mover(w, store),
 		Gate:           gate,

@@ -124,6 +124,14 @@ func (w *World) InMemory() (http.Handler, bool) {
 	return inmemory.Handler(cloud), true
 }
 
+// Looker returns what looks at the clusters of w, and has nothing to change them with.
+func (w *World) Looker() *reconcile.Looker {
+	return reconcile.NewLooker(reconcile.LookerOptions{
+		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
+		Workload:       w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Gate,
+	})
+}
+
 func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
 	return w.Reconciler(may, changed)
 }
@@ -164,7 +172,7 @@ func (w *World) Close() error {
 	w.Workload.Close()
 	var errs []error
 	for _, p := range w.open {
-		if c, ok := providers.As[interface{ Close() }](p); ok {
+		if c, ok := providers.As[providers.Closer](p); ok {
 			c.Close()
 		}
 	}

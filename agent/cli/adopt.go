@@ -179,7 +179,6 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 	}
 	lent := adopt.Lend(w.Secrets, id)
 	w.Secrets, w.Gate = lent, &assembly.Gate{SecretStore: lent}
-	r := w.Reconciler(nil, nil)
 	var last fleet.Key
 	return adopt.New(adopt.Options{
 		Management: m, Fleet: id, Folder: own.into,
@@ -187,7 +186,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 		Load: func(ctx context.Context) (fleet.Fleet, error) {
 			return part{here, "."}.load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
 		},
-		Look: r.Look, Infrastructure: w.Infrastructure, Secrets: lent,
+		Look: w.Looker().Look, Infrastructure: w.Infrastructure, Secrets: lent,
 		Status: func(ctx context.Context) (status.Status, error) {
 			return followed.ReadStatus(ctx, cmp.Or(branch, "fairlead/status"))
 		},

@@ -178,9 +178,7 @@ func (p part) status(ctx context.Context, branch string) (status.Status, error) 
 
 // look compares each cluster with what is, several at once.
 func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fleet.Cluster) error {
-	r := w.Reconciler(func(k fleet.Key) error {
-		return fleet.Errorf(fleet.Invalid, "change "+k.String(), "a plan changes nothing")
-	}, nil)
+	looker := w.Looker()
 	type result struct {
 		changes []plan.Change
 		stays   []string
@@ -192,7 +190,7 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 	g.SetLimit(16)
 	for i, c := range clusters {
 		g.Go(func() error {
-			seen, err := r.Look(ctx, c)
+			seen, err := looker.Look(ctx, c)
 			if err != nil {
 				results[i].err = err
 				return nil

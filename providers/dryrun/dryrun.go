@@ -4,40 +4,43 @@ package dryrun
 import (
 	"context"
 	"errors"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 )
 
-// A Provider refuses every change with an error of kind Invalid.
-type Provider struct{ providers.Infrastructure }
+// A Provider refuses every change with an error of kind Invalid, those of abilities
+// as well. It has no Unwrap, so that nothing leads past it: an ability that
+// providers.Through does not know is not there, and neither is the provider inside.
+type Provider struct{ p providers.Infrastructure }
 
-// New returns p with its changes refused, those of a Sweeper as well.
-func New(p providers.Infrastructure) providers.Infrastructure {
-	d := &Provider{p}
-	if s, ok := providers.As[providers.Sweeper](p); ok {
-		return &sweeper{d, s}
-	}
-	return d
-}
+var _ providers.Decorator = (*Provider)(nil)
 
-// A sweeper is a Provider that finds orphans and removes none.
-type sweeper struct {
-	*Provider
-	providers.Sweeper
-}
-
-// RemoveOrphan implements providers.Sweeper.
-func (*sweeper) RemoveOrphan(_ context.Context, _ fleet.ID, _ []*fleet.Cluster, o fleet.Orphan) error {
-	return refuse("remove " + o.Kind + " " + o.ID)
-}
-
-// Unwrap returns the provider inside.
-func (p *Provider) Unwrap() providers.Infrastructure { return p.Infrastructure }
+// New returns p with its changes refused.
+func New(p providers.Infrastructure) *Provider { return &Provider{p} }
 
 var errDryRun = errors.New("this is a dry run, which changes nothing")
 
 func refuse(op string) error { return &fleet.Error{Kind: fleet.Invalid, Op: op, Err: errDryRun} }
+
+// Ability implements providers.Decorator.
+func (p *Provider) Ability(target any) bool {
+	return providers.Through(p.p, target, func(_ context.Context, u providers.Use, call func() error) error {
+		if u.Changes {
+			return refuse(u.Op)
+		}
+		return call()
+	})
+}
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	return p.p.Observe(ctx, c)
+}
+
+// Settle implements providers.Infrastructure.
+func (p *Provider) Settle() time.Duration { return p.p.Settle() }
 
 // EnsureInfrastructure implements providers.Infrastructure.
 func (*Provider) EnsureInfrastructure(_ context.Context, _ fleet.OperationID, c *fleet.Cluster) error {

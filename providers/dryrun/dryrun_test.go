@@ -35,8 +35,8 @@ func TestNothingIsChanged(t *testing.T) {
 	if _, ok := providers.As[providers.Sweeper](p); ok {
 		t.Error("a provider that finds no orphans is said to")
 	}
-	if in, ok := providers.As[reading](p); !ok || in != (reading{}) {
-		t.Error("the provider inside is not found")
+	if _, ok := providers.As[reading](p); ok {
+		t.Error("the provider inside is found, which changes things")
 	}
 }
 

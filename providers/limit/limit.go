@@ -26,7 +26,7 @@ type Provider struct {
 	slots chan struct{} // nil: no bound
 }
 
-var _ providers.Infrastructure = (*Provider)(nil)
+var _ providers.Decorator = (*Provider)(nil)
 
 // New returns p within the bounds.
 func New(p providers.Infrastructure, o Options) *Provider {
@@ -42,6 +42,17 @@ func New(p providers.Infrastructure, o Options) *Provider {
 
 // Unwrap returns the provider inside.
 func (l *Provider) Unwrap() providers.Infrastructure { return l.p }
+
+// Ability implements providers.Decorator.
+func (l *Provider) Ability(target any) bool {
+	return providers.Through(l.p, target, func(ctx context.Context, u providers.Use, call func() error) error {
+		if err := l.enter(ctx, u.Op); err != nil {
+			return err
+		}
+		defer l.leave()
+		return call()
+	})
+}
 
 // enter waits for a turn; leave gives it back.
 func (l *Provider) enter(ctx context.Context, op string) error {

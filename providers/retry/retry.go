@@ -16,12 +16,15 @@ type Options struct {
 	Wait     time.Duration // before the second attempt, doubled for each further one; default 250 ms
 }
 
-// A Provider repeats Observe while its error is of kind Unavailable. It repeats
-// nothing else: whether a change may be repeated is the planner's to decide.
+// A Provider repeats looks, Observe and those of abilities, while their error is of
+// kind Unavailable. It repeats nothing else: whether a change may be repeated is the
+// planner's to decide.
 type Provider struct {
 	providers.Infrastructure
 	o Options
 }
+
+var _ providers.Decorator = (*Provider)(nil)
 
 // New returns p with its looks repeated.
 func New(p providers.Infrastructure, o Options) *Provider {
@@ -37,14 +40,33 @@ func New(p providers.Infrastructure, o Options) *Provider {
 // Unwrap returns the provider inside.
 func (p *Provider) Unwrap() providers.Infrastructure { return p.Infrastructure }
 
+// Ability implements providers.Decorator.
+func (p *Provider) Ability(target any) bool {
+	return providers.Through(p.Infrastructure, target, func(ctx context.Context, u providers.Use, call func() error) error {
+		if u.Changes {
+			return call()
+		}
+		return p.repeat(ctx, call)
+	})
+}
+
 // Observe implements providers.Infrastructure. Of several errors it returns the
 // last one of the provider.
-func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (got fleet.Infrastructure, err error) {
+	err = p.repeat(ctx, func() error {
+		got, err = p.Infrastructure.Observe(ctx, c)
+		return err
+	})
+	return got, err
+}
+
+// repeat makes a look again and again, and returns its last error.
+func (p *Provider) repeat(ctx context.Context, look func() error) error {
 	wait := p.o.Wait
 	for attempt := 1; ; attempt++ {
-		got, err := p.Infrastructure.Observe(ctx, c)
+		err := look()
 		if err == nil || attempt >= p.o.Attempts || fleet.KindOf(err) != fleet.Unavailable || ctx.Err() != nil {
-			return got, err
+			return err
 		}
 		// Between half and all of it, so that clusters do not come back in step.
 		timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
@@ -52,7 +74,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return fleet.Infrastructure{}, err
+			return err
 		}
 		wait *= 2
 	}

@@ -12,8 +12,8 @@ import (
 
 // A Call is one call that has ended.
 type Call struct {
-	Operation string // method of providers.Infrastructure: "CreateMachine"
-	Cluster   fleet.Key
+	Operation string          // method of providers.Infrastructure or of an ability: "CreateMachine"
+	Cluster   fleet.Key       // zero where it was about no single cluster
 	Kind      fleet.ErrorKind // of its error; empty when there was none
 	Duration  time.Duration
 }
@@ -24,7 +24,7 @@ type Provider struct {
 	tell func(context.Context, Call)
 }
 
-var _ providers.Infrastructure = (*Provider)(nil)
+var _ providers.Decorator = (*Provider)(nil)
 
 // New returns p with tell called after each call, from the caller's goroutine and
 // with its context.
@@ -35,8 +35,18 @@ func New(p providers.Infrastructure, tell func(context.Context, Call)) *Provider
 // Unwrap returns the provider inside.
 func (t *Provider) Unwrap() providers.Infrastructure { return t.p }
 
-func (t *Provider) ended(ctx context.Context, operation string, c *fleet.Cluster, start time.Time, err error) {
-	call := Call{Operation: operation, Cluster: c.Key, Duration: time.Since(start)}
+// Ability implements providers.Decorator.
+func (t *Provider) Ability(target any) bool {
+	return providers.Through(t.p, target, func(ctx context.Context, u providers.Use, call func() error) error {
+		start := time.Now()
+		err := call()
+		t.ended(ctx, u.Method, u.Cluster, start, err)
+		return err
+	})
+}
+
+func (t *Provider) ended(ctx context.Context, operation string, k fleet.Key, start time.Time, err error) {
+	call := Call{Operation: operation, Cluster: k, Duration: time.Since(start)}
 	if err != nil {
 		call.Kind = fleet.KindOf(err)
 	}
@@ -47,7 +57,7 @@ func (t *Provider) ended(ctx context.Context, operation string, c *fleet.Cluster
 func (t *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	start := time.Now()
 	got, err := t.p.Observe(ctx, c)
-	t.ended(ctx, "Observe", c, start, err)
+	t.ended(ctx, "Observe", c.Key, start, err)
 	return got, err
 }
 
@@ -55,7 +65,7 @@ func (t *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 func (t *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	start := time.Now()
 	err := t.p.EnsureInfrastructure(ctx, op, c)
-	t.ended(ctx, "EnsureInfrastructure", c, start, err)
+	t.ended(ctx, "EnsureInfrastructure", c.Key, start, err)
 	return err
 }
 
@@ -63,7 +73,7 @@ func (t *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 func (t *Provider) DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	start := time.Now()
 	err := t.p.DeleteInfrastructure(ctx, op, c)
-	t.ended(ctx, "DeleteInfrastructure", c, start, err)
+	t.ended(ctx, "DeleteInfrastructure", c.Key, start, err)
 	return err
 }
 
@@ -71,7 +81,7 @@ func (t *Provider) DeleteInfrastructure(ctx context.Context, op fleet.OperationI
 func (t *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 	start := time.Now()
 	err := t.p.CreateMachine(ctx, op, r)
-	t.ended(ctx, "CreateMachine", r.Cluster, start, err)
+	t.ended(ctx, "CreateMachine", r.Cluster.Key, start, err)
 	return err
 }
 
@@ -79,7 +89,7 @@ func (t *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 func (t *Provider) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	start := time.Now()
 	err := t.p.DeleteMachine(ctx, op, c, name, id)
-	t.ended(ctx, "DeleteMachine", c, start, err)
+	t.ended(ctx, "DeleteMachine", c.Key, start, err)
 	return err
 }
 

@@ -19,9 +19,15 @@ import (
 // Source: Cluster API, bootstrap/kubeadm: the default of --bootstrap-token-ttl.
 const tokenTTL = 15 * time.Minute
 
+// A SecretReader reads the secrets of clusters.
+type SecretReader interface {
+	// Get returns the secret, or an error of kind NotFound.
+	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
+}
+
 // Secrets is what the executor needs of a secret store.
 type Secrets interface {
-	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
+	SecretReader
 	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
 	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
 	Delete(ctx context.Context, c fleet.Key) error
@@ -304,7 +310,7 @@ func (e *Executor) ensureToken(ctx context.Context, w World, m fleet.MachineName
 
 // Access returns what is needed to reach the API server of k. An error of kind
 // NotFound says that there is no kubeconfig yet.
-func Access(ctx context.Context, s Secrets, k fleet.Key) (providers.Access, error) {
+func Access(ctx context.Context, s SecretReader, k fleet.Key) (providers.Access, error) {
 	d, err := s.Get(ctx, k, fleet.Kubeconfig)
 	if err != nil {
 		return providers.Access{}, err

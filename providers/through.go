@@ -1,0 +1,144 @@
+package providers
+
+import (
+	"context"
+
+	"fairlead.dev/fleet"
+)
+
+// A Use is one call of an ability.
+type Use struct {
+	Method  string    // "RemoveOrphan"
+	Op      string    // what it does, as errors say it: "remove port 1"
+	Cluster fleet.Key // zero where it is about no single cluster
+	Changes bool      // whether it may change anything, anywhere
+}
+
+// An Around stands before the calls of abilities. It makes the call, or returns the
+// error that the caller gets instead.
+type Around func(ctx context.Context, u Use, call func() error) error
+
+// Through is a Decorator's Ability: it finds the ability in p whose interface target
+// points to, and stores it with around before each of its calls. What is stored has
+// the methods of that one interface and no others.
+//
+// Three abilities have no calls to stand before, and are found as they are: Watcher,
+// whose only call lasts, NodeIdentifier and Closer. An ability that is not named
+// here is not found.
+func Through(p Infrastructure, target any, around Around) bool {
+	switch t := target.(type) {
+	case *Lister:
+		return found(p, t, func(l Lister) Lister { return lister{l, around} })
+	case *Sweeper:
+		return found(p, t, func(s Sweeper) Sweeper { return sweeper{s, around} })
+	case *Adopter:
+		return found(p, t, func(a Adopter) Adopter { return adopter{a, around} })
+	case *Charts:
+		return found(p, t, func(c Charts) Charts { return charts{c, around} })
+	case *Watcher:
+		return found(p, t, func(w Watcher) Watcher { return struct{ Watcher }{w} })
+	case *NodeIdentifier:
+		return found(p, t, func(n NodeIdentifier) NodeIdentifier { return struct{ NodeIdentifier }{n} })
+	case *Closer:
+		return found(p, t, func(c Closer) Closer { return struct{ Closer }{c} })
+	}
+	return false
+}
+
+// found stores the T of p, wrapped.
+func found[T any](p Infrastructure, target *T, wrap func(T) T) bool {
+	in, ok := As[T](p)
+	if ok {
+		*target = wrap(in)
+	}
+	return ok
+}
+
+type lister struct {
+	in     Lister
+	around Around
+}
+
+// Clusters implements Lister.
+func (l lister) Clusters(ctx context.Context, id fleet.ID) (out []fleet.Key, err error) {
+	u := Use{Method: "Clusters", Op: "list clusters of fleet " + string(id)}
+	err = l.around(ctx, u, func() error {
+		out, err = l.in.Clusters(ctx, id)
+		return err
+	})
+	return out, err
+}
+
+type sweeper struct {
+	in     Sweeper
+	around Around
+}
+
+// Orphans implements Sweeper.
+func (s sweeper) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) (out []fleet.Orphan, err error) {
+	u := Use{Method: "Orphans", Op: "look for orphans of fleet " + string(id)}
+	err = s.around(ctx, u, func() error {
+		out, err = s.in.Orphans(ctx, id, clusters)
+		return err
+	})
+	return out, err
+}
+
+// RemoveOrphan implements Sweeper.
+func (s sweeper) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	u := Use{Method: "RemoveOrphan", Op: "remove " + o.Kind + " " + o.ID, Cluster: o.Cluster, Changes: true}
+	return s.around(ctx, u, func() error { return s.in.RemoveOrphan(ctx, id, clusters, o) })
+}
+
+type adopter struct {
+	in     Adopter
+	around Around
+}
+
+// Adoptable implements Adopter.
+func (a adopter) Adoptable(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) (out []string, err error) {
+	u := Use{Method: "Adoptable", Op: "look what can be adopted for " + c.Key.String(), Cluster: c.Key}
+	err = a.around(ctx, u, func() error {
+		out, err = a.in.Adoptable(ctx, c, machines)
+		return err
+	})
+	return out, err
+}
+
+// Adopt implements Adopter.
+func (a adopter) Adopt(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) error {
+	u := Use{Method: "Adopt", Op: "adopt machines of " + c.Key.String(), Cluster: c.Key, Changes: true}
+	return a.around(ctx, u, func() error { return a.in.Adopt(ctx, c, machines) })
+}
+
+// Release implements Adopter.
+func (a adopter) Release(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) error {
+	u := Use{Method: "Release", Op: "release adopted machines of " + c.Key.String(), Cluster: c.Key, Changes: true}
+	return a.around(ctx, u, func() error { return a.in.Release(ctx, c, machines) })
+}
+
+type charts struct {
+	in     Charts
+	around Around
+}
+
+// Install implements Charts.
+func (c charts) Install(ctx context.Context, a Access, r fleet.Release) error {
+	u := Use{Method: "Install", Op: "install release " + r.String(), Cluster: a.Cluster, Changes: true}
+	return c.around(ctx, u, func() error { return c.in.Install(ctx, a, r) })
+}
+
+// Uninstall implements Charts.
+func (c charts) Uninstall(ctx context.Context, a Access, ref fleet.ReleaseRef) error {
+	u := Use{Method: "Uninstall", Op: "remove release " + ref.String(), Cluster: a.Cluster, Changes: true}
+	return c.around(ctx, u, func() error { return c.in.Uninstall(ctx, a, ref) })
+}
+
+// Tries implements Charts: it asks nobody.
+func (c charts) Tries(k fleet.Key) []fleet.ReleaseTry { return c.in.Tries(k) }
+
+// Forget implements Charts. Whoever may not end what runs does not.
+func (c charts) Forget(k fleet.Key) {
+	u := Use{Method: "Forget", Op: "end what runs for " + k.String(), Cluster: k, Changes: true}
+	_ = c.around(context.Background(), u, func() error { c.in.Forget(k); return nil })
+}
