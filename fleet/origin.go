@@ -73,6 +73,15 @@ func OriginFromTags(tags map[string]string) Origin {
 	return Origin{Made: made, Remediation: ParseRemediation(tags[TagRemediation]), Trust: Trust(tags[TagTrust])}
 }
 
+// AskedAt is when m was asked for, by the clock of the agent that asked where that
+// is known: to be compared with what agents' clocks wrote.
+func (m *Machine) AskedAt() time.Time {
+	if m.Origin.Made.IsZero() {
+		return m.Created
+	}
+	return m.Origin.Made
+}
+
 // MadeAt is when m was asked for: by its infrastructure's clock or by the clock
 // of the agent that asked, whichever is later. So a machine that an agent made
 // is never older than the reason for which that agent made it.

@@ -70,7 +70,7 @@ func (w *world) live(wish wish, d time.Duration) {
 	a := w.start()
 	defer a.workload.Close()
 	for began := time.Now(); time.Since(began) < d; {
-		last := a.r.Pass(a.ctx, c)
+		last := w.remind(a, c)
 		w.told(last.Report)
 		w.check()
 		pause := max(last.After, 500*time.Millisecond)

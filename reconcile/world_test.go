@@ -119,12 +119,13 @@ type world struct {
 	foreign []string              // ids of machines that are not ours
 
 	// upset, if set, is called before each pass and may break the cloud.
-	upset func(pass int, f *inmemory.Faults)
-	slow  func(call string) // if set, is called before each call to the cloud, and may take its time
-	edit  *strings.Replacer // changes what Git asks for
-	pass  int
-	told  func(fleet.Report) // if set, gets each report
-	syncs int                // calls of SyncNode
+	upset  func(pass int, f *inmemory.Faults)
+	slow   func(call string) // if set, is called before each call to the cloud, and may take its time
+	edit   *strings.Replacer // changes what Git asks for
+	pass   int
+	told   func(fleet.Report) // if set, gets each report
+	spells []fleet.Spell      // that the last report told of
+	syncs  int                // calls of SyncNode
 
 	mu      sync.Mutex
 	calls   int
@@ -277,7 +278,7 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 	deadline := time.Now().Add(2 * time.Hour)
 	for time.Now().Before(deadline) {
 		w.disturb()
-		last = a.r.Pass(a.ctx, c)
+		last = w.remind(a, c)
 		if w.told != nil {
 			w.told(last.Report)
 		}
@@ -297,6 +298,15 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 		w.t.Logf("machine %s is %s: %s", vm.Name, vm.State, vm.Message)
 	}
 	w.t.Fatalf("not %s after two hours: phase %s, waiting for %q, failure %v", phase, last.Plan.Phase, last.Plan.Waiting, last.Err)
+}
+
+// remind makes a pass that knows what the last one told.
+func (w *world) remind(a *agent, c *fleet.Cluster) reconcile.Result {
+	known := *c
+	known.Spells = w.spells
+	res := a.r.Pass(a.ctx, &known)
+	w.spells = res.Report.Spells
+	return res
 }
 
 // disturb lets upset have its way.

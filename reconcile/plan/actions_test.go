@@ -81,7 +81,7 @@ func (w *world) carryOutInside(a fleet.Action) {
 			return
 		}
 		if !n.Draining {
-			n.Draining, n.DrainStarted, n.Unschedulable = true, w.now, true
+			n.Draining, n.DrainStarted, n.Unschedulable = true, w.clock(), true
 			for i := range w.pods {
 				n.Pods = append(n.Pods, fleet.Pod{Namespace: "default", Name: fmt.Sprintf("app-%d", i), Blocked: "disruption budget"})
 			}
@@ -118,9 +118,9 @@ func (w *world) addMachine(a fleet.Action) {
 		Machine: fleet.Machine{
 			Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprintf("sim://%d", w.ids)), Pool: p.Name, Role: p.Role,
 			Template: p.Template, Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain,
-			State: fleet.MachinePending, Created: w.now, Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation, Trust: w.desired.Trust(p.Role, w.secrets.Marks)},
+			State: fleet.MachinePending, Created: w.now.Add(w.infraAhead), Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation, Trust: w.desired.Trust(p.Role, w.secrets.Marks)},
 		},
-		join: a.Join, visibleAt: w.now.Add(w.lag),
+		join: a.Join, born: w.now, visibleAt: w.now.Add(w.lag),
 	})
 }
 

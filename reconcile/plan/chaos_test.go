@@ -130,7 +130,7 @@ func (c *chaos) returnSilent() {
 func (c *chaos) dieJoining() {
 	learner := slices.ContainsFunc(c.members, func(m fleet.Member) bool { return m.Learner })
 	for _, m := range c.machines {
-		if m.join != fleet.JoinControlPlane || m.joined || m.dead || !m.goneAt.IsZero() || c.now.Sub(m.Created) < c.boot/2 || learner || !c.reachable() {
+		if m.join != fleet.JoinControlPlane || m.joined || m.dead || !m.goneAt.IsZero() || c.now.Sub(m.born) < c.boot/2 || learner || !c.reachable() {
 			continue
 		}
 		c.kill(m)

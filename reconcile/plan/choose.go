@@ -33,7 +33,7 @@ func controlPlaneVictim(g *group) *machine {
 			cmp.Compare(rank(a), rank(b)),
 			cmp.Compare(inDomain[b.FailureDomain], inDomain[a.FailureDomain]),
 			cmp.Compare(a.FailureDomain, b.FailureDomain),
-			a.Created.Compare(b.Created),
+			a.MadeAt().Compare(b.MadeAt()),
 			cmp.Compare(a.Name, b.Name),
 		)
 	})

@@ -111,3 +111,96 @@ func checkAll(timeout int32) []clusterv1.MachineHealthCheck {
 		}},
 	}}
 }
+
+// TestClocksThatDifferReplaceNothing: whichever clock is wrong, and by however
+// much, machines that come up as they should are not replaced: not while they are
+// made, and not when their Nodes are not ready for a moment.
+func TestClocksThatDifferReplaceNothing(t *testing.T) {
+	for name, skew := range map[string]func(*world){
+		"infrastructure behind":            func(w *world) { w.infraAhead = -15 * time.Minute },
+		"infrastructure ahead":             func(w *world) { w.infraAhead = 15 * time.Minute },
+		"workload cluster behind":          func(w *world) { w.nodesAhead = -15 * time.Minute },
+		"workload cluster ahead":           func(w *world) { w.nodesAhead = 15 * time.Minute },
+		"agent ahead":                      func(w *world) { w.ahead = 9 * time.Hour },
+		"agent behind":                     func(w *world) { w.ahead = -9 * time.Hour },
+		"all behind the agent, by a day":   func(w *world) { w.infraAhead, w.nodesAhead = -24*time.Hour, -24*time.Hour },
+		"all ahead of the agent, by a day": func(w *world) { w.infraAhead, w.nodesAhead = 24*time.Hour, 24*time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(change(cluster(3, 2), func(c *fleet.Cluster) { c.HealthChecks = checkAll(300) }))
+			skew(w)
+			w.since = w.clock()
+			hour(w)
+			for _, n := range w.nodes {
+				w.setReady(n, false) // for as long as it takes to be seen
+			}
+			hour(w)
+			if w.ids != 5 {
+				t.Errorf("%d machines were made, want 5\n%s", w.ids, strings.Join(tail(w.log, 20), "\n"))
+			}
+			if _, p := w.plan(); p.Phase != fleet.PhaseProvisioned || len(p.Actions) > 0 {
+				t.Errorf("phase %s, actions %v", p.Phase, p.Actions)
+			}
+			if len(w.violations) > 0 {
+				t.Fatal(w.violations[0])
+			}
+		})
+	}
+}
+
+// hour passes every ten seconds for an hour.
+func hour(w *world) {
+	for range 360 {
+		w.pass()
+		w.advance(10 * time.Second)
+	}
+}
+
+// TestWhatNodesSayIsWaitedOut: a Node is not ready for as long as agents saw it so
+// in one piece: one that was ready in between, unseen, begins anew, and an API
+// server that does not answer ends nothing.
+func TestWhatNodesSayIsWaitedOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(w *world, n *fleet.Node, minute int)
+		after   int // minutes, when it is condemned
+	}{
+		"all the time":     {func(*world, *fleet.Node, int) {}, 6},
+		"ready in between": {func(w *world, n *fleet.Node, minute int) { w.blink(n, minute == 4) }, 10},
+		"an agent that crashed": {func(w *world, _ *fleet.Node, minute int) {
+			if minute == 3 {
+				w.attempts, w.since = nil, w.clock().Add(-w.settle)
+			}
+		}, 6},
+		"an API server that does not answer": {func(w *world, _ *fleet.Node, minute int) { w.outage = minute > 1 && minute < 4 }, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := rested(change(cluster(1, 2), func(c *fleet.Cluster) { c.HealthChecks = checkAll(300) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.nodesAhead = -time.Hour
+			m := w.machines[1]
+			w.kill(m)
+			n := w.nodes[string(m.Name)]
+			for minute := range 20 {
+				c.between(w, n, minute)
+				if w.pass(); n.Draining {
+					if minute != c.after {
+						t.Errorf("condemned after %d minutes, want %d", minute, c.after)
+					}
+					return
+				}
+				w.advance(time.Minute)
+			}
+			t.Error("never condemned")
+		})
+	}
+}
+
+// blink makes n ready for a moment in which nobody looks, if it does.
+func (w *world) blink(n *fleet.Node, does bool) {
+	if does {
+		w.setReady(n, true)
+		w.setReady(n, false)
+	}
+}

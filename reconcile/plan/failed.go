@@ -23,7 +23,7 @@ func (v *view) checkFailed() {
 		if v.blind && !(v.knownSilent(m) && len(v.machines) == 1) {
 			continue // a Node is not known to be missing
 		}
-		if left := failedRetry - v.Now.Sub(m.Created); left >= 0 {
+		if left := failedRetry - v.Now.Sub(m.MadeAt()); left >= 0 {
 			v.wake(left + time.Second)
 			continue
 		}

@@ -30,6 +30,7 @@ func (v *view) checkHealth() {
 	for i := range v.Desired.HealthChecks {
 		v.check(&v.Desired.HealthChecks[i])
 	}
+	v.keepSpells()
 }
 
 func (v *view) check(h *clusterv1.MachineHealthCheck) {
@@ -110,20 +111,7 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 		}
 		return &defect{clusterv1.MachineHealthCheckUnhealthyMachineReason, text}
 	}
-	var wrong []string
-	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
-		timeout := seconds(c.TimeoutSeconds)
-		for _, have := range m.node.Conditions {
-			if have.Type != c.Type || have.Status != c.Status {
-				continue
-			}
-			if left := timeout - v.Now.Sub(have.LastTransitionTime.Time); left >= 0 {
-				v.wake(left + time.Second)
-				continue
-			}
-			wrong = append(wrong, fmt.Sprintf("node condition %s is %s for more than %s", c.Type, c.Status, timeout))
-		}
-	}
+	wrong := v.examineNode(h, m)
 	if len(ill)+len(wrong) == 0 {
 		return nil
 	}

@@ -16,50 +16,75 @@ import (
 func (v *view) examineMachine(h *clusterv1.MachineHealthCheck, m *machine) []string {
 	var wrong []string
 	for _, c := range h.Spec.Checks.UnhealthyMachineConditions {
-		status, since, known := v.standing(m, c.Type)
-		if !known || status != fleet.ConditionStatus(c.Status) {
-			continue
+		since, bad := v.standing(m, c.Type, fleet.ConditionStatus(c.Status))
+		if bad && v.outlasts(since, seconds(c.TimeoutSeconds)) {
+			wrong = append(wrong, fmt.Sprintf("condition %s is %s for more than %s", c.Type, c.Status, seconds(c.TimeoutSeconds)))
 		}
-		timeout := seconds(c.TimeoutSeconds)
-		if left := timeout - v.Now.Sub(since); left >= 0 {
-			v.wake(left + time.Second)
-			continue
-		}
-		wrong = append(wrong, fmt.Sprintf("condition %s is %s for more than %s", c.Type, c.Status, timeout))
 	}
 	return wrong
 }
 
-// standing returns the status of a condition of m and since when it has it. What
-// depends on a Node is not known while nobody can see it.
-func (v *view) standing(m *machine, condition string) (status fleet.ConditionStatus, since time.Time, known bool) {
+// examineNode returns what h finds wrong with the conditions of the Node of m.
+func (v *view) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []string {
+	var wrong []string
+	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
+		since, bad := v.standingOfNode(m, string(c.Type), fleet.ConditionStatus(c.Status))
+		if bad && v.outlasts(since, seconds(c.TimeoutSeconds)) {
+			wrong = append(wrong, fmt.Sprintf("node condition %s is %s for more than %s", c.Type, c.Status, seconds(c.TimeoutSeconds)))
+		}
+	}
+	return wrong
+}
+
+// outlasts reports whether what is so since then is so for longer than timeout,
+// and asks for a look when it will be.
+func (v *view) outlasts(since time.Time, timeout time.Duration) bool {
+	left := timeout - v.Now.Sub(since)
+	if left >= 0 {
+		v.wake(left + time.Second)
+	}
+	return left < 0
+}
+
+// standing reports whether a condition of m has a status, and since when, by the
+// agents' clock. What depends on a Node is not known while nobody can see it.
+func (v *view) standing(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
 	for _, c := range v.machineConditions(m) {
 		if c.Type != condition {
 			continue
 		}
 		switch condition {
 		case clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition:
-			return c.Status, m.nodeSince(condition), !v.blind
-		}
-		return c.Status, v.spell(m, condition, c.Status), true
-	}
-	if m.node != nil {
-		for _, c := range m.node.Conditions {
-			if string(c.Type) == condition {
-				return fleet.ConditionStatus(c.Status), c.LastTransitionTime.Time, true
+			switch {
+			case v.blind || c.Status != status:
+				return since, false
+			case m.node == nil:
+				return m.MadeAt(), true
 			}
+			return v.spell(m, condition, status, m.nodeTransition(condition)), true
 		}
+		return v.spell(m, condition, c.Status, time.Time{}), c.Status == status
 	}
-	return "", since, false
+	return v.standingOfNode(m, condition, status)
 }
 
-// nodeSince is since when NodeReady or NodeHealthy of m is as it is: without a
-// Node since m was made, with one since the first of the conditions that spoil it
-// became so, or the last of all became good.
-func (m *machine) nodeSince(condition string) time.Time {
+// standingOfNode is standing for a condition of the Node of m.
+func (v *view) standingOfNode(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
 	if m.node == nil {
-		return m.Created
+		return since, false
 	}
+	for _, c := range m.node.Conditions {
+		if string(c.Type) == condition && fleet.ConditionStatus(c.Status) == status {
+			return v.spell(m, condition, status, c.LastTransitionTime.Time), true
+		}
+	}
+	return since, false
+}
+
+// nodeTransition is when NodeReady or NodeHealthy of m, which has a Node, became
+// as it is, by the clocks of the cluster: when the first of the conditions that
+// spoil it became so, or the last of all became good.
+func (m *machine) nodeTransition(condition string) time.Time {
 	status := m.nodeHealth(condition)
 	var since time.Time
 	for _, c := range m.node.Conditions {
@@ -111,20 +136,44 @@ func healthOf(c corev1.NodeCondition, condition string) (is fleet.ConditionStatu
 }
 
 // spell returns since when a condition of m has its status, and has that
-// remembered: as the last report told, or from now on.
-func (v *view) spell(m *machine, condition string, status fleet.ConditionStatus) time.Time {
-	s := fleet.Spell{Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status, Since: v.stamp()}
+// remembered: as the last report told, or from now on. It goes by the agents' own
+// clock alone, since clocks that differ are no reason to replace anything; the
+// transition that a Node tells of says only whether it is still the same spell.
+func (v *view) spell(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
+	s := fleet.Spell{
+		Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status,
+		Since: v.stamp(), Transition: transition.UTC().Truncate(time.Second),
+	}
 	for _, old := range v.Desired.Spells {
-		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && (old.ProviderID == s.ProviderID || old.ProviderID == "") {
+		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
+			(old.ProviderID == s.ProviderID || old.ProviderID == "") {
 			s.Since = old.Since
 		}
 	}
+	v.remember(s)
+	return s.Since
+}
+
+// remember adds s to what the next pass is told, unless that is told already.
+func (v *view) remember(s fleet.Spell) {
 	if !slices.ContainsFunc(v.out.Spells, func(o fleet.Spell) bool {
 		return o.Machine == s.Machine && o.ProviderID == s.ProviderID && o.Condition == s.Condition
 	}) {
 		v.out.Spells = append(v.out.Spells, s)
 	}
-	return s.Since
+}
+
+// keepSpells keeps in mind what was waited out of machines that are still there,
+// while nobody can see their Nodes: it is not over.
+func (v *view) keepSpells() {
+	if !v.blind {
+		return
+	}
+	for _, s := range v.Desired.Spells {
+		if slices.ContainsFunc(v.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
+			v.remember(s)
+		}
+	}
 }
 
 // startedAt is from when m has time to become a Node: since it was made or, where
@@ -136,9 +185,9 @@ func (v *view) startedAt(m *machine) time.Time {
 	})
 	switch {
 	case m.State == fleet.MachinePending:
-		v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False)
+		v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
 	case m.State == fleet.MachineRunning && told:
-		return latest(m.Created, v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True))
+		return latest(m.MadeAt(), v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
 	}
-	return m.Created
+	return m.MadeAt()
 }

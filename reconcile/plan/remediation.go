@@ -76,7 +76,7 @@ func worst(a, b *machine) int {
 		compareBool(a.member != nil && a.member.Healthy, b.member != nil && b.member.Healthy),
 		compareBool(b.asked(), a.asked()),
 		compareBool(a.node != nil && a.node.ControlPlaneReady, b.node != nil && b.node.ControlPlaneReady),
-		a.Created.Compare(b.Created),
+		a.MadeAt().Compare(b.MadeAt()),
 		cmp.Compare(a.Name, b.Name))
 }
 
@@ -149,7 +149,7 @@ func (v *view) begun(m *machine, remove func()) {
 func (v *view) followRemediation() {
 	g, r := v.groups[0], v.Remediation
 	came := slices.ContainsFunc(g.all, func(m *machine) bool {
-		return m.Origin.Remediation == r || m.Name != r.Machine && m.MadeAt().After(r.At)
+		return m.Origin.Remediation == r || m.Name != r.Machine && m.AskedAt().After(r.At)
 	})
 	if r.IsZero() || came || v.controlPlaneDone() {
 		return

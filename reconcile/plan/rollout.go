@@ -277,9 +277,9 @@ func broken(m *machine) bool {
 func byOrder(o fleet.DeletionOrder, a, b *machine) int {
 	switch o {
 	case fleet.DeleteNewest:
-		return b.Created.Compare(a.Created)
+		return b.MadeAt().Compare(a.MadeAt())
 	case fleet.DeleteOldest:
-		return a.Created.Compare(b.Created)
+		return a.MadeAt().Compare(b.MadeAt())
 	}
 	return 0
 }

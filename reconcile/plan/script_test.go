@@ -144,6 +144,9 @@ func (s *script) plan() string {
 		fmt.Fprintf(&b, "retry %s\n", r)
 	}
 	for _, sp := range p.Spells {
+		if sp.Since.Equal(sp.Transition) {
+			continue // it was seen as it began
+		}
 		fmt.Fprintf(&b, "spell %s %s=%s for %s\n", sp.Machine, sp.Condition, sp.Status, s.in.Now.Sub(sp.Since))
 	}
 	if p.NeedEtcd {

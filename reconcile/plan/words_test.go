@@ -302,6 +302,7 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 		since = w.duration("ready")
 	}
 	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(s.in.Now.Add(-since))}}
+	s.watched(m, w, n.Conditions[0])
 	if w.is("created") {
 		n.Created = s.in.Now.Add(-w.duration("created"))
 	}
@@ -321,6 +322,7 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 		n.Conditions = append(n.Conditions, corev1.NodeCondition{
 			Type: corev1.NodeConditionType(kind), Status: corev1.ConditionStatus(status), LastTransitionTime: metav1.NewTime(s.in.Now.Add(-d)),
 		})
+		s.watched(m, w, n.Conditions[len(n.Conditions)-1])
 	}
 	if w.is("outdated") {
 		n.Taints = append(n.Taints, clusterv1.NodeOutdatedRevisionTaint)
@@ -338,6 +340,22 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 		s.etcd.Members = append(s.etcd.Members, fleet.Member{
 			ID: uint64(len(s.etcd.Members) + 1), Name: n.Name, Healthy: w["member"] != "sick" && !w.is("not-ready"), Learner: w["member"] == "learner",
 		})
+	}
+}
+
+// watched has the agent remember that it saw c of the Node of m from the moment
+// that it became so, unless it is unseen.
+func (s *script) watched(m fleet.Machine, w words, c corev1.NodeCondition) {
+	if w.is("unseen") {
+		return
+	}
+	at := c.LastTransitionTime.UTC()
+	for _, condition := range []string{string(c.Type), clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition} {
+		for _, status := range []fleet.ConditionStatus{fleet.True, fleet.False, fleet.StatusUnknown} {
+			s.in.Desired.Spells = append(s.in.Desired.Spells, fleet.Spell{
+				Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status, Since: at, Transition: at,
+			})
+		}
 	}
 }
 

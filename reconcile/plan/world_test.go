@@ -38,6 +38,8 @@ type world struct {
 	queue      []queued      // calls without an answer that will still happen
 	outage     bool          // the API server is out of reach
 	ahead      time.Duration // of the agent's clock
+	infraAhead time.Duration // of the infrastructure's clock
+	nodesAhead time.Duration // of the clocks of the workload cluster
 	kubeadm    *fleet.Kubeadm
 	broken     fleet.TemplateHash // machines made of it never join
 
@@ -47,6 +49,7 @@ type world struct {
 
 	remediation fleet.Remediation // that the last plan told of
 	milestones  fleet.Milestones  // the same
+	spells      []fleet.Spell     // the same
 
 	log        []string
 	violations []string
@@ -55,6 +58,7 @@ type world struct {
 type simMachine struct {
 	fleet.Machine
 	join      fleet.Join
+	born      time.Time // Created, by a clock that is right
 	visibleAt time.Time
 	goneAt    time.Time // zero: it stays, or is silent
 	joined    bool
@@ -110,7 +114,7 @@ func (w *world) reachable() bool {
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
 	desired := *w.desired
-	desired.Milestones = w.milestones
+	desired.Milestones, desired.Spells = w.milestones, w.spells
 	in := plan.Input{Desired: &desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
 	o := &in.Observed
 	o.At = w.clock()
@@ -157,7 +161,7 @@ func (w *world) plan() (plan.Input, plan.Plan) {
 		in = w.input(true)
 		p = plan.Compute(in)
 	}
-	w.remediation, w.milestones = p.Remediation, p.Milestones
+	w.remediation, w.milestones, w.spells = p.Remediation, p.Milestones, p.Spells
 	return in, p
 }
 
@@ -241,7 +245,7 @@ func (w *world) live(m *simMachine) {
 	if !m.goneAt.IsZero() {
 		return
 	}
-	age := w.now.Sub(m.Created)
+	age := w.now.Sub(m.born)
 	if m.State == fleet.MachinePending && age >= w.boot/2 {
 		m.State = fleet.MachineRunning
 	}
@@ -270,9 +274,9 @@ func (w *world) live(m *simMachine) {
 	}
 	m.joined = true
 	w.nodes[string(m.Name)] = &fleet.Node{
-		Name: string(m.Name), ProviderID: m.ProviderID, Created: w.now, KubeletVersion: m.Version,
+		Name: string(m.Name), ProviderID: m.ProviderID, Created: w.now.Add(w.nodesAhead), KubeletVersion: m.Version,
 		ControlPlane: m.Role == fleet.RoleControlPlane,
-		Conditions:   []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(w.now)}},
+		Conditions:   []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(w.now.Add(w.nodesAhead))}},
 		Taints:       []corev1.Taint{{Key: "node.cluster.x-k8s.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}},
 		Labels:       map[string]string{}, Annotations: map[string]string{},
 	}
@@ -285,7 +289,7 @@ func (w *world) setReady(n *fleet.Node, ready bool) {
 	if ready {
 		status = corev1.ConditionTrue
 	}
-	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(w.now)}}
+	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(w.now.Add(w.nodesAhead))}}
 }
 
 // kill breaks a machine for good.

@@ -147,6 +147,8 @@ func report(phase fleet.Phase) fleet.Report {
 		Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
 		Spells: []fleet.Spell{{
 			Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		}, {
+			Machine: "eu-1-cp-6k2xq", Condition: "Ready", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC), Transition: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 		}},
 		Actions: []string{"CreateMachine eu-1-md-0-9xw4t: pool eu-1-md-0 has 0 of 1 machines"},
 	}

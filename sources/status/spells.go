@@ -9,10 +9,14 @@ import (
 func spellsOf(list []fleet.Spell) []spell {
 	var out []spell
 	for _, s := range list {
-		out = append(out, spell{
+		told := spell{
 			Machine: string(s.Machine), ProviderID: string(s.ProviderID),
 			Condition: s.Condition, Status: string(s.Status), Since: s.Since.UTC().Format(time.RFC3339),
-		})
+		}
+		if !s.Transition.IsZero() {
+			told.Transition = s.Transition.UTC().Format(time.RFC3339)
+		}
+		out = append(out, told)
 	}
 	return out
 }
@@ -26,9 +30,10 @@ func fleetSpells(list []spell) []fleet.Spell {
 		if err != nil {
 			continue
 		}
+		transition, _ := time.Parse(time.RFC3339, s.Transition) // of no Node, or damaged: waited out anew
 		out = append(out, fleet.Spell{
 			Machine: fleet.MachineName(s.Machine), ProviderID: fleet.ProviderID(s.ProviderID),
-			Condition: s.Condition, Status: fleet.ConditionStatus(s.Status), Since: since.UTC(),
+			Condition: s.Condition, Status: fleet.ConditionStatus(s.Status), Since: since.UTC(), Transition: transition.UTC(),
 		})
 	}
 	return out

@@ -152,6 +152,7 @@ type spell struct {
 	Condition  string `json:"condition"`
 	Status     string `json:"status"`
 	Since      string `json:"since"` // RFC 3339
+	Transition string `json:"transition,omitempty"`
 }
 
 type meta struct {
