@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
@@ -112,7 +113,35 @@ func (c *chaos) drawFault() {
 		}
 	case 8:
 		c.returnSilent()
+	case 9, 10:
+		c.mark()
 	}
+}
+
+// mark has people ask for machines to be remediated, one or all of a pool, though
+// they work.
+func (c *chaos) mark() {
+	pools := c.desired.Pools()
+	pool := pools[rapid.IntRange(0, len(pools)-1).Draw(c.t, "marked pool")]
+	all := rapid.Bool().Draw(c.t, "mark all")
+	for _, m := range c.machines {
+		if n := c.nodes[string(m.Name)]; n != nil && m.Pool == pool.Name {
+			n.Annotations[clusterv1.RemediateMachineAnnotation] = ""
+			c.logf("marked %s", m.Name)
+			if !all {
+				return
+			}
+		}
+	}
+}
+
+func (c *chaos) marked(m *simMachine) bool {
+	n := c.nodes[string(m.Name)]
+	if n == nil {
+		return false
+	}
+	_, ok := n.Annotations[clusterv1.RemediateMachineAnnotation]
+	return ok
 }
 
 // returnSilent has what was asked of silent machines happen.

@@ -36,6 +36,7 @@ func (v *view) planControlPlane() {
 	case !v.etcdKnown():
 	case v.orphan(g) != nil:
 		v.removeOrphan(v.orphan(g))
+	case v.refill(g):
 	case v.remediate(g):
 	default:
 		v.changeControlPlane(g)

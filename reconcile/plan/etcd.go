@@ -43,6 +43,26 @@ func quorumWithout(e *fleet.Etcd, gone uint64) string {
 	return ""
 }
 
+// bearsAnother reports whether e keeps its quorum for certain once one more member
+// is added, which may never start. A single member has to bear that.
+// Source: Cluster API, KubeadmControlPlane, targetEtcdClusterHealthy.
+func bearsAnother(e *fleet.Etcd) bool {
+	if e == nil { // it is external
+		return true
+	}
+	voting, healthy := 1, 0
+	for _, m := range e.Members {
+		if m.Learner || m.Name == "" {
+			return false
+		}
+		voting++
+		if m.Healthy {
+			healthy++
+		}
+	}
+	return healthy >= voting/2+1 || voting == 2 && healthy == 1
+}
+
 // removeMember takes m's etcd member out.
 func (v *view) removeMember(m *machine, reason string) {
 	v.do(fleet.Action{

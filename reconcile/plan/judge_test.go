@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
 )
@@ -80,7 +82,7 @@ func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 
 func (c *chaos) available(m *simMachine, pool fleet.Pool) bool {
 	n := c.nodes[string(m.Name)]
-	if n == nil || !m.joined || !n.Ready || n.Draining || !m.goneAt.IsZero() {
+	if n == nil || !m.joined || !n.Ready || n.Draining || !m.goneAt.IsZero() || c.marked(m) {
 		return false
 	}
 	return c.now.Sub(n.Conditions[0].LastTransitionTime.Time) >= time.Duration(pool.MinReadySeconds)*time.Second
@@ -104,6 +106,7 @@ func (c *chaos) judgeControlPlane(p plan.Plan) {
 			if !c.draining(m) && c.changing(m) && !m.dead {
 				c.fail("OneControlPlaneChangeAtATime: %s while another is coming or going", a)
 			}
+			c.judgeRemediation(a, m)
 			if a.Kind == fleet.DeleteMachine && m.joined && c.answered && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
 				c.fail("EtcdQuorumKept: %s while it is a member of etcd", a)
 			}
@@ -112,6 +115,30 @@ func (c *chaos) judgeControlPlane(p plan.Plan) {
 	if changes > 1 {
 		c.fail("OneControlPlaneChangeAtATime: %v", p.Actions)
 	}
+}
+
+// judgeRemediation checks RemediationReplacesFirst: a control-plane machine that
+// works does not begin to go while others than it are missing.
+func (c *chaos) judgeRemediation(a fleet.Action, m *simMachine) {
+	if !c.works(m) || !c.answered { // one that never answered was no control plane yet
+		return
+	}
+	others := 0
+	for _, o := range c.machines {
+		if o != m && c.works(o) {
+			others++
+		}
+	}
+	if others < c.desired.ControlPlane.Replicas-1 {
+		c.fail("RemediationReplacesFirst: %s (%s) leaves %d of %d", a, a.Reason, others, c.desired.ControlPlane.Replicas)
+	}
+}
+
+// works reports whether m is a whole part of the control plane.
+func (c *chaos) works(m *simMachine) bool {
+	n := c.nodes[string(m.Name)]
+	return m.Role == fleet.RoleControlPlane && m.joined && !m.dead && m.goneAt.IsZero() && n != nil && n.Ready && n.ControlPlaneReady && !n.Draining &&
+		slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) && e.Healthy && !e.Learner })
 }
 
 func (c *chaos) judgeJoin(a fleet.Action) {
@@ -150,9 +177,17 @@ func (c *chaos) foreign() {
 	c.nodes["somebody-elses"] = &fleet.Node{Name: "somebody-elses", ProviderID: "other://1"}
 }
 
-// calm ends all faults.
+// calm ends all faults. What people marked has to be replaced all the same, but
+// for the last machine of a control plane.
 func (c *chaos) calm() {
 	c.outage = false
+	if c.desired.ControlPlane.Replicas == 1 {
+		for _, m := range c.machines {
+			if n := c.nodes[string(m.Name)]; n != nil && m.Role == fleet.RoleControlPlane {
+				delete(n.Annotations, clusterv1.RemediateMachineAnnotation)
+			}
+		}
+	}
 	c.returnSilent()
 	c.logf("calm")
 }
@@ -168,6 +203,9 @@ func (c *chaos) inspect() {
 		want[string(m.Pool)+" "+string(m.Template)]--
 		if c.nodes[string(m.Name)] == nil {
 			c.fail("machine %s has no node", m.Name)
+		}
+		if c.marked(m) {
+			c.fail("MarkedMachinesAreReplaced: %s is there", m.Name)
 		}
 	}
 	for k, n := range want {

@@ -25,6 +25,30 @@ func (v *view) remediateFirst(g *group) bool {
 	return true
 }
 
+// refill makes the machine that the control plane lacks before another one is
+// remediated: machines that are condemned one after the other would leave fewer
+// and fewer. Unlike a rollout it does not wait until all are well, which may be
+// what the remediation is for: it is enough that one is, that none is coming or
+// going, and that etcd keeps its quorum even if the new member never starts. It
+// reports whether the control plane waits for that machine.
+// Source: Cluster API, KubeadmControlPlane, preflight checks while a remediation
+// is in progress.
+func (v *view) refill(g *group) bool {
+	condemned := slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy })
+	if len(g.all) >= g.pool.Replicas || len(g.leaving) > 0 || !condemned && v.out.Remediation.IsZero() {
+		return false
+	}
+	well := slices.ContainsFunc(g.all, func(m *machine) bool { return v.ailing(m) == "" })
+	joining := slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil })
+	if !well || joining || !bearsAnother(v.Observed.Workload.Etcd) {
+		return false
+	}
+	if !v.syncConfig(g) {
+		v.create(g, fleet.JoinControlPlane, v.nextDomain(g), g.tooFew(len(g.all)))
+	}
+	return true
+}
+
 // remediate removes the control-plane machine that is worst off, if health
 // checks want that, the pool allows another attempt, and etcd can spare it.
 // Others that are condemned as well do not stand in the way: they are next. One
@@ -59,12 +83,34 @@ func (v *view) remediate(g *group) bool {
 		return true
 	}
 	for _, m := range sick {
-		if v.mayAttempt(m) {
-			v.begun(m, func() { v.removeControlPlane(m, m.sick.message) })
+		if !v.mayAttempt(m) {
+			continue
+		}
+		if why := v.counted(g, m); why != "" {
+			v.wait("machine %s is unhealthy and waits: %s", m.Name, why)
 			return true
 		}
+		v.begun(m, func() { v.removeControlPlane(m, m.sick.message) })
+		return true
 	}
 	return true
+}
+
+// counted says why the control plane counts on m, which is condemned and works all
+// the same: it is not whole without it. Empty where m may go, or does not work.
+func (v *view) counted(g *group, m *machine) string {
+	if v.ailing(m) != "" {
+		return ""
+	}
+	if len(g.all) < g.pool.Replicas {
+		return fmt.Sprintf("%s has %d of %s", g.name, len(g.all), machines(g.pool.Replicas))
+	}
+	for _, o := range g.all {
+		if why := v.ailing(o); why != "" && !o.remedy {
+			return why
+		}
+	}
+	return ""
 }
 
 // worst orders sick machines: first those whose removal costs etcd nothing, of
