@@ -105,10 +105,20 @@ func TestRemoveMember(t *testing.T) {
 			reason: "it hands leadership on first", remove: 1 << 63,
 			members: []uint64{1<<63 + 1, 1<<63 + 2}, moves: []uint64{1<<63 + 1},
 		},
-		"leader beside a learner": {
-			reason: "only a voter can lead",
+		"beside a learner": {
+			reason: "it began to join after whoever asks for this had looked",
 			change: func(e *etcd) { e.members[1].Learner = true },
-			remove: 1 << 63, members: []uint64{1<<63 + 1, 1<<63 + 2}, moves: []uint64{1<<63 + 2},
+			remove: 1 << 63, members: []uint64{1 << 63, 1<<63 + 1, 1<<63 + 2}, kind: fleet.Conflict,
+		},
+		"beside one that is not healthy": {
+			reason: "it failed after whoever asks for this had looked: two of which one answers have no quorum",
+			change: func(e *etcd) { e.members[1].Healthy = false },
+			remove: 1 << 63, members: []uint64{1 << 63, 1<<63 + 1, 1<<63 + 2}, kind: fleet.Conflict,
+		},
+		"not healthy": {
+			reason: "the others have a quorum without it",
+			change: func(e *etcd) { e.members[1].Healthy = false },
+			remove: 1<<63 + 1, members: []uint64{1 << 63, 1<<63 + 2},
 		},
 		"not there": {
 			reason: "the wish is fulfilled", remove: 7, members: []uint64{1 << 63, 1<<63 + 1, 1<<63 + 2},

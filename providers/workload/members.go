@@ -134,7 +134,8 @@ func (n *conn) listMembers(ctx context.Context, e *etcdClient) (memberList, erro
 	return memberList{}, errors.Join(failures...)
 }
 
-// RemoveMember implements providers.Workload. The API server beside the member has
+// RemoveMember implements providers.Workload. Whoever decided on it looked some time
+// ago: whether etcd can spare the member is asked once more. The API server beside it has
 // lost its etcd then. If the connection leads to it, the next call would wait in vain:
 // it gets another.
 func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
@@ -153,12 +154,10 @@ func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64
 			return nil
 		}
 		victim := etcd.Members[i]
-		heirs := slices.DeleteFunc(slices.Clone(etcd.Members), func(m fleet.Member) bool {
-			return m.ID == id || !m.Healthy || m.Learner
-		})
-		if len(heirs) == 0 {
-			return fleet.Errorf(fleet.Conflict, op+" of cluster "+a.Cluster.String(), "no other member is healthy")
+		if why := etcd.QuorumWithout(id); why != "" {
+			return fleet.Errorf(fleet.Conflict, op+" of cluster "+a.Cluster.String(), "%s", why)
 		}
+		heirs := slices.DeleteFunc(slices.Clone(etcd.Members), func(m fleet.Member) bool { return m.ID == id || !m.Healthy })
 		if victim.Leader && victim.Healthy {
 			in := map[string]string{"targetID": fmt.Sprint(heirs[0].ID)}
 			if err := e.post(ctx, victim.Name, pathMove, in, &struct{}{}); err != nil {

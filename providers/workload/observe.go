@@ -21,8 +21,10 @@ const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 // never is when a token without expiration expires.
 var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot write as one
 
-// cached lets the API server answer from memory. What is seen so may be a moment
-// old, and every decision on it can be repeated.
+// cached lets the API server answer from memory. What is seen so may be old, by any
+// time where the API server is cut off from etcd: it is for what leads to decisions
+// that can be repeated. Which Nodes there are is not of that kind, since a machine
+// without one is deleted without a drain.
 const cached = "0"
 
 // Observe implements providers.Workload.
@@ -33,7 +35,7 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 		var static corev1.PodList
 		err := together(
 			func() error {
-				return n.list(ctx, ref{resource: "nodes"}, metav1.ListOptions{ResourceVersion: cached}, &nodes)
+				return n.list(ctx, ref{resource: "nodes"}, metav1.ListOptions{}, &nodes)
 			},
 			func() error {
 				return n.list(ctx, ref{"pods", metav1.NamespaceSystem, ""}, metav1.ListOptions{

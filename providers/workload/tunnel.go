@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,25 @@ var errTunnel = errors.New("port-forward failed")
 
 // dialPod connects to a port of a pod through the API server, with SPDY: every
 // version of Kubernetes serves that, and WebSocket only from 1.31 on. The tunnel
-// lasts as long as the connection.
+// lasts as long as the connection. SPDY knows no context once it is connected, and
+// an API server may accept a connection and answer nothing: what is given up, or
+// takes longer than any dial may, is closed below it.
 func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
-	url := n.rest.Post().Resource("pods").Namespace(metav1.NamespaceSystem).
-		Name(pod).SubResource("portforward").URL()
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	keep := func() bool { return true }
 	upgrader, err := upgrade.NewRoundTripperWithConfig(upgrade.RoundTripperConfig{
-		UpgradeTransport: n.transport, PingPeriod: pingEvery,
+		PingPeriod: pingEvery,
+		UpgradeTransport: &http.Transport{
+			TLSClientConfig: n.transport.TLSClientConfig,
+			DialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
+				c, err := n.transport.DialContext(dialing, network, address)
+				if err == nil {
+					keep = context.AfterFunc(ctx, func() { _ = c.Close() })
+				}
+				return c, err
+			},
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTunnel, err)
@@ -39,52 +53,42 @@ func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTunnel, err)
 	}
-	dialer := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-
-	// A dialer knows no context: one that is given up closes what it gets.
-	type result struct {
-		conn net.Conn
-		err  error
-	}
-	done := make(chan result)
-	go func() {
-		c, err := forward(dialer, port)
-		select {
-		case done <- result{c, err}:
-		case <-ctx.Done():
-			if c != nil {
-				_ = c.Close()
-			}
-		}
-	}()
-	select {
-	case r := <-done:
-		return r.conn, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func forward(dialer httpstream.Dialer, port int) (net.Conn, error) {
-	tunnel, _, err := dialer.Dial(portforward.PortForwardV1Name)
+	url := n.rest.Post().Resource("pods").Namespace(metav1.NamespaceSystem).
+		Name(pod).SubResource("portforward").URL()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errTunnel, err)
 	}
+	tunnel, _, err := spdy.NegotiateStreaming(upgrader, &http.Client{Transport: transport}, req, portforward.PortForwardV1Name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errTunnel, cmp.Or(ctx.Err(), err))
+	}
+	c, err := forward(tunnel, port)
+	if !keep() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = tunnel.Close()
+		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+	}
+	return c, nil
+}
+
+// forward opens the streams to port in tunnel.
+func forward(tunnel httpstream.Connection, port int) (net.Conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
 	headers.Set(corev1.PortHeader, strconv.Itoa(port))
 	headers.Set(corev1.PortForwardRequestIDHeader, "0")
 	failure, err := tunnel.CreateStream(headers)
 	if err != nil {
-		_ = tunnel.Close()
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+		return nil, err
 	}
 	_ = failure.Close() // nothing is written to it
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := tunnel.CreateStream(headers)
 	if err != nil {
-		_ = tunnel.Close()
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+		return nil, err
 	}
 	c := &tunnelConn{Stream: data, tunnel: tunnel, failed: make(chan struct{})}
 	go c.watch(failure)

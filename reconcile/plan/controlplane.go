@@ -235,7 +235,7 @@ func (v *view) removeControlPlane(m *machine, reason string) {
 		return
 	}
 	if m.member != nil {
-		if why := quorumWithout(v.Observed.Workload.Etcd, m.member.ID); why != "" {
+		if why := v.Observed.Workload.Etcd.QuorumWithout(m.member.ID); why != "" {
 			v.wait("machine %s stays: %s", m.Name, why)
 			return
 		}
@@ -279,7 +279,7 @@ func (v *view) stuck(g *group) bool {
 		return false
 	}
 	return !slices.ContainsFunc(g.leaving, func(m *machine) bool {
-		return m.State == fleet.MachineDeleting || m.member == nil || quorumWithout(v.Observed.Workload.Etcd, m.member.ID) == ""
+		return m.State == fleet.MachineDeleting || m.member == nil || v.Observed.Workload.Etcd.QuorumWithout(m.member.ID) == ""
 	})
 }
 

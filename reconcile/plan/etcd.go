@@ -17,52 +17,6 @@ func (v *view) etcdKnown() bool {
 	return false
 }
 
-// quorumWithout says why etcd would not have a quorum of healthy voting members
-// for certain once member gone is removed; empty when it would.
-// Source: Cluster API, KubeadmControlPlane remediation and scale down.
-func quorumWithout(e *fleet.Etcd, gone uint64) string {
-	voting, healthy := 0, 0
-	for _, m := range e.Members {
-		switch {
-		case m.ID == gone:
-		case m.Learner || m.Name == "":
-			return "an etcd member is still joining"
-		default:
-			voting++
-			if m.Healthy {
-				healthy++
-			}
-		}
-	}
-	switch {
-	case voting == 0:
-		return "it is the last member of etcd"
-	case healthy < voting/2+1:
-		return "etcd would lose its quorum"
-	}
-	return ""
-}
-
-// bearsAnother reports whether e keeps its quorum for certain once one more member
-// is added, which may never start. A single member has to bear that.
-// Source: Cluster API, KubeadmControlPlane, targetEtcdClusterHealthy.
-func bearsAnother(e *fleet.Etcd) bool {
-	if e == nil { // it is external
-		return true
-	}
-	voting, healthy := 1, 0
-	for _, m := range e.Members {
-		if m.Learner || m.Name == "" {
-			return false
-		}
-		voting++
-		if m.Healthy {
-			healthy++
-		}
-	}
-	return healthy >= voting/2+1 || voting == 2 && healthy == 1
-}
-
 // removeMember takes m's etcd member out.
 func (v *view) removeMember(m *machine, reason string) {
 	v.do(fleet.Action{
@@ -133,7 +87,7 @@ func whose(o *fleet.Member) string {
 
 // removeOrphan takes the member o out of etcd.
 func (v *view) removeOrphan(o *fleet.Member) {
-	if why := quorumWithout(v.Observed.Workload.Etcd, o.ID); why != "" {
+	if why := v.Observed.Workload.Etcd.QuorumWithout(o.ID); why != "" {
 		v.wait("%s has no machine and stays: %s", whose(o), why)
 		return
 	}

@@ -40,7 +40,7 @@ func (v *view) refill(g *group) bool {
 	}
 	well := slices.ContainsFunc(g.all, func(m *machine) bool { return v.ailing(m) == "" })
 	joining := slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil })
-	if !well || joining || !bearsAnother(v.Observed.Workload.Etcd) {
+	if e := v.Observed.Workload.Etcd; !well || joining || e != nil && !e.BearsAnother() {
 		return false
 	}
 	if !v.syncConfig(g) {

@@ -1,0 +1,44 @@
+package fleet
+
+// QuorumWithout says why e would not have a quorum of healthy voting members
+// for certain once member gone is removed; empty when it would.
+// Source: Cluster API, KubeadmControlPlane remediation and scale down.
+func (e *Etcd) QuorumWithout(gone uint64) string {
+	voting, healthy := 0, 0
+	for _, m := range e.Members {
+		switch {
+		case m.ID == gone:
+		case m.Learner || m.Name == "":
+			return "an etcd member is still joining"
+		default:
+			voting++
+			if m.Healthy {
+				healthy++
+			}
+		}
+	}
+	switch {
+	case voting == 0:
+		return "it is the last member of etcd"
+	case healthy < voting/2+1:
+		return "etcd would lose its quorum"
+	}
+	return ""
+}
+
+// BearsAnother reports whether e keeps its quorum for certain once one more member
+// is added, which may never start. A single member has to bear that.
+// Source: Cluster API, KubeadmControlPlane, targetEtcdClusterHealthy.
+func (e *Etcd) BearsAnother() bool {
+	voting, healthy := 1, 0
+	for _, m := range e.Members {
+		if m.Learner || m.Name == "" {
+			return false
+		}
+		voting++
+		if m.Healthy {
+			healthy++
+		}
+	}
+	return healthy >= voting/2+1 || voting == 2 && healthy == 1
+}
