@@ -239,6 +239,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
 	out := r.executor.Run(doing, exec.World{
 		Cluster: p.Desired, Infrastructure: infra, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
+		Seen: observed.At,
 	}, p.Actions)
 	done(failed(out))
 	for _, o := range out {
@@ -246,7 +247,9 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 			res.Report.Actions = append(res.Report.Actions, o.Action.String()+": "+o.Action.Reason)
 			continue
 		}
-		errs = append(errs, o.Err)
+		if !errors.Is(o.Err, exec.ErrStale) {
+			errs = append(errs, o.Err)
+		}
 	}
 	res.After = r.next(p, m)
 	return errs

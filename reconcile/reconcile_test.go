@@ -31,8 +31,9 @@ type stub struct {
 	etcd     *fleet.Etcd
 	etcdDown error
 	owner    error
-	deposed  int // the question by number that is the first to be answered with owner; 0: each is
-	asked    int // times
+	deposed  int           // the question by number that is the first to be answered with owner; 0: each is
+	asked    int           // times
+	sleeps   time.Duration // once it is asked for permission
 	calls    []string
 }
 
@@ -74,6 +75,7 @@ func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler 
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{s}, nil },
 		Workload:       nodes{s}, Bootstrap: s, Secrets: store,
 		Now: func() time.Time { return s.now }, May: func(fleet.Key) error {
+			s.now, s.sleeps = s.now.Add(s.sleeps), 0
 			if s.asked++; s.asked < s.deposed {
 				return nil
 			}
@@ -253,6 +255,23 @@ func TestMayRefusesHalfWay(t *testing.T) {
 	s.reconciler(t, c).Pass(t.Context(), c)
 	if len(s.calls) > 0 || s.asked < 2 {
 		t.Errorf("done without permission: %v, which was asked for %d times", s.calls, s.asked)
+	}
+}
+
+// TestAPlanThatIsTooOld sleeps between the look and what comes of it, as a laptop
+// does: nothing is done, nothing failed, and the next pass does it.
+func TestAPlanThatIsTooOld(t *testing.T) {
+	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	s := newStub(c, 1)
+	s.seen.Ready = false
+	s.sleeps = time.Hour
+	r := s.reconciler(t, c)
+	res := r.Pass(t.Context(), c)
+	if len(s.calls) > 0 || len(res.Report.Actions) > 0 || res.Err != nil || res.After > time.Second {
+		t.Errorf("done on an old look: %v %v, failure %v, again after %s", s.calls, res.Report.Actions, res.Err, res.After)
+	}
+	if r.Pass(t.Context(), c); !slices.Equal(s.calls, []string{"EnsureInfrastructure"}) {
+		t.Errorf("done on the next look: %v", s.calls)
 	}
 }
 

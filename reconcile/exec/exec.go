@@ -4,6 +4,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,6 +19,15 @@ import (
 // tokenTTL is how long a bootstrap token is good for after each refresh.
 // Source: Cluster API, bootstrap/kubeadm: the default of --bootstrap-token-ttl.
 const tokenTTL = 15 * time.Minute
+
+// planLife is how long what was decided on a look may be begun. What is older, since
+// actions waited for each other or the agent was suspended, is decided anew: machines,
+// Nodes and members of etcd may have changed since.
+const planLife = 5 * time.Minute
+
+// ErrStale is why an action was not begun that was decided on too long ago. Nothing
+// is wrong then: another look decides anew.
+var ErrStale = errors.New("not started: what it was decided on was seen too long ago")
 
 // A SecretReader reads the secrets of clusters.
 type SecretReader interface {
@@ -62,6 +72,7 @@ type World struct {
 	Secrets        Secrets
 	Endpoint       fleet.Endpoint // of the API server, as observed
 	Memory         Memory
+	Seen           time.Time // when the look began that the actions were decided on
 }
 
 // An Outcome is what came of one action.
@@ -92,6 +103,9 @@ func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return fleet.Errorf(fleet.Unavailable, describe(a), "not started: %w", err)
+	}
+	if e.Now().Sub(w.Seen) > planLife {
+		return fleet.Errorf(fleet.Unavailable, describe(a), "%w", ErrStale)
 	}
 	if e.May != nil {
 		if err := e.May(a.Cluster); err != nil {

@@ -60,7 +60,7 @@ func run(ctx context.Context, c *fleet.Cluster, actions ...fleet.Action) (*cloud
 	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler), Parallel: 4}
 	w := &cloud{}
 	l := &ledger{ended: map[fleet.MachineName]error{}}
-	out := e.Run(ctx, exec.World{Cluster: c, Infrastructure: w, Memory: l}, actions)
+	out := e.Run(ctx, exec.World{Cluster: c, Infrastructure: w, Memory: l, Seen: time.Now()}, actions)
 	slices.Sort(w.calls)
 	return w, l, out
 }
@@ -155,7 +155,7 @@ func TestTheRightToActIsAskedForEachAction(t *testing.T) {
 		}
 		return errors.New("not the leader any more")
 	}}
-	out := e.Run(t.Context(), exec.World{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l}, []fleet.Action{
+	out := e.Run(t.Context(), exec.World{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l, Seen: time.Now()}, []fleet.Action{
 		{Kind: fleet.DeleteMachine, Cluster: key, Machine: "a"}, {Kind: fleet.DeleteMachine, Cluster: key, Machine: "b"},
 	})
 	if want := []string{"delete a"}; !slices.Equal(w.calls, want) {
@@ -166,5 +166,34 @@ func TestTheRightToActIsAskedForEachAction(t *testing.T) {
 	}
 	if _, began := l.ended["b"]; began {
 		t.Error("the memory was told of an action that never began")
+	}
+}
+
+// TestPlanHasATimeToLive: what was decided on an old look is not begun, and what was
+// not begun is not remembered as an attempt.
+func TestPlanHasATimeToLive(t *testing.T) {
+	key := fleet.Key{Namespace: "prod", Name: "eu-1"}
+	seen := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		now  time.Time
+		want int
+	}{
+		"at once":             {seen, 1},
+		"in time":             {seen.Add(5 * time.Minute), 1},
+		"too late":            {seen.Add(5*time.Minute + time.Second), 0},
+		"the clock went back": {seen.Add(-time.Hour), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, l := &cloud{}, &ledger{ended: map[fleet.MachineName]error{}}
+			e := exec.Executor{Now: func() time.Time { return c.now }, Log: slog.New(slog.DiscardHandler)}
+			out := e.Run(t.Context(), exec.World{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l, Seen: seen},
+				[]fleet.Action{{Kind: fleet.DeleteMachine, Cluster: key, Machine: "m"}})
+			if len(w.calls) != c.want || len(l.ended) != c.want {
+				t.Errorf("got calls %v, attempts %v, want %d", w.calls, l.ended, c.want)
+			}
+			if err := out[0].Err; c.want == 0 && !errors.Is(err, exec.ErrStale) {
+				t.Errorf("got %v, want %v", err, exec.ErrStale)
+			}
+		})
 	}
 }

@@ -67,7 +67,7 @@ func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *
 	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
 	w, m := &writer{}, &maker{}
 	e := exec.Executor{Bootstrap: w, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}}, []fleet.Action{a})
+	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at}, []fleet.Action{a})
 	return w, m, out[0].Err
 }
 
