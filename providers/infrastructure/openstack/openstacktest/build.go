@@ -3,6 +3,7 @@ package openstacktest
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // build is what happens to a new server once the scheduler looks at it.
@@ -83,18 +84,44 @@ func deleteServer(k *call) (any, error) {
 	if s.Bool("locked") && !k.admin() {
 		return nil, refuse(http.StatusConflict, "", "Instance %s is locked", s.ID())
 	}
-	if s.String("OS-EXT-STS:task_state") == "deleting" {
+	if strings.HasSuffix(s.String("OS-EXT-STS:task_state"), "deleting") || s.String("OS-EXT-STS:vm_state") == softDeleted {
 		return nil, nil
 	}
+	if k.options.Reclaim > 0 && s.String("status") != "BUILD" {
+		k.softDelete(s)
+		return nil, nil
+	}
+	k.deleteLater(s)
+	return nil, nil
+}
+
+// deleteLater has a server go after the time that this takes.
+func (k *call) deleteLater(s Object) {
 	s["OS-EXT-STS:task_state"] = "deleting"
 	w := *k
 	gone := func() { (&w).serverGone(s.ID()) }
 	if k.options.Delays.ServerDelete == 0 {
 		gone()
-		return nil, nil
+		return
 	}
 	k.after(k.options.Delays.ServerDelete, gone)
-	return nil, nil
+}
+
+// softDeleted is the vm_state of a server that Nova keeps for a while. Listings
+// leave it out; it has its ports and volumes until it is reclaimed.
+const softDeleted = "soft-delete"
+
+func (k *call) softDelete(s Object) {
+	s["OS-EXT-STS:task_state"] = "soft-deleting"
+	w := *k
+	k.after(k.options.Delays.ServerDelete, func() {
+		s["status"], s["OS-EXT-STS:vm_state"], s["OS-EXT-STS:task_state"], s["OS-EXT-STS:power_state"] = "SOFT_DELETED", softDeleted, nil, 4
+		w.after(w.options.Reclaim, func() {
+			if s.String("OS-EXT-STS:vm_state") == softDeleted {
+				(&w).serverGone(s.ID())
+			}
+		})
+	})
 }
 
 // serverGone frees what a server had: ports that Nova made go with it, others

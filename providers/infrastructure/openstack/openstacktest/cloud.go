@@ -17,6 +17,15 @@ type Options struct {
 	Hosts     int           // hypervisors of each availability zone, for anti-affinity; default 2
 	Delays    Delays
 
+	// Extensions that Neutron lacks, as in "standard-attr-tag".
+	WithoutExtensions []string
+	// Reclaim is for how long Nova keeps a server that was deleted, which is then
+	// SOFT_DELETED (reclaim_instance_interval); 0: it is not kept.
+	Reclaim time.Duration
+	// CellDown says that Nova cannot look up a server: its cell is down. A listing
+	// tells no more of it than that it is there; pages after the first leave it out.
+	CellDown func(server Object) bool
+
 	// FailServer returns the message of the fault that a server ends in ERROR
 	// with, "" for one that works. FailBinding says that Neutron cannot bind a
 	// port, FailLoadBalancer and FailVolume that a thing ends in ERROR.

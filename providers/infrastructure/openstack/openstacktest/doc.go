@@ -24,6 +24,10 @@
 // with [Client.DieAt]. What is there is read and broken from outside with
 // [Cloud.Objects], [Cloud.Edit], [Cloud.Remove] and [Cloud.Add].
 //
+// A cell of Nova may be down, Nova may keep deleted servers, and Neutron may lack
+// extensions: see [Options]. A port has its server as device until Nova lets go of
+// it. The load balancer provider ovn refuses what the real one refuses.
+//
 // Status codes and error bodies are those of the real services: a test runs one
 // script of calls against both where the lab is up.
 package openstacktest

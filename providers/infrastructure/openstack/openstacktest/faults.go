@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -91,6 +92,9 @@ func (f Fault) answer(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/html")
 		text := strconv.Itoa(f.Status) + " " + http.StatusText(f.Status)
 		body = "<html><head><title>" + text + "</title></head>\n<body><center><h1>" + text + "</h1></center></body></html>\n"
+	}
+	if strings.HasPrefix(body, "{") {
+		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(f.Status)
 	_, _ = w.Write([]byte(body)) // the other side may be gone

@@ -34,6 +34,9 @@ type spec struct {
 func (s *spec) envelope() string { return s.one + "s" }
 
 func (s *spec) view(k *call, o Object) Object {
+	if s.service.kind == "network" && !k.tags() {
+		o = o.without("tags")
+	}
 	if s.show == nil {
 		return o
 	}

@@ -21,6 +21,9 @@ func listenerSpec() *spec {
 				return k.kinds[LoadBalancers].gone(o.String("loadbalancer_id"))
 			}
 			o["lb"] = lb.ID()
+			if err := k.ovnListener(lb.ID(), o); err != nil {
+				return err
+			}
 			for _, l := range k.r.tables[Listeners].where("lb", lb.ID()) {
 				if l.Int("protocol_port") == o.Int("protocol_port") {
 					return refuse(http.StatusConflict, "", "Another Listener on this Load Balancer is already using protocol %s and protocol_port %d",
@@ -29,6 +32,7 @@ func listenerSpec() *spec {
 			}
 			return k.mutable(lb.ID())
 		},
+		update: func(k *call, o, change Object) error { return k.ovnListener(o.String("lb"), change) },
 		remove: func(*call, Object) error { return nil },
 		show: func(k *call, o Object) Object {
 			v := o.without("lb", "loadbalancer_id")
@@ -68,6 +72,9 @@ func poolSpec() *spec {
 			o["lb"] = lb
 			if err := k.mutable(lb); err != nil {
 				return err
+			}
+			if a := o.String("lb_algorithm"); k.isOVN(lb) && a != "SOURCE_IP_PORT" {
+				return ovnLacks("option", "OVN provider does not support %s algorithm", a)
 			}
 			if l != nil {
 				l["default_pool_id"] = o.ID()
@@ -184,6 +191,9 @@ func monitorSpec() *spec {
 				return refuse(http.StatusConflict, "", "This pool already has a health monitor")
 			}
 			o["lb"], o["pool"] = p["lb"], p.ID()
+			if t := o.String("type"); k.isOVN(p.String("lb")) && t != "TCP" && t != "UDP-CONNECT" {
+				return ovnLacks("option", "OVN provider does not support health monitor type %s.", t)
+			}
 			return k.mutable(p.String("lb"))
 		},
 		remove: func(*call, Object) error { return nil },

@@ -124,6 +124,9 @@ func lbFailover(k *call) (any, error) {
 	if s := o.String("provisioning_status"); s != "ACTIVE" && s != "ERROR" {
 		return nil, k.mutable(o.ID())
 	}
+	if k.isOVN(o.ID()) {
+		return nil, ovnLacks("action", "This provider does not support loadbalancer failover.")
+	}
 	o["provisioning_status"] = "PENDING_UPDATE"
 	k.busy(o.ID(), o)
 	return nil, nil

@@ -208,7 +208,7 @@ func (k *call) touch(o Object) {
 	o["updated_at"] = k.now.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-func listExtensions(*call) (any, error) {
+func listExtensions(k *call) (any, error) {
 	var out []Object
 	for _, alias := range []string{
 		"address-scope", "allowed-address-pairs", "binding", "dns-integration", "external-net", "extra_dhcp_opt", "fip-port-details",
@@ -217,16 +217,22 @@ func listExtensions(*call) (any, error) {
 		"standard-attr-description", "standard-attr-revisions", "standard-attr-tag", "standard-attr-timestamp", "subnet_allocation",
 		"trunk", "trunk-details", "uplink-status-propagation",
 	} {
+		if slices.Contains(k.options.WithoutExtensions, alias) {
+			continue
+		}
 		out = append(out, Object{"alias": alias, "name": alias, "description": "", "links": []any{}, "updated": "2020-01-01T00:00:00-00:00"})
 	}
 	return Object{"extensions": out}, nil
 }
 
+// tags reports whether things of Neutron have tags.
+func (k *call) tags() bool { return !slices.Contains(k.options.WithoutExtensions, "standard-attr-tag") }
+
 // tagged returns the thing that a request about tags is about.
 func (k *call) tagged() (Object, error) {
 	kind := Kind(k.arg("resource"))
 	s, ok := k.kinds[kind]
-	if !ok || s.service != k.s {
+	if !ok || s.service != k.s || !k.tags() {
 		return nil, refuse(http.StatusNotFound, "HTTPNotFound", "The resource could not be found.")
 	}
 	o := k.find(kind, k.arg("id"))

@@ -52,6 +52,7 @@ func (c *Cloud) computeService() *service {
 		{"DELETE", "/v2.1/servers/{id}", http.StatusNoContent, deleteServer},
 		{"POST", "/v2.1/servers/{id}/metadata", http.StatusOK, updateMetadata},
 		{"PUT", "/v2.1/servers/{id}/metadata", http.StatusOK, resetMetadata},
+		{"DELETE", "/v2.1/servers/{id}/metadata/{key}", http.StatusNoContent, deleteMetadata},
 		{"PUT", "/v2.1/servers/{id}/tags", http.StatusOK, replaceServerTags},
 		{"POST", "/v2.1/servers/{id}/action", http.StatusAccepted, serverAction},
 		{"GET", "/v2.1/servers/{id}/os-interface", http.StatusOK, listInterfaces},

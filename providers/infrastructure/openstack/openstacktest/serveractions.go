@@ -1,6 +1,7 @@
 package openstacktest
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"path"
@@ -14,6 +15,9 @@ func (k *call) server() (Object, error) {
 	s := k.find(Servers, k.arg("id"))
 	if s == nil {
 		return nil, refuse(http.StatusNotFound, "", "Instance %s could not be found.", k.arg("id"))
+	}
+	if k.cellIsDown(s) {
+		return nil, errUnexpected
 	}
 	return s, nil
 }
@@ -90,6 +94,7 @@ func listServers(k *call) (any, error) {
 		all = slices.DeleteFunc(all, func(o Object) bool { return !re.MatchString(o.String("name")) })
 	}
 	all, _ = k.filter(all, func(string) bool { return true }, "name", "all_tenants", "ip", "changes-since", "deleted", "not-tags-any", "project_id")
+	all, down := k.withoutCells(all)
 	page, next, ok := k.page(all, "id")
 	if !ok {
 		return nil, refuse(http.StatusBadRequest, "", "marker [%s] not found", k.query.Get("marker"))
@@ -101,10 +106,21 @@ func listServers(k *call) (any, error) {
 		}
 		page[i] = k.serverView(s)
 	}
+	for _, s := range down[:min(len(down), k.options.PageSize-len(page))] {
+		page = append(page, minimal(s))
+	}
 	return k.listing("servers", page, next), nil
 }
 
 func getServer(k *call) (any, error) {
+	if s := k.find(Servers, k.arg("id")); s != nil && k.minor >= 69 && k.cellIsDown(s) {
+		more := Object{
+			"OS-EXT-AZ:availability_zone": s["OS-EXT-AZ:availability_zone"], "OS-EXT-STS:power_state": 0, "user_id": s["user_id"],
+			"flavor": s.Object("flavor").without("id"), "image": Object{"id": s["image"], "links": []Object{}},
+		}
+		maps.Copy(more, minimal(s))
+		return Object{"server": more}, nil
+	}
 	s, err := k.server()
 	if err != nil {
 		return nil, err
@@ -147,6 +163,20 @@ func resetMetadata(k *call) (any, error) {
 	return Object{"metadata": m}, nil
 }
 
+func deleteMetadata(k *call) (any, error) {
+	s, err := k.server()
+	if err != nil {
+		return nil, err
+	}
+	m := s.Object("metadata").clone()
+	if !m.has(k.arg("key")) {
+		return nil, refuse(http.StatusNotFound, "", "Metadata item was not found")
+	}
+	delete(m, k.arg("key"))
+	s["metadata"] = m
+	return nil, nil
+}
+
 func replaceServerTags(k *call) (any, error) {
 	s, err := k.server()
 	if err != nil {
@@ -172,6 +202,16 @@ func serverAction(k *call) (any, error) {
 		case "os-start":
 			if state != "stopped" {
 				return nil, refuse(http.StatusConflict, "", "Cannot 'start' instance %s while it is in vm_state %s", s.ID(), state)
+			}
+			s["status"], s["OS-EXT-STS:vm_state"], s["OS-EXT-STS:power_state"] = "ACTIVE", "active", 1
+		case "forceDelete":
+			if s["OS-EXT-STS:task_state"] != nil {
+				return nil, refuse(http.StatusConflict, "", "Cannot 'forceDelete' instance %s while it is in task_state %s", s.ID(), s.String("OS-EXT-STS:task_state"))
+			}
+			k.deleteLater(s)
+		case "restore":
+			if state != softDeleted {
+				return nil, refuse(http.StatusConflict, "", "Cannot 'restore' instance %s while it is in vm_state %s", s.ID(), state)
 			}
 			s["status"], s["OS-EXT-STS:vm_state"], s["OS-EXT-STS:power_state"] = "ACTIVE", "active", 1
 		case "lock":
