@@ -22,7 +22,7 @@ import (
 // of the cluster are there the error is of kind Conflict.
 func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
 	v := ownedView(s, o.Shared())
-	if n := len(v.machines); n > 0 {
+	if n := len(v.machines) + len(v.held); n > 0 {
 		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its machines are there", n)
 	}
 	errs, _ := perform(ctx, p, v, v.undo)

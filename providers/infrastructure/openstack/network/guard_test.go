@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -49,6 +50,42 @@ func TestDeleteWaits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A machine whose server lost its mark, or its role, stays in the load balancer, and
+// nothing goes that it needs.
+func TestServerWithoutMark(t *testing.T) {
+	for reason, wipe := range map[string]func(m ost.Object){
+		"all of it": func(m ost.Object) { clear(m) },
+		"the role":  func(m ost.Object) { delete(m, "fairlead.dev:role") },
+		"the name":  func(m ost.Object) { delete(m, "fairlead.dev:machine") },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, managed(), func(w *world) {
+				w.settle()
+				w.server("cp-0", fleet.RoleControlPlane, 0)
+				w.settle()
+				want := w.things()
+				w.cloud.Edit(ost.Servers, w.one(ost.Servers, named("cp-0")).ID(), func(o ost.Object) {
+					m := ost.Object{}
+					for k, v := range o["metadata"].(map[string]string) {
+						m[k] = v
+					}
+					wipe(m)
+					o["metadata"] = m
+				})
+				w.work()
+				lb := w.one(ost.LoadBalancers, all).ID()
+				w.cloud.Edit(ost.LoadBalancers, lb, func(o ost.Object) { o["provisioning_status"] = "ERROR" })
+				time.Sleep(2 * time.Minute)
+				_ = w.ensure()
+				if err := network.Delete(w.Context(), w.project, w.snapshot(), w.owner()); fleet.KindOf(err) != fleet.Conflict {
+					t.Errorf("Delete = %v, want kind Conflict", err)
+				}
+				same(t, "left with a machine that lost its mark", w.things(), want)
+			})
+		})
+	}
 }
 
 // Members that others made stay, whoever they are.

@@ -73,7 +73,7 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 
 // poolMembers has a member for each machine of the control plane, at the address
 // that it has. A member cannot change: one at another address goes first. Members
-// that others made stay.
+// that others made stay, and those of a machine whose server is there.
 func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, port int) {
 	left := slices.Clone(p.Members)
 	for _, m := range v.controlPlane() {
@@ -91,7 +91,7 @@ func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, p
 		}
 	}
 	for _, o := range left {
-		if name := v.memberOf(o); name != "" {
+		if name := v.memberOf(o); name != "" && !v.held[name] {
 			d.add(v.removeMember(lb, p, o, name))
 		}
 	}

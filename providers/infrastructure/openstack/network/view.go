@@ -38,9 +38,10 @@ type view struct {
 
 	lbFlavors map[string]string // names of Octavia's flavors by id, as far as they are known
 
-	machines []machine // of the cluster, without the bastion; oldest first
-	bastion  []string  // ids of its servers
-	parts    int       // ports of machines and bastion, with or without their server
+	machines []machine                  // of the cluster, without the bastion; oldest first
+	held     map[fleet.MachineName]bool // machines that a server may be which does not say so
+	bastion  []string                   // ids of its servers
+	parts    int                        // ports of machines and bastion, with or without their server
 
 	ports      []cloud.Port // of machines, whose network is the cluster's choice
 	onNetworks []string     // ids of the networks that machines have ports on, sorted
@@ -105,7 +106,31 @@ func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
 	}
 	v.see(values(s.Servers.Of(o)))
 	v.parts = len(s.Ports.Parts(o))
+	v.hold(s)
 	return v
+}
+
+// hold notes the machines that are no machine of the view, though a server is there
+// that has a port of theirs: it lost its mark, or a part of it.
+func (v *view) hold(s *cloud.Snapshot) {
+	v.held = make(map[fleet.MachineName]bool)
+	for o, all := range s.Ports.Parts(v.owner) {
+		known := slices.ContainsFunc(v.machines, func(m machine) bool { return m.name == o.Machine })
+		if !known && slices.ContainsFunc(all, func(p *cloud.Port) bool { return isThere(s, o, p.DeviceID) }) {
+			v.held[o.Machine] = true
+		}
+	}
+}
+
+// isThere reports whether a server is there that has a part of o, other than the
+// bastion, which says that it is that.
+func isThere(s *cloud.Snapshot, o cloud.Owner, id string) bool {
+	server := s.Servers.Get(id)
+	if server == nil {
+		return false
+	}
+	is, _ := s.Servers.Owner(id)
+	return is != o || cloud.Tags(server.Metadata)[fleet.TagRole] != "bastion"
 }
 
 // see sorts the servers of the cluster.
@@ -136,7 +161,7 @@ func values[T any](in []*T) []T {
 }
 
 // started reports whether the cluster has machines.
-func (v *view) started() bool { return len(v.machines) > 0 }
+func (v *view) started() bool { return len(v.machines)+len(v.held) > 0 }
 
 // controlPlane returns the machines of the control plane that are to stay,
 // oldest first.
