@@ -105,7 +105,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			if is.Place != o.Place || is.Kind != o.Kind || is.ID != o.ID {
 				continue
 			}
-			done, err := machine.RemoveOrphan(ctx, at.project, id, is)
+			done, err := machine.RemoveOrphan(ctx, at.project, at.snapshot, id, is)
 			if !done {
 				err = network.RemoveOrphan(ctx, at.project, at.snapshot, id, keysOf(clusters), is)
 			}

@@ -42,7 +42,9 @@ func (p *Provider) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// look sees everything of c.
+// look sees everything of c. A server that has parts of a machine and does not say
+// that it is that machine gives the kind Conflict: as long as nobody knows what it
+// is, nothing may follow from its absence.
 func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 	projects, spec, err := p.projects(ctx, c)
 	if err != nil {
@@ -54,7 +56,11 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.places = append(out.places, place{project, s, p.keeper.Observe(project, s, c)})
+		seen := p.keeper.Observe(project, s, c)
+		if err := cloud.Join(seen.Lost...); err != nil {
+			return nil, err // whose they are decides what else may be done
+		}
+		out.places = append(out.places, place{project, s, seen})
 	}
 	p.watched.set(cloud.OwnerOf(c), projects)
 	p.keeper.Only(cloud.OwnerOf(c), projects)

@@ -131,24 +131,32 @@ func (w *world) calm() {
 // remove removes everything, as a planner does.
 func (w *world) remove() {
 	w.Helper()
-	w.cluster.Delete = true
 	var err error
+	var done bool
 	for range 60 {
-		got := w.observe()
-		if !got.Exists {
+		if done, err = w.removeOnce(); done {
 			return
-		}
-		for _, m := range got.Machines {
-			if m.State != fleet.MachineDeleting {
-				err = w.provider.DeleteMachine(w.Context(), "op", &w.cluster, m.Name, m.ProviderID)
-			}
-		}
-		if len(got.Machines) == 0 {
-			err = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster)
 		}
 		time.Sleep(3 * time.Second)
 	}
 	w.Fatalf("not removed: %v; %v", w.mine(), err)
+}
+
+// removeOnce takes the next step of removing everything. It reports whether nothing
+// is there.
+func (w *world) removeOnce() (done bool, err error) {
+	w.Helper()
+	w.cluster.Delete = true
+	got := w.observe()
+	for _, m := range got.Machines {
+		if m.State != fleet.MachineDeleting {
+			err = w.provider.DeleteMachine(w.Context(), "op", &w.cluster, m.Name, m.ProviderID)
+		}
+	}
+	if got.Exists && len(got.Machines) == 0 {
+		err = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster)
+	}
+	return !got.Exists, err
 }
 
 // mine names everything in project alpha that Fairlead made, "kind name", sorted.

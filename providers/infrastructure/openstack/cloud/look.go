@@ -22,15 +22,13 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"golang.org/x/sync/errgroup"
-
-	"fairlead.dev/fleet"
 )
 
 // listsAtOnce is how many listings of one look run at the same time.
 const listsAtOnce = 4
 
-// look lists everything. One listing that fails, or one page of it, fails the
-// whole.
+// look lists everything, and asks for what the listings lack of what is named in
+// them. One listing that fails, or one page of it, fails the whole.
 func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	out := &Snapshot{Began: time.Now()}
 	id, err := p.ID(ctx)
@@ -40,10 +38,21 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	p.mu.Lock()
 	out.Lacks = maps.Clone(p.lacking)
 	p.mu.Unlock()
+	if err := p.listAll(ctx, out, id); err != nil {
+		return nil, err
+	}
+	if err := p.nameServers(ctx, out, id); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// listAll fills out with what the services list of the project with id.
+func (p *Project) listAll(ctx context.Context, out *Snapshot, id string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(listsAtOnce)
 	lists := []func() error{
-		func() error { return p.lookAtServers(ctx, out) },
+		func() error { return p.lookAtServers(ctx, out, id) },
 		func() error { return p.lookAtPorts(ctx, out, id) },
 		func() error { return p.lookAtNetworks(ctx, out, id) },
 		func() error { return p.lookAtSubnets(ctx, out, id) },
@@ -60,10 +69,7 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	for _, list := range lists {
 		g.Go(list)
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return g.Wait()
 }
 
 // list reads all pages of what a service lists.
@@ -99,17 +105,16 @@ func markedIn[T any](project string, described func(*T) (project, description st
 	}
 }
 
-func (p *Project) lookAtServers(ctx context.Context, s *Snapshot) error {
+func (p *Project) lookAtServers(ctx context.Context, s *Snapshot, project string) error {
 	c, err := p.Compute(ctx)
 	all, err := list(ctx, "servers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return servers.List(c, servers.ListOpts{})
 	}, servers.ExtractServers)
 	if i := slices.IndexFunc(all, cellIsDown); i >= 0 {
-		return fleet.Errorf(fleet.Unavailable, "list servers", "a cell of Nova is down: nothing is known of server %s but its id", all[i].ID)
+		return errCellDown("list servers", all[i].ID)
 	}
 	p.faults.fill(ctx, c, all)
-	s.Servers = newSet(all, func(t *servers.Server) string { return t.ID },
-		func(t *servers.Server) (Owner, bool) { return MetadataOwner(t.Metadata) })
+	s.Servers = serverSet(all, project)
 	return err
 }
 

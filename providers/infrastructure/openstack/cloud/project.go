@@ -123,6 +123,7 @@ type Project struct {
 	lookup   lookups
 	lists    members
 	faults   faults
+	graves   graves
 }
 
 func newProject(o Options, c Credential, l login) *Project {
@@ -142,7 +143,7 @@ func newProject(o Options, c Credential, l login) *Project {
 		connecting: make(chan struct{}, 1),
 		clients:    make(map[service]*gophercloud.ServiceClient), absent: make(map[service]bool),
 		lacking: make(map[string]bool), choosing: make(chan struct{}, 1), faults: newFaults(),
-		shelf: newShelf(), lookup: newLookups(), lists: newMembers(),
+		shelf: newShelf(), lookup: newLookups(), lists: newMembers(), graves: newGraves(),
 	}
 }
 

@@ -38,7 +38,8 @@ type Port struct {
 
 // A Snapshot is all that is in a project, and the networks, subnets and security
 // groups of others that it may use. It is complete: what is not in it was not
-// there. It is shared and must not be changed.
+// there. Servers that ports and volumes of machines name are in it though their
+// listing lacks them. It is shared and must not be changed.
 type Snapshot struct {
 	Began time.Time
 

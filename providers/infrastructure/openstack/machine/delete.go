@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
 	"fairlead.dev/fleet"
@@ -31,7 +32,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id
 			return nil // the one with that id is gone; the parts may be of one that is to come
 		}
 		if all := partsOf(s, o)[o]; all != nil {
-			k.gone(at{p, o})
+			k.gone(at{p, o}, "")
 			return cloud.Wrap(op, removeParts(ctx, p, o, all, keeps))
 		}
 		return nil
@@ -46,8 +47,12 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id
 	return cloud.Wrap(op, cloud.Join(errs...))
 }
 
-// deleteServer asks Nova once: a server that is on its way out is left to it.
+// deleteServer asks Nova once: a server that is on its way out is left to it. One
+// that Nova keeps after its deletion is to go for good.
 func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o cloud.Owner, v *servers.Server) error {
+	if v.Status == softDeleted {
+		return k.purge(ctx, p, o, v)
+	}
 	if Leaving(v) {
 		return nil
 	}
@@ -56,11 +61,33 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o cloud.Own
 		return err
 	}
 	defer p.Changed(o)
-	k.gone(at{p, o})
+	k.gone(at{p, o}, v.ID)
 	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
+}
+
+// softDeleted is the status of a server that Nova keeps for a while after its
+// deletion, with its ports and volumes, where the cloud is set up so.
+// Source: reclaim_instance_interval in Nova's configuration reference.
+const softDeleted = "SOFT_DELETED"
+
+// purge ends a server that Nova keeps. Where that is not allowed, it is left to
+// Nova.
+func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o cloud.Owner, v *servers.Server) error {
+	client, err := p.Compute(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Changed(o)
+	k.gone(at{p, o}, v.ID)
+	err = servers.ForceDelete(ctx, client, v.ID).ExtractErr()
+	if gophercloud.ResponseCodeIs(err, 403) {
+		k.leave(v.ID)
+		return nil
+	}
+	return deleted("server "+v.Name+" for good", err)
 }
 
 // Leaving reports whether Nova is removing v.
 func Leaving(v *servers.Server) bool {
-	return v.TaskState == "deleting" || v.TaskState == "soft-deleting" || v.Status == "DELETED" || v.Status == "SOFT_DELETED"
+	return v.TaskState == "deleting" || v.TaskState == "soft-deleting" || v.Status == "DELETED" || v.Status == softDeleted
 }

@@ -18,6 +18,8 @@ type Keeper struct {
 	busy  map[at]bool
 	first map[at]time.Time // when parts without a server were first seen
 	had   map[at]bool      // had a server, so that parts without one are leftovers
+	asked map[string]at    // servers, by id, that were asked to go
+	left  map[string]bool  // servers, by id, that Nova does not let go before their time
 }
 
 // at is a machine in a project.
@@ -30,6 +32,7 @@ type at struct {
 func NewKeeper(settle time.Duration) *Keeper {
 	return &Keeper{
 		settle: settle, busy: make(map[at]bool), first: make(map[at]time.Time), had: make(map[at]bool),
+		asked: make(map[string]at), left: make(map[string]bool),
 	}
 }
 
@@ -58,6 +61,7 @@ func (k *Keeper) Only(o cloud.Owner, projects []*cloud.Project) {
 	elsewhere := func(m at) bool { return m.machine.Shared() == o && !slices.Contains(projects, m.project) }
 	maps.DeleteFunc(k.first, func(m at, _ time.Time) bool { return elsewhere(m) })
 	maps.DeleteFunc(k.had, func(m at, _ bool) bool { return elsewhere(m) })
+	maps.DeleteFunc(k.asked, func(_ string, m at) bool { return elsewhere(m) })
 }
 
 // expect forgets what was known of an earlier machine of that name.
@@ -68,11 +72,44 @@ func (k *Keeper) expect(m at) {
 	delete(k.first, m)
 }
 
-// gone notes that the servers of o were asked to go.
-func (k *Keeper) gone(m at) {
+// gone notes that the servers of m were asked to go, the one with id now.
+func (k *Keeper) gone(m at, id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.had[m] = true
+	if id != "" {
+		k.asked[id] = m
+	}
+}
+
+// leave notes that Nova does not let the server with id go before its time.
+func (k *Keeper) leave(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.left[id] = true
+}
+
+// purges reports whether a server that Nova keeps is to be asked to go for good:
+// this process asked for its deletion, or the whole cluster goes. One that somebody
+// else deleted may be restored.
+func (k *Keeper) purges(id string, all bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, asked := k.asked[id]
+	return (asked || all) && !k.left[id]
+}
+
+// bury forgets the servers of cluster o in p that s has no more.
+func (k *Keeper) bury(p *cloud.Project, o cloud.Owner, s *cloud.Snapshot) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.asked, func(id string, m at) bool {
+		gone := m.project == p && m.machine.Shared() == o && s.Servers.Get(id) == nil
+		if gone {
+			delete(k.left, id)
+		}
+		return gone
+	})
 }
 
 // judge sorts the parts that the machines of cluster o have without a server

@@ -21,14 +21,17 @@ type Observation struct {
 	Bastions []*servers.Server
 	Exists   bool     // something is there, if only parts
 	Drift    []string // leftovers, for people, sorted
+	Lost     []error  // of servers that have parts of a machine and do not say that they are it
 
 	left map[cloud.Owner]*parts
+	kept []*servers.Server // that Nova keeps, though they were asked to go
 }
 
 // Observe sorts what s, a look at p, has of the machines of c.
 func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) Observation {
 	o := cloud.OwnerOf(c)
 	var out Observation
+	k.bury(p, o, s)
 	with := make(map[cloud.Owner]bool)
 	for _, v := range s.Servers.Of(o) {
 		owner, _ := s.Servers.Owner(v.ID)
@@ -38,13 +41,27 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 			out.Bastions = append(out.Bastions, v)
 			continue
 		}
-		out.Machines = append(out.Machines, toMachine(v, tags))
+		m := toMachine(v, tags)
+		switch {
+		case v.Status != softDeleted || !k.purges(v.ID, c.Delete):
+		case c.Delete:
+			m.State = fleet.MachineFailed // its deletion is asked for again
+		default:
+			out.kept = append(out.kept, v)
+			out.Drift = append(out.Drift, fmt.Sprintf("left over of %s: server %s, which Nova keeps after its deletion", owner.Machine, v.ID))
+		}
+		out.Machines = append(out.Machines, m)
 	}
 	without := make(map[cloud.Owner]*parts)
 	for owner, all := range partsOf(s, o) {
 		out.Exists = true
-		if !with[owner] {
+		if with[owner] {
+			continue
+		}
+		if v, part := all.holder(s, owner); v == nil {
 			without[owner] = all
+		} else if !Leaving(v) {
+			out.Lost = append(out.Lost, lostMark(v, part, owner))
 		}
 	}
 	out.Exists = out.Exists || len(with) > 0 || len(keptBy(s, o)) > 0
@@ -83,6 +100,9 @@ func toMachine(v *servers.Server, tags map[string]string) fleet.Machine {
 // state says what Nova's status means.
 // Source: https://docs.openstack.org/api-guide/compute/server_concepts.html
 func state(v *servers.Server) (fleet.MachineState, string) {
+	if v.Status == softDeleted {
+		return fleet.MachineDeleting, "server is SOFT_DELETED: Nova keeps it until it is reclaimed (restore it, or have it go at once with: openstack server delete --force " + v.ID + ")"
+	}
 	if Leaving(v) {
 		return fleet.MachineDeleting, ""
 	}
@@ -189,9 +209,16 @@ func (p *parts) created() time.Time {
 }
 
 // Clean removes what obs found left over, as far as a new look finds it left
-// over too: a machine may have got its server since.
+// over too: a machine may have got its server since. Servers that were asked to go
+// and that Nova keeps go for good.
 func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, keeps func(pool string) bool) error {
-	return k.clean(ctx, p, obs.left, keeps, func(o cloud.Owner, s *cloud.Snapshot) bool { return k.isLeft(at{p, o}, s.Began) })
+	errs := []error{k.clean(ctx, p, obs.left, keeps, func(o cloud.Owner, s *cloud.Snapshot) bool { return k.isLeft(at{p, o}, s.Began) })}
+	for _, v := range obs.kept {
+		if o, ours := cloud.MetadataOwner(v.Metadata); ours {
+			errs = append(errs, k.purge(ctx, p, o, v))
+		}
+	}
+	return cloud.Join(errs...)
 }
 
 // DeleteParts removes the parts of all machines of o whose servers are gone,

@@ -114,11 +114,33 @@ func (g Gone) csi(v *volumes.Volume) (fleet.Key, bool) {
 	return k, true
 }
 
-// RemoveOrphan removes o, one of what Orphans gave. It reports whether o is of a
-// kind that is removed here.
-func RemoveOrphan(ctx context.Context, p *cloud.Project, id fleet.ID, o fleet.Orphan) (bool, error) {
+// orphan returns o as parts of a machine.
+func orphan(s *cloud.Snapshot, o fleet.Orphan) *parts {
+	out := new(parts)
+	if t := s.Ports.Get(o.ID); t != nil && o.Kind == kindPort {
+		out.ports = append(out.ports, t)
+	}
+	if t := s.Trunks.Get(o.ID); t != nil && o.Kind == kindTrunk {
+		out.trunks = append(out.trunks, t)
+	}
+	if f := s.FloatingIPs.Get(o.ID); f != nil && o.Kind == kindFloatingIP {
+		out.floating = append(out.floating, f)
+	}
+	if v := s.Volumes.Get(o.ID); v != nil && o.Kind == kindVolume {
+		out.volumes = append(out.volumes, v)
+	}
+	return out
+}
+
+// RemoveOrphan removes o, one of what Orphans gave for s, a look at p. It reports
+// whether o is of a kind that is removed here. A part of a server that is there gives
+// the kind Conflict.
+func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID, o fleet.Orphan) (bool, error) {
 	defer p.Changed(cloud.Owner{Fleet: id, Cluster: o.Cluster})
 	what := o.Kind + " " + o.Name
+	if err := orphan(s, o).unused(ctx, p); err != nil {
+		return true, err
+	}
 	switch o.Kind {
 	case kindServer:
 		c, err := p.Compute(ctx)

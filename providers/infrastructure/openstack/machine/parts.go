@@ -76,9 +76,19 @@ func (p *parts) settled() *parts {
 	return &out
 }
 
-// removeParts removes the parts of a machine whose server is gone: what holds
-// others first. What cannot be removed does not keep the rest.
+// removeParts removes the parts of a machine whose server is gone. Where one of
+// them is that of a server which is there after all, they all stay, and the error
+// is of kind Conflict.
 func removeParts(ctx context.Context, p *cloud.Project, o cloud.Owner, all *parts, keeps func(pool string) bool) error {
+	if err := all.unused(ctx, p); err != nil {
+		return err
+	}
+	return takeApart(ctx, p, o, all, keeps)
+}
+
+// takeApart removes parts: what holds others first. What cannot be removed does not
+// keep the rest.
+func takeApart(ctx context.Context, p *cloud.Project, o cloud.Owner, all *parts, keeps func(pool string) bool) error {
 	defer p.Changed(o)
 	var errs []error
 	for _, f := range all.floating {
@@ -162,7 +172,7 @@ func (m *maker) remove(ctx context.Context) error {
 	for _, id := range m.made.volumes {
 		all.volumes = append(all.volumes, &volumes.Volume{ID: id, Name: id})
 	}
-	return cloud.Join(append(errs, removeParts(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
+	return cloud.Join(append(errs, takeApart(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
 }
 
 func (m *maker) keepsFloating(pool string) bool {

@@ -1,0 +1,140 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/fleet"
+)
+
+// graves remembers servers that Nova does not know, by id: an id is given once.
+type graves struct {
+	mu   *sync.Mutex
+	byID map[string]bool
+}
+
+func newGraves() graves { return graves{mu: new(sync.Mutex), byID: make(map[string]bool)} }
+
+// only forgets all but ids, and returns those of them that are not known to be gone.
+func (g *graves) only(ids []string) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	still := make(map[string]bool)
+	var out []string
+	for _, id := range ids {
+		if g.byID[id] {
+			still[id] = true
+			continue
+		}
+		out = append(out, id)
+	}
+	g.byID = still
+	return out
+}
+
+func (g *graves) add(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.byID[id] = true
+}
+
+// nameServers completes the servers of s with those that its listing lacks and
+// that ports and volumes of machines name as theirs. That a listing lacks a server
+// proves nothing: its cell may be down while it is asked for by page, Nova may keep
+// it for a while after its deletion, or it may be younger than the listing.
+func (p *Project) nameServers(ctx context.Context, s *Snapshot, project string) error {
+	named := p.graves.only(missingServers(s))
+	if len(named) == 0 {
+		return nil
+	}
+	found := make([]*servers.Server, len(named))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(listsAtOnce)
+	for i, id := range named {
+		g.Go(func() (err error) {
+			found[i], err = p.Server(ctx, id)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	all := slices.Clone(s.Servers.All)
+	for i, v := range found {
+		if v == nil {
+			p.graves.add(named[i])
+			continue
+		}
+		all = append(all, *v)
+	}
+	s.Servers = serverSet(all, project)
+	return nil
+}
+
+// missingServers returns the ids of the servers that parts of machines name and
+// that s lacks, sorted.
+func missingServers(s *Snapshot) []string {
+	var out []string
+	add := func(id string) {
+		if id != "" && s.Servers.Get(id) == nil {
+			out = append(out, id)
+		}
+	}
+	for i := range s.Ports.All {
+		if o, ours := s.Ports.Owner(s.Ports.All[i].ID); ours && o.Machine != "" {
+			add(s.Ports.All[i].DeviceID)
+		}
+	}
+	for i := range s.Volumes.All {
+		if o, ours := s.Volumes.Owner(s.Volumes.All[i].ID); ours && o.Machine != "" {
+			for _, a := range s.Volumes.All[i].Attachments {
+				add(a.ServerID)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Server asks Nova for the server with id; nil where Nova knows none. One that Nova
+// cannot look up gives the kind Unavailable.
+func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error) {
+	op := "look at server " + id
+	c, err := p.Compute(ctx)
+	if err != nil {
+		return nil, WrapLook(op, err)
+	}
+	v, err := servers.Get(ctx, c, id).Extract()
+	switch {
+	case gophercloud.ResponseCodeIs(err, 404):
+		return nil, nil //nolint:nilnil // the contract: there is none
+	case err != nil:
+		return nil, WrapLook(op, err)
+	case v.ID != id:
+		return nil, fleet.Errorf(fleet.Unavailable, op, "Nova answered with server %q", v.ID)
+	case cellIsDown(*v):
+		return nil, errCellDown(op, id)
+	}
+	return v, nil
+}
+
+// errCellDown says that no more is known of a server than its id.
+func errCellDown(op, id string) error {
+	return fleet.Errorf(fleet.Unavailable, op, "a cell of Nova is down: nothing is known of server %s but its id", id)
+}
+
+// serverSet is the set of servers in project. What the metadata of others says
+// proves nothing.
+func serverSet(all []servers.Server, project string) Set[servers.Server] {
+	return newSet(all, func(t *servers.Server) string { return t.ID }, func(t *servers.Server) (Owner, bool) {
+		if t.TenantID != "" && t.TenantID != project {
+			return Owner{}, false
+		}
+		return MetadataOwner(t.Metadata)
+	})
+}

@@ -1,0 +1,273 @@
+package openstack_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+// plugged counts the ports that servers have, and volumes that are attached.
+func (w *world) plugged() int {
+	n := 0
+	for _, p := range w.cloud.Objects(ost.Ports) {
+		if strings.HasPrefix(p.String("device_owner"), "compute:") {
+			n++
+		}
+	}
+	for _, v := range w.cloud.Objects(ost.Volumes) {
+		n += len(v.Objects("attachments"))
+	}
+	return n
+}
+
+// server returns the nth machine's.
+func (w *world) server(n int) ost.Object {
+	w.Helper()
+	for _, s := range w.cloud.Objects(ost.Servers) {
+		if s.String("name") == string(w.name(n)) {
+			return s
+		}
+	}
+	w.Fatalf("machine %d has no server", n)
+	return nil
+}
+
+// meddle does all that may remove a part, as a planner that believes what it sees.
+func (w *world) meddle() {
+	w.Helper()
+	for range 6 {
+		time.Sleep(settle / 2)
+		_, _ = w.provider.Observe(w.Context(), &w.cluster)
+		_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+	}
+}
+
+// nova is the compute API as a user of the project has it.
+func (w *world) nova() *gophercloud.ServiceClient {
+	w.Helper()
+	p, err := cloud.NewSessions(cloud.Options{Rate: -1, Base: w.cloud.Client()}).Project(cloud.Credential{
+		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}, Cloud: "openstack",
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	c, err := p.Compute(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func diskSpec() *api.OpenStackMachineSpec {
+	s := machineSpec()
+	s.RootVolume = &api.RootVolume{SizeGiB: 30}
+	return s
+}
+
+// A machine that a listing of Nova lacks is asked for by its id: it is there, with
+// all its parts, and nothing of it goes.
+func TestListingLacksServers(t *testing.T) {
+	for reason, spoil := range map[string]func(w *world){
+		"one listing is empty": func(w *world) {
+			w.cloud.Inject(ost.Fault{Service: "compute", Method: http.MethodGet, Path: "/servers/detail", Times: 1, Status: http.StatusOK, Body: `{"servers": []}`})
+		},
+		"every listing is empty": func(w *world) {
+			w.cloud.Inject(ost.Fault{Service: "compute", Method: http.MethodGet, Path: "/servers/detail", Status: http.StatusOK, Body: `{"servers": []}`})
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, clusterSpec(), diskSpec(), func(w *world) {
+				w.settle()
+				for n := range 3 {
+					w.mustCreate(n)
+				}
+				for n := range 3 {
+					w.await(n, fleet.MachineRunning)
+				}
+				time.Sleep(2 * tick)
+				spoil(w)
+				got := w.observe()
+				if len(got.Machines) != 3 || len(got.Drift) != 0 {
+					w.Errorf("machines %v, drift %q, want the three that are there", got.Machines, got.Drift)
+				}
+				w.meddle()
+				if n := w.plugged(); n != 6 {
+					w.Errorf("%d ports and volumes have a server, want 6", n)
+				}
+			})
+		})
+	}
+}
+
+// A cell that is down is not seen where servers are listed by page. Then nothing is
+// known of the cluster, and nothing of it goes.
+func TestCellDown(t *testing.T) {
+	for reason, page := range map[string]int{"listed at once": 1000, "listed by page": 2} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, clusterSpec(), diskSpec(), func(w *world) {
+				w.settle()
+				for n := range 3 {
+					w.mustCreate(n)
+				}
+				for n := range 3 {
+					w.await(n, fleet.MachineRunning)
+				}
+				down := w.server(0).ID()
+				w.cloud.Set(func(o *ost.Options) {
+					o.PageSize, o.CellDown = page, func(s ost.Object) bool { return s.ID() == down }
+				})
+				time.Sleep(2 * tick)
+				_, err := w.provider.Observe(w.Context(), &w.cluster)
+				w.wantError("Observe", err, fleet.Unavailable, "a cell of Nova is down: nothing is known of server "+down)
+				w.meddle()
+				w.cloud.Set(func(o *ost.Options) { o.CellDown = nil })
+				w.meddle()
+				if got := w.observe(); len(got.Machines) != 3 || len(got.Drift) != 0 || w.plugged() != 6 {
+					w.Errorf("machines %v, drift %q, %d ports and volumes with a server, want all as it was", got.Machines, got.Drift, w.plugged())
+				}
+			})
+		})
+	}
+}
+
+// A server whose metadata somebody wiped or changed keeps its parts. It is told, and
+// nothing else is done, until the metadata is back.
+func TestLostMark(t *testing.T) {
+	for reason, wipe := range map[string]func(m ost.Object) ost.Object{
+		"all of it":      func(ost.Object) ost.Object { return ost.Object{} },
+		"the cluster":    func(m ost.Object) ost.Object { delete(m, "fairlead.dev:cluster"); return m },
+		"the machine":    func(m ost.Object) ost.Object { delete(m, "fairlead.dev:machine"); return m },
+		"other machine":  func(m ost.Object) ost.Object { m["fairlead.dev:machine"] = "eu-1-md-0-other"; return m },
+		"another fleet":  func(m ost.Object) ost.Object { m["fairlead.dev:fleet"] = "fleet-b"; return m },
+		"other projects": func(m ost.Object) ost.Object { m["fairlead.dev:cluster"] = "dev/other"; return m },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, clusterSpec(), diskSpec(), func(w *world) {
+				w.settle()
+				w.mustCreate(0)
+				w.mustCreate(1)
+				w.await(0, fleet.MachineRunning)
+				w.await(1, fleet.MachineRunning)
+				id := w.server(0).ID()
+				before := w.server(0).Object("metadata")
+				w.cloud.Edit(ost.Servers, id, func(o ost.Object) { o["metadata"] = wipe(maps.Clone(before)) })
+				time.Sleep(2 * tick)
+				_, err := w.provider.Observe(w.Context(), &w.cluster)
+				w.wantError("Observe", err, fleet.Conflict, "tell whose server "+id+" is", "port "+string(w.name(0))+"-0 of machine "+string(w.name(0)), "lost the mark")
+				w.meddle()
+				_ = w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.name(0), "")
+				gone := w.cluster
+				gone.Delete = true
+				_ = w.provider.DeleteMachine(w.Context(), "op", &gone, w.name(0), "")
+				_ = w.provider.DeleteInfrastructure(w.Context(), "op", &gone)
+				w.orphansGone()
+				if n := w.plugged(); n != 4 {
+					w.Errorf("%d ports and volumes have a server, want 4", n)
+				}
+				w.cloud.Edit(ost.Servers, id, func(o ost.Object) { o["metadata"] = before })
+				time.Sleep(2 * tick)
+				if got := w.observe(); len(got.Machines) != 2 || len(got.Drift) != 0 {
+					w.Errorf("with its metadata back: machines %v, drift %q", got.Machines, got.Drift)
+				}
+			})
+		})
+	}
+}
+
+// orphansGone removes what is listed as an orphan of a fleet in which Git has no more
+// than another cluster of the project.
+func (w *world) orphansGone() {
+	w.Helper()
+	other := w.cluster
+	other.Key.Name = "eu-2"
+	clusters := []*fleet.Cluster{&other}
+	all, err := w.provider.Orphans(w.Context(), "fleet-a", clusters)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, o := range all {
+		if slices.Contains([]string{"port", "volume", "trunk", "floating IP"}, o.Kind) && strings.HasPrefix(o.Name, string(w.name(0))) {
+			err := w.provider.RemoveOrphan(w.Context(), "fleet-a", clusters, o)
+			w.wantError("RemoveOrphan", err, fleet.Conflict, "it is that of server")
+		}
+	}
+}
+
+// A server that somebody deleted and that Nova keeps is on its way out, with its
+// parts, until Nova reclaims it. It may be restored until then.
+func TestSoftDeleted(t *testing.T) {
+	inBubble(t, clusterSpec(), diskSpec(), func(w *world) {
+		const reclaim = time.Hour
+		w.cloud.Set(func(o *ost.Options) { o.Reclaim = reclaim })
+		w.settle()
+		w.mustCreate(0)
+		w.await(0, fleet.MachineRunning)
+		id := w.server(0).ID()
+		if err := servers.Delete(w.Context(), w.nova(), id).ExtractErr(); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(4 * tick)
+		if m := w.await(0, fleet.MachineDeleting); !strings.Contains(m.Message, "Nova keeps it") {
+			w.Errorf("message %q, want it to say who keeps it", m.Message)
+		}
+		w.meddle()
+		if n := w.plugged(); n != 2 {
+			w.Errorf("%d ports and volumes have a server, want 2", n)
+		}
+		w.cloud.Edit(ost.Servers, id, func(o ost.Object) { o["status"], o["OS-EXT-STS:vm_state"] = "ACTIVE", "active" })
+		time.Sleep(2 * tick)
+		w.await(0, fleet.MachineRunning)
+		if err := servers.Delete(w.Context(), w.nova(), id).ExtractErr(); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(reclaim + 4*tick)
+		w.calm()
+		w.wantParts(0)
+	})
+}
+
+// A server that Fairlead deletes and that Nova keeps goes for good, whether one
+// machine goes or all. Where Nova does not allow that, it goes when it is reclaimed.
+func TestDeletedForGood(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		all, forbidden bool
+	}{"one machine": {}, "all": {all: true}, "one, forbidden": {forbidden: true}, "all, forbidden": {true, true}} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, clusterSpec(), diskSpec(), func(w *world) {
+				const reclaim = 30 * time.Minute
+				w.cloud.Set(func(o *ost.Options) { o.Reclaim = reclaim })
+				w.settle()
+				w.mustCreate(0)
+				w.await(0, fleet.MachineRunning)
+				if tc.forbidden {
+					w.cloud.Inject(ost.Fault{Service: "compute", Method: http.MethodPost, Path: "/servers/*/action", Status: http.StatusForbidden, Body: `{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:os-deferred-delete:force to be performed."}}`})
+				}
+				began := time.Now()
+				if tc.all {
+					for w.removeOnce(); len(w.mine()) > 0 && time.Since(began) < 2*reclaim; w.removeOnce() {
+						time.Sleep(10 * time.Second)
+					}
+				} else {
+					w.delete(0)
+					for len(w.parts(0)) > 0 && time.Since(began) < 2*reclaim {
+						w.calm()
+					}
+				}
+				if w.wantParts(0); time.Since(began) < reclaim == tc.forbidden {
+					w.Errorf("it took %s with a time of %s to be reclaimed", time.Since(began), reclaim)
+				}
+			})
+		})
+	}
+}
