@@ -79,6 +79,7 @@ func TestServerWithoutMark(t *testing.T) {
 				w.cloud.Edit(ost.LoadBalancers, lb, func(o ost.Object) { o["provisioning_status"] = "ERROR" })
 				time.Sleep(2 * time.Minute)
 				_ = w.ensure()
+				time.Sleep(10 * time.Second)
 				if err := network.Delete(w.Context(), w.project, w.snapshot(), w.owner()); fleet.KindOf(err) != fleet.Conflict {
 					t.Errorf("Delete = %v, want kind Conflict", err)
 				}
