@@ -23,7 +23,7 @@ type Infrastructure struct {
 	FailureDomains []FailureDomain // sorted by name
 	Message        string          // the provider's own words when not ready
 	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
-	Upkeep         []string        // those of Drift that come from what machines left, and not from people
+	Upkeep         []string        // those of Drift that machines cause or need, and not people: mended whatever the policy
 	Machines       []Machine       // sorted by name, then provider id
 }
 
@@ -59,9 +59,12 @@ type Machine struct {
 	State         MachineState
 	Message       string // the provider's own words about State
 	Silent        bool   // nobody reaches it: what was asked of it happens when it is back, if ever
-	Created       time.Time
-	Addresses     []string
-	Origin        Origin
+	// Interrupted says, of a machine on its way out, that its removal stopped half way:
+	// nothing happens until DeleteMachine is called again.
+	Interrupted bool
+	Created     time.Time
+	Addresses   []string
+	Origin      Origin
 }
 
 // SecretState is what the secret store has for a cluster.

@@ -98,6 +98,7 @@ func (out *planned) summary() string {
 		{plan.ReplaceMachine, "replace", "machine"},
 		{plan.DeleteMachine, "delete", "machine"},
 		{plan.UpdateNode, "update", "node"},
+		{plan.UpdateShared, "update", "infrastructure"},
 		{plan.ApplyResources, "apply", "addon"},
 		{plan.PruneResources, "prune", "addon"},
 		{plan.InstallRelease, "install", "release"},

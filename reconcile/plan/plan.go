@@ -97,6 +97,7 @@ const (
 	ReplaceMachine ChangeKind = "replace"
 	DeleteMachine  ChangeKind = "delete"
 	UpdateNode     ChangeKind = "update in place"
+	UpdateShared   ChangeKind = "update infrastructure" // what the machines of a cluster share, and need of it
 	ApplyResources ChangeKind = "apply resources"
 	PruneResources ChangeKind = "prune resources"
 
@@ -113,6 +114,7 @@ func Compute(in Input) Plan {
 	} else {
 		v.climb()
 	}
+	v.resumeRemovals()
 	v.passMilestones()
 	v.report()
 	return v.finish()

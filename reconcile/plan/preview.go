@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -34,7 +35,27 @@ func Preview(in Input) []Change {
 			out = append(out, v.previewGroup(g)...)
 		}
 	}
-	return slices.Concat(out, v.previewResources(), v.previewReleases())
+	return slices.Concat(out, v.previewUpkeep(), v.previewRemovals(), v.previewResources(), v.previewReleases())
+}
+
+// previewUpkeep returns what the machines that are there need of what they share.
+func (v *view) previewUpkeep() []Change {
+	upkeep := v.Observed.Infrastructure.Upkeep
+	if len(upkeep) == 0 {
+		return nil
+	}
+	return []Change{v.change(UpdateShared, "", "", strings.Join(upkeep, "; "))}
+}
+
+// previewRemovals returns the removals that stopped half way.
+func (v *view) previewRemovals() []Change {
+	var out []Change
+	for _, m := range v.machines {
+		if m.interrupted() {
+			out = append(out, v.change(DeleteMachine, m.Pool, m.Name, whyResumed))
+		}
+	}
+	return out
 }
 
 func (v *view) change(kind ChangeKind, pool fleet.PoolName, m fleet.MachineName, reason string) Change {
@@ -51,7 +72,7 @@ func (v *view) previewDeletion() []Change {
 			out = append(out, v.change(DeleteMachine, m.Pool, m.Name, "the cluster is to be deleted"))
 		}
 	}
-	return out
+	return append(out, v.previewRemovals()...)
 }
 
 // A departure is a machine that will go, and why.

@@ -217,6 +217,27 @@ func (v *view) deleteMachine(m *machine, reason string) {
 	v.do(a)
 }
 
+// interrupted reports whether the removal of m stopped half way and may go on.
+func (m *machine) interrupted() bool {
+	return m.State == fleet.MachineDeleting && m.Interrupted && (m.pool == nil || !m.pool.Paused)
+}
+
+// whyResumed is said of a removal that is asked for again.
+const whyResumed = "its removal was interrupted"
+
+// resumeRemovals asks again for removals that stopped half way: they were decided
+// when they began, and whoever looks changes nothing.
+func (v *view) resumeRemovals() {
+	for _, m := range v.machines {
+		if !m.interrupted() {
+			continue
+		}
+		a := deleteOf(m)
+		a.Reason = whyResumed
+		v.do(a)
+	}
+}
+
 // removeExtras deletes the machines that share their name with another. It
 // reports whether there was one. While nobody can tell which of them joined,
 // none is deleted.

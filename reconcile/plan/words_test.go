@@ -253,7 +253,7 @@ func (s *script) machine(ref string, w words) {
 	}
 	m := fleet.Machine{
 		Name: s.name(ref), Pool: fleet.PoolName(pool), Role: fleet.RoleWorker, Version: version, Template: template(version, ""),
-		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"),
+		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"), Interrupted: w.is("interrupted"),
 	}
 	m.ProviderID = fleet.ProviderID("sim://" + cmp.Or(w["id"], ref))
 	if w.is("no-id") {

@@ -184,6 +184,6 @@ func (p *Provider) unlist(ctx context.Context, c *fleet.Cluster, all roster, nam
 		err = p.balance(ctx, b, b.configuration(all, c, string(name)))
 	}
 	if err != nil {
-		p.o.Log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)
+		p.log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)
 	}
 }

@@ -76,7 +76,7 @@ func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
 	others, _ := all.witnesses(c.Pool, c.Host)
 	forEach(others.answering(), func(s *seen) {
 		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
-			p.o.Log.Debug("Leaving a note that is outdated", "host", s.host.String(), "error", err)
+			p.log.Debug("Leaving a note that is outdated", "host", s.host.String(), "error", err)
 		}
 	})
 }

@@ -162,8 +162,34 @@ func (b *bench) observe(c *fleet.Cluster) fleet.Infrastructure {
 	return got
 }
 
-// until looks again and again until is, and returns what it saw then.
+// goOn has what was interrupted go on, as the planner does.
+func (b *bench) goOn(c *fleet.Cluster, i fleet.Infrastructure) {
+	b.t.Helper()
+	if strings.Contains(strings.Join(i.Upkeep, "\n"), "start machine") {
+		b.ensure(c)
+	}
+	for _, m := range i.Machines {
+		if m.Interrupted {
+			b.remove(c, m.Name)
+		}
+	}
+}
+
+// until looks, and has go on what was interrupted, until is, and returns what it saw
+// then.
 func (b *bench) until(what string, c *fleet.Cluster, is func(fleet.Infrastructure) bool) fleet.Infrastructure {
+	b.t.Helper()
+	return b.watch(what, c, func(i fleet.Infrastructure) bool {
+		if is(i) {
+			return true
+		}
+		b.goOn(c, i)
+		return false
+	})
+}
+
+// watch looks again and again until is, and returns what it saw then.
+func (b *bench) watch(what string, c *fleet.Cluster, is func(fleet.Infrastructure) bool) fleet.Infrastructure {
 	b.t.Helper()
 	deadline := time.Now().Add(90 * time.Second)
 	for {

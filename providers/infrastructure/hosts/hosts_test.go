@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -88,8 +89,13 @@ runcmd:
 			t.Errorf("%s = %q, want %q", path, got, want)
 		}
 	}
-	if got := h.Exec("stat -c '%a %U' /etc/a/b/zipped; id -nG deploy; sudo -n -u deploy sudo -n id -u"); got != "750 deploy\ndeploy adm users\n0\n" {
+	if got := h.Exec("stat -c '%a %U' /etc/a/b/zipped; id -nG deploy"); got != "750 deploy\ndeploy adm users\n" {
 		t.Errorf("file and user = %q", got)
+	}
+	if _, err := exec.LookPath("sudo"); err == nil {
+		if got := h.Exec("sudo -n -u deploy sudo -n id -u"); got != "0\n" {
+			t.Errorf("the user as root = %q", got)
+		}
 	}
 	b.remove(c, "m-0")
 	b.until("the host is free", c, gone)

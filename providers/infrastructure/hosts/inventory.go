@@ -117,7 +117,7 @@ func merge(pool api.SSH, own *api.SSH) api.SSH {
 }
 
 // endpoint returns how h is reached, with its credentials.
-func (p *Provider) endpoint(ctx context.Context, h *machineHost) (*remote.Endpoint, error) {
+func (r *reader) endpoint(ctx context.Context, h *machineHost) (*remote.Endpoint, error) {
 	e := &remote.Endpoint{
 		Title: "host " + h.String(), Address: h.Address, Port: h.ssh.Port, User: h.ssh.User, Sudo: h.ssh.User != "root",
 		KnownHosts: []byte(h.ssh.KnownHosts),
@@ -125,7 +125,7 @@ func (p *Provider) endpoint(ctx context.Context, h *machineHost) (*remote.Endpoi
 	if h.ssh.Sudo != nil {
 		e.Sudo = *h.ssh.Sudo
 	}
-	if err := p.identify(ctx, h, e, h.ssh.IdentityRef, h.ssh.Agent); err != nil {
+	if err := r.identify(ctx, h, e, h.ssh.IdentityRef, h.ssh.Agent); err != nil {
 		return nil, err
 	}
 	b := h.ssh.Bastion
@@ -140,7 +140,7 @@ func (p *Provider) endpoint(ctx context.Context, h *machineHost) (*remote.Endpoi
 	if ref == nil && !agent {
 		ref, agent = h.ssh.IdentityRef, h.ssh.Agent
 	}
-	if err := p.identify(ctx, h, via, ref, agent); err != nil {
+	if err := r.identify(ctx, h, via, ref, agent); err != nil {
 		return nil, err
 	}
 	e.Via = via
@@ -148,14 +148,14 @@ func (p *Provider) endpoint(ctx context.Context, h *machineHost) (*remote.Endpoi
 }
 
 // identify adds the credentials of ref to e.
-func (p *Provider) identify(ctx context.Context, h *machineHost, e *remote.Endpoint, ref *api.IdentityReference, agent bool) error {
+func (r *reader) identify(ctx context.Context, h *machineHost, e *remote.Endpoint, ref *api.IdentityReference, agent bool) error {
 	e.Agent = agent
 	defer func() { e.KnownHosts = bytes.TrimSpace(e.KnownHosts) }()
 	if ref == nil {
 		return nil
 	}
 	k := fleet.Key{Namespace: h.ns, Name: ref.Name}
-	data, err := p.secret(ctx, k, h.secrets)
+	data, err := r.secretData(ctx, k, h.secrets)
 	if err != nil {
 		return err
 	}
@@ -167,16 +167,16 @@ func (p *Provider) identify(ctx context.Context, h *machineHost, e *remote.Endpo
 	return nil
 }
 
-// secret returns the Secret called k: that of Git, else that of the store.
-func (p *Provider) secret(ctx context.Context, k fleet.Key, git map[fleet.Key]fleet.SecretData) (fleet.SecretData, error) {
+// secretData returns the Secret called k: that of Git, else that of the store.
+func (r *reader) secretData(ctx context.Context, k fleet.Key, git map[fleet.Key]fleet.SecretData) (fleet.SecretData, error) {
 	if d, ok := git[k]; ok {
 		return d, nil
 	}
 	op := "find Secret " + k.String()
-	if p.o.Secret == nil {
+	if r.secret == nil {
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "Git does not hold it (add it to the overlay, encrypted)")
 	}
-	d, err := p.o.Secret(ctx, k)
+	d, err := r.secret(ctx, k)
 	if fleet.KindOf(err) == fleet.NotFound {
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "neither Git nor the secret store has it (add it to the overlay, encrypted, or put it in with: fairlead secrets set %s --from-file ssh-privatekey=FILE)", k)
 	}

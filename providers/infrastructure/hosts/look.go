@@ -3,6 +3,7 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -10,6 +11,38 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
 )
+
+// A reader looks at hosts. It has nothing to change one with: what is asked of it
+// alone, such as Observe, cannot act.
+type reader struct {
+	log    *slog.Logger
+	tick   time.Duration                                                    // how old a look may be
+	settle time.Duration                                                    // how long a change may take to show
+	secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error) // nil: there are none
+	shelf  *shelf
+	hosts  querier
+}
+
+// A querier runs scripts that change nothing.
+type querier interface {
+	query(ctx context.Context, e *remote.Endpoint, q host.Query) ([]byte, error)
+}
+
+// A changer runs scripts that change a host.
+type changer interface {
+	change(ctx context.Context, e *remote.Endpoint, c host.Change) ([]byte, error)
+}
+
+// connections run scripts of both kinds over SSH.
+type connections struct{ dialer *remote.Dialer }
+
+func (c connections) query(ctx context.Context, e *remote.Endpoint, q host.Query) ([]byte, error) {
+	return c.dialer.Run(ctx, e, q.Script())
+}
+
+func (c connections) change(ctx context.Context, e *remote.Endpoint, s host.Change) ([]byte, error) {
+	return c.dialer.Run(ctx, e, s.Script())
+}
 
 // The bounds of looks.
 const (
@@ -62,7 +95,7 @@ func forEach(r roster, do func(*seen)) {
 
 // look sees every host of c's namespace. Its error is that of ctx or of too few
 // answers: what is in the roster then is all that there is.
-func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
+func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	list, err := inventory(c)
 	if err != nil {
 		return nil, err
@@ -73,7 +106,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	}
 	forEach(out, func(s *seen) {
 		if !s.host.Lost {
-			s.state, s.err = p.see(ctx, s.host)
+			s.state, s.err = r.see(ctx, s.host)
 		}
 	})
 	if err := context.Cause(ctx); err != nil {
@@ -83,12 +116,12 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 }
 
 // see looks at one host, or takes the last look where that is young enough.
-func (p *Provider) see(ctx context.Context, h *machineHost) (*host.State, error) {
-	e, err := p.endpoint(ctx, h)
+func (r *reader) see(ctx context.Context, h *machineHost) (*host.State, error) {
+	e, err := r.endpoint(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	k := p.shelf.of(e)
+	k := r.shelf.of(e)
 	select {
 	case <-k.busy:
 		defer func() { k.busy <- struct{}{} }()
@@ -96,26 +129,26 @@ func (p *Provider) see(ctx context.Context, h *machineHost) (*host.State, error)
 		return nil, fleet.Errorf(fleet.Unavailable, "look at host "+h.String(), "%w", context.Cause(ctx))
 	}
 	age := time.Since(k.at)
-	if !k.at.IsZero() && (age <= p.o.Tick || k.err != nil && age <= forgotten*p.o.Tick) {
+	if !k.at.IsZero() && (age <= r.tick || k.err != nil && age <= forgotten*r.tick) {
 		return k.state, k.err
 	}
 	within, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
 	defer cancel()
 	began := time.Now()
-	state, err := p.state(within, e)
+	state, err := r.state(within, e)
 	if ctx.Err() != nil {
 		return nil, err
 	}
 	if (err == nil) != (k.err == nil) || k.at.IsZero() && err != nil {
-		p.tell(h, err)
+		r.tell(h, err)
 	}
 	k.state, k.err, k.at = state, err, began
 	return state, err
 }
 
-func (p *Provider) state(ctx context.Context, e *remote.Endpoint) (*host.State, error) {
+func (r *reader) state(ctx context.Context, e *remote.Endpoint) (*host.State, error) {
 	op := "look at " + e.String()
-	out, err := p.dialer.Run(ctx, e, host.Look())
+	out, err := r.hosts.query(ctx, e, host.Look())
 	if err != nil {
 		if kind := fleet.KindOf(err); kind == fleet.Unauthorized || kind == fleet.Unavailable {
 			return nil, err
@@ -130,29 +163,10 @@ func (p *Provider) state(ctx context.Context, e *remote.Endpoint) (*host.State, 
 }
 
 // tell logs that a host began or ceased to answer.
-func (p *Provider) tell(h *machineHost, err error) {
+func (r *reader) tell(h *machineHost, err error) {
 	if err != nil {
-		p.o.Log.Warn("Going on without a host that does not answer", "host", h.String(), "error", err)
+		r.log.Warn("Going on without a host that does not answer", "host", h.String(), "error", err)
 		return
 	}
-	p.o.Log.Info("Using a host again that answers", "host", h.String())
-}
-
-// run runs a script that changes a host; what was seen of it is outdated then.
-func (p *Provider) run(ctx context.Context, h *machineHost, script string) ([]byte, error) {
-	e, err := p.endpoint(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	k := p.shelf.of(e)
-	select {
-	case <-k.busy:
-		defer func() { k.busy <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, fleet.Errorf(fleet.Unavailable, "reach host "+h.String(), "%w", context.Cause(ctx))
-	}
-	k.at = time.Time{}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
-	defer cancel()
-	return p.dialer.Run(ctx, e, script)
+	r.log.Info("Using a host again that answers", "host", h.String())
 }

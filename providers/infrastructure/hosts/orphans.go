@@ -20,8 +20,8 @@ const orphanMachine = "host"
 // Orphans implements providers.Sweeper: a claim is one whose cluster is none of
 // clusters. It looks at the hosts that Git holds for clusters, and fails where one of
 // them does not answer.
-func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-	list, err := p.orphans(ctx, id, clusters)
+func (r *reader) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	list, err := r.orphans(ctx, id, clusters)
 	out := make([]fleet.Orphan, 0, len(list))
 	for _, f := range list {
 		out = append(out, f.orphan())
@@ -40,18 +40,18 @@ func (f *found) orphan() fleet.Orphan {
 	return o
 }
 
-func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]found, error) {
+func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]found, error) {
 	var out []found
 	seenClaims := make(map[string]bool)
 	for _, c := range clusters {
 		if c.Provider != api.ProviderName {
 			continue
 		}
-		r, err := p.look(ctx, c)
+		all, err := r.look(ctx, c)
 		if err != nil {
 			return nil, wrap("list orphans", err)
 		}
-		for _, s := range r {
+		for _, s := range all {
 			if s.silent() {
 				return nil, wrap("list orphans", s.err)
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -20,9 +21,9 @@ import (
 
 // A Provider is the infrastructure provider of machines that exist.
 type Provider struct {
-	o      Options
+	*reader
 	dialer *remote.Dialer
-	shelf  shelf
+	writes changer
 
 	mu    sync.Mutex
 	taken map[string]bool // machines being made and hosts being claimed, in this process
@@ -55,8 +56,11 @@ func New(o Options) *Provider {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	dialer := remote.NewDialer(o.AgentSocket)
+	c := connections{dialer}
 	return &Provider{
-		o: o, dialer: remote.NewDialer(o.AgentSocket), shelf: shelf{looks: make(map[string]*kept)}, taken: make(map[string]bool),
+		reader: &reader{log: o.Log, tick: o.Tick, settle: o.Settle, secret: o.Secret, shelf: &shelf{looks: make(map[string]*kept)}, hosts: c},
+		dialer: dialer, writes: c, taken: make(map[string]bool),
 	}
 }
 
@@ -64,7 +68,7 @@ func New(o Options) *Provider {
 func (p *Provider) Close() { p.dialer.Close() }
 
 // Settle implements providers.Infrastructure.
-func (p *Provider) Settle() time.Duration { return p.o.Settle }
+func (p *Provider) Settle() time.Duration { return p.settle }
 
 // NodeID implements providers.NodeIdentifier.
 func (p *Provider) NodeID() string { return userdata.NodeID }
@@ -77,91 +81,9 @@ func wrap(op string, err error) error {
 	return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
 }
 
-// Observe implements providers.Infrastructure. What was begun on a host and was
-// interrupted it has go on.
-func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
-	op := "observe " + c.Key.String()
-	spec, err := api.ReadCluster(c.Infrastructure)
-	if err != nil {
-		return fleet.Infrastructure{}, err
-	}
-	r, err := p.look(ctx, c)
-	if err != nil {
-		return fleet.Infrastructure{}, wrap(op, err)
-	}
-	domains, err := failureDomains(c, r)
-	if err != nil {
-		return fleet.Infrastructure{}, err
-	}
-	b, err := r.balancer(c, spec)
-	if err != nil {
-		return fleet.Infrastructure{}, err
-	}
-	out := fleet.Infrastructure{FailureDomains: domains}
-	if len(r.shared(c)) > 0 {
-		out.Exists, out.Ready, out.Endpoint = true, true, b.endpoint
-		out.Drift = drift(c, r)
-	}
-	b.observe(r, c, &out)
-	slices.Sort(out.Drift)
-	list := r.machines(c)
-	p.goOn(ctx, list)
-	for i := range list {
-		out.Machines = append(out.Machines, list[i].machine())
-	}
-	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
-	})
-	return out, nil
-}
-
-// drift tells what EnsureInfrastructure would mend.
-func drift(c *fleet.Cluster, r roster) []string {
-	var out []string
-	if 2*len(r.shared(c)) < len(r.answering()) {
-		out = append(out, "note the cluster on its hosts")
-	}
-	for _, f := range r.unnoted(c) {
-		out = append(out, "note machine "+f.claim.Tags[fleet.TagMachine]+" on more hosts of its pool")
-	}
-	if len(r.stale(c, time.Now())) > 0 {
-		out = append(out, "drop the notes of machines that are gone")
-	}
-	return out
-}
-
-// goOn has hosts go on with what was begun there and was interrupted: by a crash
-// between a claim and its start, by a restart during a release.
-func (p *Provider) goOn(ctx context.Context, list []found) {
-	var work roster
-	scripts := make(map[*seen]string)
-	for i := range list {
-		f := &list[i]
-		if f.state == nil {
-			continue
-		}
-		s := &seen{host: f.host, state: f.state}
-		removed := f.state.Progress == host.Releasing || f.state.Progress == host.Stalled
-		switch {
-		case f.state.Progress == host.Stalled, f.releasing && !removed:
-			scripts[s] = host.Release(f.claim.ID)
-		case f.state.Progress == host.Waiting:
-			scripts[s] = host.Resume(f.claim.ID)
-		default:
-			continue
-		}
-		work = append(work, s)
-	}
-	forEach(work, func(s *seen) {
-		if _, err := p.run(ctx, s.host, scripts[s]); err != nil {
-			p.o.Log.Warn("Leaving what was interrupted on a host for the next look", "host", s.host.String(), "error", err)
-		}
-	})
-}
-
-// EnsureInfrastructure implements providers.Infrastructure: it brings the notes on
-// the hosts in line with what is there, and has the load balancer run, if the cluster
-// has one.
+// EnsureInfrastructure implements providers.Infrastructure: it starts machines whose
+// start was interrupted, brings the notes on the hosts in line with what is there, and
+// has the load balancer run, if the cluster has one.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	what := "create infrastructure of " + c.Key.String()
 	spec, err := api.ReadCluster(c.Infrastructure)
@@ -176,10 +98,33 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 	if err != nil {
 		return err
 	}
+	started := p.startWaiting(ctx, r.machines(c))
 	if err := p.note(ctx, op, c, r); err != nil {
-		return wrap(what, err)
+		return wrap(what, errors.Join(err, started))
 	}
-	return wrap(what, p.ensureBalancer(ctx, op, c, b))
+	return wrap(what, errors.Join(p.ensureBalancer(ctx, op, c, b), started))
+}
+
+// startWaiting starts the machines of list that wait for it.
+func (p *Provider) startWaiting(ctx context.Context, list []found) error {
+	var work roster
+	ids := make(map[*seen]string)
+	for i := range list {
+		if f := &list[i]; p.waits(f, time.Now()) {
+			s := &seen{host: f.host, state: f.state}
+			work, ids[s] = append(work, s), f.claim.ID
+		}
+	}
+	var mu sync.Mutex
+	var errs []error
+	forEach(work, func(s *seen) {
+		if _, err := p.run(ctx, s.host, host.Resume(ids[s])); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, wrap("start the machine on host "+s.host.String(), err))
+		}
+	})
+	return errors.Join(errs...)
 }
 
 // note brings the notes of c on the hosts in line with what is there.
@@ -262,4 +207,23 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 		}
 	})
 	return wrap(op, errors.Join(errs...))
+}
+
+// run runs a script that changes a host; what was seen of it is outdated then.
+func (p *Provider) run(ctx context.Context, h *machineHost, script host.Change) ([]byte, error) {
+	e, err := p.endpoint(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	k := p.shelf.of(e)
+	select {
+	case <-k.busy:
+		defer func() { k.busy <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, fleet.Errorf(fleet.Unavailable, "reach host "+h.String(), "%w", context.Cause(ctx))
+	}
+	k.at = time.Time{}
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
+	defer cancel()
+	return p.writes.change(ctx, e, script)
 }

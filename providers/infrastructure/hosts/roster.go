@@ -265,11 +265,12 @@ func (f *found) machine() fleet.Machine {
 	case host.Releasing, host.Stalled:
 		m.State = fleet.MachineDeleting
 		if f.state.Progress == host.Stalled {
-			m.Message = "cleaning the host did not come to its end, and is tried again" + quoteLog(f.state.Log)
+			m.Message = "cleaning the host did not come to its end" + quoteLog(f.state.Log)
 		}
 	}
 	if f.releasing {
 		m.State = fleet.MachineDeleting
 	}
+	m.Interrupted = f.interrupted()
 	return m
 }

@@ -143,3 +143,26 @@ func TestQuoteLog(t *testing.T) {
 		t.Errorf("quoteLog = %q, want %q", got, want)
 	}
 }
+
+// TestWaits: a machine that was made just now is not started a second time.
+func TestWaits(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r := &reader{settle: 25 * time.Second}
+	for name, test := range map[string]struct {
+		age       time.Duration
+		progress  host.Progress
+		releasing bool
+		want      bool
+	}{
+		"JustMade":   {age: 10 * time.Second, progress: host.Waiting},
+		"Forgotten":  {age: time.Minute, progress: host.Waiting, want: true},
+		"ClockAhead": {age: -time.Minute, progress: host.Waiting, want: true},
+		"Started":    {age: time.Minute, progress: host.Running},
+		"ToGo":       {age: time.Minute, progress: host.Waiting, releasing: true},
+	} {
+		f := &found{claim: host.Claim{Created: now.Add(-test.age)}, state: &host.State{Progress: test.progress}, releasing: test.releasing}
+		if got := r.waits(f, now); got != test.want {
+			t.Errorf("%s: waits = %v, want %v", name, got, test.want)
+		}
+	}
+}

@@ -37,6 +37,6 @@ if [ -e "$D/claim" ]; then
 		if [ -e "$M/balanced" ] && balances; then first "$M/balanced"; say balanced "$line"; fi
 		[ -e "$log" ] && tail -n 12 "$log" | tail -c 1500 | while IFS= read -r line; do say log "$line"; done
 	done
-	( flock -s -n 9 ) 9>>"$L" || say busy yes
+	if [ -e "$L" ]; then ( flock -s -n 9 ) 9<"$L" || say busy yes; fi
 fi
 echo end

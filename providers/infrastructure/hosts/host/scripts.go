@@ -45,8 +45,21 @@ const (
 	Claimed = "claimed" // the host is ours, and the user data is being run
 )
 
-// Look returns the script that looks at a host and changes nothing.
-func Look() string { return names + look }
+// A Query is a script that looks at a host and changes nothing. Only this package
+// makes one, so that who is given queries alone cannot change a host.
+type Query struct{ text string }
+
+// Script returns the text of q, for a shell.
+func (q Query) Script() string { return q.text }
+
+// A Change is a script that changes a host.
+type Change struct{ text string }
+
+// Script returns the text of c, for a shell.
+func (c Change) Script() string { return c.text }
+
+// Look returns the query that Parse reads the answer of.
+func Look() Query { return Query{names + look} }
 
 // A Payload is what a machine boots with, by name of file below its claim.
 type Payload struct {
@@ -56,7 +69,7 @@ type Payload struct {
 }
 
 // Take returns the script that claims a host with c and starts p on it.
-func Take(c *Claim, p Payload) string {
+func Take(c *Claim, p Payload) Change {
 	var b strings.Builder
 	id := header(&b, c.ID)
 	b.WriteString(names + "files() {\n")
@@ -71,37 +84,37 @@ func Take(c *Claim, p Payload) string {
 		put(name, p.More[name])
 	}
 	b.WriteString("}\n" + claim)
-	return b.String()
+	return Change{b.String()}
 }
 
 // Resume returns the script that starts what Take laid out, where that was
 // interrupted.
-func Resume(id string) string {
+func Resume(id string) Change {
 	var b strings.Builder
 	header(&b, id)
 	b.WriteString(names + "claimed && start \"run-$id\" \"$M/run.sh\"\n")
-	return b.String()
+	return Change{b.String()}
 }
 
 // Release returns the script that begins to clean the host of the claim with id.
 // It may be repeated; a host that has another claim, or none, is left alone.
-func Release(id string) string {
+func Release(id string) Change {
 	var b strings.Builder
 	own := header(&b, id)
 	b.WriteString(names)
 	fmt.Fprintf(&b, "release() {\nbase64 -d >\"$S\" %s}\n", heredoc([]byte(own+names+release)))
 	b.WriteString(remove)
-	return b.String()
+	return Change{b.String()}
 }
 
 // Balance returns the script that has the host of the claim with id run HAProxy with
 // config. What runs already goes over to it without a break.
-func Balance(id string, config []byte) string {
+func Balance(id string, config []byte) Change {
 	var b strings.Builder
 	header(&b, id)
 	fmt.Fprintf(&b, "sum=%s\n%sconfig() {\nbase64 -d %s}\n", Sum(config), names, heredoc(config))
 	b.WriteString(balance)
-	return b.String()
+	return Change{b.String()}
 }
 
 // Sum identifies the configuration of a load balancer.
@@ -112,7 +125,7 @@ func Sum(config []byte) string {
 
 // Note returns the script that writes notes of the claims in put, and removes those
 // called as drop says.
-func Note(put []Claim, drop []string) string {
+func Note(put []Claim, drop []string) Change {
 	var b strings.Builder
 	b.WriteString(names + notes)
 	for i := range put {
@@ -121,7 +134,7 @@ func Note(put []Claim, drop []string) string {
 	for _, name := range drop {
 		fmt.Fprintf(&b, "drop %s\n", quote(name))
 	}
-	return b.String()
+	return Change{b.String()}
 }
 
 var plainID = regexp.MustCompile(`^[0-9a-f]{16}$`)
