@@ -131,6 +131,7 @@ type Host struct {
 	init  *exec.Cmd // nil while it is off
 	conns map[net.Conn]bool
 	fault Fault
+	made  int // connections, so far
 }
 
 // NewHostKey gives the host another key, as an installation does.
@@ -268,4 +269,11 @@ func (h *Host) Remove(paths ...string) {
 			h.w.t.Fatal(err)
 		}
 	}
+}
+
+// Connections returns how many connections to the host there were.
+func (h *Host) Connections() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.made
 }

@@ -41,6 +41,7 @@ func (h *Host) connection(conn net.Conn) {
 	defer conn.Close()
 	h.mu.Lock()
 	f, off := h.fault, h.init == nil
+	h.made++
 	if !off {
 		h.conns[conn] = true
 	}

@@ -4,7 +4,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,6 +60,8 @@ type Dialer struct {
 	mu     sync.Mutex
 	links  map[string]*link // by id of the endpoint
 	closed bool
+
+	gateways map[string]*gateway // by id of the bastion
 }
 
 // idle is how long a connection is kept that nobody uses.
@@ -68,7 +69,7 @@ const idle = 10 * time.Minute
 
 // NewDialer returns a dialer that uses the SSH agent at socket, if not empty.
 func NewDialer(socket string) *Dialer {
-	return &Dialer{Dial: 10 * time.Second, Agent: socket, links: make(map[string]*link)}
+	return &Dialer{Dial: 10 * time.Second, Agent: socket, links: make(map[string]*link), gateways: make(map[string]*gateway)}
 }
 
 // A link is the connection to one endpoint.
@@ -154,11 +155,14 @@ func (d *Dialer) Run(ctx context.Context, e *Endpoint, script string) ([]byte, e
 		return nil, err
 	}
 	defer session.Close()
-	// Closing the connection is what ends a session that hangs.
-	stop := context.AfterFunc(ctx, func() { _ = l.client.Close() })
+	// Closing the connection is what ends a session that hangs. The link may have
+	// another one, or none, by the time that ctx ends.
+	client := l.client
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
 	defer stop()
-	var stdout, stderr bytes.Buffer
-	session.Stdout, session.Stderr = &stdout, &stderr
+	stdout := &output{most: mostOutput, full: func() { _ = client.Close() }}
+	stderr := &tail{most: mostErrors}
+	session.Stdout, session.Stderr = stdout, stderr
 	session.Stdin = strings.NewReader(whole(script))
 	shell := "exec sh -s"
 	if e.Sudo {
@@ -166,16 +170,19 @@ func (d *Dialer) Run(ctx context.Context, e *Endpoint, script string) ([]byte, e
 	}
 	err = session.Run(shell)
 	if exit, ok := errors.AsType[*ssh.ExitError](err); ok && exit.Signal() == "" {
-		return nil, exited(e, exit.ExitStatus(), stderr.String())
+		return nil, exited(e, exit.ExitStatus(), string(stderr.kept))
 	}
 	if err != nil {
 		l.drop()
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
+		if stdout.over {
+			err = errTooMuch
+		}
 		return nil, fleet.Errorf(fleet.Unanswered, "run a command on "+e.String(), "the connection broke before its end: %w", err)
 	}
-	return stdout.Bytes(), nil
+	return stdout.kept, nil
 }
 
 // whole makes script a function that is called in the last line: a shell that gets
@@ -186,9 +193,9 @@ func whole(script string) string {
 
 // session opens a session, over a new connection where the old one is dead.
 func (d *Dialer) session(ctx context.Context, l *link, e *Endpoint) (*ssh.Session, error) {
-	if l.client != nil {
-		stop := context.AfterFunc(ctx, func() { _ = l.client.Close() })
-		s, err := l.client.NewSession()
+	if client := l.client; client != nil {
+		stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+		s, err := client.NewSession()
 		stop()
 		if err == nil {
 			return s, nil
@@ -210,7 +217,8 @@ func (d *Dialer) session(ctx context.Context, l *link, e *Endpoint) (*ssh.Sessio
 	return s, nil
 }
 
-// connect logs in to e. The connection through a bastion holds that to the bastion.
+// connect logs in to e. The connection through a bastion holds the one to that, which
+// others share.
 func (d *Dialer) connect(ctx context.Context, e *Endpoint) (*ssh.Client, error) {
 	config, err := d.config(ctx, e)
 	if err != nil {
@@ -237,26 +245,3 @@ func (d *Dialer) connect(ctx context.Context, e *Endpoint) (*ssh.Client, error) 
 	}
 	return ssh.NewClient(c, chans, reqs), nil
 }
-
-// through connects to e from its bastion.
-func (d *Dialer) through(ctx context.Context, e *Endpoint) (net.Conn, error) {
-	bastion, err := d.connect(ctx, e.Via)
-	if err != nil {
-		return nil, classify(e.Via, err)
-	}
-	conn, err := bastion.DialContext(ctx, "tcp", e.hostPort())
-	if err != nil {
-		_ = bastion.Close()
-		return nil, fmt.Errorf("from %s: %w", e.Via, err)
-	}
-	return &tunnel{conn, bastion}, nil
-}
-
-// A tunnel is a connection that ends the one to its bastion with it.
-type tunnel struct {
-	net.Conn
-	bastion *ssh.Client
-}
-
-// Close implements net.Conn.
-func (t *tunnel) Close() error { return errors.Join(t.Conn.Close(), t.bastion.Close()) }

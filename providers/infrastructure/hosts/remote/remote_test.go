@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,5 +169,85 @@ func TestRun(t *testing.T) {
 	d.Dial = 300 * time.Millisecond
 	if _, err := d.Run(t.Context(), e, "true"); fleet.KindOf(err) != fleet.Unavailable {
 		t.Errorf("Run on a host that hangs = %v (kind %s), want kind Unavailable", err, fleet.KindOf(err))
+	}
+}
+
+// TestOneConnectionPerBastion: the hosts behind a bastion share the connection to it,
+// which may die, and is closed with the last of theirs.
+func TestOneConnectionPerBastion(t *testing.T) {
+	w := hoststest.New(t)
+	bastion := w.Bastion("bastion")
+	var list []*remote.Endpoint
+	for i := range 4 {
+		e := endpoint(w, w.Host(fmt.Sprintf("h%d", i)))
+		e.Via = endpoint(w, bastion)
+		list = append(list, e)
+	}
+	d := remote.NewDialer("")
+	defer d.Close()
+	all := func(when string) {
+		t.Helper()
+		var wg sync.WaitGroup
+		for _, e := range list {
+			wg.Go(func() {
+				if out, err := d.Run(t.Context(), e, "echo here"); err != nil || string(out) != "here\n" {
+					t.Errorf("%s: Run on %s = %q, %v", when, e, out, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	all("at first")
+	if n := bastion.Connections(); n != 1 {
+		t.Errorf("connections to the bastion = %d, want one for all", n)
+	}
+	bastion.Set(hoststest.Fault{}) // breaks the connection
+	all("after it broke")
+	if n := bastion.Connections(); n != 2 {
+		t.Errorf("connections to the bastion = %d, want one more", n)
+	}
+	off := *list[0]
+	off.Port, off.Title = 1, "host off"
+	if _, err := d.Run(t.Context(), &off, "true"); fleet.KindOf(err) != fleet.Unavailable {
+		t.Errorf("Run on a host behind it that is off = %v (kind %s), want kind Unavailable", err, fleet.KindOf(err))
+	}
+	all("after a host that is off")
+	if n := bastion.Connections(); n != 2 {
+		t.Errorf("connections to the bastion = %d, want none for a host that is off", n)
+	}
+}
+
+// TestOutputIsBounded: a host that writes without end is cut off, and of its errors the
+// end is kept.
+func TestOutputIsBounded(t *testing.T) {
+	w := hoststest.New(t)
+	h := w.Host("h0")
+	e, d := endpoint(w, h), remote.NewDialer("")
+	defer d.Close()
+	if _, err := d.Run(t.Context(), e, "yes | head -c 5000000"); fleet.KindOf(err) != fleet.Unanswered || !strings.Contains(err.Error(), "more than a megabyte") {
+		t.Errorf("Run of what writes without end = %v (kind %s), want kind Unanswered", err, fleet.KindOf(err))
+	}
+	_, err := d.Run(t.Context(), e, "yes | head -c 300000 >&2; echo 'the end' >&2; exit 1")
+	if exit, ok := errors.AsType[*remote.ExitError](err); !ok || !strings.HasSuffix(exit.Said, "the end") {
+		t.Errorf("Run of what complains at length = %v, want the end of it", err)
+	}
+}
+
+// TestEndsWhileItFails: the time of a script may end while its connection breaks.
+func TestEndsWhileItFails(t *testing.T) {
+	w := hoststest.New(t)
+	h := w.Host("h0")
+	e, d := endpoint(w, h), remote.NewDialer("")
+	defer d.Close()
+	for range 20 {
+		if _, err := d.Run(t.Context(), e, "true"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = d.Run(ctx, e, "sleep 5") })
+		wg.Go(func() { h.Set(hoststest.Fault{}) })
+		wg.Go(cancel)
+		wg.Wait()
 	}
 }
