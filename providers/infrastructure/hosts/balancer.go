@@ -24,6 +24,10 @@ type balancer struct {
 
 	endpoint fleet.Endpoint
 	config   []byte // as it is to be
+
+	// unknown are claims, by id, of control-plane machines that no other host notes
+	// and the load balancer does not lead to: anybody may have made them up.
+	unknown map[string]bool
 }
 
 // balancer returns that of c.
@@ -35,7 +39,6 @@ func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer
 				"no HostPool %s with a host %s is in namespace %s (add it, or correct spec.loadBalancer of HostCluster %s)", l.PoolName, l.HostName, c.Key.Namespace, c.Infrastructure.Name)
 		}
 		b.endpoint.Host = cmp.Or(b.endpoint.Host, b.named.host.Address)
-		b.config = b.configuration(r, c, "")
 	}
 	for _, s := range r.answering() {
 		k := s.state.Claim
@@ -47,24 +50,75 @@ func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer
 			b.others = append(b.others, s)
 		}
 	}
-	return b, nil
+	if b.named == nil {
+		return b, nil
+	}
+	if err := b.lookForUnknown(r, c); err != nil {
+		return nil, err
+	}
+	var err error
+	b.config, err = b.configuration(r, c, "")
+	return b, err
+}
+
+// lookForUnknown notes which machines are unknown. One that the load balancer leads to
+// already was known when that was written, whatever became of the notes since.
+func (b *balancer) lookForUnknown(r roster, c *fleet.Cluster) error {
+	unknown := make(map[string]bool)
+	list := r.machines(c)
+	for i := range list {
+		if f := &list[i]; f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) && f.state != nil && !r.vouched(f) {
+			unknown[f.claim.ID] = true
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	all, err := b.configuration(r, c, "")
+	if err != nil {
+		return err
+	}
+	if b.named.state == nil || b.named.state.Balanced == host.Sum(all) {
+		return nil // nothing is written where it does not answer
+	}
+	b.unknown = unknown
+	return nil
+}
+
+// doubt says why f may not be what it says, or "".
+func (b *balancer) doubt(f *found) string {
+	if f.forged == "" && b.unknown[f.claim.ID] {
+		return "no other host of HostPool " + f.claim.Pool + " notes its claim, which Fairlead has them do before it makes one"
+	}
+	return f.forged
+}
+
+// trusted returns those of list that are not in doubt.
+func (b *balancer) trusted(list []found) []found {
+	return slices.DeleteFunc(list, func(f found) bool { return b.doubt(&f) != "" })
 }
 
 // configuration returns what b is to run with: it leads to the control plane of c
 // but for what is on its way out, or is called without.
-func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) []byte {
+func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]byte, error) {
 	port := cmp.Or(c.ControlPlane.Bootstrap.InitConfiguration.LocalAPIEndpoint.BindPort, 6443)
 	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port}
-	for _, f := range r.machines(c) {
+	list := r.machines(c)
+	for i := range list {
+		f := &list[i]
 		m := f.machine()
-		if m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && string(m.Name) != without && f.host != nil {
+		if m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && string(m.Name) != without && f.host != nil && b.doubt(f) == "" {
 			h.Servers = append(h.Servers, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
 		}
 	}
 	slices.SortFunc(h.Servers, func(a, b haproxy.Server) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
 	})
-	return h.Config()
+	config, err := h.Config()
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Conflict, "configure the load balancer of "+c.Key.String(), "%w", err)
+	}
+	return config, nil
 }
 
 // observe adds to out what was seen of b.
@@ -181,7 +235,10 @@ func (p *Provider) unlist(ctx context.Context, c *fleet.Cluster, all roster, nam
 	}
 	b, err := all.balancer(c, spec)
 	if err == nil && b.id != "" && b.staying {
-		err = p.balance(ctx, b, b.configuration(all, c, string(name)))
+		var config []byte
+		if config, err = b.configuration(all, c, string(name)); err == nil {
+			err = p.balance(ctx, b, config)
+		}
 	}
 	if err != nil {
 		p.log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)

@@ -26,6 +26,9 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		if f.claim.Tags[fleet.TagMachine] != string(name) || id != "" && f.claim.ProviderID() != id {
 			continue
 		}
+		if f.forged != "" {
+			return fleet.Errorf(fleet.Conflict, op, "its claim may be forged: %s (look at the host, and clean it by hand)", f.forged)
+		}
 		if f.host == nil {
 			return fleet.Errorf(fleet.Conflict, op, "its host %s is in no HostPool any more, so that it cannot be cleaned (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
 		}

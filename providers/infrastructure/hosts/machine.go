@@ -44,6 +44,9 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 			continue
 		}
 		m := f.machine()
+		if f.forged != "" {
+			return fleet.Errorf(fleet.Conflict, what, "there is a claim of that name, which may be forged: %s", f.forged)
+		}
 		if m.State == fleet.MachineDeleting {
 			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
 		}

@@ -35,12 +35,13 @@ func (r *reader) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastru
 	out := fleet.Infrastructure{FailureDomains: domains}
 	if len(all.shared(c)) > 0 {
 		out.Exists, out.Ready, out.Endpoint = true, true, b.endpoint
-		out.Drift = drift(c, all)
+		out.Drift = drift(c, all, b)
 	}
 	b.observe(all, c, &out)
 	list := all.machines(c)
 	for i := range list {
 		f := &list[i]
+		f.forged = b.doubt(f)
 		if r.waits(f, time.Now()) {
 			start := "start machine " + f.claim.Tags[fleet.TagMachine] + " on host " + f.host.String() + ", which was interrupted"
 			out.Drift, out.Upkeep = append(out.Drift, start), append(out.Upkeep, start)
@@ -56,12 +57,12 @@ func (r *reader) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastru
 }
 
 // drift tells what EnsureInfrastructure would mend.
-func drift(c *fleet.Cluster, r roster) []string {
+func drift(c *fleet.Cluster, r roster, b *balancer) []string {
 	var out []string
 	if 2*len(r.shared(c)) < len(r.answering()) {
 		out = append(out, "note the cluster on its hosts")
 	}
-	for _, f := range r.unnoted(c) {
+	for _, f := range b.trusted(r.unnoted(c)) {
 		out = append(out, "note machine "+f.claim.Tags[fleet.TagMachine]+" on more hosts of its pool")
 	}
 	if len(r.stale(c, time.Now())) > 0 {
@@ -74,11 +75,11 @@ func drift(c *fleet.Cluster, r roster) []string {
 // was interrupted.
 func (r *reader) waits(f *found, now time.Time) bool {
 	age := now.Sub(f.claim.Created) // below zero where another agent's clock is ahead
-	return f.state != nil && f.state.Progress == host.Waiting && !f.releasing && (age < 0 || age > r.settle)
+	return f.state != nil && f.state.Progress == host.Waiting && !f.releasing && f.forged == "" && (age < 0 || age > r.settle)
 }
 
 // interrupted reports whether the release of f was decided and is not under way on a
 // host that answers: it was stopped by a restart, or the host was silent when it began.
 func (f *found) interrupted() bool {
-	return f.state != nil && (f.state.Progress == host.Stalled || f.releasing && f.state.Progress != host.Releasing)
+	return f.state != nil && f.forged == "" && (f.state.Progress == host.Stalled || f.releasing && f.state.Progress != host.Releasing)
 }

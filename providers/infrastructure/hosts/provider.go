@@ -99,7 +99,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 		return err
 	}
 	started := p.startWaiting(ctx, r.machines(c))
-	if err := p.note(ctx, op, c, r); err != nil {
+	if err := p.note(ctx, op, c, r, b.trusted(r.unnoted(c))); err != nil {
 		return wrap(what, errors.Join(err, started))
 	}
 	return wrap(what, errors.Join(p.ensureBalancer(ctx, op, c, b), started))
@@ -127,9 +127,10 @@ func (p *Provider) startWaiting(ctx context.Context, list []found) error {
 	return errors.Join(errs...)
 }
 
-// note brings the notes of c on the hosts in line with what is there.
-func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster) error {
-	unnoted, stale, shared := r.unnoted(c), r.stale(c, time.Now()), sharedNote(c, op)
+// note brings the notes of c on the hosts in line with what is there: unnoted are the
+// machines that too few note.
+func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster, unnoted []found) error {
+	stale, shared := r.stale(c, time.Now()), sharedNote(c, op)
 	var done, asked atomic.Int32
 	var mu sync.Mutex
 	var errs []error

@@ -106,7 +106,8 @@ type found struct {
 	host      *machineHost // nil: Git does not have it any more
 	state     *host.State  // nil: it does not answer, and others note the claim
 	err       error        // why it does not
-	releasing bool         // a note says that the machine is to be removed
+	releasing bool         // notes say that the machine is to be removed
+	forged    string       // why the claim may not be what it says; nothing is done because of it
 }
 
 // machines returns those of c, in the order of hosts.
@@ -117,11 +118,7 @@ func (r roster) machines(c *fleet.Cluster) []found {
 		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && k.Tags[fleet.TagMachine] != "" && !there[k.ID] {
 			there[k.ID] = true
 			f := found{claim: *k, host: s.host, state: s.state}
-			for _, o := range r.answering() {
-				for _, n := range o.state.Notes {
-					f.releasing = f.releasing || n.ID == k.ID && n.Releasing
-				}
-			}
+			f.forged, f.releasing = r.doubt(s), r.toRelease(k)
 			out = append(out, f)
 		}
 	}
@@ -145,37 +142,11 @@ func (r roster) machines(c *fleet.Cluster) []found {
 		if n.held+silent < enough {
 			continue // so few took the note that no claim followed
 		}
-		f := found{claim: n.claim, releasing: n.claim.Releasing}
+		f := found{claim: n.claim, releasing: n.claim.Releasing, forged: n.doubt}
 		if target != nil {
 			f.host, f.err = target.host, target.err
 		}
 		out = append(out, f)
-	}
-	return out
-}
-
-// noted is a note of a machine of a cluster, and how many hosts hold it.
-type noted struct {
-	claim host.Claim
-	held  int
-}
-
-// notes returns those of machines of c, in the order in which hosts hold them.
-func (r roster) notes(c *fleet.Cluster) []noted {
-	var out []noted
-	for _, s := range r.answering() {
-		for _, n := range s.state.Notes {
-			if !c.Owns(n.Tags) || n.Host == "" {
-				continue
-			}
-			i := slices.IndexFunc(out, func(o noted) bool { return o.claim.ID == n.ID })
-			if i < 0 {
-				out = append(out, noted{claim: n})
-				i = len(out) - 1
-			}
-			out[i].held++
-			out[i].claim.Releasing = out[i].claim.Releasing || n.Releasing
-		}
 	}
 	return out
 }
@@ -214,7 +185,7 @@ func (r roster) unnoted(c *fleet.Cluster) []found {
 		others, enough := r.witnesses(f.claim.Pool, f.claim.Host)
 		answering := others.answering()
 		held := len(slices.DeleteFunc(slices.Clone(answering), func(s *seen) bool { return !s.holds(&f.claim) }))
-		return f.state == nil || held >= min(enough, len(answering))
+		return f.state == nil || f.forged != "" || held >= min(enough, len(answering))
 	})
 }
 

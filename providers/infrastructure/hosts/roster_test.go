@@ -11,6 +11,8 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
 
+var workers = fleet.Pool{Name: "md", Role: fleet.RoleWorker, Template: "1-worker", Version: "v1.34.1"}
+
 func silentAs(i int) error {
 	return fleet.Errorf(fleet.Unavailable, fmt.Sprintf("reach h%d", i), "it is off")
 }
@@ -20,7 +22,7 @@ func silentAs(i int) error {
 // fails or tells of the machine, once; and it fails only when half of the hosts are silent.
 func TestNoMachineForgotten(t *testing.T) {
 	c := &fleet.Cluster{Fleet: "fleet", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
-	claim := host.Claim{ID: "0123456789abcdef", Pool: "pool", Tags: c.MachineTags(fleet.Pool{}, "m-0", "op"), Created: time.Now()}
+	claim := host.Claim{ID: "0123456789abcdef", Pool: "pool", Tags: c.MachineTags(workers, "m-0", "op"), Created: time.Now()}
 	for n := 1; n <= 6; n++ {
 		for claimed := range n {
 			for noted := range 1 << n {
@@ -65,11 +67,11 @@ func TestNoMachineForgotten(t *testing.T) {
 func TestNotes(t *testing.T) {
 	c := &fleet.Cluster{Fleet: "fleet", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	claim := host.Claim{ID: "0123456789abcdef", Pool: "pool", Host: "h0", Tags: c.MachineTags(fleet.Pool{}, "m-0", "op"), Created: now.Add(-time.Hour)}
+	claim := host.Claim{ID: "0123456789abcdef", Pool: "pool", Host: "h0", Tags: c.MachineTags(workers, "m-0", "op"), Created: now.Add(-time.Hour)}
 	releasing, young, foreign := claim, claim, claim
 	releasing.Releasing = true
 	young.Created = now.Add(-time.Minute)
-	foreign.Tags = (&fleet.Cluster{Fleet: "other", Key: c.Key}).MachineTags(fleet.Pool{}, "m-0", "op")
+	foreign.Tags = (&fleet.Cluster{Fleet: "other", Key: c.Key}).MachineTags(workers, "m-0", "op")
 	type on struct {
 		claim, note *host.Claim
 		silent      bool

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"strconv"
 )
 
@@ -20,7 +21,7 @@ type Balancer struct {
 
 // A Server is one API server.
 type Server struct {
-	Name    string // letters, digits, and "-._:"
+	Name    string // letters, digits, and "-._"
 	Address string // IP address or name
 	Port    int32
 }
@@ -28,9 +29,27 @@ type Server struct {
 //go:embed haproxy.cfg
 var head string
 
+// A line of the configuration that holds anything else could become two.
+var (
+	plainName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+	plainAddress = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:-]{0,252}$`)
+)
+
+func (s *Server) check() error {
+	switch {
+	case !plainName.MatchString(s.Name):
+		return fmt.Errorf("%.80q cannot be the name of a server", s.Name)
+	case !plainAddress.MatchString(s.Address):
+		return fmt.Errorf("%.80q cannot be the address of server %s", s.Address, s.Name)
+	case s.Port < 1 || s.Port > 65535:
+		return fmt.Errorf("%d cannot be the port of server %s", s.Port, s.Name)
+	}
+	return nil
+}
+
 // Config returns the configuration of b, for HAProxy 2.2 and later: the same b, the
-// same bytes.
-func (b Balancer) Config() []byte {
+// same bytes. It refuses names and addresses that could be more than that.
+func (b Balancer) Config() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString(head)
 	bind := fmt.Sprintf("*:%d", b.Port)
@@ -38,8 +57,16 @@ func (b Balancer) Config() []byte {
 		bind = fmt.Sprintf(":::%d v4v6", b.Port)
 	}
 	fmt.Fprintf(&out, "\tbind %s\n", bind)
+	named := make(map[string]bool)
 	for _, s := range b.Servers {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+		if named[s.Name] {
+			return nil, fmt.Errorf("two servers are called %s", s.Name)
+		}
+		named[s.Name] = true
 		fmt.Fprintf(&out, "\tserver %s %s\n", s.Name, net.JoinHostPort(s.Address, strconv.Itoa(int(s.Port))))
 	}
-	return out.Bytes()
+	return out.Bytes(), nil
 }

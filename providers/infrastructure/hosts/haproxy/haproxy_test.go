@@ -34,7 +34,11 @@ func TestConfig(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := string(test.balancer.Config())
+			config, err := test.balancer.Config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(config)
 			if !strings.HasSuffix(got, test.want) || strings.Count(got, "\n\tbind ") != 1 {
 				t.Errorf("Config() =\n%s\nwant it to end in\n%s", got, test.want)
 			}
@@ -98,7 +102,11 @@ func TestServers(t *testing.T) {
 	address := l.Addr().(*net.TCPAddr)
 	_ = l.Close() // HAProxy opens it again
 	b := haproxy.Balancer{Address: "127.0.0.1", Port: int32(address.Port), Servers: []haproxy.Server{one.server(t, "one"), two.server(t, "two")}}
-	cmd := exec.CommandContext(t.Context(), "haproxy", "-db", "-f", write(t, string(b.Config())))
+	config, err := b.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "haproxy", "-db", "-f", write(t, string(config)))
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -148,4 +156,28 @@ func TestServers(t *testing.T) {
 	want("one gone", "one")
 	one.ready.Store(http.StatusInternalServerError)
 	want("none ready", "")
+}
+
+// TestUnsafe: what could be more than a name or an address is refused.
+func TestUnsafe(t *testing.T) {
+	good := haproxy.Server{Name: "cp-0", Address: "10.0.0.2", Port: 6443}
+	for name, edit := range map[string]func(*haproxy.Server){
+		"LineInName":    func(s *haproxy.Server) { s.Name = "cp-0\nprogram x" },
+		"SpaceInName":   func(s *haproxy.Server) { s.Name = "cp-0 10.0.0.9:1" },
+		"NoName":        func(s *haproxy.Server) { s.Name = "" },
+		"Long":          func(s *haproxy.Server) { s.Name = strings.Repeat("x", 300) },
+		"LineInAddress": func(s *haproxy.Server) { s.Address = "10.0.0.2\nlisten x" },
+		"Variable":      func(s *haproxy.Server) { s.Address = "$HOME" },
+		"Socket":        func(s *haproxy.Server) { s.Address = "unix@/run/x" },
+		"Port":          func(s *haproxy.Server) { s.Port = 70000 },
+	} {
+		s := good
+		edit(&s)
+		if got, err := (haproxy.Balancer{Address: "10.0.0.1", Port: 6443, Servers: []haproxy.Server{good, s}}).Config(); err == nil {
+			t.Errorf("%s: Config() =\n%s\nwant an error", name, got)
+		}
+	}
+	if _, err := (haproxy.Balancer{Address: "10.0.0.1", Port: 6443, Servers: []haproxy.Server{good, good}}).Config(); err == nil {
+		t.Error("Config() with two servers of one name worked")
+	}
 }

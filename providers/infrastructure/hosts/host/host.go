@@ -14,7 +14,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -104,11 +103,15 @@ func Parse(out []byte) (*State, error) {
 				s.Notes = append(s.Notes, *c)
 			}
 		case "address":
-			s.Addresses = append(s.Addresses, value)
+			if address(value) {
+				s.Addresses = append(s.Addresses, value)
+			}
 		case "log":
 			log = append(log, value)
-		default:
+		case "claim":
 			v[key] = value
+		default:
+			v[key] = said(value)
 		}
 	}
 	s.Boot, s.Hostname, s.OS, s.Arch = v["boot"], v["hostname"], v["os"], v["arch"]
@@ -145,13 +148,4 @@ func progress(v map[string]string) (Progress, string) {
 		return Interrupted, "the host restarted while the user data ran"
 	}
 	return Interrupted, "the user data was stopped before its end"
-}
-
-// parseClaim returns nil for what is no claim of Fairlead.
-func parseClaim(b []byte) *Claim {
-	c := new(Claim)
-	if json.Unmarshal(b, c) != nil || c.Tags[fleet.TagFleet] == "" || c.Tags[fleet.TagCluster] == "" {
-		return nil
-	}
-	return c
 }
