@@ -29,7 +29,7 @@ echo "  KUBERNETES_VERSION: $VERSION" >> "$2"
 // their kernel, which no host may load modules into or set, and their containerd is
 // set up for that.
 const prepare = `set -e
-for program in modprobe sysctl; do
+for program in modprobe sysctl swapoff reboot; do
 	printf '#!/bin/sh\nexit 0\n' > /usr/local/sbin/$program
 	chmod 755 /usr/local/sbin/$program
 done

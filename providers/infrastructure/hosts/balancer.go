@@ -183,7 +183,7 @@ func (p *Provider) claimBalancer(ctx context.Context, op fleet.OperationID, c *f
 	defer p.give(name)
 	k := sharedNote(c, op)
 	k.ID, k.Pool, k.Host, k.Domain, k.Created = host.NewID(), s.host.Pool, s.host.Name, s.host.FailureDomain, time.Now().UTC().Truncate(time.Second)
-	if reason, err := p.claim(ctx, s, &k, host.Payload{Steps: []byte("true\n")}); err != nil || reason != "" {
+	if reason, err := p.claim(ctx, s, &k, host.Payload{Steps: []byte("true\n"), Ports: []int32{b.endpoint.Port}}); err != nil || reason != "" {
 		return reason, err
 	}
 	b.id, b.staying = k.ID, true
@@ -205,7 +205,7 @@ func (p *Provider) balance(ctx context.Context, b *balancer, config []byte) erro
 // releaseBalancers has hosts give up being load balancers.
 func (p *Provider) releaseBalancers(ctx context.Context, list []*seen) error {
 	for _, s := range list {
-		if _, err := p.run(ctx, s.host, host.Release(s.state.Claim.ID)); err != nil {
+		if _, err := p.run(ctx, s.host, host.Release(s.state.Claim.ID, false)); err != nil {
 			return wrap("release the load balancer on host "+s.host.String(), err)
 		}
 	}

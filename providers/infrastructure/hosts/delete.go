@@ -44,7 +44,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		if f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) {
 			p.unlist(ctx, c, all, name)
 		}
-		if _, err := p.run(ctx, f.host, host.Release(f.claim.ID)); err != nil {
+		if _, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts())); err != nil {
 			return wrap(op, err)
 		}
 	}

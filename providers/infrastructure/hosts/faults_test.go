@@ -237,3 +237,64 @@ func TestSlowHost(t *testing.T) {
 		t.Errorf("machines = %+v, want none", got.Machines)
 	}
 }
+
+// TestBootstrapThatHangs: user data that never ends is told, and ends with all that it
+// started.
+func TestBootstrapThatHangs(t *testing.T) {
+	b := newBench(t, 1)
+	h, c := b.hosts[0], b.cluster()
+	h.Write("/usr/local/sbin/timeout", "#!/bin/sh\n[ \"$2\" = 3600 ] || exec /usr/bin/timeout \"$@\"\nshift 2\nexec /usr/bin/timeout --kill-after=5 1 \"$@\"\n")
+	b.ensure(c)
+	b.create(c, "m-0", userData("sleep 1234 & sleep 1234"))
+	got := b.watch("the machine failed", c, func(i fleet.Infrastructure) bool { return state(i, "m-0") == fleet.MachineFailed })
+	if m := got.Machines[0].Message; !strings.Contains(m, "did not come to its end within an hour") {
+		t.Errorf("message = %q, want it to tell of the time", m)
+	}
+	if ps := h.Exec("ps axo args | grep '[s]leep 1234'; true"); ps != "" {
+		t.Errorf("still runs: %s", ps)
+	}
+	b.remove(c, "m-0")
+	b.until("the host is free", c, gone)
+}
+
+// TestSecretsStayOutOfMessages: what a failed bootstrap wrote goes to Git, without the
+// secrets of its user data.
+func TestSecretsStayOutOfMessages(t *testing.T) {
+	b := newBench(t, 1)
+	c := b.cluster()
+	b.ensure(c)
+	b.create(c, "m-0", userData("set -x; curl --user deploy:hunter2007 https://registry.example.com; set +x; echo token is hunter2007; echo https://u:pass@example.com; echo password=simple; echo the end; exit 3"))
+	got := b.watch("the machine failed", c, func(i fleet.Infrastructure) bool { return state(i, "m-0") == fleet.MachineFailed })
+	m := got.Machines[0].Message
+	for _, secret := range []string{"hunter2007", "u:pass@", "simple", "--user"} {
+		if strings.Contains(m, secret) {
+			t.Errorf("message = %q, want it without %q", m, secret)
+		}
+	}
+	for _, words := range []string{"token is REDACTED", "the end"} {
+		if !strings.Contains(m, words) {
+			t.Errorf("message = %q, want it to say %q", m, words)
+		}
+	}
+}
+
+// TestFirewall: a host whose firewalld lets nobody in is refused by name.
+func TestFirewall(t *testing.T) {
+	b := newBench(t, 1)
+	h, c := b.hosts[0], b.cluster()
+	h.Write("/usr/local/sbin/firewall-cmd", `#!/bin/sh
+case $* in
+*--state*) exit 0 ;;
+*--get-default-zone*) echo public ;;
+*--get-active-zones*) printf 'public\n  interfaces: eth0\n' ;;
+*--query-port=*) grep -qs "${3#--query-port=}" /opt/open ;;
+*--info-zone*) echo '  target: default' ;;
+esac
+`)
+	b.ensure(c)
+	err := b.p.CreateMachine(t.Context(), "op", request(c, "m-0", userData("true")))
+	wantKind(t, err, fleet.Exhausted, "h0 runs firewalld, which lets nobody reach port 10250", "--add-port=10250/tcp")
+	h.Write("/opt/open", "10250/tcp\n")
+	b.p.Forget()
+	b.create(c, "m-0", userData("true"))
+}

@@ -48,7 +48,8 @@ type bench struct {
 	ssh   api.SSH
 	data  fleet.SecretData
 	edit  func(*api.PoolHost) // of the pool's list
-	gate  string              // the host of the load balancer; empty: there is none
+	pool  func(*api.HostPoolSpec)
+	gate  string // the host of the load balancer; empty: there is none
 }
 
 // newBench boots n hosts with options: h0, h1, …
@@ -89,6 +90,9 @@ func (b *bench) cluster() *fleet.Cluster {
 			b.edit(&host)
 		}
 		spec.Hosts = append(spec.Hosts, host)
+	}
+	if b.pool != nil {
+		b.pool(spec)
 	}
 	pool := object(b.t, "HostPool", "pool", spec)
 	pool.Secrets = map[fleet.Key]fleet.SecretData{credential: b.data}

@@ -18,10 +18,15 @@ type machineHost struct {
 	Labels     map[string]string
 	api.HostDetails
 
+	stays   bool    // it is not restarted when a machine is released
 	ssh     api.SSH // that of the pool with what differs for the host
 	secrets map[fleet.Key]fleet.SecretData
 	ns      string
 }
+
+// restarts reports whether the host restarts when a machine on it is released: what a
+// machine did to the kernel, and what runs unseen, ends with that alone.
+func (h *machineHost) restarts() bool { return !h.stays }
 
 func (h *machineHost) String() string { return h.Pool + "/" + h.Name }
 
@@ -42,6 +47,7 @@ func inventory(c *fleet.Cluster) ([]*machineHost, error) {
 		}
 		seen[h.String()] = true
 		h.ssh = merge(p.spec.SSH, d.SSH)
+		h.stays = p.spec.RebootOnRelease != nil && !*p.spec.RebootOnRelease
 		h.secrets = make(map[fleet.Key]fleet.SecretData)
 		for _, from := range []map[fleet.Key]fleet.SecretData{p.secrets, o.Secrets} {
 			for k, v := range from {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
 )
@@ -100,6 +101,10 @@ func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	if err != nil {
 		return nil, err
 	}
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
 	out := make(roster, 0, len(list))
 	for _, h := range list {
 		out = append(out, &seen{host: h})
@@ -112,7 +117,7 @@ func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, "look at the hosts of "+c.Key.String(), "%w", err)
 	}
-	return out, out.complete()
+	return out, out.complete(spec)
 }
 
 // see looks at one host, or takes the last look where that is young enough.

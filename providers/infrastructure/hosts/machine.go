@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -204,6 +205,11 @@ func (p *Provider) claim(ctx context.Context, s *seen, c *host.Claim, payload ho
 		return "was claimed by somebody else just now", nil
 	case answer == host.Full:
 		return "has no room on its disk", nil
+	case answer == host.Restarting:
+		return "restarts after its release", nil
+	case strings.HasPrefix(answer, host.Closed+" "):
+		port := strings.TrimPrefix(answer, host.Closed+" ")
+		return fmt.Sprintf("runs firewalld, which lets nobody reach port %.5s (as root of the host: firewall-cmd --permanent --add-port=%.5s/tcp && firewall-cmd --reload, and what the network of pods needs; or systemctl disable --now firewalld)", port, port), nil
 	case answer == host.Slow:
 		return "took too long to write the user data", nil
 	}
@@ -230,6 +236,15 @@ func (q *quest) payload(s *seen, c *host.Claim) (p host.Payload, reason string, 
 	}
 	p = host.Payload{UserData: data, More: map[string][]byte{"meta-data": m.Document()}}
 	const op = "hand over the user data"
+	secrets, err := userdata.Secrets(data, m)
+	if err != nil {
+		return p, "", fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	p.Ports = []int32{10250}
+	if q.request.Pool.Role == fleet.RoleControlPlane {
+		p.Ports = append(p.Ports, cmp.Or(q.request.Cluster.ControlPlane.Bootstrap.InitConfiguration.LocalAPIEndpoint.BindPort, 6443), 2379, 2380)
+	}
+	p.More["secrets"] = []byte(strings.Join(secrets, "\n"))
 	if s.state.CloudInit && q.spec.Bootstrap != api.BootstrapScript {
 		if p.Steps, err = userdata.CloudInit(data, m); err != nil {
 			return p, "", fleet.Errorf(fleet.Invalid, op, "%w", err)
@@ -282,12 +297,29 @@ func failureDomains(c *fleet.Cluster, r roster) ([]fleet.FailureDomain, error) {
 	return out, nil
 }
 
-var token = regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`)
+var (
+	token = regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`)
+	// What a shell writes of its commands (set -x) is the user data, with all that is in it.
+	traced = regexp.MustCompile(`(?m)^\++ .*$`)
+	// A value that is called a secret, and the password in a URL.
+	named = regexp.MustCompile(`(?i)((?:passw|secret|token|credential|private|api.?key|authorization)[\w.-]*["']?\s*[=:]\s*)\S+`)
+	inURL = regexp.MustCompile(`(://[^\s/:@]+:)[^\s/@]+@`)
+)
 
-// quoteLog returns the end of a log for a message, without tokens of kubeadm.
+// mostLog is how much of a log is told: it stays in Git.
+const mostLog = 1500
+
+// quoteLog returns the end of a log for a message, without what may be a secret. Those
+// of the user data the host takes out itself.
 func quoteLog(log string) string {
-	log = strings.TrimSpace(token.ReplaceAllString(log, "$1.REDACTED"))
-	if log == "" {
+	log = token.ReplaceAllString(log, "$1.REDACTED")
+	log = traced.ReplaceAllString(log, "+ REDACTED")
+	log = named.ReplaceAllString(log, "${1}REDACTED")
+	log = inURL.ReplaceAllString(log, "${1}REDACTED@")
+	if over := len(log) - mostLog; over > 0 {
+		log = strings.ToValidUTF8(log[over:], "")
+	}
+	if log = strings.TrimSpace(log); log == "" {
 		return ""
 	}
 	return "; the last lines of its log:\n" + log

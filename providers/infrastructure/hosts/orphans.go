@@ -83,7 +83,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	}
 	for _, f := range list {
 		if string(f.claim.ProviderID()) == o.ID {
-			_, err := p.run(ctx, f.host, host.Release(f.claim.ID))
+			_, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts()))
 			return wrap("remove "+o.Kind+" "+o.Name, err)
 		}
 	}

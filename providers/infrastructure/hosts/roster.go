@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
 
@@ -69,13 +70,18 @@ func (r roster) witnesses(pool, name string) (others roster, enough int) {
 	return others, (len(others) + 1) / 2
 }
 
-// complete returns an error unless enough hosts of each pool answered.
-func (r roster) complete() error {
+// complete returns an error unless enough hosts of each pool answered. A pool that is
+// nothing but the host of the cluster's load balancer carries no machine that could be
+// forgotten.
+func (r roster) complete(spec *api.HostClusterSpec) error {
 	for i, s := range r {
 		if i > 0 && s.host.Pool == r[i-1].host.Pool {
 			continue
 		}
 		all := r.pool(s.host.Pool)
+		if l := spec.LoadBalancer; l != nil && len(all) == 1 && l.PoolName == s.host.Pool && l.HostName == all[0].host.Name {
+			continue
+		}
 		var first *seen
 		silent := 0
 		for _, o := range all {

@@ -3,6 +3,7 @@ package hosts
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func TestNoMachineForgotten(t *testing.T) {
 						}
 					}
 					answers := n - bits.OnesCount(uint(silent))
-					err := r.complete()
+					err := r.complete(new(api.HostClusterSpec))
 					if (err != nil) != (answers < (n+1)/2) {
 						t.Fatalf("%d of %d answer: complete() = %v", answers, n, err)
 					}
@@ -141,6 +142,9 @@ func TestWitnesses(t *testing.T) {
 // TestQuoteLog: a log that is shown holds no token of kubeadm.
 func TestQuoteLog(t *testing.T) {
 	got := quoteLog("kubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef\nfailed\n")
+	if long := quoteLog(strings.Repeat("it is broken\n", 1000)); len(long) > 1600 {
+		t.Errorf("a long log is quoted with %d bytes", len(long))
+	}
 	if want := "; the last lines of its log:\nkubeadm join 10.0.0.1:6443 --token abcdef.REDACTED\nfailed"; got != want {
 		t.Errorf("quoteLog = %q, want %q", got, want)
 	}
@@ -166,5 +170,27 @@ func TestWaits(t *testing.T) {
 		if got := r.waits(f, now); got != test.want {
 			t.Errorf("%s: waits = %v, want %v", name, got, test.want)
 		}
+	}
+}
+
+// TestQuorumWithoutLoadBalancer: a pool that is the host of the load balancer alone is
+// looked at, and waited for by nobody.
+func TestQuorumWithoutLoadBalancer(t *testing.T) {
+	r := roster{
+		{host: &machineHost{Pool: "gates", Name: "gate"}, err: silentAs(0)},
+		{host: &machineHost{Pool: "pool", Name: "h0"}, state: new(host.State)},
+	}
+	spec := &api.HostClusterSpec{LoadBalancer: &api.LoadBalancer{PoolName: "gates", HostName: "gate"}}
+	if err := r.complete(spec); err != nil {
+		t.Errorf("complete() with the load balancer silent = %v", err)
+	}
+	spec.LoadBalancer.HostName = "another"
+	if err := r.complete(spec); err == nil {
+		t.Error("complete() with a silent pool worked")
+	}
+	r[0].host.Pool, spec.LoadBalancer.HostName, r[1].err = "pool", "gate", silentAs(1)
+	r[1].state, spec.LoadBalancer.PoolName = nil, "pool"
+	if err := r.complete(spec); err == nil {
+		t.Error("complete() with all of a pool silent, which has other hosts, worked")
 	}
 }

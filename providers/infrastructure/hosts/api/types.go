@@ -129,6 +129,10 @@ type HostPool struct {
 type HostPoolSpec struct {
 	// SSH is how its hosts are reached.
 	SSH SSH `json:"ssh"`
+	// RebootOnRelease has a host restart when its machine was released and all that it
+	// left was removed: what is in memory and in the kernel (routes, programs of eBPF)
+	// goes with that alone. Default: true.
+	RebootOnRelease *bool `json:"rebootOnRelease,omitempty"`
 	// Hosts of the pool; Host objects that name the pool come after them.
 	Hosts []PoolHost `json:"hosts,omitempty"`
 }

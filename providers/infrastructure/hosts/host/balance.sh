@@ -53,5 +53,8 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 	sleep 0.5
 done
 echo "HAProxy does not start" >&2
+if [ "$(cat /sys/fs/selinux/enforce 2>/dev/null)" = 1 ]; then
+	echo "SELinux is enforcing, which may keep HAProxy from its configuration and its port (as root of the host: semanage permissive -a haproxy_t)" >&2
+fi
 tail -n 3 "$M/haproxy.log" >&2 2>/dev/null || journalctl --quiet --no-pager --lines=3 --unit=fairlead-load-balancer.service >&2
 exit 1

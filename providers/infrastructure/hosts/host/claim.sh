@@ -5,6 +5,14 @@
 began=$(date +%s)
 refuse() { rm -rf "$M"; printf '%s\n' "$1"; exit 0; }
 if [ -e "$D/claim" ]; then echo taken; exit 0; fi
+if [ -n "$(find "$B" -mmin -5 2>/dev/null)" ]; then echo restarting; exit 0; fi
+# What was laid out for a claim that was never made goes: there are keys in it.
+for left in "$D"/machines/*; do
+	[ -d "$left" ] && [ -n "$(find "$left" -maxdepth 0 -mmin +10)" ] && rm -rf -- "$left"
+done
+for port in $ports; do
+	if closed "$port"; then echo "closed $port"; exit 0; fi
+done
 mkdir -p "$D/notes" "$M" || refuse "full"
 put() { base64 -d >"$1" || refuse "full"; }
 files

@@ -1,6 +1,18 @@
 # Every value is one line; processes are few, since this runs often.
 say() { printf '%s %s\n' "$1" "$2"; }
 first() { IFS= read -r line 2>/dev/null <"$1" || line=; }
+# unsecret takes the secrets of the user data out of what it reads.
+unsecret() {
+	if [ ! -s "$M/secrets" ]; then cat; return; fi
+	awk 'NR == FNR { if ($0 != "") secrets[++n] = $0; next }
+	{
+		for (i = 1; i <= n; i++) {
+			while ((at = index($0, secrets[i])) > 0)
+				$0 = substr($0, 1, at - 1) "REDACTED" substr($0, at + length(secrets[i]))
+		}
+		print
+	}' "$M/secrets" -
+}
 echo begin
 first /proc/sys/kernel/random/boot_id
 say boot "$line"
@@ -35,7 +47,7 @@ if [ -e "$D/claim" ]; then
 		if [ -e "$M/finished" ]; then first "$M/finished"; say finished "$line"; fi
 		if [ -e "$M/releasing" ]; then say releasing yes; log=$R; fi
 		if [ -e "$M/balanced" ] && balances; then first "$M/balanced"; say balanced "$line"; fi
-		[ -e "$log" ] && tail -n 12 "$log" | tail -c 1500 | while IFS= read -r line; do say log "$line"; done
+		[ -e "$log" ] && tail -n 12 "$log" | tail -c 1500 | unsecret | while IFS= read -r line; do say log "$line"; done
 	done
 	if [ -e "$L" ]; then ( flock -s -n 9 ) 9<"$L" || say busy yes; fi
 fi

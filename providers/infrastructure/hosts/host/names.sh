@@ -10,7 +10,18 @@ L=/run/fairlead-host.lock     # held by what runs for a claim
 R=/run/fairlead-release.log   # in memory: a full disk does not hold up a release
 S=/run/fairlead-release.sh
 P=/run/fairlead-load-balancer.pid
+B=/run/fairlead-restarting    # the host is clean, and about to restart
 U=/etc/systemd/system/fairlead-load-balancer.service
+
+# closed PORT tells whether firewalld runs and lets nobody reach the port.
+closed() {
+	command -v firewall-cmd >/dev/null && firewall-cmd --quiet --state 2>/dev/null || return 1
+	for zone in $(firewall-cmd --get-default-zone) $(firewall-cmd --get-active-zones | grep -v '^[[:space:]]' | cut -d' ' -f1); do
+		firewall-cmd --quiet --zone="$zone" --query-port="$1/tcp" && return 1
+		firewall-cmd --info-zone="$zone" | grep -q 'target: ACCEPT' && return 1
+	done
+	return 0
+}
 
 # start NAME FILE runs a script that outlives this connection. What the script starts
 # outlives the script.

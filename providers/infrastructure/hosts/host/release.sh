@@ -6,13 +6,19 @@ echo "release $id"
 if [ -d /run/systemd/system ]; then
 	systemctl kill --signal=KILL "fairlead-run-$id.service" 2>/dev/null
 fi
-pid=$(cat "$M/pid" 2>/dev/null)
-if [ -n "$pid" ] && grep -qs "machines/$id/run.sh" "/proc/$pid/cmdline"; then
-	kill -s KILL -- "-$pid"
-fi
+for of in pid child; do
+	pid=$(cat "$M/$of" 2>/dev/null)
+	if [ -n "$pid" ] && grep -qsE "machines/$id/(run|steps)\.sh" "/proc/$pid/cmdline"; then
+		kill -s KILL -- "-$pid"
+	fi
+done
 exec 9>>"$L"
 flock -w 120 9 || { echo "the bootstrap does not end"; exit 1; }
 claimed || exit 0
+# A host that ran nothing, or a load balancer, has nothing that a restart would end.
+ran=yes
+[ -e "$M/started" ] && [ ! -e "$M/haproxy.cfg" ] || ran=
+[ -n "$ran" ] || restart=
 
 if [ -e "$M/haproxy.cfg" ]; then
 	if [ -d /run/systemd/system ]; then
@@ -39,6 +45,12 @@ fi
 if command -v crictl >/dev/null; then
 	timeout 120 crictl rmp --force --all 8>&- 9>&-
 fi
+# kubeadm's package brings no crictl any more; ctr is containerd's own.
+tasks() { command -v ctr >/dev/null && timeout 60 ctr --namespace k8s.io tasks list --quiet 2>/dev/null 8>&- 9>&-; }
+for task in $(tasks); do
+	timeout 60 ctr --namespace k8s.io tasks kill --all --signal SIGKILL "$task" 8>&- 9>&-
+	timeout 60 ctr --namespace k8s.io tasks delete --force "$task" 8>&- 9>&-
+done
 
 # Volumes of pods: what is mounted last goes first.
 awk '$2 ~ "^/var/lib/kubelet/" || $2 ~ "^/run/netns/cni-" {print $2}' /proc/mounts | sort -r | while read -r at; do
@@ -50,7 +62,7 @@ for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /va
 	esac
 done
 rm -f /etc/kubernetes/*.conf
-rm -rf /run/kubeadm /run/cluster-api
+rm -rf /run/kubeadm /run/cluster-api /root/.kube /var/log/pods /var/log/containers
 for f in /etc/cni/net.d/* /etc/cni/net.d/.[!.]*; do
 	[ -e "$f" ] && ! grep -qxF -- "$(basename "$f")" "$M/cni" 2>/dev/null && rm -rf -- "$f"
 done
@@ -85,8 +97,19 @@ if [ -e "$M/kept" ]; then
 fi
 if [ -e "$M/users" ]; then
 	while read -r user; do
-		if id -u -- "$user" >/dev/null 2>&1; then userdel --remove -- "$user"; fi
+		id -u -- "$user" >/dev/null 2>&1 || continue
+		for _ in 1 2 3 4 5; do
+			pkill -KILL -u "$user" || break
+			sleep 0.2
+		done
+		userdel --remove -- "$user"
 	done <"$M/users"
+fi
+# What cloud-init was given is in there, keys and all, readable until the host restarts.
+if [ -e "$M/instance" ]; then
+	rm -rf /run/cloud-init
+	was=$M/before/run-cloud-init
+	if [ -d "$was" ]; then cp -a -- "$was" /run/cloud-init; fi
 fi
 if [ -d "/var/lib/cloud/instances/$id" ]; then
 	rm -rf "/var/lib/cloud/instances/$id" /var/lib/cloud/instance
@@ -105,13 +128,37 @@ for left in /etc/kubernetes/manifests/* /etc/kubernetes/pki/* /etc/kubernetes/*.
 	[ -e "$left" ] && { echo "$left is still there"; exit 1; }
 done
 if grep -q ' /var/lib/kubelet/' /proc/mounts; then echo "there are still mounts below /var/lib/kubelet"; exit 1; fi
+if [ -e "$M/users" ]; then
+	while read -r user; do
+		if id -u -- "$user" >/dev/null 2>&1; then echo "user $user cannot be removed"; exit 1; fi
+	done <"$M/users"
+fi
+# A restart ends what still runs; without one the host has to be rid of it by now.
+if [ -z "$restart" ] && [ -n "$ran" ]; then
+	if [ -n "$(tasks)" ]; then echo "containers of Kubernetes still run"; exit 1; fi
+	# What listens on the ports of etcd, the API server and the kubelet, in hexadecimal.
+	if awk '$4 == "0A" {print $2}' /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -qE ':(094B|192B|280A)$'; then
+		echo "something still listens on the port of etcd, the API server or the kubelet"
+		exit 1
+	fi
+fi
 mkdir -p "$D/last" && cp "$M/log" "$D/last/log" 2>/dev/null
 cp "$R" "$D/last/release.log"
 # Keys go before the claim does, and the list of files first: without their
 # copies it must not be followed again.
 rm -f "$M/kept"
-find "$M" -mindepth 1 ! -name claim ! -name releasing -delete
+find "$M" -mindepth 1 ! -name claim ! -name releasing ! -name started -delete
 sync
+# Nobody claims the host between here and its restart.
+if [ -n "$restart" ] && ! : >"$B"; then echo "the restart cannot be noted"; exit 1; fi
 rm -f "$D/claim"
 rm -rf "$M" "$R" "$S"
+# What was laid out for a claim that was never made has keys in it, too.
+for left in "$D"/machines/*; do
+	[ -d "$left" ] && [ -n "$(find "$left" -maxdepth 0 -mmin +10)" ] && rm -rf -- "$left"
+done
 sync -f "$D" 2>/dev/null || sync
+if [ -n "$restart" ]; then
+	echo "release $id is done, restarting" >>"$D/last/release.log"
+	reboot || rm -f "$B"
+fi

@@ -43,6 +43,9 @@ const (
 	Full    = "full"    // there is no room on its disk
 	Slow    = "slow"    // it took longer than 15 seconds, and was given up
 	Claimed = "claimed" // the host is ours, and the user data is being run
+
+	Closed     = "closed"     // and a port, that firewalld lets nobody reach
+	Restarting = "restarting" // it was released just now, and is about to restart
 )
 
 // A Query is a script that looks at a host and changes nothing. Only this package
@@ -64,7 +67,8 @@ func Look() Query { return Query{names + look} }
 // A Payload is what a machine boots with, by name of file below its claim.
 type Payload struct {
 	UserData []byte
-	Steps    []byte // the script that carries it out, which may read the others
+	Steps    []byte  // the script that carries it out, which may read the others
+	Ports    []int32 // that others have to reach
 	More     map[string][]byte
 }
 
@@ -72,6 +76,7 @@ type Payload struct {
 func Take(c *Claim, p Payload) Change {
 	var b strings.Builder
 	id := header(&b, c.ID)
+	fmt.Fprintf(&b, "ports='%s'\n", strings.Trim(fmt.Sprint(p.Ports), "[]"))
 	b.WriteString(names + "files() {\n")
 	put := func(name string, content []byte) {
 		fmt.Fprintf(&b, "put \"$M\"/%s %s", quote(name), heredoc(content))
@@ -96,11 +101,15 @@ func Resume(id string) Change {
 	return Change{b.String()}
 }
 
-// Release returns the script that begins to clean the host of the claim with id.
-// It may be repeated; a host that has another claim, or none, is left alone.
-func Release(id string) Change {
+// Release returns the script that begins to clean the host of the claim with id, and
+// to restart it then if restart says so. It may be repeated; a host that has another
+// claim, or none, is left alone.
+func Release(id string, restart bool) Change {
 	var b strings.Builder
-	own := header(&b, id)
+	own := header(&b, id) + "restart=\n"
+	if restart {
+		own = header(&b, id) + "restart=yes\n"
+	}
 	b.WriteString(names)
 	fmt.Fprintf(&b, "release() {\nbase64 -d >\"$S\" %s}\n", heredoc([]byte(own+names+release)))
 	b.WriteString(remove)

@@ -41,6 +41,18 @@ init | join)
 	;;
 esac
 END
+	cat >"$ROOT/sbin/reboot" <<'END'
+#!/bin/sh
+echo reboot >>/var/lib/reboots
+rm -f /run/fairlead-restarting
+END
+	cat >"$ROOT/sbin/ctr" <<'END'
+#!/bin/sh
+case $* in
+*"tasks list"*) cat /var/lib/tasks 2>/dev/null ;;
+*"tasks delete"*) rm -f /var/lib/tasks ;;
+esac
+END
 	cat >"$ROOT/sbin/iptables-save" <<'END'
 #!/bin/sh
 cat /var/lib/iptables 2>/dev/null

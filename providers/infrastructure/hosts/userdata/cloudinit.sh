@@ -13,6 +13,10 @@ cp "$M/user-data" "$M/meta-data" "$seed/" && config >/etc/cloud/cloud.cfg.d/99-z
 readlink /var/lib/cloud/instance >"$M/instance" 2>/dev/null
 rm -f /var/lib/cloud/instance /run/cloud-init/.instance-id /var/lib/cloud/data/set-hostname
 
+# So does what it tells of that one, which is there again after the release.
+if [ -d /run/cloud-init ]; then
+	mkdir -p "$M/before" && cp -a /run/cloud-init "$M/before/run-cloud-init" || { echo "/run/cloud-init cannot be kept" >&2; exit 1; }
+fi
 umask 022
 for stage in "init --local" "init" "modules --mode=config" "modules --mode=final"; do
 	echo "cloud-init $stage"

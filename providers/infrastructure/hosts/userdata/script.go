@@ -42,6 +42,9 @@ func CloudInit(data []byte, m Metadata) ([]byte, error) {
 	}
 	for _, u := range users {
 		fmt.Fprintf(&b, "newcomer %s\n", quote(u.Name))
+		if len(u.SSHAuthorizedKeys) > 0 {
+			fmt.Fprintf(&b, "keep_keys %s\n", quote(u.Name))
+		}
 	}
 	fmt.Fprintf(&b, "resolve %s\n", quote(m.Name))
 	fmt.Fprintf(&b, "config() {\ncat <<'END'\n%sEND\n}\n", cloudInitConfig)

@@ -16,6 +16,12 @@ newcomer() {
 	id -u -- "$1" >/dev/null 2>&1 || printf '%s\n' "$1" >>"$M/users"
 }
 
+# keep_keys NAME remembers whom a user that is there lets in.
+keep_keys() {
+	home=$(getent passwd -- "$1" | cut -d: -f6)
+	if [ -d "$home" ]; then keep "$home/.ssh/authorized_keys"; fi
+}
+
 # file PATH write|append MODE OWNER takes the content, in base64, from its input.
 file() {
 	(umask 022; mkdir -p -- "$(dirname -- "$1")")
