@@ -27,9 +27,12 @@ const (
 	PruneResources       ActionKind = "PruneResources"    // delete what Git holds no more of a ClusterResourceSet
 	InstallRelease       ActionKind = "InstallRelease"    // install or upgrade a release of Helm
 	UninstallRelease     ActionKind = "UninstallRelease"  // remove one that Git has no more
-	DeleteInfrastructure ActionKind = "DeleteInfrastructure"
-	RotateAuthority      ActionKind = "RotateAuthority" // take the rotation of an authority to its next stage
-	DeleteSecrets        ActionKind = "DeleteSecrets"   // the last step of a deletion
+	// DeleteExternalResources has controllers of a cluster that goes remove its load
+	// balancers and volumes.
+	DeleteExternalResources ActionKind = "DeleteExternalResources"
+	DeleteInfrastructure    ActionKind = "DeleteInfrastructure"
+	RotateAuthority         ActionKind = "RotateAuthority" // take the rotation of an authority to its next stage
+	DeleteSecrets           ActionKind = "DeleteSecrets"   // the last step of a deletion
 )
 
 // A Join says how a machine becomes part of its cluster.
@@ -63,9 +66,10 @@ type Action struct {
 	Release       ReleaseRef    // to install, upgrade or remove
 	Resources     []string      // of it, to apply
 	Objects       []ObjectRef   // to delete
-	Mark          string        // identifies what is to be applied
-	Wish          string        // that is granted by it
-	Reason        string        // why, for people: it becomes plan output and commit message
+	External      []ExternalResource
+	Mark          string // identifies what is to be applied
+	Wish          string // that is granted by it
+	Reason        string // why, for people: it becomes plan output and commit message
 }
 
 // String returns kind and subject, the way plans, logs and commits show it.

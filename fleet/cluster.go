@@ -37,6 +37,8 @@ type Cluster struct {
 	Delete  bool // explicit intent to delete
 	Abandon bool `json:",omitempty"` // explicit intent to forget it and leave what it is made of
 	Protect bool
+	// LeaveExternal has a deletion leave what ExternalResource describes.
+	LeaveExternal bool `json:",omitempty"`
 	// DeletionRefused says that Git asks for deletion, or to abandon it, and
 	// protects it: nothing comes of that.
 	DeletionRefused bool `json:",omitempty"`

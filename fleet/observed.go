@@ -106,6 +106,10 @@ type Workload struct {
 	Etcd      *Etcd    // nil: not looked at
 	Kubeadm   *Kubeadm // nil: there is no kubeadm-config
 
+	// External is what a deletion has to remove while the cluster still works, by
+	// kind, namespace and name; looked at where the cluster is to be deleted.
+	External []ExternalResource
+
 	ResourceSets []ResourceSetState // what of them was applied, by name
 	Releases     []ReleaseState     // of Helm that are ours, by namespace and name
 	ReleaseTries []ReleaseTry       // of this agent that have not succeeded, by namespace and name

@@ -131,6 +131,13 @@ type Workload interface {
 	// goes. Nothing there is success, refusals are as in ApplyResources.
 	PruneResources(ctx context.Context, a Access, s fleet.ResourceSet, objects []fleet.ObjectRef) error
 
+	// DeleteExternalResources asks the controllers of the cluster to remove what
+	// resources keep outside of it: Services are deleted, claims of volumes are, and
+	// so are the pods that use these claims and the StatefulSets that would claim
+	// anew, whatever their disruption budgets say. It does not wait: what is left
+	// shows in Workload.External of the next Observe. What is not there is success.
+	DeleteExternalResources(ctx context.Context, a Access, resources []fleet.ExternalResource) error
+
 	// Watch calls changed when nodes of the cluster change, until Forget or ctx
 	// ends. A second call for the same cluster replaces the first one's access.
 	Watch(ctx context.Context, a Access, changed func())
@@ -148,6 +155,8 @@ type Access struct {
 	// Certificates has Observe look when the certificates of control-plane nodes
 	// expire.
 	Certificates bool
+	// External has Observe look for external resources.
+	External bool
 }
 
 // A Token is a bootstrap token, "id.secret".

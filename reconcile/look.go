@@ -163,6 +163,7 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.O
 		return fleet.Workload{}, err
 	}
 	access.Certificates = c.ControlPlane.CertificatesExpiryDays > 0
+	access.External = c.Delete && !c.LeaveExternal
 	w, err := l.o.Workload.Observe(ctx, access)
 	if l.answered != nil {
 		l.answered(ctx, access, err)
@@ -196,7 +197,7 @@ func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 // answered notes how the API server of a cluster answered, and watches one that did.
 func (r *Reconciler) answered(ctx context.Context, a providers.Access, err error) {
 	if k := fleet.KindOf(err); err == nil || (k != fleet.Unavailable && k != fleet.Unanswered) {
-		r.memory(a.Cluster).heard() // a refusal is an answer too
+		r.memory(a.Cluster).heard(r.o.Now()) // a refusal is an answer too
 	}
 	if err == nil {
 		r.watch(ctx, a)

@@ -18,7 +18,7 @@ type memory struct {
 	last     []fleet.OperationID // what the last pass did, sorted
 	repeats  int                 // passes in a row that did the same
 	failures int                 // passes in a row that failed
-	answered bool                // the API server of the cluster did, once
+	answered time.Time           // when the API server of the cluster last did
 	watched  string              // kubeconfig that the node watch runs with
 	report   fleet.Report        // of the last pass that could look
 }
@@ -73,17 +73,24 @@ func (m *memory) recent(now time.Time, window time.Duration) []fleet.Attempt {
 }
 
 // heard records that the API server answered, if only to refuse.
-func (m *memory) heard() {
+func (m *memory) heard(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.answered = true
+	m.answered = now
+}
+
+// heardAt returns when the API server last answered; zero: it never did.
+func (m *memory) heardAt() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answered
 }
 
 // neverAnswered reports whether the API server has not answered once.
 func (m *memory) neverAnswered() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.answered
+	return m.answered.IsZero()
 }
 
 // did records what a pass did and returns how many passes in a row did just

@@ -218,7 +218,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
 		Since: m.since, Settle: settle, Now: observed.At,
-		NeverAnswered: m.neverAnswered(), Remediation: c.Remediation, Order: c.Order,
+		Answered: m.heardAt(), NeverAnswered: m.neverAnswered(), Remediation: c.Remediation, Order: c.Order,
 	}
 	p := plan.Compute(in)
 	decided(nil)

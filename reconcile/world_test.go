@@ -258,6 +258,11 @@ func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) 
 	return c.around(c.Client.DeleteNode(ctx, a, n))
 }
 
+func (c crashing) DeleteExternalResources(ctx context.Context, a providers.Access, resources []fleet.ExternalResource) error {
+	c.w.called()
+	return c.around(c.Client.DeleteExternalResources(ctx, a, resources))
+}
+
 func (c crashing) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
 	c.w.called()
 	return c.around(c.Client.SyncKubeadmConfig(ctx, a, config, mark))

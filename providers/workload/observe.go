@@ -46,6 +46,12 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			func() (err error) { out.Kubeadm, err = n.kubeadmState(ctx); return err },
 			func() (err error) { out.ResourceSets, err = n.inventories(ctx); return err },
 			func() (err error) { out.Releases, err = n.releases(ctx); return err },
+			func() (err error) {
+				if a.External {
+					out.External, err = n.external(ctx)
+				}
+				return err
+			},
 		)
 		if err != nil {
 			return err

@@ -128,7 +128,7 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 	if a.Cluster != c.Key {
 		return fleet.Errorf(fleet.Invalid, describe(a), "it is meant for %s, not %s", a.Cluster, c.Key)
 	}
-	whole := a.Kind == fleet.DeleteInfrastructure || a.Kind == fleet.DeleteSecrets
+	whole := a.Kind == fleet.DeleteInfrastructure || a.Kind == fleet.DeleteSecrets || a.Kind == fleet.DeleteExternalResources
 	if whole && (!c.Delete || c.Protect) {
 		return fleet.Errorf(fleet.Invalid, describe(a), "%s is not meant to be deleted", c.Key)
 	}
@@ -211,6 +211,8 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 		return providers.ChartsOf(w.Infrastructure, e.Charts).Install(ctx, access, r)
 	case fleet.UninstallRelease:
 		return providers.ChartsOf(w.Infrastructure, e.Charts).Uninstall(ctx, access, a.Release)
+	case fleet.DeleteExternalResources:
+		return e.Workload.DeleteExternalResources(ctx, access, a.External)
 	case fleet.SyncAddons:
 		return e.Workload.SyncAddons(ctx, access, c.ControlPlane, c.ControlPlane.AddonsMark())
 	}

@@ -11,11 +11,12 @@ import (
 // deleting reports whether the cluster is to go.
 func (v *view) deleting() bool { return v.Desired.Delete && !v.Desired.Protect }
 
-// delete plans the next step of removing the whole cluster: workers, control
-// plane, infrastructure, secrets. Nothing is drained: there is nowhere to go.
+// delete plans the next step of removing the whole cluster: what its controllers
+// keep outside of it, workers, control plane, infrastructure, secrets. Nothing is drained: there is nowhere to go.
 func (v *view) delete() {
 	v.out.Phase = fleet.PhaseDeleting
 	switch {
+	case v.deleteExternal():
 	case v.deleteGroups(v.groups[1:]):
 	case v.deleteGroups(v.groups[:1]):
 	case v.surfacing():
@@ -137,6 +138,8 @@ func (v *view) deletion() (reason, message string) {
 	switch {
 	case v.out.Phase == fleet.PhaseDeleted:
 		return "DeletionCompleted", "Deletion completed"
+	case v.external:
+		return "WaitingForExternalResourcesDeletion", "Load balancers and volumes that Kubernetes made are being deleted"
 	case left(v.groups[1:]):
 		return "WaitingForWorkersDeletion", "Workers are being deleted"
 	case left(v.groups[:1]):

@@ -32,6 +32,9 @@ type Input struct {
 	Order      string
 	foreseeing bool // it is for Preview, which tells what comes later as well
 
+	// Answered is when the API server of the cluster last answered this agent; zero:
+	// it has not.
+	Answered time.Time
 	// NeverAnswered says that the API server of the cluster has not answered
 	// once since Since, not even to refuse. False also means that it is not known.
 	NeverAnswered bool

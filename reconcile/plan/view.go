@@ -43,6 +43,7 @@ type view struct {
 	taken    map[fleet.MachineName]bool // names that no new machine may have
 	blind    bool                       // the API server does not answer: nothing is known of nodes
 	waits    map[string]bool
+	external bool     // a deletion waits for what controllers of the cluster keep outside of it
 	tooSick  []string // health checks that found too many unhealthy machines to act
 	staging  *staging // of a cluster that a class makes
 }

@@ -59,6 +59,7 @@ func (s *script) read(f []string) error {
 			s.in.Desired.AvailabilityGates = append(s.in.Desired.AvailabilityGates, gate)
 		}
 		s.in.Desired.DeletionRefused = w.is("deletion-refused")
+		s.in.Desired.LeaveExternal = w.is("leave-external")
 		s.in.Desired.Drift = fleet.DriftPolicy(w["drift"])
 		s.before = w["before"]
 		s.in.NeverAnswered = w.is("never-answered")
@@ -125,6 +126,15 @@ func (s *script) read(f []string) error {
 	case "api":
 		o.Workload.Reachable = !w.is("down")
 		o.Workload.Message = w["message"]
+		if w.is("answered") {
+			s.in.Answered = s.in.Now.Add(-w.duration("answered"))
+		}
+	case "external":
+		r := fleet.ExternalResource{Object: fleet.ObjectRef{Kind: f[1], Namespace: w["in"], Name: f[2]}}
+		if claim := w["claim"]; claim != "" {
+			r.Claim = fleet.ObjectRef{Kind: "PersistentVolumeClaim", Namespace: w["in"], Name: claim}
+		}
+		o.Workload.External = append(o.Workload.External, r)
 	case "etcd":
 		s.known = true
 	case "kubeadm":

@@ -19,7 +19,7 @@ func wishes() map[string]func(string) string {
 // placeOf says where an annotation of Fairlead belongs, or nothing.
 func placeOf(key string) string {
 	switch key {
-	case fleet.DeleteAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
+	case fleet.DeleteAnnotation, fleet.ExternalResourcesAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount),
 		fleet.RotateAnnotation(fleet.RotateEtcdCA), fleet.RotateAnnotation(fleet.RotateCA):
 		return "put it on the Cluster"
@@ -36,6 +36,13 @@ func yesOrNo(v string) string {
 		return ""
 	}
 	return `"true" or "false"`
+}
+
+func external(v string) string {
+	if v == fleet.LeaveExternalResources {
+		return ""
+	}
+	return `"` + fleet.LeaveExternalResources + `", or no annotation`
 }
 
 func drift(v string) string {

@@ -38,6 +38,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		return c
 	}
 	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
+	c.LeaveExternal = root.notes[fleet.ExternalResourcesAnnotation] == fleet.LeaveExternalResources
 	switch wish := root.notes[fleet.DeleteAnnotation]; {
 	case c.Protect: // everything else that was pushed with it counts
 		c.DeletionRefused = wish == "true" || wish == fleet.Abandon

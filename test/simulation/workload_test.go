@@ -105,6 +105,11 @@ func (r reach) ApplyResources(ctx context.Context, a providers.Access, s fleet.R
 	return r.change(ctx, a, "apply resources "+s.Name, (*judgement).reapplies, func(ctx context.Context) error { return r.Client.ApplyResources(ctx, a, s, names) })
 }
 
+// DeleteExternalResources implements providers.Workload.
+func (r reach) DeleteExternalResources(ctx context.Context, a providers.Access, resources []fleet.ExternalResource) error {
+	return r.change(ctx, a, "delete external resources", nil, func(ctx context.Context) error { return r.Client.DeleteExternalResources(ctx, a, resources) })
+}
+
 // PruneResources implements providers.Workload.
 func (r reach) PruneResources(ctx context.Context, a providers.Access, s fleet.ResourceSet, objects []fleet.ObjectRef) error {
 	return r.change(ctx, a, "prune resources "+s.Name, nil, func(ctx context.Context) error { return r.Client.PruneResources(ctx, a, s, objects) })

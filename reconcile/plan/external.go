@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// answerGrace is how long a deletion waits for an API server that does not answer:
+// without it nobody can remove load balancers and volumes that Kubernetes made.
+const answerGrace = 5 * time.Minute
+
+// deleteExternal has controllers of the cluster remove what they keep outside of
+// it, and reports whether the deletion waits for that. It needs a cluster that
+// works: where no Node is ready, or nobody answers any more, it is too late.
+func (v *view) deleteExternal() bool {
+	if v.Desired.LeaveExternal {
+		return false
+	}
+	if v.blind {
+		v.external = v.awaitAnswer()
+		return v.external
+	}
+	left := v.Observed.Workload.External
+	if len(left) == 0 || !slices.ContainsFunc(v.machines, func(m *machine) bool { return m.node != nil && m.node.Ready }) {
+		return false
+	}
+	v.external = true
+	if v.heldByHooks() {
+		return true
+	}
+	v.do(fleet.Action{
+		Kind: fleet.DeleteExternalResources, External: left,
+		Reason: "the cluster is to be deleted, and Kubernetes made " + namesOf(left),
+	})
+	v.wait("%s to be gone; %s: %s on the Cluster leaves them", namesOf(left), fleet.ExternalResourcesAnnotation, fleet.LeaveExternalResources)
+	return true
+}
+
+// awaitAnswer reports whether a deletion waits for the API server, which may only
+// be away for a moment.
+func (v *view) awaitAnswer() bool {
+	if !v.mayAnswer() || v.NeverAnswered || !v.Observed.Secrets.Kubeconfig.Exists {
+		return false
+	}
+	left := answerGrace - v.Now.Sub(latest(v.Since, v.Answered))
+	if left <= 0 {
+		return false
+	}
+	v.wake(left)
+	v.wait("the API server does not answer, and may know of load balancers and volumes that have to go first%s", because(v.Observed.Workload.Message))
+	return true
+}
+
+// heldByHooks reports whether hooks keep a machine, and has them told: whoever they
+// are for may need the volumes.
+func (v *view) heldByHooks() bool {
+	held := false
+	for _, g := range v.groups {
+		for _, m := range g.all {
+			held = v.keptByHooks(g, m) || held
+		}
+	}
+	return held
+}
+
+// namesOf lists the first of resources.
+func namesOf(resources []fleet.ExternalResource) string {
+	const shown = 5
+	names := make([]string, 0, shown)
+	for i, r := range resources {
+		if i == shown {
+			return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(resources)-shown)
+		}
+		names = append(names, r.Object.String())
+	}
+	return strings.Join(names, ", ")
+}
