@@ -13,8 +13,17 @@ type Kubeadm struct {
 	Version string // of Kubernetes, in its ClusterConfiguration
 	// ExternalEtcd says that its ClusterConfiguration has etcd elsewhere.
 	ExternalEtcd bool
-	Config       string // the ConfigMark that it was brought in line with last; empty: it is as kubeadm init wrote it
-	Addons       string // the AddonsMark that kube-proxy and CoreDNS were brought in line with last
+	Networking   Networking // in its ClusterConfiguration
+	Config       string     // the ConfigMark that it was brought in line with last; empty: it is as kubeadm init wrote it
+	Addons       string     // the AddonsMark that kube-proxy and CoreDNS were brought in line with last
+}
+
+// Networking is what kubeadm made a cluster with and cannot change later. Fields
+// are empty where it is not known.
+type Networking struct {
+	ServiceSubnet string `json:"serviceSubnet"` // ranges, with commas
+	PodSubnet     string `json:"podSubnet"`
+	DNSDomain     string `json:"dnsDomain"`
 }
 
 // The annotations of kubeadm-config.

@@ -36,10 +36,11 @@ func (n *conn) kubeadmState(ctx context.Context) (*fleet.Kubeadm, error) {
 		Etcd              struct {
 			External *struct{} `json:"external"`
 		} `json:"etcd"`
+		Networking fleet.Networking `json:"networking"`
 	}
 	_ = yaml.Unmarshal([]byte(m.Data[configKey]), &config)
 	return &fleet.Kubeadm{
-		Version: config.KubernetesVersion, ExternalEtcd: config.Etcd.External != nil,
+		Version: config.KubernetesVersion, ExternalEtcd: config.Etcd.External != nil, Networking: config.Networking,
 		Config: m.Annotations[fleet.ConfigAnnotation], Addons: m.Annotations[fleet.AddonsAnnotation],
 	}, nil
 }
@@ -103,7 +104,9 @@ func (n *conn) createKubeadmConfig(ctx context.Context, want map[string]any, mar
 
 // mergeConfiguration returns the ClusterConfiguration old with what want says.
 // What a manifest can ask for is wholly what want says, so that what is gone
-// there goes here and is kubeadm's default again; the rest of old stays.
+// there goes here and is kubeadm's default again; the rest of old stays. So do the
+// ranges and the domain of the network: an API server that came with others would
+// give out addresses that the rest of the cluster does not lead to.
 func mergeConfiguration(old, want map[string]any) map[string]any {
 	out := maps.Clone(old)
 	if out == nil {
@@ -116,6 +119,9 @@ func mergeConfiguration(old, want map[string]any) map[string]any {
 		delete(out, key)
 	}
 	maps.Copy(out, want)
+	if made, ok := old["networking"]; ok {
+		out["networking"] = made
+	}
 	// kubeadm's own choice of the directory is in no manifest.
 	was, _ := old["etcd"].(map[string]any)
 	local, _ := was["local"].(map[string]any)

@@ -58,14 +58,15 @@ clusterName: eu-1
 featureGates: {ControlPlaneKubeletLocalMode: true}
 kind: ClusterConfiguration
 kubernetesVersion: v1.31.0
-networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10.96.0.0/12}
+networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10.112.0.0/12}
 `
 	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte(config), "mark-1"); err != nil {
 		t.Fatal(err)
 	}
 	got := get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "kubeadm-config")
 	// What can be asked for is what was asked for, without the arguments and the
-	// repository of before; what only kubeadm knows stays.
+	// repository of before; what only kubeadm knows stays, and the network that the
+	// cluster was made with.
 	want := `apiServer: {extraArgs: [{name: v, value: "2"}]}
 apiVersion: kubeadm.k8s.io/v1beta4
 certificatesDir: /etc/kubernetes/pki
@@ -105,7 +106,9 @@ networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&fleet.Kubeadm{Version: "v1.31.0", Config: "mark-2"}, o.Kubeadm); d != "" {
+	if d := cmp.Diff(&fleet.Kubeadm{Version: "v1.31.0", Config: "mark-2", Networking: fleet.Networking{
+		DNSDomain: "cluster.local", PodSubnet: "10.0.0.0/16", ServiceSubnet: "10.96.0.0/12",
+	}}, o.Kubeadm); d != "" {
 		t.Errorf("observed (-want +got):\n%s", d)
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 )
@@ -95,6 +96,25 @@ func (v *view) removeOrphan(o *fleet.Member) {
 		Kind: fleet.RemoveMember, Pool: v.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
 		Reason: whose(o) + " has no machine",
 	})
+}
+
+// keepNetworking tells where Git has other ranges for Services or Pods, or another
+// domain, than the cluster was made with: these stay.
+func (v *view) keepNetworking() {
+	k := v.Observed.Workload.Kubeadm
+	if k == nil {
+		return
+	}
+	n := v.Desired.Network
+	for _, f := range []struct{ field, made, wanted string }{
+		{"services.cidrBlocks", k.Networking.ServiceSubnet, strings.Join(n.Services.CIDRBlocks, ",")},
+		{"pods.cidrBlocks", k.Networking.PodSubnet, strings.Join(n.Pods.CIDRBlocks, ",")},
+		{"serviceDomain", k.Networking.DNSDomain, n.ServiceDomain},
+	} {
+		if f.made != "" && f.wanted != "" && f.made != f.wanted {
+			v.wait("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
+		}
+	}
 }
 
 // etcdMoved reports whether Git has etcd elsewhere than the running cluster: on

@@ -34,6 +34,7 @@ func (v *view) climb() {
 	v.out.Order = v.Order
 	v.keepTrust()
 	v.keepKubeconfig()
+	v.keepNetworking()
 	v.keepNodes()
 	v.keepAddons()
 	v.keepResources()

@@ -65,6 +65,10 @@ func (s *script) read(f []string) error {
 		s.in.NeverAnswered = w.is("never-answered")
 		s.in.Remediation = s.remediation(w["remediation"])
 		s.in.Desired.Rotate = rotate(w)
+		s.in.Desired.Network.ServiceDomain = w["domain"]
+		if w.is("services") {
+			s.in.Desired.Network.Services.CIDRBlocks = []string{w["services"]}
+		}
 		if w.is("external-etcd") {
 			s.in.Desired.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://10.0.0.5:2379"}
 		}
