@@ -20,4 +20,4 @@
 // the same order.
 package decode
 
-//go:generate go test -run TestCoverage -update .
+//go:generate go test -run "TestCoverage|TestEachHonouredFieldCounts" -update .

@@ -23,8 +23,12 @@ import (
 // decoded changes: another cluster, or a problem where the table says so. A field
 // that is new and changes nothing fails, as does an entry of the table that is for
 // no field.
+//
+// From what changes it also knows what happens where the cluster runs: the answers
+// are docs/mutability.md, and a change without one fails.
 func TestEachHonouredFieldCounts(t *testing.T) {
 	used := map[int]bool{}
+	answers := mutability{}
 	for _, s := range subjects() {
 		t.Run(strings.Join([]string{s.kind, s.version, s.overlay}, " "), func(t *testing.T) {
 			d := New("f1", inmemory.Kinds())
@@ -38,9 +42,11 @@ func TestEachHonouredFieldCounts(t *testing.T) {
 				n++
 				i, m := s.mutation(path)
 				used[i] = true
-				if problem := s.try(t, d, k, path, m, first); problem != "" {
+				before, after := s.change(t, d, k, path, m, first)
+				if problem := m.wrong(before, after); problem != "" {
 					t.Errorf("%s: %s", path, problem)
 				}
+				answers.add(k, s.version, path, m.answer(t, path, before, after))
 			}
 			t.Logf("%d fields", n)
 		})
@@ -53,6 +59,7 @@ func TestEachHonouredFieldCounts(t *testing.T) {
 			t.Errorf("the mutation of %q is for no field that is honoured", m.field)
 		}
 	}
+	keepMutability(t, answers)
 }
 
 // A subject is the object of an overlay whose fields are changed.
@@ -100,9 +107,30 @@ func (s subject) mutation(path string) (int, mutation) {
 	return -1, mutation{}
 }
 
-// try changes the field at path and returns what is wrong, or "".
+// wrong returns what is wrong with a change, or "".
+func (m mutation) wrong(before, after outcome) string {
+	problems := before.problems
+	if len(problems) > 0 && m.problem == "" {
+		return "the overlay is not good before: " + strings.Join(problems, "\n")
+	}
+	if slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, m.problem) }) {
+		return "the overlay has this problem before: " + strings.Join(problems, "\n")
+	}
+	problems = after.problems
+	switch {
+	case m.problem != "" && !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, m.problem) }):
+		return "no problem has " + strconv.Quote(m.problem) + ":\n" + strings.Join(problems, "\n")
+	case m.problem == "" && len(problems) > 0:
+		return strings.Join(problems, "\n")
+	case m.problem == "" && reflect.DeepEqual(before.clusters, after.clusters):
+		return "changes nothing"
+	}
+	return ""
+}
+
+// change returns what is decoded before and after the field at path is changed.
 // first holds what was decoded before, by the object.
-func (s subject) try(t *testing.T, d *Decoder, k *kind, path string, m mutation, first map[string]outcome) string {
+func (s subject) change(t *testing.T, d *Decoder, k *kind, path string, m mutation, first map[string]outcome) (before, after outcome) {
 	documents := s.read(t)
 	i := slices.IndexFunc(documents, func(o map[string]any) bool {
 		apiVersion, _ := o["apiVersion"].(string)
@@ -122,25 +150,10 @@ func (s subject) try(t *testing.T, d *Decoder, k *kind, path string, m mutation,
 		clusters, problems := decoded(d, documents)
 		first[key] = outcome{clusters, problems}
 	}
-	before, problems := first[key].clusters, first[key].problems
-	if len(problems) > 0 && m.problem == "" {
-		return "the overlay is not good before: " + strings.Join(problems, "\n")
-	}
-	if slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, m.problem) }) {
-		return "the overlay has this problem before: " + strings.Join(problems, "\n")
-	}
 	m.choices = func(t reflect.Type) []string { return k.allowed(t, path) }
 	documents[i] = changed(documents[i], typ, steps, m).(map[string]any)
-	after, problems := decoded(d, documents)
-	switch {
-	case m.problem != "" && !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, m.problem) }):
-		return "no problem has " + strconv.Quote(m.problem) + ":\n" + strings.Join(problems, "\n")
-	case m.problem == "" && len(problems) > 0:
-		return strings.Join(problems, "\n")
-	case m.problem == "" && reflect.DeepEqual(before, after):
-		return "changes nothing"
-	}
-	return ""
+	clusters, problems := decoded(d, documents)
+	return first[key], outcome{clusters, problems}
 }
 
 // An outcome is what is decoded from an overlay.

@@ -1,0 +1,258 @@
+package decode
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	hosts "fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	openstack "fairlead.dev/providers/infrastructure/openstack/api"
+)
+
+// A mutability says of fields what happens when Git changes them on a cluster that
+// runs: answers by "Kind version", then by path.
+type mutability map[string]map[string]string
+
+func (m mutability) add(k *kind, version, path, answer string) {
+	title := k.name + " " + version
+	if m[title] == nil {
+		m[title] = make(map[string]string)
+	}
+	m[title][path] = answer
+}
+
+// keepMutability keeps docs/mutability.md in line with core, the answers for the
+// kinds of Cluster API, and with the tables for the others. Each field that is
+// honoured has an answer, and each entry of a table is for some field.
+func keepMutability(t *testing.T, core mutability) {
+	d := New("", slices.Concat(hosts.Kinds(), inmemory.Kinds(), openstack.Kinds()))
+	used := make(map[string]bool)
+	for _, k := range d.kinds {
+		for _, version := range k.versions {
+			for _, path := range honoured(k, version) {
+				if core[k.name+" "+version][path] != "" {
+					continue
+				}
+				answer, entry := reviewed(k, path)
+				if of, ok := strings.CutPrefix(path, "spec.template.spec.kubeadmConfigSpec."); ok && answer == "" { // copied as it is
+					answer = core["KubeadmControlPlane "+version]["spec.kubeadmConfigSpec."+of]
+				}
+				if answer == "" {
+					t.Errorf("%s %s %s: nothing says what happens when it changes: add it to reviewedAnswers", k.name, version, path)
+				}
+				used[entry] = true
+				core.add(k, version, path, answer)
+			}
+		}
+	}
+	for entry := range reviewedAnswers() {
+		if !used[entry] {
+			t.Errorf("the answer for %q is for no field that is honoured", entry)
+		}
+	}
+	const file = "../../docs/mutability.md"
+	got := core.markdown()
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("docs/mutability.md is out of date: run go generate ./render/decode\n-want +got:\n%s", diff)
+	}
+}
+
+// answer says what follows from a change that was decoded: from what differs of the
+// cluster.
+func (m mutation) answer(t *testing.T, path string, before, after outcome) string {
+	if m.problem != "" {
+		return fmt.Sprintf("refused where it does not fit the rest: `%s`", m.problem)
+	}
+	var out []string
+	all := effects(before.clusters, after.clusters)
+	for _, e := range all {
+		if e == "Cluster.Topology" && len(all) > 1 {
+			continue // it says how the rest comes about
+		}
+		a := answerTo(e, path)
+		if a == "" {
+			t.Errorf("%s changes %s: nothing says what happens then: add it to answerTo", path, e)
+		}
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+const (
+	inPlace  = "in place"
+	replaces = "replaces machines"
+)
+
+// answerTo says what happens when a field of fleet.Cluster or of fleet.Pool changes.
+func answerTo(effect, path string) string {
+	switch effect {
+	case "Template":
+		return replaces
+	case "TemplateMachineSet":
+		return "next machines: a MachineSet that stands alone replaces none"
+	case "TemplateMachine":
+		return "told: the Machine is out of date, until somebody asks for its replacement"
+	case "pools":
+		return "another pool: its machines are made, those of the former one removed"
+	case "Pool.Bootstrap":
+		if strings.Contains(path, ".dns.") {
+			return "in place: CoreDNS of the cluster; of workers it is for nothing"
+		}
+		if strings.HasSuffix(path, ".format") {
+			return replaces // cloud-config, which the test names, is what none means
+		}
+		return "next machines: it is about the way into the cluster"
+	case "Pool.Replicas":
+		return "in place: machines are made, or drained and removed"
+	case "Pool.NamePattern":
+		return "next machines: those that are there keep their names"
+	case "Pool.RolloutAfter", "Pool.CertificatesExpiryDays":
+		return "replaces machines, those that it is about, when it is time"
+	case "Cluster.Network":
+		if strings.HasSuffix(path, "apiServerPort") {
+			return "refused on OpenStack behind a load balancer, which is told; else as controlPlaneEndpoint"
+		}
+		return "refused: the cluster keeps what it was made with, and says so"
+	case "Cluster.Endpoint":
+		return "in place: kubeconfigs lead there from then on; machines keep what they joined by"
+	case "Cluster.Infrastructure":
+		return "in place: the name is for nothing, what it names counts"
+	case "Pool.Labels", "Pool.Annotations", "Pool.Taints":
+		return "in place: on the Nodes"
+	case "Pool.ReadinessGates", "Pool.DeletionOrder", "Pool.MinReadySeconds", "Pool.NodeDrainTimeoutSeconds", "Pool.NodeVolumeDetachTimeoutSeconds",
+		"Pool.Remediation", "Pool.MaxRemediations", "Pool.MaxSurge", "Pool.MaxUnavailable", "Pool.Strategy", "Pool.Paused",
+		"Cluster.DrainRules", "Cluster.HealthChecks", "Cluster.ResourceSets", "Cluster.AvailabilityGates", "Cluster.Labels", "Cluster.Paused":
+		return inPlace
+	}
+	return ""
+}
+
+// effects returns what differs between the clusters: "Cluster.F" and "Pool.F" for
+// fields, "Template" and the kind of a pool where machines are outdated, which
+// counts more than the rest of its pool.
+func effects(before, after []fleet.Cluster) []string {
+	if len(before) != 1 || len(after) != 1 {
+		return []string{"clusters"}
+	}
+	var out []string
+	b, a := before[0], after[0]
+	for _, x := range b.Pools() {
+		y, ok := a.Pool(x.Name)
+		switch {
+		case !ok:
+			out = append(out, "pools")
+		case x.Template != y.Template:
+			out = append(out, "Template"+string(x.Kind))
+		default:
+			out = append(out, differing("Pool.", x, y)...)
+		}
+	}
+	if len(a.Workers) != len(b.Workers) {
+		out = append(out, "pools")
+	}
+	a.ControlPlane, b.ControlPlane, a.Workers, b.Workers = fleet.Pool{}, fleet.Pool{}, nil, nil
+	out = append(out, differing("Cluster.", b, a)...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func differing(prefix string, a, b any) []string {
+	var out []string
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range x.NumField() {
+		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			out = append(out, prefix+x.Type().Field(i).Name)
+		}
+	}
+	return out
+}
+
+// reviewed returns the answer for a field of a kind whose mutations no test makes,
+// and its place in the table: that of the longest path that leads to the field.
+func reviewed(k *kind, path string) (answer, entry string) {
+	if k.provider != "" && k.role == fleet.InfrastructureClusterTemplate {
+		return "as the cluster that the class makes of it", ""
+	}
+	if strings.HasPrefix(path, "metadata.") && k.provider != "" {
+		return "in place: no machine depends on it", ""
+	}
+	switch {
+	case k.role == fleet.InfrastructureMachineTemplate:
+		return replaces, "" // the whole of its spec is in the template's hash
+	case k.role == fleet.InfrastructureMachine:
+		return answerTo("TemplateMachine", path), ""
+	}
+	for e, a := range reviewedAnswers() {
+		name, prefix, _ := strings.Cut(e, " ")
+		if name == k.name && (prefix == path || strings.HasPrefix(path, prefix+".") || prefix == "") && len(e) >= len(entry) {
+			answer, entry = a, e
+		}
+	}
+	return answer, entry
+}
+
+// markdown lists the answers. Where all fields below one have the same, one row
+// stands for them.
+func (m mutability) markdown() string {
+	var b strings.Builder
+	b.WriteString("# What can change, and what happens then\n\nMade by `go generate ./render/decode`. Each field that is [honoured](coverage.md), on a cluster that runs:\n\n" +
+		"- **in place**: what is there changes, and no machine goes\n" +
+		"- **replaces machines**: they are outdated, and are rolled\n" +
+		"- **next machines**: those that are there stay as they are\n" +
+		"- **refused** and **told**: what is there stays, and the cluster, or what reads the manifests, says what to do\n\n" +
+		"A row stands for all fields below it that have no row of their own.\n")
+	for _, title := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
+		xn, xv, _ := strings.Cut(x, " ")
+		yn, yv, _ := strings.Cut(y, " ")
+		return cmp.Or(strings.Compare(xn, yn), strings.Compare(yv, xv))
+	}) {
+		fmt.Fprintf(&b, "\n## %s\n\n| field | |\n|---|---|\n", title)
+		m.rows(&b, m[title], "")
+	}
+	return b.String()
+}
+
+// rows writes those of the fields below a path.
+func (m mutability) rows(b *strings.Builder, answers map[string]string, below string) {
+	groups := make(map[string][]string) // by the next part of the path
+	for path := range answers {
+		rest, ok := strings.CutPrefix(path, below)
+		if !ok {
+			continue
+		}
+		part, _, _ := strings.Cut(rest, ".")
+		groups[part] = append(groups[part], path)
+	}
+	for _, part := range slices.Sorted(maps.Keys(groups)) {
+		first := answers[groups[part][0]]
+		if slices.ContainsFunc(groups[part], func(p string) bool { return answers[p] != first }) {
+			if a, ok := answers[below+part]; ok {
+				fmt.Fprintf(b, "| `%s` | %s |\n", below+part, a)
+			}
+			m.rows(b, answers, below+part+".")
+			continue
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", below+part, strings.ReplaceAll(first, "|", `\|`))
+	}
+}

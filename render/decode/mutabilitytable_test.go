@@ -1,0 +1,73 @@
+package decode
+
+// reviewedAnswers says, by "Kind path", what happens when fields change that no
+// test changes here: of the provider's kinds that are no machines, and of what is in
+// the cluster. For OpenStackCluster the tests of package network hold it, TestStays
+// and TestDrift.
+func reviewedAnswers() map[string]string {
+	const (
+		stays     = "refused: the machines are on it, the cluster says so and stays as it is"
+		known     = "refused: the machines know the API server by it, the cluster says so and stays as it is"
+		moves     = "refused behind a load balancer: the machines know the API server by it; else as controlPlaneEndpoint"
+		nextLook  = "in place: with the next look"
+		placed    = "next machines"
+		nextFloat = "next machines that take an address"
+	)
+	return map[string]string{
+		"OpenStackCluster spec.managedSubnets.cidr":                           "in place where a range is added: its subnet is made; one that changed or went is refused, as the machines are on it",
+		"OpenStackCluster spec.managedSubnets.dnsNameservers":                 inPlace,
+		"OpenStackCluster spec.managedSubnets.allocationPools":                inPlace,
+		"OpenStackCluster spec.managedRouter":                                 inPlace,
+		"OpenStackCluster spec.externalRouterIPs":                             inPlace,
+		"OpenStackCluster spec.managedNetwork":                                stays,
+		"OpenStackCluster spec.networkMTU":                                    stays,
+		"OpenStackCluster spec.disablePortSecurity":                           stays,
+		"OpenStackCluster spec.network":                                       stays,
+		"OpenStackCluster spec.subnets":                                       "next machines, where subnets are added; refused where the machines have addresses in none of them",
+		"OpenStackCluster spec.primarySubnet":                                 stays,
+		"OpenStackCluster spec.router":                                        "refused for a managed network, which is connected to another; in place for one that exists: whom allowedCIDRs lets in",
+		"OpenStackCluster spec.externalNetwork":                               stays,
+		"OpenStackCluster spec.enableExternalNetwork":                         stays,
+		"OpenStackCluster spec.disableExternalNetwork":                        stays,
+		"OpenStackCluster spec.apiServer":                                     known,
+		"OpenStackCluster spec.apiServer.port":                                moves,
+		"OpenStackCluster spec.apiServer.fixedIP":                             moves,
+		"OpenStackCluster spec.apiServerPort":                                 moves,
+		"OpenStackCluster spec.apiServerFixedIP":                              moves,
+		"OpenStackCluster spec.apiServerFloatingIP":                           known,
+		"OpenStackCluster spec.disableAPIServerFloatingIP":                    known,
+		"OpenStackCluster spec.apiServerLoadBalancer":                         known,
+		"OpenStackCluster spec.apiServerLoadBalancer.additionalPorts":         inPlace,
+		"OpenStackCluster spec.apiServerLoadBalancer.allowedCIDRs":            inPlace,
+		"OpenStackCluster spec.apiServerLoadBalancer.monitor":                 inPlace,
+		"OpenStackCluster spec.apiServer.managedLoadBalancer.additionalPorts": inPlace,
+		"OpenStackCluster spec.apiServer.managedLoadBalancer.allowedCIDRs":    inPlace,
+		"OpenStackCluster spec.apiServer.managedLoadBalancer.monitor":         inPlace,
+		"OpenStackCluster spec.managedSecurityGroups":                         "in place; to have them, or none, is refused where machines were made otherwise",
+		"OpenStackCluster spec.tags":                                          "in place for what Neutron has; next machines and load balancers",
+		"OpenStackCluster spec.controlPlaneEndpoint":                          answerTo("Cluster.Endpoint", ""),
+		"OpenStackCluster spec.controlPlaneAvailabilityZones":                 "next machines; a zone that Nova does not have is refused",
+		"OpenStackCluster spec.controlPlaneOmitAvailabilityZone":              placed,
+		"OpenStackCluster spec.bastion":                                       "in place: the bastion is made anew, or removed",
+		"OpenStackCluster spec.identityRef":                                   "in place: with the next look; it has to be for the same project",
+		"OpenStackClusterIdentity spec":                                       nextLook,
+		"OpenStackFloatingIPPool spec":                                        nextFloat,
+		"OpenStackFloatingIPPool spec.reclaimPolicy":                          "in place: when a machine goes",
+
+		"HostCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
+		"HostCluster spec.loadBalancer":         "in place: the load balancer moves to the host, and the former one is released",
+		"HostPool spec":                         nextLook,
+		"HostPool spec.hosts.labels":            placed,
+		"HostPool spec.hosts.failureDomain":     placed,
+		"HostPool spec.hosts.unschedulable":     placed,
+		"Host spec":                             nextLook,
+		"Host spec.failureDomain":               placed,
+		"Host spec.unschedulable":               placed,
+		"DevCluster spec":                       answerTo("Cluster.Endpoint", ""),
+
+		"HelmChartProxy ": "in place: the release is upgraded, or as reconcileStrategy says; elsewhere it is installed anew",
+		"ConfigMap ":      "in place: what names it is applied again",
+		"Secret ":         "in place for credentials and what is applied to the cluster; next machines for their files",
+		"Namespace ":      inPlace,
+	}
+}
