@@ -65,6 +65,9 @@ type Machine struct {
 	Created     time.Time
 	Addresses   []string
 	Origin      Origin
+	// Damaged says which of the tags are missing or damaged, for people; empty: none
+	// is. What a machine with damaged tags is, is not certain.
+	Damaged string
 }
 
 // SecretState is what the secret store has for a cluster.

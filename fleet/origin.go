@@ -67,7 +67,8 @@ func (o Origin) Tags() map[string]string {
 	return out
 }
 
-// OriginFromTags reads what Tags wrote.
+// OriginFromTags reads what Tags wrote. A tag that is damaged counts as none here;
+// MachineFromTags tells of it.
 func OriginFromTags(tags map[string]string) Origin {
 	made, _ := time.Parse(time.RFC3339, tags[TagMade]) // a damaged one counts as not known
 	return Origin{Made: made, Remediation: ParseRemediation(tags[TagRemediation]), Trust: Trust(tags[TagTrust])}

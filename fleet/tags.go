@@ -41,17 +41,3 @@ func (c *Cluster) MachineTags(p Pool, name MachineName, op OperationID) map[stri
 func (c *Cluster) Owns(tags map[string]string) bool {
 	return tags[TagFleet] == string(c.Fleet) && tags[TagCluster] == c.Key.String()
 }
-
-// MachineFromTags returns the identity that tags give a machine; what the
-// provider knows (id, state, addresses) is left for it to fill in.
-func MachineFromTags(tags map[string]string) Machine {
-	return Machine{
-		Name:      MachineName(tags[TagMachine]),
-		Pool:      PoolName(tags[TagPool]),
-		Role:      Role(tags[TagRole]),
-		Template:  TemplateHash(tags[TagTemplate]),
-		Version:   tags[TagVersion],
-		Operation: OperationID(tags[TagOperation]),
-		Origin:    OriginFromTags(tags),
-	}
-}

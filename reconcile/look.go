@@ -184,7 +184,7 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.O
 func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 	there := false
 	for _, m := range i.Machines {
-		if m.Role != fleet.RoleControlPlane {
+		if m.Role != fleet.RoleControlPlane && m.Damaged == "" { // one with damaged tags may be one
 			continue
 		}
 		if there = true; m.State == fleet.MachineRunning {

@@ -28,7 +28,7 @@ func createKeepsIdentity(t testing.TB, o Options) {
 	}
 	is := got[0]
 	have := fleet.Machine{
-		Name: is.Name, Pool: is.Pool, Role: is.Role, Template: is.Template, Version: is.Version, Operation: is.Operation, Origin: is.Origin,
+		Name: is.Name, Pool: is.Pool, Role: is.Role, Template: is.Template, Version: is.Version, Operation: is.Operation, Origin: is.Origin, Damaged: is.Damaged,
 	}
 	if fmt.Sprint(have) != fmt.Sprint(want) {
 		t.Errorf("identity of the machine = %+v, want %+v", have, want)

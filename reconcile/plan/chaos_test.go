@@ -115,6 +115,49 @@ func (c *chaos) drawFault() {
 		c.returnSilent()
 	case 9, 10:
 		c.mark()
+	case 11:
+		c.tamper()
+	case 12:
+		c.mend()
+	}
+}
+
+// tamper damages the tags of a machine.
+func (c *chaos) tamper() {
+	if len(c.machines) == 0 {
+		return
+	}
+	m := c.machines[rapid.IntRange(0, len(c.machines)-1).Draw(c.t, "tampered")]
+	what := rapid.SampledFrom([]string{"role", "role", "pool", "machine", "template", "version", "swap"}).Draw(c.t, "tag")
+	if m.tampered() || what == "machine" && c.naming == byName && c.twins[m.Name] {
+		return // of the latter nothing at all would be left that tells whose the Node is
+	}
+	switch {
+	case what != "swap":
+		m.lost = "fairlead.dev/" + what
+	case m.Role == fleet.RoleControlPlane:
+		m.changed = "worker"
+	default:
+		return
+	}
+	c.logf("%s lost %s%s", m.Name, m.lost, m.changed)
+}
+
+// mend has people do what they are asked to: put tags back, and delete the twin that
+// is not in use where nothing else tells which it is.
+func (c *chaos) mend() {
+	kept := map[fleet.MachineName]*simMachine{}
+	for _, m := range c.machines {
+		m.lost, m.changed = "", ""
+		if o := kept[m.Name]; o == nil || !o.joined {
+			kept[m.Name] = m
+		}
+	}
+	for _, m := range c.machines {
+		if c.naming == byName && kept[m.Name] != m && m.goneAt.IsZero() {
+			m.State, m.goneAt = fleet.MachineDeleting, c.now
+			c.logf("somebody deleted twin %s", m.ProviderID)
+		}
 	}
 }
 
@@ -125,7 +168,7 @@ func (c *chaos) mark() {
 	pool := pools[rapid.IntRange(0, len(pools)-1).Draw(c.t, "marked pool")]
 	all := rapid.Bool().Draw(c.t, "mark all")
 	for _, m := range c.machines {
-		if n := c.nodes[string(m.Name)]; n != nil && m.Pool == pool.Name {
+		if n := c.nodes[c.nodeName(m)]; n != nil && m.Pool == pool.Name {
 			n.Annotations[clusterv1.RemediateMachineAnnotation] = ""
 			c.logf("marked %s", m.Name)
 			if !all {
@@ -136,7 +179,7 @@ func (c *chaos) mark() {
 }
 
 func (c *chaos) marked(m *simMachine) bool {
-	n := c.nodes[string(m.Name)]
+	n := c.nodes[c.nodeName(m)]
 	if n == nil {
 		return false
 	}
@@ -178,7 +221,7 @@ func (c *chaos) sparesVoter(m *simMachine) bool {
 			return false
 		}
 		voting++
-		if o.Name != string(m.Name) {
+		if o.Name != c.nodeName(m) {
 			healthy++
 		}
 	}
@@ -198,7 +241,7 @@ func (c *chaos) changing(m *simMachine) bool {
 }
 
 func (c *chaos) draining(m *simMachine) bool {
-	n := c.nodes[string(m.Name)]
+	n := c.nodes[c.nodeName(m)]
 	return n != nil && n.Draining
 }
 

@@ -38,6 +38,10 @@ func (v *view) operation(a fleet.Action) fleet.OperationID {
 	switch a.Kind {
 	case fleet.DeleteMachine:
 		subject += "\x00" + string(a.ProviderID)
+	case fleet.DrainNode:
+		if a.ProviderID != "" {
+			subject += "\x00" + string(a.ProviderID)
+		}
 	case fleet.RotateAuthority:
 		subject += "\x00" + string(a.Stage) + "\x00" + a.Wish
 	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease:
@@ -126,6 +130,10 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 	if v.unsettled() {
 		return
 	}
+	if m := v.nameless(g); m != nil {
+		v.wait("pool %s waits: machine %s, which is held, may have the name that is the next to be given", g.name, m.title())
+		return
+	}
 	name := v.newName(g)
 	if g.pool.Kind == fleet.LoneMachine && v.taken[name] {
 		v.wait("machine %s waits until nothing is left of the one that had its name", name)
@@ -143,7 +151,7 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 
 // deleteOf returns the action that deletes the infrastructure of m.
 func deleteOf(m *machine) fleet.Action {
-	return fleet.Action{Kind: fleet.DeleteMachine, Pool: m.Pool, Machine: m.Name, ProviderID: m.ProviderID}
+	return fleet.Action{Kind: fleet.DeleteMachine, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID}
 }
 
 // finish returns the plan.

@@ -181,7 +181,7 @@ func TestWhatNodesSayIsWaitedOut(t *testing.T) {
 			w.nodesAhead = -time.Hour
 			m := w.machines[1]
 			w.kill(m)
-			n := w.nodes[string(m.Name)]
+			n := w.nodes[w.nodeName(m)]
 			for minute := range 20 {
 				c.between(w, n, minute)
 				if w.pass(); n.Draining {

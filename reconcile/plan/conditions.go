@@ -54,6 +54,7 @@ func (v *view) conditions() []fleet.Condition {
 	v.infrastructureConditions(&l)
 	v.controlPlaneConditions(&l)
 	v.machineSummaries(&l)
+	v.identifiedCondition(&l)
 	v.progressConditions(&l)
 	v.topologyCondition(&l)
 	v.resourcesCondition(&l)
@@ -132,7 +133,7 @@ func (v *view) controlPlaneProblem() string {
 			return "etcd has lost its quorum"
 		}
 	}
-	for _, m := range v.groups[0].all {
+	for _, m := range slices.Concat(v.groups[0].all, v.groups[0].held) {
 		if m.node != nil && m.node.ControlPlaneReady {
 			return ""
 		}
@@ -191,6 +192,13 @@ func (v *view) summary(l *ledger, groups []*group, ready, upToDate string) {
 		after("Not up to date: ", named(all, func(m *machine) bool { return !m.current })))
 }
 
+// identifiedCondition tells which machines are held. It is there while one is.
+func (v *view) identifiedCondition(l *ledger) {
+	if len(v.held) > 0 {
+		l.set("MachinesIdentified", false, "", "MachinesHeld", heldNames(v.held))
+	}
+}
+
 // progressConditions tells what is going on.
 func (v *view) progressConditions(l *ledger) {
 	var rolling, up, down []string
@@ -205,7 +213,7 @@ func (v *view) progressConditions(l *ledger) {
 			down = append(down, fmt.Sprintf("pool %s is not in Git any more", g.name))
 			continue
 		}
-		has := len(g.fresh) + len(g.old)
+		has := len(g.fresh) + len(g.old) + countNames(g.held)
 		switch want := fmt.Sprintf("%s wants %s", g.name, machines(g.pool.Replicas)); {
 		case v.deleting() && len(g.all) > 0:
 			down = append(down, fmt.Sprintf("%s is being deleted", g.name))

@@ -16,6 +16,7 @@ func (v *view) planControlPlane() {
 	case g.pool.Paused:
 		v.wait("control plane %s is paused", g.name)
 	case v.frozen(g):
+	case len(g.held) > 0: // any change may be one too many; tellHeld says what it waits for
 	case v.removeExtras(g):
 	case len(g.pending) > 0:
 		v.wait("machine %s was asked for and is not there yet", g.pending[0])
@@ -46,7 +47,8 @@ func (v *view) planControlPlane() {
 // initialized reports whether the control plane answers and has a Node: workers
 // and further control-plane machines can join.
 func (v *view) initialized() bool {
-	return slices.ContainsFunc(v.groups[0].all, func(m *machine) bool { return m.node != nil })
+	joined := func(m *machine) bool { return m.node != nil }
+	return slices.ContainsFunc(v.groups[0].all, joined) || slices.ContainsFunc(v.groups[0].held, joined)
 }
 
 // everInitialized is initialized for a cluster whose API server may be out of
@@ -116,6 +118,9 @@ func (v *view) replaceFirst(g *group) bool {
 // before; empty when it is new. Its data went with its machines, and an empty
 // cluster in its place would hide that.
 func (v *view) lostControlPlane() string {
+	if len(v.held) > 0 {
+		return "no control-plane machine is there that is known as one: " + v.held[0].held
+	}
 	for _, w := range v.groups[1:] {
 		if len(w.all) > 0 {
 			return "all control-plane machines are gone while workers are there: a new control plane would be empty, restore or delete the cluster"
@@ -220,6 +225,8 @@ func (v *view) ailing(m *machine) string {
 		return ""
 	case m.member == nil:
 		return fmt.Sprintf("machine %s is not a member of etcd", m.Name)
+	case v.doubled(m) != "":
+		return v.doubled(m)
 	case m.member.Learner:
 		return fmt.Sprintf("etcd member %s is still joining", m.member.Name)
 	case !m.member.Healthy:
@@ -232,6 +239,10 @@ func (v *view) ailing(m *machine) string {
 // delete. It takes care of etcd only; others judge whether m may go.
 func (v *view) removeControlPlane(m *machine, reason string) {
 	if !v.etcdKnown() {
+		return
+	}
+	if why := v.doubled(m); why != "" {
+		v.wait("machine %s stays: %s", m.Name, why)
 		return
 	}
 	if m.member != nil {

@@ -19,6 +19,7 @@ func (v *view) delete() {
 	case v.deleteExternal():
 	case v.deleteGroups(v.groups[1:]):
 	case v.deleteGroups(v.groups[:1]):
+	case len(v.held) > 0: // nothing goes below them, and tellHeld says so
 	case v.surfacing():
 	case v.Observed.Infrastructure.Exists:
 		v.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Reason: "the cluster is to be deleted, and its machines are gone"})
@@ -144,6 +145,8 @@ func (v *view) deletion() (reason, message string) {
 		return "WaitingForWorkersDeletion", "Workers are being deleted"
 	case left(v.groups[:1]):
 		return "WaitingForControlPlaneDeletion", "Control plane is being deleted"
+	case len(v.held) > 0:
+		return "WaitingForHeldMachines", heldNames(v.held)
 	}
 	return "WaitingForInfrastructureDeletion", fmt.Sprintf("Infrastructure of %s is being deleted", v.Desired.Key)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func (v *view) etcdKnown() bool {
 // removeMember takes m's etcd member out.
 func (v *view) removeMember(m *machine, reason string) {
 	v.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: m.Pool, Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Name, Member: m.member.ID, Reason: reason,
+		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Name, Member: m.member.ID, Reason: reason,
 	})
 }
 
@@ -36,15 +37,45 @@ func (v *view) orphan(g *group) *fleet.Member {
 		return nil
 	}
 	for i := range e.Members {
+		if v.outlived(&e.Members[i]) {
+			return &e.Members[i]
+		}
 		name := e.Members[i].Name
-		if slices.ContainsFunc(g.all, func(m *machine) bool {
+		mayOwn := func(m *machine) bool {
 			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "")
-		}) || slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
+		}
+		if slices.ContainsFunc(g.all, mayOwn) || slices.ContainsFunc(g.held, mayOwn) || slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue
 		}
 		return &e.Members[i]
 	}
 	return nil
+}
+
+// outlived reports whether o is a member that does not answer, while another one of
+// its name is that of a machine and does: the machine has left o behind.
+func (v *view) outlived(o *fleet.Member) bool {
+	if o.Name == "" || o.Healthy || o.Learner || len(v.held) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(v.machines, func(m *machine) bool {
+		return m.member != nil && m.member.Name == o.Name && m.member.ID != o.ID && m.member.Healthy
+	})
+}
+
+// doubled says that etcd has another member with the name of m's, and that nothing
+// tells which of them is in use; empty when it has not.
+func (v *view) doubled(m *machine) string {
+	if m.member == nil || v.Observed.Workload.Etcd == nil {
+		return ""
+	}
+	for _, o := range v.Observed.Workload.Etcd.Members {
+		if o.Name == m.member.Name && o.ID != m.member.ID && o.Healthy == m.member.Healthy {
+			return fmt.Sprintf("etcd has two members called %s (%x and %x), and which of them is in use is not known: remove the other yourself, with etcdctl",
+				o.Name, min(o.ID, m.member.ID), max(o.ID, m.member.ID))
+		}
+	}
+	return ""
 }
 
 // leftEtcd deletes the machine whose member this agent took out of etcd, though the

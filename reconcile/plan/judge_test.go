@@ -13,9 +13,11 @@ import (
 
 // judge checks a plan against the true state of the world.
 func (c *chaos) judge(in plan.Input, p plan.Plan) {
+	c.judgeHeld(p)
 	if c.desired.Delete {
 		return
 	}
+	c.judgeDrained(p)
 	asked := map[fleet.OperationID]bool{}
 	for _, a := range p.Actions {
 		if asked[a.Operation] {
@@ -37,12 +39,47 @@ func (c *chaos) judge(in plan.Input, p plan.Plan) {
 	}
 }
 
+// judgeHeld checks WhatIsHeldIsLeftAlone: no action is about a machine whose tags are
+// damaged, its Node or its etcd member, none goes below it, and no second cluster is
+// made beside it.
+func (c *chaos) judgeHeld(p plan.Plan) {
+	for _, m := range c.machines {
+		if !m.tampered() || c.now.Before(m.visibleAt) {
+			continue
+		}
+		for _, a := range p.Actions {
+			member := slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.ID == a.Member && e.Name == c.nodeName(m) })
+			twin := a.ProviderID != "" && a.ProviderID != m.ProviderID
+			switch {
+			case a.ProviderID != "" && a.ProviderID == m.ProviderID,
+				a.Machine == m.Name && !twin && !c.twins[m.Name], // else the other one may be meant
+				m.joined && a.Node == c.nodeName(m) && !twin,
+				m.joined && member && !twin,
+				a.Join == fleet.JoinInit, a.Kind == fleet.DeleteInfrastructure, a.Kind == fleet.DeleteSecrets:
+				c.fail("WhatIsHeldIsLeftAlone: %s (%s), while %s lost %s%s", a, a.Reason, m.Name, m.lost, m.changed)
+			}
+		}
+	}
+}
+
+// judgeDrained checks NothingInUseIsDeletedUndrained.
+func (c *chaos) judgeDrained(p plan.Plan) {
+	for _, a := range p.Actions {
+		if m := c.subject(a); a.Kind == fleet.DeleteMachine && m != nil && m.joined && c.answered && c.nodes[c.nodeName(m)] != nil && !c.draining(m) {
+			c.fail("NothingInUseIsDeletedUndrained: %s %s (%s)", a, a.ProviderID, a.Reason)
+		}
+	}
+}
+
 // judgePool checks AvailableNeverBelowMinimum and TotalNeverAboveMaximum.
 func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 	available, removed, total, created := 0, 0, 0, 0
 	counted := map[fleet.MachineName]bool{} // what a provider made twice is its fault
 	for _, m := range c.machines {
 		if m.Pool == pool.Name {
+			if m.tampered() {
+				counted[m.Name] = true // that it is not counted is the fault of who did that
+			}
 			if !counted[m.Name] {
 				total++
 			}
@@ -81,7 +118,7 @@ func (c *chaos) judgePool(pool fleet.Pool, p plan.Plan) {
 }
 
 func (c *chaos) available(m *simMachine, pool fleet.Pool) bool {
-	n := c.nodes[string(m.Name)]
+	n := c.nodes[c.nodeName(m)]
 	if n == nil || !m.joined || !n.Ready || n.Draining || !m.goneAt.IsZero() || c.marked(m) {
 		return false
 	}
@@ -107,7 +144,7 @@ func (c *chaos) judgeControlPlane(p plan.Plan) {
 				c.fail("OneControlPlaneChangeAtATime: %s while another is coming or going", a)
 			}
 			c.judgeRemediation(a, m)
-			if a.Kind == fleet.DeleteMachine && m.joined && c.answered && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) }) {
+			if a.Kind == fleet.DeleteMachine && m.joined && c.answered && slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == c.nodeName(m) }) {
 				c.fail("EtcdQuorumKept: %s while it is a member of etcd", a)
 			}
 		}
@@ -136,9 +173,9 @@ func (c *chaos) judgeRemediation(a fleet.Action, m *simMachine) {
 
 // works reports whether m is a whole part of the control plane.
 func (c *chaos) works(m *simMachine) bool {
-	n := c.nodes[string(m.Name)]
+	n := c.nodes[c.nodeName(m)]
 	return m.Role == fleet.RoleControlPlane && m.joined && !m.dead && m.goneAt.IsZero() && n != nil && n.Ready && n.ControlPlaneReady && !n.Draining &&
-		slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == string(m.Name) && e.Healthy && !e.Learner })
+		slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == c.nodeName(m) && e.Healthy && !e.Learner })
 }
 
 func (c *chaos) judgeJoin(a fleet.Action) {
@@ -183,12 +220,13 @@ func (c *chaos) calm() {
 	c.outage = false
 	if c.desired.ControlPlane.Replicas == 1 {
 		for _, m := range c.machines {
-			if n := c.nodes[string(m.Name)]; n != nil && m.Role == fleet.RoleControlPlane {
+			if n := c.nodes[c.nodeName(m)]; n != nil && m.Role == fleet.RoleControlPlane {
 				delete(n.Annotations, clusterv1.RemediateMachineAnnotation)
 			}
 		}
 	}
 	c.returnSilent()
+	c.mend()
 	c.logf("calm")
 }
 
@@ -201,7 +239,7 @@ func (c *chaos) inspect() {
 	}
 	for _, m := range c.machines {
 		want[string(m.Pool)+" "+string(m.Template)]--
-		if c.nodes[string(m.Name)] == nil {
+		if c.nodes[c.nodeName(m)] == nil {
 			c.fail("machine %s has no node", m.Name)
 		}
 		if c.marked(m) {

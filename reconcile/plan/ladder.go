@@ -100,7 +100,7 @@ func (v *view) authoritiesLost() bool {
 			return true
 		}
 	}
-	return v.Observed.Workload.Reachable
+	return len(v.held) > 0 || v.Observed.Workload.Reachable
 }
 
 // notGiven names the first secret that people have to give and did not.

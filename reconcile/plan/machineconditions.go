@@ -23,11 +23,13 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 	l.set(clusterv1.PausedCondition, v.paused() || m.pool != nil && m.pool.Paused, clusterv1.PausedReason, clusterv1.NotPausedReason, "")
 
 	problem = ""
-	if !m.current {
+	switch {
+	case m.held != "":
+		problem = m.held
+	case !m.current && m.pool != nil:
+		problem = differs(m, m.pool)
+	case !m.current:
 		problem = "Pool is not in Git any more"
-		if m.pool != nil {
-			problem = differs(m, m.pool)
-		}
 	}
 	l.need(clusterv1.MachineUpToDateCondition, clusterv1.MachineUpToDateReason, clusterv1.MachineNotUpToDateReason, problem)
 
@@ -107,6 +109,8 @@ func (v *view) notReady(m *machine) string {
 	switch {
 	case m.leaving || m.extra:
 		return "The machine is being deleted"
+	case m.held != "":
+		return m.held
 	case m.sick != nil:
 		return m.sick.message
 	case m.State != fleet.MachineRunning:

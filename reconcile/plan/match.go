@@ -10,17 +10,16 @@ import (
 )
 
 // matchNodes gives each machine its Node: the one with its provider id, else
-// the one with its name that no other machine's id claims. What is left over
-// and says that it was ours is a stray.
+// the one with its name that no other machine's id claims. Several machines of one
+// name are not told apart by a name. What is left over and says that it was ours is
+// a stray.
 func (v *view) matchNodes() {
 	nodes := v.Observed.Workload.Nodes
 	byID := make(map[fleet.ProviderID]*machine, len(v.machines))
-	byName := make(map[fleet.MachineName]*machine, len(v.machines))
 	for _, m := range v.machines {
 		if m.ProviderID != "" {
 			byID[m.ProviderID] = m
 		}
-		byName[m.Name] = m
 	}
 	rest := make([]*fleet.Node, 0)
 	for i := range nodes {
@@ -30,23 +29,66 @@ func (v *view) matchNodes() {
 		if m == nil {
 			m = byID[anywhere(n.ProviderID)]
 		}
-		if m != nil && m.node == nil {
+		switch {
+		case m == nil:
+			rest = append(rest, n)
+		case m.node == nil:
+			m.node, m.proven = n, true
+		case likelier(n, m.node):
+			rest = append(rest, m.node)
 			m.node = n
-			continue
+		default:
+			rest = append(rest, n)
 		}
-		rest = append(rest, n)
 	}
 	for _, n := range rest {
-		if m := byName[fleet.MachineName(n.Name)]; m != nil {
-			if m.node == nil {
-				m.node = n
-			}
+		ms := v.named[fleet.MachineName(n.Name)]
+		if len(ms) == 1 && ms[0].node == nil {
+			ms[0].node = n
+		}
+		if v.claimed[fleet.MachineName(n.Name)] = len(ms) > 0; len(ms) > 0 {
+			continue
+		}
+		if m := byID[n.ProviderID]; m != nil && (n.Ready || !m.node.Ready) {
+			v.rivals = append(v.rivals, n)
 			continue
 		}
 		if v.wasOurs(n) || v.deleted(n) {
 			v.strays = append(v.strays, n)
 		}
 	}
+}
+
+// index finds the machines by name. One that is being deleted steps back behind
+// others of its name.
+func (v *view) index() {
+	v.named = make(map[fleet.MachineName][]*machine, len(v.machines))
+	for first := 0; first < len(v.machines); {
+		name, next := v.machines[first].Name, first+1
+		for next < len(v.machines) && v.machines[next].Name == name {
+			next++
+		}
+		same := v.machines[first:next:next]
+		if first = next; name == "" {
+			continue
+		}
+		if len(same) > 1 {
+			stay := slices.DeleteFunc(slices.Clone(same), func(m *machine) bool { return m.State == fleet.MachineDeleting })
+			if len(stay) > 0 {
+				same = stay
+			}
+		}
+		v.named[name] = same
+	}
+}
+
+// likelier reports whether a is rather the Node of a machine than b, when both have
+// its id: the one that is ready, then the newer one.
+func likelier(a, b *fleet.Node) bool {
+	if a.Ready != b.Ready {
+		return a.Ready
+	}
+	return a.Created.After(b.Created)
 }
 
 // anywhere returns id without the place in it: "openstack://region/id" is
@@ -67,44 +109,109 @@ func sameServer(machine, node fleet.ProviderID) bool {
 }
 
 // matchMembers gives each control-plane machine its etcd member, which is
-// called as its Node.
+// called as its Node, or as the machine where it has no Node and no other's is
+// called so. Of two members of one name, the one that answers is in use.
 func (v *view) matchMembers() {
 	if v.Observed.Workload.Etcd == nil {
 		return
 	}
+	owner := make(map[string]*machine, len(v.machines))
+	for name, ms := range v.named {
+		if len(ms) == 1 && ms[0].node == nil {
+			owner[string(name)] = ms[0]
+		}
+	}
+	for _, m := range v.machines {
+		if m.node != nil {
+			owner[m.node.Name] = m
+		}
+	}
 	members := v.Observed.Workload.Etcd.Members
 	for i := range members {
-		v.taken[fleet.MachineName(members[i].Name)] = true
-		for _, m := range v.machines {
-			if nodeName(m) == members[i].Name {
-				m.member = &members[i]
-			}
+		e := &members[i]
+		v.taken[fleet.MachineName(e.Name)] = true
+		m := owner[e.Name]
+		if m != nil && e.Name != "" && (m.member == nil || e.Healthy && !m.member.Healthy) {
+			m.member = e
 		}
 	}
 }
 
-// findExtras marks all but one of the machines that share a name: the one with
-// a Node stays, else the oldest.
+// findExtras marks machines that share a name with another that is to stay, and
+// holds all of a name where nothing says which of them is in use.
+//
+// The provider id of a Node does. Where none of them has a Node, and they had the
+// time to get one, none is in use, and the oldest stays: it is the same while the
+// API server has not answered once in their lives.
 func (v *view) findExtras() {
-	for i := 1; i < len(v.machines); i++ {
-		if v.machines[i].Name != v.machines[i-1].Name {
+	for name, same := range v.named {
+		if len(same) < 2 || same[0].State == fleet.MachineDeleting {
 			continue
 		}
-		same := v.machines[i-1 : i+1]
-		for i+1 < len(v.machines) && v.machines[i+1].Name == same[0].Name {
-			i++
-			same = same[:len(same)+1]
-		}
-		same = slices.DeleteFunc(slices.Clone(same), func(m *machine) bool { return m.State == fleet.MachineDeleting })
+		same = slices.Clone(same)
 		slices.SortFunc(same, func(a, b *machine) int {
 			return cmp.Or(
-				compareBool(b.node != nil, a.node != nil),
+				compareBool(b.proven, a.proven),
 				a.Created.Compare(b.Created),
 				cmp.Compare(a.ProviderID, b.ProviderID))
 		})
-		for _, m := range same[min(1, len(same)):] {
-			m.extra = true
+		why := v.alike(name, same)
+		switch {
+		case why != "":
+			v.holdAlike(same, same, why)
+		case slices.ContainsFunc(same, func(m *machine) bool { return m.held != "" }):
+			unproven := slices.DeleteFunc(slices.Clone(same), func(m *machine) bool { return m.proven })
+			v.holdAlike(same, unproven, "and one of them carries damaged tags: put these back first")
+		default:
+			for _, m := range same[1:] {
+				m.extra = true
+			}
 		}
+	}
+	slices.SortStableFunc(v.held, func(a, b *machine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
+	})
+}
+
+// alike says why it is not known which of same, machines called name, is in use;
+// empty where it is: the first of them is the one then, if any.
+func (v *view) alike(name fleet.MachineName, same []*machine) string {
+	switch {
+	case v.blind && v.knownSilent(same[0]):
+		return ""
+	case v.blind:
+		return "which of them joined is not known while the API server does not answer"
+	case v.claimed[name]:
+		return fmt.Sprintf("and node %s does not say by its provider id which of them it is on: delete the others yourself", name)
+	case same[0].proven:
+		return ""
+	}
+	if e := v.Observed.Workload.Etcd; e != nil && slices.ContainsFunc(e.Members, func(m fleet.Member) bool { return m.Name == string(name) }) {
+		return fmt.Sprintf("and etcd has a member %s that may be of any of them: delete the others yourself", name)
+	}
+	for _, m := range same {
+		if left := defaultStartup - v.Now.Sub(m.MadeAt()); left > 0 {
+			v.wake(left)
+			return "and none of them has joined yet"
+		}
+	}
+	return ""
+}
+
+// holdAlike holds those of same, which share a name, that are in doubt, for the
+// reason why.
+func (v *view) holdAlike(same, doubtful []*machine, why string) {
+	var ids []string
+	for _, m := range same {
+		ids = append(ids, string(m.ProviderID))
+	}
+	slices.Sort(ids)
+	for _, m := range doubtful {
+		if m.held != "" {
+			continue
+		}
+		m.held = fmt.Sprintf("%d machines are called %s (%s), %s", len(same), m.Name, strings.Join(ids, ", "), why)
+		v.held = append(v.held, m)
 	}
 }
 
@@ -135,6 +242,15 @@ func differs(m *machine, p *fleet.Pool) string {
 		return m.overdue
 	}
 	return "template changed"
+}
+
+// poolName names the pool that m belongs to now: of a control-plane machine, the
+// control plane, whatever that was called when m was made.
+func (m *machine) poolName() fleet.PoolName {
+	if m.pool != nil {
+		return m.pool.Name
+	}
+	return m.Pool
 }
 
 func nodeName(m *machine) string {

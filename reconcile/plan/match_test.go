@@ -1,11 +1,34 @@
 package plan_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
 )
+
+// A machine of a control plane that was renamed is drained by the rules of what it
+// is called now.
+func TestDrainOfARenamedControlPlane(t *testing.T) {
+	s := newScript()
+	for _, line := range []string{"control-plane replicas=1", "machine cp/0@v1.34.2", "machine cp-old/0@v1.34.2", "etcd"} {
+		if err := s.read(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.finish()
+	var drained []fleet.PoolName
+	for _, a := range plan.Compute(s.in).Actions {
+		if a.Kind == fleet.DrainNode {
+			drained = append(drained, a.Pool)
+		}
+	}
+	if !slices.Equal(drained, []fleet.PoolName{"cp"}) {
+		t.Errorf("drained by the rules of %v, want those of cp", drained)
+	}
+}
 
 // Of two servers of one name the one stays that the Node is on, though the Node's
 // id names a region that the infrastructure's does not.
@@ -21,6 +44,7 @@ func TestNodeInARegion(t *testing.T) {
 			})
 		}
 		s.in.Observed.Workload.Nodes = []fleet.Node{{Name: string(name), ProviderID: fleet.ProviderID("openstack://west/" + joined), ControlPlane: true}}
+		s.in.Observed.Workload.Etcd = &fleet.Etcd{Members: []fleet.Member{{ID: 1, Name: string(name), Healthy: true}}}
 		var deleted fleet.ProviderID
 		for _, a := range plan.Compute(s.in).Actions {
 			if a.Kind == fleet.DeleteMachine {

@@ -16,7 +16,7 @@ func (v *view) keepNodes() {
 	}
 	for _, m := range v.machines {
 		switch {
-		case m.pool == nil || m.pool.Paused || m.extra || m.State == fleet.MachineDeleting:
+		case m.pool == nil || m.pool.Paused || m.extra || m.held != "" || m.State == fleet.MachineDeleting:
 		case m.node == nil:
 			v.keepToken(m)
 		case !m.node.Draining && !fleet.NodeInSync(v.Desired, m.poolOfNode(), m.Name, *m.node):
@@ -25,6 +25,9 @@ func (v *view) keepNodes() {
 	}
 	for _, n := range v.strays {
 		v.deleteNode(n)
+	}
+	for _, n := range v.rivals {
+		v.wait("node %s has the provider id of a machine that has another node: delete the one that is not in use", n.Name)
 	}
 }
 
@@ -75,6 +78,10 @@ func (v *view) deleteNode(n *fleet.Node) {
 		v.wait("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
 		return
 	}
+	if m := v.mayHide(); m != "" {
+		v.wait("node %s stays: machine %s, which is held, may be behind it", n.Name, m)
+		return
+	}
 	for _, g := range v.groups {
 		for _, name := range g.pending {
 			if string(name) == n.Name {
@@ -92,7 +99,8 @@ func (v *view) deleteNode(n *fleet.Node) {
 // after the look that found it without a Node was never marked as ours.
 func (v *view) deleted(n *fleet.Node) bool {
 	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
-		return a.Action.Kind == fleet.DeleteMachine && string(a.Action.Machine) == n.Name && sameServer(a.Action.ProviderID, n.ProviderID)
+		id := a.Action.ProviderID
+		return a.Action.Kind == fleet.DeleteMachine && (id != "" || string(a.Action.Machine) == n.Name) && sameServer(id, n.ProviderID)
 	})
 }
 

@@ -112,6 +112,7 @@ const (
 // Compute returns the plan for in.
 func Compute(in Input) Plan {
 	v := look(in)
+	v.tellHeld()
 	if v.deleting() {
 		v.delete()
 	} else {

@@ -28,7 +28,7 @@ func Preview(in Input) []Change {
 		out = append(out, v.change(CreateCluster, "", "", "the cluster has no infrastructure"))
 	}
 	for _, g := range v.groups {
-		if g == v.groups[0] && v.etcdMoved() {
+		if g == v.groups[0] && (v.etcdMoved() || len(g.held) > 0) {
 			continue
 		}
 		if g.pool == nil || !g.pool.Paused && !v.frozen(g) {
@@ -68,7 +68,7 @@ func (v *view) previewDeletion() []Change {
 		out = append(out, v.change(DeleteCluster, "", "", "the cluster is to be deleted"))
 	}
 	for _, m := range v.machines {
-		if m.State != fleet.MachineDeleting {
+		if m.State != fleet.MachineDeleting && m.held == "" {
 			out = append(out, v.change(DeleteMachine, m.Pool, m.Name, "the cluster is to be deleted"))
 		}
 	}
@@ -155,7 +155,7 @@ func (v *view) foresee(g *group) (gone []departure, creates int) {
 			return gone, 0
 		}
 	}
-	return gone, max(g.pool.Replicas-stays(), 0)
+	return gone, max(g.pool.Replicas-stays()-countNames(g.held), 0)
 }
 
 // blocked reports whether g asks for a version that the control plane will not

@@ -32,6 +32,10 @@ func drawCluster(t *rapid.T) *fleet.Cluster {
 	return c
 }
 
+func drawNaming(t *rapid.T) naming {
+	return rapid.SampledFrom([]naming{byNameAndID, byName, otherwise}).Draw(t, "naming")
+}
+
 func drawPool(t *rapid.T, i int) fleet.Pool {
 	p := cluster(1, 1).Workers[0]
 	p.Name = fleet.PoolName(fmt.Sprintf("eu-1-md-%d", i))
@@ -87,6 +91,7 @@ func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &chaos{world: newWorld(drawCluster(t)), t: t, twins: map[fleet.MachineName]bool{}}
 		c.pods = rapid.IntRange(0, 2).Draw(t, "pods")
+		c.naming = drawNaming(t)
 		if rapid.Bool().Draw(t, "provisioned") {
 			if err := c.rest(1000); err != nil {
 				t.Fatal(err)
@@ -122,8 +127,9 @@ func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 // faultless world go on: what is created and deleted is what Preview told.
 func TestPreviewIsWhatHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, err := rested(drawCluster(t))
-		if err != nil {
+		w := newWorld(drawCluster(t))
+		w.naming = drawNaming(t)
+		if err := w.rest(2000); err != nil {
 			t.Fatal(err)
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "changes") {
@@ -134,7 +140,7 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 		}
 		for _, m := range w.machines {
 			if rapid.IntRange(0, 4).Draw(t, "mark") == 0 {
-				w.nodes[string(m.Name)].Annotations[clusterv1.DeleteMachineAnnotation] = ""
+				w.nodes[w.nodeName(m)].Annotations[clusterv1.DeleteMachineAnnotation] = ""
 			}
 		}
 		var told []string

@@ -95,6 +95,11 @@ func (s *script) drainRule(name string, w words) {
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"cluster.x-k8s.io/deployment-name": w["pool"]}},
 		})
 	}
+	if w.is("control-plane") {
+		r.Spec.Machines = append(r.Spec.Machines, clusterv1.MachineDrainRuleMachineSelector{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"cluster.x-k8s.io/control-plane": ""}},
+		})
+	}
 	if w.is("stage") {
 		r.Spec.Machines = append(r.Spec.Machines, clusterv1.MachineDrainRuleMachineSelector{
 			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"stage": w["stage"]}},

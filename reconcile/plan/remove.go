@@ -58,7 +58,11 @@ func (v *view) draining(m *machine, reason string) fleet.Action {
 	v.out.Actions = slices.DeleteFunc(v.out.Actions, func(a fleet.Action) bool {
 		return a.Kind == fleet.SyncNode && a.Node == m.node.Name
 	})
-	return fleet.Action{Kind: fleet.DrainNode, Pool: m.Pool, Machine: m.Name, Node: m.node.Name, Reason: reason}
+	a := fleet.Action{Kind: fleet.DrainNode, Pool: m.poolName(), Machine: m.Name, Node: m.node.Name, Reason: reason}
+	if m.extra {
+		a.ProviderID = m.ProviderID // the machine that has its name stays
+	}
+	return a
 }
 
 // told reports whether people put an annotation on the machines of m's pool, or
@@ -128,7 +132,7 @@ func (v *view) undrained(m *machine) (o *obstacle, over bool) {
 }
 
 func (v *view) turns(m *machine) []fleet.PodTurn {
-	return v.Desired.DrainRulesOf(m.Pool).Turns(m.node.Pods, m.node.Unreachable(), v.Now)
+	return v.Desired.DrainRulesOf(m.poolName()).Turns(m.node.Pods, m.node.Unreachable(), v.Now)
 }
 
 // podText says for people why p is still there.
@@ -219,7 +223,7 @@ func (v *view) deleteMachine(m *machine, reason string) {
 
 // interrupted reports whether the removal of m stopped half way and may go on.
 func (m *machine) interrupted() bool {
-	return m.State == fleet.MachineDeleting && m.Interrupted && (m.pool == nil || !m.pool.Paused)
+	return m.held == "" && m.State == fleet.MachineDeleting && m.Interrupted && (m.pool == nil || !m.pool.Paused)
 }
 
 // whyResumed is said of a removal that is asked for again.
@@ -238,9 +242,8 @@ func (v *view) resumeRemovals() {
 	}
 }
 
-// removeExtras deletes the machines that share their name with another. It
-// reports whether there was one. While nobody can tell which of them joined,
-// none is deleted.
+// removeExtras removes the machines that share their name with another, which
+// stays. It reports whether there was one.
 func (v *view) removeExtras(g *group) bool {
 	found := false
 	for _, m := range g.all {
@@ -248,11 +251,15 @@ func (v *view) removeExtras(g *group) bool {
 			continue
 		}
 		found = true
-		if v.blind && !v.knownSilent(m) {
-			v.wait("two machines are called %s: which of them joined is not known while the API server does not answer", m.Name)
-			continue
+		reason := fmt.Sprintf("another machine is called %s as well, and stays", m.Name)
+		switch {
+		case m.State == fleet.MachineDeleting, v.blind: // then nothing in this cluster ever joined
+			v.deleteMachine(m, reason)
+		case g == v.groups[0]:
+			v.removeControlPlane(m, reason)
+		default:
+			v.removeWorker(m, reason)
 		}
-		v.deleteMachine(m, fmt.Sprintf("another machine is called %s as well, and stays", m.Name))
 	}
 	return found
 }

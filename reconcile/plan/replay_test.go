@@ -90,7 +90,7 @@ func (r replay) judge(w *world, p plan.Plan) string {
 			continue
 		}
 		total++
-		if n := w.nodes[string(m.Name)]; n != nil && n.Ready && !n.Draining && m.goneAt.IsZero() {
+		if n := w.nodes[w.nodeName(m)]; n != nil && n.Ready && !n.Draining && m.goneAt.IsZero() {
 			available++
 		}
 	}
@@ -102,7 +102,7 @@ func (r replay) judge(w *world, p plan.Plan) string {
 			created++
 		case m == nil:
 		case a.Kind == fleet.DrainNode, a.Kind == fleet.DeleteMachine:
-			if n := w.nodes[string(m.Name)]; n != nil && n.Ready && !n.Draining && m.goneAt.IsZero() {
+			if n := w.nodes[w.nodeName(m)]; n != nil && n.Ready && !n.Draining && m.goneAt.IsZero() {
 				taken++
 			}
 		}

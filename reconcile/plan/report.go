@@ -21,7 +21,7 @@ func (v *view) report() {
 
 // report counts the machines of g.
 func (g *group) report() fleet.PoolReport {
-	r := fleet.PoolReport{Name: g.name, Role: fleet.RoleWorker, Current: len(g.all)}
+	r := fleet.PoolReport{Name: g.name, Role: fleet.RoleWorker, Current: len(g.all) + len(g.held)}
 	if g.pool != nil {
 		r.Role, r.Kind, r.Version, r.Desired = g.pool.Role, g.pool.Kind, g.pool.Version, g.pool.Replicas
 	}

@@ -28,7 +28,7 @@ type rollout struct {
 func (v *view) roll(g *group) {
 	r := &rollout{
 		v: v, g: g, gate: v.preflight(g),
-		total:    len(g.all) + len(g.pending),
+		total:    len(g.all) + len(g.pending) + countNames(g.held),
 		fresh:    len(g.fresh) + g.freshPending,
 		minimum:  max(g.pool.Replicas-g.pool.MaxUnavailable, 0),
 		pendDown: len(g.leaving),
@@ -100,7 +100,7 @@ func (r *rollout) shrink() {
 // surge allows.
 func (r *rollout) grow() {
 	p := r.g.pool
-	lacks := p.Replicas - r.fresh
+	lacks := p.Replicas - r.fresh - countNames(r.g.held) // none comes in place of one that is held
 	room := p.Replicas - r.total
 	if p.Strategy != fleet.OnDelete && r.gate.roll == "" {
 		room += p.MaxSurge

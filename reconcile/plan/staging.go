@@ -60,6 +60,9 @@ func (v *view) stage() {
 	}
 	for _, m := range v.machines {
 		if _, err := version.ParseSemantic(m.Version); err != nil {
+			if m.held != "" {
+				continue // it is no part of what is staged until it is put right
+			}
 			return // nobody knows where it is
 		}
 		name := m.Pool

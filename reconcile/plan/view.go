@@ -20,6 +20,8 @@ type machine struct {
 
 	current   bool    // made from the template that is asked for, and not overdue
 	overdue   string  // why it is outdated though its template is not
+	held      string  // why what it is, or which, is not certain; nothing is done to it
+	proven    bool    // its Node was told by the provider id
 	leaving   bool    // its removal has begun, which is not undone
 	extra     bool    // another machine of this name is the one to keep
 	checked   bool    // a health check looks after it
@@ -38,7 +40,11 @@ type view struct {
 
 	machines []*machine // in the order of Observed
 	groups   []*group   // the control plane, the workers as in Desired, vanished pools by name
+	held     []*machine // which are in no group's all
 	strays   []*fleet.Node
+	rivals   []*fleet.Node // that say of themselves to be the Node of a machine that has another
+	named    map[fleet.MachineName][]*machine
+	claimed  map[fleet.MachineName]bool // names that a Node has which no provider id gives a machine
 	attempts map[fleet.OperationID]fleet.Attempt
 	taken    map[fleet.MachineName]bool // names that no new machine may have
 	blind    bool                       // the API server does not answer: nothing is known of nodes
@@ -57,6 +63,7 @@ type group struct {
 	fresh    []*machine // stays: made from the template that is asked for
 	old      []*machine // outdated
 	leaving  []*machine // on its way out
+	held     []*machine // is, or may be, of this pool
 	pending  []fleet.MachineName
 	// freshPending is how many of pending are made from the template that is
 	// asked for.
@@ -72,16 +79,20 @@ func look(in Input) *view {
 		attempts: make(map[fleet.OperationID]fleet.Attempt, len(in.Attempts)),
 		taken:    make(map[fleet.MachineName]bool, len(in.Observed.Infrastructure.Machines)+len(in.Attempts)),
 		waits:    make(map[string]bool),
+		claimed:  make(map[fleet.MachineName]bool),
 		blind:    !in.Observed.Workload.Reachable,
 	}
 	leaving := v.recall()
 	v.enumerate()
+	v.index()
+	v.identify()
 	v.matchNodes()
 	for _, m := range v.machines {
 		m.leaving = m.State == fleet.MachineDeleting || leaving[removal{m.Name, ""}] ||
 			leaving[removal{m.Name, m.ProviderID}] || (m.node != nil && m.node.Draining)
 	}
 	v.matchMembers()
+	v.findImpostors()
 	v.findExtras()
 	v.stage()
 	v.group()
@@ -139,9 +150,12 @@ func (v *view) enumerate() {
 func (v *view) size() {
 	has := map[fleet.PoolName]int{}
 	for _, m := range v.machines {
-		if m.Role == fleet.RoleWorker && !m.leaving && !m.extra {
+		if m.Role == fleet.RoleWorker && !m.leaving && !m.extra && m.held == "" {
 			has[m.Pool]++
 		}
+	}
+	for _, p := range v.Desired.Workers {
+		has[p.Name] += countNames(v.heldOf(p.Name)) // which are his once they are put right
 	}
 	d := *v.Desired
 	d.Workers = slices.Clone(d.Workers)
@@ -183,7 +197,13 @@ func (v *view) group() {
 		}
 		return add(nil, name)
 	}
+	for _, g := range v.groups {
+		g.held = v.heldOf(g.name)
+	}
 	for _, m := range v.machines {
+		if m.held != "" {
+			continue
+		}
 		g := of(m.Role, m.Pool)
 		m.pool = g.pool
 		m.current = g.pool != nil && (upToDate(m, g.pool) || v.staging.keeps(m)) && !unwanted(m)
@@ -247,7 +267,7 @@ func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
 // check condemns, is not available.
 func (v *view) assess(m *machine) {
 	gate, since := m.gates()
-	m.ready = m.node != nil && m.node.Ready && gate == ""
+	m.ready = m.node != nil && m.node.Ready && gate == "" && m.held == ""
 	if !m.ready || m.leaving || m.extra || m.sick != nil {
 		return
 	}

@@ -166,6 +166,9 @@ func (s *script) read(f []string) error {
 			k, _ := fleet.ParseKey(w["of"])
 			n.Annotations = fleet.NodeAnnotations(k, s.in.Desired.ControlPlane, "m")
 		}
+		if w.is("id") {
+			n.ProviderID = fleet.ProviderID("sim://" + w["id"])
+		}
 		if w.is("unmarked") {
 			n.Name, n.ProviderID = string(s.name(f[1])), fleet.ProviderID("sim://"+cmp.Or(w["id"], f[1]))
 		}
@@ -288,10 +291,29 @@ func (s *script) machine(ref string, w words) {
 		}
 	}
 	s.origin(&m, w)
-	s.in.Observed.Infrastructure.Machines = append(s.in.Observed.Infrastructure.Machines, m)
+	s.in.Observed.Infrastructure.Machines = append(s.in.Observed.Infrastructure.Machines, s.tampered(m, w))
 	if !w.is("no-node") && m.State != fleet.MachinePending && m.State != fleet.MachineFailed {
 		s.node(m, w, age)
 	}
+}
+
+// tampered returns m as its tags have it, after somebody took one away or wrote
+// another value: lost=role, damaged=pool:x.
+func (s *script) tampered(m fleet.Machine, w words) fleet.Machine {
+	if !w.is("lost") && !w.is("damaged") {
+		return m
+	}
+	tags := s.in.Desired.MachineTags(fleet.Pool{Name: m.Pool, Role: m.Role, Template: m.Template, Version: m.Version}, m.Name, m.Operation)
+	maps.Copy(tags, m.Origin.Tags())
+	if w.is("lost") {
+		delete(tags, "fairlead.dev/"+w["lost"])
+	}
+	if tag, value, ok := strings.Cut(w["damaged"], ":"); ok {
+		tags["fairlead.dev/"+tag] = value
+	}
+	is := fleet.MachineFromTags(tags)
+	m.Name, m.Pool, m.Role, m.Template, m.Version, m.Damaged = is.Name, is.Pool, is.Role, is.Template, is.Version, is.Damaged
+	return m
 }
 
 // node adds the Node, and the etcd member, of m.
@@ -325,6 +347,12 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	}
 	if w.is("node-name") {
 		n.Name = w["node-name"]
+	}
+	if w.is("node-id") {
+		n.ProviderID = ""
+		if id := w["node-id"]; id != "" {
+			n.ProviderID = fleet.ProviderID("sim://" + id)
+		}
 	}
 	if w.is("no-pressure") {
 		n.Conditions = append(n.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse})

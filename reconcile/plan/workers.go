@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"fairlead.dev/fleet"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -49,6 +50,9 @@ func (v *view) awaitAvailable(g *group) {
 }
 
 func (v *view) workersDone() bool {
+	if len(v.held) > 0 {
+		return false
+	}
 	for _, g := range v.groups[1:] {
 		if g.vanished || !g.settled() {
 			return false
@@ -64,7 +68,7 @@ func (v *view) workersDone() bool {
 
 // settled reports whether g has the machines that it should have.
 func (g *group) settled() bool {
-	if len(g.leaving)+len(g.pending) > 0 {
+	if len(g.leaving)+len(g.pending)+len(g.held) > 0 {
 		return false
 	}
 	if g.pool.Strategy == fleet.OnDelete && g.pool.Role == fleet.RoleWorker {
@@ -108,7 +112,7 @@ func (v *view) preflight(g *group) gate {
 func (v *view) oldestControlPlane() string {
 	cp := v.groups[0]
 	oldest := cp.pool.Version
-	for _, m := range cp.all {
+	for _, m := range slices.Concat(cp.all, cp.held) {
 		if m.node != nil && newerMinor(oldest, m.node.KubeletVersion) {
 			oldest = m.node.KubeletVersion
 		}

@@ -42,6 +42,7 @@ type world struct {
 	nodesAhead time.Duration // of the clocks of the workload cluster
 	kubeadm    *fleet.Kubeadm
 	broken     fleet.TemplateHash // machines made of it never join
+	naming     naming             // of Nodes
 
 	attempts []fleet.Attempt
 	since    time.Time
@@ -62,8 +63,46 @@ type simMachine struct {
 	visibleAt time.Time
 	goneAt    time.Time // zero: it stays, or is silent
 	joined    bool
-	dead      bool // never joins, or its node is broken
+	dead      bool   // never joins, or its node is broken
+	lost      string // the tag that somebody took away, or
+	changed   string // the role that somebody wrote in place of its own
 }
+
+// A naming says how Nodes show whose they are.
+type naming string
+
+const (
+	byNameAndID naming = ""          // they are called as their machines, and have their ids
+	byName      naming = "name"      // they have no ids: nobody sets them
+	otherwise   naming = "otherwise" // they have other names
+)
+
+// nodeName is how the Node of m, and its etcd member, is called.
+func (w *world) nodeName(m *simMachine) string {
+	if w.naming == otherwise {
+		return "ip-" + string(m.Name)
+	}
+	return string(m.Name)
+}
+
+// shown is m as its tags have it.
+func (w *world) shown(m *simMachine) fleet.Machine {
+	out := m.Machine
+	if !m.tampered() {
+		return out
+	}
+	tags := w.desired.MachineTags(fleet.Pool{Name: m.Pool, Role: m.Role, Template: m.Template, Version: m.Version}, m.Name, m.Operation)
+	maps.Copy(tags, m.Origin.Tags())
+	delete(tags, m.lost)
+	if m.changed != "" {
+		tags["fairlead.dev/role"] = m.changed
+	}
+	is := fleet.MachineFromTags(tags)
+	out.Name, out.Pool, out.Role, out.Template, out.Version, out.Damaged = is.Name, is.Pool, is.Role, is.Template, is.Version, is.Damaged
+	return out
+}
+
+func (m *simMachine) tampered() bool { return m.lost != "" || m.changed != "" }
 
 type queued struct {
 	at     time.Time
@@ -125,7 +164,7 @@ func (w *world) input(etcd bool) plan.Input {
 		if w.now.Before(m.visibleAt) {
 			continue
 		}
-		o.Infrastructure.Machines = append(o.Infrastructure.Machines, m.Machine)
+		o.Infrastructure.Machines = append(o.Infrastructure.Machines, w.shown(m))
 	}
 	slices.SortFunc(o.Infrastructure.Machines, func(a, b fleet.Machine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
@@ -249,14 +288,14 @@ func (w *world) live(m *simMachine) {
 	if m.State == fleet.MachinePending && age >= w.boot/2 {
 		m.State = fleet.MachineRunning
 	}
-	if n := w.nodes[string(m.Name)]; m.joined {
+	if n := w.nodes[w.nodeName(m)]; m.joined {
 		if n != nil && !n.Ready && !m.dead && age > w.boot+20*time.Second {
 			w.setReady(n, true)
 			n.ControlPlaneReady = n.ControlPlane
 		}
 		return
 	}
-	if m.dead || m.Template == w.broken || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[string(m.Name)] != nil {
+	if m.dead || m.Template == w.broken || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[w.nodeName(m)] != nil {
 		return
 	}
 	if m.Role == fleet.RoleControlPlane {
@@ -269,16 +308,19 @@ func (w *world) live(m *simMachine) {
 		} else if w.kubeadm.Version != m.Version {
 			w.violate("NoJoinWithAnotherVersion: %s of %s reads %s in kubeadm-config", m.Name, m.Version, w.kubeadm.Version)
 		}
-		w.members = append(w.members, fleet.Member{ID: w.nextMember, Name: string(m.Name), Learner: learner, Healthy: true})
-		w.learnUntil[string(m.Name)] = w.now.Add(15 * time.Second)
+		w.members = append(w.members, fleet.Member{ID: w.nextMember, Name: w.nodeName(m), Learner: learner, Healthy: true})
+		w.learnUntil[w.nodeName(m)] = w.now.Add(15 * time.Second)
 	}
 	m.joined = true
-	w.nodes[string(m.Name)] = &fleet.Node{
-		Name: string(m.Name), ProviderID: m.ProviderID, Created: w.now.Add(w.nodesAhead), KubeletVersion: m.Version,
+	w.nodes[w.nodeName(m)] = &fleet.Node{
+		Name: w.nodeName(m), ProviderID: m.ProviderID, Created: w.now.Add(w.nodesAhead), KubeletVersion: m.Version,
 		ControlPlane: m.Role == fleet.RoleControlPlane,
 		Conditions:   []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(w.now.Add(w.nodesAhead))}},
 		Taints:       []corev1.Taint{{Key: "node.cluster.x-k8s.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}},
 		Labels:       map[string]string{}, Annotations: map[string]string{},
+	}
+	if w.naming == byName {
+		w.nodes[w.nodeName(m)].ProviderID = ""
 	}
 	w.logf("joined %s", m.Name)
 }
@@ -299,12 +341,12 @@ func (w *world) kill(m *simMachine) {
 	if !m.joined {
 		return
 	}
-	if n := w.nodes[string(m.Name)]; n != nil {
+	if n := w.nodes[w.nodeName(m)]; n != nil {
 		w.setReady(n, false)
 		n.ControlPlaneReady = false
 	}
 	for i := range w.members {
-		if w.members[i].Name == string(m.Name) {
+		if w.members[i].Name == w.nodeName(m) {
 			w.members[i].Healthy = false
 		}
 	}

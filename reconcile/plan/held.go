@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// A machine is held where what it is, or which of several, is not certain. It is
+// the subject of no action, and it is none of what a pool has. But it counts where
+// that is the safe side: as one that may be of the control plane, that may be
+// behind a Node or an etcd member, in whose place none is made, and below which no
+// infrastructure goes. It is held until people put it right.
+
+// identify holds the machines whose tags are damaged, or contradict what Git says.
+func (v *view) identify() {
+	for _, m := range v.machines {
+		if m.Damaged != "" {
+			v.distrust(m, m.Damaged)
+		} else if why := v.Desired.Contradicts(m.Machine); why != "" {
+			v.distrust(m, why)
+		}
+	}
+}
+
+// findImpostors holds the machines that are workers by their tags, and run a
+// control plane all the same: who wrote the tags wrote the role and the pool.
+func (v *view) findImpostors() {
+	for _, m := range v.machines {
+		if m.Role != fleet.RoleWorker || m.held != "" {
+			continue
+		}
+		if m.node != nil && m.node.ControlPlaneReady || m.member != nil {
+			v.distrust(m, fmt.Sprintf("%s is %q, and it runs a control plane", fleet.TagRole, m.Role))
+		}
+	}
+}
+
+// distrust holds m, of which a tag is damaged as why says.
+func (v *view) distrust(m *machine, why string) {
+	m.held = fmt.Sprintf("machine %s carries damaged tags: %s; put them back or delete it yourself", m.title(), why)
+	v.held = append(v.held, m)
+}
+
+// title is how people find m, which may have no name, or one that another has too.
+func (m *machine) title() string {
+	switch {
+	case m.Name == "":
+		return string(m.ProviderID)
+	case m.ProviderID == "":
+		return string(m.Name)
+	}
+	return fmt.Sprintf("%s (%s)", m.Name, m.ProviderID)
+}
+
+// tellHeld says which machines are held.
+func (v *view) tellHeld() {
+	for _, m := range v.held {
+		v.wait("%s", m.held)
+	}
+}
+
+// heldOf returns the held machines that are or may be of pool name.
+func (v *view) heldOf(name fleet.PoolName) []*machine {
+	var out []*machine
+	for _, m := range v.held {
+		if v.mayBeOf(m) == name {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// mayBeOf returns the pool that the held machine m is counted with. What is not
+// a worker for certain is counted with the control plane.
+func (v *view) mayBeOf(m *machine) fleet.PoolName {
+	p, known := v.Desired.Pool(m.Pool)
+	worker := m.Role == fleet.RoleWorker && !(known && p.Role == fleet.RoleControlPlane) ||
+		m.Role != fleet.RoleControlPlane && known && p.Role == fleet.RoleWorker
+	if !worker || m.member != nil || m.node != nil && m.node.ControlPlane {
+		return v.Desired.ControlPlane.Name
+	}
+	return m.Pool
+}
+
+// countNames counts ms, those that share a name as one.
+func countNames(ms []*machine) int {
+	names := map[fleet.MachineName]bool{}
+	n := 0
+	for _, m := range ms {
+		if m.Name == "" || !names[m.Name] {
+			n++
+		}
+		names[m.Name] = true
+	}
+	return n
+}
+
+// nameless returns a held machine that may have any name of g's, or nil: a second
+// machine of a name is never asked for.
+func (v *view) nameless(g *group) *machine {
+	i := slices.IndexFunc(v.held, func(m *machine) bool {
+		_, known := v.Desired.Pool(m.Pool)
+		return m.Name == "" && (!known || m.Pool == g.name)
+	})
+	if i < 0 {
+		return nil
+	}
+	return v.held[i]
+}
+
+// mayHide names the held machine that may be behind a Node that no machine is
+// matched with; empty where none may.
+func (v *view) mayHide() string {
+	i := slices.IndexFunc(v.held, func(m *machine) bool { return m.node == nil })
+	if i < 0 {
+		return ""
+	}
+	return v.held[i].title()
+}
+
+// heldNames lists what is held, for conditions.
+func heldNames(ms []*machine) string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, m.held)
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ". ")
+}
