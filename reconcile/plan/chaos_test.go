@@ -77,7 +77,7 @@ func (c *chaos) attempt(a fleet.Action) {
 		c.remember(a, false)
 		switch a.Kind {
 		case fleet.CreateMachine, fleet.DeleteMachine, fleet.EnsureInfrastructure:
-			c.queue = append(c.queue, queued{c.now.Add(c.settle / 2), a})
+			c.queue = append(c.queue, queued{c.now.Add(c.settle / 2), a, c.desired})
 		default:
 			c.carryOut(a)
 		}

@@ -105,8 +105,9 @@ func (w *world) shown(m *simMachine) fleet.Machine {
 func (m *simMachine) tampered() bool { return m.lost != "" || m.changed != "" }
 
 type queued struct {
-	at     time.Time
-	action fleet.Action
+	at      time.Time
+	action  fleet.Action
+	desired *fleet.Cluster // that it was asked for by
 }
 
 func newWorld(d *fleet.Cluster) *world {
@@ -251,7 +252,10 @@ func (w *world) advance(d time.Duration) {
 		if w.now.Before(q.at) {
 			return false
 		}
+		now := w.desired
+		w.desired = q.desired // a late machine is what it was asked to be
 		w.carryOut(q.action)
+		w.desired = now
 		return true
 	})
 	w.machines = slices.DeleteFunc(w.machines, func(m *simMachine) bool {
