@@ -52,9 +52,7 @@ func TestLife(t *testing.T) {
 	if left := h.Exec("ls /var/lib/fairlead/host/machines"); left != "" {
 		t.Errorf("left of the machine: %q", left)
 	}
-	if got := h.Read("/var/lib/reboots"); got != "reboot\n" {
-		t.Errorf("restarts of the host = %q, want one", got)
-	}
+	wantRestart(t, h)
 	if !strings.Contains(h.Read("/var/lib/kubeadm.calls"), "kubeadm reset --force") {
 		t.Error("kubeadm reset was not called")
 	}

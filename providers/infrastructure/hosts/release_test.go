@@ -3,9 +3,11 @@ package hosts_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/providers/infrastructure/hosts/hoststest"
 )
 
 // TestReleaseIsClean: nothing of a machine that could let anybody in, or run on, is left
@@ -42,6 +44,15 @@ runcmd:
 	}
 	if got := h.Exec("id -u tenant 2>/dev/null; ls -d /home/tenant /root/.kube /var/log/pods /var/lib/tasks 2>/dev/null; ps axo args | grep '[s]leep 1000'; true"); got != "" {
 		t.Errorf("left of the machine: %s", got)
+	}
+	wantRestart(t, h)
+}
+
+// wantRestart waits for the restart of the host, which comes after its claim is gone.
+func wantRestart(t *testing.T, h *hoststest.Host) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && h.Read("/var/lib/reboots") == ""; {
+		time.Sleep(tick)
 	}
 	if got := h.Read("/var/lib/reboots"); got != "reboot\n" {
 		t.Errorf("restarts of the host = %q, want one", got)

@@ -149,14 +149,14 @@ cp "$R" "$D/last/release.log"
 rm -f "$M/kept"
 find "$M" -mindepth 1 ! -name claim ! -name releasing ! -name started -delete
 sync
+# What was laid out for a claim that was never made has keys in it, too.
+for left in "$D"/machines/*; do
+	[ "$left" != "$M" ] && [ -d "$left" ] && [ -n "$(find "$left" -maxdepth 0 -mmin +10)" ] && rm -rf -- "$left"
+done
 # Nobody claims the host between here and its restart.
 if [ -n "$restart" ] && ! : >"$B"; then echo "the restart cannot be noted"; exit 1; fi
 rm -f "$D/claim"
 rm -rf "$M" "$R" "$S"
-# What was laid out for a claim that was never made has keys in it, too.
-for left in "$D"/machines/*; do
-	[ -d "$left" ] && [ -n "$(find "$left" -maxdepth 0 -mmin +10)" ] && rm -rf -- "$left"
-done
 sync -f "$D" 2>/dev/null || sync
 if [ -n "$restart" ]; then
 	echo "release $id is done, restarting" >>"$D/last/release.log"
