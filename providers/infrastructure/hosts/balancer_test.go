@@ -173,3 +173,33 @@ func TestLoadBalancerHost(t *testing.T) {
 	b.edit = func(h *api.PoolHost) { h.Lost = h.Name == "h1" }
 	wantKind(t, b.p.EnsureInfrastructure(t.Context(), "op", b.cluster()), fleet.Unavailable, "is lost", "spec.loadBalancer")
 }
+
+// TestForgedClaim: what root of a host writes into its claim gets into no configuration
+// of another host, and its machine is held.
+func TestForgedClaim(t *testing.T) {
+	b, gate := withGate(t, 2)
+	c := b.cluster()
+	b.inLine(c)
+	b.createControlPlane(c, "cp-0")
+	b.inLine(c)
+	claim := strings.TrimSpace(b.hosts[0].Read("/var/lib/fairlead/host/claim"))
+	forged := strings.NewReplacer(`"host":"h0"`, `"host":"h1"`, `"cp-0"`, `"x 1.2.3.4:1\nprogram evil\n\tcommand id\n#"`).Replace(claim)
+	forged = `{"id":"fedcba9876543210"` + forged[strings.Index(forged, ","):]
+	b.hosts[1].Write("/var/lib/fairlead/host/claim", forged+"\n")
+	b.p.Forget()
+	got := b.observe(c)
+	held := 0
+	for _, m := range got.Machines {
+		if m.Damaged != "" {
+			held++
+		}
+	}
+	if len(got.Machines) != 2 || held != 1 {
+		t.Errorf("machines = %+v, want the forged one damaged, and the other as it is", got.Machines)
+	}
+	b.ensure(c)
+	if config := gate.Exec("cat /var/lib/fairlead/host/machines/*/haproxy.cfg"); strings.Contains(config, "evil") || strings.Contains(config, "1.2.3.4") {
+		t.Errorf("the load balancer has:\n%s", config)
+	}
+	wantServers(t, gate, "with a forged claim", "cp-0")
+}

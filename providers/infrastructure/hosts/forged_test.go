@@ -131,6 +131,10 @@ func TestForged(t *testing.T) {
 				if d := b.doubt(&f); d != "" {
 					doubt = d
 				}
+				f.forged = b.doubt(&f)
+				if m := f.machine(); (m.Damaged == "") != (f.forged == "") {
+					t.Errorf("machine = %+v, want it to be held where its claim is in doubt", m)
+				}
 			}
 			if (doubt == "") != (test.doubt == "") || !strings.Contains(doubt, test.doubt) {
 				t.Errorf("doubt = %q, want %q", doubt, test.doubt)
