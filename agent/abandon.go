@@ -34,6 +34,7 @@ func (a *Agent) abandoned(ctx context.Context, c *fleet.Cluster, inGit bool) {
 		return
 	}
 	a.reconciler.Forget(c.Key)
+	a.unremind(c.Key)
 	a.status.Put(fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Digest: c.Digest, Provider: c.Provider,
 		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + a.leftBehind(ctx, c.Key)},
@@ -45,6 +46,7 @@ func (a *Agent) release(k fleet.Key) {
 	a.mu.Lock()
 	delete(a.desired.clusters, k)
 	a.mu.Unlock()
+	a.unremind(k)
 	a.reconciler.Forget(k)
 	a.p.Metrics.Forget(k)
 	a.status.Forget(k)

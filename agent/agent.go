@@ -115,6 +115,9 @@ type Options struct {
 	// Only, if not zero, is the one cluster that is worked on, and of it the
 	// control plane alone: its workers stay as they are.
 	Only fleet.Key
+	// Recreate, if not empty, says that Only is gone for good and is to be made anew,
+	// as a value of fleet.RecreateAnnotation does.
+	Recreate string
 }
 
 // A NotOwnerError says that this agent does not own the fleet: another one

@@ -36,7 +36,8 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 			c = kept(c)
 			out.Problems = append(slices.Clone(out.Problems), inhabited(home))
 		}
-		out.Clusters = append(out.Clusters, c.Heeding(s.Requests).Scaled(s.Scales).WithDrift(f.Config.Drift))
+		c = c.Heeding(s.Requests).Scaled(s.Scales).WithDrift(f.Config.Drift)
+		out.Clusters = append(out.Clusters, c.WithResidence(record[c.Key].Residence))
 	}
 	for _, c := range s.Clusters {
 		switch k := c.Report.Cluster; {

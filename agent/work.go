@@ -88,6 +88,9 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 		c = withoutWorkers(c)
 	}
 	c = a.reminded(c)
+	if a.o.Only != (fleet.Key{}) {
+		c = c.Recreating(a.o.Recreate)
+	}
 	res := a.reconciler.Pass(ctx, c)
 	if res.Report.Phase != "" {
 		a.mu.Lock()
@@ -102,16 +105,17 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 
 // A reminder is what one pass tells the next, whoever makes it, since nothing else
 // tells of it: an attempt that is under way, with what infrastructure was in line,
-// what health checks wait out, and when the cluster came how far.
+// what health checks wait out, when the cluster came how far, and where it lives.
 type reminder struct {
 	remediation fleet.Remediation
 	order       string
 	spells      []fleet.Spell
 	milestones  fleet.Milestones
+	residence   fleet.Residence
 }
 
 func reminderOf(r fleet.Report) reminder {
-	return reminder{r.Remediation, r.Order, r.Spells, r.Milestones}
+	return reminder{r.Remediation, r.Order, r.Spells, r.Milestones, r.Residence}
 }
 
 // reminded returns c with what its last report told: this agent's, or the one
@@ -125,7 +129,19 @@ func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
 	}
 	out := *c
 	out.Remediation, out.Order, out.Spells, out.Milestones = last.remediation, last.order, last.spells, last.milestones
+	out.Residence = last.residence
 	return &out
+}
+
+// unremind has nothing told to the next pass over k, not even what the status
+// branch told: a cluster of that name that comes later is another one.
+func (a *Agent) unremind(k fleet.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reminders == nil {
+		a.reminders = make(map[fleet.Key]reminder)
+	}
+	a.reminders[k] = reminder{}
 }
 
 // withoutWorkers returns c with all pools of workers left as they are.
@@ -145,12 +161,12 @@ func (a *Agent) drop(k fleet.Key) bool {
 	h := a.desired.clusters[k]
 	if !h.inGit {
 		delete(a.desired.clusters, k)
-		delete(a.reminders, k)
 	}
 	a.mu.Unlock()
 	if h.inGit {
 		return false
 	}
+	a.unremind(k)
 	a.reconciler.Forget(k)
 	a.p.Metrics.Forget(k)
 	a.status.Forget(k)

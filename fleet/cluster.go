@@ -70,6 +70,13 @@ type Cluster struct {
 	// say it: whoever has a pass made adds it.
 	Milestones Milestones `json:",omitzero"`
 
+	// Residence is what the last report told of where it lives. Git does not say
+	// it: whoever looks at it or has a pass made adds it.
+	Residence Residence `json:",omitzero"`
+	// Recreate, where it differs from Residence.Recreated, is the wish to make the
+	// cluster anew: see RecreateAnnotation.
+	Recreate string `json:",omitempty"`
+
 	// Topology, if not nil, says that a ClusterClass makes it, and how it is upgraded.
 	Topology *Topology `json:",omitempty"`
 

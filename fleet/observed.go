@@ -25,6 +25,10 @@ type Infrastructure struct {
 	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
 	Upkeep         []string        // those of Drift that machines cause or need, and not people: mended whatever the policy
 	Machines       []Machine       // sorted by name, then provider id
+	// Places are where the provider looked, known even where nothing exists: first
+	// where what machines share is or would be made, then the others. Empty where the
+	// provider has no places to tell apart.
+	Places []PlaceSeen
 }
 
 // A FailureDomain is a place where machines fail together.

@@ -64,6 +64,7 @@ type Report struct {
 	// of machines.
 	Spells     []Spell
 	Milestones Milestones // when it came how far
+	Residence  Residence  // where it lives
 	Failure    string     // the error of the pass, in the other side's own words
 }
 

@@ -179,8 +179,8 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.O
 
 // mayAnswer reports whether it is of use to call the API server: a
 // control-plane machine runs, or none can be seen at all. What answers in spite
-// of that is a cluster whose machines lost their tags: a second one must not be
-// made beside it.
+// of that is a cluster whose machines lost their tags, or that lives elsewhere: a
+// second one must not be made beside it, nor its secrets be deleted.
 func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 	there := false
 	for _, m := range i.Machines {
@@ -191,7 +191,7 @@ func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 			return true
 		}
 	}
-	return !there && !c.Delete
+	return !there && (!c.Delete || !i.Exists && len(i.Machines) == 0)
 }
 
 // answered notes how the API server of a cluster answered, and watches one that did.

@@ -21,6 +21,7 @@ type memory struct {
 	answered time.Time           // when the API server of the cluster last did
 	watched  string              // kubeconfig that the node watch runs with
 	report   fleet.Report        // of the last pass that could look
+	lives    fleet.Residence     // as the last plan told
 }
 
 func newMemory(since time.Time) *memory {
@@ -131,6 +132,19 @@ func (m *memory) watching(kubeconfig string) bool {
 	same := m.watched == kubeconfig
 	m.watched = kubeconfig
 	return same
+}
+
+// residence returns where the cluster lives, as the last plan told.
+func (m *memory) residence() fleet.Residence {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lives
+}
+
+func (m *memory) reside(r fleet.Residence) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lives = r
 }
 
 // known returns the report of the last pass that could look, if there was one.

@@ -206,6 +206,9 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	if err != nil {
 		return []error{err}
 	}
+	if c.Residence.IsZero() { // whoever has the pass made may not have been told yet
+		c = c.WithResidence(m.residence())
+	}
 	looking, seen := r.o.Span(ctx, "look")
 	observed, err := r.Look(looking, c)
 	seen(err)
@@ -230,6 +233,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 		p = plan.Compute(in)
 	}
 	res.Plan = p
+	m.reside(p.Residence)
 	res.report(observed)
 	if len(p.Actions) > 0 && r.o.May != nil {
 		if err := r.o.May(c.Key); err != nil {
@@ -298,6 +302,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Waiting = res.Plan.Waiting
 	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
 	res.Report.Spells, res.Report.Milestones = res.Plan.Spells, res.Plan.Milestones
+	res.Report.Residence = res.Plan.Residence
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

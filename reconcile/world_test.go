@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,6 +128,7 @@ type world struct {
 	told   func(fleet.Report) // if set, gets each report
 	spells []fleet.Spell      // that the last report told of
 	syncs  int                // calls of SyncNode
+	cut    bool               // no API server can be reached
 
 	mu      sync.Mutex
 	calls   int
@@ -207,7 +210,7 @@ func (w *world) start() *agent {
 	if os.Getenv("SWEEP_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	client := workload.New(workload.Options{Log: log, Dial: w.net.DialContext})
+	client := workload.New(workload.Options{Log: log, Dial: w.dial})
 	infra := inmemory.NewProvider(w.cloud, settle)
 	store := w.secrets
 	if w.shared != nil {
@@ -220,6 +223,14 @@ func (w *world) start() *agent {
 		Secrets:        store,
 		Log:            log,
 	})}
+}
+
+// dial reaches API servers, unless they are out of reach.
+func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if w.cut {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	return w.net.DialContext(ctx, network, address)
 }
 
 // crashing counts the changes made through the API server as calls too.
@@ -284,6 +295,9 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 	for time.Now().Before(deadline) {
 		w.disturb()
 		last = w.remind(a, c)
+		if last.Report.Phase != "" {
+			c = c.WithResidence(last.Report.Residence)
+		}
 		if w.told != nil {
 			w.told(last.Report)
 		}

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"fairlead.dev/agent"
@@ -91,6 +92,6 @@ func recovery(ctx context.Context, w *moveWorld) error {
 		if err != nil {
 			return err
 		}
-		return p.beside(agent.Options{Only: keyHome(), WaitForOwnership: owner.Is(want.TakeOver)}, pivot.New(want, parts).Run)
+		return p.beside(agent.Options{Only: keyHome(), Recreate: fmt.Sprintf("gone: %s@%d", w.lost.Agent, w.lost.Epoch), WaitForOwnership: owner.Is(want.TakeOver)}, pivot.New(want, parts).Run)
 	})
 }

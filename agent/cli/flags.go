@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
 )
 
@@ -44,6 +45,15 @@ type sourceFlags struct {
 	branch    string
 	base      string                        // revision to compare with, of commands that do
 	providers map[string]map[string]*string // settings, by provider and name
+	gone      fleet.Key                     // cluster to plan as one that is to be made anew, by the wish recreate
+	recreate  string
+}
+
+// recreating returns f for a plan that makes k anew.
+func (f *sourceFlags) recreating(k fleet.Key, wish string) *sourceFlags {
+	out := *f
+	out.gone, out.recreate = k, wish
+	return &out
 }
 
 // addSource adds the flags that say where a fleet is and how to reach it.

@@ -148,7 +148,16 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 			return err
 		}
 	}
-	return m.do(cmd, s, pivot.New(w, *p), w, agent.Options{Only: k}, owner)
+	return m.do(cmd, s, pivot.New(w, *p), w, agent.Options{Only: k, Recreate: m.gone()}, owner)
+}
+
+// gone is the wish to make the home anew, where people say that it is gone. The same
+// command is the same wish.
+func (m *mover) gone() string {
+	if m.recovery.identity == "" {
+		return ""
+	}
+	return "gone: " + cmp.Or(m.takeOver, m.name)
 }
 
 // toHere brings the fleet to an agent in this process.

@@ -122,6 +122,11 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
 	}
 	outlook := agent.Foresee(s, loaded)
+	for i, c := range outlook.Clusters {
+		if c.Key == f.gone {
+			outlook.Clusters[i] = c.Recreating(f.recreate)
+		}
+	}
 	if p.path != "." && len(outlook.Clusters)+len(outlook.Problems)+len(outlook.Pruned)+len(outlook.Orphans) == 0 {
 		return nil, p.empty()
 	}

@@ -67,7 +67,7 @@ func (m *mover) recover(cmd *cobra.Command, s assembly.Settings, p *pivot.Parts,
 	if err := m.restore(ctx, out, e, p.From); err != nil {
 		return err
 	}
-	planned, err := makePlan(ctx, part{s, "."}, m.f, &valueFlags{warn: func(string) {}})
+	planned, err := makePlan(ctx, part{s, "."}, m.f.recreating(w.Home, m.gone()), &valueFlags{warn: func(string) {}})
 	if err != nil {
 		return err
 	}

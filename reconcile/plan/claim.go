@@ -157,6 +157,9 @@ func deleteOf(m *machine) fleet.Action {
 // finish returns the plan.
 func (v *view) finish() Plan {
 	v.out.Desired = v.Desired
+	if v.out.Phase != fleet.PhaseDeleted {
+		v.out.Residence = v.residence
+	}
 	if v.paused() {
 		v.out.Actions, v.out.NeedEtcd, v.out.After = nil, false, 0
 		v.waits = map[string]bool{v.whyPaused(): true}

@@ -78,7 +78,10 @@ func (v *view) deletingCondition(l *ledger) {
 
 func (v *view) infrastructureConditions(l *ledger) {
 	i, problem := v.Observed.Infrastructure, ""
-	if !i.Ready {
+	switch {
+	case v.displaced != "":
+		problem = v.displaced
+	case !i.Ready:
 		problem = cmp.Or(i.Message, "Infrastructure is not ready")
 	}
 	l.need(clusterv1.ClusterInfrastructureReadyCondition,

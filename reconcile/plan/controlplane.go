@@ -52,9 +52,10 @@ func (v *view) initialized() bool {
 }
 
 // everInitialized is initialized for a cluster whose API server may be out of
-// reach: workers and further control-plane machines prove that there was one.
+// reach: what is remembered proves that there was one, and so do workers and further
+// control-plane machines.
 func (v *view) everInitialized() bool {
-	return v.initialized() || len(v.machines) > 1
+	return v.residence.ControlPlane == fleet.InitializedOnce || v.initialized() || len(v.machines) > 1
 }
 
 func (v *view) controlPlaneDone() bool {
@@ -107,7 +108,11 @@ func (v *view) initialize(g *group) {
 // have become a control plane: the next push mends what one before got wrong.
 func (v *view) replaceFirst(g *group) bool {
 	m := g.all[0]
-	if !v.blind || m.current || len(v.machines) > 1 || !v.knownSilent(m) {
+	if !v.blind || m.current || !v.failedFirst(m) {
+		return false
+	}
+	if left := defaultStartup - v.Now.Sub(v.silentSince(m)); !v.knownSilent(m) && left > 0 {
+		v.wake(left)
 		return false
 	}
 	v.deleteMachine(m, "outdated, and the API server never answered: "+differs(m, g.pool))
@@ -128,6 +133,9 @@ func (v *view) lostControlPlane() string {
 	}
 	if len(v.Observed.Workload.Nodes) > 0 {
 		return "no control-plane machine is there, but the API server answers and has nodes"
+	}
+	if v.residence.ControlPlane == fleet.InitializedOnce {
+		return "all control-plane machines are gone, and the cluster had a control plane: a new one would be empty. Restore or delete the cluster, or " + recreateAdvice
 	}
 	return ""
 }

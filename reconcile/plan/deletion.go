@@ -137,6 +137,8 @@ func (v *view) deletion() (reason, message string) {
 		return false
 	}
 	switch {
+	case v.displaced != "":
+		return "WaitingForInfrastructureDeletion", "Nothing is deleted: " + v.displaced
 	case v.out.Phase == fleet.PhaseDeleted:
 		return "DeletionCompleted", "Deletion completed"
 	case v.external:

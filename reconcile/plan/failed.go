@@ -20,10 +20,14 @@ func (v *view) checkFailed() {
 		if m.State != fleet.MachineFailed || m.node != nil || m.pool == nil || m.checked || m.extra || skipsRemediation(m) {
 			continue
 		}
-		if v.blind && !(v.knownSilent(m) && len(v.machines) == 1) {
+		if v.blind && !v.failedFirst(m) {
 			continue // a Node is not known to be missing
 		}
-		if left := failedRetry - v.Now.Sub(m.MadeAt()); left >= 0 {
+		since := m.MadeAt()
+		if v.blind {
+			since = latest(since, v.silentSince(m))
+		}
+		if left := failedRetry - v.Now.Sub(since); left >= 0 {
 			v.wake(left + time.Second)
 			continue
 		}

@@ -126,11 +126,10 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 // had one before, so one whose Node was deleted is found here too.
 //
 // While the API server does not answer, a Node is not known to be missing, and
-// a control plane must never be replaced for being out of reach. Only a machine
-// that this agent watched all its life, without the API server answering once,
-// is known to have failed.
+// a control plane must never be replaced for being out of reach. Only a first
+// machine that never became one is known to have failed.
 func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
-	if v.blind && !(v.knownSilent(m) && len(v.machines) == 1) {
+	if v.blind && !v.failedFirst(m) {
 		return nil
 	}
 	timeout := defaultStartup
@@ -140,7 +139,11 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 	if timeout == 0 {
 		return nil
 	}
-	if left := timeout - v.Now.Sub(v.startedAt(m)); left >= 0 {
+	since := v.startedAt(m)
+	if v.blind {
+		since = latest(since, v.silentSince(m))
+	}
+	if left := timeout - v.Now.Sub(since); left >= 0 {
 		v.wake(left + time.Second)
 		return nil
 	}
@@ -152,11 +155,38 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 }
 
 // knownSilent reports whether the API server has not answered once in the life
-// of the machines that have m's name, all of which this agent watched.
+// of the machines that have m's name, all of which this agent watched: by the clock
+// of the agent that made them, since that of the infrastructure may be ahead.
 func (v *view) knownSilent(m *machine) bool {
 	return v.NeverAnswered && !slices.ContainsFunc(v.machines, func(o *machine) bool {
-		return o.Name == m.Name && o.Created.Before(v.Since)
+		return o.Name == m.Name && o.madeBy().Before(v.Since)
 	})
+}
+
+// madeBy is when m was asked for by the clock of the agent that did, or else by that
+// of its infrastructure.
+func (m *machine) madeBy() time.Time {
+	if !m.Origin.Made.IsZero() {
+		return m.Origin.Made
+	}
+	return m.Created
+}
+
+// failedFirst reports whether m is the only machine of the cluster, and is known
+// never to have become a control plane: this agent watched it all its life, or what
+// is remembered says that none ever answered, and this agent has heard nothing yet.
+func (v *view) failedFirst(m *machine) bool {
+	return len(v.machines) == 1 && (v.knownSilent(m) || v.NeverAnswered && v.residence.ControlPlane == fleet.NeverInitialized)
+}
+
+// silentSince is from when m is known to be silent. The agent before this one may
+// have ended before m became a control plane: then all that counts is how long this
+// one has called.
+func (v *view) silentSince(m *machine) time.Time {
+	if v.knownSilent(m) {
+		return time.Time{}
+	}
+	return v.Since
 }
 
 // skipsRemediation reports whether people keep health checks away from m.

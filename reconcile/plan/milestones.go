@@ -12,7 +12,7 @@ import (
 func (v *view) passMilestones() {
 	m := &v.out.Milestones
 	*m = v.Desired.Milestones
-	if v.deleting() || v.paused() {
+	if v.deleting() || v.paused() || v.displaced != "" {
 		return
 	}
 	nothing := !v.Observed.Infrastructure.Exists && len(v.machines)+len(v.Attempts) == 0 && !v.Observed.Workload.Reachable

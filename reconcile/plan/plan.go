@@ -64,6 +64,9 @@ type Plan struct {
 	// Milestones are when the cluster came how far: to be remembered.
 	Milestones fleet.Milestones
 
+	// Residence is where the cluster lives: to be remembered.
+	Residence fleet.Residence
+
 	// Order is the fleet.OrderMark with which the infrastructure was last as it is
 	// to be: to be remembered.
 	Order string
@@ -113,12 +116,17 @@ const (
 func Compute(in Input) Plan {
 	v := look(in)
 	v.tellHeld()
-	if v.deleting() {
+	switch {
+	case v.displaced != "":
+		v.stay()
+	case v.deleting():
 		v.delete()
-	} else {
+	default:
 		v.climb()
 	}
-	v.resumeRemovals()
+	if v.displaced == "" {
+		v.resumeRemovals()
+	}
 	v.passMilestones()
 	v.report()
 	return v.finish()

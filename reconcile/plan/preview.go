@@ -18,6 +18,8 @@ func Preview(in Input) []Change {
 	switch {
 	case v.paused(), v.Desired.Abandon:
 		return nil
+	case v.displaced != "":
+		return nil // people have to act first
 	case v.deleting():
 		return v.previewDeletion()
 	case v.authoritiesLost(), len(v.groups[0].all) == 0 && v.lostControlPlane() != "":

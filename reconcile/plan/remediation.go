@@ -13,11 +13,15 @@ import (
 
 // remediateFirst replaces the first control-plane machine where it is known to
 // have failed before there was a control plane. Whatever people say of a machine
-// while the API server does not answer, etcd may need it.
+// while the API server does not answer, etcd may need it. Their word counts once
+// this agent has called the API server for a settle window.
 func (v *view) remediateFirst(g *group) bool {
 	m := g.all[0]
-	if !v.blind || !m.remedy || len(v.machines) > 1 || !v.knownSilent(m) {
+	if !v.blind || !m.remedy || !v.failedFirst(m) {
 		return false
+	}
+	if !v.knownSilent(m) && v.unsettled() {
+		return true
 	}
 	if v.mayAttempt(m) {
 		v.begun(m, func() { v.deleteMachine(m, m.sick.message) })

@@ -16,7 +16,7 @@ import (
 
 // TestScripts runs the scripts in testdata. "world" states what is asked for and
 // what is there, one thing a line; "plan", "conditions" and "preview" tell what
-// follows. Machines are written pool/index@version.
+// follows, and "residence" what is remembered of where it lives. Machines are written pool/index@version.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		var s *script
@@ -35,6 +35,8 @@ func TestScripts(t *testing.T) {
 				return s.plan()
 			case "conditions":
 				return s.conditions()
+			case "residence":
+				return s.residence()
 			case "preview":
 				return s.preview()
 			}
@@ -157,6 +159,19 @@ func (s *script) plan() string {
 		fmt.Fprintf(&b, "after %s\n", p.After)
 	}
 	return s.readable(b.String())
+}
+
+func (s *script) residence() string {
+	r := plan.Compute(s.in).Residence
+	if r.IsZero() {
+		return "unknown\n"
+	}
+	var places []string
+	for _, p := range r.Places {
+		places = append(places, p.ID)
+	}
+	return fmt.Sprintf("provider=%s places=%s at=%s control-plane=%s recreated=%s\n",
+		r.Provider, strings.Join(places, ","), r.Endpoint.Host, r.ControlPlane, r.Recreated)
 }
 
 func (s *script) conditions() string {

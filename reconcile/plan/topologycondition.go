@@ -64,11 +64,15 @@ func (v *view) topologyState() (reason, message string) {
 }
 
 // Obstacles says, for people, what of in.Desired repeated Compute does not come to
-// as long as Git does not change: what a class or people keep from being upgraded.
+// as long as Git does not change: all of it where the cluster was not found where it
+// lives, else what a class or people keep from being upgraded.
 func Obstacles(in Input) []string {
 	in.foreseeing = true
 	v := look(in)
 	s := v.staging
+	if v.displaced != "" && !v.paused() {
+		return []string{v.displaced}
+	}
 	if s == nil || v.paused() {
 		return nil
 	}

@@ -52,6 +52,9 @@ type view struct {
 	external bool     // a deletion waits for what controllers of the cluster keep outside of it
 	tooSick  []string // health checks that found too many unhealthy machines to act
 	staging  *staging // of a cluster that a class makes
+
+	residence fleet.Residence // where the cluster lives: what was remembered, and what this look adds
+	displaced string          // in what the look contradicts that; nothing is done then
 }
 
 // A group is the machines of one pool, observed and expected.
@@ -96,6 +99,7 @@ func look(in Input) *view {
 	v.findExtras()
 	v.stage()
 	v.group()
+	v.locate()
 	v.checkHealth()
 	v.heedWishes()
 	v.checkFailed()

@@ -42,6 +42,16 @@ func (w words) duration(k string) time.Duration {
 	return d
 }
 
+// places are ids with commas between them; those with a star are used.
+func places(list string) []fleet.PlaceSeen {
+	var out []fleet.PlaceSeen
+	for _, id := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		name, used := strings.CutSuffix(id, "*")
+		out = append(out, fleet.PlaceSeen{Place: fleet.Place{ID: name}, Used: used})
+	}
+	return out
+}
+
 func (s *script) read(f []string) error {
 	if len(f) == 0 || strings.HasPrefix(f[0], "#") {
 		return nil
@@ -93,11 +103,29 @@ func (s *script) read(f []string) error {
 			}
 		}
 		o.Infrastructure.Exists = !w.is("none")
+		o.Infrastructure.Places = places(w["places"])
+		if w.is("at") {
+			o.Infrastructure.Endpoint.Host = w["at"]
+		}
 		if w.is("no-endpoint") {
 			o.Infrastructure.Endpoint = fleet.Endpoint{}
 		}
 		for _, d := range strings.FieldsFunc(w["domains"], func(r rune) bool { return r == ',' }) {
 			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: strings.TrimPrefix(d, "-"), ControlPlane: !strings.HasPrefix(d, "-")})
+		}
+	case "lives":
+		r := &s.in.Desired.Residence
+		r.Provider, r.ControlPlane, r.Recreated = cmp.Or(w["provider"], "sim"), fleet.Initialization(w["control-plane"]), w["recreated"]
+		for _, p := range places(w["places"]) {
+			r.Places = append(r.Places, p.Place)
+		}
+		if w.is("at") {
+			r.Endpoint = fleet.Endpoint{Host: w["at"], Port: 6443}
+		}
+	case "git":
+		s.in.Desired.Recreate = w["recreate"]
+		if w.is("endpoint") {
+			s.in.Desired.Endpoint = fleet.Endpoint{Host: w["endpoint"], Port: 6443}
 		}
 	case "secrets":
 		if w.is("none") {

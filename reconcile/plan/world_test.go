@@ -51,6 +51,7 @@ type world struct {
 	remediation fleet.Remediation // that the last plan told of
 	milestones  fleet.Milestones  // the same
 	spells      []fleet.Spell     // the same
+	residence   fleet.Residence   // the same
 
 	log        []string
 	violations []string
@@ -154,7 +155,7 @@ func (w *world) reachable() bool {
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
 	desired := *w.desired
-	desired.Milestones, desired.Spells = w.milestones, w.spells
+	desired.Milestones, desired.Spells, desired.Residence = w.milestones, w.spells, w.residence
 	in := plan.Input{Desired: &desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
 	o := &in.Observed
 	o.At = w.clock()
@@ -201,7 +202,7 @@ func (w *world) plan() (plan.Input, plan.Plan) {
 		in = w.input(true)
 		p = plan.Compute(in)
 	}
-	w.remediation, w.milestones, w.spells = p.Remediation, p.Milestones, p.Spells
+	w.remediation, w.milestones, w.spells, w.residence = p.Remediation, p.Milestones, p.Spells, p.Residence
 	return in, p
 }
 

@@ -20,6 +20,7 @@ func wishes() map[string]func(string) string {
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ExternalResourcesAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
+		fleet.RecreateAnnotation,
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount),
 		fleet.RotateAnnotation(fleet.RotateEtcdCA), fleet.RotateAnnotation(fleet.RotateCA):
 		return "put it on the Cluster"

@@ -56,6 +56,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 			c.Rotate[r] = value
 		}
 	}
+	c.Recreate = root.notes[fleet.RecreateAnnotation]
 	c.Labels = copied(root.labels)
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}

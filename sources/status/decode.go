@@ -263,7 +263,7 @@ func reportOf(f reportFile) fleet.Report {
 		Problems: fleetProblems(f.Problems),
 		Failure:  f.Failure,
 
-		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells), Milestones: f.Milestones.fleet(),
+		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells), Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(),
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{

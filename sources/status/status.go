@@ -144,6 +144,7 @@ type reportFile struct {
 	// Spells are the conditions of machines that health checks wait out.
 	Spells     []spell     `json:"spells,omitempty"`
 	Milestones *milestones `json:"milestones,omitempty"`
+	Residence  *residence  `json:"residence,omitempty"`
 }
 
 type spell struct {

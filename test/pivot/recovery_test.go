@@ -3,6 +3,7 @@ package pivot_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -153,7 +154,7 @@ func (w *world) recover(lost fleet.Owner, kill string) (calls []string, err erro
 	p := w.parts(&calls, kill)
 	p.From, p.Home = store, w.home
 	want := pivot.Want{To: pivot.AgentOf(away()), Home: away(), Self: laptop, TakeOver: lost}
-	o := agent.Options{Only: away(), WaitForOwnership: w.status().Owner.Is(lost)}
+	o := agent.Options{Only: away(), Recreate: fmt.Sprintf("gone: %s@%d", lost.Agent, lost.Epoch), WaitForOwnership: w.status().Owner.Is(lost)}
 	err = w.beside(o, pivot.New(want, p))
 	return calls, err
 }

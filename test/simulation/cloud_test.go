@@ -20,6 +20,9 @@ func list[T any](ctx context.Context, s sky, what string, tags map[string]string
 	return through(ctx, s.in, theCloud, name, false, func(ctx context.Context) (T, error) { return do(ctx, tags) })
 }
 
+// Identify implements inmemory.API.
+func (s sky) Identify(ctx context.Context) (string, error) { return s.in.life.cloud.Identify(ctx) }
+
 // Networks implements inmemory.API.
 func (s sky) Networks(ctx context.Context, tags map[string]string) ([]inmemory.Network, error) {
 	return list(ctx, s, "networks", tags, s.in.life.cloud.Networks)

@@ -13,6 +13,10 @@ import (
 //
 // Errors are *fleet.Error.
 type API interface {
+	// Identify returns the cloud's id, which no other cloud has; empty where it is
+	// of a version that does not tell.
+	Identify(ctx context.Context) (string, error)
+
 	// Networks and VMs return everything that carries all of tags, or an error.
 	Networks(ctx context.Context, tags map[string]string) ([]Network, error)
 	VMs(ctx context.Context, tags map[string]string) ([]VM, error)

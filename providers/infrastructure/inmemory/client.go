@@ -91,6 +91,9 @@ func post[Out any](ctx context.Context, c *Client, path string, in any) (Out, er
 	}
 	var fail failure
 	if err := json.Unmarshal(data, &fail); err != nil || fail.Kind == "" {
+		if resp.StatusCode == http.StatusNotFound { // nothing is served there: the call reached nobody
+			return out, fleet.Errorf(fleet.NotFound, op, "%s: %.200s", resp.Status, data)
+		}
 		return out, unanswered(fmt.Errorf("%s: %.200s", resp.Status, data))
 	}
 	return out, &fleet.Error{Kind: fail.Kind, Op: fail.Op, Err: errors.New(fail.Message)}
@@ -107,6 +110,15 @@ func (c *Client) tell(path string, resp *http.Response, took time.Duration) {
 		r.Status = resp.StatusCode
 	}
 	c.requested(r)
+}
+
+// Identify implements API. It asks each time: another cloud may be served there.
+func (c *Client) Identify(ctx context.Context) (string, error) {
+	id, err := post[string](ctx, c, "identify", nothing{})
+	if fleet.KindOf(err) == fleet.NotFound {
+		return "", nil
+	}
+	return id, err
 }
 
 // Networks implements API.

@@ -102,6 +102,9 @@ func NewCloud(o CloudOptions) *Cloud {
 // ID returns the cloud's id, the host part of its provider ids.
 func (c *Cloud) ID() string { return c.id }
 
+// Identify implements API.
+func (c *Cloud) Identify(context.Context) (string, error) { return c.id, nil }
+
 // Close stops everything that the cloud serves and waits for it.
 func (c *Cloud) Close() {
 	c.mu.Lock()

@@ -56,7 +56,14 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, err
 	}
+	id, err := p.api.Identify(ctx)
+	if err != nil {
+		return fleet.Infrastructure{}, wrap(op, err)
+	}
 	var out fleet.Infrastructure
+	if id != "" {
+		out.Places = []fleet.PlaceSeen{{Place: fleet.Place{ID: "in-memory cloud " + id}, Used: len(networks)+len(vms) > 0}}
+	}
 	if len(networks) > 0 {
 		out.Exists, out.Ready, out.Endpoint = true, true, networks[0].Endpoint
 		for _, n := range networks[1:] {
@@ -128,7 +135,8 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 	return wrap(what, err)
 }
 
-// endpoint returns where c's API server is to answer, as far as Git says.
+// endpoint returns where c's API server is to answer, as far as Git says, or where
+// machines know a lost one.
 func endpoint(c *fleet.Cluster) (fleet.Endpoint, error) {
 	e := c.Endpoint
 	if e.IsZero() && len(c.Infrastructure.Spec) > 0 {
@@ -137,6 +145,9 @@ func endpoint(c *fleet.Cluster) (fleet.Endpoint, error) {
 			return e, fleet.Errorf(fleet.Invalid, "read "+c.Infrastructure.Name, "%w", err)
 		}
 		e = fleet.Endpoint(spec.ControlPlaneEndpoint)
+	}
+	if e.Host == "" {
+		e.Host = c.LostHost()
 	}
 	if e.Port == 0 {
 		e.Port = c.Network.APIServerPort

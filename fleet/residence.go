@@ -1,0 +1,109 @@
+package fleet
+
+import "encoding/json"
+
+// RecreateAnnotation on a Cluster says that its control plane is gone for good and is
+// to be made anew where Git says now: each new value is a new wish. What was
+// remembered of where the cluster lived is forgotten.
+const RecreateAnnotation = "fairlead.dev/recreate"
+
+// A Residence is where a cluster lives, as it was last seen: facts that last. A
+// look that contradicts them leads elsewhere, and nothing is done on its word. A
+// zero field is not known.
+type Residence struct {
+	Provider string
+	// Places are those that have something of the cluster: first that of what its
+	// machines share, then the others by id.
+	Places       []Place
+	Endpoint     Endpoint // of its API server
+	ControlPlane Initialization
+	Recreated    string // the last value of RecreateAnnotation that was heeded
+}
+
+// IsZero reports whether nothing is known.
+func (r Residence) IsZero() bool {
+	return r.Provider == "" && len(r.Places) == 0 && r.Endpoint.IsZero() && r.ControlPlane == "" && r.Recreated == ""
+}
+
+// A Place is one part of an infrastructure that credentials lead to: a project of
+// a cloud in a region, a pool of hosts.
+type Place struct {
+	// ID identifies it whoever asks: two credentials that lead to one place give
+	// one id. People read it in messages.
+	ID string
+	// Access is what the provider needs to look there again when Git does not name
+	// the place any more, in the provider's own words. It holds nothing secret.
+	Access string `json:",omitempty"`
+}
+
+// A PlaceSeen is a place where a provider looked.
+type PlaceSeen struct {
+	Place
+	Used bool // something that carries the cluster's tags is there
+}
+
+// An Initialization says whether a control plane ever was one.
+type Initialization string
+
+// What is known of the past of a control plane; empty: nothing.
+const (
+	NeverInitialized Initialization = "Never" // its API server has not answered once
+	InitializedOnce  Initialization = "Initialized"
+)
+
+// Place returns the first place of r, where what machines share is.
+func (r Residence) Place() Place {
+	if len(r.Places) == 0 {
+		return Place{}
+	}
+	return r.Places[0]
+}
+
+// NamedEndpoint is the endpoint that Git names, in the Cluster or in the object of
+// its infrastructure; zero where it names none.
+func (c *Cluster) NamedEndpoint() Endpoint {
+	if !c.Endpoint.IsZero() {
+		return c.Endpoint
+	}
+	var spec struct {
+		ControlPlaneEndpoint struct {
+			Host string `json:"host"`
+			Port int32  `json:"port"`
+		} `json:"controlPlaneEndpoint"`
+	}
+	if json.Unmarshal(c.Infrastructure.Spec, &spec) != nil {
+		return Endpoint{} // its provider says what is wrong with it
+	}
+	return Endpoint{Host: spec.ControlPlaneEndpoint.Host, Port: spec.ControlPlaneEndpoint.Port}
+}
+
+// LostHost returns the host at which what serves the API server has to come back
+// where it is lost: the remembered one, which certificates and machines know. It is
+// empty where Git names a host, and where nothing knows the remembered one yet.
+func (c *Cluster) LostHost() string {
+	if !c.NamedEndpoint().IsZero() || c.Residence.ControlPlane != InitializedOnce {
+		return ""
+	}
+	return c.Residence.Endpoint.Host
+}
+
+// Recreating returns c with the wish to make it anew, unless Git has one that was
+// not heeded yet.
+func (c *Cluster) Recreating(wish string) *Cluster {
+	if wish == "" || c.Recreate != "" && c.Recreate != c.Residence.Recreated {
+		return c
+	}
+	out := *c
+	out.Recreate = wish
+	return &out
+}
+
+// WithResidence returns c with where it lives.
+func (c *Cluster) WithResidence(r Residence) *Cluster {
+	if r.IsZero() && c.Residence.IsZero() {
+		return c
+	}
+	out := *c
+	out.Residence = r
+	return &out
+}
