@@ -13,24 +13,29 @@ import (
 // learned; what contradicts is kept as it was remembered, and nothing is done.
 func (v *view) locate() {
 	v.residence = v.Desired.Residence
-	v.heedRecreate()
-	if v.displaced = v.contradiction(); v.displaced == "" {
+	wish := v.recreate()
+	if wish != "" && !v.Observed.Workload.Reachable {
+		v.residence = fleet.Residence{Recreated: wish}
+	}
+	switch v.displaced = v.contradiction(); {
+	case v.displaced == "":
 		v.learn()
+		if wish != "" { // of a cluster that is well there is nothing to make anew, not later either
+			v.residence.Recreated = wish
+		}
+	case wish != "":
+		v.wait("%s is not heeded: the API server of the cluster answers", fleet.RecreateAnnotation)
 	}
 	v.Desired = v.Desired.WithResidence(v.residence)
 }
 
-// heedRecreate forgets where the cluster lived where people say that it is gone for
-// good. A cluster that answers is not.
-func (v *view) heedRecreate() {
-	w := v.Desired.Recreate
-	switch {
-	case w == "" || w == v.residence.Recreated || v.deleting() || v.paused():
-	case v.Observed.Workload.Reachable:
-		v.wait("%s is not heeded: the API server of the cluster answers", fleet.RecreateAnnotation)
-	default:
-		v.residence = fleet.Residence{Recreated: w}
+// recreate is the wish to forget where the cluster lived, of people who say that it
+// is gone for good; empty where there is none that was not heeded before.
+func (v *view) recreate() string {
+	if w := v.Desired.Recreate; w != v.residence.Recreated && !v.deleting() && !v.paused() {
+		return w
 	}
+	return ""
 }
 
 // contradiction says in what the look contradicts where the cluster lives, and what
