@@ -22,9 +22,13 @@ type UserData struct {
 
 // Fit returns the content in at most limit bytes: as it is or, where it is
 // larger, compressed, which cloud-init undoes and Ignition does not. What does
-// not fit even so is an error of kind Invalid. Equal user data gives equal bytes.
+// not fit even so is an error of kind Invalid, and so is what neither of them reads.
+// Equal user data gives equal bytes.
 // Source: cloud-init, user data formats, "Gzip compressed content".
 func (u UserData) Fit(limit int) ([]byte, error) {
+	if u.Format != "cloud-config" && u.Format != "ignition" {
+		return nil, fleet.Errorf(fleet.Invalid, "hand over the user data", "images read cloud-config and Ignition, and it is %q", u.Format)
+	}
 	content := u.Content.Reveal()
 	if len(content) <= limit {
 		return content, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,11 +31,15 @@ func cloudOf(t testing.TB, p providers.Infrastructure) *counting {
 	return in.API().(*counting)
 }
 
-// counting is a cloud of which the nth listing fails.
+// counting is a cloud of which the nth listing fails, the answer to the nth change is
+// lost, and that writes down changes.
 type counting struct {
 	*inmemory.Cloud
-	mu   sync.Mutex
-	fail int
+	mu      sync.Mutex
+	fail    int
+	lose    int
+	lost    bool
+	changes []string
 }
 
 func (c *counting) list() error {
@@ -44,6 +49,19 @@ func (c *counting) list() error {
 		return fleet.Errorf(fleet.Unavailable, "list", "503")
 	}
 	return nil
+}
+
+// change makes a change, whose answer may be lost.
+func (c *counting) change(what string, do func() error) error {
+	err := do()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, what)
+	if c.lose--; c.lose == 0 {
+		c.lost = true
+		return fleet.Errorf(fleet.Unanswered, what, "connection reset by peer")
+	}
+	return err
 }
 
 func (c *counting) Networks(ctx context.Context, tags map[string]string) ([]inmemory.Network, error) {
@@ -60,8 +78,95 @@ func (c *counting) VMs(ctx context.Context, tags map[string]string) ([]inmemory.
 	return c.Cloud.VMs(ctx, tags)
 }
 
+func (c *counting) CreateNetwork(ctx context.Context, s inmemory.NetworkSpec) (n inmemory.Network, err error) {
+	err = c.change("create network "+s.Name, func() error { n, err = c.Cloud.CreateNetwork(ctx, s); return err })
+	return n, err
+}
+
+func (c *counting) DeleteNetwork(ctx context.Context, id string) error {
+	return c.change("delete network "+id, func() error { return c.Cloud.DeleteNetwork(ctx, id) })
+}
+
+func (c *counting) CreateVM(ctx context.Context, s inmemory.VMSpec) (v inmemory.VM, err error) {
+	err = c.change("create vm "+s.Name, func() error { v, err = c.Cloud.CreateVM(ctx, s); return err })
+	return v, err
+}
+
+func (c *counting) DeleteVM(ctx context.Context, id string) error {
+	return c.change("delete vm "+id, func() error { return c.Cloud.DeleteVM(ctx, id) })
+}
+
+func (c *counting) SetTags(ctx context.Context, id string, tags map[string]string) error {
+	return c.change("set tags of "+id, func() error { return c.Cloud.SetTags(ctx, id, tags) })
+}
+
+// hooks reach the cloud of a provider.
+func hooks() conformance.Hooks {
+	return conformance.Hooks{
+		Changes: func(t testing.TB, p providers.Infrastructure) string {
+			c := cloudOf(t, p)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return strings.Join(c.changes, "\n")
+		},
+		Contents: func(t testing.TB, p providers.Infrastructure) []string {
+			c := cloudOf(t, p).Cloud
+			networks, err := c.Networks(t.Context(), nil)
+			vms, err2 := c.VMs(t.Context(), nil)
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			var out []string
+			for _, n := range networks {
+				out = append(out, "network "+n.ID)
+			}
+			for _, v := range vms {
+				out = append(out, "vm "+v.ID)
+			}
+			slices.Sort(out)
+			return out
+		},
+		LoseAnswer: func(t testing.TB, p providers.Infrastructure, nth int) func() bool {
+			c := cloudOf(t, p)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.lose, c.lost = nth, false
+			return func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.lose = 0
+				return c.lost
+			}
+		},
+		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+			c := cloudOf(t, p).Cloud
+			vms, err := c.VMs(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range vms {
+				if v.Provider != id {
+					continue
+				}
+				tags := maps.Clone(v.Tags)
+				change(tags)
+				if err := c.SetTags(t.Context(), v.ID, tags); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		FailBoot: func(t testing.TB, p providers.Infrastructure) {
+			if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, FailBoot: []string{"*"}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		FailureDomain: "a",
+	}
+}
+
 func options(mutate func(providers.Infrastructure) providers.Infrastructure) conformance.Options {
 	return conformance.Options{
+		Hooks: hooks(),
 		New: func(t testing.TB) providers.Infrastructure {
 			c := inmemory.NewCloud(inmemory.CloudOptions{
 				Faults: inmemory.Faults{Lag: lag}, Listen: inmemory.NewPipeNetwork().Listen,
@@ -71,7 +176,10 @@ func options(mutate func(providers.Infrastructure) providers.Infrastructure) con
 		},
 		Cluster: func() fleet.Cluster {
 			return fleet.Cluster{
-				ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Template: "1-cp", Version: "v1.34.1"},
+				ControlPlane: fleet.Pool{
+					Name: "cp", Role: fleet.RoleControlPlane, Template: "1-cp", Version: "v1.34.1",
+					Infrastructure: fleet.Object{Spec: []byte(`{"backend":{"inMemory":{}}}`)},
+				},
 				Workers: []fleet.Pool{{
 					Name: "md-0", Role: fleet.RoleWorker, Template: "1-md", Version: "v1.34.1",
 					Infrastructure: fleet.Object{Spec: []byte(`{"backend":{"inMemory":{}}}`)},
@@ -103,10 +211,75 @@ func options(mutate func(providers.Infrastructure) providers.Infrastructure) con
 	}
 }
 
-func same(p providers.Infrastructure) providers.Infrastructure { return p }
+// limit is how many bytes of user data the machines of these tests take.
+const limit = 10000
 
 // TestInMemory runs the suite against a provider that keeps the contract.
-func TestInMemory(t *testing.T) { conformance.Run(t, options(same)) }
+func TestInMemory(t *testing.T) {
+	o := options(func(p providers.Infrastructure) providers.Infrastructure {
+		return mutant{Infrastructure: p, create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+			if _, err := r.UserData.Fit(limit); err != nil {
+				return err
+			}
+			return p.CreateMachine(ctx, op, r)
+		}}
+	})
+	o.UserDataLimit = limit
+	conformance.Run(t, o)
+}
+
+// TestDeviations: what is left out is a check, and says why.
+func TestDeviations(t *testing.T) {
+	for provider, checks := range conformance.Deviations() {
+		for name, why := range checks {
+			known := slices.ContainsFunc(conformance.Checks(), func(c conformance.Check) bool { return c.Name == name })
+			if !known || len(why) < 20 {
+				t.Errorf("%s: %s is no check, or it does not say why: %q", provider, name, why)
+			}
+		}
+	}
+}
+
+// TestEveryCheckHasAMutant: a check that nothing fails proves nothing.
+func TestEveryCheckHasAMutant(t *testing.T) {
+	caught := make(map[string]bool)
+	for _, m := range mutants() {
+		caught[m.caught] = true
+	}
+	for _, c := range conformance.Checks() {
+		if !caught[c.Name] {
+			t.Errorf("no mutant is there for %s", c.Name)
+		}
+	}
+}
+
+// TestMissingHooks: a check that cannot be made fails, where nothing says why.
+func TestMissingHooks(t *testing.T) {
+	for _, c := range conformance.Checks() {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{TB: t}
+			o := options(func(p providers.Infrastructure) providers.Infrastructure { return plain{p} })
+			o.Hooks, o.Foreign, o.FailListing = conformance.Hooks{}, nil, nil
+			r.run(c, o)
+			for _, f := range r.failures {
+				if !strings.Contains(f, "deviations.go") {
+					t.Errorf("%s: %s", c.Name, f)
+				}
+			}
+			needs := slices.Contains([]string{
+				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
+				"FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "FailedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
+			}, c.Name)
+			if needs != r.Failed() {
+				t.Errorf("%s without hooks: %q", c.Name, r.failures)
+			}
+		})
+	}
+}
+
+// plain is a provider without abilities.
+type plain struct{ providers.Infrastructure }
 
 // A mutant is a provider with one fault. Methods that are nil are the real ones.
 type mutant struct {
@@ -117,8 +290,11 @@ type mutant struct {
 	create  func(providers.Infrastructure, context.Context, fleet.OperationID, providers.MachineRequest) error
 	remove  func(providers.Infrastructure, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error
 
-	watch    func(context.Context) error
-	clusters func(providers.Infrastructure) []fleet.Key
+	settle       func() time.Duration
+	removeOrphan func(providers.Infrastructure, context.Context, fleet.Orphan) error
+	orphans      func(providers.Infrastructure, context.Context, []*fleet.Cluster) ([]fleet.Orphan, error)
+	watch        func(context.Context) error
+	clusters     func(providers.Infrastructure) []fleet.Key
 }
 
 func (m mutant) Watch(ctx context.Context, changed func(fleet.Key)) error {
@@ -133,6 +309,27 @@ func (m mutant) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) 
 		return m.clusters(m.Infrastructure), nil
 	}
 	return m.Infrastructure.(providers.Lister).Clusters(ctx, id)
+}
+
+func (m mutant) Settle() time.Duration {
+	if m.settle != nil {
+		return m.settle()
+	}
+	return m.Infrastructure.Settle()
+}
+
+func (m mutant) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	if m.orphans != nil {
+		return m.orphans(m.Infrastructure, ctx, clusters)
+	}
+	return m.Infrastructure.(providers.Sweeper).Orphans(ctx, id, clusters)
+}
+
+func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	if m.removeOrphan != nil {
+		return m.removeOrphan(m.Infrastructure, ctx, o)
+	}
+	return m.Infrastructure.(providers.Sweeper).RemoveOrphan(ctx, id, clusters, o)
 }
 
 func (m mutant) Unwrap() providers.Infrastructure { return m.Infrastructure }
@@ -325,6 +522,208 @@ func mutants() map[string]struct {
 		"lists clusters of every fleet": {"ClustersAreListed", mutant{clusters: func(p providers.Infrastructure) []fleet.Key {
 			return []fleet.Key{{Namespace: "prod", Name: "eu-1"}, {Namespace: "test", Name: "eu-1"}, {Namespace: "x", Name: "y"}}
 		}}},
+		"removes infrastructure once alone": {"DeleteInfrastructureTwice", mutant{
+			destroy: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				got, err := p.Observe(ctx, c)
+				if err == nil && !got.Exists {
+					return fleet.Errorf(fleet.NotFound, "delete", "404")
+				}
+				return p.DeleteInfrastructure(ctx, "", c)
+			},
+		}},
+		"finds something in nothing": {"ObserveEmpty", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				got.Exists = true
+				return got, err
+			},
+		}},
+		"deletes what is one too many of all names": {"DeleteMachineTwice", mutant{
+			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
+				got, err := p.Observe(ctx, c)
+				for _, m := range got.Machines {
+					err = errors.Join(err, p.DeleteMachine(ctx, "", c, m.Name, ""))
+				}
+				return err
+			},
+		}},
+		"mends as it looks": {"LookingChangesNothing", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				if err == nil && len(got.Machines) > 1 {
+					_ = p.DeleteMachine(ctx, "", c, got.Machines[0].Name, "")
+				}
+				return got, err
+			},
+		}},
+		"sweeps as it looks for orphans": {"LookingChangesNothing", mutant{
+			orphans: func(p providers.Infrastructure, ctx context.Context, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+				s := p.(providers.Sweeper)
+				found, err := s.Orphans(ctx, "conformance", clusters)
+				for _, o := range found {
+					_ = s.RemoveOrphan(ctx, "conformance", clusters, o)
+				}
+				return found, err
+			},
+		}},
+		"takes all machines for workers": {"ControlPlaneMachines", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				for i := range got.Machines {
+					got.Machines[i].Role = fleet.RoleWorker
+				}
+				return got, err
+			},
+		}},
+		"is found where its oldest machine is": {"EndpointStays", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				if len(got.Machines) > 0 {
+					got.Endpoint.Host = string(got.Machines[0].Name)
+				}
+				return got, err
+			},
+		}},
+		"puts machines anywhere": {"FailureDomainIsKept", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				r.FailureDomain = ""
+				return p.CreateMachine(ctx, op, r)
+			},
+		}},
+		"takes a lost answer for a no": {"LostAnswerOfCreate", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				err := p.CreateMachine(ctx, op, r)
+				if fleet.KindOf(err) == fleet.Unanswered {
+					return fleet.Errorf(fleet.Unavailable, "create", "reset")
+				}
+				return err
+			},
+		}},
+		"makes another one after a lost answer": {"LostAnswerOfCreate", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				err := p.CreateMachine(ctx, op, r)
+				if fleet.KindOf(err) == fleet.Unanswered {
+					_ = p.CreateMachine(ctx, op, r)
+				}
+				return err
+			},
+		}},
+		"takes a lost answer for a yes of another kind": {"LostAnswerOfDelete", mutant{
+			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
+				err := p.DeleteMachine(ctx, "", c, n, id)
+				if fleet.KindOf(err) == fleet.Unanswered {
+					return fleet.Errorf(fleet.Conflict, "delete", "reset")
+				}
+				return err
+			},
+		}},
+		"makes another load balancer after a lost answer": {"LostAnswerOfInfrastructure", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				got, err := p.Observe(ctx, c)
+				if err != nil || got.Exists {
+					return err // and mends nothing
+				}
+				if err = p.EnsureInfrastructure(ctx, "", c); fleet.KindOf(err) == fleet.Unanswered {
+					_ = p.EnsureInfrastructure(ctx, "", c)
+				}
+				return err
+			},
+		}},
+		"promises too much": {"SettleIsKept", mutant{settle: func() time.Duration { return lag / 2 }}},
+		"leaves what a machine had": {"NothingIsLeft", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				_, err := api(p).CreateNetwork(ctx, inmemory.NetworkSpec{Name: "port of " + string(r.Name)})
+				return errors.Join(err, p.CreateMachine(ctx, op, r))
+			},
+		}},
+		"forgets the rest when it is interrupted": {"DeletionIsInterrupted", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				_, err := api(p).CreateNetwork(ctx, inmemory.NetworkSpec{Name: "port of " + string(r.Name)})
+				return errors.Join(err, p.CreateMachine(ctx, op, r))
+			},
+			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
+				got, err := p.Observe(ctx, c)
+				if err != nil || !slices.ContainsFunc(got.Machines, func(m fleet.Machine) bool { return m.Name == n }) {
+					return err
+				}
+				if err := p.DeleteMachine(ctx, "", c, n, id); err != nil {
+					return err
+				}
+				networks, err := api(p).Networks(ctx, nil)
+				for _, x := range networks {
+					if x.Name == "port of "+string(n) {
+						err = errors.Join(err, api(p).DeleteNetwork(ctx, x.ID))
+					}
+				}
+				return err
+			},
+		}},
+		"takes what it does not see for dead": {"LostTagsAreNotDeath", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				vms, err := api(p).VMs(ctx, nil)
+				for _, v := range vms {
+					if v.Tags[fleet.TagMachine] == "" {
+						_ = api(p).DeleteVM(ctx, v.ID)
+					}
+				}
+				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
+			},
+		}},
+		"does not say why": {"FailedMachine", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				for i := range got.Machines {
+					got.Machines[i].Message = ""
+				}
+				return got, err
+			},
+		}},
+		"waits for what failed": {"FailedMachine", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				for i := range got.Machines {
+					if got.Machines[i].State == fleet.MachineFailed {
+						got.Machines[i].State = fleet.MachinePending
+					}
+				}
+				return got, err
+			},
+		}},
+		"takes every format for its own": {"UserDataOfAnotherFormat", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				r.UserData.Format = "cloud-config"
+				return p.CreateMachine(ctx, op, r)
+			},
+		}},
+		"cuts user data off": {"UserDataTooLarge", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				text := r.UserData.Content.Reveal()
+				r.UserData.Content = fleet.NewSecret(text[:min(len(text), limit)])
+				return p.CreateMachine(ctx, op, r)
+			},
+		}},
+		"sweeps machines alone": {"OrphansLeaveNothing", mutant{
+			orphans: func(p providers.Infrastructure, ctx context.Context, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+				found, err := p.(providers.Sweeper).Orphans(ctx, "conformance", clusters)
+				machines := slices.DeleteFunc(found, func(o fleet.Orphan) bool { return o.Kind != "machine" })
+				return machines, err
+			},
+		}},
+		"finds no orphans": {"OrphansAreSwept", mutant{
+			orphans: func(providers.Infrastructure, context.Context, []*fleet.Cluster) ([]fleet.Orphan, error) {
+				return nil, nil
+			},
+		}},
+		"sweeps what came back": {"OrphansAreSwept", mutant{
+			removeOrphan: func(p providers.Infrastructure, ctx context.Context, o fleet.Orphan) error {
+				return p.(providers.Sweeper).RemoveOrphan(ctx, "conformance", nil, o)
+			},
+		}},
+		"takes other clusters for orphans": {"OrphansAreSwept", mutant{
+			orphans: func(p providers.Infrastructure, ctx context.Context, _ []*fleet.Cluster) ([]fleet.Orphan, error) {
+				return p.(providers.Sweeper).Orphans(ctx, "conformance", nil)
+			},
+		}},
 		"sorts wrongly": {"CreateMachinesAtOnce", mutant{
 			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 				got, err := p.Observe(ctx, c)
@@ -350,11 +749,13 @@ func TestMutants(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				r := &recorder{TB: t}
-				r.run(check, options(func(p providers.Infrastructure) providers.Infrastructure {
+				o := options(func(p providers.Infrastructure) providers.Infrastructure {
 					broken := m.mutant
 					broken.Infrastructure = p
 					return broken
-				}))
+				})
+				o.UserDataLimit = limit
+				r.run(check, o)
 				if len(r.failures) == 0 {
 					t.Errorf("%s passes a provider that %s", m.caught, name)
 				}

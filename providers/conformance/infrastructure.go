@@ -40,7 +40,7 @@ func observeWithoutContext(t testing.TB, o Options) {
 // observePartOfIt: whichever listing fails, Observe fails.
 func observePartOfIt(t testing.TB, o Options) {
 	b := newBench(t, o)
-	if o.FailListing == nil {
+	if !b.has("FailListing", o.FailListing != nil) {
 		return
 	}
 	b.ensure(b.c)

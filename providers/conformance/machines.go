@@ -212,7 +212,7 @@ func (b *bench) apart(others ...*fleet.Cluster) {
 // foreignMachine: what carries no tags is nobody's, whatever its name.
 func foreignMachine(t testing.TB, o Options) {
 	b := newBench(t, o)
-	if o.Foreign == nil {
+	if !b.has("Foreign", o.Foreign != nil) {
 		return
 	}
 	b.ensure(b.c)
@@ -239,7 +239,7 @@ func foreignMachine(t testing.TB, o Options) {
 func clustersAreListed(t testing.TB, o Options) {
 	b := newBench(t, o)
 	l, ok := providers.As[providers.Lister](b.p)
-	if !ok {
+	if !b.can("Lister", ok) {
 		return
 	}
 	second := b.cluster(testFleet, fleet.Key{Namespace: "test", Name: "eu-1"})
@@ -257,7 +257,7 @@ func clustersAreListed(t testing.TB, o Options) {
 func changesAreTold(t testing.TB, o Options) {
 	b := newBench(t, o)
 	w, ok := providers.As[providers.Watcher](b.p)
-	if !ok {
+	if !b.can("Watcher", ok) {
 		return
 	}
 	b.ensure(b.c)

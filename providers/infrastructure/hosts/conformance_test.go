@@ -1,9 +1,12 @@
 package hosts_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +28,13 @@ const (
 // TestConformance runs the suite over real SSH servers. The hosts are the same for
 // all of its tests, but nothing is left on them from one to the next.
 func TestConformance(t *testing.T) {
-	conformance.Run(t, suite(newBench(t, conformanceHosts), func() {}))
+	b := newBench(t, conformanceHosts)
+	b.edit = func(h *api.PoolHost) {
+		if h.Name == "h3" || h.Name == "h4" {
+			h.FailureDomain = "rack-b"
+		}
+	}
+	conformance.Run(t, suite(b, func() {}))
 }
 
 // TestConformanceWithLoadBalancer runs what of the suite is about the shared part and
@@ -60,8 +69,10 @@ func suite(b *bench, before func()) conformance.Options {
 		New: func(testing.TB) providers.Infrastructure {
 			for _, h := range b.hosts {
 				h.Set(hoststest.Fault{})
-				h.Exec("pkill haproxy; rm -rf /var/lib/fairlead")
+				h.Exec("pkill haproxy; rm -rf /var/lib/fairlead /opt/boot-fail " + setsid)
+				count(h)
 			}
+			b.interrupted = false
 			b.p = b.provider()
 			return quiet{b.p, b}
 		},
@@ -69,7 +80,8 @@ func suite(b *bench, before func()) conformance.Options {
 			before()
 			return *b.cluster()
 		},
-		UserData: userData("true"),
+		Provider: "hosts", Hooks: hooks(b),
+		UserData: userData("test ! -e /opt/boot-fail"),
 		// A claim of another tool holds a host as well as one of Fairlead.
 		Foreign: func(_ testing.TB, _ providers.Infrastructure, name string) func() bool {
 			h := b.hosts[len(name)%2]
@@ -93,6 +105,102 @@ func suite(b *bench, before func()) conformance.Options {
 	}
 }
 
+// setsid starts what outlives a script.
+const setsid = "/usr/local/sbin/setsid"
+
+// counted stands before the shell of a host: of the scripts that come over SSH it
+// writes down those that do more than look.
+const counted = `#!/bin/sh
+script=$(mktemp /opt/script.XXXXXX)
+cat >"$script"
+grep -q '^echo begin$' "$script" || date +%s.%N >>/opt/changes
+exec 3<"$script"
+rm "$script"
+exec sh -s <&3 3<&-
+`
+
+// count has a host write down the scripts that change it.
+func count(h *hoststest.Host) {
+	const force = "ForceCommand /opt/counted\n"
+	h.Remove("/opt/changes")
+	h.Write("/opt/counted", counted)
+	if config := h.Read("/etc/ssh/test_config"); !strings.Contains(config, force) {
+		h.Write("/etc/ssh/test_config", config+force)
+	}
+}
+
+// hooks reach the hosts of b.
+func hooks(b *bench) conformance.Hooks {
+	const dir = "/var/lib/fairlead/host/"
+	return conformance.Hooks{
+		Changes: func(testing.TB, providers.Infrastructure) string {
+			var out strings.Builder
+			for _, h := range b.hosts {
+				fmt.Fprintln(&out, h.Name, strings.Fields(h.Read("/opt/changes")))
+			}
+			return out.String()
+		},
+		Contents: func(t testing.TB, _ providers.Infrastructure) []string {
+			var out []string
+			for _, h := range b.hosts {
+				for kind, pattern := range map[string]string{"claim": "claim", "machine": "machines/*", "note": "notes/*"} {
+					files, err := filepath.Glob(h.Path(dir + pattern))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, f := range files {
+						// Notes of machines outlive them by minutes, and hold no host.
+						if kind == "note" && strings.Contains(h.Read(dir+"notes/"+filepath.Base(f)), fleet.TagMachine) {
+							continue
+						}
+						out = append(out, kind+" "+h.Name+" "+filepath.Base(f))
+					}
+				}
+			}
+			slices.Sort(out)
+			return out
+		},
+		Interrupt: func(testing.TB, providers.Infrastructure) func() {
+			for _, h := range b.hosts {
+				h.Write(setsid, "#!/bin/sh\n") // it starts nothing
+			}
+			b.interrupted = true
+			return func() {
+				for _, h := range b.hosts {
+					h.Remove(setsid)
+				}
+			}
+		},
+		Retag: func(t testing.TB, _ providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+			for _, h := range b.hosts {
+				var claim map[string]any
+				if text := h.Read(dir + "claim"); !strings.Contains(string(id), "/"+h.Name+"/") || text == "" {
+					continue
+				} else if err := json.Unmarshal([]byte(text), &claim); err != nil {
+					t.Fatal(err)
+				}
+				tags := make(map[string]string)
+				for k, v := range claim["tags"].(map[string]any) {
+					tags[k], _ = v.(string)
+				}
+				change(tags)
+				claim["tags"] = tags
+				text, err := json.Marshal(claim)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Write(dir+"claim", string(text)+"\n")
+			}
+		},
+		FailBoot: func(testing.TB, providers.Infrastructure) {
+			for _, h := range b.hosts {
+				h.Write("/opt/boot-fail", "")
+			}
+		},
+		FailureDomain: "rack-b",
+	}
+}
+
 // quiet is a provider whose settle window ends when no host is being cleaned: how
 // long that takes depends on the machine that the test runs on.
 type quiet struct {
@@ -100,8 +208,20 @@ type quiet struct {
 	b *bench
 }
 
-// Settle implements providers.Infrastructure.
+// DeleteMachine implements providers.Infrastructure.
+func (q quiet) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	if frozen := q.b.hosts[0].Read(setsid) != ""; !frozen {
+		q.b.interrupted = false
+	}
+	return q.Provider.DeleteMachine(ctx, op, c, name, id)
+}
+
+// Settle implements providers.Infrastructure. What was interrupted goes on when it is
+// asked for again, and nobody waits for it.
 func (q quiet) Settle() time.Duration {
+	if q.b.interrupted {
+		return 2 * tick
+	}
 	deadline := time.Now().Add(time.Minute)
 	for _, h := range q.b.hosts {
 		for {

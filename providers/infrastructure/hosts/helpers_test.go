@@ -50,6 +50,8 @@ type bench struct {
 	edit  func(*api.PoolHost) // of the pool's list
 	pool  func(*api.HostPoolSpec)
 	gate  string // the host of the load balancer; empty: there is none
+
+	interrupted bool // something that was begun is not going on
 }
 
 // newBench boots n hosts with options: h0, h1, …

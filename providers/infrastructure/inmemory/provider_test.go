@@ -3,6 +3,12 @@ package inmemory
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +27,10 @@ func testCluster() fleet.Cluster {
 	return fleet.Cluster{
 		Fleet: "f", Key: fleet.Key{Namespace: "prod", Name: "eu-1"},
 		Infrastructure: fleet.Object{Name: "eu-1", Spec: []byte(`{"backend":{"inMemory":{}}}`)},
-		ControlPlane:   fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Template: "1-cp", Version: "v1.34.1"},
+		ControlPlane: fleet.Pool{
+			Name: "cp", Role: fleet.RoleControlPlane, Template: "1-cp", Version: "v1.34.1",
+			Infrastructure: fleet.Object{Name: "cp", Spec: []byte(`{"backend":{"inMemory":{}}}`)},
+		},
 		Workers: []fleet.Pool{{
 			Name: "md-0", Role: fleet.RoleWorker, Template: "1-md", Version: "v1.34.1",
 			Infrastructure: fleet.Object{Name: "md-0", Spec: []byte(`{"backend":{"inMemory":{}}}`)},
@@ -31,14 +40,71 @@ func testCluster() fleet.Cluster {
 
 // TestConformance runs the suite against a cloud behind HTTP.
 func TestConformance(t *testing.T) {
-	clouds := make(map[providers.Infrastructure]*Cloud)
+	clouds, wires := make(map[providers.Infrastructure]*Cloud), make(map[providers.Infrastructure]*wire)
 	conformance.Run(t, conformance.Options{
+		Provider: "inmemory",
 		New: func(t testing.TB) providers.Infrastructure {
 			c := NewCloud(CloudOptions{Faults: Faults{Lag: testLag}, Listen: NewPipeNetwork().Listen})
 			t.Cleanup(c.Close)
-			p := NewProvider(overHTTP(t, c), testLag)
-			clouds[p] = c
+			client := overHTTP(t, c)
+			w := &wire{to: client.http.Transport}
+			client.http.Transport = w
+			p := NewProvider(client, testLag)
+			clouds[p], wires[p] = c, w
 			return p
+		},
+		FailListing: func(_ testing.TB, p providers.Infrastructure, nth int) { wires[p].set(nth, 0) },
+		Hooks: conformance.Hooks{
+			Changes: func(_ testing.TB, p providers.Infrastructure) string {
+				wires[p].mu.Lock()
+				defer wires[p].mu.Unlock()
+				return strings.Join(wires[p].changes, "\n")
+			},
+			Contents: func(_ testing.TB, p providers.Infrastructure) []string {
+				c := clouds[p]
+				c.lock()
+				defer c.unlock()
+				var out []string
+				for id, n := range c.networks {
+					if n.deleted.IsZero() {
+						out = append(out, "network "+id)
+					}
+				}
+				for id, v := range c.vms {
+					if v.deleted.IsZero() {
+						out = append(out, "vm "+id)
+					}
+				}
+				slices.Sort(out)
+				return out
+			},
+			LoseAnswer: func(_ testing.TB, p providers.Infrastructure, nth int) func() bool {
+				wires[p].set(0, nth)
+				return wires[p].end
+			},
+			Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+				c := clouds[p]
+				vms, err := c.VMs(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range vms {
+					if v.Provider != id {
+						continue
+					}
+					tags := maps.Clone(v.Tags)
+					change(tags)
+					if err := c.SetTags(t.Context(), v.ID, tags); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			FailBoot: func(t testing.TB, p providers.Infrastructure) {
+				if err := clouds[p].SetFaults(t.Context(), Faults{Lag: testLag, FailBoot: []string{"*"}}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			FailureDomain: "a",
 		},
 		Cluster: testCluster,
 		Foreign: func(t testing.TB, p providers.Infrastructure, name string) func() bool {
@@ -59,6 +125,57 @@ func TestConformance(t *testing.T) {
 		},
 		Around: synctest.Test,
 	})
+}
+
+// A wire to a cloud fails the nth listing, loses the answer to the nth change, and
+// writes down changes.
+type wire struct {
+	to http.RoundTripper
+
+	mu         sync.Mutex
+	fail, lose int
+	lost       bool
+	changes    []string
+}
+
+func (w *wire) set(fail, lose int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail, w.lose, w.lost = fail, lose, false
+}
+
+// end has nothing fail any more, and reports whether an answer was lost.
+func (w *wire) end() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail, w.lose = 0, 0
+	return w.lost
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	list := strings.HasSuffix(r.URL.Path, "/list") || strings.HasSuffix(r.URL.Path, "/watch")
+	w.mu.Lock()
+	lose := false
+	if list {
+		w.fail--
+	} else {
+		w.changes = append(w.changes, r.URL.Path)
+		w.lose--
+		lose = w.lose == 0
+		w.lost = w.lost || lose
+	}
+	fail := list && w.fail == 0
+	w.mu.Unlock()
+	if fail {
+		return nil, io.ErrUnexpectedEOF
+	}
+	resp, err := w.to.RoundTrip(r)
+	if lose && err == nil {
+		_ = resp.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	return resp, err
 }
 
 func TestEndpoint(t *testing.T) {

@@ -1,7 +1,10 @@
 package openstack_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +41,75 @@ func TestConformance(t *testing.T) {
 			remove := clouds[p].Inject(ost.Fault{Method: http.MethodGet, Skip: nth - 1, Times: 1, Status: http.StatusInternalServerError})
 			t.Cleanup(remove)
 		},
+		Provider: "openstack", Hooks: hooks(clouds),
 		Around: synctest.Test,
 	})
+}
+
+// hooks reach the clouds of providers.
+func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
+	return conformance.Hooks{
+		Changes: func(_ testing.TB, p providers.Infrastructure) string {
+			var out strings.Builder
+			for _, c := range clouds[p].Calls() {
+				if c.Changes() {
+					fmt.Fprintln(&out, c.N, c.Method, c.Service, c.Path)
+				}
+			}
+			return out.String()
+		},
+		Contents: func(_ testing.TB, p providers.Infrastructure) []string {
+			var out []string
+			for _, k := range []ost.Kind{
+				ost.Servers, ost.ServerGroups, ost.Networks, ost.Subnets, ost.Routers, ost.Ports, ost.SecurityGroups, ost.SecurityGroupRules,
+				ost.FloatingIPs, ost.Trunks, ost.LoadBalancers, ost.Listeners, ost.Pools, ost.Members, ost.Monitors, ost.Volumes,
+			} {
+				for _, o := range clouds[p].Objects(k) {
+					out = append(out, string(k)+" "+o.ID())
+				}
+			}
+			slices.Sort(out)
+			return out
+		},
+		LoseAnswer: func(_ testing.TB, p providers.Infrastructure, nth int) func() bool {
+			before := changes(clouds[p])
+			end := clouds[p].Inject(ost.Fault{Changes: true, Skip: nth - 1, Times: 1, Cut: ost.After})
+			return func() bool {
+				end()
+				return changes(clouds[p]) >= before+nth
+			}
+		},
+		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+			server := strings.TrimPrefix(string(id), "openstack:///")
+			if !clouds[p].Edit(ost.Servers, server, func(o ost.Object) {
+				tags := make(map[string]string)
+				for k, v := range o.Object("metadata") {
+					tags[strings.Replace(k, ":", "/", 1)], _ = v.(string)
+				}
+				change(tags)
+				metadata := ost.Object{}
+				for k, v := range tags {
+					metadata[strings.Replace(k, "/", ":", 1)] = v
+				}
+				o["metadata"] = metadata
+			}) {
+				t.Fatalf("there is no server %q", server)
+			}
+		},
+		FailBoot: func(_ testing.TB, p providers.Infrastructure) {
+			clouds[p].Set(func(o *ost.Options) { o.FailServer = func(ost.Object) string { return "No valid host was found." } })
+		},
+		FailureDomain: "az2",
+		UserDataLimit: 49149, // of Nova
+	}
+}
+
+// changes returns how many calls might have changed something.
+func changes(c *ost.Cloud) (n int) {
+	for _, x := range c.Calls() {
+		if x.Changes() {
+			n++
+		}
+	}
+	return n
 }

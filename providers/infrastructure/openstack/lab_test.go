@@ -26,6 +26,7 @@ func TestConformanceOnTheLab(t *testing.T) {
 	projects := make(map[providers.Infrastructure]*lab.Project)
 	var last *lab.Project
 	conformance.Run(t, conformance.Options{
+		Provider: "openstack-lab", Hooks: conformance.Hooks{UserDataLimit: 49149},
 		New: func(t testing.TB) providers.Infrastructure {
 			last = lab.NewProject(t)
 			p := openstack.New(openstack.Options{Cloud: cloud.Options{Tick: 2 * time.Second, Rate: 200}, Settle: 6 * time.Second})

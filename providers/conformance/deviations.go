@@ -1,0 +1,39 @@
+package conformance
+
+// Deviations are the checks that a provider does not pass or that cannot be made of
+// it, by the provider and the name of the check, each with the reason. It is the
+// only place where a check may be left out.
+func Deviations() map[string]map[string]string {
+	const (
+		notWatched = "nothing tells when a host changes: the planner looks again"
+		noList     = "what clusters there are is noted on hosts, which are known by a cluster's pools alone"
+	)
+	return map[string]map[string]string{
+		"inmemory": {
+			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
+		},
+		"openstack": {},
+		"openstack-lab": {
+			"ObservePartOfIt":            "real services cannot be told to fail",
+			"LookingChangesNothing":      "requests to real services are not counted: the check is made with the fake",
+			"FailureDomainIsKept":        "the lab has one availability zone",
+			"LostAnswerOfCreate":         "real services cannot be told to lose an answer",
+			"LostAnswerOfDelete":         "real services cannot be told to lose an answer",
+			"LostAnswerOfInfrastructure": "real services cannot be told to lose an answer",
+			"NothingIsLeft":              "the lab looks itself at what is left of each project when a check ends",
+			"DeletionIsInterrupted":      "real services cannot be told to lose an answer",
+			"LostTagsAreNotDeath":        "it needs a hook that the lab has not got: the check is made with the fake",
+			"FailedMachine":              "the lab's machines all start",
+		},
+		"hosts": {
+			"ClustersAreListed":          noList,
+			"ChangesAreTold":             notWatched,
+			"OrphansLeaveNothing":        "hosts become free; the note that a cluster was on them stays, and holds none of them",
+			"UserDataTooLarge":           "a host takes what its disk has room for: TestFullDisk fills one",
+			"LostAnswerOfCreate":         "an answer cannot be lost alone: TestBrokenConnection cuts the connection at every part of a script instead",
+			"LostAnswerOfDelete":         "an answer cannot be lost alone: TestRestart and TestSilentHost interrupt a release instead",
+			"LostAnswerOfInfrastructure": "an answer cannot be lost alone: a note is written by one script, which is run as a whole or not at all",
+			"DeletionIsInterrupted":      "an answer cannot be lost alone: TestRestart and TestSilentHost interrupt a release instead",
+		},
+	}
+}
