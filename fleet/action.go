@@ -58,6 +58,7 @@ type Action struct {
 	Member        uint64 // etcd member
 	Join          Join
 	FailureDomain string
+	Template      TemplateHash  // that a new machine is made of
 	Outdated      bool          // the machine of the node to sync is, which the node is to tell
 	Remediation   Remediation   // that a new machine is the attempt of
 	Authority     SecretName    // to rotate

@@ -141,7 +141,7 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 	}
 	a := fleet.Action{
 		Kind: fleet.CreateMachine, Pool: g.name, Machine: name,
-		Join: join, FailureDomain: domain, Reason: reason,
+		Join: join, FailureDomain: domain, Template: g.pool.Template, Reason: reason,
 	}
 	if join != fleet.JoinWorker {
 		a.Remediation = v.out.Remediation

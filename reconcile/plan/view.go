@@ -252,18 +252,13 @@ func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
 		}
 		g := of(role, a.Action.Pool)
 		g.pending = append(g.pending, a.Action.Machine)
+		if g.pool != nil && a.Action.Pool == g.name && a.Action.Template == g.pool.Template {
+			g.freshPending++
+		}
 		v.wake(v.Settle - v.Now.Sub(a.At))
 	}
 	for _, g := range v.groups {
-		if len(g.pending) == 0 || g.pool == nil {
-			continue
-		}
 		slices.Sort(g.pending)
-		for i := range len(g.all) + len(g.pending) + g.pool.Replicas {
-			if _, ok := slices.BinarySearch(g.pending, v.nameAt(g.pool, i)); ok {
-				g.freshPending++
-			}
-		}
 	}
 }
 

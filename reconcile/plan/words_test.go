@@ -320,7 +320,7 @@ func (s *script) machine(ref string, w words) {
 	}
 	s.origin(&m, w)
 	s.in.Observed.Infrastructure.Machines = append(s.in.Observed.Infrastructure.Machines, s.tampered(m, w))
-	if !w.is("no-node") && m.State != fleet.MachinePending && m.State != fleet.MachineFailed {
+	if !w.is("no-node") && m.State != fleet.MachinePending && (m.State != fleet.MachineFailed || w.is("works")) {
 		s.node(m, w, age)
 	}
 }
@@ -435,6 +435,9 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 	if len(f) > 0 && strings.Contains(f[0], "/") {
 		a.Machine = s.name(f[0])
 		a.Pool = fleet.PoolName(strings.Split(f[0], "/")[0])
+		if _, version, made := strings.Cut(f[0], "@"); made && kind == fleet.CreateMachine {
+			a.Template = template(version, "")
+		}
 		subject = string(a.Machine)
 		a.Join = fleet.JoinWorker
 		if strings.HasPrefix(f[0], "cp") {
