@@ -218,10 +218,12 @@ func (v *view) wellBut(g *group, victim *machine) bool {
 	return ok
 }
 
-// ailing says why m cannot be counted on; empty when it can.
+// ailing says why m cannot be counted on; empty when it can. An infrastructure may
+// call a machine failed, for a migration that was given up for one, that works: where
+// it has a Node, that and its member tell.
 func (v *view) ailing(m *machine) string {
 	switch {
-	case m.State != fleet.MachineRunning:
+	case m.State != fleet.MachineRunning && (m.State != fleet.MachineFailed || m.node == nil):
 		return fmt.Sprintf("machine %s is %s%s", m.Name, m.State, because(m.Message))
 	case m.node == nil:
 		return fmt.Sprintf("machine %s has not joined yet", m.Name)
