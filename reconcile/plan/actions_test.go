@@ -85,7 +85,7 @@ func (w *world) carryOutInside(a fleet.Action) {
 			for i := range w.pods {
 				n.Pods = append(n.Pods, fleet.Pod{Namespace: "default", Name: fmt.Sprintf("app-%d", i), Blocked: "disruption budget"})
 			}
-		} else if len(n.Pods) > 0 {
+		} else if len(n.Pods) > 0 && a.Machine != w.stuck {
 			n.Pods = n.Pods[1:]
 		}
 	case fleet.DeleteNode:

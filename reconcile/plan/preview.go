@@ -179,11 +179,28 @@ func foreseeWorkers(g *group, blocked bool, stops string, left map[*machine]bool
 	if onDelete {
 		spare = slices.Concat(victims(g.pool, g.old), spare)
 	}
+	available := 0
+	for _, m := range g.all {
+		if m.available {
+			available++
+		}
+	}
+	var held []*machine // cannot be spared now: they go where nothing else does
 	for _, m := range spare {
-		if surplus > 0 && !sick(m) {
+		switch {
+		case surplus <= 0 || sick(m):
+		case m.available && available <= max(g.pool.Replicas-g.pool.MaxUnavailable, 0):
+			held = append(held, m)
+		default:
 			surplus--
+			if m.available {
+				available--
+			}
 			depart(m, g.tooMany())
 		}
+	}
+	for _, m := range held[:min(max(surplus, 0), len(held))] {
+		depart(m, g.tooMany())
 	}
 	for _, m := range slices.Concat(g.fresh, g.old) {
 		if sick(m) {

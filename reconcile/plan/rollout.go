@@ -22,6 +22,7 @@ type rollout struct {
 	available int
 	minimum   int // machines that must stay available
 	pendDown  int // machines on their way out
+	begun     int // of these, how many this plan sends
 }
 
 // roll plans what may be done now to bring g to its replicas and template.
@@ -52,7 +53,12 @@ func (v *view) roll(g *group) {
 // remediate removes the machines that health checks condemn, at most
 // MaxRemediations at a time. Outdated ones are the rollout's.
 func (r *rollout) remediate() {
-	room := r.g.pool.MaxRemediations - r.pendDown
+	room := r.g.pool.MaxRemediations
+	for _, m := range r.g.leaving {
+		if m.sick != nil && (m.current || r.g.pool.Strategy == fleet.OnDelete) {
+			room--
+		}
+	}
 	for _, m := range r.candidates() {
 		if !m.remedy {
 			if m.stays != nil {
@@ -79,20 +85,25 @@ func (r *rollout) candidates() []*machine {
 
 // shrink removes machines of the right template that are too many.
 func (r *rollout) shrink() {
-	surplus := r.fresh - r.g.pool.Replicas
-	if surplus <= 0 {
-		return
+	r.cut(r.fresh-r.g.pool.Replicas, r.g.fresh)
+}
+
+// cut removes so many of ms in the order in which they go. One that cannot be spared
+// keeps none of the others that can: what does not work may go at any time.
+func (r *rollout) cut(surplus int, ms []*machine) {
+	var stays *machine
+	for _, m := range victims(r.g.pool, ms) {
+		switch {
+		case surplus <= 0 || m.leaving:
+		case r.spend(m):
+			surplus--
+			r.remove(m, r.g.tooMany())
+		case stays == nil:
+			stays = m
+		}
 	}
-	for _, m := range victims(r.g.pool, r.g.fresh) {
-		if m.leaving || surplus <= 0 {
-			continue
-		}
-		surplus--
-		if !r.spend(m) {
-			r.v.wait("machine %s must stay until others of pool %s are available", m.Name, r.g.name)
-			return
-		}
-		r.remove(m, r.g.tooMany())
+	if surplus > 0 && stays != nil {
+		r.v.wait("machine %s must stay until others of pool %s are available", stays.Name, r.g.name)
 	}
 }
 
@@ -128,7 +139,9 @@ func (r *rollout) grow() {
 	}
 }
 
-// replace removes outdated machines as far as enough others are available.
+// replace removes outdated machines as far as enough others are available. Machines
+// whose removal began before are in no number that it takes from: they are not
+// available, and one whose drain never ends costs that much and no more.
 func (r *rollout) replace() {
 	p := r.g.pool
 	if len(r.g.old) == 0 {
@@ -143,8 +156,7 @@ func (r *rollout) replace() {
 		r.v.wait("%s", r.gate.roll)
 		return
 	}
-	spec := len(r.g.fresh) + len(r.g.old) + len(r.g.pending)
-	budget := spec - r.pendDown - r.minimum - r.unproven()
+	budget := len(r.g.fresh) + len(r.g.old) + len(r.g.pending) - r.begun - r.minimum - r.unproven()
 	for _, wantAvailable := range []bool{false, true} {
 		for _, m := range old {
 			if m.available != wantAvailable {
@@ -175,18 +187,7 @@ func (r *rollout) unproven() int {
 // replaceOnDelete removes outdated machines only where the pool has too many.
 func (r *rollout) replaceOnDelete(old []*machine) {
 	old = slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.leaving }) // a health check was first
-	surplus := min(r.fresh, r.g.pool.Replicas) + len(old) + len(r.g.pending) - r.g.freshPending - r.g.pool.Replicas
-	for _, m := range old {
-		if surplus <= 0 {
-			return
-		}
-		surplus--
-		if !r.spend(m) {
-			r.v.wait("machine %s must stay until others of pool %s are available", m.Name, r.g.name)
-			return
-		}
-		r.remove(m, r.g.tooMany())
-	}
+	r.cut(min(r.fresh, r.g.pool.Replicas)+len(old)+len(r.g.pending)-r.g.freshPending-r.g.pool.Replicas, old)
 }
 
 // spend takes m out of what is available, unless too little would be left.
@@ -205,6 +206,7 @@ func (r *rollout) spend(m *machine) bool {
 // remove begins the removal of m.
 func (r *rollout) remove(m *machine, reason string) {
 	r.pendDown++
+	r.begun++
 	m.leaving = true
 	m.available = false
 	if m.current {

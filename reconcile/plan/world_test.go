@@ -43,6 +43,7 @@ type world struct {
 	kubeadm    *fleet.Kubeadm
 	broken     fleet.TemplateHash // machines made of it never join
 	naming     naming             // of Nodes
+	stuck      fleet.MachineName  // its drain never ends
 
 	attempts []fleet.Attempt
 	since    time.Time
