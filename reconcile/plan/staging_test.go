@@ -142,6 +142,7 @@ func TestClimb(t *testing.T) {
 		git.ControlPlane.Replicas = min(git.ControlPlane.Replicas, 3)
 		for i := range git.Workers {
 			git.Workers[i].Replicas = rapid.IntRange(1, 3).Draw(t, "replicas")
+			git.Workers[i].Strategy = fleet.RollingUpdate
 		}
 		git = change(git, upgrade(fmt.Sprintf("v1.%d.1", from)))
 		classy(git, rapid.IntRange(1, 2).Draw(t, "concurrency"), classVersions(from-1)...)
