@@ -38,6 +38,13 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	p.mu.Lock()
 	out.Lacks = maps.Clone(p.lacking)
 	p.mu.Unlock()
+	tags, err := p.Extension(ctx, "standard-attr-tag")
+	if err != nil {
+		return nil, err
+	}
+	if !tags {
+		out.Lacks[LacksTags] = true
+	}
 	if err := p.listAll(ctx, out, id); err != nil {
 		return nil, err
 	}
@@ -46,6 +53,9 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	}
 	return out, nil
 }
+
+// LacksTags is what a snapshot says of a Neutron whose things have no tags.
+const LacksTags = "tags of Neutron"
 
 // listAll fills out with what the services list of the project with id.
 func (p *Project) listAll(ctx context.Context, out *Snapshot, id string) error {

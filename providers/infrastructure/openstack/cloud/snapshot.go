@@ -65,7 +65,7 @@ type Snapshot struct {
 
 	Volumes Set[volumes.Volume] // empty where the catalogue has no Cinder
 
-	// Lacks has what the cloud said it does not have; see Project.Lacks.
+	// Lacks has what the cloud does not have: LacksTags, and what Project.Lacks noted.
 	Lacks map[string]bool
 
 	seq uint64

@@ -33,12 +33,13 @@ func gone(err error) error {
 	return err
 }
 
-// tags gives a thing of Neutron the tags that Git names, and no others: what was
-// taken out of Git goes. Where Git names none it is not about tags, and those that
-// are there stay. The marks of ownership are not here: this is a second call.
+// tags gives a thing of Neutron, where these have any, the tags that Git names, and
+// no others: what was taken out of Git goes. Where Git names none it is not about
+// tags, and those that are there stay. The marks of ownership are not here: this is a
+// second call.
 func (v *view) tags(d *decision, kind, id, name string, have []string, enter func([]string)) {
 	want := slices.Compact(slices.Sorted(slices.Values(v.spec.Tags)))
-	if len(want) == 0 || slices.Equal(want, slices.Sorted(slices.Values(have))) {
+	if v.lacks[cloud.LacksTags] || len(want) == 0 || slices.Equal(want, slices.Sorted(slices.Values(have))) {
 		return
 	}
 	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: func(ctx context.Context, h *hand) error {
