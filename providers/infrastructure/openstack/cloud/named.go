@@ -1,7 +1,9 @@
 package cloud
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -111,8 +113,10 @@ func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error
 	}
 	v, err := servers.Get(ctx, c, id).Extract()
 	switch {
-	case gophercloud.ResponseCodeIs(err, 404):
+	case novaKnowsNone(err):
 		return nil, nil //nolint:nilnil // the contract: there is none
+	case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
+		return nil, fleet.Errorf(fleet.Unavailable, op, "something that is not Nova says that there is nothing at its address")
 	case err != nil:
 		return nil, WrapLook(op, err)
 	case v.ID != id:
@@ -121,6 +125,14 @@ func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error
 		return nil, errCellDown(op, id)
 	}
 	return v, nil
+}
+
+// novaKnowsNone reports whether err is Nova's own word that there is no such server,
+// and not what anything else says at an address where Nova is no more.
+// Source: Nova, nova/api/openstack/wsgi.py, Fault.
+func novaKnowsNone(err error) bool {
+	r, ok := response(err)
+	return ok && r.Actual == http.StatusNotFound && bytes.Contains(r.Body, []byte(`"itemNotFound"`))
 }
 
 // errCellDown says that no more is known of a server than its id.

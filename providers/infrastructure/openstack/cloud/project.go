@@ -116,6 +116,8 @@ type Project struct {
 	until      time.Time
 	clients    map[service]*gophercloud.ServiceClient
 	absent     map[service]bool
+	catalogue  []tokens.CatalogEntry
+	catalogued time.Time       // when the catalogue was read
 	lacking    map[string]bool // see Lacks
 
 	choosing chan struct{} // holds one: see Alone
@@ -206,6 +208,7 @@ func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 		return nil, "", err
 	}
 	client.ReauthFunc = p.patient(client.ReauthFunc)
+	p.locate(client)
 	project, err := projectOf(client.GetAuthResult())
 	if err != nil {
 		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "%w", err)

@@ -68,12 +68,14 @@ func (p *Project) has(ctx context.Context, s service) (bool, error) {
 	return false, err
 }
 
-// client makes each client once, when it is first needed.
+// client makes each client when it is first needed, and anew where the catalogue
+// changed.
 func (p *Project) client(ctx context.Context, s service) (*gophercloud.ServiceClient, error) {
 	provider, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+	p.readCatalogue(ctx, provider)
 	p.mu.Lock()
 	c, absent := p.clients[s], p.absent[s]
 	p.mu.Unlock()

@@ -20,6 +20,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"fairlead.dev/fleet"
 )
 
 // A Network is a network with the extensions that matter.
@@ -97,10 +99,15 @@ func (s *Snapshot) Clusters() []Owner {
 func (p *Project) Snapshot(ctx context.Context, o Owner) (*Snapshot, error) {
 	return p.shelf.get(ctx, p.o.Tick, o, func(ctx context.Context, seq uint64) (*Snapshot, error) {
 		s, err := p.look(ctx)
-		if s != nil {
-			s.seq = seq
+		if err != nil {
+			p.mistrust()
+			if fleet.KindOf(err) == fleet.NotFound { // a service is not where it was: nothing is known to be gone
+				err = fleet.Errorf(fleet.Unavailable, "look at the project", "%w", err)
+			}
+			return nil, err
 		}
-		return s, err
+		s.seq = seq
+		return s, nil
 	})
 }
 

@@ -113,6 +113,18 @@ func (c *Cloud) Set(change func(o *Options)) {
 	change(&c.options)
 }
 
+// Move gives a service, by its type in the catalogue, another endpoint: prefix is the
+// first part of its paths. What asks at the old one finds nothing.
+func (c *Cloud) Move(kind, prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.services {
+		if s.kind == kind {
+			s.prefix = prefix
+		}
+	}
+}
+
 // SetQuota limits how many of a resource a project may have in each region.
 // Resources: instances, cores, ram, server_groups; network, subnet, router, port,
 // floatingip, security_group, security_group_rule, trunk; load_balancer;

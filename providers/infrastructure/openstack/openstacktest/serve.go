@@ -133,6 +133,8 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 // locate returns the type of the service that a path leads to, and the path
 // below the service's version.
 func (c *Cloud) locate(path string) (kind, rest string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range c.services {
 		_, after, ok := strings.Cut(path, "/"+s.prefix+"/")
 		if !ok && !strings.HasSuffix(path, "/"+s.prefix) {
