@@ -191,11 +191,18 @@ func kindOfStatus(method string, status int, text string) fleet.ErrorKind {
 	case http.StatusNotImplemented, http.StatusNotAcceptable, http.StatusMethodNotAllowed:
 		return fleet.Invalid
 	}
+	if status == http.StatusBadRequest && inTransit.MatchString(text) {
+		return fleet.Conflict
+	}
 	if status >= 400 && status < 500 {
 		return fleet.Invalid
 	}
 	return fleet.Unknown
 }
+
+// inTransit is how Cinder refuses what it takes once a volume has another status, as
+// when it is detached.
+var inTransit = regexp.MustCompile(`(?i)invalid volume: volume status must be`)
 
 // words returns what the other side said, with what to do where that is known.
 func words(err error) error {

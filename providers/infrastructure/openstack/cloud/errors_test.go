@@ -27,6 +27,7 @@ func TestWrap(t *testing.T) {
 	}{
 		"Nova refuses":         {"POST", 400, `{"badRequest": {"code": 400, "message": "The requested availability zone is not available"}}`, fleet.Invalid, "The requested availability zone is not available"},
 		"quota of Nova":        {"POST", 403, `{"forbidden": {"code": 403, "message": "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"}}`, fleet.Exhausted, "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances (have the quota of the project raised, or remove what is not needed)"},
+		"volume in transit":    {"DELETE", 400, `{"badRequest": {"code": 400, "message": "Invalid volume: Volume status must be available or error or error_restoring and must not be migrating, attached."}}`, fleet.Conflict, "Invalid volume: Volume status must be available"},
 		"key pair":             {"POST", 400, `{"badRequest": {"code": 400, "message": "Invalid key_name provided."}}`, fleet.Invalid, "Invalid key_name provided. (Nova keeps key pairs by user: correct sshKeyName"},
 		"policy":               {"POST", 403, `{"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:servers:create:forced_host to be performed."}}`, fleet.Unauthorized, "Policy doesn't allow os_compute_api:servers:create:forced_host to be performed. (the credential lacks the role for this)"},
 		"quota of Neutron":     {"POST", 409, `{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}`, fleet.Exhausted, "Quota exceeded for resources: ['port']."},

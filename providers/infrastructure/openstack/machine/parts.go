@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
@@ -120,8 +120,8 @@ func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume)
 	}
 	var errs []error
 	for _, v := range all {
-		if v.Status == "creating" || v.Status == "downloading" {
-			errs = append(errs, fmt.Errorf("volume %s is still being made", v.Name))
+		if slices.Contains([]string{"creating", "downloading", "attaching", "detaching", "reserved"}, v.Status) {
+			errs = append(errs, fleet.Errorf(fleet.Conflict, "delete volume "+v.Name, "it is %s still", v.Status))
 			continue
 		}
 		errs = append(errs, deleted("volume "+v.Name, volumes.Delete(ctx, client, v.ID, volumes.DeleteOpts{}).Err))
@@ -155,7 +155,7 @@ func (m *maker) remove(ctx context.Context) error {
 		case now.DeviceID == "":
 			all.ports = append(all.ports, &cloud.Port{Port: *now})
 		default:
-			return fmt.Errorf("port %s has become that of %s", now.Name, now.DeviceID)
+			return fleet.Errorf(fleet.Conflict, "remove port "+now.Name, "it has become that of %s", now.DeviceID)
 		}
 	}
 	for _, id := range m.made.trunks {
