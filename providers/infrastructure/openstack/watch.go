@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -91,49 +92,77 @@ const lookFailures = 3
 // Watch implements providers.Watcher: it looks at every project in use, once a
 // tick while something is on its way there, else seldom, and tells of clusters
 // that look different, and of all in a project that cannot be looked at any more.
+// Each project is looked at by itself: one that does not answer delays no other.
 func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
-	prints := make(map[*cloud.Project]map[cloud.Owner]string)
-	rest, failed := make(map[*cloud.Project]int), make(map[*cloud.Project]int)
+	looks := make(map[*cloud.Project]*watch)
+	var running sync.WaitGroup
+	defer running.Wait()
 	for {
-		tick := p.sessions.Tick()
 		projects := p.watched.list()
-		maps.DeleteFunc(prints, func(p *cloud.Project, _ map[cloud.Owner]string) bool { return !slices.Contains(projects, p) })
-		unused := func(p *cloud.Project, _ int) bool { return !slices.Contains(projects, p) }
-		maps.DeleteFunc(rest, unused)
-		maps.DeleteFunc(failed, unused)
+		maps.DeleteFunc(looks, func(p *cloud.Project, w *watch) bool { return !slices.Contains(projects, p) && !w.busy.Load() })
 		for _, project := range projects {
-			if rest[project]--; rest[project] > 0 {
+			w := looks[project]
+			if w == nil {
+				w = new(watch)
+				looks[project] = w
+			}
+			if !w.due() {
 				continue
 			}
-			s, err := project.Snapshot(ctx, cloud.Owner{})
-			if err != nil && ctx.Err() == nil {
-				if failed[project]++; failed[project] == lookFailures {
-					p.watched.tell(project, changed)
-				}
-			}
-			if err != nil {
-				continue
-			}
-			failed[project] = 0
-			now := fingerprints(s)
-			before, known := prints[project]
-			for o := range union(before, now) {
-				if known && before[o] != now[o] && p.watched.has(project, o) {
-					changed(o.Cluster)
-				}
-			}
-			prints[project], rest[project] = now, idleTicks
-			if busy(s) || !known {
-				rest[project] = 1
-			}
+			running.Go(func() {
+				defer w.busy.Store(false)
+				p.watch(ctx, project, w, changed)
+			})
 		}
-		timer := time.NewTimer(tick)
+		timer := time.NewTimer(p.sessions.Tick())
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
 		case <-timer.C:
 		}
+	}
+}
+
+// A watch is how a project looked when it was last looked at. One look at a time
+// has it.
+type watch struct {
+	busy   atomic.Bool // a look is under way
+	rest   int         // ticks until the next look
+	failed int         // looks in a row
+	prints map[cloud.Owner]string
+}
+
+// due reports whether to look now, and takes that upon the caller.
+func (w *watch) due() bool {
+	if !w.busy.CompareAndSwap(false, true) {
+		return false
+	}
+	if w.rest--; w.rest > 0 {
+		w.busy.Store(false)
+		return false
+	}
+	return true
+}
+
+// watch looks at a project and tells what changed.
+func (p *Provider) watch(ctx context.Context, project *cloud.Project, w *watch, changed func(fleet.Key)) {
+	s, err := project.Snapshot(ctx, cloud.Owner{})
+	if err != nil {
+		if w.failed++; w.failed == lookFailures && ctx.Err() == nil {
+			p.watched.tell(project, changed)
+		}
+		return
+	}
+	now, known := fingerprints(s), w.prints != nil
+	for o := range union(w.prints, now) {
+		if known && w.prints[o] != now[o] && p.watched.has(project, o) {
+			changed(o.Cluster)
+		}
+	}
+	w.prints, w.rest, w.failed = now, idleTicks, 0
+	if busy(s) || !known {
+		w.rest = 1
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
 )
 
@@ -47,4 +49,41 @@ func TestWatchTellsOfFailures(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+// A cloud that does not answer delays no other.
+func TestWatchInParallel(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		other := ost.New(ost.Options{})
+		two := newCluster(t, other.CloudsYAML("http://silent.test", "alice"), clusterSpec(), machineSpec())
+		two.Key.Name = "eu-2"
+		p := openstack.New(openstack.Options{Cloud: cloud.Options{Tick: tick, Rate: -1, Base: byHost{"silent.test": other.Client(), "openstack.test": w.client}}, Settle: settle})
+		w.provider = p
+		w.settle()
+		if _, err := p.Observe(w.Context(), &two); err != nil {
+			w.Fatal(err)
+		}
+		other.Inject(ost.Fault{Hang: ost.Before})
+		told := make(chan fleet.Key, 100)
+		ctx, cancel := context.WithCancel(w.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Watch(ctx, func(k fleet.Key) { told <- k }) }()
+		time.Sleep(4 * tick)
+		began := time.Now()
+		w.cloud.Edit(ost.LoadBalancers, w.cloud.Objects(ost.LoadBalancers)[0].ID(), func(o ost.Object) { o["operating_status"] = "OFFLINE" })
+		if k := <-told; k != w.cluster.Key || time.Since(began) > 5*tick {
+			w.Errorf("told of %v after %s, want %v within %s", k, time.Since(began), w.cluster.Key, 5*tick)
+		}
+		cancel()
+		<-ended
+		time.Sleep(time.Hour) // until the look at the other cloud is given up
+	})
+}
+
+// byHost leads each request to the cloud of its host.
+type byHost map[string]http.RoundTripper
+
+// RoundTrip implements http.RoundTripper.
+func (b byHost) RoundTrip(r *http.Request) (*http.Response, error) {
+	return b[r.URL.Hostname()].RoundTrip(r)
 }
