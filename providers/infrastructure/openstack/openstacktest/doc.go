@@ -28,6 +28,6 @@
 // extensions: see [Options]. A port has its server as device until Nova lets go of
 // it. The load balancer provider ovn refuses what the real one refuses.
 //
-// Status codes and error bodies are those of the real services: a test runs one
-// script of calls against both where the lab is up.
+// Status codes, error bodies, and the keys and types of other answers are those of
+// the real services: a test runs one script of calls against both where the lab is up.
 package openstacktest
