@@ -150,5 +150,5 @@ func (v *view) deletion() (reason, message string) {
 	case len(v.held) > 0:
 		return "WaitingForHeldMachines", heldNames(v.held)
 	}
-	return "WaitingForInfrastructureDeletion", fmt.Sprintf("Infrastructure of %s is being deleted", v.Desired.Key)
+	return "WaitingForInfrastructureDeletion", fmt.Sprintf("Infrastructure of %s is being deleted%s", v.Desired.Key, because(v.Observed.Infrastructure.Message))
 }

@@ -250,7 +250,8 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	return cloud.Wrap(op, cloud.Join(errs...))
 }
 
-// leave takes a running machine of the control plane out of the load balancer.
+// leave takes a running machine of the control plane out of the load balancer, and
+// the floating IP of the API server off it.
 // One that takes no change right now is waited for; whatever else is wrong with
 // it must not keep the machine.
 func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *sight, at place, name fleet.MachineName, id fleet.ProviderID) error {
@@ -269,11 +270,14 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *sight, at p
 	o := cloud.OwnerOf(c).Part(name)
 	err := network.RemoveMember(ctx, got.home, got.homeSnapshot(), o)
 	got.home.Changed(o)
+	if err == nil {
+		err = network.HandOver(ctx, got.home, got.homeSnapshot(), c, got.spec, name)
+	}
 	if fleet.KindOf(err) == fleet.Conflict {
 		return err
 	}
 	if err != nil {
-		p.log().Warn("Leaving the load balancer as it is", "cluster", c.Key.String(), "machine", name, "error", err)
+		p.log().Warn("Leaving the endpoint as it is", "cluster", c.Key.String(), "machine", name, "error", err)
 	}
 	return nil
 }

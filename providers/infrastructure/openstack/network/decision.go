@@ -18,6 +18,8 @@ type step struct {
 	optional bool
 	// blocked says that the cloud does not take it at this moment.
 	blocked bool
+	// handsOver says that another machine serves the API server from then on.
+	handsOver bool
 	// do makes the change and enters its outcome into the view.
 	do func(ctx context.Context, h *hand) error
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -41,8 +42,18 @@ func (v *view) undo() *decision {
 			d.add(v.removeLoadBalancer(lb))
 		}
 	}
+	for _, lb := range slices.Concat(v.services(), v.mine.loadBalancers) {
+		if lb.ProvisioningStatus != lbActive && lb.ProvisioningStatus != lbError {
+			d.await("load balancer %s is %s", cmp.Or(lb.Name, lb.ID), lb.ProvisioningStatus)
+		}
+	}
 	for _, p := range v.mine.ports {
 		d.add(v.removePort(p))
+	}
+	if len(v.bastion) > 0 {
+		d.await("the bastion is there")
+	} else if v.parts > 0 {
+		d.await("ports of machines are there")
 	}
 	if v.balanced() || len(v.bastion)+v.parts > 0 {
 		return d // until their ports are gone nothing below them can go

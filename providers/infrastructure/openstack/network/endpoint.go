@@ -80,25 +80,52 @@ func (d *decision) serve(address string, v *view) {
 	d.endpoint = fleet.Endpoint{Host: cmp.Or(v.host(), address), Port: v.port()}
 }
 
-// floatingEndpoint is a floating IP on a machine of the control plane: on the
-// oldest that runs, which is the one that began the cluster. It moves when that
-// one goes.
+// floatingEndpoint is a floating IP on a machine of the control plane: at first on
+// the one that begins the cluster. It moves when that one goes.
 func (v *view) floatingEndpoint(d *decision) {
 	f := v.floatingIP(d, "")
 	if f == nil {
 		return
 	}
 	d.serve(f.FloatingIP, v)
-	if f.PortID != "" && v.onControlPlane(d, "", f.PortID) {
+	if f.PortID != "" && v.stays(d, f.PortID) {
 		return
 	}
-	for _, m := range v.controlPlane() {
+	for _, m := range v.heirs() {
 		a, ok := v.addressOf(m.id, d.place.Network, d.place.primary())
 		if ok && m.active {
-			d.add(v.attach(*f, a.port, a.ip, "machine "+string(m.name)))
+			s := v.attach(*f, a.port, a.ip, "machine "+string(m.name))
+			s.handsOver = true
+			d.add(s)
 			return
 		}
 	}
+}
+
+// stays reports whether the floating IP of the API server stays on port: that of a
+// machine of the control plane that does not go, or of a server that lost its mark.
+func (v *view) stays(d *decision, port string) bool {
+	if p, ok := find(v.all.ports, func(p cloud.Port) bool { return p.ID == port }); ok {
+		if o, _ := cloud.ParseOwner(p.Description); o.Shared() == v.owner && v.held[o.Machine] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.controlPlane(), func(m machine) bool {
+		return slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
+	})
+}
+
+// heirs returns the machines of the control plane that do not go, in the order in
+// which they are to serve. A rollout takes the outdated ones, the oldest first; a
+// current one has joined for certain where another was made after it.
+func (v *view) heirs() []machine {
+	is := func(m machine) bool { return m.template != v.cluster.ControlPlane.Template }
+	outdated, current := filter(v.controlPlane(), is), without(v.controlPlane(), is)
+	slices.Reverse(outdated)
+	if len(outdated) == 1 && len(current) > 1 {
+		return append(current, outdated...)
+	}
+	return append(outdated, current...)
 }
 
 // fixedEndpoint is an address that somebody serves, as kube-vip does. Where it is

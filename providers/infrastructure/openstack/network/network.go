@@ -19,7 +19,7 @@ type State struct {
 	Exists   bool // something that carries the cluster's mark
 	Ready    bool
 	Endpoint fleet.Endpoint
-	Message  string   // why not ready
+	Message  string   // why not ready; of one that is to go, what that waits for
 	Drift    []string // what Ensure would mend of what is ready, sorted
 	Place    Placement
 }
@@ -27,7 +27,12 @@ type State struct {
 // Observe tells what the snapshot has of what the machines of c share, whose spec
 // is spec. It is pure.
 func Observe(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) State {
-	return newView(s, c, spec).state()
+	v := newView(s, c, spec)
+	out := v.state()
+	if c.Delete && !c.Protect && !v.started() {
+		out.Message = v.waitsFor()
+	}
+	return out
 }
 
 func (v *view) state() State {
@@ -51,6 +56,15 @@ func (v *view) state() State {
 	}
 	out.Message = strings.Join(words, "; ")
 	return out
+}
+
+// waitsFor says what the removal of the cluster waits for, else what it does next.
+func (v *view) waitsFor() string {
+	d := v.undo()
+	if len(d.awaited) == 0 && len(d.steps) > 0 {
+		return "still to do: " + d.steps[0].what
+	}
+	return strings.Join(d.awaited, "; ")
 }
 
 func (v *view) exists() bool {
@@ -82,6 +96,21 @@ func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cl
 	if len(errs) == 0 && len(blocked) > 0 {
 		errs = append(errs, fleet.Errorf(fleet.Conflict, "take machine "+string(o.Machine)+" out of the load balancer", "%s", blocked[0]))
 	}
+	return cloud.Join(errs...)
+}
+
+// HandOver puts the floating IP of the API server on another machine of the control
+// plane, where machine name, which is to be removed, has it and another can take it.
+func HandOver(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec, name fleet.MachineName) error {
+	v := newView(s, c, spec)
+	for i := range v.machines {
+		v.machines[i].leaving = v.machines[i].leaving || v.machines[i].name == name
+	}
+	errs, _ := perform(ctx, p, v, func() *decision {
+		d := v.decide()
+		d.steps = filter(d.steps, func(s step) bool { return s.handsOver })
+		return d
+	})
 	return cloud.Join(errs...)
 }
 

@@ -67,6 +67,7 @@ type machine struct {
 	pool         fleet.PoolName
 	controlPlane bool
 	leaving      bool // it is being deleted
+	template     fleet.TemplateHash
 	active       bool
 }
 
@@ -147,7 +148,8 @@ func (v *view) see(own []servers.Server) {
 		}
 		v.machines = append(v.machines, machine{
 			id: s.ID, name: fleet.MachineName(tags[fleet.TagMachine]), pool: fleet.PoolName(tags[fleet.TagPool]), controlPlane: role == fleet.RoleControlPlane,
-			leaving: s.TaskState == "deleting" || strings.HasSuffix(s.Status, "DELETED"), active: s.Status == "ACTIVE",
+			template: fleet.TemplateHash(tags[fleet.TagTemplate]),
+			leaving:  s.TaskState == "deleting" || strings.HasSuffix(s.Status, "DELETED"), active: s.Status == "ACTIVE",
 		})
 	}
 }
