@@ -53,7 +53,7 @@ type Report struct {
 	Version    string // Kubernetes version asked for
 	Pools      []PoolReport
 	Machines   []MachineReport // sorted by name
-	Waiting    []string        // what the next step waits for
+	Waiting    []string        // what the next step waits for, and what stays as it is and why
 	Actions    []string        // what the pass did, "CreateMachine x: why"; goes into the commit message only
 	Problems   []Problem       // why the newest revision is not being applied
 	// Remediation is the attempt to replace an unhealthy control-plane machine that

@@ -299,7 +299,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Endpoint = o.Infrastructure.Endpoint
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
-	res.Report.Waiting = res.Plan.Waiting
+	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))
 	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
 	res.Report.Spells, res.Report.Milestones = res.Plan.Spells, res.Plan.Milestones
 	res.Report.Residence = res.Plan.Residence

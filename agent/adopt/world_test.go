@@ -329,7 +329,7 @@ func (s *side) run(c *fleet.Cluster) reconcile.Result {
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		res := s.r.Pass(s.Context(), c)
-		if res.Report.Phase == fleet.PhaseProvisioned && len(res.Plan.Actions) == 0 && len(res.Plan.Waiting) == 0 {
+		if res.Report.Phase == fleet.PhaseProvisioned && len(res.Plan.Actions) == 0 && len(res.Plan.Waiting)+len(res.Plan.Notes) == 0 {
 			return res
 		}
 		if time.Now().After(deadline) {

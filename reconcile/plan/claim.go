@@ -96,8 +96,12 @@ func (v *view) act(a fleet.Action) string {
 	return ""
 }
 
-// wait notes what the next step waits for.
+// wait says what is expected to happen, and is looked for soon.
 func (v *view) wait(format string, args ...any) { v.waits[fmt.Sprintf(format, args...)] = true }
+
+// note says what stays as it is until somebody changes it: nothing is to be
+// expected, so that it is no reason to look again soon.
+func (v *view) note(format string, args ...any) { v.notes[fmt.Sprintf(format, args...)] = true }
 
 // wake asks for another look after d > 0 at the latest.
 func (v *view) wake(d time.Duration) {
@@ -162,14 +166,21 @@ func (v *view) finish() Plan {
 	}
 	if v.paused() {
 		v.out.Actions, v.out.NeedEtcd, v.out.After = nil, false, 0
-		v.waits = map[string]bool{v.whyPaused(): true}
+		v.waits, v.notes = nil, map[string]bool{v.whyPaused(): true}
 		if v.suspended() && !v.Desired.Suspension.Until.IsZero() {
 			v.wake(v.Desired.Suspension.Until.Sub(v.Now))
 		}
 	}
-	for w := range v.waits {
-		v.out.Waiting = append(v.out.Waiting, w)
-	}
-	slices.Sort(v.out.Waiting)
+	v.out.Waiting, v.out.Notes = sorted(v.waits), sorted(v.notes)
 	return v.out
+}
+
+// sorted returns the texts of a set in order.
+func sorted(set map[string]bool) []string {
+	var out []string
+	for text := range set {
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
 }

@@ -14,7 +14,7 @@ func (v *view) planControlPlane() {
 	g := v.withoutAdrift()
 	switch {
 	case g.pool.Paused:
-		v.wait("control plane %s is paused", g.name)
+		v.note("control plane %s is paused", g.name)
 	case v.frozen(g):
 	case len(g.held) > 0: // any change may be one too many; tellHeld says what it waits for
 	case v.removeExtras(g):

@@ -24,6 +24,6 @@ func (v *view) mendDrift() {
 		return
 	}
 	if v.Desired.Drift == fleet.DriftReport {
-		v.wait("infrastructure was changed behind Git's back and stays so, as %s says: %s", fleet.DriftAnnotation, strings.Join(foreign, "; "))
+		v.note("infrastructure was changed behind Git's back and stays so, as %s says: %s", fleet.DriftAnnotation, strings.Join(foreign, "; "))
 	}
 }

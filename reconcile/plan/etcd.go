@@ -157,9 +157,9 @@ func (v *view) etcdMoved() bool {
 		return false
 	}
 	if k.ExternalEtcd {
-		v.wait("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
+		v.note("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
 	} else {
-		v.wait("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
+		v.note("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
 	}
 	return true
 }

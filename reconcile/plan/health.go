@@ -67,7 +67,7 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 		text := fmt.Sprintf("health check %s replaces nothing: unhealthy are %d of %d, it acts on %s: %s", h.Name, len(sick), total, limits(h),
 			named(sick, func(*machine) bool { return true }))
 		v.tooSick = append(v.tooSick, text)
-		v.wait("%s", text)
+		v.note("%s", text)
 		return
 	}
 	for _, m := range sick {

@@ -75,7 +75,7 @@ func (v *view) deleteNode(n *fleet.Node) {
 		return
 	}
 	if n.Ready && !n.Draining {
-		v.wait("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
+		v.note("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
 		return
 	}
 	if m := v.mayHide(); m != "" {

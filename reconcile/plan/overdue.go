@@ -69,7 +69,7 @@ func (v *view) expiring(m *machine) string {
 	if !given {
 		useful := notAfter.Sub(m.Created) - ahead
 		if useful <= 0 {
-			v.wait("certificates of machine %s live shorter than rollout.before.certificatesExpiryDays of %s: it is not replaced, a new one would be no better", m.Name, m.pool.Name)
+			v.note("certificates of machine %s live shorter than rollout.before.certificatesExpiryDays of %s: it is not replaced, a new one would be no better", m.Name, m.pool.Name)
 			return ""
 		}
 		if left := useful/2 - v.Now.Sub(m.Origin.Made); left > 0 {

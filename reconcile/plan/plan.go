@@ -48,8 +48,13 @@ type Plan struct {
 	Actions    []fleet.Action    // in the order in which they are to be started
 	// Desired is what Git asks for now: of a cluster on its way to a version that
 	// is further, the pools as they are to be at this step. Actions are about it.
-	Desired  *fleet.Cluster
-	Waiting  []string // what the next step waits for, for people, sorted
+	Desired *fleet.Cluster
+	// Waiting is what is expected to happen next, for people, sorted: while there is
+	// any, it is worth looking again soon.
+	Waiting []string
+	// Notes are what stays as it is until somebody changes something, for people,
+	// sorted. A regular look is enough for them.
+	Notes    []string
 	Pools    []fleet.PoolReport
 	Machines []fleet.MachineReport
 

@@ -70,7 +70,7 @@ func (v *view) remediate(g *group) bool {
 	slices.SortFunc(sick, worst)
 	m := sick[0]
 	if len(g.all) == 1 {
-		v.wait("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
+		v.note("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
 		return true
 	}
 	for _, o := range g.all {
@@ -180,7 +180,7 @@ func (v *view) mayAttempt(m *machine) bool {
 	if m.stays == nil {
 		return true
 	}
-	v.wait("%s", m.stays.message)
+	v.note("%s", m.stays.message)
 	return false
 }
 

@@ -62,7 +62,7 @@ func (r *rollout) remediate() {
 	for _, m := range r.candidates() {
 		if !m.remedy {
 			if m.stays != nil {
-				r.v.wait("%s", m.stays.message)
+				r.v.note("%s", m.stays.message)
 			}
 			continue
 		}

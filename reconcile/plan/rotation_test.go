@@ -141,7 +141,7 @@ func TestRotationOfTheClusterWaitsForWorkers(t *testing.T) {
 	}
 	slices.Sort(workers)
 	want := "rotation of ca (stage Trust) waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: " + strings.Join(workers, ", ")
-	if !slices.Contains(p.Waiting, want) {
-		t.Errorf("waiting %q\nwant %q", p.Waiting, want)
+	if !slices.Contains(p.Notes, want) {
+		t.Errorf("notes %q\nwant %q", p.Notes, want)
 	}
 }

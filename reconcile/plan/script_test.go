@@ -143,6 +143,9 @@ func (s *script) plan() string {
 	for _, w := range p.Waiting {
 		fmt.Fprintf(&b, "wait  %s\n", w)
 	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "note  %s\n", n)
+	}
 	if r := p.Remediation; !r.IsZero() {
 		fmt.Fprintf(&b, "retry %s\n", r)
 	}

@@ -290,7 +290,7 @@ func (v *view) frozen(g *group) bool {
 		return false
 	}
 	if !g.settled() {
-		v.wait("%s", v.staging.frozen[g.name])
+		v.note("%s", v.staging.frozen[g.name])
 	}
 	return true
 }

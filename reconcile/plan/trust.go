@@ -52,24 +52,28 @@ func (v *view) keepTrust() {
 	next := now.Stage.Next(r.Authority())
 	switch {
 	case v.groups[0].pool.Paused:
-		v.wait("rotation of %s: the control plane is paused", r)
+		v.note("rotation of %s: the control plane is paused", r)
 		return
 	case !v.controlPlaneDone():
 		v.wait("rotation of %s%s waits until every control-plane machine is made of what it is now, and well", r, stageOf(now))
 		return
-	case r == fleet.RotateCA && v.leftBehind() != "":
-		v.wait("rotation of %s%s waits for %s", r, stageOf(now), v.leftBehind())
+	case r == fleet.RotateCA && len(v.leftBehind()) > 0:
+		v.note("rotation of %s%s waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: %s",
+			r, stageOf(now), some(v.leftBehind()))
+		return
+	case r == fleet.RotateCA && !v.workersDone():
+		v.wait("rotation of %s%s waits for every worker to be made of what it is now, and well", r, stageOf(now))
 		return
 	case v.unsettled():
 		return
 	case r == fleet.RotateCA && next == fleet.RotationSign:
 		if v.rest(now) {
-			v.wait("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
+			v.note("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	case now.Stage == fleet.RotationHold:
 		if v.rest(now) {
-			v.wait("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
+			v.note("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	}
@@ -95,9 +99,9 @@ func (v *view) rest(now fleet.RotationState) bool {
 	return left > 0
 }
 
-// leftBehind says which workers are not made of what the cluster's authority is
-// now, or not well, and which of them nobody will replace; empty where none is.
-func (v *view) leftBehind() string {
+// leftBehind names the workers that are not made of what the cluster's authority is
+// now, and that nobody will replace.
+func (v *view) leftBehind() []string {
 	want := v.trust(fleet.RoleWorker)
 	var stay []string
 	for _, g := range v.groups[1:] {
@@ -107,13 +111,7 @@ func (v *view) leftBehind() string {
 			}
 		}
 	}
-	switch {
-	case len(stay) > 0:
-		return "machines that have to be replaced by hand, as their pools are paused or replace none by themselves: " + some(stay)
-	case !v.workersDone():
-		return "every worker to be made of what it is now, and well"
-	}
-	return ""
+	return stay
 }
 
 func stageOf(s fleet.RotationState) string {

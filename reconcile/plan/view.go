@@ -48,10 +48,11 @@ type view struct {
 	attempts map[fleet.OperationID]fleet.Attempt
 	taken    map[fleet.MachineName]bool // names that no new machine may have
 	blind    bool                       // the API server does not answer: nothing is known of nodes
-	waits    map[string]bool
-	external bool     // a deletion waits for what controllers of the cluster keep outside of it
-	tooSick  []string // health checks that found too many unhealthy machines to act
-	staging  *staging // of a cluster that a class makes
+	waits    map[string]bool            // texts of Plan.Waiting
+	notes    map[string]bool            // texts of Plan.Notes
+	external bool                       // a deletion waits for what controllers of the cluster keep outside of it
+	tooSick  []string                   // health checks that found too many unhealthy machines to act
+	staging  *staging                   // of a cluster that a class makes
 
 	residence fleet.Residence // where the cluster lives: what was remembered, and what this look adds
 	displaced string          // in what the look contradicts that; nothing is done then
@@ -83,6 +84,7 @@ func look(in Input) *view {
 		taken:    make(map[fleet.MachineName]bool, len(in.Observed.Infrastructure.Machines)+len(in.Attempts)),
 		waits:    make(map[string]bool),
 		claimed:  make(map[fleet.MachineName]bool),
+		notes:    make(map[string]bool),
 		blind:    !in.Observed.Workload.Reachable,
 	}
 	leaving := v.recall()

@@ -18,7 +18,7 @@ func (v *view) planWorkers() {
 				v.removeWorker(m, g.vanishedReason())
 			}
 		case g.pool.Paused:
-			v.wait("pool %s is paused", g.name)
+			v.note("pool %s is paused", g.name)
 		case v.frozen(g):
 		default:
 			v.removeExtras(g)
@@ -36,7 +36,7 @@ func (v *view) awaitAvailable(g *group) {
 		switch {
 		case m.available || m.leaving || m.extra:
 		case m.State == fleet.MachineFailed:
-			v.wait("machine %s is Failed%s", m.Name, because(m.Message))
+			v.note("machine %s is Failed%s", m.Name, because(m.Message))
 		default:
 			late = append(late, string(m.Name))
 		}

@@ -244,7 +244,7 @@ func (w *world) done(p plan.Plan) bool {
 	if w.desired.Delete {
 		want = fleet.PhaseDeleted
 	}
-	return p.Phase == want && len(p.Actions) == 0 && len(p.Waiting) == 0 && len(w.queue) == 0
+	return p.Phase == want && len(p.Actions) == 0 && len(p.Waiting)+len(p.Notes) == 0 && len(w.queue) == 0
 }
 
 // advance lets time pass.
