@@ -65,6 +65,7 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
 	o.Workload, err = l.lookAtWorkload(ctx, c, o)
+	stabilise(&o)
 	return o, err
 }
 
@@ -79,6 +80,7 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 		return o, err
 	}
 	o.Workload.ReleaseTries = providers.ChartsOf(infra, r.o.Charts).Tries(c.Key)
+	stabilise(&o)
 	return o, nil
 }
 
@@ -199,9 +201,11 @@ func (r *Reconciler) answered(ctx context.Context, a providers.Access, err error
 	if k := fleet.KindOf(err); err == nil || (k != fleet.Unavailable && k != fleet.Unanswered) {
 		r.memory(a.Cluster).heard(r.o.Now()) // a refusal is an answer too
 	}
-	if err == nil {
-		r.watch(ctx, a)
+	if err != nil {
+		r.o.Log.DebugContext(ctx, "looking at nodes failed", "cluster", a.Cluster, "error", err)
+		return
 	}
+	r.watch(ctx, a)
 }
 
 // watch asks to be told when nodes of the cluster change. The watch outlives

@@ -146,7 +146,8 @@ type Result struct {
 	// After is when to look again where neither an event nor a regular look comes
 	// first; zero means that nothing is due.
 	After time.Duration
-	// Err joins what went wrong. It is in Report.Failure too.
+	// Err joins what went wrong, in full. What of it does not change from one pass to
+	// the next is in Report.Failure too.
 	Err error
 }
 
@@ -169,7 +170,7 @@ func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster) Result {
 		m.know(res.Report)
 	}
 	if res.Err != nil {
-		res.Report.Failure = res.Err.Error()
+		res.Report.Failure = fleet.StableText(res.Err.Error())
 	}
 	n := m.failed(len(errs) > 0)
 	if len(errs) > 0 {

@@ -202,15 +202,23 @@ type agent struct {
 }
 
 func (w *world) start() *agent {
+	return w.startWith(workload.New(workload.Options{Log: logger(), Dial: w.dial}))
+}
+
+// logger is that of agents.
+func logger() *slog.Logger {
+	if os.Getenv("SWEEP_LOG") != "" {
+		return slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// startWith begins the life of an agent that sees clusters through client.
+func (w *world) startWith(client *workload.Client) *agent {
 	ctx, crash := context.WithCancel(context.Background())
 	w.mu.Lock()
 	w.crash = crash
 	w.mu.Unlock()
-	log := slog.New(slog.DiscardHandler)
-	if os.Getenv("SWEEP_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
-	client := workload.New(workload.Options{Log: log, Dial: w.dial})
 	infra := inmemory.NewProvider(w.cloud, settle)
 	store := w.secrets
 	if w.shared != nil {
@@ -221,7 +229,7 @@ func (w *world) start() *agent {
 		Workload:       crashing{client, w},
 		Bootstrap:      kubeadm.New(),
 		Secrets:        store,
-		Log:            log,
+		Log:            logger(),
 	})}
 }
 

@@ -134,3 +134,26 @@ func TestWrapNamesWhatIsInside(t *testing.T) {
 		}
 	}
 }
+
+// What a service calls a request is in its words, and not in what is told of it.
+func TestStableWords(t *testing.T) {
+	for reason, body := range map[string]string{
+		"Nova":     `{"computeFault": {"code": 500, "message": "Unexpected API Error. Please report this. (HTTP 500) (Request-ID: %s)"}}`,
+		"Keystone": `{"error":{"code":500,"message":"An unexpected error prevented the server from fulfilling your request. (HTTP 500) (Request-ID: %s)"}}`,
+		"Octavia":  `{"faultcode": "Server", "faultstring": "An unknown exception occurred, request-id: %s", "debuginfo": null}`,
+		"Neutron":  `{"NeutronError": {"type": "HTTPInternalServerError", "message": "Request Failed: internal server error while processing your request %s.", "detail": ""}}`,
+		"a proxy":  `<html><body><h1>503 Service Unavailable</h1>Request ID [%s]</body></html>`,
+	} {
+		var texts []string
+		for _, id := range []string{"req-4e4c1c2f-7c7c-4d0e-8a55-6b3e2f1a9d10", "req-5a4c1c2f-7c7c-4d0e-8a55-6b3e2f1a9d11"} {
+			err := cloud.Wrap("do it", gophercloud.ErrUnexpectedResponseCode{Method: "POST", Actual: 500, Body: []byte(strings.ReplaceAll(body, "%s", id))})
+			if !strings.Contains(err.Error(), id) {
+				t.Errorf("%s: %v is not in full", reason, err)
+			}
+			texts = append(texts, fleet.StableText(err.Error()))
+		}
+		if texts[0] != texts[1] {
+			t.Errorf("%s: %q and %q", reason, texts[0], texts[1])
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package reconcile
+
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// stabilise has o tell what others said in texts that are the same each time that
+// the same is so: reports are made of them, whichever provider they come from.
+// What providers may still hold is copied before it is changed.
+func stabilise(o *fleet.Observed) {
+	o.Infrastructure.Message = fleet.StableText(o.Infrastructure.Message)
+	o.Infrastructure.Machines = slices.Clone(o.Infrastructure.Machines)
+	for i := range o.Infrastructure.Machines {
+		m := &o.Infrastructure.Machines[i]
+		m.Message = fleet.StableText(m.Message)
+	}
+	w := &o.Workload
+	w.Message = fleet.StableText(w.Message)
+	w.ReleaseTries = slices.Clone(w.ReleaseTries)
+	for i := range w.ReleaseTries {
+		w.ReleaseTries[i].Message = fleet.StableText(w.ReleaseTries[i].Message)
+	}
+	w.ResourceSets = slices.Clone(w.ResourceSets)
+	for i := range w.ResourceSets {
+		s := &w.ResourceSets[i]
+		s.Failures = slices.Clone(s.Failures)
+		for j := range s.Failures {
+			s.Failures[j].Message = fleet.StableText(s.Failures[j].Message)
+		}
+	}
+}
