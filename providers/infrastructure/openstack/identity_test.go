@@ -157,6 +157,35 @@ func TestMachinesOfAnotherIdentity(t *testing.T) {
 	})
 }
 
+// Where a cluster lives is told by its project, whoever the credential is of: an
+// empty project behind another one is another place.
+func TestPlaces(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		as := func(user string) fleet.PlaceSeen {
+			w.Helper()
+			w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}}
+			got := w.observe()
+			if len(got.Places) != 1 {
+				w.Fatalf("as %s: places %v, want one", user, got.Places)
+			}
+			return got.Places[0]
+		}
+		home := "project " + w.cloud.ProjectID("alpha")
+		if got, want := as("alice"), (fleet.PlaceSeen{Place: fleet.Place{ID: home}}); got != want {
+			w.Errorf("before anything is made: %v, want %v", got, want)
+		}
+		w.settle()
+		for _, user := range []string{"alice", "carol"} {
+			if got, want := as(user), (fleet.PlaceSeen{Place: fleet.Place{ID: home}, Used: true}); got != want {
+				w.Errorf("as %s: %v, want %v", user, got, want)
+			}
+		}
+		if got, want := as("bob"), (fleet.PlaceSeen{Place: fleet.Place{ID: "project " + w.cloud.ProjectID("beta")}}); got != want {
+			w.Errorf("as bob: %v, want %v", got, want)
+		}
+	})
+}
+
 func TestOrphans(t *testing.T) {
 	inBubble(t, withBastion(func(*api.Bastion) {}), machineSpec(), func(w *world) {
 		w.settle()

@@ -81,7 +81,13 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if out.Ready {
 		drift = append(drift, got.bastionDrift(c)...)
 	}
-	for _, at := range got.places {
+	for i, at := range got.places {
+		seen, err := at.seen(ctx)
+		if err != nil {
+			return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+		}
+		seen.Used = seen.Used || i == 0 && got.net.Exists
+		out.Places = append(out.Places, seen)
 		out.Exists = out.Exists || at.machines.Exists
 		out.Machines = append(out.Machines, at.machines.Machines...)
 		if out.Ready {

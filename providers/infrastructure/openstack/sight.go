@@ -28,6 +28,13 @@ type place struct {
 	machines machine.Observation
 }
 
+// seen tells of the project, which its id names whatever credential and region led
+// there: a credential that comes to name the region leads nowhere else.
+func (at place) seen(ctx context.Context) (fleet.PlaceSeen, error) {
+	id, err := at.project.ID(ctx)
+	return fleet.PlaceSeen{Place: fleet.Place{ID: "project " + id}, Used: at.machines.Exists || len(at.machines.Machines) > 0}, err
+}
+
 func (s *sight) homeSnapshot() *cloud.Snapshot { return s.places[0].snapshot }
 
 // started reports whether the cluster has machines.

@@ -22,6 +22,38 @@ func withoutBalancer(a *api.APIServer) *api.OpenStackClusterSpec {
 
 // Without a load balancer the floating IP is on the oldest machine of the control
 // plane that runs, and moves when that one goes.
+// What serves the API server and was lost comes back at the address that machines
+// and certificates know.
+func TestLostEndpointComesBack(t *testing.T) {
+	for name, internal := range map[string]bool{"load balancer": true, "floating IP": false} {
+		t.Run(name, func(t *testing.T) {
+			spec := managed()
+			if internal {
+				spec.EnableExternalNetwork, spec.APIServer.EnableFloatingIP = ptr(false), ptr(false)
+			}
+			inBubble(t, spec, func(w *world) {
+				was := w.settle().Endpoint
+				w.server("cp-0", fleet.RoleControlPlane, 0)
+				w.settle()
+				// Another address than the one that would come next.
+				was.Host = was.Host[:strings.LastIndexByte(was.Host, '.')] + ".77"
+				w.cluster.Residence = fleet.Residence{ControlPlane: fleet.InitializedOnce, Endpoint: was}
+				for _, k := range []ost.Kind{ost.FloatingIPs, ost.LoadBalancers} {
+					for _, o := range w.cloud.Objects(k) {
+						if k == ost.LoadBalancers {
+							w.cloud.Remove(ost.Ports, o.String("vip_port_id"))
+						}
+						w.cloud.Remove(k, o.ID())
+					}
+				}
+				if got := w.settle().Endpoint; got != was {
+					t.Errorf("the endpoint came back at %v, want %v", got, was)
+				}
+			})
+		})
+	}
+}
+
 func TestFloatingIPMoves(t *testing.T) {
 	inBubble(t, withoutBalancer(nil), func(w *world) {
 		st := w.settle()

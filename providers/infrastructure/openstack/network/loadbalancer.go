@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -123,7 +124,7 @@ func (v *view) missingLoadBalancer(d *decision) {
 	}
 	wanted := deref(v.apiServer().FixedIP, "")
 	if wanted == "" && !v.floating(d) {
-		wanted = v.host()
+		wanted = cmp.Or(v.host(), v.cluster.LostHost())
 	}
 	d.add(step{what: "make load balancer " + o.Name, essential: true, do: func(ctx context.Context, h *hand) error {
 		return v.makeLoadBalancer(ctx, h, o, wanted)
