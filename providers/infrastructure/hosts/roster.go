@@ -3,7 +3,6 @@ package hosts
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -213,8 +212,8 @@ func sharedNote(c *fleet.Cluster, op fleet.OperationID) host.Claim {
 func (f *found) machine() fleet.Machine {
 	m := fleet.MachineFromTags(f.claim.Tags)
 	m.ProviderID, m.FailureDomain, m.Created = f.claim.ProviderID(), f.claim.Domain, f.claim.Created
-	if f.forged != "" {
-		m.Damaged = strings.TrimPrefix(m.Damaged+"; the claim may be forged: "+f.forged, "; ")
+	if f.forged != "" && m.Damaged == "" {
+		m.Damaged = "the claim may be forged: " + f.forged
 	}
 	if f.host != nil {
 		m.Addresses = []string{f.host.Address}

@@ -1,6 +1,7 @@
 # Every value is one line; processes are few, since this runs often.
 say() { printf '%s %s\n' "$1" "$2"; }
 first() { IFS= read -r line 2>/dev/null <"$1" || line=; }
+busy() { [ ! -e "$L" ] || ( flock -s -n 9 ) 9<"$L" || say busy yes; }
 # unsecret takes the secrets of the user data out of what it reads.
 unsecret() {
 	if [ ! -s "$M/secrets" ]; then cat; return; fi
@@ -44,11 +45,13 @@ if [ -e "$D/claim" ]; then
 		[ "$M/claim" -ef "$D/claim" ] || continue
 		log=$M/log
 		if [ -e "$M/started" ]; then first "$M/started"; say started "$line"; fi
+		# Between these two: what has started and is not busy any more has finished.
+		busy
 		if [ -e "$M/finished" ]; then first "$M/finished"; say finished "$line"; fi
 		if [ -e "$M/releasing" ]; then say releasing yes; log=$R; fi
 		if [ -e "$M/balanced" ] && balances; then first "$M/balanced"; say balanced "$line"; fi
 		[ -e "$log" ] && tail -n 12 "$log" | tail -c 1500 | unsecret | while IFS= read -r line; do say log "$line"; done
 	done
-	if [ -e "$L" ]; then ( flock -s -n 9 ) 9<"$L" || say busy yes; fi
+	busy
 fi
 echo end
