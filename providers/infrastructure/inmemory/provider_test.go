@@ -154,12 +154,14 @@ func (w *wire) end() bool {
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	list := strings.HasSuffix(r.URL.Path, "/list") || strings.HasSuffix(r.URL.Path, "/watch")
+	list := strings.HasSuffix(r.URL.Path, "/list")
 	w.mu.Lock()
 	lose := false
-	if list {
+	switch {
+	case list:
 		w.fail--
-	} else {
+	case strings.HasSuffix(r.URL.Path, "/watch"), strings.HasSuffix(r.URL.Path, "/identify"): // they ask
+	default:
 		w.changes = append(w.changes, r.URL.Path)
 		w.lose--
 		lose = w.lose == 0
