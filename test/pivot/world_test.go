@@ -137,7 +137,7 @@ func (w *world) push() {
 func (w *world) watched(name string, next http.Handler) http.Handler {
 	arbiter := status.NewArbiter(w.open("fairlead/status"))
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/list") && !strings.Contains(r.URL.Path, "watch") {
+		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/list") && !strings.HasSuffix(r.URL.Path, "/get") && !strings.Contains(r.URL.Path, "watch") {
 			owner, err := arbiter.Owner(r.Context())
 			if err == nil && owner.Agent != name {
 				w.mu.Lock()

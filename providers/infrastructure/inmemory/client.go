@@ -114,7 +114,7 @@ func (c *Client) tell(path string, resp *http.Response, took time.Duration) {
 
 // Identify implements API. It asks each time: another cloud may be served there.
 func (c *Client) Identify(ctx context.Context) (string, error) {
-	id, err := post[string](ctx, c, "identify", nothing{})
+	id, err := post[string](ctx, c, "identity/get", nothing{})
 	if fleet.KindOf(err) == fleet.NotFound {
 		return "", nil
 	}

@@ -36,7 +36,7 @@ type (
 // It asks nobody who they are: serve it on a loopback address.
 func Handler(c *Cloud) http.Handler {
 	mux := http.NewServeMux()
-	handle(mux, "identify", func(ctx context.Context, _ nothing) (string, error) { return c.Identify(ctx) })
+	handle(mux, "identity/get", func(ctx context.Context, _ nothing) (string, error) { return c.Identify(ctx) })
 	handle(mux, "networks/list", func(ctx context.Context, f filter) ([]Network, error) { return c.Networks(ctx, f.Tags) })
 	handle(mux, "networks/create", c.CreateNetwork)
 	handle(mux, "networks/delete", func(ctx context.Context, r reference) (nothing, error) {

@@ -160,7 +160,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case list:
 		w.fail--
-	case strings.HasSuffix(r.URL.Path, "/watch"), strings.HasSuffix(r.URL.Path, "/identify"): // they ask
+	case strings.HasSuffix(r.URL.Path, "/watch"), strings.HasSuffix(r.URL.Path, "/get"): // they ask
 	default:
 		w.changes = append(w.changes, r.URL.Path)
 		w.lose--
