@@ -183,7 +183,7 @@ func (p part) status(ctx context.Context, branch string) (status.Status, error) 
 
 // look compares each cluster with what is, several at once.
 func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fleet.Cluster) error {
-	looker := w.Looker()
+	looker := w.Looker() //nolint:contextcheck // each look has its own
 	type result struct {
 		changes []plan.Change
 		stays   []string

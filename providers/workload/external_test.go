@@ -105,8 +105,11 @@ func TestExternalResources(t *testing.T) {
 		t.Error("the StatefulSet, which would claim anew, is still there")
 	}
 	for _, o := range []struct{ kind, name string }{
-		{"Service", "inside"}, {"PersistentVolumeClaim", "kept"}, {"PersistentVolumeClaim", "by-hand"},
-		{"PersistentVolumeClaim", "released"}, {"Pod", "other"},
+		{"Service", "inside"},
+		{"PersistentVolumeClaim", "kept"},
+		{"PersistentVolumeClaim", "by-hand"},
+		{"PersistentVolumeClaim", "released"},
+		{"Pod", "other"},
 	} {
 		if !c.has(o.kind, "default", o.name) {
 			t.Errorf("%s %s is gone", o.kind, o.name)

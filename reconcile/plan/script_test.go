@@ -88,8 +88,10 @@ func (s *script) finish() {
 		s.kubeadm = words{"version": s.in.Desired.ControlPlane.Version, "config": "synced", "addons": "synced"}
 	}
 	if k := s.kubeadm; !k.is("gone") {
-		marks := fleet.Kubeadm{Version: k["version"], Config: k["config"], Addons: k["addons"], ExternalEtcd: k.is("external-etcd"),
-			Networking: fleet.Networking{ServiceSubnet: k["services"], DNSDomain: k["domain"]}}
+		marks := fleet.Kubeadm{
+			Version: k["version"], Config: k["config"], Addons: k["addons"], ExternalEtcd: k.is("external-etcd"),
+			Networking: fleet.Networking{ServiceSubnet: k["services"], DNSDomain: k["domain"]},
+		}
 		if k["config"] == "synced" {
 			marks.Config = s.in.Desired.ControlPlane.ConfigMark()
 		}

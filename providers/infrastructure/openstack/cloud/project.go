@@ -208,7 +208,7 @@ func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 		return nil, "", err
 	}
 	client.ReauthFunc = p.patient(client.ReauthFunc)
-	p.locate(client)
+	p.locate(client) //nolint:contextcheck // gophercloud asks for endpoints without one
 	project, err := projectOf(client.GetAuthResult())
 	if err != nil {
 		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "%w", err)
