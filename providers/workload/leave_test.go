@@ -27,7 +27,9 @@ func TestRemoveMemberLeaves(t *testing.T) {
 		}
 		return dials.Load() - before
 	}
-	look()
+	if n := look(); n != 1 {
+		t.Errorf("the first look made %d connections, want one that all its requests share", n)
+	}
 	if n := look(); n != 0 {
 		t.Errorf("a second look made %d connections, want none", n)
 	}

@@ -33,7 +33,7 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 	err := c.call(ctx, a, "observe the nodes", func(ctx context.Context, n *conn) error {
 		var nodes corev1.NodeList
 		var static corev1.PodList
-		err := together(
+		err := n.together(
 			func() error {
 				return n.list(ctx, ref{resource: "nodes"}, metav1.ListOptions{}, &nodes)
 			},
@@ -84,6 +84,19 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 	}
 	slices.SortFunc(out.Nodes, func(a, b fleet.Node) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// together is together for reads from n's API server. The first goes alone where
+// nothing was ever read: each of several would open a connection of its own, and
+// over HTTP/2 one is enough for all.
+func (n *conn) together(reads ...func() error) error {
+	if n.expires.Load() == 0 {
+		if err := reads[0](); err != nil {
+			return err
+		}
+		reads = reads[1:]
+	}
+	return together(reads...)
 }
 
 // together makes reads at the same time and returns the error of the first in their
