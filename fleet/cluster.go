@@ -76,6 +76,9 @@ type Cluster struct {
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the
 	// cluster anew: see RecreateAnnotation.
 	Recreate string `json:",omitempty"`
+	// ForgetPlaces are ids of places that people say are gone: see
+	// ForgetPlaceAnnotation.
+	ForgetPlaces []string `json:",omitempty"`
 
 	// Topology, if not nil, says that a ClusterClass makes it, and how it is upgraded.
 	Topology *Topology `json:",omitempty"`

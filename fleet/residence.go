@@ -1,11 +1,19 @@
 package fleet
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // RecreateAnnotation on a Cluster says that its control plane is gone for good and is
 // to be made anew where Git says now: each new value is a new wish. What was
 // remembered of where the cluster lived is forgotten.
 const RecreateAnnotation = "fairlead.dev/recreate"
+
+// ForgetPlaceAnnotation on a Cluster names places, with commas between them, that are
+// gone for good with all that the cluster had there: where Git does not lead there,
+// nobody looks there any more.
+const ForgetPlaceAnnotation = "fairlead.dev/forget-place"
 
 // A Residence is where a cluster lives, as it was last seen: facts that last. A
 // look that contradicts them leads elsewhere, and nothing is done on its word. A
@@ -39,7 +47,8 @@ type Place struct {
 // A PlaceSeen is a place where a provider looked.
 type PlaceSeen struct {
 	Place
-	Used bool // something that carries the cluster's tags is there
+	Used  bool // something that carries the cluster's tags is there
+	Named bool // Git leads there: machines may be made there
 }
 
 // An Initialization says whether a control plane ever was one.
@@ -57,6 +66,16 @@ func (r Residence) Place() Place {
 		return Place{}
 	}
 	return r.Places[0]
+}
+
+// OtherPlaces returns where something of c was seen besides the place of what its
+// machines share. Its provider looks there until nothing is left, whether Git names
+// the place or not. Those that people say are gone are left out.
+func (c *Cluster) OtherPlaces() []Place {
+	if len(c.Residence.Places) < 2 || c.Residence.Provider != c.Provider {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Residence.Places[1:]), func(p Place) bool { return slices.Contains(c.ForgetPlaces, p.ID) })
 }
 
 // NamedEndpoint is the endpoint that Git names, in the Cluster or in the object of

@@ -23,8 +23,8 @@ func newOrphans(version string) *cobra.Command {
 		Long: `Say what a fleet left behind: what carries its tags, or was made by one of its
 clusters for itself, and belongs to no cluster that Git has.
 
-It looks wherever the credentials of the clusters reach. All of the fleet must be
-readable and without problems: what is not in Git counts as proof here. What is
+It looks wherever the credentials of the clusters reach, and where the status branch
+says that they lived. All of the fleet must be readable and without problems: what is not in Git counts as proof here. What is
 younger than the time that a provider may take to show a change, and what belongs
 to a cluster that is being made or changed, is passed over.
 

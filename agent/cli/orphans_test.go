@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/sources/status"
 )
 
 // sweeping is a provider with orphans. Those that something else is in the way
@@ -106,6 +107,27 @@ the provider q cannot look for orphans
 	}
 	if diff := cmp.Diff([]string{"of unknown age", "of nobody", "first"}, p.removed); diff != "" {
 		t.Errorf("removed: -want +got:\n%s", diff)
+	}
+}
+
+// Where clusters lived, as the status branch has it, is looked at too.
+func TestSweepWhereClustersLived(t *testing.T) {
+	running, gone := fleet.Key{Namespace: "prod", Name: "running"}, fleet.Key{Namespace: "prod", Name: "gone"}
+	lives := fleet.Residence{Provider: "p", Places: []fleet.Place{{ID: "a"}, {ID: "b", Access: "key b"}}}
+	s := &sweep{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
+	s.know([]fleet.Cluster{{Key: running, Provider: "p"}, {Key: fleet.Key{Namespace: "prod", Name: "new"}, Provider: "p"}}, []status.Cluster{
+		{Report: fleet.Report{Cluster: running, Residence: lives, Phase: fleet.PhaseProvisioned}},
+		{Report: fleet.Report{Cluster: gone, Residence: lives}},
+	}, nil)
+	if diff := cmp.Diff(lives, s.clusters["p"][0].Residence); diff != "" {
+		t.Errorf("the running one lives in: -want +got:\n%s", diff)
+	}
+	if got := s.clusters["p"][1].Residence; !got.IsZero() {
+		t.Errorf("the new one lives in %+v", got)
+	}
+	want := []string{"cluster prod/gone, which is not in Git, was in a, b: what is there shows where clusters in Git lead there"}
+	if diff := cmp.Diff(want, s.notes); diff != "" {
+		t.Errorf("notes: -want +got:\n%s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/agent"
@@ -13,6 +14,7 @@ import (
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/sources/status"
 )
 
 // A sweep is a look for orphans over all providers of a fleet.
@@ -56,31 +58,7 @@ func newSweep(ctx context.Context, p part, f *sourceFlags, open func(string) (pr
 		id: loaded.ID, revision: loaded.Revision.String(), open: open, recorded: recorded.Owner.Agent != "",
 		clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{},
 	}
-	for i := range loaded.Clusters {
-		c := &loaded.Clusters[i]
-		s.clusters[c.Provider] = append(s.clusters[c.Provider], c)
-		s.settled[c.Key] = false
-		if !slices.Contains(s.providers, c.Provider) {
-			s.providers = append(s.providers, c.Provider)
-		}
-	}
-	for _, c := range recorded.Clusters {
-		k := c.Report.Cluster
-		if _, inGit := s.settled[k]; inGit {
-			s.settled[k] = c.Report.Phase == fleet.PhaseProvisioned
-			continue
-		}
-		if c.Report.Phase == fleet.PhaseDeleted {
-			continue
-		}
-		s.gone[k] = true
-		if !slices.ContainsFunc(outlook.Pruned, func(r fleet.Report) bool { return r.Cluster == k }) {
-			s.vanished = append(s.vanished, k)
-		}
-		if c.Report.Provider != "" && !slices.Contains(s.providers, c.Report.Provider) {
-			s.providers = append(s.providers, c.Report.Provider)
-		}
-	}
+	s.know(loaded.Clusters, recorded.Clusters, outlook.Pruned)
 	// What the owner lives in is no leftover, whoever forgot it: Git, or a status
 	// branch that was written anew.
 	if home, ok := pivot.HomeOf(recorded.Owner.Agent); ok && !s.gone[home] {
@@ -92,6 +70,53 @@ func newSweep(ctx context.Context, p part, f *sourceFlags, open func(string) (pr
 	slices.Sort(s.providers)
 	slices.SortFunc(s.vanished, fleet.Key.Compare)
 	return s, nil
+}
+
+// know tells clusters in Git, with where they live, from those that the status
+// branch alone has, of which those of pruned are to be deleted.
+func (s *sweep) know(clusters []fleet.Cluster, recorded []status.Cluster, pruned []fleet.Report) {
+	lives := make(map[fleet.Key]fleet.Residence, len(recorded))
+	for _, c := range recorded {
+		lives[c.Report.Cluster] = c.Report.Residence
+	}
+	for i := range clusters {
+		c := clusters[i].WithResidence(lives[clusters[i].Key])
+		s.clusters[c.Provider] = append(s.clusters[c.Provider], c)
+		s.settled[c.Key] = false
+		if !slices.Contains(s.providers, c.Provider) {
+			s.providers = append(s.providers, c.Provider)
+		}
+	}
+	for _, c := range recorded {
+		k := c.Report.Cluster
+		if _, inGit := s.settled[k]; inGit {
+			s.settled[k] = c.Report.Phase == fleet.PhaseProvisioned
+			continue
+		}
+		if c.Report.Phase == fleet.PhaseDeleted {
+			continue
+		}
+		s.gone[k] = true
+		if len(c.Report.Residence.Places) > 0 {
+			s.notes = append(s.notes, wasIn(c.Report))
+		}
+		if !slices.ContainsFunc(pruned, func(r fleet.Report) bool { return r.Cluster == k }) {
+			s.vanished = append(s.vanished, k)
+		}
+		if c.Report.Provider != "" && !slices.Contains(s.providers, c.Report.Provider) {
+			s.providers = append(s.providers, c.Report.Provider)
+		}
+	}
+}
+
+// wasIn tells where a cluster was that is not in Git any more: Git does not lead
+// there for it.
+func wasIn(r fleet.Report) string {
+	places := make([]string, 0, len(r.Residence.Places))
+	for _, p := range r.Residence.Places {
+		places = append(places, p.ID)
+	}
+	return fmt.Sprintf("cluster %s, which is not in Git, was in %s: what is there shows where clusters in Git lead there", r.Cluster, strings.Join(places, ", "))
 }
 
 // look asks each provider.

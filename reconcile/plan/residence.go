@@ -160,18 +160,24 @@ func (v *view) begunHere() bool {
 }
 
 // places returns those that have something of the cluster, or may: what was asked
-// for there may not show yet.
+// for there may not show yet, and what is about to be asked for may be all that the
+// next agent knows of.
 func (v *view) places() []fleet.Place {
 	seen := v.Observed.Infrastructure.Places
 	out := []fleet.Place{seen[0].Place}
 	idle := v.settled() && !v.begunHere()
 	for _, p := range seen[1:] {
-		if p.Used || !idle {
+		if p.Used || !idle || p.Named && v.lacksMachines() {
 			out = append(out, p.Place)
 		}
 	}
 	slices.SortFunc(out[1:], func(a, b fleet.Place) int { return strings.Compare(a.ID, b.ID) })
 	return out
+}
+
+// lacksMachines reports whether machines are to be made, now or later.
+func (v *view) lacksMachines() bool {
+	return slices.ContainsFunc(v.groups, func(g *group) bool { return g.pool != nil && len(g.fresh) < g.pool.Replicas })
 }
 
 // stay is the plan for a cluster that was looked for elsewhere than where it lives:

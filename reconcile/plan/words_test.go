@@ -47,7 +47,8 @@ func places(list string) []fleet.PlaceSeen {
 	var out []fleet.PlaceSeen
 	for _, id := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 		name, used := strings.CutSuffix(id, "*")
-		out = append(out, fleet.PlaceSeen{Place: fleet.Place{ID: name}, Used: used})
+		name, named := strings.CutSuffix(name, "+")
+		out = append(out, fleet.PlaceSeen{Place: fleet.Place{ID: name}, Used: used, Named: named})
 	}
 	return out
 }

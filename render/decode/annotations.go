@@ -20,7 +20,7 @@ func wishes() map[string]func(string) string {
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ExternalResourcesAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
-		fleet.RecreateAnnotation,
+		fleet.RecreateAnnotation, fleet.ForgetPlaceAnnotation,
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount),
 		fleet.RotateAnnotation(fleet.RotateEtcdCA), fleet.RotateAnnotation(fleet.RotateCA):
 		return "put it on the Cluster"
@@ -71,6 +71,17 @@ func timeOrNone(v string) string {
 }
 
 func anything(string) string { return "" }
+
+// listed returns what stands between the commas of v, or nothing.
+func listed(v string) []string {
+	var out []string
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
 
 func providerIDs(v string) string {
 	for id := range strings.SplitSeq(v, ",") {

@@ -57,6 +57,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		}
 	}
 	c.Recreate = root.notes[fleet.RecreateAnnotation]
+	c.ForgetPlaces = listed(root.notes[fleet.ForgetPlaceAnnotation])
 	c.Labels = copied(root.labels)
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}

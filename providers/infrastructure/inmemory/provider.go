@@ -62,7 +62,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	}
 	var out fleet.Infrastructure
 	if id != "" {
-		out.Places = []fleet.PlaceSeen{{Place: fleet.Place{ID: "in-memory cloud " + id}, Used: len(networks)+len(vms) > 0}}
+		out.Places = []fleet.PlaceSeen{{Place: fleet.Place{ID: "in-memory cloud " + id}, Used: len(networks)+len(vms) > 0, Named: true}}
 	}
 	if len(networks) > 0 {
 		out.Exists, out.Ready, out.Endpoint = true, true, networks[0].Endpoint

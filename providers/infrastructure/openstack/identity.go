@@ -22,30 +22,6 @@ func (p *Provider) home(ctx context.Context, c *fleet.Cluster) (*cloud.Project, 
 	return project, spec, err
 }
 
-// projects returns every project that c has machines in, its home first, each
-// once however many credentials lead to it.
-func (p *Provider) projects(ctx context.Context, c *fleet.Cluster) ([]*cloud.Project, *api.OpenStackClusterSpec, error) {
-	home, spec, err := p.home(ctx, c)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := []*cloud.Project{home}
-	for _, pool := range c.Pools() {
-		template, err := api.ReadMachine(pool.Infrastructure)
-		if err != nil {
-			return nil, nil, err
-		}
-		project, err := p.projectOf(ctx, c, pool, template, home)
-		if err != nil {
-			return nil, nil, err
-		}
-		if out, err = merge(ctx, out, []*cloud.Project{project}); err != nil {
-			return nil, nil, err
-		}
-	}
-	return out, spec, nil
-}
-
 // projectOf returns the project of the machines of pool.
 func (p *Provider) projectOf(ctx context.Context, c *fleet.Cluster, pool fleet.Pool, template *api.OpenStackMachineSpec, home *cloud.Project) (*cloud.Project, error) {
 	if template.IdentityRef == nil {

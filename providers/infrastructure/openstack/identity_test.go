@@ -171,16 +171,16 @@ func TestPlaces(t *testing.T) {
 			return got.Places[0]
 		}
 		home := "project " + w.cloud.ProjectID("alpha")
-		if got, want := as("alice"), (fleet.PlaceSeen{Place: fleet.Place{ID: home}}); got != want {
+		if got, want := as("alice"), (fleet.PlaceSeen{Place: fleet.Place{ID: home}, Named: true}); got != want {
 			w.Errorf("before anything is made: %v, want %v", got, want)
 		}
 		w.settle()
 		for _, user := range []string{"alice", "carol"} {
-			if got, want := as(user), (fleet.PlaceSeen{Place: fleet.Place{ID: home}, Used: true}); got != want {
+			if got, want := as(user), (fleet.PlaceSeen{Place: fleet.Place{ID: home}, Used: true, Named: true}); got != want {
 				w.Errorf("as %s: %v, want %v", user, got, want)
 			}
 		}
-		if got, want := as("bob"), (fleet.PlaceSeen{Place: fleet.Place{ID: "project " + w.cloud.ProjectID("beta")}}); got != want {
+		if got, want := as("bob"), (fleet.PlaceSeen{Place: fleet.Place{ID: "project " + w.cloud.ProjectID("beta")}, Named: true}); got != want {
 			w.Errorf("as bob: %v, want %v", got, want)
 		}
 	})

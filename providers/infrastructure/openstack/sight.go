@@ -23,16 +23,9 @@ type sight struct {
 
 // A place is one project that a cluster has machines in.
 type place struct {
-	project  *cloud.Project
+	reach
 	snapshot *cloud.Snapshot
 	machines machine.Observation
-}
-
-// seen tells of the project, which its id names whatever credential and region led
-// there: a credential that comes to name the region leads nowhere else.
-func (at place) seen(ctx context.Context) (fleet.PlaceSeen, error) {
-	id, err := at.project.ID(ctx)
-	return fleet.PlaceSeen{Place: fleet.Place{ID: "project " + id}, Used: at.machines.Exists || len(at.machines.Machines) > 0}, err
 }
 
 func (s *sight) homeSnapshot() *cloud.Snapshot { return s.places[0].snapshot }
@@ -53,12 +46,14 @@ func (p *Provider) log() *slog.Logger {
 // that it is that machine gives the kind Conflict: as long as nobody knows what it
 // is, nothing may follow from its absence.
 func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
-	projects, spec, err := p.projects(ctx, c)
+	reached, spec, err := p.reached(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	out := &sight{spec: spec, home: projects[0]}
-	for _, project := range projects {
+	out := &sight{spec: spec, home: reached[0].project}
+	projects := projectsOf(reached)
+	for _, r := range reached {
+		project := r.project
 		s, err := project.Snapshot(ctx, cloud.OwnerOf(c))
 		if err != nil {
 			return nil, err
@@ -67,7 +62,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 		if err := cloud.Join(seen.Lost...); err != nil {
 			return nil, err // whose they are decides what else may be done
 		}
-		out.places = append(out.places, place{project, s, seen})
+		out.places = append(out.places, place{r, s, seen})
 	}
 	p.watched.set(cloud.OwnerOf(c), projects)
 	p.keeper.Only(cloud.OwnerOf(c), projects)

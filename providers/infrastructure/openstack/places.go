@@ -1,0 +1,194 @@
+package openstack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// A reach is a project, and what leads there.
+type reach struct {
+	project *cloud.Project
+	ref     *api.OpenStackIdentityReference // nil: that of the cluster
+	named   bool                            // Git leads there
+}
+
+// placed returns where r leads. A project is the same whatever credential leads
+// there, and its id names that of the home whatever region the credential names: one
+// that comes to name the region leads nowhere else. The others may be several regions
+// of one project. How to look there again is told of the others alone: the home is
+// where Git says.
+func (r reach) placed(ctx context.Context) (fleet.Place, error) {
+	id, err := r.project.ID(ctx)
+	if err != nil {
+		return fleet.Place{}, err
+	}
+	out := fleet.Place{ID: "project " + id}
+	if r.ref == nil {
+		return out, nil
+	}
+	if region := r.project.Region(); region != "" {
+		out.ID += inRegion + region
+	}
+	access, err := json.Marshal(r.ref) // it names a Secret, and holds none
+	out.Access = string(access)
+	return out, err
+}
+
+const inRegion = " in region "
+
+// samePlace reports whether a and b are ids of one place. A credential that names no
+// region may be for the one that another names.
+func samePlace(a, b string) bool {
+	a, at, named := strings.Cut(a, inRegion)
+	b, at2, named2 := strings.Cut(b, inRegion)
+	return a == b && (at == at2 || !named || !named2)
+}
+
+// seen tells of the project.
+func (at place) seen(ctx context.Context) (fleet.PlaceSeen, error) {
+	out, err := at.placed(ctx)
+	return fleet.PlaceSeen{Place: out, Used: at.machines.Exists || len(at.machines.Machines) > 0, Named: at.named}, err
+}
+
+// projects returns every project that c has or had machines in, its home first,
+// each once however many credentials lead to it.
+func (p *Provider) projects(ctx context.Context, c *fleet.Cluster) ([]*cloud.Project, *api.OpenStackClusterSpec, error) {
+	all, spec, err := p.reached(ctx, c)
+	return projectsOf(all), spec, err
+}
+
+func projectsOf(all []reach) []*cloud.Project {
+	out := make([]*cloud.Project, 0, len(all))
+	for _, r := range all {
+		out = append(out, r.project)
+	}
+	return out
+}
+
+// reached returns the projects that Git leads to, the home first, then those that are
+// remembered and that Git does not lead to any more.
+func (p *Provider) reached(ctx context.Context, c *fleet.Cluster) ([]reach, *api.OpenStackClusterSpec, error) {
+	home, spec, err := p.home(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := []reach{{project: home, named: true}}
+	for _, pool := range c.Pools() {
+		template, err := api.ReadMachine(pool.Infrastructure)
+		if err != nil {
+			return nil, nil, err
+		}
+		project, err := p.projectOf(ctx, c, pool, template, home)
+		if err != nil {
+			return nil, nil, err
+		}
+		if out, err = join(ctx, out, reach{project, template.IdentityRef, true}); err != nil {
+			return nil, nil, err
+		}
+	}
+	out, err = p.remembered(ctx, c, out)
+	return out, spec, err
+}
+
+// join adds r to all unless they have its project.
+func join(ctx context.Context, all []reach, r reach) ([]reach, error) {
+	for _, a := range all {
+		if same, err := a.project.Same(ctx, r.project); same || err != nil {
+			return all, err
+		}
+	}
+	return append(all, r), nil
+}
+
+// remembered adds to all the projects that something of c was in when it was last
+// looked at. An error says that nobody can look there: what is there must not be taken
+// for gone, so nothing is told of the cluster then.
+func (p *Provider) remembered(ctx context.Context, c *fleet.Cluster, all []reach) ([]reach, error) {
+	var known []string
+	for _, r := range all[1:] {
+		at, err := r.placed(ctx)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, at.ID)
+	}
+	for _, at := range c.OtherPlaces() {
+		if slices.ContainsFunc(known, func(id string) bool { return id == at.ID || at.Access == "" && samePlace(id, at.ID) }) {
+			continue
+		}
+		again, err := p.again(ctx, c, at)
+		if err != nil {
+			return nil, err
+		}
+		if all, err = join(ctx, all, again); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// again leads to a project that is remembered, with the credential that the
+// remembered identity has now.
+func (p *Provider) again(ctx context.Context, c *fleet.Cluster, at fleet.Place) (reach, error) {
+	op := "look in " + at.ID + ", which Git does not lead to any more and which had machines of the cluster"
+	gone := "where the project is gone for good, annotate the Cluster with " + fleet.ForgetPlaceAnnotation + ": " + at.ID
+	ref, ok := refOf(at)
+	if !ok {
+		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "it is not known with which credentials (bring back the pool until nothing is there; %s)", gone)
+	}
+	project, err := p.project(ctx, c, fleet.Object{Namespace: c.Key.Namespace, Secrets: secretsOf(c)}, *ref)
+	if fleet.KindOf(err) == fleet.Unauthorized {
+		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring it back until nothing is there; %s)", err, gone)
+	}
+	if err != nil {
+		return reach{}, cloud.WrapLook(op, err)
+	}
+	out := reach{project: project, ref: ref}
+	now, err := out.placed(ctx)
+	switch {
+	case fleet.KindOf(err) == fleet.Unauthorized:
+		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring back credentials of that project until nothing is there; %s)", err, gone)
+	case err != nil:
+		return reach{}, cloud.WrapLook(op, err)
+	case !samePlace(now.ID, at.ID):
+		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "%s leads to %s (bring back credentials of the other until nothing is there; %s)", called(c, ref), now.ID, gone)
+	}
+	return out, nil
+}
+
+// called names what ref refers to.
+func called(c *fleet.Cluster, ref *api.OpenStackIdentityReference) string {
+	if ref.Type == api.IdentityCluster {
+		return "OpenStackClusterIdentity " + ref.Name
+	}
+	return "Secret " + fleet.Key{Namespace: c.Key.Namespace, Name: ref.Name}.String()
+}
+
+// refOf returns the identity that led to a place. What the status branch has may be
+// nonsense: a Secret of another namespace is never led to.
+func refOf(at fleet.Place) (*api.OpenStackIdentityReference, bool) {
+	var ref api.OpenStackIdentityReference
+	d := json.NewDecoder(bytes.NewReader([]byte(at.Access)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&ref); err != nil || ref.Name == "" || strings.Contains(ref.Name, "/") {
+		return nil, false
+	}
+	return &ref, true
+}
+
+// secretsOf returns the Secrets that Git has in the namespace of c: that of a pool
+// may be there still when the pool is not.
+func secretsOf(c *fleet.Cluster) map[fleet.Key]fleet.SecretData {
+	out := make(map[fleet.Key]fleet.SecretData, len(c.Secrets))
+	for name, data := range c.Secrets {
+		out[fleet.Key{Namespace: c.Key.Namespace, Name: name}] = data
+	}
+	return out
+}
