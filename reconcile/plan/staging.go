@@ -181,8 +181,7 @@ func (s *staging) stageWorker(p *fleet.Pool) {
 	deferred, started := s.Deferred[p.Name], h.mixed() && h.newest == s.step
 	switch {
 	case !ok && s.step != s.to:
-		s.creates = append(s.creates, string(p.Name))
-		s.frozen[p.Name] = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", p.Name, s.to)
+		s.begin(p)
 	case !ok, s.older(s.to, h.newest), h.oldest == s.to: // it is new, goes back, or is there
 	case deferred != "" && !started:
 		s.put = append(s.put, fmt.Sprintf("%s deferred by %s", p.Name, deferred))
@@ -200,6 +199,20 @@ func (s *staging) stageWorker(p *fleet.Pool) {
 		s.moving = append(s.moving, string(p.Name))
 		s.become(p, s.step)
 	}
+}
+
+// begin makes the first machines of p while the control plane is on its way. They
+// wait for it to arrive; where it stays for longer, be it that a pool is deferred,
+// they are made at its version: p may have lost its only machine to a rollout.
+func (s *staging) begin(p *fleet.Pool) {
+	v, _ := s.At(s.step)
+	b, ok := v.Pools[p.Name]
+	if !ok || s.behind == "" && s.blocked == "" {
+		s.creates = append(s.creates, string(p.Name))
+		s.frozen[p.Name] = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", p.Name, s.to)
+		return
+	}
+	*p = p.At(s.step, b)
 }
 
 // become makes p what the class makes of it at a version.
