@@ -168,6 +168,9 @@ type Pool struct {
 
 	Version  string       // Kubernetes version with its v: "v1.34.1"
 	Template TemplateHash // over everything that a change of makes machines outdated
+	// Former are hashes of the same in schemas of older versions, which machines that
+	// these made carry, newest first.
+	Former []TemplateHash `json:",omitempty"`
 
 	Bootstrap bootstrapv1.KubeadmConfigSpec
 	// NamePattern is how its machines are called, with RandomPart for what tells
@@ -237,6 +240,7 @@ type Object struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Spec        json.RawMessage
+	Hashed      json.RawMessage    `json:"-"` // of Spec what counts in hashes; nil: all of it
 	Secrets     map[Key]SecretData `json:"-"` // those that it refers to and Git holds; no part of a template hash
 }
 

@@ -36,6 +36,12 @@ type Kind struct {
 	// or of the companion.
 	Normalise func(v any) (spec any, errs field.ErrorList)
 
+	// Hashed returns what of a normalised spec counts in template hashes, and in what
+	// tells whether a definition changed; nil: all of it. Whatever a released version
+	// counted, and nothing else, is in it for ever: where Normalise fills in a default
+	// that it did not, Hashed leaves that out, or all machines would be replaced.
+	Hashed func(spec any) any
+
 	// Secrets names the Secrets that an object refers to whose normalised spec
 	// is spec and whose own namespace is namespace. Those that Git holds come
 	// with the Object; for the others the provider asks the secret store. Nil

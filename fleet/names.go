@@ -53,10 +53,6 @@ type MachineName string
 // "openstack://<region>/<server id>".
 type ProviderID string
 
-// TemplateHash identifies the content that a machine was made from. It is
-// "<schema>-<hex>": hashes of different schemas are never compared.
-type TemplateHash string
-
 // OperationID identifies one intended change. The same intent has the same id
 // on every agent and after every restart.
 type OperationID string

@@ -36,6 +36,7 @@ type ClassVersion struct {
 // what its machines are made of.
 type Blueprint struct {
 	Template       TemplateHash
+	Former         []TemplateHash `json:",omitempty"`
 	Bootstrap      bootstrapv1.KubeadmConfigSpec
 	Infrastructure Object
 	NamePattern    string `json:",omitempty"`
@@ -43,12 +44,13 @@ type Blueprint struct {
 
 // Blueprint returns what machines of p are made of.
 func (p *Pool) Blueprint() Blueprint {
-	return Blueprint{Template: p.Template, Bootstrap: p.Bootstrap, Infrastructure: p.Infrastructure, NamePattern: p.NamePattern}
+	return Blueprint{Template: p.Template, Former: p.Former, Bootstrap: p.Bootstrap, Infrastructure: p.Infrastructure, NamePattern: p.NamePattern}
 }
 
 // At returns p with machines of another version, which are made of b.
 func (p Pool) At(version string, b Blueprint) Pool {
-	p.Version, p.Template, p.Bootstrap, p.Infrastructure, p.NamePattern = version, b.Template, b.Bootstrap, b.Infrastructure, b.NamePattern
+	p.Version, p.Template, p.Former = version, b.Template, b.Former
+	p.Bootstrap, p.Infrastructure, p.NamePattern = b.Bootstrap, b.Infrastructure, b.NamePattern
 	return p
 }
 

@@ -215,16 +215,15 @@ func (v *view) holdAlike(same, doubtful []*machine, why string) {
 	}
 }
 
-// upToDate reports whether m is what p asks for. Hashes of different schemas
-// cannot be compared: only a difference that is known makes m outdated.
+// upToDate reports whether m is what p asks for, by the schema that m was made by. Of
+// a schema that a newer version brought only a difference that is known makes m
+// outdated.
 func upToDate(m *machine, p *fleet.Pool) bool {
 	if m.Pool != p.Name {
 		return false
 	}
-	have, _, _ := strings.Cut(string(m.Template), "-")
-	want, _, _ := strings.Cut(string(p.Template), "-")
-	if have == want {
-		return m.Template == p.Template
+	if same, known := p.Has(m.Template); known {
+		return same
 	}
 	return m.Version == p.Version
 }

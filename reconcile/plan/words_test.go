@@ -234,6 +234,9 @@ func setPool(p *fleet.Pool, w words) {
 	p.Replicas = w.number("replicas", 1)
 	p.Version = cmp.Or(w["version"], "v1.34.2")
 	p.Template = template(p.Version, w["template"])
+	if w.is("former") {
+		p.Former = []fleet.TemplateHash{fleet.TemplateHash(w["former"])}
+	}
 	p.MaxSurge = w.number("surge", 1)
 	p.MaxUnavailable = w.number("unavailable", 0)
 	p.MinReadySeconds = w.number("min-ready", 0)
@@ -309,7 +312,7 @@ func (s *script) machine(ref string, w words) {
 		m.Template = template(version, w["template"])
 	}
 	if w.is("schema") {
-		m.Template = fleet.TemplateHash(w["schema"] + "-" + version)
+		m.Template = fleet.TemplateHash(w["schema"] + "-" + version + w["template"])
 	}
 	if strings.HasPrefix(pool, "cp") {
 		m.Role = fleet.RoleControlPlane

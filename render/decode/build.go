@@ -202,7 +202,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	if p.MaxSurge == 0 {
 		p.MaxUnavailable = 1
 	}
-	p.Template = templateHash(&p)
+	addHashes(&p, hashSchemas())
 	return p
 }
 

@@ -87,7 +87,7 @@ func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec,
 		}
 		b.secrets(t, at, &p.Bootstrap)
 	}
-	p.Template = templateHash(p)
+	addHashes(p, hashSchemas())
 }
 
 // bootstrapKind is what pools of a kind have their bootstrap configuration in.

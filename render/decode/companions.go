@@ -14,7 +14,7 @@ import (
 func (b *builder) object(o *object, in *infrastructure) fleet.Object {
 	out := fleet.Object{
 		GVK: o.gvk.GroupKind().WithVersion(o.kind.versions[0]), Namespace: o.namespace, Name: o.name, File: o.file,
-		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: in.spec,
+		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: in.spec, Hashed: in.hashed,
 	}
 	for _, k := range in.secrets {
 		s := b.set.get("", "Secret", k.Namespace, k.Name)

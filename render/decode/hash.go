@@ -12,9 +12,30 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// templateSchema is the version of what goes into a template hash. Hashes of
-// different schemas are never compared, so a new one rolls nothing.
-const templateSchema = "1"
+// A hashSchema is a way in which template hashes are made. That of a released version
+// is kept for ever: a machine is compared by the one that it was made by.
+type hashSchema struct {
+	name string // a number
+	hash func(*fleet.Pool) []byte
+}
+
+// hashSchemas returns all, the newest first. Machines are made by that one.
+func hashSchemas() []hashSchema {
+	return []hashSchema{{"1", contentHash}}
+}
+
+// addHashes gives p its template hash, and those in older schemas.
+func addHashes(p *fleet.Pool, schemas []hashSchema) {
+	p.Former = nil
+	for i, s := range schemas {
+		h := fleet.TemplateHash(s.name + "-" + hex.EncodeToString(s.hash(p)))
+		if i == 0 {
+			p.Template = h
+		} else {
+			p.Former = append(p.Former, h)
+		}
+	}
+}
 
 // templateContent is what a machine is made from: a change of it makes machines
 // outdated. Names of templates, labels, annotations, taints, timeouts and
@@ -28,17 +49,33 @@ type templateContent struct {
 	FailureDomain  string                        `json:"failureDomain,omitempty"`
 }
 
-// templateHash returns the hash of the content of p.
-func templateHash(p *fleet.Pool) fleet.TemplateHash {
+// contentHash is the hash of the content of p.
+func contentHash(p *fleet.Pool) []byte {
 	gvk := p.Infrastructure.GVK
 	sum := sha256.Sum256(marshal(templateContent{
 		Version:        p.Version,
 		Bootstrap:      essential(&p.Bootstrap),
 		Infrastructure: groupKind(gvk.Group, gvk.Kind),
-		Spec:           p.Infrastructure.Spec,
+		Spec:           hashed(&p.Infrastructure),
 		FailureDomain:  p.FailureDomain,
 	}))
-	return fleet.TemplateHash(templateSchema + "-" + hex.EncodeToString(sum[:10]))
+	return sum[:10]
+}
+
+// hashed returns what of the spec of o counts in hashes.
+func hashed(o *fleet.Object) json.RawMessage {
+	if o.Hashed != nil {
+		return o.Hashed
+	}
+	return o.Spec
+}
+
+// oldest returns the hash in the oldest schema, which no new schema changes.
+func oldest(h fleet.TemplateHash, former []fleet.TemplateHash) fleet.TemplateHash {
+	if n := len(former); n > 0 {
+		return former[n-1]
+	}
+	return h
 }
 
 // essential returns c without what does not make a machine different: what is
@@ -67,7 +104,9 @@ func essential(c *bootstrapv1.KubeadmConfigSpec) bootstrapv1.KubeadmConfigSpec {
 }
 
 // digest returns an identity of all that was decoded of c, but for the
-// revision and the files it came from.
+// revision and the files it came from. A new version of Fairlead has the same for
+// the same definition: fields that it adds leave no trace where they are zero, and
+// neither do defaults of kinds and schemas of hashes.
 func digest(c *fleet.Cluster) string {
 	plain := *c
 	plain.Revision, plain.Digest = fleet.Revision{}, ""
@@ -87,17 +126,21 @@ func digest(c *fleet.Cluster) string {
 		for k, data := range o.Secrets {
 			add(k, data)
 		}
-		o.File, o.Secrets = "", nil
+		o.File, o.Secrets, o.Spec = "", nil, hashed(o)
+	}
+	pool := func(p *fleet.Pool) {
+		part(&p.Infrastructure)
+		p.Template, p.Former = oldest(p.Template, p.Former), nil
 	}
 	part(&plain.Infrastructure)
-	part(&plain.ControlPlane.Infrastructure)
+	pool(&plain.ControlPlane)
 	plain.Companions = slices.Clone(c.Companions)
 	for i := range plain.Companions {
 		part(&plain.Companions[i])
 	}
 	plain.Workers = slices.Clone(c.Workers)
 	for i := range plain.Workers {
-		part(&plain.Workers[i].Infrastructure)
+		pool(&plain.Workers[i])
 	}
 	plain.Topology = anonymous(c.Topology, part)
 	h := sha256.New()

@@ -155,7 +155,8 @@ type infrastructure struct {
 	provider string
 	role     fleet.KindRole
 	spec     json.RawMessage
-	secrets  []fleet.Key // that it refers to
+	hashed   json.RawMessage // what of it counts in hashes; nil: all of it
+	secrets  []fleet.Key     // that it refers to
 }
 
 // providerKind wraps what a provider says of one of its kinds.
@@ -181,6 +182,11 @@ func providerKind(p fleet.Kind) *kind {
 				return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 			}
 			in := &infrastructure{provider: p.Provider, role: p.Role, spec: canonical}
+			if p.Hashed != nil {
+				if in.hashed, err = canonicalJSON(p.Hashed(spec)); err != nil {
+					return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+				}
+			}
 			if o, ok := v.(metav1.Object); ok && p.Secrets != nil {
 				in.secrets = p.Secrets(spec, o.GetNamespace())
 			}

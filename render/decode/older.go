@@ -90,6 +90,7 @@ func anonymous(t *fleet.Topology, part func(*fleet.Object)) *fleet.Topology {
 		pools := make(map[fleet.PoolName]fleet.Blueprint, len(out.Older[i].Pools))
 		for name, b := range out.Older[i].Pools {
 			part(&b.Infrastructure)
+			b.Template, b.Former = oldest(b.Template, b.Former), nil
 			pools[name] = b
 		}
 		out.Older[i].Pools = pools

@@ -24,6 +24,51 @@ var update = flag.Bool("update", false, "write the hashes again: only for manife
 // Fairlead that is upgraded rolls nothing. A hash that changed is a defect of the
 // code; the golden file is never written again for it.
 func TestTemplateHashes(t *testing.T) {
+	var got strings.Builder
+	for _, c := range decoded(t) {
+		for _, p := range c.Pools() {
+			fmt.Fprintf(&got, "%s %s %s %s\n", c.name, p.Name, p.Template, fleet.NewMachineName(c.Key, p.Name, p.Template, 0))
+		}
+	}
+	compare(t, "testdata/hashes.golden", got.String())
+}
+
+// TestDigests holds the digests of the same definitions: where one changes with the
+// version, infrastructure that people told Fairlead to leave as they changed it would be
+// corrected once more.
+func TestDigests(t *testing.T) {
+	var got strings.Builder
+	for _, c := range decoded(t) {
+		fmt.Fprintf(&got, "%s %s\n", c.name, c.Digest)
+	}
+	compare(t, "testdata/digests.golden", got.String())
+}
+
+// compare compares got with a golden file.
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+type definition struct {
+	name string // of its file
+	fleet.Cluster
+}
+
+// decoded returns the clusters in testdata.
+func decoded(t *testing.T) (out []definition) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files: %v", len(files), err)
@@ -32,7 +77,6 @@ func TestTemplateHashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got strings.Builder
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -46,22 +90,7 @@ func TestTemplateHashes(t *testing.T) {
 		if len(problems) > 0 || len(clusters) != 1 {
 			t.Fatalf("%s: decoded %d clusters, with problems %v", file, len(clusters), problems)
 		}
-		for _, p := range clusters[0].Pools() {
-			fmt.Fprintf(&got, "%s %s %s %s\n", strings.TrimSuffix(filepath.Base(file), ".yaml"), p.Name, p.Template,
-				fleet.NewMachineName(clusters[0].Key, p.Name, p.Template, 0))
-		}
+		out = append(out, definition{strings.TrimSuffix(filepath.Base(file), ".yaml"), clusters[0]})
 	}
-	const golden = "testdata/hashes.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got.String()); d != "" {
-		t.Errorf("template hashes (-want +got):\n%s", d)
-	}
+	return out
 }

@@ -74,11 +74,12 @@ func TestHandOver(t *testing.T) {
 		"the last but one":     {[]string{"old", "old", "new", "new"}, "cp-2-0"},
 		"one that just joined": {[]string{"old", "old", "new"}, "cp-1-0"},
 		"nobody else":          {[]string{"old"}, "cp-0-0"},
+		"an older Fairlead's":  {[]string{"old", "old", "0-same", "0-same"}, "cp-2-0"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, withoutBalancer(nil), func(w *world) {
 				w.settle()
-				w.cluster.ControlPlane.Template = "new"
+				w.cluster.ControlPlane.Template, w.cluster.ControlPlane.Former = "new", []fleet.TemplateHash{"0-same"}
 				for i, template := range tc.templates {
 					name := "cp-" + string(rune('0'+i))
 					w.server(name, fleet.RoleControlPlane, i)

@@ -119,7 +119,10 @@ func (v *view) stays(d *decision, port string) bool {
 // which they are to serve. A rollout takes the outdated ones, the oldest first; a
 // current one has joined for certain where another was made after it.
 func (v *view) heirs() []machine {
-	is := func(m machine) bool { return m.template != v.cluster.ControlPlane.Template }
+	is := func(m machine) bool {
+		same, _ := v.cluster.ControlPlane.Has(m.template)
+		return !same
+	}
 	outdated, current := filter(v.controlPlane(), is), without(v.controlPlane(), is)
 	slices.Reverse(outdated)
 	if len(outdated) == 1 && len(current) > 1 {
