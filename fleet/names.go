@@ -54,7 +54,8 @@ type MachineName string
 type ProviderID string
 
 // OperationID identifies one intended change. The same intent has the same id
-// on every agent and after every restart.
+// on every agent and after every restart, and so has the next machine that is given a
+// name that became free.
 type OperationID string
 
 // maxNameLength is what a DNS label, and so a Node name, may have.

@@ -42,7 +42,11 @@ type Infrastructure interface {
 
 	// CreateMachine starts the machine and does not wait for it. A machine that
 	// exists with the same name and template is adopted; one that differs gives
-	// the kind Conflict.
+	// the kind Conflict. A name that is free is given again, and has the same op then:
+	// an API that remembers tokens of requests, and answers a repeated one with what
+	// came of the first, is given one of op and r.Origin.Made, which is when this
+	// machine was decided on. What an agent that ended before asked for shows within
+	// Settle, and is asked for again only after that.
 	CreateMachine(ctx context.Context, op fleet.OperationID, r MachineRequest) error
 
 	// DeleteMachine removes the machine called name; where id is not empty, only

@@ -86,6 +86,7 @@ func Checks() []Check {
 		{"CreateMachineKeepsIdentity", createKeepsIdentity},
 		{"CreateMachineTwiceAdopts", createTwiceAdopts},
 		{"CreateMachineOfAnotherTemplate", createOfAnotherTemplate},
+		{"CreateMachineOfAFormerName", createOfAFormerName},
 		{"CreateMachinesAtOnce", createAtOnce},
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},

@@ -281,6 +281,20 @@ func TestMissingHooks(t *testing.T) {
 // plain is a provider without abilities.
 type plain struct{ providers.Infrastructure }
 
+// tokens creates as a cloud does that answers a request which it had before with what
+// came of that, whatever became of it since.
+func tokens() func(providers.Infrastructure, context.Context, fleet.OperationID, providers.MachineRequest) error {
+	had := map[fleet.OperationID]bool{}
+	return func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+		if had[op] {
+			return nil
+		}
+		err := p.CreateMachine(ctx, op, r)
+		had[op] = err == nil
+		return err
+	}
+}
+
 // A mutant is a provider with one fault. Methods that are nil are the real ones.
 type mutant struct {
 	providers.Infrastructure
@@ -485,6 +499,7 @@ func mutants() map[string]struct {
 				return err
 			},
 		}},
+		"takes operation ids for tokens": {"CreateMachineOfAFormerName", mutant{create: tokens()}},
 		"adopts any template": {"CreateMachineOfAnotherTemplate", mutant{
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 				if err := p.CreateMachine(ctx, op, r); fleet.KindOf(err) != fleet.Conflict {

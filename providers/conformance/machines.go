@@ -69,6 +69,22 @@ func createOfAnotherTemplate(t testing.TB, o Options) {
 	}
 }
 
+// createOfAFormerName: a name that is free again, and with it its operation id, is that
+// of a new machine. What went is no answer.
+func createOfAFormerName(t testing.TB, o Options) {
+	b := newBench(t, o)
+	b.ensure(b.c)
+	b.create(b.c, "m-0")
+	b.settle()
+	_, first := b.machines(b.c)
+	b.remove("m-0")
+	b.create(b.c, "m-0")
+	b.settle()
+	if _, second := b.machines(b.c); len(first) != 1 || len(second) != 1 {
+		t.Errorf("machines in the second life of a name = %q, want one, as in its first, %q", second, first)
+	}
+}
+
 // createAtOnce: a provider is safe for concurrent use, and its answer is sorted.
 func createAtOnce(t testing.TB, o Options) {
 	b := newBench(t, o)

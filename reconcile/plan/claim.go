@@ -32,9 +32,10 @@ func (v *view) hold(at fleet.Attempt) time.Duration {
 // drainPace is the time between two evictions on one Node.
 const drainPace = 20 * time.Second
 
-// operation returns the id of a. Machines that share a name are told apart.
+// operation returns the id of a. Machines that share a name are told apart, and so are
+// fleets that have a cluster of one key.
 func (v *view) operation(a fleet.Action) fleet.OperationID {
-	subject := a.Subject()
+	subject := string(v.Desired.Fleet) + "\x00" + a.Subject()
 	switch a.Kind {
 	case fleet.DeleteMachine:
 		subject += "\x00" + string(a.ProviderID)

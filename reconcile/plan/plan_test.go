@@ -1,11 +1,35 @@
 package plan_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 )
+
+// TestOperationsOfFleets: two fleets that have a cluster of one key share an account,
+// and no operation.
+func TestOperationsOfFleets(t *testing.T) {
+	operations := func(id fleet.ID) (out []fleet.OperationID) {
+		w := newWorld(change(cluster(1, 2), func(c *fleet.Cluster) { c.Fleet = id }))
+		for range 60 {
+			for _, a := range w.pass().Actions {
+				out = append(out, a.Operation)
+			}
+			w.advance(10 * time.Second)
+		}
+		return out
+	}
+	one, two := operations("one"), operations("two")
+	if slices.ContainsFunc(one, func(op fleet.OperationID) bool { return slices.Contains(two, op) }) {
+		t.Errorf("operations of one fleet are those of another: %v, %v", one, two)
+	}
+	if len(one) == 0 || !slices.Equal(one, operations("one")) {
+		t.Errorf("operations %v are others when another agent begins them", one)
+	}
+}
 
 func TestLife(t *testing.T) {
 	w, err := rested(cluster(3, 3, 2))

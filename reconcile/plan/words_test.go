@@ -454,7 +454,7 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 			subject += "\x00" + string(a.ProviderID)
 		}
 	}
-	a.Operation = fleet.NewOperationID(a.Cluster, kind, subject)
+	a.Operation = fleet.NewOperationID(a.Cluster, kind, string(s.in.Desired.Fleet)+"\x00"+subject)
 	s.in.Attempts = append(s.in.Attempts, fleet.Attempt{Action: a, At: s.in.Now.Add(-w.duration("age")), Answered: w.is("answered")})
 }
 
