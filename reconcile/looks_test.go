@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
 // TestLooksInAnHour: a cluster of which something is expected to happen is looked
@@ -27,6 +28,17 @@ func TestLooksInAnHour(t *testing.T) {
 		"the control plane is paused": {
 			func(_ *world, c *fleet.Cluster) { c.ControlPlane.Paused = true }, 6, 8, "control plane eu-1-cp is paused",
 		},
+		"a worker lost a tag": {func(w *world, _ *fleet.Cluster) {
+			for _, v := range w.ours() {
+				if v.Tags[fleet.TagRole] == "worker" {
+					delete(v.Tags, fleet.TagTemplate)
+					if err := w.cloud.SetTags(w.t.Context(), v.ID, v.Tags); err != nil {
+						w.t.Fatal(err)
+					}
+				}
+			}
+		}, 6, 8, "machine eu-1-md-0-"},
+		"the credentials lead elsewhere": {func(w *world, _ *fleet.Cluster) { w.elsewhere() }, 6, 8, "the API server at "},
 		"a machine has no power": {func(w *world, _ *fleet.Cluster) {
 			if err := w.cloud.StopVM(w.t.Context(), w.ours()[0].ID); err != nil {
 				w.t.Fatal(err)
@@ -37,6 +49,7 @@ func TestLooksInAnHour(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				defer w.cloud.Close()
+				defer func(c *inmemory.Cloud) { c.Close() }(w.cloud)
 				wanted := wish{1, 1, "v1.33.5", false}
 				w.reach(wanted, fleet.PhaseProvisioned)
 				desired := wanted.cluster(t)

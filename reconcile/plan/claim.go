@@ -136,7 +136,7 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 		return
 	}
 	if m := v.nameless(g); m != nil {
-		v.wait("pool %s waits: machine %s, which is held, may have the name that is the next to be given", g.name, m.title())
+		v.note("pool %s waits: machine %s, which is held, may have the name that is the next to be given", g.name, m.title())
 		return
 	}
 	name := v.newName(g)

@@ -98,7 +98,7 @@ func (v *view) lately(g *group) bool {
 // initialize creates the first machine, alone.
 func (v *view) initialize(g *group) {
 	if why := v.lostControlPlane(); why != "" {
-		v.wait("%s", why)
+		v.note("%s", why)
 		return
 	}
 	v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")

@@ -143,7 +143,7 @@ func (v *view) keepNetworking() {
 		{"serviceDomain", k.Networking.DNSDomain, n.ServiceDomain},
 	} {
 		if f.made != "" && f.wanted != "" && f.made != f.wanted {
-			v.wait("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
+			v.note("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
 		}
 	}
 }

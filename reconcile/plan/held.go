@@ -55,10 +55,15 @@ func (m *machine) title() string {
 	return fmt.Sprintf("%s (%s)", m.Name, m.ProviderID)
 }
 
-// tellHeld says which machines are held.
+// tellHeld says which machines are held. An API server that does not answer may be the
+// reason, and ends that by itself.
 func (v *view) tellHeld() {
+	tell := v.note
+	if v.blind {
+		tell = v.wait
+	}
 	for _, m := range v.held {
-		v.wait("%s", m.held)
+		tell("%s", m.held)
 	}
 }
 

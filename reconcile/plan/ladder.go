@@ -63,7 +63,7 @@ func (v *view) planInfrastructure() {
 	case v.notGiven() != "":
 		v.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", v.notGiven())
 	case v.authoritiesLost():
-		v.wait("authorities that are missing (%s): restore them, they are never made anew once machines exist", v.missing())
+		v.note("authorities that are missing (%s): restore them, they are never made anew once machines exist", v.missing())
 	case v.unsettled():
 	default:
 		v.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + v.missing()})

@@ -27,7 +27,7 @@ func (v *view) keepNodes() {
 		v.deleteNode(n)
 	}
 	for _, n := range v.rivals {
-		v.wait("node %s has the provider id of a machine that has another node: delete the one that is not in use", n.Name)
+		v.note("node %s has the provider id of a machine that has another node: delete the one that is not in use", n.Name)
 	}
 }
 
@@ -79,7 +79,7 @@ func (v *view) deleteNode(n *fleet.Node) {
 		return
 	}
 	if m := v.mayHide(); m != "" {
-		v.wait("node %s stays: machine %s, which is held, may be behind it", n.Name, m)
+		v.note("node %s stays: machine %s, which is held, may be behind it", n.Name, m)
 		return
 	}
 	for _, g := range v.groups {

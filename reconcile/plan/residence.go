@@ -24,7 +24,7 @@ func (v *view) locate() {
 			v.residence.Recreated = wish
 		}
 	case wish != "":
-		v.wait("%s is not heeded: the API server of the cluster answers", fleet.RecreateAnnotation)
+		v.note("%s is not heeded: the API server of the cluster answers", fleet.RecreateAnnotation)
 	}
 	v.Desired = v.Desired.WithResidence(v.residence)
 }
@@ -188,5 +188,5 @@ func (v *view) stay() {
 		v.out.Phase = fleet.PhaseDeleting
 	}
 	v.out.Remediation, v.out.Order, v.out.Spells = v.Remediation, v.Order, v.Desired.Spells
-	v.wait("%s", v.displaced)
+	v.note("%s", v.displaced)
 }
