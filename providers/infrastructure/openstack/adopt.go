@@ -12,7 +12,6 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/infrastructure/openstack/machine"
 )
 
 var _ providers.Adopter = (*Provider)(nil)
@@ -177,8 +176,8 @@ func (s *sight) placeWith(id string) (place, bool) {
 // bastionTags are those of the bastion of c.
 func (s *sight) bastionTags(c *fleet.Cluster) map[string]string {
 	tags := c.Tags()
-	tags[fleet.TagMachine] = string(bastionName(c))
-	tags[fleet.TagRole] = string(machine.RoleBastion)
+	tags[fleet.TagMachine] = string(cloud.OwnerOf(c).Bastion().Machine)
+	tags[fleet.TagRole] = string(cloud.RoleBastion)
 	tags[fleet.TagTemplate] = string(s.bastionTemplate())
 	return tags
 }

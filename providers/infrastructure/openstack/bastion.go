@@ -17,11 +17,6 @@ import (
 // A bastion is a server that is part of what machines share. It is no machine:
 // it is made and removed by EnsureInfrastructure.
 
-// bastionName ends in no hash, so that no machine has it.
-func bastionName(c *fleet.Cluster) fleet.MachineName {
-	return fleet.MachineName(c.Key.Name + "-bastion")
-}
-
 // bastionTemplate identifies everything that makes a bastion outdated.
 func (s *sight) bastionTemplate() fleet.TemplateHash {
 	b, err := json.Marshal(s.spec.Bastion)
@@ -63,7 +58,7 @@ func (s *sight) bastionDrift(c *fleet.Cluster) []string {
 		}
 	}
 	if create {
-		out = append(out, "make bastion "+string(bastionName(c)))
+		out = append(out, "make bastion "+string(cloud.OwnerOf(c).Bastion().Machine))
 	}
 	return out
 }
@@ -71,7 +66,7 @@ func (s *sight) bastionDrift(c *fleet.Cluster) []string {
 // ensureBastion takes the next step.
 func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight) error {
 	remove, create := s.bastionPlan()
-	o := cloud.OwnerOf(c).Part(bastionName(c))
+	o := cloud.OwnerOf(c).Bastion()
 	for _, v := range remove {
 		if err := p.keeper.Delete(ctx, s.home, o, fleet.ProviderID(machine.IDPrefix+v.ID), pools{c}.keep); err != nil {
 			return cloud.Wrap("remove bastion "+v.Name, err)
@@ -87,7 +82,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight
 		Tags:     c.Tags(),
 	}
 	r.Tags[fleet.TagMachine] = string(o.Machine)
-	r.Tags[fleet.TagRole] = string(machine.RoleBastion)
+	r.Tags[fleet.TagRole] = string(cloud.RoleBastion)
 	r.Tags[fleet.TagTemplate] = string(s.bastionTemplate())
 	if b.AvailabilityZone != nil {
 		r.Zone = *b.AvailabilityZone
@@ -104,5 +99,5 @@ func (p *Provider) deleteBastions(ctx context.Context, at place, c *fleet.Cluste
 	if len(at.machines.Bastions) == 0 {
 		return nil
 	}
-	return p.keeper.Delete(ctx, at.project, cloud.OwnerOf(c).Part(bastionName(c)), "", pools{c}.keep)
+	return p.keeper.Delete(ctx, at.project, cloud.OwnerOf(c).Bastion(), "", pools{c}.keep)
 }

@@ -39,12 +39,12 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 	}
 	if b := f.sight.spec.Bastion; b.IsEnabled() && b.Spec != nil {
 		at := f.sight.places[0]
-		name := string(bastionName(f.cluster))
+		name := string(f.owner.Bastion().Machine)
 		i := slices.IndexFunc(at.snapshot.Servers.All, func(s servers.Server) bool { return s.Name == name || s.Name == f.name+"-bastion" })
 		if i < 0 {
 			return fleet.Errorf(fleet.NotFound, "find server "+name, "the project has none, and the manifests say that there is a bastion")
 		}
-		f.server(at, at.snapshot.Servers.All[i], f.owner.Part(bastionName(f.cluster)), f.sight.bastionTags(f.cluster))
+		f.server(at, at.snapshot.Servers.All[i], f.owner.Bastion(), f.sight.bastionTags(f.cluster))
 	}
 	return f.members(ctx, wanted)
 }

@@ -112,7 +112,7 @@ const (
 // made for it.
 func fits(op string, c *fleet.Cluster) error {
 	o := cloud.OwnerOf(c)
-	part := o.Part(fleet.MachineName(strings.Repeat("x", max(longestMachine, len(bastionName(c))))))
+	part := o.Part(fleet.MachineName(strings.Repeat("x", max(longestMachine, len(o.Bastion().Machine)))))
 	over := max(-1-cloud.Room(part), longestPurpose-cloud.Room(o))
 	if over <= 0 {
 		return nil
@@ -248,6 +248,9 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	o := cloud.OwnerOf(c).Part(name)
 	var errs []error
 	for _, at := range got.places {
+		if err := machine.Doubt(at.snapshot, o); err != nil {
+			return cloud.Wrap(op, err)
+		}
 		if err := p.leave(ctx, c, got, at, name, id); err != nil {
 			return cloud.Wrap(op, err)
 		}

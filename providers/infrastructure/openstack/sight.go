@@ -42,9 +42,7 @@ func (p *Provider) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// look sees everything of c. A server that has parts of a machine and does not say
-// that it is that machine gives the kind Conflict: as long as nobody knows what it
-// is, nothing may follow from its absence.
+// look sees everything of c.
 func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 	reached, spec, err := p.reached(ctx, c)
 	if err != nil {
@@ -58,11 +56,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 		if err != nil {
 			return nil, err
 		}
-		seen := p.keeper.Observe(project, s, c)
-		if err := cloud.Join(seen.Lost...); err != nil {
-			return nil, err // whose they are decides what else may be done
-		}
-		out.places = append(out.places, place{r, s, seen})
+		out.places = append(out.places, place{r, s, p.keeper.Observe(project, s, c)})
 	}
 	p.watched.set(cloud.OwnerOf(c), projects)
 	p.keeper.Only(cloud.OwnerOf(c), projects)

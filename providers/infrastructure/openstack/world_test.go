@@ -96,6 +96,22 @@ func (w *world) mustCreate(n int) {
 	}
 }
 
+// controlPlaneName is that of the nth machine of the control plane.
+func (w *world) controlPlaneName(n int) fleet.MachineName {
+	p := w.cluster.ControlPlane
+	return fleet.NewMachineName(w.cluster.Key, p.Name, p.Template, n)
+}
+
+func (w *world) mustCreateControlPlane(n int) {
+	w.Helper()
+	if err := w.provider.CreateMachine(w.Context(), fleet.OperationID(fmt.Sprintf("op-cp-%d", n)), providers.MachineRequest{
+		Cluster: &w.cluster, Pool: w.cluster.ControlPlane, Name: w.controlPlaneName(n),
+		UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\n{}\n"))},
+	}); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func (w *world) delete(n int) {
 	w.Helper()
 	if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.name(n), ""); err != nil {

@@ -51,6 +51,7 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	if err := p.nameServers(ctx, out, id); err != nil {
 		return nil, err
 	}
+	out.plug()
 	return out, nil
 }
 

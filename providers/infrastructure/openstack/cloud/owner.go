@@ -27,6 +27,21 @@ func (o Owner) Part(name fleet.MachineName) Owner {
 // Shared returns the cluster of o.
 func (o Owner) Shared() Owner { return o.Part("") }
 
+// RoleBastion is the role tag of a bastion, which is no machine of the cluster.
+const RoleBastion = fleet.Role("bastion")
+
+// Bastion returns the owner of the parts of the bastion of o's cluster. Its name ends
+// in no hash, so that no machine is called so.
+func (o Owner) Bastion() Owner { return o.Part(fleet.MachineName(o.Cluster.Name + "-bastion")) }
+
+// IsBastion reports whether tags, of a server of o's cluster, are those of the bastion:
+// the name says so, and the role says nothing else. A machine whose role somebody
+// changed has its own name still.
+func (o Owner) IsBastion(tags map[string]string) bool {
+	role := fleet.Role(tags[fleet.TagRole])
+	return tags[fleet.TagMachine] == string(o.Bastion().Machine) && role != fleet.RoleControlPlane && role != fleet.RoleWorker
+}
+
 // MaxDescription is how many characters Neutron and Octavia take as a
 // description.
 const MaxDescription = 255

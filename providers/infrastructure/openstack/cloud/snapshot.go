@@ -70,7 +70,8 @@ type Snapshot struct {
 	// Lacks has what the cloud does not have: LacksTags, and what Project.Lacks noted.
 	Lacks map[string]bool
 
-	seq uint64
+	plugged map[string][]Part // by server
+	seq     uint64
 }
 
 // Clusters returns the clusters that own anything, in no order, each once.

@@ -65,6 +65,9 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o cloud.Owner, re
 
 // adopt reports whether the server of r is there.
 func adopt(s *cloud.Snapshot, r Request) (bool, error) {
+	if err := Doubt(s, r.Owner); err != nil {
+		return false, err
+	}
 	there := s.Servers.Of(r.Owner)
 	for _, v := range there {
 		tags := cloud.Tags(v.Metadata)

@@ -21,7 +21,6 @@ type Observation struct {
 	Bastions []*servers.Server
 	Exists   bool     // something is there, if only parts
 	Drift    []string // leftovers, for people, sorted
-	Lost     []error  // of servers that have parts of a machine and do not say that they are it
 
 	left map[cloud.Owner]*parts
 	kept []*servers.Server // that Nova keeps, though they were asked to go
@@ -35,13 +34,21 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 	with := make(map[cloud.Owner]bool)
 	for _, v := range s.Servers.Of(o) {
 		owner, _ := s.Servers.Owner(v.ID)
-		with[owner] = true
 		tags := cloud.Tags(v.Metadata)
-		if fleet.Role(tags[fleet.TagRole]) == RoleBastion {
+		part, doubted := s.Contradiction(v.ID)
+		doubted = doubted && !Leaving(v)
+		if !doubted && o.IsBastion(tags) {
+			with[owner] = true
 			out.Bastions = append(out.Bastions, v)
 			continue
 		}
 		m := toMachine(v, tags)
+		if doubted {
+			m = doubtful(m, o, part)
+			owner = o.Part(m.Name)
+		}
+		with[owner] = true
+		complete(&m, c)
 		switch {
 		case v.Status != softDeleted || !k.purges(v.ID, c.Delete):
 		case c.Delete:
@@ -58,10 +65,15 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		if with[owner] {
 			continue
 		}
-		if v, part := all.holder(s, owner); v == nil {
+		v, part := all.holder(s, owner)
+		switch {
+		case v == nil:
 			without[owner] = all
-		} else if !Leaving(v) {
-			out.Lost = append(out.Lost, lostMark(v, part, owner))
+		case Leaving(v), owner == o.Bastion(): // making another is refused, and says why
+		default:
+			m := strange(s, v, owner, part)
+			complete(&m, c)
+			out.Machines = append(out.Machines, m)
 		}
 	}
 	out.Exists = out.Exists || len(with) > 0 || len(keptBy(s, o)) > 0
@@ -168,21 +180,25 @@ func addresses(v *servers.Server) []string {
 const spareNames = 64
 
 // expected returns the machine that parts without a server are for. Their marks
-// have its name only, and the name follows from its pool and index: one that
-// Git does not ask for any more is not shown.
+// have its name only: one that Git does not ask for any more is not shown.
 func expected(c *fleet.Cluster, o cloud.Owner, p *parts) (fleet.Machine, bool) {
+	pool, ok := poolOf(c, o.Machine)
+	return fleet.Machine{
+		Name: o.Machine, Pool: pool.Name, Role: pool.Role, Template: pool.Template, Version: pool.Version,
+		State: fleet.MachinePending, Message: "its server was not seen yet", Created: p.created(),
+	}, ok
+}
+
+// poolOf returns the pool that the name of a machine follows from.
+func poolOf(c *fleet.Cluster, name fleet.MachineName) (fleet.Pool, bool) {
 	for _, pool := range c.Pools() {
 		for i := range pool.Replicas + pool.MaxSurge + spareNames {
-			if c.MachineName(&pool, i) != o.Machine {
-				continue
+			if c.MachineName(&pool, i) == name {
+				return pool, true
 			}
-			return fleet.Machine{
-				Name: o.Machine, Pool: pool.Name, Role: pool.Role, Template: pool.Template, Version: pool.Version,
-				State: fleet.MachinePending, Message: "its server was not seen yet", Created: p.created(),
-			}, true
 		}
 	}
-	return fleet.Machine{}, false
+	return fleet.Pool{}, false
 }
 
 // created is when the oldest part was made.

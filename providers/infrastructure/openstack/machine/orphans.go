@@ -65,6 +65,9 @@ func Orphans(s *cloud.Snapshot, g Gone) []fleet.Orphan {
 	for i := range s.Servers.All {
 		v := &s.Servers.All[i]
 		o, ours := s.Servers.Owner(v.ID)
+		if _, doubted := s.Contradiction(v.ID); doubted {
+			continue // it may be the machine of a cluster that is there
+		}
 		add(kindServer, v.ID, v.Name, o, ours && !Leaving(v), false, v.Created)
 	}
 	for i := range s.Trunks.All {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -78,9 +77,6 @@ func (r *Request) metadata() map[string]string {
 	}
 	return out
 }
-
-// RoleBastion is the role tag of a bastion, which is no machine of the cluster.
-const RoleBastion = fleet.Role("bastion")
 
 // oldest orders by age, then id.
 func oldest[T any](all []*T, created func(*T) int64, id func(*T) string) []*T {

@@ -110,9 +110,19 @@ func (v *view) stays(d *decision, port string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(v.controlPlane(), func(m machine) bool {
-		return slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
+	return slices.ContainsFunc(v.machines, func(m machine) bool {
+		return !m.leaving && (m.controlPlane || v.inDoubt(m)) && slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
 	})
+}
+
+// inDoubt reports whether the role of m contradicts its pool: people changed one of
+// the two. It keeps what it has of the endpoint, and is given nothing of it.
+func (v *view) inDoubt(m machine) bool {
+	role := fleet.RoleWorker
+	if m.controlPlane {
+		role = fleet.RoleControlPlane
+	}
+	return v.cluster.Contradicts(&fleet.Machine{Pool: m.pool, Role: role}) != ""
 }
 
 // heirs returns the machines of the control plane that do not go, in the order in
@@ -123,7 +133,8 @@ func (v *view) heirs() []machine {
 		same, _ := v.cluster.ControlPlane.Has(m.template)
 		return !same
 	}
-	outdated, current := filter(v.controlPlane(), is), without(v.controlPlane(), is)
+	all := without(v.controlPlane(), v.inDoubt)
+	outdated, current := filter(all, is), without(all, is)
 	slices.Reverse(outdated)
 	if len(outdated) == 1 && len(current) > 1 {
 		return append(current, outdated...)

@@ -80,7 +80,7 @@ func (v *view) namedFloatingIP(d *decision, asked, port string) *floatingips.Flo
 // on: one of a machine of the control plane, where there is no load balancer.
 func (v *view) onControlPlane(d *decision, balancer, port string) bool {
 	return balancer == "" && slices.ContainsFunc(v.machines, func(m machine) bool {
-		return m.controlPlane && slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
+		return (m.controlPlane || v.inDoubt(m)) && slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
 	})
 }
 

@@ -56,9 +56,13 @@ func TestDeleteWaits(t *testing.T) {
 // nothing goes that it needs.
 func TestServerWithoutMark(t *testing.T) {
 	for reason, wipe := range map[string]func(m ost.Object){
-		"all of it": func(m ost.Object) { clear(m) },
-		"the role":  func(m ost.Object) { delete(m, "fairlead.dev:role") },
-		"the name":  func(m ost.Object) { delete(m, "fairlead.dev:machine") },
+		"all of it":             func(m ost.Object) { clear(m) },
+		"the role":              func(m ost.Object) { delete(m, "fairlead.dev:role") },
+		"the name":              func(m ost.Object) { delete(m, "fairlead.dev:machine") },
+		"another role":          func(m ost.Object) { m["fairlead.dev:role"] = "worker" },
+		"another role and pool": func(m ost.Object) { m["fairlead.dev:role"], m["fairlead.dev:pool"] = "worker", "md" },
+		"the role of a bastion": func(m ost.Object) { m["fairlead.dev:role"] = "bastion" },
+		"another name":          func(m ost.Object) { m["fairlead.dev:machine"] = "cp-9" },
 	} {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, managed(), func(w *world) {
@@ -87,6 +91,91 @@ func TestServerWithoutMark(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that says that it is of another cluster, and has a port of a machine of this
+// one, gets nothing of the other's endpoint.
+func TestServerOfAnother(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.settle()
+		w.cloud.Edit(ost.Servers, w.one(ost.Servers, named("cp-0")).ID(), func(o ost.Object) {
+			o["metadata"] = cloud.Metadata(cluster("eu-2").MachineTags(fleet.Pool{Name: "pool", Role: fleet.RoleControlPlane}, "cp-0", "op"))
+		})
+		w.cluster = cluster("eu-2")
+		w.work()
+		if members := w.cloud.Objects(ost.Members); len(members) != 1 {
+			t.Errorf("members %v, want that of cluster eu-1", members)
+		}
+	})
+}
+
+// The endpoint stays on a machine whose role somebody changed, where there is no load
+// balancer, and a worker that says that it is of the control plane gets nothing of it.
+func TestRoleChanged(t *testing.T) {
+	retag := func(w *world, name, role string) {
+		w.cloud.Edit(ost.Servers, w.one(ost.Servers, named(name)).ID(), func(o ost.Object) {
+			m := ost.Object{}
+			for k, v := range o["metadata"].(map[string]string) {
+				m[k] = v
+			}
+			m["fairlead.dev:role"] = role
+			o["metadata"] = m
+		})
+	}
+	for reason, asked := range map[string]*string{"its own floating IP": nil, "one that Git names": ptr("198.18.0.99")} {
+		t.Run(reason, func(t *testing.T) {
+			spec := managed()
+			spec.APIServer = &api.APIServer{FloatingIP: asked}
+			inBubble(t, spec, func(w *world) {
+				if asked != nil {
+					w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{
+						"floating_ip_address": *asked, "floating_network_id": w.one(ost.Networks, named(ost.External)).ID(),
+					})
+				}
+				w.settle()
+				first := w.server("cp-0", fleet.RoleControlPlane, 0)
+				w.settle()
+				w.server("cp-1", fleet.RoleControlPlane, 1)
+				w.settle()
+				retag(w, "cp-0", "worker")
+				if st, errs := w.work(); !st.Ready || len(errs) > 0 || w.one(ost.FloatingIPs, all).String("fixed_ip_address") != first {
+					t.Errorf("ready %v (%s), errors %v, floating IP on %s, want it on %s", st.Ready, st.Message, errs, w.one(ost.FloatingIPs, all).String("fixed_ip_address"), first)
+				}
+			})
+		})
+	}
+	t.Run("a worker as heir", func(t *testing.T) {
+		spec := managed()
+		spec.APIServer = nil
+		inBubble(t, spec, func(w *world) {
+			w.cluster.Workers = []fleet.Pool{{Name: "md", Role: fleet.RoleWorker}}
+			w.settle()
+			w.server("cp-0", fleet.RoleControlPlane, 0)
+			w.settle()
+			w.server("md-0", fleet.RoleWorker, 1)
+			heir := w.server("cp-1", fleet.RoleControlPlane, 2)
+			retag(w, "md-0", "control-plane")
+			w.unserve("cp-0")
+			if w.work(); w.one(ost.FloatingIPs, all).String("fixed_ip_address") != heir {
+				t.Errorf("floating IP on %s, want it on %s", w.one(ost.FloatingIPs, all).String("fixed_ip_address"), heir)
+			}
+		})
+	})
+	t.Run("a worker", func(t *testing.T) {
+		inBubble(t, managed(), func(w *world) {
+			w.cluster.Workers = []fleet.Pool{{Name: "md", Role: fleet.RoleWorker}}
+			w.settle()
+			w.server("cp-0", fleet.RoleControlPlane, 0)
+			w.server("md-0", fleet.RoleWorker, 1)
+			w.settle()
+			want := w.things()
+			retag(w, "md-0", "control-plane")
+			w.work()
+			same(t, "with a worker that says that it is of the control plane", w.things(), want)
+		})
+	})
 }
 
 // Members that others made stay, whoever they are.

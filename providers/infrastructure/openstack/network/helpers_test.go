@@ -42,7 +42,7 @@ func inBubble(t *testing.T, spec *api.OpenStackClusterSpec, f func(w *world)) {
 func cluster(name string) *fleet.Cluster {
 	return &fleet.Cluster{
 		Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: name},
-		ControlPlane: fleet.Pool{Name: "pool", Infrastructure: fleet.Object{
+		ControlPlane: fleet.Pool{Name: "pool", Role: fleet.RoleControlPlane, Infrastructure: fleet.Object{
 			GVK: schema.GroupVersionKind{Kind: "OpenStackMachineTemplate"}, Spec: []byte(`{}`),
 		}},
 	}
@@ -143,6 +143,9 @@ func (w *world) server(name string, role fleet.Role, n int) string {
 	w.Helper()
 	place := w.observe().Place
 	pool := fleet.Pool{Name: "pool", Role: role}
+	if role == fleet.RoleWorker {
+		pool.Name = "md"
+	}
 	tags := w.cluster.MachineTags(pool, fleet.MachineName(name), "op")
 	id := w.cloud.Add("alpha", ost.Servers, ost.Object{
 		"name": name, "status": "ACTIVE", "metadata": cloud.Metadata(tags),

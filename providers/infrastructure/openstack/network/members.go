@@ -73,7 +73,8 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 
 // poolMembers has a member for each machine of the control plane, at the address
 // that it has. A member cannot change: one at another address goes first. Members
-// that others made stay, and those of a machine whose server is there.
+// that others made stay, and those of a machine whose server is there and does not
+// say that it is of the control plane: only its role or its mark can have changed.
 func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, port int) {
 	left := slices.Clone(p.Members)
 	for _, m := range v.controlPlane() {
@@ -86,12 +87,12 @@ func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, p
 			left = without(left, is)
 			continue
 		}
-		if ok {
+		if ok && !v.inDoubt(m) {
 			d.add(v.addMember(lb, p, m.name, a, port))
 		}
 	}
 	for _, o := range left {
-		if name := v.memberOf(o); name != "" && !v.held[name] {
+		if name := v.memberOf(o); name != "" && !v.mayServe(name) {
 			d.add(v.removeMember(lb, p, o, name))
 		}
 	}

@@ -99,51 +99,61 @@ func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
 			pools: values(s.Pools.SharedBy(o)),
 		},
 		monitors: make(map[string]monitors.Monitor),
+		held:     make(map[fleet.MachineName]bool),
 	}
 	for _, p := range v.mine.pools {
 		if m := s.Monitors.Get(p.MonitorID); m != nil {
 			v.monitors[p.ID] = *m
 		}
 	}
-	v.see(values(s.Servers.Of(o)))
+	v.see(s)
 	v.parts = len(s.Ports.Parts(o))
 	v.hold(s)
 	return v
 }
 
 // hold notes the machines that are no machine of the view, though a server is there
-// that has a port of theirs: it lost its mark, or a part of it.
+// that has a port of theirs and says that it is something else, or nothing.
 func (v *view) hold(s *cloud.Snapshot) {
-	v.held = make(map[fleet.MachineName]bool)
 	for o, all := range s.Ports.Parts(v.owner) {
 		known := slices.ContainsFunc(v.machines, func(m machine) bool { return m.name == o.Machine })
-		if !known && slices.ContainsFunc(all, func(p *cloud.Port) bool { return isThere(s, o, p.DeviceID) }) {
+		if !known && slices.ContainsFunc(all, func(p *cloud.Port) bool {
+			is, _ := s.Servers.Owner(p.DeviceID)
+			return is != o && s.Servers.Get(p.DeviceID) != nil
+		}) {
 			v.held[o.Machine] = true
 		}
 	}
 }
 
-// isThere reports whether a server is there that has a part of o, other than the
-// bastion, which says that it is that.
-func isThere(s *cloud.Snapshot, o cloud.Owner, id string) bool {
-	server := s.Servers.Get(id)
-	if server == nil {
-		return false
-	}
-	is, _ := s.Servers.Owner(id)
-	return is != o || cloud.Tags(server.Metadata)[fleet.TagRole] != "bastion"
+// mayServe reports whether the machine of that name, which is none of the control
+// plane by what its server says, may be one all the same: nothing but such a machine
+// ever had a member, so it is one until its server goes.
+func (v *view) mayServe(name fleet.MachineName) bool {
+	return v.held[name] || slices.ContainsFunc(v.machines, func(m machine) bool { return m.name == name && !m.controlPlane && !m.leaving })
 }
 
 // see sorts the servers of the cluster.
-func (v *view) see(own []servers.Server) {
+func (v *view) see(all *cloud.Snapshot) {
+	own := values(all.Servers.Of(v.owner))
 	slices.SortFunc(own, func(a, b servers.Server) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	for _, s := range own {
 		tags := cloud.Tags(s.Metadata)
 		role := fleet.Role(tags[fleet.TagRole])
-		if role != fleet.RoleControlPlane && role != fleet.RoleWorker {
+		if part, doubted := all.Contradiction(s.ID); doubted {
+			if part.Owner.Shared() == v.owner {
+				v.held[part.Owner.Machine] = true
+			}
+			continue
+		}
+		if v.owner.IsBastion(tags) {
 			v.bastion = append(v.bastion, s.ID)
+			continue
+		}
+		if role != fleet.RoleControlPlane && role != fleet.RoleWorker {
+			v.held[fleet.MachineName(tags[fleet.TagMachine])] = true
 			continue
 		}
 		v.machines = append(v.machines, machine{

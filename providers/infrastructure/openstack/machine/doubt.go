@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+)
+
+// What a server is, its metadata and the marks of its ports and volumes say, both
+// written when it was made. People and tools change metadata: where the two do not
+// agree the machine is in doubt. It is shown with the name that its parts have, and
+// as damaged, so that nothing is done to it.
+
+// doubtful returns m, of cluster o, which has a part of another machine than its
+// metadata says. Its name is that of its parts, if those are of the same cluster.
+func doubtful(m fleet.Machine, o cloud.Owner, part cloud.Part) fleet.Machine {
+	of := part.Owner
+	if of.Shared() != o {
+		damage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s of fleet %s", part.Name, of.Machine, of.Cluster, of.Fleet))
+		return m
+	}
+	if m.Name != "" {
+		damage(&m, fmt.Sprintf("%s is %q, and its %s is that of machine %s", fleet.TagMachine, m.Name, part.Name, of.Machine))
+	}
+	m.Name = of.Machine
+	return m
+}
+
+// strange returns machine o, a part of which v has, whose metadata says nothing of it.
+func strange(s *cloud.Snapshot, v *servers.Server, o cloud.Owner, part string) fleet.Machine {
+	is, ours := s.Servers.Owner(v.ID)
+	if ours && is.Shared() == o.Shared() { // it is another of the cluster's, and has parts of that too
+		return fleet.Machine{
+			Name: o.Machine, State: fleet.MachinePending, Created: v.Created, Message: "its server was not seen",
+			Damaged: fmt.Sprintf("%s is plugged into server %s, which is %s (take it off)", part, v.ID, is.Machine),
+		}
+	}
+	tags := cloud.Tags(v.Metadata)
+	m := toMachine(v, tags)
+	m.Name = o.Machine
+	for _, t := range []struct{ tag, want string }{{fleet.TagCluster, o.Cluster.String()}, {fleet.TagFleet, string(o.Fleet)}} {
+		if have, there := tags[t.tag]; !there {
+			m.Damaged = strings.TrimSuffix(t.tag+" is missing; "+m.Damaged, "; ")
+		} else if have != t.want {
+			m.Damaged = strings.TrimSuffix(fmt.Sprintf("%s is %q; %s", t.tag, have, m.Damaged), "; ")
+		}
+	}
+	damage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s", part, o.Machine, o.Cluster))
+	return m
+}
+
+func damage(m *fleet.Machine, why string) {
+	m.Damaged = strings.TrimPrefix(m.Damaged+"; "+why, "; ")
+}
+
+// complete has a damaged machine counted with the pool that its name follows from,
+// where no tag says another.
+func complete(m *fleet.Machine, c *fleet.Cluster) {
+	if m.Damaged == "" || m.Pool != "" {
+		return
+	}
+	if pool, ok := poolOf(c, m.Name); ok {
+		m.Pool = pool.Name
+	}
+}
+
+// Doubt gives the kind Conflict where s does not tell whether a server is machine o.
+func Doubt(s *cloud.Snapshot, o cloud.Owner) error {
+	there, own := s.Servers.Of(o), partsOf(s, o)[o]
+	for _, v := range there {
+		if part, yes := s.Contradiction(v.ID); yes && !Leaving(v) {
+			return fleet.Errorf(fleet.Conflict, fmt.Sprintf("tell which machine server %s is", v.ID),
+				"its metadata says %s, and its %s is that of machine %s of cluster %s (put its metadata right, or take the %s off it)",
+				o.Machine, part.Name, part.Owner.Machine, part.Owner.Cluster, part.Name)
+		}
+	}
+	if own == nil || len(there) > 0 {
+		return nil
+	}
+	if v, part := own.holder(s, o); v != nil && !Leaving(v) {
+		return lostMark(v, part, o)
+	}
+	return nil
+}
