@@ -107,11 +107,14 @@ type KubeconfigState struct {
 type Workload struct {
 	Reachable bool
 	NotAfter  time.Time // when the certificate expires that the API server showed; zero: it showed none
-	Message   string    // why not reachable, in the other side's own words
-	Nodes     []Node    // sorted by name
-	Tokens    []TokenState
-	Etcd      *Etcd    // nil: not looked at
-	Kubeadm   *Kubeadm // nil: there is no kubeadm-config
+	// Ahead is how far the clock of the API server is ahead of the agent's: below zero
+	// where it is behind, zero where they agree to a few seconds.
+	Ahead   time.Duration
+	Message string // why not reachable, in the other side's own words
+	Nodes   []Node // sorted by name
+	Tokens  []TokenState
+	Etcd    *Etcd    // nil: not looked at
+	Kubeadm *Kubeadm // nil: there is no kubeadm-config
 
 	// External is what a deletion has to remove while the cluster still works, by
 	// kind, namespace and name; looked at where the cluster is to be deleted.

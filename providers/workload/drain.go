@@ -54,7 +54,7 @@ func (c *Client) Drain(ctx context.Context, a providers.Access, node string, rul
 		for i := range pods {
 			left[i] = pods[i].Pod
 		}
-		turns := rules.Turns(left, unreachable, c.o.Now())
+		turns := rules.Turns(left, unreachable, c.o.Now().Add(n.clock.Ahead()))
 		if !slices.ContainsFunc(turns, func(t fleet.PodTurn) bool { return t != fleet.PodStays }) {
 			return c.markDrained(ctx, n, &live)
 		}

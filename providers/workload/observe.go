@@ -74,6 +74,7 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 			out.Nodes = append(out.Nodes, node)
 		}
 		n.keepBlocked(nodes.Items)
+		out.Ahead = n.clock.Ahead()
 		if at := n.expires.Load(); at != 0 {
 			out.NotAfter = time.Unix(at, 0).UTC()
 		}

@@ -19,10 +19,14 @@ import (
 // joinGroups are what a token lets its bearer be: a node that kubeadm joins.
 const joinGroups = "system:bootstrappers:kubeadm:default-node-token"
 
-// EnsureToken implements providers.Workload.
+// EnsureToken implements providers.Workload. It is the API server that says when ttl is
+// over, by its own clock.
 func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, ttl time.Duration) error {
-	want := c.o.Now().Add(ttl).UTC().Truncate(time.Second)
 	return c.call(ctx, a, "store bootstrap token "+t.ID, func(ctx context.Context, n *conn) error {
+		if err := n.tellTime(ctx); err != nil {
+			return err
+		}
+		want := c.o.Now().Add(n.clock.Ahead() + ttl).UTC().Truncate(time.Second)
 		if len(t.Authorities) > 0 {
 			if err := n.publish(ctx, t.Authorities); err != nil {
 				return err
@@ -46,6 +50,19 @@ func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t provider
 		}
 		return n.mergePatch(ctx, at, map[string]any{"data": s.Data})
 	})
+}
+
+// tellTime has the API server answer once, where it did not on this connection: its
+// answer tells its clock.
+func (n *conn) tellTime(ctx context.Context) error {
+	if n.clock.known.Load() {
+		return nil
+	}
+	err := n.get(ctx, ref{"configmaps", metav1.NamespacePublic, bootstrapapi.ConfigMapClusterInfo}, &corev1.ConfigMap{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // publish has the ConfigMap by which machines find the cluster name authorities,

@@ -77,6 +77,7 @@ type conn struct {
 	transport *http.Transport
 	rest      *rest.RESTClient // of the core API
 	expires   atomic.Int64     // when the certificate does that the API server showed last, in seconds since 1970
+	clock     clock            // of the API server
 
 	mu       sync.Mutex
 	blocked  map[podID]string  // why the last eviction of a pod was refused
@@ -139,7 +140,7 @@ func newConn(a providers.Access, o Options) (*conn, error) {
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingTimeout},
 	}
 	n := &conn{config: config, transport: transport, blocked: make(map[podID]string)}
-	rt, err := rest.HTTPWrappersForConfig(config, noting{transport, &n.expires})
+	rt, err := rest.HTTPWrappersForConfig(config, noting{transport, &n.expires, &n.clock, o.Now})
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}
@@ -151,15 +152,20 @@ func newConn(a providers.Access, o Options) (*conn, error) {
 }
 
 // noting is a transport that notes when the certificate of the other side
-// expires.
+// expires, and how its clock differs.
 type noting struct {
 	*http.Transport
 	expires *atomic.Int64
+	clock   *clock
+	now     func() time.Time
 }
 
 // RoundTrip implements http.RoundTripper.
 func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := n.Transport.RoundTrip(r)
+	if err == nil {
+		n.clock.read(resp.Header, n.now())
+	}
 	if err == nil && resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
 		n.expires.Store(resp.TLS.PeerCertificates[0].NotAfter.Unix())
 	}

@@ -148,6 +148,82 @@ func TestClocksThatDifferReplaceNothing(t *testing.T) {
 	}
 }
 
+// TestMinReadySecondsByOneClock: a machine is available once its Node was ready for as
+// long as its pool says, whichever clock is wrong.
+func TestMinReadySecondsByOneClock(t *testing.T) {
+	for name, skew := range map[string]func(*world){
+		"agree":                   func(*world) {},
+		"workload cluster behind": func(w *world) { w.nodesAhead = -15 * time.Minute },
+		"workload cluster ahead":  func(w *world) { w.nodesAhead = 15 * time.Minute },
+		"agent behind":            func(w *world) { w.ahead = -time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(change(cluster(1, 1), func(c *fleet.Cluster) { c.Workers[0].MinReadySeconds = 100 }))
+			skew(w)
+			w.since = w.clock()
+			var ready time.Time
+			for range 360 {
+				p := w.pass()
+				if len(w.machines) == 2 && ready.IsZero() {
+					if n := w.nodes[w.nodeName(w.machines[1])]; n != nil && n.Ready {
+						ready = w.now
+					}
+				}
+				if p.Phase == fleet.PhaseProvisioned {
+					if took := w.now.Sub(ready); took < 100*time.Second || took > 120*time.Second {
+						t.Errorf("available %s after it was ready, want 100s", took)
+					}
+					return
+				}
+				w.advance(10 * time.Second)
+			}
+			t.Error("never available")
+		})
+	}
+}
+
+// TestClocksAreTold: clocks that differ are told while they do, in words that stay the
+// same, and nothing waits for that.
+func TestClocksAreTold(t *testing.T) {
+	const server, infrastructure = "The clock of the API server is more than a minute ", "The clock of the infrastructure is more than "
+	for name, c := range map[string]struct {
+		skew func(*world)
+		want string
+	}{
+		"agree":                 {func(*world) {}, ""},
+		"within a minute":       {func(w *world) { w.nodesAhead, w.infraAhead = 50*time.Second, -50*time.Second }, ""},
+		"API server ahead":      {func(w *world) { w.nodesAhead = time.Hour }, server + "ahead of the agent's. Have them synchronised"},
+		"API server behind":     {func(w *world) { w.nodesAhead = -2 * time.Minute }, server + "behind the agent's. Have them synchronised"},
+		"infrastructure behind": {func(w *world) { w.infraAhead = -2 * time.Minute }, infrastructure + "a minute behind the agent's. Have them synchronised"},
+		"infrastructure slow":   {func(w *world) { w.infraAhead = 20 * time.Minute }, ""},
+		"infrastructure ahead":  {func(w *world) { w.infraAhead = time.Hour }, infrastructure + "half an hour ahead of the agent's. Have them synchronised"},
+		"agent ahead": {func(w *world) { w.ahead = time.Hour },
+			server + "behind the agent's. " + infrastructure + "a minute behind the agent's. Have them synchronised"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(cluster(1, 1))
+			c.skew(w)
+			w.since = w.clock()
+			if err := w.rest(200); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				got := ""
+				for _, cond := range w.pass().Conditions {
+					if cond.Type == "ClocksAgree" {
+						got = cond.Message
+					}
+				}
+				if got != c.want {
+					t.Errorf("it is told %q, want %q", got, c.want)
+				}
+				w.advance(10 * time.Minute)
+				w.nodesAhead += 7 * time.Second * time.Duration(w.nodesAhead/time.Minute)
+			}
+		})
+	}
+}
+
 // hour passes every ten seconds for an hour.
 func hour(w *world) {
 	for range 360 {

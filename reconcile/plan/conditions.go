@@ -55,6 +55,7 @@ func (v *view) conditions() []fleet.Condition {
 	v.controlPlaneConditions(&l)
 	v.machineSummaries(&l)
 	v.identifiedCondition(&l)
+	v.clocksCondition(&l)
 	v.progressConditions(&l)
 	v.topologyCondition(&l)
 	v.resourcesCondition(&l)

@@ -39,7 +39,7 @@ func (v *view) keepToken(m *machine) {
 	if m.leaving || m.sick != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
 		return
 	}
-	if age := v.Now.Sub(m.MadeAt()); age < Memory {
+	if age := v.Now.Sub(m.MadeAt()); age >= 0 && age < Memory {
 		v.wake(Memory - age)
 		return
 	}

@@ -132,7 +132,7 @@ func (v *view) undrained(m *machine) (o *obstacle, over bool) {
 }
 
 func (v *view) turns(m *machine) []fleet.PodTurn {
-	return v.Desired.DrainRulesOf(m.poolName()).Turns(m.node.Pods, m.node.Unreachable(), v.Now)
+	return v.Desired.DrainRulesOf(m.poolName()).Turns(m.node.Pods, m.node.Unreachable(), v.there())
 }
 
 // podText says for people why p is still there.

@@ -276,7 +276,7 @@ func (v *view) assess(m *machine) {
 	if m.pool == nil || m.pool.MinReadySeconds == 0 {
 		return
 	}
-	if left := time.Duration(m.pool.MinReadySeconds)*time.Second - v.Now.Sub(since); left > 0 {
+	if left := time.Duration(m.pool.MinReadySeconds)*time.Second - v.there().Sub(since); left > 0 {
 		m.available = false
 		v.wake(left)
 	}

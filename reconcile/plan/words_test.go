@@ -158,7 +158,7 @@ func (s *script) read(f []string) error {
 		}
 	case "api":
 		o.Workload.Reachable = !w.is("down")
-		o.Workload.Message = w["message"]
+		o.Workload.Message, o.Workload.Ahead = w["message"], w.duration("ahead")
 		if w.is("answered") {
 			s.in.Answered = s.in.Now.Add(-w.duration("answered"))
 		}

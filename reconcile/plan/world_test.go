@@ -178,6 +178,7 @@ func (w *world) input(etcd bool) plan.Input {
 		return in
 	}
 	w.answered = true
+	o.Workload.Ahead = w.nodesAhead - w.ahead
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := *w.nodes[name]
 		n.Annotations, n.Labels = maps.Clone(n.Annotations), maps.Clone(n.Labels)

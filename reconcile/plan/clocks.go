@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Clocks that differ replace nothing, but certificates, tokens and logs are wrong
+// with them, so that they are told of. A machine that is asked for exists a moment
+// later, or some minutes where the infrastructure is slow.
+const (
+	clocksDiffer = time.Minute
+	slowestMade  = 30 * time.Minute
+)
+
+// there is now by the clock of the API server, to be compared with what it wrote.
+func (v *view) there() time.Time { return v.Now.Add(v.Observed.Workload.Ahead) }
+
+// clocksCondition tells which clocks differ from those of agents. It is there while
+// one does, in words that stay the same.
+func (v *view) clocksCondition(l *ledger) {
+	text := ""
+	switch ahead := v.Observed.Workload.Ahead; {
+	case ahead > clocksDiffer:
+		text = "The clock of the API server is more than a minute ahead of the agent's"
+	case ahead < -clocksDiffer:
+		text = "The clock of the API server is more than a minute behind the agent's"
+	}
+	switch late, known := v.madeLate(); {
+	case !known:
+	case late < -clocksDiffer:
+		text = join(text, "The clock of the infrastructure is more than a minute behind the agent's")
+	case late > slowestMade:
+		text = join(text, "The clock of the infrastructure is more than half an hour ahead of the agent's")
+	}
+	if text != "" {
+		l.set("ClocksAgree", false, "", "ClocksDiffer", text+". Have them synchronised")
+	}
+}
+
+// madeLate is how long after it was asked for the newest machine was made, by the
+// clocks of the agent that did and of the infrastructure.
+func (v *view) madeLate() (late time.Duration, known bool) {
+	made := slices.DeleteFunc(slices.Clone(v.machines), func(m *machine) bool { return m.Origin.Made.IsZero() || m.Created.IsZero() })
+	if len(made) == 0 {
+		return 0, false
+	}
+	newest := slices.MaxFunc(made, func(a, b *machine) int {
+		return cmp.Or(a.Origin.Made.Compare(b.Origin.Made), cmp.Compare(a.ProviderID, b.ProviderID))
+	})
+	return newest.Created.Sub(newest.Origin.Made), true
+}
+
+// join returns the sentences a and b as one text.
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + ". " + b
+}
