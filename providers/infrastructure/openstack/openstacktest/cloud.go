@@ -33,6 +33,14 @@ type Options struct {
 	FailBinding      func(port Object) bool
 	FailLoadBalancer func(lb Object) bool
 	FailVolume       func(volume Object) bool
+
+	// ImportMethods are the ways in which Glance takes the content of images; default
+	// glance-direct and web-download. FailImport returns why Glance cannot download
+	// what a URL gives, "" where it can; Download what comes of it, in place of a
+	// content of its own for each URL.
+	ImportMethods []string
+	FailImport    func(image Object, url string) string
+	Download      func(url string) []byte
 }
 
 // Delays say how slow a cloud is.
@@ -43,6 +51,7 @@ type Delays struct {
 	ServerDelete time.Duration // from the answer to being gone
 	Volume       time.Duration // from creating to available, and deleting to gone
 	LoadBalancer time.Duration // each change of a load balancer: PENDING_… to ACTIVE
+	Import       time.Duration // from queued to importing, and from there to active or back
 }
 
 // A Cloud is an OpenStack in memory. It is safe for concurrent use.
@@ -87,6 +96,9 @@ func New(o Options) *Cloud {
 	}
 	if o.Hosts == 0 {
 		o.Hosts = 2
+	}
+	if o.ImportMethods == nil {
+		o.ImportMethods = []string{"glance-direct", "web-download"}
 	}
 	c := &Cloud{options: o, kinds: make(map[Kind]*spec)}
 	for _, s := range []*service{

@@ -29,7 +29,16 @@ func (c *Cloud) imageService() *service {
 	s.routes = []route{
 		{"GET", "/{$}", http.StatusMultipleChoices, func(*call) (any, error) { return Object{"versions": []Object{version}}, nil }},
 		{"GET", "/v2/images", http.StatusOK, listImages},
+		{"POST", "/v2/images", http.StatusCreated, createImage},
 		{"GET", "/v2/images/{id}", http.StatusOK, getImage},
+		{"DELETE", "/v2/images/{id}", http.StatusNoContent, deleteImage},
+		{"PUT", "/v2/images/{id}/tags/{tag}", http.StatusNoContent, tagImage},
+		{"DELETE", "/v2/images/{id}/tags/{tag}", http.StatusNoContent, untagImage},
+		{"GET", "/v2/images/{id}/tasks", http.StatusOK, listImageTasks},
+		{"POST", "/v2/images/{id}/import", http.StatusAccepted, importImage},
+		{"GET", "/v2/info/import", http.StatusOK, func(k *call) (any, error) {
+			return Object{"import-methods": Object{"description": "Import methods available.", "type": "array", "value": k.options.ImportMethods}}, nil
+		}},
 	}
 	return s
 }
@@ -47,7 +56,7 @@ func listImages(k *call) (any, error) {
 	}
 	out := Object{"images": []Object{}, "first": "/v2/images", "schema": "/v2/schemas/images"}
 	for _, o := range page {
-		out["images"] = append(out.Objects("images"), o.without("project_id"))
+		out["images"] = append(out.Objects("images"), o.without("project_id", "tasks"))
 	}
 	if next != "" {
 		out["next"] = "/v2/images?" + next
@@ -60,5 +69,5 @@ func getImage(k *call) (any, error) {
 	if o == nil {
 		return nil, refuse(http.StatusNotFound, "", "No image found with ID %s", k.arg("id"))
 	}
-	return o.without("project_id"), nil
+	return o.without("project_id", "tasks"), nil
 }
