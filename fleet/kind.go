@@ -36,7 +36,14 @@ type Kind struct {
 	// or of the companion.
 	Normalise func(v any) (spec any, errs field.ErrorList)
 
-	// Hashed returns what of a normalised spec counts in template hashes, and in what
+	// Resolve completes spec, which Normalise returned, with what the companions that
+	// it names say, so that a change of theirs is a change of it. companions returns
+	// the normalised specs of those of a kind in the namespace of the object, by name;
+	// nil stands for one that could not be read. It changes neither spec nor them.
+	// Nil means that the spec names no companions in this way.
+	Resolve func(spec any, companions func(kind string) map[string]any) (any, field.ErrorList)
+
+	// Hashed returns what of a spec, normalised and resolved, counts in template hashes, and in what
 	// tells whether a definition changed; nil: all of it. Whatever a released version
 	// counted, and nothing else, is in it for ever: where Normalise fills in a default
 	// that it did not, Hashed leaves that out, or all machines would be replaced.

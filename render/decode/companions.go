@@ -2,6 +2,7 @@ package decode
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -12,9 +13,10 @@ import (
 
 // object returns o, which holds in, with the Secrets of in that the overlay has.
 func (b *builder) object(o *object, in *infrastructure) fleet.Object {
+	spec, hashed := b.resolved(o, in)
 	out := fleet.Object{
 		GVK: o.gvk.GroupKind().WithVersion(o.kind.versions[0]), Namespace: o.namespace, Name: o.name, File: o.file,
-		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: in.spec, Hashed: in.hashed,
+		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: spec, Hashed: hashed,
 	}
 	for _, k := range in.secrets {
 		s := b.set.get("", "Secret", k.Namespace, k.Name)
@@ -29,6 +31,21 @@ func (b *builder) object(o *object, in *infrastructure) fleet.Object {
 		}
 	}
 	return out
+}
+
+// resolved returns the spec of o, which holds in, with what the companions that it
+// names say, and what of it counts in hashes.
+func (b *builder) resolved(o *object, in *infrastructure) (spec, hashed json.RawMessage) {
+	if in.kind.Resolve == nil {
+		return in.spec, in.hashed
+	}
+	spec, hashed, errs := written(in.kind, in.value, func(kind string) map[string]any { return b.set.specs(in.provider, kind, o.namespace) })
+	for _, err := range errs {
+		if !b.set.unreadable { // what is missing may be there
+			b.addf(o, o.written(err.Field), "", "%s", err.ErrorBody())
+		}
+	}
+	return spec, hashed
 }
 
 // companions returns the companions of the cluster.

@@ -267,3 +267,48 @@ func TestProblemsOfCompanions(t *testing.T) {
 		})
 	}
 }
+
+// TestResolve: what a companion of the namespace says is part of the template that
+// refers to it, and of its hash; what is wrong with that is told of object and field.
+func TestResolve(t *testing.T) {
+	kinds := yardKinds()
+	for i := range kinds {
+		if kinds[i].Kind != "YardMachineTemplate" {
+			continue
+		}
+		kinds[i].Resolve = func(spec any, companions func(string) map[string]any) (any, field.ErrorList) {
+			out := spec.(yardSpec)
+			for name, c := range companions("YardPool") {
+				if c.(yardSpec).Size == 7 {
+					return nil, field.ErrorList{field.Invalid(field.NewPath("spec", "template", "spec", "size"), out.Size, "does not fit "+name)}
+				}
+				out.Size += 10 * c.(yardSpec).Size
+				out.Identity += name
+			}
+			return out, nil
+		}
+	}
+	read := func(manifests string) ([]fleet.Cluster, []fleet.Problem) {
+		return decode.New("f1", kinds).Decode("prod", objects(manifests))
+	}
+	clusters, problems := read(yards(t))
+	if len(clusters) != 1 || len(problems) > 0 {
+		t.Fatalf("%d clusters, problems %v", len(clusters), problems)
+	}
+	first := clusters[0].Workers[0]
+	if got, want := string(first.Infrastructure.Spec), `{"identity":"north","secretRef":{"name":"spare"},"size":21}`; got != want {
+		t.Errorf("spec = %s, want %s", got, want)
+	}
+	clusters, _ = read(replaced(t, yards(t), "{size: 2,", "{size: 3,"))
+	if len(clusters) != 1 || clusters[0].Workers[0].Template == first.Template {
+		t.Error("another companion replaces no machine")
+	}
+	clusters, problems = read(replaced(t, yards(t), "{size: 2,", "{size: 7,"))
+	if len(clusters) != 0 || len(problems) == 0 {
+		t.Fatalf("%d clusters, problems %v", len(clusters), problems)
+	}
+	p := problems[0]
+	if !strings.HasPrefix(p.Object, "YardMachineTemplate ") || p.Field != "spec.template.spec.size" || !strings.Contains(p.Message, "does not fit north") {
+		t.Errorf("problem = %+v", p)
+	}
+}

@@ -154,9 +154,11 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 type infrastructure struct {
 	provider string
 	role     fleet.KindRole
-	spec     json.RawMessage
+	spec     json.RawMessage // without what companions say
 	hashed   json.RawMessage // what of it counts in hashes; nil: all of it
 	secrets  []fleet.Key     // that it refers to
+	kind     *fleet.Kind
+	value    any // what spec is of
 }
 
 // providerKind wraps what a provider says of one of its kinds.
@@ -173,26 +175,39 @@ func providerKind(p fleet.Kind) *kind {
 		refused:  metadataRefused(p.Refused),
 		unused:   serverFields(),
 		normalise: func(v any) (any, field.ErrorList) {
-			spec, errs := p.Normalise(v)
+			value, errs := p.Normalise(v)
 			if len(errs) > 0 {
 				return nil, errs
 			}
-			canonical, err := canonicalJSON(spec)
-			if err != nil {
-				return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+			spec, hashed, errs := written(&p, value, func(string) map[string]any { return nil })
+			if len(errs) > 0 {
+				return nil, errs
 			}
-			in := &infrastructure{provider: p.Provider, role: p.Role, spec: canonical}
-			if p.Hashed != nil {
-				if in.hashed, err = canonicalJSON(p.Hashed(spec)); err != nil {
-					return nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
-				}
-			}
+			in := &infrastructure{provider: p.Provider, role: p.Role, spec: spec, hashed: hashed, kind: &p, value: value}
 			if o, ok := v.(metav1.Object); ok && p.Secrets != nil {
-				in.secrets = p.Secrets(spec, o.GetNamespace())
+				in.secrets = p.Secrets(value, o.GetNamespace())
 			}
 			return in, nil
 		},
 	}
+}
+
+// written returns value, which k's Normalise returned, as JSON with what companions
+// say, and what of it counts in hashes; nil: all of it.
+func written(k *fleet.Kind, value any, companions func(kind string) map[string]any) (spec, hashed json.RawMessage, errs field.ErrorList) {
+	if k.Resolve != nil {
+		if value, errs = k.Resolve(value, companions); len(errs) > 0 {
+			return nil, nil, errs
+		}
+	}
+	spec, err := canonicalJSON(value)
+	if err == nil && k.Hashed != nil {
+		hashed, err = canonicalJSON(k.Hashed(value))
+	}
+	if err != nil {
+		return nil, nil, field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+	}
+	return spec, hashed, nil
 }
 
 // refuseKind says why an object of a kind that the decoder does not know is

@@ -122,6 +122,22 @@ func (s *overlaySet) companions(cluster fleet.Key) []*object {
 	return out
 }
 
+// specs returns the normalised specs of a provider's companions of a kind in a
+// namespace, by name; nil stands for one with problems.
+func (s *overlaySet) specs(provider, kind, namespace string) map[string]any {
+	out := make(map[string]any)
+	for _, o := range s.objects {
+		if o.kind == nil || o.kind.role != fleet.InfrastructureCompanion || o.kind.provider != provider || o.gvk.Kind != kind || o.namespace != namespace {
+			continue
+		}
+		out[o.name] = nil
+		if in, ok := o.value.(*infrastructure); ok {
+			out[o.name] = in.value
+		}
+	}
+	return out
+}
+
 // strays adds problems to the objects that name a cluster which is not there.
 func (s *overlaySet) strays() {
 	for _, o := range s.objects {
