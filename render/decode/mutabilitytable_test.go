@@ -53,6 +53,13 @@ func reviewedAnswers() map[string]string {
 		"OpenStackClusterIdentity spec":                                       nextLook,
 		"OpenStackFloatingIPPool spec":                                        nextFloat,
 		"OpenStackFloatingIPPool spec.reclaimPolicy":                          "in place: when a machine goes",
+		"Image spec.managementPolicy":                                         "replaces machines that boot from it",
+		"Image spec.import":                                                   "replaces machines that boot from it",
+		"Image spec.resource":                                                 "next machines: another image is made, and the former one goes when no server boots from it",
+		"Image spec.resource.content":                                         "replaces machines that boot from it: another image is made",
+		"Image spec.resource.properties":                                      "replaces machines that boot from it: another image is made",
+		"Image spec.managedOptions":                                           "in place: when nobody wants the image any more",
+		"Image spec.cloudCredentialsRef":                                      "in place: with the next look; it has to be for the same project",
 
 		"HostCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
 		"HostCluster spec.loadBalancer":         "in place: the load balancer moves to the host, and the former one is released",

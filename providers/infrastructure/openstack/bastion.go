@@ -76,8 +76,12 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight
 		return nil
 	}
 	b := s.spec.Bastion
+	image, err := p.imageOf(ctx, c, s.spec, b.Spec, s.home, s.homeSnapshot())
+	if err != nil {
+		return cloud.Wrap("make bastion "+string(o.Machine), err)
+	}
 	r := machine.Request{
-		Owner: o, Spec: b.Spec, More: s.spec.Tags, Place: placeOf(s.net.Place, s.net.Place.BastionGroup),
+		Owner: o, Spec: b.Spec, Image: image, More: s.spec.Tags, Place: placeOf(s.net.Place, s.net.Place.BastionGroup),
 		Floating: machine.Floating{Network: s.net.Place.ExternalNetwork},
 		Tags:     c.Tags(),
 	}
@@ -90,7 +94,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight
 	if b.FloatingIP != nil {
 		r.Floating = machine.Floating{Address: *b.FloatingIP}
 	}
-	err := p.keeper.Create(ctx, s.home, o, func(*cloud.Snapshot) (machine.Request, error) { return r, nil })
+	err = p.keeper.Create(ctx, s.home, o, func(*cloud.Snapshot) (machine.Request, error) { return r, nil })
 	return cloud.Wrap("make bastion "+string(o.Machine), err)
 }
 

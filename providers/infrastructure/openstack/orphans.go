@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 )
@@ -66,7 +67,11 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		if err != nil {
 			return nil, cloud.WrapLook(op, err)
 		}
-		at := lost{project: project, snapshot: s, orphans: append(machine.Orphans(s, gone), network.Orphans(s, id, keys)...)}
+		images, err := image.Orphans(ctx, project, s, id, haveImages(clusters))
+		if err != nil {
+			return nil, cloud.WrapLook(op, err)
+		}
+		at := lost{project: project, snapshot: s, orphans: slices.Concat(machine.Orphans(s, gone), network.Orphans(s, id, keys), images)}
 		for i := range at.orphans {
 			at.orphans[i].Provider, at.orphans[i].Place = api.ProviderName, name
 		}
@@ -104,6 +109,9 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		for _, is := range at.orphans {
 			if is.Place != o.Place || is.Kind != o.Kind || is.ID != o.ID {
 				continue
+			}
+			if is.Kind == image.KindOrphan {
+				return cloud.Wrap(op, image.RemoveOrphan(ctx, at.project, at.snapshot, id, is))
 			}
 			done, err := machine.RemoveOrphan(ctx, at.project, at.snapshot, id, is)
 			if !done {

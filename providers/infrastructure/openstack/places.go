@@ -54,7 +54,11 @@ func samePlace(a, b string) bool {
 // seen tells of the project.
 func (at place) seen(ctx context.Context) (fleet.PlaceSeen, error) {
 	out, err := at.placed(ctx)
-	return fleet.PlaceSeen{Place: out, Used: at.machines.Exists || len(at.machines.Machines) > 0, Named: at.named}, err
+	used := at.machines.Exists || len(at.machines.Machines) > 0
+	if at.images != nil { // where the cluster was, what is not known is not gone
+		used = used || at.images.State().Exists || at.images.Err() != nil && !at.named
+	}
+	return fleet.PlaceSeen{Place: out, Used: used, Named: at.named}, err
 }
 
 // projects returns every project that c has or had machines in, its home first,

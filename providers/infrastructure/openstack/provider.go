@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 )
@@ -19,6 +20,7 @@ type Provider struct {
 	o        Options
 	sessions *cloud.Sessions
 	keeper   *machine.Keeper
+	images   *image.Keeper
 	watched  watched
 }
 
@@ -48,7 +50,7 @@ func New(o Options) *Provider {
 	if o.Settle == 0 {
 		o.Settle = DefaultSettle
 	}
-	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), watched: newWatched()}
+	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watched: newWatched()}
 }
 
 // Close closes the connections to the clouds.
@@ -78,6 +80,10 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	case unknown != nil && out.Ready:
 		drift = append(drift, unknown.Error())
 	}
+	if err := got.images(c, &out); err != nil {
+		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+	}
+	drift = append(drift, out.Upkeep...)
 	if out.Ready {
 		drift = append(drift, got.bastionDrift(c)...)
 	}
@@ -137,6 +143,11 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		return cloud.WrapLook(op, err)
 	}
 	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
+	for _, at := range got.places {
+		if at.images != nil {
+			errs = append(errs, at.images.Ensure(ctx))
+		}
+	}
 	if got.net.Ready {
 		errs = append(errs, p.ensureBastion(ctx, c, got))
 		for _, at := range got.places {
@@ -169,6 +180,11 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if bastions == 0 {
 		defer got.home.Changed(o)
 		errs = append(errs, network.Delete(ctx, got.home, got.homeSnapshot(), o))
+		for _, at := range got.places {
+			if at.images != nil {
+				errs = append(errs, at.images.Delete(ctx))
+			}
+		}
 	}
 	return cloud.Wrap(op, cloud.Join(errs...))
 }
@@ -218,8 +234,12 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 		if err != nil {
 			return machine.Request{}, err
 		}
+		image, err := p.imageOf(ctx, c, spec, template, project, s)
+		if err != nil {
+			return machine.Request{}, err
+		}
 		return machine.Request{
-			Owner: o, Tags: r.Tags(op), Spec: template, More: spec.Tags, Zone: r.FailureDomain,
+			Owner: o, Tags: r.Tags(op), Spec: template, Image: image, More: spec.Tags, Zone: r.FailureDomain,
 			UserData: r.UserData, Place: placeOf(place.Place, group), Floating: machine.Floating{Pool: pool},
 		}, nil
 	})

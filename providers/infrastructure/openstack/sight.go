@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 )
@@ -26,6 +27,7 @@ type place struct {
 	reach
 	snapshot *cloud.Snapshot
 	machines machine.Observation
+	images   *image.View // nil where nobody has to know
 }
 
 func (s *sight) homeSnapshot() *cloud.Snapshot { return s.places[0].snapshot }
@@ -56,12 +58,46 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.places = append(out.places, place{r, s, p.keeper.Observe(project, s, c)})
+		out.places = append(out.places, place{reach: r, snapshot: s, machines: p.keeper.Observe(project, s, c)})
+	}
+	if err := p.lookAtImages(ctx, c, out); err != nil {
+		return nil, err
 	}
 	p.watched.set(cloud.OwnerOf(c), projects)
 	p.keeper.Only(cloud.OwnerOf(c), projects)
 	out.net = network.Observe(out.homeSnapshot(), c, spec)
 	return out, nil
+}
+
+// images enters into out what follows from the images of c. Before the first machine
+// those that machines need have to be there; later a machine that needs one waits by
+// itself. What of them is to be done is upkeep: nobody changed them behind Git's back.
+func (s *sight) images(c *fleet.Cluster, out *fleet.Infrastructure) error {
+	ready := out.Ready
+	for _, at := range s.places {
+		if at.images == nil {
+			continue
+		}
+		if err := at.images.Err(); err != nil && c.Delete {
+			return err // whether the cluster is gone is not known
+		}
+		state := at.images.State()
+		out.Exists = out.Exists || state.Exists
+		if !state.Ready && !s.started() {
+			out.Ready = false
+			if out.Message != "" {
+				out.Message += "; "
+			}
+			out.Message += state.Message
+		}
+		if ready {
+			out.Upkeep = append(out.Upkeep, state.Drift...)
+		}
+	}
+	if !out.Ready {
+		out.Upkeep = nil
+	}
+	return nil
 }
 
 // sortMachines orders by name, then provider id.

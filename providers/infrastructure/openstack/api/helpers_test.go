@@ -26,7 +26,7 @@ func kindOf(t *testing.T, name string) fleet.Kind {
 }
 
 // normalised decodes a spec strictly, puts it where the kind has it, and returns
-// what Normalise makes of it.
+// what Normalise makes of it where there are no companions.
 func normalised(t *testing.T, kind, version, spec string) (any, field.ErrorList) {
 	t.Helper()
 	var s any
@@ -45,7 +45,11 @@ func normalised(t *testing.T, kind, version, spec string) (any, field.ErrorList)
 	if strict, err := kjson.UnmarshalStrict(data, o); err != nil || len(strict) > 0 {
 		t.Fatalf("decoding: %v %v in:\n%s", err, strict, spec)
 	}
-	return k.Normalise(o)
+	out, errs := k.Normalise(o)
+	if len(errs) > 0 || k.Resolve == nil {
+		return out, errs
+	}
+	return k.Resolve(out, func(string) map[string]any { return nil })
 }
 
 // asYAML returns v without what is empty, the way people would write it.

@@ -54,6 +54,7 @@ func Kinds() []fleet.Kind {
 				return new(OpenStackCluster)
 			},
 			Normalise: normalise,
+			Resolve:   resolveBelow(field.NewPath("spec")),
 			Secrets:   secrets,
 			Refused:   bastion("spec."),
 		},
@@ -67,6 +68,7 @@ func Kinds() []fleet.Kind {
 				return new(OpenStackClusterTemplate)
 			},
 			Normalise: normalise,
+			Resolve:   resolveBelow(field.NewPath("spec", "template", "spec")),
 			Secrets:   secrets,
 			Refused:   bastion("spec.template.spec."),
 		},
@@ -80,6 +82,7 @@ func Kinds() []fleet.Kind {
 				return new(OpenStackMachineTemplate)
 			},
 			Normalise: normalise,
+			Resolve:   resolveBelow(field.NewPath("spec", "template", "spec")),
 			Secrets:   secrets,
 			Refused:   map[string]string{"spec.template.spec.providerID": providerID},
 		},
@@ -93,6 +96,7 @@ func Kinds() []fleet.Kind {
 				return new(OpenStackMachine)
 			},
 			Normalise: normalise,
+			Resolve:   resolveBelow(field.NewPath("spec")),
 			Secrets:   secrets,
 			Refused:   map[string]string{"spec.providerID": providerID},
 		},
@@ -110,6 +114,24 @@ func Kinds() []fleet.Kind {
 			Normalise: normalise,
 			Secrets:   secrets,
 		},
+		{
+			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
+			Group: imageGroup, Kind: imageKind, Versions: []string{"v1alpha1"},
+			New:       func(string) any { return new(Image) },
+			Normalise: normalise,
+			Secrets:   secrets,
+			Refused: map[string]string{
+				"spec.resource.content.download.decompress": "Glance keeps what it downloads as it is: give the URL of the unpacked image, or upload it and import it by name",
+				"spec.resyncPeriod":                         "images are looked at with the rest of the project: leave the field out",
+			},
+		},
+	}
+}
+
+// resolveBelow returns resolve for a kind whose spec is at a path.
+func resolveBelow(at *field.Path) func(any, func(string) map[string]any) (any, field.ErrorList) {
+	return func(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
+		return resolve(spec, companions, at)
 	}
 }
 
@@ -136,6 +158,9 @@ func normalise(in any) (any, field.ErrorList) {
 		return &o.Spec, v.errs
 	case *OpenStackFloatingIPPool:
 		v.pool(spec, &o.Spec)
+		return &o.Spec, v.errs
+	case *Image:
+		v.orcImage(spec, &o.Spec, o.Name)
 		return &o.Spec, v.errs
 	case *v1beta1Cluster:
 		s := v.convertCluster(spec, &o.Spec)
@@ -167,6 +192,8 @@ func secrets(spec any, namespace string) []fleet.Key {
 		refs = append(refs, s.IdentityRef)
 	case *OpenStackFloatingIPPoolSpec:
 		refs = append(refs, &s.IdentityRef)
+	case *ImageSpec:
+		return []fleet.Key{{Namespace: namespace, Name: s.CloudCredentialsRef.SecretName}}
 	case *OpenStackClusterIdentitySpec:
 		return []fleet.Key{{Namespace: s.SecretRef.Namespace, Name: s.SecretRef.Name}}
 	}

@@ -84,7 +84,8 @@ type SecurityGroupFilter struct {
 type ImageParam struct {
 	ID     *string      `json:"id,omitempty"`
 	Filter *ImageFilter `json:"filter,omitempty"`
-	// ImageRef names an Image of the OpenStack Resource Controller: refused.
+	// ImageRef names an Image. In what was decoded it stands only for one that is
+	// made, or that only its visibility tells, and its name is the Image's essence.
 	ImageRef *ResourceReference `json:"imageRef,omitempty"`
 }
 

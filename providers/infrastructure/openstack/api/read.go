@@ -32,6 +32,12 @@ func ReadFloatingIPPool(o fleet.Object) (*OpenStackFloatingIPPoolSpec, error) {
 	return read[OpenStackFloatingIPPoolSpec](o, "OpenStackFloatingIPPool")
 }
 
+// IsImage reports whether o is an Image.
+func IsImage(o fleet.Object) bool { return o.GVK.Group == imageGroup && o.GVK.Kind == imageKind }
+
+// ReadImage returns the spec of an Image that was normalised.
+func ReadImage(o fleet.Object) (*ImageSpec, error) { return read[ImageSpec](o, imageKind) }
+
 func read[T any](o fleet.Object, kind string) (*T, error) {
 	if o.GVK.Kind != kind {
 		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "it is a %s", o.GVK.Kind)

@@ -88,13 +88,11 @@ func (v *validator) securityGroups(at *field.Path, list []SecurityGroupParam) {
 	}
 }
 
-// image checks p and gives an ImageRef the meaning that it has: the OpenStack
-// Resource Controller calls an image like its object, and nobody runs it here.
+// image checks p. What an imageRef names is known when the overlay is.
 func (v *validator) image(at *field.Path, p *ImageParam) {
 	if r := p.ImageRef; r != nil {
 		v.forbidden(at, p.ID != nil || p.Filter != nil, "give one of id, filter and imageRef")
 		v.required(at.Child("imageRef", "name"), r.Name, "the name of the image")
-		p.Filter, p.ImageRef = &ImageFilter{Name: &r.Name}, nil
 		return
 	}
 	f := p.Filter

@@ -30,7 +30,7 @@ const listsAtOnce = 4
 // look lists everything, and asks for what the listings lack of what is named in
 // them. One listing that fails, or one page of it, fails the whole.
 func (p *Project) look(ctx context.Context) (*Snapshot, error) {
-	out := &Snapshot{Began: time.Now()}
+	out := &Snapshot{Began: time.Now(), memo: &memo{answers: make(map[string]any)}}
 	id, err := p.ID(ctx)
 	if err != nil {
 		return nil, err

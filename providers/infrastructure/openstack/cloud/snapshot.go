@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
@@ -72,6 +73,32 @@ type Snapshot struct {
 
 	plugged map[string][]Part // by server
 	seq     uint64
+	memo    *memo
+}
+
+// memo remembers what was asked about a snapshot, besides what it holds.
+type memo struct {
+	mu      sync.Mutex
+	answers map[string]any
+}
+
+// Beside returns the answer to question, which is asked once for s and is as old as
+// s or younger. It is for what few clusters need, and what must not fail the look of
+// the others. Errors are not remembered.
+func Beside[T any](s *Snapshot, question string, ask func() (T, error)) (T, error) {
+	if s.memo == nil {
+		return ask()
+	}
+	s.memo.mu.Lock()
+	defer s.memo.mu.Unlock()
+	if v, ok := s.memo.answers[question].(T); ok {
+		return v, nil
+	}
+	v, err := ask()
+	if err == nil {
+		s.memo.answers[question] = v
+	}
+	return v, err
 }
 
 // Clusters returns the clusters that own anything, in no order, each once.

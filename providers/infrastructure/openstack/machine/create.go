@@ -86,7 +86,7 @@ func (m *maker) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	image, err := imageID(ctx, m.p, m.r.Spec.Image)
+	image, err := imageID(ctx, m.p, m.r.Spec.Image, m.r.Image)
 	if err != nil {
 		return err
 	}

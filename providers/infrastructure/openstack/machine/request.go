@@ -14,11 +14,19 @@ type Request struct {
 	Owner    cloud.Owner       // with the name of the machine, which is that of the server
 	Tags     map[string]string // ownership tags
 	Spec     *api.OpenStackMachineSpec
+	Image    Image    // in place of that of Spec, where Spec refers to one
 	More     []string // tags of OpenStack besides those of Spec
 	Zone     string   // availability zone; empty leaves it to Nova
 	UserData providers.UserData
 	Place    Place
 	Floating Floating
+}
+
+// An Image is what a server boots from where an Image object says so: ID, or what
+// finds one that exists.
+type Image struct {
+	ID     string
+	Import *api.ImageImportFilter
 }
 
 // A Place is what the cluster gives its servers.

@@ -66,17 +66,26 @@ func one(what, field string, filter any, all []found) (string, error) {
 	return "", fleet.Errorf(fleet.Invalid, op, "%d are like %s: %s (give the id of one)", len(all), words(filter), strings.Join(list, ", "))
 }
 
-func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam) (string, error) {
-	if param.ID != nil {
+func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam, as Image) (string, error) {
+	switch {
+	case as.ID != "":
+		return as.ID, nil
+	case param.ID != nil:
 		return *param.ID, nil
 	}
-	f := deref(param.Filter, api.ImageFilter{})
+	named := deref(param.Filter, api.ImageFilter{})
+	f := api.ImageImportFilter{Name: named.Name, Tags: named.Tags}
+	if as.Import != nil {
+		f = *as.Import
+	}
 	all, err := ask(ctx, p, "image", f, func() (pagination.Pager, error) {
 		c, err := p.Image(ctx)
 		if err != nil {
 			return pagination.Pager{}, err
 		}
-		return images.List(c, images.ListOpts{Name: deref(f.Name, ""), Tags: f.Tags, Status: images.ImageStatusActive}), nil
+		return images.List(c, images.ListOpts{
+			Name: deref(f.Name, ""), Tags: f.Tags, Visibility: images.ImageVisibility(deref(f.Visibility, "")), Status: images.ImageStatusActive,
+		}), nil
 	}, func(page pagination.Page) (out []found, err error) {
 		list, err := images.ExtractImages(page)
 		for _, i := range list {
