@@ -401,3 +401,57 @@ func TestFailureDomains(t *testing.T) {
 		})
 	}
 }
+
+// What a quota refuses after volumes were made leaves none of them, whether the machine
+// is asked for again or not, and what comes is made once there is room.
+func TestQuotaWithVolumes(t *testing.T) {
+	disks := func() *api.OpenStackMachineSpec {
+		s := diskSpec()
+		s.AdditionalBlockDevices = []api.AdditionalBlockDevice{{Name: "etcd", SizeGiB: 5, Storage: api.BlockDeviceStorage{Type: api.VolumeBlockDevice}}}
+		return s
+	}
+	for resource, tc := range map[string]struct {
+		limit int
+		words string
+		made  int // volumes, in three tries
+	}{
+		"instances": {0, "Quota exceeded for instances: Requested 1, but already used 0 of 0 instances", 0},
+		"cores":     {1, "Quota exceeded for cores: Requested 2, but already used 0 of 1 cores", 0},
+		"ram":       {1024, "Quota exceeded for ram", 0},
+		"volumes":   {1, "Maximum number of volumes allowed (1) exceeded", 3},
+		"port":      {-1, "Quota exceeded for resources: ['port']", 0},
+	} {
+		t.Run(resource, func(t *testing.T) {
+			inBubble(t, clusterSpec(), disks(), func(w *world) {
+				w.settle()
+				if resource == "port" {
+					tc.limit = 0
+				}
+				w.cloud.SetQuota("alpha", resource, tc.limit)
+				made := func() (n int) {
+					for _, c := range w.cloud.Calls() {
+						if c.Method == "POST" && c.Service == "block-storage" && strings.HasSuffix(c.Path, "/volumes") && c.Status < 300 {
+							n++
+						}
+					}
+					return n
+				}
+				for range 3 {
+					w.wantError("CreateMachine", w.create(0), fleet.Exhausted, tc.words)
+					time.Sleep(time.Minute)
+				}
+				if n := made(); n > tc.made {
+					t.Errorf("%d volumes were made for what is refused, want %d", n, tc.made)
+				}
+				for range 12 {
+					w.calm()
+				}
+				w.wantParts(0)
+				w.cloud.SetQuota("alpha", resource, -1)
+				w.mustCreate(0)
+				w.await(0, fleet.MachineRunning)
+				w.wantParts(0, "ports", "servers", "volumes", "volumes")
+			})
+		})
+	}
+}

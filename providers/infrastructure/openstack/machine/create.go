@@ -94,6 +94,9 @@ func (m *maker) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := m.room(ctx, flavor); err != nil {
+		return err
+	}
 	group, err := serverGroupID(ctx, m.p, m.r.Spec.ServerGroup)
 	if err != nil {
 		return err

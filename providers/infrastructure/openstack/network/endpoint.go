@@ -23,10 +23,23 @@ func (v *view) apiServer() api.APIServer { return deref(v.spec.APIServer, api.AP
 
 func (v *view) balancer() *api.APIServerLoadBalancer { return v.apiServer().ManagedLoadBalancer }
 
-// port returns that of the API server.
-func (v *view) port() int32 {
+// port returns that of the API server: the one that the machines know, else the one
+// that Git says.
+func (v *view) port() int32 { return cmp.Or(v.known().Port, v.askedPort()) }
+
+func (v *view) askedPort() int32 {
 	return cmp.Or(deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Port, v.cluster.Endpoint.Port,
 		int32(deref(v.apiServer().Port, 0)), v.cluster.Network.APIServerPort, defaultPort)
+}
+
+// known returns where the machines of a cluster know the API server, which was there
+// when their control plane was: zero where Git names it, and where none was.
+func (v *view) known() fleet.Endpoint {
+	r := v.cluster.Residence
+	if !v.cluster.NamedEndpoint().IsZero() || r.ControlPlane != fleet.InitializedOnce {
+		return fleet.Endpoint{}
+	}
+	return r.Endpoint
 }
 
 // host returns where Git says that the API server answers, if it does.
@@ -54,10 +67,18 @@ func (v *view) endpoint(d *decision) {
 	if kept := v.keptFloatingIP(); kept != "" && !v.wantsFloating(d) {
 		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept)
 	}
+	if known := v.known().Port; known != 0 && known != v.askedPort() {
+		d.differs("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())
+	}
 	if v.endedLoadBalancer(d) {
 		return
 	}
-	switch fixed := deref(v.apiServer().FixedIP, ""); {
+	fixed := deref(v.apiServer().FixedIP, "")
+	if kept, ok := v.keptFixedIP(d); ok && kept != fixed {
+		d.differs("apiServer.fixedIP", "the machines know the API server at %s, Git says %s "+putBack, kept, cmp.Or(fixed, "none"))
+		fixed = kept
+	}
+	switch {
 	case deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !v.floating(d) && !d.missing:
 		d.fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
 			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))

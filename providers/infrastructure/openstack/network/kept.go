@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
@@ -119,6 +120,17 @@ func (v *view) connected(d *decision) {
 			}
 		}
 	}
+}
+
+// keptFixedIP returns the address that the machines know the API server by, where it
+// is neither a floating IP nor that of a load balancer.
+func (v *view) keptFixedIP(d *decision) (string, bool) {
+	host := v.known().Host
+	at := func(f floatingips.FloatingIP) bool { return sameAddress(f.FloatingIP, host) }
+	if v.balancer().IsEnabled() || v.floating(d) || !isAddress(host) || slices.ContainsFunc(v.all.floatingIPs, at) {
+		return "", false
+	}
+	return host, true
 }
 
 func (v *view) networkField() string {

@@ -27,6 +27,20 @@ func networkCalled(name string) *api.NetworkParam {
 	return &api.NetworkParam{Filter: &api.NetworkFilter{Name: name}}
 }
 
+// alone is a cluster whose API server answers at a floating IP on a machine.
+func alone() *api.OpenStackClusterSpec {
+	spec := managed()
+	spec.APIServer = new(api.APIServer)
+	return spec
+}
+
+// fixedAt is one whose API server answers at an address that its machines serve.
+func fixedAt(address string) *api.OpenStackClusterSpec {
+	spec := managed()
+	spec.APIServer = &api.APIServer{EnableFloatingIP: ptr(false), FixedIP: &address}
+	return spec
+}
+
 // A cluster that runs stays as it is where Git names another place for it: what is
 // there, where the next machine goes and where the API server answers. It says so.
 func TestStays(t *testing.T) {
@@ -117,6 +131,22 @@ func TestStays(t *testing.T) {
 			func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Flavor = ptr("small") },
 			"cannot change apiServer.managedLoadBalancer.flavor: load balancer prod-eu-1-kubeapi is of flavor ha",
 		},
+		"the port of the API server": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.Port = ptr(uint16(7443)) },
+			"cannot change the port of the API server: the machines know it at 6443, Git says 7443 (put it back, or make a new cluster)",
+		},
+		"the port of the API server, without a load balancer": {
+			alone(), func(s *api.OpenStackClusterSpec) { s.APIServer.Port = ptr(uint16(7443)) },
+			"cannot change the port of the API server: the machines know it at 6443, Git says 7443 (put it back, or make a new cluster)",
+		},
+		"the fixed address": {
+			fixedAt("10.6.0.9"), func(s *api.OpenStackClusterSpec) { s.APIServer.FixedIP = ptr("10.6.0.10") },
+			"cannot change apiServer.fixedIP: the machines know the API server at 10.6.0.9, Git says 10.6.0.10 (put it back, or make a new cluster)",
+		},
+		"the fixed address and the port": {
+			fixedAt("10.6.0.9"), func(s *api.OpenStackClusterSpec) { s.APIServer.FixedIP, s.APIServer.Port = nil, nil },
+			"cannot change apiServer.fixedIP: the machines know the API server at 10.6.0.9, Git says none (put it back, or make a new cluster)",
+		},
 		"security groups, given up": {
 			managed(), func(s *api.OpenStackClusterSpec) { s.ManagedSecurityGroups = nil },
 			"cannot change managedSecurityGroups: the machines are in such groups",
@@ -136,6 +166,7 @@ func TestStays(t *testing.T) {
 				w.server("cp-0", fleet.RoleControlPlane, 0)
 				w.inGroup("cp-0")
 				was := w.settle()
+				w.cluster.Residence = fleet.Residence{Endpoint: was.Endpoint, ControlPlane: fleet.InitializedOnce}
 				before := w.ids()
 				tc.change(w.spec)
 				var errs []error

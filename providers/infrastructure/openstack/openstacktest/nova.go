@@ -218,10 +218,13 @@ func deleteServerGroup(k *call) (any, error) {
 }
 
 func getLimits(k *call) (any, error) {
-	absolute := Object{"totalInstancesUsed": len(k.mine(Servers))}
-	absolute["maxTotalInstances"] = -1
-	if limit, ok := k.r.quota(k.project, "instances"); ok {
-		absolute["maxTotalInstances"] = limit
+	used := k.used()
+	absolute := Object{"totalInstancesUsed": used["instances"], "totalCoresUsed": used["cores"], "totalRAMUsed": used["ram"]}
+	for resource, name := range map[string]string{"instances": "maxTotalInstances", "cores": "maxTotalCores", "ram": "maxTotalRAMSize"} {
+		absolute[name] = -1
+		if limit, ok := k.r.quota(k.project, resource); ok {
+			absolute[name] = limit
+		}
 	}
 	return Object{"limits": Object{"rate": []any{}, "absolute": absolute}}, nil
 }

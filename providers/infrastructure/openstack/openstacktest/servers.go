@@ -123,13 +123,19 @@ func driveText(on bool) string {
 	return ""
 }
 
-func (k *call) serverQuota(flavor Object) error {
+// used is what the servers of the project have of each resource.
+func (k *call) used() map[string]int {
 	mine := k.mine(Servers)
-	used, asked := map[string]int{"instances": len(mine)}, map[string]int{"instances": 1, "cores": flavor.Int("vcpus"), "ram": flavor.Int("ram")}
+	used := map[string]int{"instances": len(mine)}
 	for _, s := range mine {
 		used["cores"] += s.Object("flavor").Int("vcpus")
 		used["ram"] += s.Object("flavor").Int("ram")
 	}
+	return used
+}
+
+func (k *call) serverQuota(flavor Object) error {
+	used, asked := k.used(), map[string]int{"instances": 1, "cores": flavor.Int("vcpus"), "ram": flavor.Int("ram")}
 	for _, resource := range []string{"instances", "cores", "ram"} {
 		if limit, ok := k.r.quota(k.project, resource); ok && used[resource]+asked[resource] > limit {
 			return refuse(http.StatusForbidden, "", "Quota exceeded for %s: Requested %d, but already used %d of %d %s",
