@@ -107,6 +107,7 @@ func Checks() []Check {
 		{"NothingIsLeft", nothingIsLeft},
 		{"DeletionIsInterrupted", deletionIsInterrupted},
 		{"LostTagsAreNotDeath", lostTags},
+		{"RememberedPlace", rememberedPlace},
 		{"FailedMachine", failedMachine},
 		{"UserDataOfAnotherFormat", userDataOfAnotherFormat},
 		{"UserDataTooLarge", userDataTooLarge},

@@ -123,6 +123,9 @@ func hooks() conformance.Hooks {
 			for _, v := range vms {
 				out = append(out, "vm "+v.ID)
 			}
+			for _, v := range p.(annex).vms(t) {
+				out = append(out, "vm elsewhere "+v.ID)
+			}
 			slices.Sort(out)
 			return out
 		},
@@ -160,6 +163,11 @@ func hooks() conformance.Hooks {
 				t.Fatal(err)
 			}
 		},
+		Elsewhere: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			pool := c.Workers[0]
+			pool.Annotations = map[string]string{annexed: ""}
+			return change(c, func(c *fleet.Cluster) { c.Workers = []fleet.Pool{pool} })
+		},
 		FailureDomain: "a",
 	}
 }
@@ -172,7 +180,11 @@ func options(mutate func(providers.Infrastructure) providers.Infrastructure) con
 				Faults: inmemory.Faults{Lag: lag}, Listen: inmemory.NewPipeNetwork().Listen,
 			})
 			t.Cleanup(c.Close)
-			return mutate(inmemory.NewProvider(&counting{Cloud: c}, lag))
+			annexed := inmemory.NewCloud(inmemory.CloudOptions{Faults: inmemory.Faults{Lag: lag}, Listen: inmemory.NewPipeNetwork().Listen})
+			t.Cleanup(annexed.Close)
+			p := mutate(inmemory.NewProvider(&counting{Cloud: c}, lag))
+			m, _ := p.(mutant)
+			return annex{p, inmemory.NewProvider(annexed, lag), m.annex}
 		},
 		Cluster: func() fleet.Cluster {
 			return fleet.Cluster{
@@ -269,7 +281,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
 				"FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "FailedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "FailedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -304,6 +316,7 @@ type mutant struct {
 	create  func(providers.Infrastructure, context.Context, fleet.OperationID, providers.MachineRequest) error
 	remove  func(providers.Infrastructure, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error
 
+	annex        annexFault
 	settle       func() time.Duration
 	removeOrphan func(providers.Infrastructure, context.Context, fleet.Orphan) error
 	orphans      func(providers.Infrastructure, context.Context, []*fleet.Cluster) ([]fleet.Orphan, error)
@@ -739,6 +752,11 @@ func mutants() map[string]struct {
 				return p.(providers.Sweeper).Orphans(ctx, "conformance", nil)
 			},
 		}},
+		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},
+		"does not tell how to look again":           {"RememberedPlace", mutant{annex: keepsAccess}},
+		"takes a remembered place for Git's":        {"RememberedPlace", mutant{annex: names}},
+		"deletes where Git leads alone":             {"RememberedPlace", mutant{annex: deletesAtHome}},
+		"deletes infrastructure below other places": {"RememberedPlace", mutant{annex: dismantlesAtHome}},
 		"sorts wrongly": {"CreateMachinesAtOnce", mutant{
 			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 				got, err := p.Observe(ctx, c)

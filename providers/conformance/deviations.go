@@ -10,6 +10,7 @@ func Deviations() map[string]map[string]string {
 	)
 	return map[string]map[string]string{
 		"inmemory": {
+			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
 		"openstack": {},
@@ -23,11 +24,13 @@ func Deviations() map[string]map[string]string {
 			"NothingIsLeft":              "the lab looks itself at what is left of each project when a check ends",
 			"DeletionIsInterrupted":      "real services cannot be told to lose an answer",
 			"LostTagsAreNotDeath":        "it needs a hook that the lab has not got: the check is made with the fake",
+			"RememberedPlace":            "the lab's checks have one project each: the check is made with the fake",
 			"FailedMachine":              "the lab's machines all start",
 		},
 		"hosts": {
 			"ClustersAreListed":          noList,
 			"ChangesAreTold":             notWatched,
+			"RememberedPlace":            "how hosts are reached is in Git alone, so nothing leads to a pool that left it",
 			"OrphansLeaveNothing":        "hosts become free; the note that a cluster was on them stays, and holds none of them",
 			"UserDataTooLarge":           "a host takes what its disk has room for: TestFullDisk fills one",
 			"LostAnswerOfCreate":         "an answer cannot be lost alone: TestBrokenConnection cuts the connection at every part of a script instead",

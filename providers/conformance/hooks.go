@@ -34,6 +34,10 @@ type Hooks struct {
 	// FailBoot has the next machines of p not start, and their infrastructure say so.
 	FailBoot func(t testing.TB, p providers.Infrastructure)
 
+	// Elsewhere returns c with its workers in another place of p's infrastructure than
+	// what machines share, and with all that leads there.
+	Elsewhere func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
+
 	// FailureDomain is one that the provider can put machines of Cluster in.
 	FailureDomain string
 

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
 )
 
@@ -98,6 +99,17 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 		},
 		FailBoot: func(_ testing.TB, p providers.Infrastructure) {
 			clouds[p].Set(func(o *ost.Options) { o.FailServer = func(ost.Object) string { return "No valid host was found." } })
+		},
+		Elsewhere: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			ownNetwork(clouds[p], "beta")
+			bob := fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(clouds[p].CloudsYAML(ost.URL, "bob"))}
+			out := *c
+			out.Secrets = map[string]fleet.SecretData{betaSecret.Name: bob}
+			pool := c.Workers[0]
+			pool.Infrastructure = object(t, "OpenStackMachineTemplate", "nodes-beta", nil, elsewhere(betaIdentity()))
+			pool.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{betaSecret: bob}
+			out.Workers = []fleet.Pool{pool}
+			return &out
 		},
 		FailureDomain: "az2",
 		UserDataLimit: 49149, // of Nova
