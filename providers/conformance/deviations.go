@@ -30,7 +30,7 @@ func Deviations() map[string]map[string]string {
 		"hosts": {
 			"ClustersAreListed":          noList,
 			"ChangesAreTold":             notWatched,
-			"RememberedPlace":            "how hosts are reached is in Git alone, so nothing leads to a pool that left it",
+			"RememberedPlace":            "how hosts are reached is in Git alone, so nothing leads to a pool that left it: TestPoolLeavesGit has that told instead",
 			"OrphansLeaveNothing":        "hosts become free; the note that a cluster was on them stays, and holds none of them",
 			"UserDataTooLarge":           "a host takes what its disk has room for: TestFullDisk fills one",
 			"LostAnswerOfCreate":         "an answer cannot be lost alone: TestBrokenConnection cuts the connection at every part of a script instead",

@@ -117,6 +117,9 @@ func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, "look at the hosts of "+c.Key.String(), "%w", err)
 	}
+	if err := out.missed(c); err != nil {
+		return nil, err
+	}
 	return out, out.complete(spec)
 }
 

@@ -39,6 +39,7 @@ func (r *reader) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastru
 	}
 	b.observe(all, c, &out)
 	list := all.machines(c)
+	out.Places = all.places(c, list)
 	for i := range list {
 		f := &list[i]
 		f.forged = b.doubt(f)
