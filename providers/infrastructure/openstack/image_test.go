@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
 )
@@ -502,5 +503,57 @@ func TestImageOfBastion(t *testing.T) {
 		}
 		w.remove()
 		w.wantImages()
+	})
+}
+
+// TestImageTogether: agents whose clusters come at the same time, and that know nothing
+// of each other, make one image.
+func TestImageTogether(t *testing.T) {
+	withImage(t, func(w *world) {
+		w.cloud.Set(func(o *ost.Options) { o.Delays.Listing = 0 })
+		second := w.cluster
+		second.Key.Name = "eu-2"
+		agents := map[*openstack.Provider]*fleet.Cluster{w.provider: &w.cluster, newProvider(w.cloud, w.cloud.Client()): &second}
+		for p, c := range agents {
+			if _, err := p.Observe(w.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for p, c := range agents {
+			_ = p.EnsureInfrastructure(w.Context(), "op", c) // it is not done with one step
+		}
+		if n := len(w.images()); n != 1 {
+			t.Errorf("%d images, want one", n)
+		}
+		w.settle()
+		w.cluster = second
+		w.settle()
+		w.wantImages("node active")
+		if got := len(w.images()[0].Strings("tags")); got != 4 {
+			t.Errorf("%d tags, want those of both clusters", got)
+		}
+	})
+}
+
+// TestImageLostAnswer: an image whose making was not answered is not made again before
+// it had time to show.
+func TestImageLostAnswer(t *testing.T) {
+	withImage(t, func(w *world) {
+		w.give()
+		w.template(machineSpec(), "1-md")
+		w.settle()
+		w.give(madeImage(nodeURL))
+		w.template(boots(madeImage(nodeURL)), "1-md")
+		w.cloud.Set(func(o *ost.Options) { o.Delays.Listing = 10 * time.Second })
+		w.cloud.Inject(ost.Fault{Service: "image", Method: http.MethodPost, Path: "/images", Times: 1, Cut: ost.After})
+		for range 10 {
+			_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster) // the first is not answered
+			time.Sleep(2 * time.Second)
+			if n := len(w.images()); n > 1 {
+				t.Fatalf("%d images, want one", n)
+			}
+		}
+		w.settle()
+		w.wantImages("node active")
 	})
 }

