@@ -557,3 +557,33 @@ func TestImageLostAnswer(t *testing.T) {
 		w.wantImages("node active")
 	})
 }
+
+// TestImageOfLeftProject: an image in a project that Git does not lead to any more goes
+// when no machine there boots from it, and until then the project is looked at.
+func TestImageOfLeftProject(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		s := madeImage(nodeURL)
+		s.CloudCredentialsRef.SecretName = betaSecret.Name
+		w.give(s)
+		w.cluster.Secrets = map[string]fleet.SecretData{betaSecret.Name: w.secretOf("bob")}
+		lives, leave := w.inBeta(betaIdentity())
+		w.wantImages("node active")
+		if got := w.images()[0].String("owner"); got != w.cloud.ProjectID("beta") {
+			t.Errorf("the image is in project %s", got)
+		}
+		leave()
+		w.restart()
+		if got := w.observe(); !got.Places[1].Used || !slices.Contains(got.Upkeep, "let go of image node, which no machine boots from") {
+			t.Errorf("places %+v, upkeep %q; remembered %+v", got.Places, got.Upkeep, lives)
+		}
+		m := w.observe().Machines[0]
+		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, m.Name, m.ProviderID); err != nil {
+			t.Fatal(err)
+		}
+		w.calm()
+		w.wantImages()
+		if got := w.observe(); got.Places[1].Used {
+			t.Errorf("places %+v", got.Places)
+		}
+	})
+}
