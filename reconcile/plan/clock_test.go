@@ -100,6 +100,34 @@ func TestAttemptsAreCounted(t *testing.T) {
 	}
 }
 
+// TestClockIsPutBack: an agent takes over that of another one which had begun to
+// replace a machine by a clock far ahead. What comes of it never boots, and nothing
+// says how long to wait before the next attempt.
+func TestClockIsPutBack(t *testing.T) {
+	w, err := rested(change(cluster(3), func(c *fleet.Cluster) { c.HealthChecks = checkAll(60) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ahead = time.Hour
+	w.kill(w.machines[0])
+	for range 100 {
+		if w.pass(); len(w.machines) == 2 {
+			w.attempts, w.ahead = nil, 0
+			w.since = w.clock().Add(-w.settle)
+		}
+		if m := w.machines[len(w.machines)-1]; w.ids == 4 && !m.joined {
+			m.dead = true
+		}
+		w.advance(30 * time.Second)
+	}
+	if _, p := w.plan(); len(p.Actions) > 0 || len(w.machines) != 3 || w.ids != 3+2 {
+		t.Fatalf("%d machines were made, want 3 and 2 attempts; the plan is %v, waiting %q\n%s", w.ids, p.Actions, p.Waiting, strings.Join(tail(w.log, 20), "\n"))
+	}
+	if len(w.violations) > 0 {
+		t.Fatal(w.violations[0])
+	}
+}
+
 // checkAll returns a health check that finds a machine sick when its Node is not
 // there, or not ready, for so many seconds.
 func checkAll(timeout int32) []clusterv1.MachineHealthCheck {

@@ -162,7 +162,8 @@ func (v *view) mayAttempt(m *machine) bool {
 	if next.Retry == 0 {
 		return true
 	}
-	if left := last.At.Add(seconds(limits.RetryPeriodSeconds)).Sub(v.Now); left > 0 {
+	period := seconds(limits.RetryPeriodSeconds)
+	if left := last.At.Add(period).Sub(v.Now); period > 0 && left > 0 { // without a period it may be ahead of the clock
 		v.wake(left)
 		m.stays = &defect{
 			controlplanev1.KubeadmControlPlaneMachineRemediationDeferredReason,
