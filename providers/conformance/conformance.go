@@ -108,6 +108,7 @@ func Checks() []Check {
 		{"DeletionIsInterrupted", deletionIsInterrupted},
 		{"LostTagsAreNotDeath", lostTags},
 		{"RememberedPlace", rememberedPlace},
+		{"DamagedTagsAreShown", damagedTags},
 		{"FailedMachine", failedMachine},
 		{"UserDataOfAnotherFormat", userDataOfAnotherFormat},
 		{"UserDataTooLarge", userDataTooLarge},

@@ -281,7 +281,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
 				"FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "FailedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -691,6 +691,33 @@ func mutants() map[string]struct {
 				vms, err := api(p).VMs(ctx, nil)
 				for _, v := range vms {
 					if v.Tags[fleet.TagMachine] == "" {
+						_ = api(p).DeleteVM(ctx, v.ID)
+					}
+				}
+				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
+			},
+		}},
+		"hides machines without a name": {"DamagedTagsAreShown", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				got.Machines = slices.DeleteFunc(got.Machines, func(m fleet.Machine) bool { return m.Name == "" })
+				return got, err
+			},
+		}},
+		"believes damaged tags": {"DamagedTagsAreShown", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				for i := range got.Machines {
+					got.Machines[i].Damaged = ""
+				}
+				return got, err
+			},
+		}},
+		"tidies up what has no role": {"DamagedTagsAreShown", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				vms, err := api(p).VMs(ctx, c.Tags())
+				for _, v := range vms {
+					if v.Tags[fleet.TagRole] == "" {
 						_ = api(p).DeleteVM(ctx, v.ID)
 					}
 				}

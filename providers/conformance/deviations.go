@@ -25,6 +25,7 @@ func Deviations() map[string]map[string]string {
 			"DeletionIsInterrupted":      "real services cannot be told to lose an answer",
 			"LostTagsAreNotDeath":        "it needs a hook that the lab has not got: the check is made with the fake",
 			"RememberedPlace":            "the lab's checks have one project each: the check is made with the fake",
+			"DamagedTagsAreShown":        "it needs a hook that the lab has not got: the check is made with the fake",
 			"FailedMachine":              "the lab's machines all start",
 		},
 		"hosts": {

@@ -43,7 +43,7 @@ func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer
 	for _, s := range r.answering() {
 		k := s.state.Claim
 		switch {
-		case k == nil || !c.Owns(k.Tags) || k.Tags[fleet.TagMachine] != "":
+		case k == nil || !c.Owns(k.Tags) || r.ofMachine(k):
 		case s == b.named:
 			b.id, b.staying = k.ID, s.state.Progress != host.Releasing && s.state.Progress != host.Stalled
 		default:
@@ -107,7 +107,12 @@ func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]
 	for i := range list {
 		f := &list[i]
 		m := f.machine()
-		if m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && string(m.Name) != without && f.host != nil && b.doubt(f) == "" {
+		doubt := b.doubt(f)
+		if noted := r.noted(f); doubt != "" && noted != nil { // it is in doubt, and what it was is not
+			of := fleet.MachineFromTags(noted.Tags)
+			m.Name, m.Role, doubt = of.Name, of.Role, of.Damaged
+		}
+		if m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && string(m.Name) != without && f.host != nil && doubt == "" {
 			h.Servers = append(h.Servers, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
 		}
 	}

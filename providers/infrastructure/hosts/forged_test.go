@@ -77,7 +77,7 @@ func TestForged(t *testing.T) {
 			noted := *k
 			noted.Tags = w.tags("cp-2")
 			w.r[0].state.Notes, w.r[2].state.Notes = append(w.r[0].state.Notes, noted), append(w.r[2].state.Notes, noted)
-		}, "another claim with that id", "cp-0"},
+		}, "another claim with that id", "cp-0 cp-2"}, // what the others noted before it was made
 		"Noted": {func(w *town) {
 			k := w.claim(1, other, w.tags("cp-1"))
 			w.r[2].state.Notes = append(w.r[2].state.Notes, *k)

@@ -221,7 +221,7 @@ func carries(k *host.Claim) string {
 	switch {
 	case k == nil:
 		return "has a claim that is not Fairlead's"
-	case k.Tags[fleet.TagMachine] == "":
+	case !k.OfMachine():
 		return "carries the load balancer of " + k.Tags[fleet.TagCluster]
 	}
 	return "carries a machine of " + k.Tags[fleet.TagCluster]

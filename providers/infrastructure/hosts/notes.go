@@ -106,6 +106,44 @@ func (r roster) doubt(s *seen) string {
 	return ""
 }
 
+// ofMachine reports whether k is the claim of a machine, by what it says or by what
+// other hosts note of it.
+func (r roster) ofMachine(k *host.Claim) bool {
+	return k.OfMachine() || slices.ContainsFunc(r.answering(), func(s *seen) bool {
+		return slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.ID == k.ID && n.OfMachine() })
+	})
+}
+
+// noted returns the claim on the host of f as most of the other hosts of its pool note
+// it; nil where they do not agree, or note another host. The host itself has no say.
+func (r roster) noted(f *found) *host.Claim {
+	if f.state == nil || f.host == nil {
+		return nil
+	}
+	others, _ := r.witnesses(f.host.Pool, f.host.Name)
+	answering := others.answering()
+	var first *host.Claim
+	agree := 0
+	for _, o := range answering {
+		for i := range o.state.Notes {
+			n := &o.state.Notes[i]
+			if n.ID != f.claim.ID || n.Pool != f.host.Pool || n.Host != f.host.Name || n.Damage() != "" {
+				continue
+			}
+			if first == nil {
+				first = n
+			}
+			if n.Same(first) {
+				agree++
+			}
+		}
+	}
+	if 2*agree <= len(answering) {
+		return nil
+	}
+	return first
+}
+
 // vouched reports whether another host notes the claim of f, which it did before the
 // claim was made, or whether there is none that could.
 func (r roster) vouched(f *found) bool {

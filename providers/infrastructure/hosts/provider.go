@@ -184,7 +184,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 		return err
 	}
 	if list := r.machines(c); len(list) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].claim.Tags[fleet.TagMachine])
+		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].claim.ProviderID())
 	}
 	if gone, err := p.deleteBalancer(ctx, b); err != nil || !gone {
 		return wrap(op, err)

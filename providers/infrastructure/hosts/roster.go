@@ -121,7 +121,7 @@ func (r roster) machines(c *fleet.Cluster) []found {
 	var out []found
 	there := make(map[string]bool) // by id of the claim; two names may lead to one host
 	for _, s := range r.answering() {
-		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && k.Tags[fleet.TagMachine] != "" && !there[k.ID] {
+		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && r.ofMachine(k) && !there[k.ID] {
 			there[k.ID] = true
 			f := found{claim: *k, host: s.host, state: s.state}
 			f.forged, f.releasing = r.doubt(s), r.toRelease(k)

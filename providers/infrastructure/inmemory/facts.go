@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/fleet"
 )
@@ -66,17 +65,6 @@ func (c *Cloud) Facts() Facts {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
 	return out
-}
-
-// Object returns an object as the API server of the cluster on that network has
-// it, and whether it has. It is no call either.
-func (c *Cloud) Object(network string, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool) {
-	c.lock()
-	defer c.unlock()
-	if n, ok := c.networks[network]; ok && n.cluster != nil {
-		return n.cluster.api.Get(kind, namespace, name)
-	}
-	return nil, false
 }
 
 func (v *vm) facts() MachineFacts {

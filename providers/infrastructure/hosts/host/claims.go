@@ -42,6 +42,17 @@ func plain(s string) bool {
 
 var plainTemplate = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
+// OfMachine reports whether c is that of a machine, or was before it lost tags: that of
+// a load balancer has none of those that only machines have.
+func (c *Claim) OfMachine() bool {
+	for _, tag := range []string{fleet.TagMachine, fleet.TagRole, fleet.TagPool, fleet.TagTemplate, fleet.TagVersion} {
+		if _, ok := c.Tags[tag]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // Damage says what of the claim is not as Fairlead writes it; "" is nothing. A claim
 // that is damaged may be forged: nothing is done because of it.
 func (c *Claim) Damage() string {
@@ -57,7 +68,7 @@ func (c *Claim) Damage() string {
 	if c.Domain != "" && len(validation.IsValidLabelValue(c.Domain)) > 0 {
 		return fmt.Sprintf("its failure domain %.60q is none", c.Domain)
 	}
-	if c.Tags[fleet.TagMachine] != "" {
+	if c.OfMachine() {
 		names["machine"], names["pool of machines"] = c.Tags[fleet.TagMachine], c.Tags[fleet.TagPool]
 		if role := fleet.Role(c.Tags[fleet.TagRole]); role != fleet.RoleControlPlane && role != fleet.RoleWorker {
 			return fmt.Sprintf("its role %.60q is none", role)
