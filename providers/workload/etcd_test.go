@@ -36,6 +36,27 @@ func TestEtcd(t *testing.T) {
 	}
 }
 
+// A machine that joined twice left a member behind, of the name of the one that is in
+// use: it is that one that answers.
+func TestEtcdMembersOfOneName(t *testing.T) {
+	c := startEtcd(t)
+	c.etcd.members = append(c.etcd.members, fleet.Member{ID: 7, Name: "cp-2"})
+	got, err := c.Etcd(t.Context(), c.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	healthy := map[uint64]bool{}
+	for _, m := range got.Members {
+		healthy[m.ID] = m.Healthy
+	}
+	if d := cmp.Diff(map[uint64]bool{1 << 63: true, 1<<63 + 1: true, 1<<63 + 2: true, 7: false}, healthy); d != "" {
+		t.Errorf("healthy (-want +got):\n%s", d)
+	}
+	if err := c.RemoveMember(t.Context(), c.access, 7); err != nil || len(c.etcd.Members()) != 3 {
+		t.Errorf("removed: %v, members %v", err, c.etcd.Members())
+	}
+}
+
 func TestEtcdAsksAnotherMember(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members[0].Healthy, c.etcd.members[0].Leader = false, false

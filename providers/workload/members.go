@@ -41,6 +41,9 @@ type memberList struct {
 }
 
 type memberStatus struct {
+	Header struct {
+		MemberID uint64 `json:"member_id,string"` // of who answers
+	} `json:"header"`
 	Leader uint64   `json:"leader,string"`
 	Errors []string `json:"errors"`
 }
@@ -79,7 +82,8 @@ func (n *conn) members(ctx context.Context, e *etcdClient) (*fleet.Etcd, error) 
 			var s memberStatus
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
-			if e.post(ctx, m.Name, pathStatus, struct{}{}, &s) == nil {
+			// Members may share a name, and one of them alone is on that node.
+			if e.post(ctx, m.Name, pathStatus, struct{}{}, &s) == nil && (s.Header.MemberID == m.ID || s.Header.MemberID == 0) {
 				statuses[i] = &s
 			}
 			return nil

@@ -88,6 +88,9 @@ type departure struct {
 func (v *view) previewGroup(g *group) []Change {
 	gone, creates := v.foresee(g)
 	spare := max(len(gone)-creates, 0)
+	if v.nameless(g) != nil {
+		gone, creates = gone[:spare], 0 // what replaces the others waits for people
+	}
 	var out []Change
 	for i, d := range gone {
 		if i < spare {
