@@ -90,8 +90,51 @@ func (c *chaos) crash() {
 	c.logf("crash")
 }
 
+// drawClocks has clocks be wrong, by more than any timeout.
+func (c *chaos) drawClocks() {
+	draw := func(whose string) time.Duration {
+		return time.Duration(rapid.SampledFrom([]int{0, 0, 0, -20, 20, -1500}).Draw(c.t, whose+" clock")) * time.Minute
+	}
+	c.ahead, c.infraAhead, c.nodesAhead = draw("agent's"), draw("infrastructure's"), draw("nodes'")
+	c.since = c.clock()
+}
+
+// failStart has a machine that is being made never start.
+func (c *chaos) failStart() {
+	for _, m := range c.machines {
+		if m.State == fleet.MachinePending && !m.dead && m.goneAt.IsZero() {
+			m.State, m.Message, m.dead = fleet.MachineFailed, "no valid host was found", true
+			c.logf("%s does not start", m.Name)
+			return
+		}
+	}
+}
+
+// pause has people pause the cluster or a pool, or end that.
+func (c *chaos) pause() {
+	c.desired = change(c.desired, func(d *fleet.Cluster) {
+		switch i := rapid.IntRange(-2, len(d.Workers)-1).Draw(c.t, "paused"); i {
+		case -2:
+			d.Paused = !d.Paused
+		case -1:
+			d.ControlPlane.Paused = !d.ControlPlane.Paused
+		default:
+			d.Workers[i].Paused = !d.Workers[i].Paused
+		}
+	})
+	c.logf("paused, or not")
+}
+
+// jamAny has the drain of a machine never end, of those that are ending or go next.
+func (c *chaos) jamAny() {
+	if len(c.machines) > 0 && c.stuck == "" {
+		c.stuck = c.machines[rapid.IntRange(0, len(c.machines)-1).Draw(c.t, "stuck")].Name
+		c.logf("the drain of %s never ends", c.stuck)
+	}
+}
+
 func (c *chaos) drawFault() {
-	switch rapid.IntRange(0, 30).Draw(c.t, "fault") {
+	switch rapid.IntRange(0, 34).Draw(c.t, "fault") {
 	case 0:
 		c.crash()
 	case 1:
@@ -119,6 +162,12 @@ func (c *chaos) drawFault() {
 		c.tamper()
 	case 12:
 		c.mend()
+	case 13, 14:
+		c.failStart()
+	case 15:
+		c.pause()
+	case 16:
+		c.jamAny()
 	}
 }
 

@@ -90,8 +90,12 @@ func mutate(t *rapid.T, c *fleet.Cluster) *fleet.Cluster {
 func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &chaos{world: newWorld(drawCluster(t)), t: t, twins: map[fleet.MachineName]bool{}}
+		for i := range c.desired.Workers {
+			c.desired.Workers[i].Strategy = rapid.SampledFrom([]fleet.Strategy{fleet.RollingUpdate, fleet.RollingUpdate, fleet.OnDelete}).Draw(t, "strategy")
+		}
 		c.pods = rapid.IntRange(0, 2).Draw(t, "pods")
 		c.naming = drawNaming(t)
+		c.drawClocks()
 		if rapid.Bool().Draw(t, "provisioned") {
 			if err := c.rest(1000); err != nil {
 				t.Fatal(err)
