@@ -68,8 +68,8 @@ func TestLostRolesCostNoQuorum(t *testing.T) {
 						last = w.remind(a, c)
 						time.Sleep(10 * time.Second)
 					}
-					if got := strings.Join(last.Plan.Waiting, "\n"); !strings.Contains(got, tc.says) {
-						t.Errorf("asked for %+v it waits for %q, want it to say %q", asked, got, tc.says)
+					if got := strings.Join(last.Report.Waiting, "\n"); !strings.Contains(got, tc.says) {
+						t.Errorf("asked for %+v it is told %q, want it to say %q", asked, got, tc.says)
 					}
 					if e := w.cloud.Facts().Etcd[before[0].Network]; !e.Quorum || len(e.Members) != 3 {
 						t.Errorf("asked for %+v etcd has its quorum: %v, and members %+v", asked, e.Quorum, e.Members)
