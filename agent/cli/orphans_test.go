@@ -154,3 +154,20 @@ func TestAgreed(t *testing.T) {
 		}
 	}
 }
+
+// What a cluster left behind that is deleted, while Git has it, is not passed over.
+func TestSweepOfDeletedClusters(t *testing.T) {
+	k := func(name string) fleet.Key { return fleet.Key{Namespace: "prod", Name: name} }
+	s := &sweep{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
+	var inGit []fleet.Cluster
+	var recorded []status.Cluster
+	for _, phase := range []fleet.Phase{fleet.PhaseDeleted, fleet.PhaseDeleting, fleet.PhaseWorkers} {
+		inGit = append(inGit, fleet.Cluster{Key: k(string(phase)), Provider: "p"})
+		recorded = append(recorded, status.Cluster{Report: fleet.Report{Cluster: k(string(phase)), Phase: phase}})
+	}
+	s.know(inGit, recorded, nil)
+	want := map[fleet.Key]bool{k("Deleted"): true, k("Deleting"): false, k("Workers"): false}
+	if diff := cmp.Diff(want, s.settled); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -90,7 +90,7 @@ func (s *sweep) know(clusters []fleet.Cluster, recorded []status.Cluster, pruned
 	for _, c := range recorded {
 		k := c.Report.Cluster
 		if _, inGit := s.settled[k]; inGit {
-			s.settled[k] = c.Report.Phase == fleet.PhaseProvisioned
+			s.settled[k] = c.Report.Phase == fleet.PhaseProvisioned || c.Report.Phase == fleet.PhaseDeleted
 			continue
 		}
 		if c.Report.Phase == fleet.PhaseDeleted {

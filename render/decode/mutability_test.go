@@ -131,7 +131,7 @@ func answerTo(effect, path string) string {
 		return "replaces machines, those that it is about, when it is time"
 	case "Cluster.Network":
 		if strings.HasSuffix(path, "apiServerPort") {
-			return "refused on OpenStack behind a load balancer, which is told; else as controlPlaneEndpoint"
+			return "refused on OpenStack, which is told; else as controlPlaneEndpoint"
 		}
 		return "refused: the cluster keeps what it was made with, and says so"
 	case "Cluster.Endpoint":

@@ -8,7 +8,6 @@ func reviewedAnswers() map[string]string {
 	const (
 		stays     = "refused: the machines are on it, the cluster says so and stays as it is"
 		known     = "refused: the machines know the API server by it, the cluster says so and stays as it is"
-		moves     = "refused behind a load balancer: the machines know the API server by it; else as controlPlaneEndpoint"
 		nextLook  = "in place: with the next look"
 		placed    = "next machines"
 		nextFloat = "next machines that take an address"
@@ -30,10 +29,10 @@ func reviewedAnswers() map[string]string {
 		"OpenStackCluster spec.enableExternalNetwork":                         stays,
 		"OpenStackCluster spec.disableExternalNetwork":                        stays,
 		"OpenStackCluster spec.apiServer":                                     known,
-		"OpenStackCluster spec.apiServer.port":                                moves,
-		"OpenStackCluster spec.apiServer.fixedIP":                             moves,
-		"OpenStackCluster spec.apiServerPort":                                 moves,
-		"OpenStackCluster spec.apiServerFixedIP":                              moves,
+		"OpenStackCluster spec.apiServer.port":                                known,
+		"OpenStackCluster spec.apiServer.fixedIP":                             known,
+		"OpenStackCluster spec.apiServerPort":                                 known,
+		"OpenStackCluster spec.apiServerFixedIP":                              known,
 		"OpenStackCluster spec.apiServerFloatingIP":                           known,
 		"OpenStackCluster spec.disableAPIServerFloatingIP":                    known,
 		"OpenStackCluster spec.apiServerLoadBalancer":                         known,

@@ -255,6 +255,31 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
+// What only a name says to be of a cluster that was deleted is listed, and not removed.
+func TestOrphansByName(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.cloud.Add("alpha", ost.LoadBalancers, ost.Object{"name": "kube_service_eu-1_default_web", "provisioning_status": "ACTIVE", "vip_network_id": "shared"})
+		time.Sleep(2 * tick)
+		other := w.cluster
+		other.Key.Name = "eu-2"
+		for deleted, want := range map[bool]int{false: 0, true: 1} {
+			c := w.cluster
+			c.Delete = deleted
+			clusters := []*fleet.Cluster{&c, &other}
+			all, err := w.provider.Orphans(w.Context(), "fleet-a", clusters)
+			if err != nil || len(all) != want {
+				w.Fatalf("deleted %v: %v, %v, want %d", deleted, all, err, want)
+			}
+			for _, o := range all {
+				w.wantError("RemoveOrphan", w.provider.RemoveOrphan(w.Context(), "fleet-a", clusters, o), fleet.Conflict, "remove it yourself")
+			}
+		}
+		if n := len(w.cloud.Objects(ost.LoadBalancers)); n != 1 {
+			w.Errorf("%d load balancers, want it to stay", n)
+		}
+	})
+}
+
 // What is no orphan is not removed, whoever asks.
 func TestRemoveOrphanThatIsNone(t *testing.T) {
 	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -39,8 +40,12 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	gone := machine.Gone{Fleet: id, Clusters: make(map[fleet.Key]bool)}
 	var all []*cloud.Project
 	keys := keysOf(clusters)
+	var ended []cloud.Owner // whose deletion Git asks for
 	for _, c := range clusters {
 		gone.Clusters[c.Key] = true
+		if c.Delete {
+			ended = append(ended, cloud.OwnerOf(c))
+		}
 		if c.Provider != api.ProviderName {
 			continue
 		}
@@ -71,7 +76,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		if err != nil {
 			return nil, cloud.WrapLook(op, err)
 		}
-		at := lost{project: project, snapshot: s, orphans: slices.Concat(machine.Orphans(s, gone), network.Orphans(s, id, keys), images)}
+		at := lost{project: project, snapshot: s, orphans: slices.Concat(machine.Orphans(s, gone), network.Orphans(s, id, keys), network.Ended(s, ended, keys), images)}
 		for i := range at.orphans {
 			at.orphans[i].Provider, at.orphans[i].Place = api.ProviderName, name
 		}
@@ -112,6 +117,9 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			}
 			if is.Kind == image.KindOrphan {
 				return cloud.Wrap(op, image.RemoveOrphan(ctx, at.project, at.snapshot, id, is))
+			}
+			if strings.HasSuffix(is.Reason, network.Unproven) {
+				return fleet.Errorf(fleet.Conflict, op, "nothing but its name says that it was made for cluster %s (see whose it is, and remove it yourself)", is.Cluster)
 			}
 			done, err := machine.RemoveOrphan(ctx, at.project, at.snapshot, id, is)
 			if !done {

@@ -267,3 +267,39 @@ func TestOrphans(t *testing.T) {
 		same(t, "left", w.things(), map[ost.Kind]int{ost.LoadBalancers: 1})
 	})
 }
+
+// What a cloud controller manager made on a network of others for a cluster that is
+// deleted and left nothing else is found by its name, where that is the name of no
+// other cluster.
+func TestEnded(t *testing.T) {
+	inBubble(t, office(), func(w *world) {
+		userNetwork(w)
+		add := func(k ost.Kind, o ost.Object) { w.cloud.Add("alpha", k, o) }
+		for _, name := range []string{"eu-1", "eu-10", "kubernetes"} {
+			add(ost.LoadBalancers, ost.Object{"name": "kube_service_" + name + "_default_web", "provisioning_status": "ACTIVE", "vip_network_id": "shared"})
+			add(ost.FloatingIPs, ost.Object{"floating_ip_address": "198.18.0.7", "description": "Floating IP for Kubernetes external service default/web from cluster " + name})
+			add(ost.SecurityGroups, ost.Object{"name": "lb-sg-1", "description": "Security Group for default/web Service LoadBalancer in cluster " + name})
+		}
+		kinds := func(cluster string, others ...fleet.Key) (out []string) {
+			o := cloud.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: cluster}}
+			for _, is := range network.Ended(w.snapshot(), []cloud.Owner{o}, append(others, o.Cluster)) {
+				out = append(out, is.Kind+" "+is.Name)
+			}
+			return out
+		}
+		want := []string{"floating IP 198.18.0.7", "load balancer kube_service_eu-1_default_web", "security group lb-sg-1"}
+		if got := kinds("eu-1"); !slices.Equal(got, want) {
+			t.Errorf("of eu-1: %q, want %q", got, want)
+		}
+		if got := kinds("eu-1", fleet.Key{Namespace: "dev", Name: "eu-1"}); len(got) > 0 {
+			t.Errorf("of a name that another cluster has: %q", got)
+		}
+		if got := kinds("kubernetes"); len(got) > 0 {
+			t.Errorf("of the name of all: %q", got)
+		}
+		w.settle()
+		if got := kinds("eu-1"); len(got) > 0 {
+			t.Errorf("of a cluster that is there: %q", got)
+		}
+	})
+}

@@ -49,6 +49,66 @@ func Orphans(s *cloud.Snapshot, id fleet.ID, clusters []fleet.Key) []fleet.Orpha
 	return out
 }
 
+// Unproven is how the reasons of what Ended lists end.
+const Unproven = "not removed, since nothing proves it"
+
+// Ended lists what the names and descriptions of a cloud controller manager say that
+// it made for Services of clusters that were deleted, and left nothing else. Nothing
+// proves that they are right, so that none of it is removed. A cluster that has
+// anything in s is passed over. clusters are all that Git has. Sorted.
+func Ended(s *cloud.Snapshot, ended []cloud.Owner, clusters []fleet.Key) []fleet.Orphan {
+	var out []fleet.Orphan
+	there := s.Clusters()
+	for _, o := range ended {
+		if !slices.Contains(there, o) {
+			out = append(out, ownedView(s, o).named(s, clusters)...)
+		}
+	}
+	slices.SortFunc(out, func(a, b fleet.Orphan) int {
+		return cmp.Or(cmp.Compare(a.Cluster.String(), b.Cluster.String()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// named lists what carries the name of the cluster in the way of the cloud controller
+// manager, where no other cluster has that name.
+func (v *view) named(s *cloud.Snapshot, clusters []fleet.Key) []fleet.Orphan {
+	if v.nameTaken(s, clusters) {
+		return nil
+	}
+	var out []fleet.Orphan
+	name := v.owner.Cluster.Name
+	add := func(kind, id, called string, born time.Time) {
+		out = append(out, fleet.Orphan{Cluster: v.owner.Cluster, Kind: kind, ID: id, Name: called, Created: born,
+			Reason: "cluster " + v.owner.Cluster.String() + " is deleted, and the name says that it was made for a Service of it: " + Unproven})
+	}
+	for _, lb := range v.all.loadBalancers {
+		if _, marked := cloud.ParseOwner(lb.Description); !marked && strings.HasPrefix(lb.Name, servicePrefix+name+"_") {
+			add(OrphanLoadBalancer, lb.ID, lb.Name, lb.CreatedAt)
+		}
+	}
+	for _, f := range v.all.floatingIPs {
+		if strings.HasPrefix(f.Description, serviceAddress) && strings.HasSuffix(f.Description, " from cluster "+name) {
+			add(OrphanFloatingIP, f.ID, f.FloatingIP, f.CreatedAt)
+		}
+	}
+	for _, g := range v.all.groups {
+		if strings.HasPrefix(g.Name, serviceGroup) && strings.HasPrefix(g.Description, serviceGroupWords) && strings.HasSuffix(g.Description, " Service LoadBalancer in cluster "+name) {
+			add(OrphanSecurityGroup, g.ID, g.Name, g.CreatedAt)
+		}
+	}
+	return out
+}
+
+// nameTaken reports whether the name of the cluster is that of another one too, or
+// what the cloud controller manager calls a cluster that it was told no name of.
+func (v *view) nameTaken(s *cloud.Snapshot, clusters []fleet.Key) bool {
+	name := v.owner.Cluster.Name
+	return name == "kubernetes" ||
+		slices.ContainsFunc(clusters, func(k fleet.Key) bool { return k != v.owner.Cluster && k.Name == name }) ||
+		slices.ContainsFunc(s.Clusters(), func(o cloud.Owner) bool { return o != v.owner && o.Cluster.Name == name })
+}
+
 // RemoveOrphan takes the steps towards removing o, one of what Orphans gave for
 // the same arguments, that are possible at this moment. What is not there, or no
 // orphan any more, is success; what others hang on gives the kind Conflict.
@@ -117,14 +177,10 @@ func (v *view) lost(s *cloud.Snapshot, clusters []fleet.Key) []lost {
 // lostServices returns the load balancers of Services of a cluster that is gone.
 func (v *view) lostServices(s *cloud.Snapshot, clusters []fleet.Key) []loadbalancers.LoadBalancer {
 	out := v.services()
-	name := v.owner.Cluster.Name
-	if name == "kubernetes" {
-		return out // what the cloud controller manager calls a cluster that it was told no name of
-	}
-	taken := func(k fleet.Key) bool { return k != v.owner.Cluster && k.Name == name }
-	if slices.ContainsFunc(clusters, taken) || slices.ContainsFunc(s.Clusters(), func(o cloud.Owner) bool { return o != v.owner && o.Cluster.Name == name }) {
+	if v.nameTaken(s, clusters) {
 		return out
 	}
+	name := v.owner.Cluster.Name
 	for _, lb := range v.all.loadBalancers {
 		_, marked := cloud.ParseOwner(lb.Description)
 		if !marked && strings.HasPrefix(lb.Name, servicePrefix+name+"_") && !v.onOwnNetwork(lb) {
