@@ -409,7 +409,10 @@ func TestPoolMovesToAnotherProject(t *testing.T) {
 				}
 			}
 			s.did = nil
-			s.until("moved", func() bool { n := s.servers(); return n["alpha"] == move.want["alpha"] && n["beta"] == move.want["beta"] })
+			s.until("moved", func() bool {
+				n := s.servers()
+				return n["alpha"] == move.want["alpha"] && n["beta"] == move.want["beta"]
+			})
 			s.calm()
 			s.wantPlaces(move.places...)
 			if s.count("DrainNode") < 2 {
