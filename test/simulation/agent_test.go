@@ -42,10 +42,8 @@ type incarnation struct {
 	mu       sync.Mutex
 	changed  func(fleet.Key) // has it look at a cluster
 	turns    map[fleet.Key]turn
-	tokens   map[string]string  // machines by the id of their token
-	made     map[string]bool    // machines that it made, by id
-	doomed   map[string]bool    // those that it wanted to delete with the whole cluster
-	heard    map[fleet.Key]bool // clusters whose API server answered it
+	tokens   map[string]string // machines by the id of their token
+	doomed   map[string]bool   // those that it wanted to delete with the whole cluster
 	rendered fleet.Revision
 	since    time.Time // that rendered is held to
 	failedAt time.Time // that a call to the status branch failed
@@ -56,8 +54,8 @@ func (in *incarnation) now() time.Time { return time.Now().Add(in.off()) }
 
 func (in *incarnation) off() time.Duration { return time.Duration(in.skew.Load()) }
 
-// mostSkew is how far the clock of an agent is off: less than health checks wait
-// before they condemn a machine whose kubelet has only just begun.
+// mostSkew is how far the clock of an agent is off from those of the agents before
+// it: less than health checks wait, since what another agent saw counts.
 const mostSkew = 4 * time.Minute
 
 // start starts the agent that owns the fleet; while nobody does, with a rival
@@ -116,9 +114,9 @@ func (l *life) newAgent(name string) *incarnation {
 	in := &incarnation{
 		life: l, name: name, number: l.started,
 		turns: make(map[fleet.Key]turn), tokens: make(map[string]string),
-		made: make(map[string]bool), doomed: make(map[string]bool), heard: make(map[fleet.Key]bool), done: make(chan error, 1),
+		doomed: make(map[string]bool), done: make(chan error, 1),
 	}
-	in.skew.Store(int64(l.within(-mostSkew, mostSkew)))
+	in.skew.Store(int64(l.ahead + l.within(-l.differ, l.differ)))
 	log := slog.New(slog.DiscardHandler)
 	if *talk {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -184,11 +182,11 @@ const mostLeap = 10 * time.Second
 
 // setClock sets the clock of the running agent, back or a little forward.
 func (l *life) setClock() {
-	by := l.within(-mostSkew, mostLeap)
+	by := l.within(-l.differ, mostLeap)
 	if l.agent == nil {
 		return
 	}
-	l.agent.skew.Store(int64(max(l.agent.off()+by, -mostSkew)))
+	l.agent.skew.Store(int64(max(l.agent.off()+by, l.ahead-l.differ)))
 	l.logf("the agent's clock is set, and is %s off", l.agent.off())
 }
 
@@ -215,10 +213,12 @@ type watched struct {
 // Pass implements agent.Reconciler.
 func (w watched) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	w.in.mu.Lock()
-	w.in.turns[c.Key] = turn{cluster: c, began: time.Now(), clock: w.in.now()}
+	t := turn{cluster: c, began: time.Now(), clock: w.in.now(), away: w.in.life.away}
+	w.in.turns[c.Key] = t
 	w.in.mu.Unlock()
-	res := w.Reconciler.Pass(ctx, c)
+	res := w.Reconciler.Pass(context.WithValue(ctx, awayKey{}, t.away), c)
 	if !w.in.dead.Load() {
+		w.in.judgeReasons(t, res.Plan.Actions)
 		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, res.Plan.Waiting)
 	}
 	return res

@@ -14,6 +14,18 @@ type sky struct{ in *incarnation }
 
 var _ inmemory.API = sky{}
 
+// awayKey is the key of contexts for whether credentials lead elsewhere.
+type awayKey struct{}
+
+// cloud returns where a call of a pass goes to: where the credentials led as the
+// pass began.
+func (s sky) cloud(ctx context.Context) *inmemory.Cloud {
+	if away, _ := ctx.Value(awayKey{}).(bool); away {
+		return s.in.life.elsewhere
+	}
+	return s.in.life.cloud
+}
+
 // list makes a call that reads.
 func list[T any](ctx context.Context, s sky, what string, tags map[string]string, do func(context.Context, map[string]string) (T, error)) (T, error) {
 	name := fmt.Sprintf("list %s of %q %s for %s", what, tags[fleet.TagCluster], tags[fleet.TagMachine], who(ctx))
@@ -21,46 +33,55 @@ func list[T any](ctx context.Context, s sky, what string, tags map[string]string
 }
 
 // Identify implements inmemory.API.
-func (s sky) Identify(ctx context.Context) (string, error) { return s.in.life.cloud.Identify(ctx) }
+func (s sky) Identify(ctx context.Context) (string, error) { return s.cloud(ctx).Identify(ctx) }
 
 // Networks implements inmemory.API.
 func (s sky) Networks(ctx context.Context, tags map[string]string) ([]inmemory.Network, error) {
-	return list(ctx, s, "networks", tags, s.in.life.cloud.Networks)
+	all, err := list(ctx, s, "networks", tags, s.cloud(ctx).Networks)
+	for i := range all {
+		all[i].Created = all[i].Created.Add(s.in.life.infra)
+	}
+	return all, err
 }
 
 // VMs implements inmemory.API.
 func (s sky) VMs(ctx context.Context, tags map[string]string) ([]inmemory.VM, error) {
-	return list(ctx, s, "machines", tags, s.in.life.cloud.VMs)
+	all, err := list(ctx, s, "machines", tags, s.cloud(ctx).VMs)
+	for i := range all {
+		all[i].Created = all[i].Created.Add(s.in.life.infra)
+	}
+	return all, err
 }
 
 // CreateNetwork implements inmemory.API.
 func (s sky) CreateNetwork(ctx context.Context, spec inmemory.NetworkSpec) (inmemory.Network, error) {
 	j := s.in.judge("create network "+spec.Name, spec.Tags)
+	cloud := s.cloud(ctx)
 	return through(ctx, s.in, theCloud, "create network "+spec.Name, true, func(ctx context.Context) (inmemory.Network, error) {
 		j.change()
-		return s.in.life.cloud.CreateNetwork(ctx, spec)
+		return cloud.CreateNetwork(ctx, spec)
 	})
 }
 
 // DeleteNetwork implements inmemory.API.
 func (s sky) DeleteNetwork(ctx context.Context, id string) error {
 	n, _ := s.in.life.network(id)
-	j := s.in.judge("delete network "+n.Name, n.Tags)
+	j, cloud := s.in.judge("delete network "+n.Name, n.Tags), s.cloud(ctx)
 	return alone(through(ctx, s.in, theCloud, "delete network "+n.Name+" "+id, true, func(ctx context.Context) (struct{}, error) {
 		if n.ID != "" { // it is deleted, and a listing is late
 			j.change()
 			j.deleteNetwork(n)
 		}
-		return struct{}{}, s.in.life.cloud.DeleteNetwork(ctx, id)
+		return struct{}{}, cloud.DeleteNetwork(ctx, id)
 	}))
 }
 
 // CreateVM implements inmemory.API.
 func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, error) {
-	j := s.in.judge("create machine "+spec.Name, spec.Tags)
+	j, cloud := s.in.judge("create machine "+spec.Name, spec.Tags), s.cloud(ctx)
 	return through(ctx, s.in, theCloud, "create machine "+spec.Name, true, func(ctx context.Context) (inmemory.VM, error) {
 		j.change()
-		vm, err := s.in.life.cloud.CreateVM(ctx, spec)
+		vm, err := cloud.CreateVM(ctx, spec)
 		if err == nil {
 			j.created(vm)
 		}
@@ -71,14 +92,15 @@ func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, e
 // DeleteVM implements inmemory.API.
 func (s sky) DeleteVM(ctx context.Context, id string) error {
 	m, _ := s.in.life.machine(id)
-	j := s.in.judge("delete machine "+m.Name, m.Tags)
+	j, cloud := s.in.judge("delete machine "+m.Name, m.Tags), s.cloud(ctx)
 	j.dooms(id)
 	return alone(through(ctx, s.in, theCloud, "delete machine "+m.Name+" "+id, true, func(ctx context.Context) (struct{}, error) {
 		if m.ID != "" { // it is deleted, and a listing is late
 			j.change()
+			j.leavesHeld(id)
 			j.takes(id, true)
 		}
-		return struct{}{}, s.in.life.cloud.DeleteVM(ctx, id)
+		return struct{}{}, cloud.DeleteVM(ctx, id)
 	}))
 }
 

@@ -38,8 +38,9 @@ func (l *life) goodDays() {
 	l.logf("good days")
 	l.weather, l.fuse, l.thaw = weather{}, 0, time.Time{}
 	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second)})
+	l.better()
 	for _, m := range l.cloud.Facts().Machines {
-		if m.Stopped {
+		if m.Stopped && !l.dead[m.ID] {
 			_ = l.cloud.StartVM(context.Background(), m.ID) // it may be gone by now
 		}
 	}

@@ -39,22 +39,27 @@ func (j *judgement) takesControlPlane(facts inmemory.Facts, m inmemory.MachineFa
 	}
 	etcd := facts.Etcd[m.Network]
 	voter := slices.ContainsFunc(etcd.Members, func(e fleet.Member) bool { return e.ID == m.Member && !e.Learner && e.Healthy })
-	if forGood && voter && etcd.Quorum && !j.neverAnswered(m.ID, ours(facts, j.key)) {
+	if forGood && voter && etcd.Quorum && !j.neverAnswered(ours(facts, j.key)) {
 		j.violates("EtcdQuorumKept", "%s is a member of etcd", m.Name)
 	}
 }
 
-// neverAnswered reports whether machine id is all there is of a cluster that never
-// answered the agent, which made it: for all that can be known it never was one,
-// and it is replaced where it is outdated.
-func (j *judgement) neverAnswered(id string, machines []inmemory.MachineFacts) bool {
-	j.in.mu.Lock()
-	defer j.in.mu.Unlock()
-	return len(machines) == 1 && j.in.made[id] && !j.in.heard[j.key]
+// neverAnswered reports whether there is only one machine of a cluster that never
+// answered an agent: for all that can be known it never was one, and it is replaced
+// where it is outdated.
+func (j *judgement) neverAnswered(machines []inmemory.MachineFacts) bool {
+	j.life.mu.Lock()
+	defer j.life.mu.Unlock()
+	return len(machines) == 1 && !j.life.heard[j.key]
 }
 
 // removesMember checks that etcd can do without a member.
 func (j *judgement) removesMember(id uint64) {
+	for _, m := range ours(j.life.cloud.Facts(), j.key) {
+		if m.Member == id && !m.Deleted {
+			j.leavesHeld(m.ID)
+		}
+	}
 	if j.deleting() || j.upset() {
 		return
 	}

@@ -19,6 +19,7 @@ const theFleet = "sim"
 // A wish is what Git says of one cluster.
 type wish struct {
 	classy        bool // it is of the class
+	renamed       bool // its Nodes are not called as their machines; not where it is of the class
 	controlPlanes int
 	surge         int // of the control plane
 	version       string
@@ -47,7 +48,7 @@ func key(i int) fleet.Key { return fleet.Key{Namespace: "sim", Name: fmt.Sprintf
 // newWish returns a cluster as somebody might begin with. A small one has few
 // machines.
 func newWish(r *rand.Rand, small bool) wish {
-	w := wish{controlPlanes: 1, surge: 1, version: older, classy: r.IntN(3) == 0, addons: r.IntN(2)}
+	w := wish{controlPlanes: 1, surge: 1, version: older, classy: r.IntN(3) == 0, renamed: r.IntN(4) == 0, addons: r.IntN(2)}
 	pools := 1
 	if !small {
 		w.controlPlanes, pools = 1+2*r.IntN(2), 1+r.IntN(2)

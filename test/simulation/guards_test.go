@@ -15,6 +15,7 @@ type turn struct {
 	cluster *fleet.Cluster // as it was wished for
 	began   time.Time
 	clock   time.Time // of the agent, then
+	away    bool      // the credentials lead elsewhere
 }
 
 // A judgement looks at one change, against what is true at the moment it is made.
@@ -56,6 +57,8 @@ func (j *judgement) change() {
 	case c == nil:
 		j.violates("NothingForeignTouched", "there is no pass over %s", j.key)
 		return
+	case j.turn.away:
+		j.violates("NothingInTheWrongPlace", "the cluster lives elsewhere than the pass looked")
 	case c.Paused, c.Suspension != nil && !c.Suspension.Over(j.turn.clock):
 		j.violates("SuspendedUntouched", "the cluster is paused")
 	}
@@ -132,16 +135,14 @@ func (j *judgement) created(vm inmemory.VM) {
 		j.violates("TotalNeverAboveMaximum", "there is no pool %s", vm.Tags[fleet.TagPool])
 		return
 	}
-	j.in.mu.Lock()
-	j.in.made[vm.ID] = true
-	j.in.mu.Unlock()
-	facts := j.life.cloud.Facts()
+	facts := j.life.truth()
 	total := 0
 	for _, m := range ours(facts, j.key) {
 		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name {
 			j.violates("OneMachinePerName", "%s and %s are called so", m.ID, vm.ID)
 		}
-		if m.Tags[fleet.TagPool] == string(p.Name) {
+		d, _ := j.life.damageOf(m.ID) // without one of these it is not known to be of the pool
+		if m.Tags[fleet.TagPool] == string(p.Name) && d.tag != fleet.TagPool && d.tag != fleet.TagRole {
 			total++
 		}
 	}
@@ -155,7 +156,7 @@ func (j *judgement) created(vm inmemory.VM) {
 
 // takes checks that machine id may be taken away now: for good, or drained.
 func (j *judgement) takes(id string, forGood bool) {
-	facts := j.life.cloud.Facts()
+	facts := j.life.truth()
 	i := slices.IndexFunc(facts.Machines, func(m inmemory.MachineFacts) bool { return m.ID == id })
 	if i < 0 || j.deleting() || facts.Machines[i].Deleted {
 		return
@@ -208,6 +209,7 @@ func (j *judgement) doomed(id string) bool {
 func (j *judgement) drains(node string) {
 	for _, m := range ours(j.life.cloud.Facts(), j.key) {
 		if m.Node == node && !m.Deleted {
+			j.leavesHeld(m.ID)
 			j.takes(m.ID, false)
 			return
 		}
@@ -217,6 +219,9 @@ func (j *judgement) drains(node string) {
 // deletesNode checks that nobody lives on the Node.
 func (j *judgement) deletesNode(node string) {
 	for _, m := range ours(j.life.cloud.Facts(), j.key) {
+		if m.Node == node && !m.Deleted {
+			j.leavesHeld(m.ID)
+		}
 		if m.Node == node && !m.Deleted && m.Ready && !j.deleting() && !j.upset() {
 			j.violates("NodeOfMachineKept", "machine %s is there and ready", m.Name)
 		}

@@ -60,6 +60,7 @@ type life struct {
 	heeded  int            // commits of the status branch
 	facts   inmemory.Facts // of the last look
 	told    told
+	troubles
 
 	mu        sync.Mutex
 	log       []string
@@ -71,6 +72,8 @@ type life struct {
 	applied   map[fleet.Key]time.Time         // when the addons were, last
 	asked     map[fleet.ProviderID]fleet.Wish // to replace or remediate, that the agent said yes to
 	decided   map[string]int                  // by the autoscaler, by pool
+	unwell    map[string]spell                // the last one of each machine, by id
+	heard     map[fleet.Key]bool              // clusters whose API server answered an agent
 }
 
 // live lives l, of which the seed is known.
@@ -92,7 +95,7 @@ func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.Wish), make(map[string]int)
-	l.applied = make(map[fleet.Key]time.Time)
+	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]spell), make(map[fleet.Key]bool)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{
@@ -118,6 +121,7 @@ func (l *life) begin() {
 		l.wishes = append(l.wishes, newWish(l.random, l.small))
 	}
 	l.rivalry = l.chance(4)
+	l.bother()
 	l.push("the fleet")
 }
 
@@ -126,6 +130,7 @@ func (l *life) close() {
 		l.crash()
 	}
 	l.cloud.Close()
+	l.elsewhere.Close()
 	time.Sleep(2 * time.Minute) // what is still on its way ends
 }
 
@@ -247,7 +252,9 @@ func (l *life) look() {
 		}
 		l.available[m.ID] = since
 	}
+	l.examine(facts)
 	l.mu.Unlock()
+	l.failFirst(facts)
 	if n := l.changes.Load(); l.theirs != "" && n != l.judged {
 		l.judged = n
 		if now := foreign(facts); now != l.theirs {

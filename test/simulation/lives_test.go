@@ -10,7 +10,10 @@
 // and not answered, done late; places, or the API server of one cluster, are out
 // of reach; machines lose their power; listings lag; two agents of different names
 // begin, of which one may go on; the agent's clock is set, the agent stands still,
-// or crashes at any call and starts with an empty disk. At every change the safety
+// or crashes at any call and starts with an empty disk. Tags are damaged and put back,
+// credentials lead to an empty place for a while, Nodes are not called as their
+// machines, drains do not end, clocks differ by more than health checks wait, and the
+// first machine of a control plane dies while agents come and go. At every change the safety
 // properties are held against what is true. Then the days get better, and
 // everything must come to be as Git says, and nothing be left once all is deleted.
 //

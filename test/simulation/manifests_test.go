@@ -32,7 +32,7 @@ func (w wish) manifests(name, namespace string) string {
 func (w wish) besides(name, namespace string) string {
 	var b strings.Builder
 	if w.lone > 0 {
-		fmt.Fprintf(&b, loneManifest, name, namespace, w.version, w.lone)
+		fmt.Fprintf(&b, loneManifest, name, namespace, w.version, w.lone, w.registration())
 	}
 	if w.addons > 0 {
 		fmt.Fprintf(&b, addonsManifest, name, namespace)
@@ -65,11 +65,19 @@ func (w wish) cluster(name, namespace string) string {
 		}
 		return b.String()
 	}
-	fmt.Fprintf(&b, clusterManifest, name, namespace, replicas, w.surge, w.version, w.template)
+	fmt.Fprintf(&b, clusterManifest, name, namespace, replicas, w.surge, w.version, w.template, w.registration())
 	for _, p := range w.pools {
-		fmt.Fprintf(&b, poolManifest, name, namespace, p.name, p.annotations(), p.replicas, p.strategy(), w.version, p.template)
+		fmt.Fprintf(&b, poolManifest, name, namespace, p.name, p.annotations(), p.replicas, p.strategy(), w.version, p.template, w.registration())
 	}
 	return b.String()
+}
+
+// registration says how the Nodes of the cluster are called.
+func (w wish) registration() string {
+	if w.renamed {
+		return "{nodeRegistration: {name: 'node-{{ ds.meta_data.local_hostname }}.example.org'}}"
+	}
+	return "{}"
 }
 
 func (p poolWish) annotations() string {
@@ -117,6 +125,8 @@ spec:
   machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: %[1]s-m}}}
   kubeadmConfigSpec:
     clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}
+    initConfiguration: %[7]s
+    joinConfiguration: %[7]s
     preKubeadmCommands: ["echo template %[6]d"]
 ---
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -161,7 +171,7 @@ spec:
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
 kind: KubeadmConfigTemplate
 metadata: {name: %[1]s-%[3]s, namespace: %[2]s}
-spec: {template: {spec: {preKubeadmCommands: ["echo template %[8]d"]}}}
+spec: {template: {spec: {joinConfiguration: %[9]s, preKubeadmCommands: ["echo template %[8]d"]}}}
 `
 
 const loneManifest = `---
@@ -177,7 +187,7 @@ spec:
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
 kind: KubeadmConfig
 metadata: {name: %[1]s-lone, namespace: %[2]s}
-spec: {preKubeadmCommands: ["echo template %[4]d"]}
+spec: {joinConfiguration: %[5]s, preKubeadmCommands: ["echo template %[4]d"]}
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: DevMachine

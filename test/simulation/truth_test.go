@@ -17,6 +17,50 @@ func (l *life) machine(id string) (inmemory.MachineFacts, bool) {
 	return inmemory.MachineFacts{}, false
 }
 
+// truth returns what is true, with the tags that machines have to have.
+func (l *life) truth() inmemory.Facts {
+	facts := l.cloud.Facts()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, m := range facts.Machines {
+		if d, ok := l.damaged[m.ID]; ok {
+			facts.Machines[i].Tags = d.whole
+		}
+	}
+	return facts
+}
+
+// A spell is for how long a machine is, or was, no Node that is ready.
+type spell struct {
+	from, to time.Time // to is zero while it lasts
+}
+
+// examine takes in which machines are unwell. l.mu is held.
+func (l *life) examine(facts inmemory.Facts) {
+	for _, m := range facts.Machines {
+		well := m.State == fleet.MachineRunning && !m.Stopped && m.Ready
+		s, ok := l.unwell[m.ID]
+		switch {
+		case !well && (!ok || !s.to.IsZero()):
+			l.unwell[m.ID] = spell{from: time.Now()}
+		case well && ok && s.to.IsZero():
+			s.to = time.Now()
+			l.unwell[m.ID] = s
+		}
+	}
+}
+
+// unwellFor returns for how long machine id was unwell at a time, in one piece.
+func (l *life) unwellFor(id string, at time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, ok := l.unwell[id]
+	if !ok || s.from.After(at) || !s.to.IsZero() && s.to.Before(at) {
+		return 0
+	}
+	return at.Sub(s.from)
+}
+
 // network returns the network called id.
 func (l *life) network(id string) (inmemory.Network, bool) {
 	for _, n := range l.cloud.Facts().Networks {

@@ -73,9 +73,16 @@ func (l *life) badDays() {
 		end = time.Now().Add(l.within(5*time.Minute, 15*time.Minute))
 	}
 	l.until(end, func() time.Time {
+		if l.chance(4) {
+			l.trouble()
+			return time.Now().Add(l.within(time.Second, 2*time.Minute))
+		}
 		switch n := l.random.IntN(24); {
 		case n < 7:
 			i := l.random.IntN(len(l.wishes))
+			if w := l.wishes[i]; l.away && (w.gone || w.deleted) {
+				break // what is begun where the credentials lead now may live there
+			}
 			what := l.wishes[i].edit(l.random)
 			l.push(fmt.Sprintf("%s: %s", key(i), what))
 			if l.wishes[i].gone && l.chance(2) { // there would be something to do
@@ -158,6 +165,9 @@ func (l *life) power() {
 	m := all[l.random.IntN(len(all))]
 	k, _ := fleet.ParseKey(m.Tags[fleet.TagCluster])
 	l.disturbed(k)
+	if l.dead[m.ID] {
+		return
+	}
 	if m.Stopped {
 		l.logf("machine %s gets its power back", m.Name)
 		_ = l.cloud.StartVM(context.Background(), m.ID) // it may be gone by now

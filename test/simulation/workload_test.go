@@ -48,9 +48,9 @@ func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload,
 	return through(to(ctx, a.Cluster), r.in, theAPI, "observe "+a.Cluster.String(), false, func(ctx context.Context) (fleet.Workload, error) {
 		w, err := r.Client.Observe(ctx, a)
 		if err == nil {
-			r.in.mu.Lock()
-			r.in.heard[a.Cluster] = true
-			r.in.mu.Unlock()
+			r.in.life.mu.Lock()
+			r.in.life.heard[a.Cluster] = true
+			r.in.life.mu.Unlock()
 		}
 		return w, err
 	})
@@ -142,6 +142,7 @@ func (s safe) Delete(ctx context.Context, c fleet.Key) error {
 	return alone(through(ctx, s.in, theSecrets, "delete all of "+c.String(), true, func(ctx context.Context) (struct{}, error) {
 		j.change()
 		j.deletesAll()
+		j.leavesNothing()
 		return struct{}{}, s.SecretStore.Delete(ctx, c)
 	}))
 }
