@@ -147,6 +147,10 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 	}
 	defer world.Close()
 	r := &replica{flags: f.replicas, scale: f.scale, port: portOf(f.hooks.listen)}
+	hooks, err := f.hooks.handler(s, r, m, s.Log)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
@@ -164,10 +168,6 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 		if err := listen("serving", f.listen, pages(m, r, world, f.profiling, s.Log)); err != nil {
 			return err
 		}
-	}
-	hooks, err := f.hooks.handler(s, r, m, s.Log)
-	if err != nil {
-		return err
 	}
 	if hooks != nil {
 		if err := listen("hearing webhooks", f.hooks.listen, hooks); err != nil {
