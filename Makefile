@@ -1,5 +1,7 @@
 # Fairlead. `make help` lists what there is.
 SHELL := /bin/bash
+# What is tested is what is built, with a C compiler on the machine or without.
+export CGO_ENABLED ?= 0
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -22,7 +24,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/fairlead
-	CGO_ENABLED=0 go build $(GOFLAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
+	go build $(GOFLAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
 
 .PHONY: demo
 demo: build ## a push becomes running clusters and a status commit, on the in-memory infrastructure
@@ -36,7 +38,7 @@ test: ## run the tests: what a change must pass
 
 .PHONY: race
 race: ## run the tests with the race detector
-	go test -race $(PKGS)
+	CGO_ENABLED=1 go test -race $(PKGS)
 
 .PHONY: lint
 lint: ## run golangci-lint with the rules of .golangci.yml
@@ -184,7 +186,7 @@ bench: ## run the Go benchmarks
 .PHONY: bench-fleet
 bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair by pair, BENCH=<pattern> names some; docs/performance.md has the figures
 	$(if $(BASE),rm -rf bin/base && mkdir -p bin/base && git archive $(BASE) | tar -x -C bin/base)
-	$(if $(BASE),cd bin/base && CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
+	$(if $(BASE),cd bin/base && go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
 	go run ./test/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'
 
 .PHONY: cover
