@@ -240,8 +240,8 @@ type Object struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Spec        json.RawMessage
-	Hashed      json.RawMessage    `json:"-"` // of Spec what counts in hashes; nil: all of it
-	Secrets     map[Key]SecretData `json:"-"` // those that it refers to and Git holds; no part of a template hash
+	Hashed      json.RawMessage    `json:",omitempty"` // of Spec what counts in hashes; nil: all of it
+	Secrets     map[Key]SecretData `json:"-"`          // those that it refers to and Git holds; no part of a template hash
 }
 
 // An Endpoint is where an API server answers.

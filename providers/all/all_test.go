@@ -24,7 +24,7 @@ func TestRegistry(t *testing.T) {
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
 		"inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine",
 		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate", "openstack OpenStackMachine",
-		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool",
+		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool", "openstack Image",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}

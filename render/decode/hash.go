@@ -126,7 +126,7 @@ func digest(c *fleet.Cluster) string {
 		for k, data := range o.Secrets {
 			add(k, data)
 		}
-		o.File, o.Secrets, o.Spec = "", nil, hashed(o)
+		o.File, o.Secrets, o.Spec, o.Hashed = "", nil, hashed(o), nil
 	}
 	pool := func(p *fleet.Pool) {
 		part(&p.Infrastructure)
