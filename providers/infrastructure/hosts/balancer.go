@@ -25,8 +25,8 @@ type balancer struct {
 	endpoint fleet.Endpoint
 	config   []byte // as it is to be
 
-	// unknown are claims, by id, of control-plane machines that no other host notes
-	// and the load balancer does not lead to: anybody may have made them up.
+	// unknown are claims, by id, of control-plane machines that too few other hosts
+	// note and the load balancer does not lead to: a few may have made them up.
 	unknown map[string]bool
 }
 
@@ -43,7 +43,7 @@ func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer
 	for _, s := range r.answering() {
 		k := s.state.Claim
 		switch {
-		case k == nil || !c.Owns(k.Tags) || r.ofMachine(k):
+		case k == nil || !c.Owns(k.Tags) || r.ofMachine(s):
 		case s == b.named:
 			b.id, b.staying = k.ID, s.state.Progress != host.Releasing && s.state.Progress != host.Stalled
 		default:
@@ -67,7 +67,7 @@ func (b *balancer) lookForUnknown(r roster, c *fleet.Cluster) error {
 	unknown := make(map[string]bool)
 	list := r.machines(c)
 	for i := range list {
-		if f := &list[i]; f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) && f.state != nil && !r.vouched(f) {
+		if f := &list[i]; f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) && !r.vouched(c, f) {
 			unknown[f.claim.ID] = true
 		}
 	}
@@ -88,7 +88,7 @@ func (b *balancer) lookForUnknown(r roster, c *fleet.Cluster) error {
 // doubt says why f may not be what it says, or "".
 func (b *balancer) doubt(f *found) string {
 	if f.forged == "" && b.unknown[f.claim.ID] {
-		return "no other host of HostPool " + f.claim.Pool + " notes its claim, which Fairlead has them do before it makes one"
+		return "too few other hosts of HostPool " + f.claim.Pool + " note its claim, which Fairlead has them do before it makes one"
 	}
 	return f.forged
 }

@@ -102,6 +102,9 @@ func TestLookingChangesNothing(t *testing.T) {
 
 	freeze(b.hosts[0])
 	b.remove(c, "cp-0")
+	b.watch("the release was to start", c, func(fleet.Infrastructure) bool { // in the background of its script
+		return strings.Contains(b.hosts[0].Read("/opt/started"), "release")
+	})
 	got = look("a release was not started")
 	if m := machine(got, "cp-0"); m.State != fleet.MachineDeleting || !m.Interrupted {
 		t.Errorf("machine = %+v, want it to be deleted, and to tell that it was interrupted", m)

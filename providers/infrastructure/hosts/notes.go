@@ -24,11 +24,16 @@ func (r roster) notes(c *fleet.Cluster) []noted {
 	var ids []string
 	variants := make(map[string][]noted)
 	for _, s := range r.answering() {
+		said := make(map[string]bool) // a host has one say of each claim, however many notes it keeps
 		for i := range s.state.Notes {
 			n := s.state.Notes[i]
-			if !c.Owns(n.Tags) || n.Host == "" {
+			if !c.Owns(n.Tags) || n.Host == "" || !r.mayNote(s, &n) {
 				continue
 			}
+			if said[n.ID] {
+				continue
+			}
+			said[n.ID] = true
 			if _, known := variants[n.ID]; !known {
 				ids = append(ids, n.ID)
 			}
@@ -71,22 +76,42 @@ func (r roster) toRelease(k *host.Claim) bool {
 	return 2*say > len(answering)
 }
 
-// agreeing returns how many of the other hosts note the claim of s as it is, and how
-// many note another one with its id.
+// mayNote reports whether the note n on s counts: Fairlead has hosts of its pool alone
+// take it. Of a pool that left Git the hosts that went over to others may tell.
+func (r roster) mayNote(s *seen, n *host.Claim) bool {
+	return s.host.Pool == n.Pool || len(r.pool(n.Pool)) == 0
+}
+
+// agreeing returns how many of the other hosts that may note the claim of s note it as
+// it is, and how many note another one with its id.
 func (r roster) agreeing(s *seen) (agree, differ int) {
 	k := s.state.Claim
-	for _, o := range r.answering() {
-		for i := range o.state.Notes {
-			switch n := &o.state.Notes[i]; {
-			case o == s || n.ID != k.ID:
-			case n.Same(k):
-				agree++
-			default:
-				differ++
-			}
+	for _, o := range r.electors(k, s) {
+		switch {
+		case o.notes(k):
+			agree++
+		case slices.ContainsFunc(o.state.Notes, func(n host.Claim) bool { return n.ID == k.ID }):
+			differ++
 		}
 	}
 	return agree, differ
+}
+
+// electors returns the hosts that answer and may note k, which is on s; s is nil where
+// only notes tell of it. Those are the others of the pool that k names, which is another
+// one than that of s where the host went over to it; k may name any that Git does not
+// have. A host has no say about itself, by whatever name.
+func (r roster) electors(k *host.Claim, s *seen) roster {
+	of := func(pool string) roster {
+		others, _ := r.witnesses(pool, k.Host)
+		return slices.DeleteFunc(others.answering(), func(o *seen) bool {
+			return s != nil && o.state.Claim != nil && o.state.Claim.ID == k.ID
+		})
+	}
+	if list := of(k.Pool); len(list) > 0 || s == nil {
+		return list
+	}
+	return of(s.host.Pool)
 }
 
 // doubt says why the claim on s may not be what it says, or "".
@@ -106,11 +131,13 @@ func (r roster) doubt(s *seen) string {
 	return ""
 }
 
-// ofMachine reports whether k is the claim of a machine, by what it says or by what
-// other hosts note of it.
-func (r roster) ofMachine(k *host.Claim) bool {
-	return k.OfMachine() || slices.ContainsFunc(r.answering(), func(s *seen) bool {
-		return slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.ID == k.ID && n.OfMachine() })
+// ofMachine reports whether the claim on s is that of a machine, by what it says or by
+// what other hosts note of it. Where a load balancer runs, it is that of one: a note
+// that says otherwise would have the load balancer stand still.
+func (r roster) ofMachine(s *seen) bool {
+	k := s.state.Claim
+	return k.OfMachine() || s.state.Balanced == "" && slices.ContainsFunc(r.answering(), func(o *seen) bool {
+		return slices.ContainsFunc(o.state.Notes, func(n host.Claim) bool { return n.ID == k.ID && n.OfMachine() })
 	})
 }
 
@@ -122,34 +149,45 @@ func (r roster) noted(f *found) *host.Claim {
 	}
 	others, _ := r.witnesses(f.host.Pool, f.host.Name)
 	answering := others.answering()
-	var first *host.Claim
-	agree := 0
 	for _, o := range answering {
 		for i := range o.state.Notes {
 			n := &o.state.Notes[i]
 			if n.ID != f.claim.ID || n.Pool != f.host.Pool || n.Host != f.host.Name || n.Damage() != "" {
 				continue
 			}
-			if first == nil {
-				first = n
-			}
-			if n.Same(first) {
-				agree++
+			agree := slices.DeleteFunc(slices.Clone(answering), func(o *seen) bool { return !o.notes(n) })
+			if 2*len(agree) > len(answering) {
+				return n
 			}
 		}
 	}
-	if 2*agree <= len(answering) {
-		return nil
-	}
-	return first
+	return nil
 }
 
-// vouched reports whether another host notes the claim of f, which it did before the
-// claim was made, or whether there is none that could.
-func (r roster) vouched(f *found) bool {
-	others, _ := r.witnesses(f.claim.Pool, f.claim.Host)
-	answering := others.answering()
-	return len(answering) == 0 || slices.ContainsFunc(answering, func(o *seen) bool {
-		return slices.ContainsFunc(o.state.Notes, func(n host.Claim) bool { return n.Same(&f.claim) })
-	})
+// vouched reports whether as many other hosts note the claim of f as Fairlead has note
+// one before it is made, or whether there is none that could. Hosts that came to the
+// pool since, and note nothing of c yet, are not asked. Where the host does not answer,
+// or is of another pool by now, its own word is not among them: more than half have to.
+func (r roster) vouched(c *fleet.Cluster, f *found) bool {
+	var on *seen
+	if f.state != nil {
+		on = r.find(f.host.Pool, f.host.Name)
+	}
+	electors := r.electors(&f.claim, on)
+	if len(electors) == 0 {
+		return true
+	}
+	pool, shared := electors[0].host.Pool, sharedNote(c, "")
+	know, held := 0, 0
+	for _, o := range electors {
+		notes := o.notes(&f.claim)
+		if notes {
+			held++
+		}
+		if notes || o.holds(&shared) {
+			know++
+		}
+	}
+	enough := max(1, min(len(r.pool(pool))/2, know))
+	return held >= enough && (2*held > know || on != nil && on.host.Pool == pool)
 }

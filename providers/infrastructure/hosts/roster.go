@@ -34,6 +34,11 @@ func (s *seen) holds(claim *host.Claim) bool {
 	return s.answers() && slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.NoteName() == claim.NoteName() })
 }
 
+// notes reports whether a note on the host, which answers, says what k does.
+func (s *seen) notes(k *host.Claim) bool {
+	return slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.Same(k) })
+}
+
 // A roster is what was seen of all hosts of a namespace.
 type roster []*seen
 
@@ -121,7 +126,7 @@ func (r roster) machines(c *fleet.Cluster) []found {
 	var out []found
 	there := make(map[string]bool) // by id of the claim; two names may lead to one host
 	for _, s := range r.answering() {
-		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && r.ofMachine(k) && !there[k.ID] {
+		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && r.ofMachine(s) && !there[k.ID] {
 			there[k.ID] = true
 			f := found{claim: *k, host: s.host, state: s.state}
 			f.forged, f.releasing = r.doubt(s), r.toRelease(k)

@@ -56,6 +56,14 @@ func serveAgent(t *testing.T, private []byte) string {
 	return socket
 }
 
+// newDialer returns a dialer that waits for a busy machine: every connection of a test
+// is an sshd that has to be started.
+func newDialer(socket string) *remote.Dialer {
+	d := remote.NewDialer(socket)
+	d.Dial = time.Minute
+	return d
+}
+
 // TestLogin: each way to log in, and what is said where it does not work.
 func TestLogin(t *testing.T) {
 	w := hoststest.New(t)
@@ -104,7 +112,7 @@ func TestLogin(t *testing.T) {
 			if _, err := exec.LookPath("sudo"); err != nil && e.Sudo {
 				t.Skip("it needs sudo: apt-get install sudo")
 			}
-			d := remote.NewDialer(c.socket)
+			d := newDialer(c.socket)
 			defer d.Close()
 			out, err := d.Run(t.Context(), e, "id -u; cat")
 			if c.kind == "" {
@@ -130,7 +138,7 @@ func TestLogin(t *testing.T) {
 func TestRun(t *testing.T) {
 	w := hoststest.New(t)
 	h := w.Host("h0")
-	e, d := endpoint(w, h), remote.NewDialer("")
+	e, d := endpoint(w, h), newDialer("")
 	defer d.Close()
 	_, err := d.Run(t.Context(), e, "echo 'it is broken' >&2; exit 3")
 	exit, ok := errors.AsType[*remote.ExitError](err)
@@ -183,7 +191,7 @@ func TestOneConnectionPerBastion(t *testing.T) {
 		e.Via = endpoint(w, bastion)
 		list = append(list, e)
 	}
-	d := remote.NewDialer("")
+	d := newDialer("")
 	defer d.Close()
 	all := func(when string) {
 		t.Helper()
@@ -222,7 +230,7 @@ func TestOneConnectionPerBastion(t *testing.T) {
 func TestOutputIsBounded(t *testing.T) {
 	w := hoststest.New(t)
 	h := w.Host("h0")
-	e, d := endpoint(w, h), remote.NewDialer("")
+	e, d := endpoint(w, h), newDialer("")
 	defer d.Close()
 	if _, err := d.Run(t.Context(), e, "yes | head -c 5000000"); fleet.KindOf(err) != fleet.Unanswered || !strings.Contains(err.Error(), "more than a megabyte") {
 		t.Errorf("Run of what writes without end = %v (kind %s), want kind Unanswered", err, fleet.KindOf(err))
@@ -237,7 +245,7 @@ func TestOutputIsBounded(t *testing.T) {
 func TestEndsWhileItFails(t *testing.T) {
 	w := hoststest.New(t)
 	h := w.Host("h0")
-	e, d := endpoint(w, h), remote.NewDialer("")
+	e, d := endpoint(w, h), newDialer("")
 	defer d.Close()
 	for range 20 {
 		if _, err := d.Run(t.Context(), e, "true"); err != nil {
