@@ -26,8 +26,6 @@ import (
 type ability struct {
 	get func(providers.Infrastructure) (any, bool) // As
 	is  func(any) bool
-	// changes are its methods that change something: a dry run refuses them.
-	changes []string
 	// plain says why decorators do not stand before its calls; empty: they do.
 	plain string
 }
@@ -38,13 +36,13 @@ func is[T any](x any) bool { _, ok := x.(T); return ok }
 
 func abilities() map[string]ability {
 	return map[string]ability{
-		"Watcher":        {as[providers.Watcher], is[providers.Watcher], nil, "its call lasts for ever"},
-		"Lister":         {as[providers.Lister], is[providers.Lister], nil, ""},
-		"Sweeper":        {as[providers.Sweeper], is[providers.Sweeper], []string{"RemoveOrphan"}, ""},
-		"Adopter":        {as[providers.Adopter], is[providers.Adopter], []string{"Adopt", "Release"}, ""},
-		"Charts":         {as[providers.Charts], is[providers.Charts], []string{"Install", "Uninstall", "Forget"}, ""},
-		"NodeIdentifier": {as[providers.NodeIdentifier], is[providers.NodeIdentifier], nil, "it asks nobody"},
-		"Closer":         {as[providers.Closer], is[providers.Closer], nil, "it asks nobody"},
+		"Watcher":        {as[providers.Watcher], is[providers.Watcher], "its call lasts for ever"},
+		"Lister":         {as[providers.Lister], is[providers.Lister], ""},
+		"Sweeper":        {as[providers.Sweeper], is[providers.Sweeper], ""},
+		"Adopter":        {as[providers.Adopter], is[providers.Adopter], ""},
+		"Charts":         {as[providers.Charts], is[providers.Charts], ""},
+		"NodeIdentifier": {as[providers.NodeIdentifier], is[providers.NodeIdentifier], "it asks nobody"},
+		"Closer":         {as[providers.Closer], is[providers.Closer], "it asks nobody"},
 	}
 }
 
@@ -204,7 +202,7 @@ func TestDryRunIsNotWalkedAround(t *testing.T) {
 			for _, method := range methods(got) {
 				called = nil
 				err := call(t, got, method)
-				changes := slices.Contains(a.changes, method)
+				changes := providers.Changes()[name][method]
 				switch {
 				case changes && len(called) > 0:
 					t.Errorf("%s: %s.%s changes something in a dry run", chain, name, method)
@@ -255,7 +253,7 @@ func TestAbilitiesAreDecorated(t *testing.T) {
 				called = nil
 				failing, _ := a.get(retry.New(flaky{in: able{called: &called}}, retry.Options{}))
 				err := call(t, failing, method)
-				if attempts, changes := len(called), slices.Contains(a.changes, method); method != "Forget" &&
+				if attempts, changes := len(called), providers.Changes()[name][method]; method != "Forget" &&
 					(err == nil || changes && attempts != 1 || !changes && attempts != 4) {
 					t.Errorf("%s.%s is called %d times while it is unavailable: %v", name, method, attempts, err)
 				}

@@ -1,0 +1,30 @@
+package providers
+
+// Changes tells, of each contract and ability that asks somebody, which of its methods
+// change anything anywhere; those that it embeds count as its own. A dry run refuses
+// them, and nothing but package exec of the reconciler calls them, but for the few that
+// test/arrows names.
+func Changes() map[string]map[string]bool {
+	const looks, changes = false, true
+	return map[string]map[string]bool{
+		"Observer":         {"Observe": looks},
+		"WorkloadObserver": {"Observe": looks},
+		"Infrastructure": {
+			"Observe": looks, "Settle": looks,
+			"EnsureInfrastructure": changes, "DeleteInfrastructure": changes, "CreateMachine": changes, "DeleteMachine": changes,
+		},
+		"Workload": {
+			"Observe": looks, "Etcd": looks, "Watch": looks, "Forget": looks,
+			"EnsureToken": changes, "SyncNode": changes, "Drain": changes, "RemoveMember": changes, "DeleteNode": changes,
+			"SyncKubeadmConfig": changes, "SyncAddons": changes, "ApplyResources": changes, "PruneResources": changes,
+			"DeleteExternalResources": changes,
+		},
+		"Watcher":        {"Watch": looks},
+		"Lister":         {"Clusters": looks},
+		"Sweeper":        {"Orphans": looks, "RemoveOrphan": changes},
+		"Adopter":        {"Adoptable": looks, "Adopt": changes, "Release": changes},
+		"Charts":         {"Tries": looks, "Install": changes, "Uninstall": changes, "Forget": changes},
+		"NodeIdentifier": {"NodeID": looks},
+		"Closer":         {"Close": looks},
+	}
+}
