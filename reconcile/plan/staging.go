@@ -162,17 +162,23 @@ func (s *staging) tooOld(control string) string {
 	return string(name)
 }
 
-// stageWorkers decides on the version of each worker pool.
+// stageWorkers decides on the version of each worker pool. One that replaces on
+// deletion alone takes no turn: nobody knows when people are done with it, and
+// nothing of it is replaced at the same time as the others.
 func (s *staging) stageWorkers() {
+	var pools []*fleet.Pool
 	for _, name := range s.Order {
-		if s.has[name].mixed() {
+		if i := slices.IndexFunc(s.cluster.Workers, func(p fleet.Pool) bool { return p.Name == name }); i >= 0 {
+			pools = append(pools, &s.cluster.Workers[i])
+		}
+	}
+	for _, p := range pools {
+		if s.has[p.Name].mixed() && !onDelete(p) {
 			s.slots--
 		}
 	}
-	for _, name := range s.Order {
-		if i := slices.IndexFunc(s.cluster.Workers, func(p fleet.Pool) bool { return p.Name == name }); i >= 0 {
-			s.stageWorker(&s.cluster.Workers[i])
-		}
+	for _, p := range pools {
+		s.stageWorker(p)
 	}
 }
 
@@ -189,11 +195,11 @@ func (s *staging) stageWorker(p *fleet.Pool) {
 	case s.begun, s.step != s.to && s.behind == "", !s.older(h.oldest, s.step):
 		s.waiting = append(s.waiting, string(p.Name))
 		s.stay(p, h, fmt.Sprintf("pool %s waits until the control plane is upgraded", p.Name), false)
-	case s.slots <= 0 && !h.mixed() && !s.all:
+	case s.slots <= 0 && !h.mixed() && !s.all && !onDelete(p):
 		s.waiting = append(s.waiting, string(p.Name))
 		s.stay(p, h, fmt.Sprintf("pool %s waits for its turn to be upgraded", p.Name), false)
 	default:
-		if !h.mixed() {
+		if !h.mixed() && !onDelete(p) {
 			s.slots--
 		}
 		s.moving = append(s.moving, string(p.Name))

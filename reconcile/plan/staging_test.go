@@ -98,7 +98,7 @@ func (c *climb) judge(in plan.Input, p plan.Plan) {
 	}
 	rolling := 0
 	for _, name := range c.git.Topology.Order {
-		if len(kinds[name]) > 1 {
+		if pool, _ := p.Desired.Pool(name); len(kinds[name]) > 1 && pool.Strategy != fleet.OnDelete {
 			rolling++
 		}
 	}
