@@ -221,8 +221,8 @@ func (v *view) foreseeControlPlane(g *group, depart func(*machine, string)) {
 	replaces := slices.ContainsFunc(g.old, func(m *machine) bool { return !marked(m) })
 	reason := func(m *machine) string {
 		switch {
-		case m.remedy && len(g.all) > 1:
-			return m.sick.message
+		case m.remedy && (g.pool.Replicas > 1 || len(g.fresh)+len(g.old) > 1):
+			return m.sick.message // else it is the last
 		case !m.current:
 			return "outdated: " + differs(m, g.pool) + v.staging.stops(g.pool)
 		case marked(m) && replaces:

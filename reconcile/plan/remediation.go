@@ -70,8 +70,10 @@ func (v *view) remediate(g *group) bool {
 	slices.SortFunc(sick, worst)
 	m := sick[0]
 	if len(g.all) == 1 {
-		v.note("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
-		return true
+		if m.current && g.pool.Replicas == 1 {
+			v.note("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
+		}
+		return false // a rollout makes another one first, and waits where none can join
 	}
 	for _, o := range g.all {
 		if o.sick == nil && o.node == nil {

@@ -1,0 +1,220 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
+)
+
+// A foretold is a world in which nothing breaks from the time of a preview on: what
+// is done is held against what Preview told.
+type foretold struct {
+	*world
+	t    *rapid.T
+	made map[fleet.MachineName]string // versions
+}
+
+// drawForetold draws a cluster at rest, with a class or without one.
+func drawForetold(t *rapid.T) *foretold {
+	d := drawCluster(t)
+	for i := range d.Workers {
+		d.Workers[i].Strategy = rapid.SampledFrom([]fleet.Strategy{fleet.RollingUpdate, fleet.RollingUpdate, fleet.OnDelete}).Draw(t, "strategy")
+	}
+	if rapid.IntRange(0, 2).Draw(t, "health check with a limit") == 0 {
+		most := rapid.SampledFrom([]intstr.IntOrString{intstr.FromString("20%"), intstr.FromString("40%"), intstr.FromInt32(1), intstr.FromInt32(2)}).Draw(t, "limit")
+		d.HealthChecks[0].Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = &most
+	}
+	if rapid.IntRange(0, 2).Draw(t, "class") == 0 {
+		classy(d, rapid.IntRange(1, 2).Draw(t, "concurrency"), classVersions(33)...)
+	}
+	f := &foretold{world: newWorld(d), t: t, made: map[fleet.MachineName]string{}}
+	f.naming = drawNaming(t)
+	f.settle, f.lag, f.boot, f.leave = time.Minute, 10*time.Second, 20*time.Second, 10*time.Second
+	for range 2000 {
+		if f.done(f.act()) {
+			return f
+		}
+	}
+	t.Fatalf("not at rest\n%s", strings.Join(tail(f.log, 60), "\n"))
+	return nil
+}
+
+// act is one look, and all that it brings.
+func (f *foretold) act() plan.Plan {
+	git := f.desired
+	_, p := f.plan()
+	f.desired = p.Desired
+	for _, a := range p.Actions {
+		f.remember(a, true)
+		f.carryOut(a)
+		if m := f.find(a.Machine); a.Kind == fleet.CreateMachine && m != nil {
+			f.made[m.Name] = m.Version
+		}
+	}
+	f.desired = git
+	f.advance(10 * time.Second)
+	return p
+}
+
+// push changes what Git asks for.
+func (f *foretold) push() {
+	topology := f.desired.Topology
+	f.desired = mutate(f.t, f.desired)
+	if topology != nil {
+		d := change(f.desired, func(*fleet.Cluster) {})
+		classy(d, topology.Concurrency, append(classVersions(35), "v1.34.2")...)
+		f.desired = d
+	}
+	f.logf("push")
+}
+
+// spoil has machines break that etcd can spare, and people mark others.
+func (f *foretold) spoil() {
+	c := &chaos{world: f.world, t: f.t}
+	for range rapid.IntRange(0, 2).Draw(f.t, "breaks") {
+		m := f.machines[rapid.IntRange(0, len(f.machines)-1).Draw(f.t, "victim")]
+		if m.joined && !m.dead && m.goneAt.IsZero() && (m.Role == fleet.RoleWorker || c.sparesVoter(m)) {
+			f.kill(m)
+		}
+	}
+	for range rapid.IntRange(0, 2).Draw(f.t, "marks") {
+		m := f.machines[rapid.IntRange(0, len(f.machines)-1).Draw(f.t, "marked")]
+		mark := rapid.SampledFrom([]string{clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation}).Draw(f.t, "mark")
+		if n := f.nodes[f.nodeName(m)]; n != nil {
+			n.Annotations[mark] = ""
+			f.logf("%s on %s", mark, m.Name)
+		}
+	}
+}
+
+// watch lets time pass in which an agent looks and does nothing, so that it knows
+// what is unhealthy, and another one then knows no attempts.
+func (f *foretold) watch() {
+	for range 20 {
+		f.plan()
+		f.advance(20 * time.Second)
+	}
+	f.plan()
+	f.attempts = nil
+	f.logf("preview")
+}
+
+// A deed is a machine that is created or deleted.
+type deed struct {
+	kind    fleet.ActionKind
+	pool    fleet.PoolName
+	machine fleet.MachineName
+	reason  string
+}
+
+// String leaves out the name of a machine that is created: one that is gone long
+// enough has a name that may be given again.
+func (d deed) String() string {
+	if d.kind == fleet.CreateMachine {
+		return "create one of " + string(d.pool)
+	}
+	return "delete " + string(d.machine)
+}
+
+// told is what Preview tells of machines.
+func (f *foretold) told() (out []deed) {
+	for _, ch := range plan.Preview(f.input(true)) {
+		gone := deed{fleet.DeleteMachine, ch.Pool, ch.Machine, ch.Reason}
+		switch ch.Kind {
+		case plan.CreateMachine:
+			out = append(out, deed{fleet.CreateMachine, ch.Pool, ch.Machine, ch.Reason})
+		case plan.DeleteMachine:
+			out = append(out, gone)
+		case plan.ReplaceMachine:
+			out = append(out, gone, deed{fleet.CreateMachine, ch.Pool, ch.By, ch.Reason})
+		}
+	}
+	return out
+}
+
+// run goes on until nothing has happened for ten minutes, and returns what was done,
+// but for the steps of a way through versions: machines that were made of a version
+// in between, and went again.
+func (f *foretold) run() (out []deed) {
+	for quiet := 0; quiet < 60; quiet++ {
+		for _, a := range f.act().Actions {
+			d := deed{a.Kind, a.Pool, a.Machine, a.Reason}
+			made := slices.IndexFunc(out, func(o deed) bool { return o.kind == fleet.CreateMachine && o.machine == a.Machine })
+			switch {
+			case a.Kind == fleet.DeleteMachine && made >= 0 && f.desired.Topology != nil && f.made[a.Machine] != f.desired.ControlPlane.Version:
+				out = slices.Delete(out, made, made+1)
+			case a.Kind == fleet.CreateMachine, a.Kind == fleet.DeleteMachine:
+				out = append(out, d)
+			default:
+				continue
+			}
+			quiet = 0
+		}
+	}
+	return out
+}
+
+// lacks returns those of all that are not in others, each as often as it is missing.
+func lacks(all, others []deed) (out []string) {
+	has := map[string]int{}
+	for _, d := range others {
+		has[d.String()]++
+	}
+	for _, d := range all {
+		if has[d.String()]--; has[d.String()] < 0 {
+			out = append(out, fmt.Sprintf("%s (%s)", d, d.reason))
+		}
+	}
+	return out
+}
+
+// unknown names the reason why Preview cannot tell what is done; empty where it can.
+func (f *foretold) unknown() string {
+	limited := f.desired.HealthChecks[0].Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo != nil
+	c := &chaos{world: f.world, t: f.t}
+	for _, m := range f.machines {
+		if limited && (m.dead && m.goneAt.IsZero() || c.marked(m)) {
+			return "the share of unhealthy machines, which the health check limits, changes as machines come and go"
+		}
+	}
+	return ""
+}
+
+// TestPreviewOfAnyWorld takes clusters that are at rest or on their way somewhere, of
+// which machines are broken or marked, and lets them go on without faults: what is
+// created and deleted is what Preview told.
+func TestPreviewOfAnyWorld(t *testing.T) {
+	few(t, 60)
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawForetold(t)
+		if rapid.Bool().Draw(t, "under way") {
+			f.push()
+			for range rapid.IntRange(0, 60).Draw(t, "passes") {
+				f.act()
+			}
+		}
+		if rapid.Bool().Draw(t, "spoiled") {
+			f.spoil()
+		}
+		f.watch()
+		for range rapid.IntRange(0, 2).Draw(t, "changes") {
+			f.push()
+		}
+		unknown := f.unknown()
+		told, done := f.told(), f.run()
+		notDone, notTold := lacks(told, done), lacks(done, told)
+		if len(notDone)+len(notTold) > 0 && unknown == "" {
+			t.Fatalf("PreviewIsWhatHappens: told and not done\n%s\ndone and not told\n%s\n%s",
+				strings.Join(notDone, "\n"), strings.Join(notTold, "\n"), strings.Join(tail(f.log, 150), "\n"))
+		}
+	})
+}
