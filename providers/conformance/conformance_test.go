@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -142,20 +141,8 @@ func hooks() conformance.Hooks {
 			}
 		},
 		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
-			c := cloudOf(t, p).Cloud
-			vms, err := c.VMs(t.Context(), nil)
-			if err != nil {
+			if err := cloudOf(t, p).Retag(t.Context(), id, change); err != nil {
 				t.Fatal(err)
-			}
-			for _, v := range vms {
-				if v.Provider != id {
-					continue
-				}
-				tags := maps.Clone(v.Tags)
-				change(tags)
-				if err := c.SetTags(t.Context(), v.ID, tags); err != nil {
-					t.Fatal(err)
-				}
 			}
 		},
 		FailBoot: func(t testing.TB, p providers.Infrastructure) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -83,20 +82,8 @@ func TestConformance(t *testing.T) {
 				return wires[p].end
 			},
 			Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
-				c := clouds[p]
-				vms, err := c.VMs(t.Context(), nil)
-				if err != nil {
+				if err := clouds[p].Retag(t.Context(), id, change); err != nil {
 					t.Fatal(err)
-				}
-				for _, v := range vms {
-					if v.Provider != id {
-						continue
-					}
-					tags := maps.Clone(v.Tags)
-					change(tags)
-					if err := c.SetTags(t.Context(), v.ID, tags); err != nil {
-						t.Fatal(err)
-					}
 				}
 			},
 			FailBoot: func(t testing.TB, p providers.Infrastructure) {

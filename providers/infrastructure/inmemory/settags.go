@@ -48,6 +48,26 @@ func (c *Cloud) SetTags(ctx context.Context, id string, tags map[string]string) 
 	})
 }
 
+// Retag has change edit the tags of the machine with that id, as people do by hand.
+// Nothing there is success.
+func (c *Cloud) Retag(ctx context.Context, id fleet.ProviderID, change func(tags map[string]string)) error {
+	vms, err := c.VMs(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, v := range vms {
+		if v.Provider != id {
+			continue
+		}
+		tags := maps.Clone(v.Tags)
+		change(tags)
+		if err := c.SetTags(ctx, v.ID, tags); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SetTags implements Tagger.
 func (c *Client) SetTags(ctx context.Context, id string, tags map[string]string) error {
 	return c.act(ctx, "tags/set", retag{id, tags})
