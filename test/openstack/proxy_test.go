@@ -147,6 +147,13 @@ func (x *proxy) take() []call {
 	return out
 }
 
+// peek returns the calls since the last take, and leaves them there.
+func (x *proxy) peek() []call {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.calls)
+}
+
 // summary counts calls by what they ask, the most frequent first.
 func summary(calls []call) string {
 	count := make(map[call]int)

@@ -97,6 +97,15 @@ type ship struct {
 // newShip makes a fleet called name, with an agent that runs.
 func (w *world) newShip(name string) *ship {
 	w.t.Helper()
+	h := w.newFleet(name)
+	h.start()
+	w.t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// newFleet makes a fleet called name, which no agent follows yet.
+func (w *world) newFleet(name string) *ship {
+	w.t.Helper()
 	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name), resync: 5 * time.Second, was: make(map[fleet.Key]string)}
 	h.s = assembly.Settings{
 		Source: w.git.URL + "/" + name + ".git", StatusInterval: time.Second,
@@ -104,8 +113,6 @@ func (w *world) newShip(name string) *ship {
 		Providers: map[string]map[string]string{"openstack": {"tick": "3s", "settle": "4s", "rate": "200"}},
 	}
 	h.repo.push("an empty fleet")
-	h.start()
-	w.t.Cleanup(func() { h.stop() })
 	return h
 }
 
