@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		"fairlead": func() {
 			os.Exit(cli.Main("test", os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		},
+		"ask": ask,
 	})
 }
 
@@ -250,7 +251,40 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: fetch URL")
 	}
-	await(ts, false, []string{"HTTP/1.1 200", "curl", "--silent", "--show-error", "--include", args[0]})
+	await(ts, false, []string{"HTTP/1.1 200", "ask", args[0]})
+}
+
+// ask is a program that prints the status and the body of an HTTP answer, and fails
+// where that is an error. It posts what it is given besides: ask URL [JSON]
+func ask() {
+	method, body := http.MethodGet, ""
+	if len(os.Args) > 2 {
+		method, body = http.MethodPost, os.Args[2]
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, os.Args[1], strings.NewReader(body))
+	if err == nil {
+		err = tell(req)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func tell(req *http.Request) error {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	fmt.Printf("%s %s\n\n", resp.Proto, resp.Status)
+	if _, err := io.Copy(os.Stdout, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		return errors.New(resp.Status)
+	}
+	return nil
 }
 
 // machines writes the ids of all machines of the cloud to a file, sorted:
