@@ -43,13 +43,13 @@ func TestReminded(t *testing.T) {
 	told := fleet.Report{
 		Order: "o", Remediation: fleet.Remediation{Machine: "m", At: noon},
 		Spells: []fleet.Spell{{Machine: "m", Condition: "UpToDate"}}, Milestones: fleet.Milestones{Began: noon},
-		Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce},
+		Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce}, Clock: fleet.Clock{Ahead: time.Hour, Since: noon},
 	}
 	a := &Agent{record: map[fleet.Key]fleet.Report{k: told}}
 	check := func(from string, want fleet.Report) {
 		t.Helper()
 		c := a.reminded(&fleet.Cluster{Key: k})
-		if c.Order != want.Order || c.Remediation != want.Remediation || len(c.Spells) != len(want.Spells) || c.Milestones != want.Milestones ||
+		if c.Order != want.Order || c.Remediation != want.Remediation || len(c.Spells) != len(want.Spells) || c.Milestones != want.Milestones || c.Clock != want.Clock ||
 			c.Residence.ControlPlane != want.Residence.ControlPlane {
 			t.Errorf("from %s comes %+v", from, c)
 		}

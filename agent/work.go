@@ -105,17 +105,19 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 
 // A reminder is what one pass tells the next, whoever makes it, since nothing else
 // tells of it: an attempt that is under way, with what infrastructure was in line,
-// what health checks wait out, when the cluster came how far, and where it lives.
+// what health checks wait out, when the cluster came how far, where it lives,
+// and by which clock.
 type reminder struct {
 	remediation fleet.Remediation
 	order       string
 	spells      []fleet.Spell
 	milestones  fleet.Milestones
 	residence   fleet.Residence
+	clock       fleet.Clock
 }
 
 func reminderOf(r fleet.Report) reminder {
-	return reminder{r.Remediation, r.Order, r.Spells, r.Milestones, r.Residence}
+	return reminder{r.Remediation, r.Order, r.Spells, r.Milestones, r.Residence, r.Clock}
 }
 
 // reminded returns c with what its last report told: this agent's, or the one
@@ -129,7 +131,7 @@ func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
 	}
 	out := *c
 	out.Remediation, out.Order, out.Spells, out.Milestones = last.remediation, last.order, last.spells, last.milestones
-	out.Residence = last.residence
+	out.Residence, out.Clock = last.residence, last.clock
 	return &out
 }
 

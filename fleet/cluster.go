@@ -73,6 +73,10 @@ type Cluster struct {
 	// Residence is what the last report told of where it lives. Git does not say
 	// it: whoever looks at it or has a pass made adds it.
 	Residence Residence `json:",omitzero"`
+
+	// Clock is what the last report told of the agents' clock. Git does not say it:
+	// whoever has a pass made adds it.
+	Clock Clock `json:",omitzero"`
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the
 	// cluster anew: see RecreateAnnotation.
 	Recreate string `json:",omitempty"`

@@ -65,6 +65,7 @@ type Report struct {
 	Spells     []Spell
 	Milestones Milestones // when it came how far
 	Residence  Residence  // where it lives
+	Clock      Clock      // how agents' clock compares with that of its API server
 	Failure    string     // the error of the pass, in the other side's own words
 }
 

@@ -303,7 +303,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))
 	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
 	res.Report.Spells, res.Report.Milestones = res.Plan.Spells, res.Plan.Milestones
-	res.Report.Residence = res.Plan.Residence
+	res.Report.Residence, res.Report.Clock = res.Plan.Residence, res.Plan.Clock
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"fairlead.dev/fleet"
 )
 
 // Clocks that differ replace nothing, but certificates, tokens and logs are wrong
@@ -16,6 +18,42 @@ const (
 
 // there is now by the clock of the API server, to be compared with what it wrote.
 func (v *view) there() time.Time { return v.Now.Add(v.Observed.Workload.Ahead) }
+
+// compareClocks notices an agent with another clock than the one before it, or one whose
+// clock was set: what the API server's clock is ahead of it changes then.
+func (v *view) compareClocks() {
+	v.out.Clock = v.Desired.Clock
+	ahead := v.Observed.Workload.Ahead
+	if !v.blind && ((ahead-v.out.Clock.Ahead).Abs() > clocksDiffer || v.out.Clock.Since.After(v.Now)) {
+		v.out.Clock = fleet.Clock{Ahead: ahead, Since: v.stamp()}
+	}
+}
+
+// from is when a timeout begins that counts from what an agent wrote at that time. By
+// another clock than this agent's it begins anew: when the clock was noticed to be
+// another, and when this agent began where that was ahead. What never was is zero.
+func (v *view) from(at time.Time) time.Time {
+	switch {
+	case at.IsZero():
+		return at
+	case at.After(v.Now):
+		at = v.Since
+	}
+	return latest(at, v.out.Clock.Since)
+}
+
+// madeAt is m.MadeAt for a timeout. Where the clock of the infrastructure is ahead of
+// the agent's, it goes by that of agents alone.
+func (v *view) madeAt(m *machine) time.Time {
+	switch made := m.Origin.Made; {
+	case made.IsZero():
+		return latest(m.Created, v.out.Clock.Since)
+	case m.Created.After(v.Now):
+		return v.from(made)
+	default:
+		return latest(m.Created, v.from(made))
+	}
+}
 
 // clocksCondition tells which clocks differ from those of agents. It is there while
 // one does, in words that stay the same.

@@ -23,7 +23,7 @@ func (v *view) checkFailed() {
 		if v.blind && !v.failedFirst(m) {
 			continue // a Node is not known to be missing
 		}
-		since := m.MadeAt()
+		since := v.madeAt(m)
 		if v.blind {
 			since = latest(since, v.silentSince(m))
 		}

@@ -156,10 +156,11 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 
 // knownSilent reports whether the API server has not answered once in the life
 // of the machines that have m's name, all of which this agent watched: by the clock
-// of the agent that made them, since that of the infrastructure may be ahead.
+// of the agent that made them, since that of the infrastructure may be ahead. One that
+// was made later than now was made by an agent with another clock.
 func (v *view) knownSilent(m *machine) bool {
 	return v.NeverAnswered && !slices.ContainsFunc(v.machines, func(o *machine) bool {
-		return o.Name == m.Name && o.madeBy().Before(v.Since)
+		return o.Name == m.Name && (o.madeBy().Before(v.Since) || o.Origin.Made.After(v.Now))
 	})
 }
 
@@ -173,10 +174,10 @@ func (m *machine) madeBy() time.Time {
 }
 
 // failedFirst reports whether m is the only machine of the cluster, and is known
-// never to have become a control plane: this agent watched it all its life, or what
+// never to have become a control plane: nobody remembers that it did, and this agent watched it all its life, or what
 // is remembered says that none ever answered, and this agent has heard nothing yet.
 func (v *view) failedFirst(m *machine) bool {
-	return len(v.machines) == 1 && (v.knownSilent(m) || v.NeverAnswered && v.residence.ControlPlane == fleet.NeverInitialized)
+	return len(v.machines) == 1 && v.residence.ControlPlane != fleet.InitializedOnce && (v.knownSilent(m) || v.NeverAnswered && v.residence.ControlPlane == fleet.NeverInitialized)
 }
 
 // silentSince is from when m is known to be silent. The agent before this one may

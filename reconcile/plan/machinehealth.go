@@ -37,8 +37,12 @@ func (v *view) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []string
 }
 
 // outlasts reports whether what is so since then is so for longer than timeout,
-// and asks for a look when it will be.
+// and asks for a look when it will be. While the API server does not answer nobody
+// knows whether the agent before this one had the same clock: its word counts later.
 func (v *view) outlasts(since time.Time, timeout time.Duration) bool {
+	if v.blind {
+		since = latest(since, v.Since)
+	}
 	left := timeout - v.Now.Sub(since)
 	if left >= 0 {
 		v.wake(left + time.Second)
@@ -59,7 +63,7 @@ func (v *view) standing(m *machine, condition string, status fleet.ConditionStat
 			case v.blind || c.Status != status:
 				return since, false
 			case m.node == nil:
-				return m.MadeAt(), true
+				return v.madeAt(m), true
 			}
 			return v.spell(m, condition, status, m.nodeTransition(condition)), true
 		}
@@ -147,7 +151,7 @@ func (v *view) spell(m *machine, condition string, status fleet.ConditionStatus,
 	for _, old := range v.Desired.Spells {
 		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
 			(old.ProviderID == s.ProviderID || old.ProviderID == "") {
-			s.Since = old.Since
+			s.Since = v.from(old.Since)
 		}
 	}
 	v.remember(s)
@@ -187,7 +191,7 @@ func (v *view) startedAt(m *machine) time.Time {
 	case m.State == fleet.MachinePending:
 		v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
 	case m.State == fleet.MachineRunning && told:
-		return latest(m.MadeAt(), v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
+		return latest(v.madeAt(m), v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
 	}
-	return m.MadeAt()
+	return v.madeAt(m)
 }

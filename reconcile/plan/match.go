@@ -190,7 +190,7 @@ func (v *view) alike(name fleet.MachineName, same []*machine) string {
 		return fmt.Sprintf("and etcd has a member %s that may be of any of them: delete the others yourself", name)
 	}
 	for _, m := range same {
-		if left := defaultStartup - v.Now.Sub(m.MadeAt()); left > 0 {
+		if left := defaultStartup - v.Now.Sub(v.madeAt(m)); left > 0 {
 			v.wake(left)
 			return "and none of them has joined yet"
 		}

@@ -72,6 +72,10 @@ type Plan struct {
 	// Residence is where the cluster lives: to be remembered.
 	Residence fleet.Residence
 
+	// Clock is how the agents' clock compares with that of the API server: to be
+	// remembered.
+	Clock fleet.Clock
+
 	// Order is the fleet.OrderMark with which the infrastructure was last as it is
 	// to be: to be remembered.
 	Order string

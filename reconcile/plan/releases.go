@@ -124,7 +124,7 @@ func (v *view) busy(ref fleet.ReleaseRef) bool {
 	if !have.Ours {
 		grace = foreignGrace
 	}
-	left := grace - v.Now.Sub(have.Changed)
+	left := grace - v.Now.Sub(v.from(have.Changed))
 	if left <= 0 {
 		return false
 	}

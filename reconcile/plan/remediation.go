@@ -149,7 +149,7 @@ func (v *view) attempt(m *machine) (next fleet.Remediation, until time.Duration)
 	if s := m.pool.Remediation.MinHealthyPeriodSeconds; s != nil {
 		healthy = seconds(s)
 	}
-	if until = last.At.Add(healthy).Sub(v.Now); !m.current || m.asked() || until <= 0 {
+	if until = v.from(last.At).Add(healthy).Sub(v.Now); !m.current || m.asked() || until <= 0 {
 		return next, 0
 	}
 	next.Retry = last.Retry + 1
@@ -165,7 +165,7 @@ func (v *view) mayAttempt(m *machine) bool {
 		return true
 	}
 	period := seconds(limits.RetryPeriodSeconds)
-	if left := last.At.Add(period).Sub(v.Now); period > 0 && left > 0 { // without a period it may be ahead of the clock
+	if left := v.from(last.At).Add(period).Sub(v.Now); period > 0 && left > 0 {
 		v.wake(left)
 		m.stays = &defect{
 			controlplanev1.KubeadmControlPlaneMachineRemediationDeferredReason,
@@ -202,7 +202,8 @@ func (v *view) begun(m *machine, remove func()) {
 func (v *view) followRemediation() {
 	g, r := v.groups[0], v.Remediation
 	came := slices.ContainsFunc(g.all, func(m *machine) bool {
-		return m.Origin.Remediation == r || m.Name != r.Machine && m.AskedAt().After(r.At)
+		asked := m.AskedAt()
+		return m.Origin.Remediation == r || m.Name != r.Machine && asked.After(v.from(r.At)) && !asked.After(v.Now)
 	})
 	if r.IsZero() || came || v.controlPlaneDone() {
 		return

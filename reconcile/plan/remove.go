@@ -124,7 +124,7 @@ func (v *view) undrained(m *machine) (o *obstacle, over bool) {
 		message: fmt.Sprintf("node %s is draining%s", n.Name, because(some(texts))),
 	}
 	if t := bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
-		if o.left = t - v.Now.Sub(n.DrainStarted); o.left <= 0 {
+		if o.left = t - v.Now.Sub(v.from(n.DrainStarted)); o.left <= 0 {
 			return nil, true
 		}
 	}
@@ -187,9 +187,9 @@ func (v *view) undetached(m *machine, over bool) *obstacle {
 	if t == 0 {
 		return o
 	}
-	since := n.Drained
+	since := v.from(n.Drained)
 	if over {
-		since = n.DrainStarted.Add(bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
+		since = v.from(n.DrainStarted).Add(bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
 	}
 	if since.IsZero() {
 		o.drain = true // which notes since when there is nothing else to wait for

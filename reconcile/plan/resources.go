@@ -114,7 +114,7 @@ func (v *view) tooSoon(have *fleet.ResourceSetState) bool {
 		}
 	}
 	wait := min(max(have.Tried.Sub(have.Since)/retryGrowth, firstRetry), most)
-	left := wait - v.Now.Sub(have.Tried)
+	left := wait - v.Now.Sub(v.from(have.Tried))
 	if left > 0 {
 		v.wake(left)
 	}

@@ -68,12 +68,12 @@ func (v *view) keepTrust() {
 		return
 	case r == fleet.RotateCA && next == fleet.RotationSign:
 		if v.rest(now) {
-			v.note("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
+			v.note("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), v.from(now.Since).Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	case now.Stage == fleet.RotationHold:
 		if v.rest(now) {
-			v.note("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), now.Since.Add(signedLast).UTC().Format(time.RFC3339))
+			v.note("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), v.from(now.Since).Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	}
@@ -92,7 +92,7 @@ func (v *view) keepTrust() {
 
 // rest reports whether the stage that is has to last longer.
 func (v *view) rest(now fleet.RotationState) bool {
-	left := now.Since.Add(signedLast).Sub(v.Now)
+	left := v.from(now.Since).Add(signedLast).Sub(v.Now)
 	if left > 0 {
 		v.wake(left)
 	}

@@ -87,6 +87,7 @@ func look(in Input) *view {
 		notes:    make(map[string]bool),
 		blind:    !in.Observed.Workload.Reachable,
 	}
+	v.compareClocks()
 	leaving := v.recall()
 	v.enumerate()
 	v.index()

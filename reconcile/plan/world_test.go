@@ -53,6 +53,7 @@ type world struct {
 	milestones  fleet.Milestones  // the same
 	spells      []fleet.Spell     // the same
 	residence   fleet.Residence   // the same
+	clocks      fleet.Clock       // the same
 
 	log        []string
 	violations []string
@@ -156,7 +157,7 @@ func (w *world) reachable() bool {
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
 	desired := *w.desired
-	desired.Milestones, desired.Spells, desired.Residence = w.milestones, w.spells, w.residence
+	desired.Milestones, desired.Spells, desired.Residence, desired.Clock = w.milestones, w.spells, w.residence, w.clocks
 	in := plan.Input{Desired: &desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
 	o := &in.Observed
 	o.At = w.clock()
@@ -204,7 +205,7 @@ func (w *world) plan() (plan.Input, plan.Plan) {
 		in = w.input(true)
 		p = plan.Compute(in)
 	}
-	w.remediation, w.milestones, w.spells, w.residence = p.Remediation, p.Milestones, p.Spells, p.Residence
+	w.remediation, w.milestones, w.spells, w.residence, w.clocks = p.Remediation, p.Milestones, p.Spells, p.Residence, p.Clock
 	return in, p
 }
 

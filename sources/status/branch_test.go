@@ -147,6 +147,7 @@ func report(phase fleet.Phase) fleet.Report {
 			Provider: "inmemory", Endpoint: fleet.Endpoint{Host: "10.0.0.1", Port: 6443}, ControlPlane: fleet.InitializedOnce, Recreated: "1",
 			Places: []fleet.Place{{ID: "a", Access: "key a"}, {ID: "b"}},
 		},
+		Clock:      fleet.Clock{Ahead: -45 * time.Minute, Since: time.Date(2026, 1, 2, 3, 0, 30, 0, time.UTC)},
 		Waiting:    []string{"machine eu-1-md-0-9xw4t to become a node"},
 		Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
 		Spells: []fleet.Spell{{

@@ -264,6 +264,7 @@ func reportOf(f reportFile) fleet.Report {
 		Failure:  f.Failure,
 
 		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells), Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(),
+		Clock: f.Clock.fleet(),
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{

@@ -211,6 +211,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Failure:  r.Failure,
 
 		Remediation: r.Remediation.String(), Order: r.Order, Spells: spellsOf(r.Spells), Milestones: milestonesOf(r.Milestones), Residence: residenceOf(r.Residence),
+		Clock: clockOf(r.Clock),
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)

@@ -145,6 +145,7 @@ type reportFile struct {
 	Spells     []spell     `json:"spells,omitempty"`
 	Milestones *milestones `json:"milestones,omitempty"`
 	Residence  *residence  `json:"residence,omitempty"`
+	Clock      *clock      `json:"clock,omitempty"`
 }
 
 type spell struct {
