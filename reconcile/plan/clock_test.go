@@ -225,8 +225,10 @@ func TestClocksAreTold(t *testing.T) {
 		"infrastructure behind": {func(w *world) { w.infraAhead = -2 * time.Minute }, infrastructure + "a minute behind the agent's. Have them synchronised"},
 		"infrastructure slow":   {func(w *world) { w.infraAhead = 20 * time.Minute }, ""},
 		"infrastructure ahead":  {func(w *world) { w.infraAhead = time.Hour }, infrastructure + "half an hour ahead of the agent's. Have them synchronised"},
-		"agent ahead": {func(w *world) { w.ahead = time.Hour },
-			server + "behind the agent's. " + infrastructure + "a minute behind the agent's. Have them synchronised"},
+		"agent ahead": {
+			func(w *world) { w.ahead = time.Hour },
+			server + "behind the agent's. " + infrastructure + "a minute behind the agent's. Have them synchronised",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(cluster(1, 1))
@@ -246,7 +248,7 @@ func TestClocksAreTold(t *testing.T) {
 					t.Errorf("it is told %q, want %q", got, c.want)
 				}
 				w.advance(10 * time.Minute)
-				w.nodesAhead += 7 * time.Second * time.Duration(w.nodesAhead/time.Minute)
+				w.nodesAhead += 7 * time.Second * (w.nodesAhead / time.Minute)
 			}
 		})
 	}

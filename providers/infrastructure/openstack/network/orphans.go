@@ -79,8 +79,10 @@ func (v *view) named(s *cloud.Snapshot, clusters []fleet.Key) []fleet.Orphan {
 	var out []fleet.Orphan
 	name := v.owner.Cluster.Name
 	add := func(kind, id, called string, born time.Time) {
-		out = append(out, fleet.Orphan{Cluster: v.owner.Cluster, Kind: kind, ID: id, Name: called, Created: born,
-			Reason: "cluster " + v.owner.Cluster.String() + " is deleted, and the name says that it was made for a Service of it: " + Unproven})
+		out = append(out, fleet.Orphan{
+			Cluster: v.owner.Cluster, Kind: kind, ID: id, Name: called, Created: born,
+			Reason: "cluster " + v.owner.Cluster.String() + " is deleted, and the name says that it was made for a Service of it: " + Unproven,
+		})
 	}
 	for _, lb := range v.all.loadBalancers {
 		if _, marked := cloud.ParseOwner(lb.Description); !marked && strings.HasPrefix(lb.Name, servicePrefix+name+"_") {

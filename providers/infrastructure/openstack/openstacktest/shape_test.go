@@ -134,12 +134,14 @@ func union(a, b shape) map[string]bool {
 
 // unread are keys that nothing in Fairlead reads, and that differ from release to
 // release.
-var unread = []string{"links", "hostId", "accessIPv4", "accessIPv6", "host_status", "trusted_image_certificates", "group_id", "provider_id", "shared_targets", "service_uuid", "cluster_name", "consumes_quota", "volume_type_id", "migration_status", "consistencygroup_id", "qos_network_policy_id", "resource_request", "l2_adjacency", "ha", "distributed", "availability_zone_hints", "availability_zones", "vip_vnic_type", "alpn_protocols", "tls_ciphers", "tls_versions", "hsts_max_age", "hsts_preload", "hsts_include_subdomains",
+var unread = []string{
+	"links", "hostId", "accessIPv4", "accessIPv6", "host_status", "trusted_image_certificates", "group_id", "provider_id", "shared_targets", "service_uuid", "cluster_name", "consumes_quota", "volume_type_id", "migration_status", "consistencygroup_id", "qos_network_policy_id", "resource_request", "l2_adjacency", "ha", "distributed", "availability_zone_hints", "availability_zones", "vip_vnic_type", "alpn_protocols", "tls_ciphers", "tls_versions", "hsts_max_age", "hsts_preload", "hsts_include_subdomains",
 	"ipv4_address_scope", "ipv6_address_scope", "port_details", "normalized_cidr", "standard_attr_id",
 	"file", "self", "stores", "virtual_size", "os_hash_algo", "os_hash_value", "owner_specified",
 	"OS-EXT-SRV-ATTR:hostname", "ephemeral", "extra_specs", "locked_reason", "delete_on_termination",
 	"client_authentication", "client_ca_tls_container_ref", "client_crl_container_ref", "default_tls_container_ref",
-	"sni_container_refs", "ca_tls_container_ref", "crl_container_ref", "tls_container_ref"}
+	"sni_container_refs", "ca_tls_container_ref", "crl_container_ref", "tls_container_ref",
+}
 
 // unloaded are keys of extensions that the lab does not load, and some that services
 // show in other answers alone. Nothing in Fairlead reads them.
