@@ -42,8 +42,15 @@ func TestCloudInit(t *testing.T) {
 	if h.Read("/etc/ssh/test_key") != key || h.Exec("ls /etc/ssh") != keys {
 		t.Error("the keys of the host changed")
 	}
+	told := "grep -rls " + id + " /run/cloud-init; true" // files of what cloud-init was given
+	if h.Exec(told) == "" {
+		t.Error("cloud-init tells nothing of the machine in /run/cloud-init")
+	}
 	b.remove(c, "m-0")
 	b.until("the host is free", c, gone)
+	if files := h.Exec(told); files != "" {
+		t.Errorf("after the release %s is of the machine", files)
+	}
 	for _, path := range []string{"/etc/machine.conf", "/etc/cloud/cloud.cfg.d/99-zz-fairlead.cfg", "/var/lib/cloud/seed/nocloud/user-data"} {
 		if h.Read(path) != "" {
 			t.Errorf("%s is there after the release", path)
