@@ -43,10 +43,11 @@ type Kind struct {
 	// Nil means that the spec names no companions in this way.
 	Resolve func(spec any, companions func(kind string) map[string]any) (any, field.ErrorList)
 
-	// Hashed returns what of a spec, normalised and resolved, counts in template hashes, and in what
-	// tells whether a definition changed; nil: all of it. Whatever a released version
-	// counted, and nothing else, is in it for ever: where Normalise fills in a default
-	// that it did not, Hashed leaves that out, or all machines would be replaced.
+	// Hashed returns what of a spec, normalised and resolved, counts in template
+	// hashes, and in what tells whether a definition changed; nil: all of it. Whatever
+	// a released version counted, and nothing else, is in it for ever: where Normalise
+	// fills in a default that it did not, Hashed leaves that out, or all machines would
+	// be replaced.
 	Hashed func(spec any) any
 
 	// Secrets names the Secrets that an object refers to whose normalised spec

@@ -24,9 +24,10 @@ func newOrphans(version string) *cobra.Command {
 clusters for itself, and belongs to no cluster that Git has.
 
 It looks wherever the credentials of the clusters reach, and where the status branch
-says that they lived. All of the fleet must be readable and without problems: what is not in Git counts as proof here. What is
-younger than the time that a provider may take to show a change, and what belongs
-to a cluster that is being made or changed, is passed over.
+says that they lived. All of the fleet must be readable and without problems: what
+is not in Git counts as proof here. What is younger than the time that a provider
+may take to show a change, and what belongs to a cluster that is being made or
+changed, is passed over.
 
 A cluster that vanished from Git is told of and never touched: bring it back with
 the annotation fairlead.dev/delete: "true", or switch on prune in fleet.yaml.

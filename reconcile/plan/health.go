@@ -174,8 +174,9 @@ func (m *machine) madeBy() time.Time {
 }
 
 // failedFirst reports whether m is the only machine of the cluster, and is known
-// never to have become a control plane: nobody remembers that it did, and this agent watched it all its life, or what
-// is remembered says that none ever answered, and this agent has heard nothing yet.
+// never to have become a control plane. Nobody remembers that it did then, and this
+// agent watched it all its life, or what is remembered says that none ever answered
+// and this agent has heard nothing yet.
 func (v *view) failedFirst(m *machine) bool {
 	return len(v.machines) == 1 && v.residence.ControlPlane != fleet.InitializedOnce && (v.knownSilent(m) || v.NeverAnswered && v.residence.ControlPlane == fleet.NeverInitialized)
 }

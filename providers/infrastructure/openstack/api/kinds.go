@@ -43,7 +43,7 @@ func Kinds() []fleet.Kind {
 			at + "bastion.spec.floatingIPPoolRef": floatingIP,
 		}
 	}
-	return []fleet.Kind{
+	return append([]fleet.Kind{
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureCluster,
 			Group: group, Kind: "OpenStackCluster", Versions: versions,
@@ -100,6 +100,12 @@ func Kinds() []fleet.Kind {
 			Secrets:   secrets,
 			Refused:   map[string]string{"spec.providerID": providerID},
 		},
+	}, companionKinds()...)
+}
+
+// companionKinds returns the kinds that clusters and machines refer to.
+func companionKinds() []fleet.Kind {
+	return []fleet.Kind{
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
 			Group: group, Kind: "OpenStackClusterIdentity", Versions: []string{"v1alpha1"}, ClusterScoped: true,
