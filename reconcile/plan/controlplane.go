@@ -53,9 +53,9 @@ func (v *view) initialized() bool {
 
 // everInitialized is initialized for a cluster whose API server may be out of
 // reach: what is remembered proves that there was one, and so do workers and further
-// control-plane machines.
+// control-plane machines. A first machine that a lost answer made twice does not.
 func (v *view) everInitialized() bool {
-	return v.residence.ControlPlane == fleet.InitializedOnce || v.initialized() || len(v.machines) > 1
+	return v.residence.ControlPlane == fleet.InitializedOnce || v.initialized() || !v.oneName()
 }
 
 func (v *view) controlPlaneDone() bool {

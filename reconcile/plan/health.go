@@ -181,6 +181,20 @@ func (v *view) failedFirst(m *machine) bool {
 	return len(v.machines) == 1 && v.residence.ControlPlane != fleet.InitializedOnce && (v.knownSilent(m) || v.NeverAnswered && v.residence.ControlPlane == fleet.NeverInitialized)
 }
 
+// firstTwice reports whether all machines of the cluster are its first one, which a
+// lost answer made more than once, and none of them is known to have become a control
+// plane: what is remembered says so, and this agent has heard nothing yet.
+func (v *view) firstTwice() bool {
+	return v.oneName() && v.NeverAnswered && v.Desired.Residence.ControlPlane == fleet.NeverInitialized
+}
+
+// oneName reports whether all machines of the cluster have the same name.
+func (v *view) oneName() bool {
+	return !slices.ContainsFunc(v.machines, func(m *machine) bool {
+		return m != v.machines[0] && (m.Name == "" || m.Name != v.machines[0].Name)
+	})
+}
+
 // silentSince is from when m is known to be silent. The agent before this one may
 // have ended before m became a control plane: then all that counts is how long this
 // one has called.

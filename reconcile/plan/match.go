@@ -142,7 +142,8 @@ func (v *view) matchMembers() {
 //
 // The provider id of a Node does. Where none of them has a Node, and they had the
 // time to get one, none is in use, and the oldest stays: it is the same while the
-// API server has not answered once in their lives.
+// API server has not answered once in their lives, or where they are what became of
+// the first machine and none is remembered to have answered.
 func (v *view) findExtras() {
 	for name, same := range v.named {
 		if len(same) < 2 || same[0].State == fleet.MachineDeleting {
@@ -178,6 +179,12 @@ func (v *view) findExtras() {
 func (v *view) alike(name fleet.MachineName, same []*machine) string {
 	switch {
 	case v.blind && v.knownSilent(same[0]):
+		return ""
+	case v.blind && v.firstTwice():
+		if left := defaultStartup - v.Now.Sub(v.Since); left > 0 {
+			v.wake(left)
+			return "and none of them has answered yet"
+		}
 		return ""
 	case v.blind:
 		return "which of them joined is not known while the API server does not answer"

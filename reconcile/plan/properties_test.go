@@ -106,11 +106,13 @@ func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 			c.step()
 		}
 		c.calm()
-		if err := c.rest(3000); err != nil {
+		switch err := c.rest(3000); {
+		case err == nil:
+			c.check()
+			c.inspect()
+		case !c.overtaken || c.hasControlPlane(): // else people restore the cluster, or delete it
 			t.Fatalf("ConvergesToDesired: %v", err)
 		}
-		c.check()
-		c.inspect()
 		c.desired = change(c.desired, func(d *fleet.Cluster) { d.Delete = true })
 		for range rapid.IntRange(0, 20).Draw(t, "steps of deletion") {
 			c.step()

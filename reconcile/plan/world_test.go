@@ -44,6 +44,7 @@ type world struct {
 	broken     fleet.TemplateHash // machines made of it never join
 	naming     naming             // of Nodes
 	stuck      fleet.MachineName  // its drain never ends
+	overtaken  bool               // a late call deleted the only control-plane machine after it had answered
 
 	attempts []fleet.Attempt
 	since    time.Time
@@ -259,6 +260,9 @@ func (w *world) advance(d time.Duration) {
 		now := w.desired
 		w.desired = q.desired // a late machine is what it was asked to be
 		w.carryOut(q.action)
+		if q.action.Kind == fleet.DeleteMachine && w.residence.ControlPlane == fleet.InitializedOnce && !w.hasControlPlane() {
+			w.overtaken = true
+		}
 		w.desired = now
 		return true
 	})
@@ -285,6 +289,13 @@ func (w *world) advance(d time.Duration) {
 			m.Learner = false
 		}
 	}
+}
+
+// hasControlPlane reports whether a control-plane machine is there and stays.
+func (w *world) hasControlPlane() bool {
+	return slices.ContainsFunc(w.machines, func(m *simMachine) bool {
+		return m.Role == fleet.RoleControlPlane && m.goneAt.IsZero()
+	})
 }
 
 // live lets a machine boot, join and become ready.
