@@ -84,6 +84,21 @@ func faults() []fault {
 		{"secrets of deleted clusters stay", "ConvergesToDesired", []edit{
 			{"reconcile/plan/deletion.go", "case v.hasSecrets():", "case v.hasSecrets() && !BROKEN:"},
 		}},
+		{"secrets go before machines", "SecretsGoLast", []edit{
+			{
+				"reconcile/plan/deletion.go", "case v.deleteExternal():",
+				"case BROKEN && v.hasSecrets():\n\t\tv.do(fleet.Action{Kind: fleet.DeleteSecrets})\n\tcase v.deleteExternal():",
+			},
+		}},
+		{"damaged tags are taken as they are", "WhatIsHeldIsLeftAlone", []edit{
+			{"reconcile/plan/held.go", `if m.Damaged != "" {`, `if BROKEN {` + "\n\t\t\tcontinue\n\t\t}\n\t\t" + `if m.Damaged != "" {`},
+		}},
+		{"credentials that lead elsewhere are trusted", "NothingInTheWrongPlace", []edit{
+			{"reconcile/plan/residence.go", `if r.Provider != "" && r.Provider != v.Desired.Provider {`, `if BROKEN {` + "\n\t\treturn \"\"\n\t}\n\t" + `if r.Provider != "" && r.Provider != v.Desired.Provider {`},
+		}},
+		{"machines are as old as the infrastructure's clock says", "NoMachineReplacedByAClock", []edit{
+			{"reconcile/plan/health.go", "since := v.startedAt(m)", "since := v.startedAt(m)\n\tif BROKEN {\n\t\tsince = m.Created\n\t}"},
+		}},
 		{"addons are never pruned", "ConvergesToDesired", []edit{
 			{"reconcile/plan/resources.go", "case len(v.retired(s, have)) > 0:", "case len(v.retired(s, have)) > 0 && !BROKEN:"},
 		}},

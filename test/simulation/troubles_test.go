@@ -40,7 +40,7 @@ type damage struct {
 // bother draws the troubles of a life.
 func (l *life) bother() {
 	l.damaged, l.jammed, l.dead = make(map[string]damage), make(map[string]bool), make(map[string]bool)
-	l.tags, l.exile, l.drains, l.first = l.chance(3), l.chance(4), l.chance(4), l.chance(4)
+	l.tags, l.exile, l.drains, l.first = l.chance(2), l.chance(4), l.chance(4), l.chance(3)
 	l.elsewhere = inmemory.NewCloud(inmemory.CloudOptions{ID: "elsewhere", Listen: l.net.Listen})
 	l.differ = mostSkew
 	if l.chance(3) {

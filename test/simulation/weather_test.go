@@ -73,7 +73,7 @@ func (l *life) badDays() {
 		end = time.Now().Add(l.within(5*time.Minute, 15*time.Minute))
 	}
 	l.until(end, func() time.Time {
-		if l.chance(4) {
+		if l.chance(3) {
 			l.trouble()
 			return time.Now().Add(l.within(time.Second, 2*time.Minute))
 		}
