@@ -38,7 +38,7 @@ func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, err
 		UpgradeTransport: &http.Transport{
 			TLSClientConfig: n.transport.TLSClientConfig,
 			DialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
-				c, err := n.transport.DialContext(dialing, network, address)
+				c, err := n.dial(dialing, network, address)
 				if err == nil {
 					keep = context.AfterFunc(ctx, func() { _ = c.Close() })
 				}

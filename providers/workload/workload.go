@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,9 @@ type Options struct {
 	Now     func() time.Time // nil means time.Now
 	// Dial connects to API servers; nil means TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Proxy says which proxy leads to an API server whose kubeconfig names none; nil
+	// means the one of the environment.
+	Proxy func(*http.Request) (*url.URL, error)
 }
 
 const (
@@ -66,6 +70,9 @@ func New(o Options) *Client {
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	if o.Proxy == nil {
+		o.Proxy = http.ProxyFromEnvironment
 	}
 	return &Client{o: o, conns: make(map[fleet.Key]*conn)}
 }
@@ -131,13 +138,16 @@ func newConn(a providers.Access, o Options) (*conn, error) {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}
 	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               o.Proxy,
 		DialContext:         o.Dial,
 		TLSClientConfig:     tlsConfig,
 		TLSHandshakeTimeout: dialTimeout,
 		IdleConnTimeout:     idleTimeout,
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingTimeout},
+	}
+	if config.Proxy != nil {
+		transport.Proxy = config.Proxy
 	}
 	n := &conn{config: config, transport: transport, blocked: make(map[podID]string)}
 	rt, err := rest.HTTPWrappersForConfig(config, noting{transport, &n.expires, &n.clock, o.Now})
