@@ -69,6 +69,9 @@ is in the history of the status branch.`,
 		if form := format(*output); form != formatTable || len(views) > 0 {
 			return errors.Join(t.write(cmd.OutOrStdout(), form, views), err)
 		}
+		if deaf := p.heard(cmd.Context(), branch); deaf != nil && err == nil {
+			return fmt.Errorf("there are no requests here: %w", deaf)
+		}
 		fmt.Fprintln(cmd.OutOrStdout(), "nobody asked for anything")
 		return err
 	}

@@ -53,6 +53,9 @@ With --wait it waits until every cluster of the newest revision is provisioned
 		if err := showStatus(cmd.OutOrStdout(), format(*output), s); err != nil {
 			return err
 		}
+		if s.Owner.Agent == "" && format(*output) == formatTable && p.origin(cmd.Context()) != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: name the repository with --source %s\n", p.origin(cmd.Context()))
+		}
 		if !settled {
 			return fmt.Errorf("not every cluster is as Git says after %s", wait)
 		}

@@ -47,6 +47,11 @@ the others too.`,
 		if err != nil {
 			return err
 		}
+		if s.Owner.Agent == "" {
+			if err := p.heard(cmd.Context(), branch); err != nil {
+				return fmt.Errorf("there is no status here: %w", err)
+			}
+		}
 		clusters := s.Clusters
 		if len(argv) == 1 {
 			k, err := fleet.ParseKey(argv[0])

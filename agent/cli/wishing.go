@@ -38,6 +38,9 @@ func (w *wishing) find(r *fleet.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := p.heard(w.cmd.Context(), branch); err != nil {
+		return fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+	}
 	s, err := p.status(w.cmd.Context(), branch)
 	if err != nil {
 		return err
@@ -75,6 +78,7 @@ func with(id fleet.ProviderID) string {
 	return " with the provider id " + string(id)
 }
 
+// place returns the fleet that is asked of and the name of its status branch.
 func (w *wishing) place() (part, string, error) {
 	p, err := locate(w.f.from(nil, quiet(w.cmd.ErrOrStderr())), "")
 	if err != nil {
@@ -84,11 +88,14 @@ func (w *wishing) place() (part, string, error) {
 	return p, branch, err
 }
 
-// requests opens the status branch to be written by hand.
+// requests opens the status branch to be written by hand, where an agent reads it.
 func (w *wishing) requests() (*status.Requests, error) {
 	p, branch, err := w.place()
 	if err != nil {
 		return nil, err
+	}
+	if err := p.heard(w.cmd.Context(), branch); err != nil {
+		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
 	}
 	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
 		return nil, err

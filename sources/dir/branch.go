@@ -24,6 +24,7 @@ import (
 //	.fairlead/generations/<digest>/…
 //	.fairlead/log
 //	.fairlead/lock
+//	.fairlead/followed
 type Branch struct {
 	path   string // of .fairlead
 	budget tree.Budget

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -290,5 +291,33 @@ func TestLock(t *testing.T) {
 	defer cancel()
 	if _, err := b.Commit(ctx, head, sources.Commit{Edits: map[string][]byte{"a": []byte("2")}, Message: "second"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("under a lock: %v", err)
+	}
+}
+
+// TestFollowed: a folder is followed as long as somebody is told of its changes, and
+// what that one leaves behind says nothing.
+func TestFollowed(t *testing.T) {
+	f := open(t, dir.Options{Path: t.TempDir()})
+	if f.Branch().Followed() {
+		t.Error("a folder that nobody has ever followed is followed")
+	}
+	if _, err := f.Branch().Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{"a": []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	if f.Branch().Followed() {
+		t.Error("a folder with a status that nobody follows is followed")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- f.Notify(ctx, func() {}) }()
+	for !f.Branch().Followed() { // it begins when the goroutine runs
+		runtime.Gosched()
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if f.Branch().Followed() {
+		t.Error("it is still followed when that is over")
 	}
 }

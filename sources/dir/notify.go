@@ -14,8 +14,19 @@ import (
 )
 
 // Notify implements sources.Notifier. Folders that are made later are watched
-// too.
+// too. Until ctx ends the folder counts as followed: see Branch.Followed.
 func (f *Folder) Notify(ctx context.Context, changed func()) error {
+	release := f.Branch().follow()
+	err := f.notify(ctx, changed)
+	if err == nil {
+		release()
+		return nil
+	}
+	context.AfterFunc(ctx, release) // polls go on without the watch
+	return err
+}
+
+func (f *Folder) notify(ctx context.Context, changed func()) error {
 	op := "watch folder " + f.path
 	w, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"fairlead.dev/agent/assembly"
+	"fairlead.dev/sources/dir"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/status"
+)
+
+// heard says why no agent reads what is written to the status branch of p, and
+// what to name instead. That of a clone is the clone's own folder, where the
+// agent of the repository never looks. An agent of a repository is known by its
+// mark of ownership alone.
+func (p part) heard(ctx context.Context, branch string) error {
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return err
+	}
+	owner, err := status.NewArbiter(b).Owner(ctx)
+	if err != nil {
+		return err
+	}
+	where := redacted(p.settings.Source)
+	folder, isFolder := b.(*dir.Branch)
+	switch {
+	case isFolder && owner.Agent != "" && folder.Followed():
+		return nil
+	case isFolder && p.origin(ctx) != "":
+		return fmt.Errorf("no agent follows the folder %s; it is a clone, so ask the agent of its repository: add --source %s", where, p.origin(ctx))
+	case isFolder:
+		return fmt.Errorf("no agent follows the folder %s: name the repository of the fleet with --source, or start fairlead agent --source %[1]s", where)
+	case owner.Agent == "":
+		return fmt.Errorf("no agent has ever followed %s: start one, or name the status branch with --status-branch or --status-repository", where)
+	}
+	return nil
+}
+
+// origin returns the repository that the folder is a clone of, fit to be shown,
+// or nothing where it is none or a status repository is named.
+func (p part) origin(ctx context.Context) string {
+	if !assembly.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
+		return ""
+	}
+	return redacted(git.Origin(ctx, p.settings.Source))
+}

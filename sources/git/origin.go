@@ -1,0 +1,17 @@
+package git
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+)
+
+// Origin returns the URL of the remote called origin of the clone that folder is
+// in, as `git remote get-url origin` says it, or nothing where there is none.
+func Origin(ctx context.Context, folder string) string {
+	out, err := exec.CommandContext(ctx, "git", "-C", folder, "remote", "get-url", "origin").Output()
+	if err != nil {
+		return "" // no clone, no such remote, or no git
+	}
+	return strings.TrimSpace(string(out))
+}
