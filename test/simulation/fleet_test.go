@@ -76,7 +76,7 @@ func (p *poolWish) roll(r *rand.Rand) {
 
 // edit changes one thing about the cluster, and says what.
 func (w *wish) edit(r *rand.Rand) string {
-	switch n := r.IntN(26); {
+	switch n := r.IntN(30); {
 	case w.gone && n < 8:
 		return "still not there"
 	case w.gone:
@@ -132,16 +132,16 @@ func (w *wish) edit(r *rand.Rand) string {
 	case n < 18:
 		w.broken = true
 		return "broken"
-	case n < 20:
+	case n < 23:
 		w.deleted, w.protected = true, w.protected || r.IntN(2) == 0
 		return fmt.Sprintf("deleted, protected: %v", w.protected)
-	case n < 22:
+	case n < 26:
 		w.gone = true
 		return "vanished"
-	case n < 24:
+	case n < 28:
 		w.addons = (w.addons + 1) % 4
 		return fmt.Sprintf("version %d of the addons", w.addons)
-	case n < 25:
+	case n < 29:
 		w.lone = (w.lone + 1) % 3
 		return fmt.Sprintf("template %d of a lone machine", w.lone)
 	case w.controlPlanes == 3 && !w.classy:

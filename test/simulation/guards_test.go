@@ -93,7 +93,10 @@ func (j *judgement) reapplies() {
 // deletesAll checks what only the deletion of a cluster may do.
 func (j *judgement) deletesAll() {
 	said := j.life.said(j.turn.cluster.Revision, j.key)
+	latest, _ := j.in.latest()
 	switch {
+	case !said.deleted && j.life.said(latest, j.key).gone:
+		j.violates("OrphansUntouched", "it vanished with %s", latest)
 	case !said.deleted:
 		j.violates("NothingDeletedThatGitHas", "nobody asked for the deletion in %s", j.turn.cluster.Revision)
 	case said.protected:
@@ -158,7 +161,11 @@ func (j *judgement) created(vm inmemory.VM) {
 func (j *judgement) takes(id string, forGood bool) {
 	facts := j.life.truth()
 	i := slices.IndexFunc(facts.Machines, func(m inmemory.MachineFacts) bool { return m.ID == id })
-	if i < 0 || j.deleting() || facts.Machines[i].Deleted {
+	if i < 0 || facts.Machines[i].Deleted {
+		return
+	}
+	if j.deleting() {
+		j.deletesAll()
 		return
 	}
 	m := facts.Machines[i]
