@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,13 @@ func TestHostileContent(t *testing.T) {
 		"big file": {tree: func(p *place) string {
 			return p.tree([3]string{"100644", "big.bin", p.blob(strings.Repeat("ab", 1000))})
 		}, budget: tree.Budget{FileBytes: 1000}, words: `"big.bin" has 2000 bytes`},
+		"huge folder": {tree: func(p *place) string {
+			h := p.blob("x")
+			return p.tree(slices.Repeat([][3]string{{"100644", "f", h}}, 20_000)...)
+		}, budget: tree.Budget{Files: 1000}, words: "more than 1000 entries"},
+		"huge name": {tree: func(p *place) string {
+			return p.tree([3]string{"100644", strings.Repeat("f", 1<<20), p.blob("x")})
+		}, words: "a name of more than 4096 bytes"},
 		"deep": {tree: func(p *place) string {
 			h := p.tree([3]string{"100644", "f", p.blob("x")})
 			for range 40 {

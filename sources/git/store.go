@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/sources/tree"
 )
 
@@ -24,6 +26,7 @@ const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 type store struct {
 	index *tree.Index
 	base  *store // where else to look; may be nil
+	most  int    // entries of one folder
 
 	mu      sync.RWMutex
 	objects map[plumbing.Hash]rawObject
@@ -38,14 +41,14 @@ type rawObject struct {
 var _ tree.Objects = (*store)(nil)
 
 func newStore(b tree.Budget) *store {
-	s := &store{objects: map[plumbing.Hash]rawObject{}}
+	s := &store{objects: map[plumbing.Hash]rawObject{}, most: b.WithDefaults().Files}
 	s.index = tree.NewIndex(s, b)
 	return s
 }
 
 // stage returns an empty store that also sees what is in s.
 func (s *store) stage() *store {
-	return &store{base: s, objects: map[plumbing.Hash]rawObject{}}
+	return &store{base: s, objects: map[plumbing.Hash]rawObject{}, most: s.most}
 }
 
 // land adds what was staged to s.
@@ -134,11 +137,37 @@ func (s *store) entries(h plumbing.Hash) ([]object.TreeEntry, error) {
 		}
 		return nil, fmt.Errorf("tree %s: %w", h, errMissing)
 	}
+	if err := s.admit(o.data); err != nil {
+		return nil, fmt.Errorf("tree %s: %w", h, err)
+	}
 	t := &object.Tree{}
 	if err := t.Decode(o.encoded()); err != nil {
 		return nil, fmt.Errorf("tree %s: %w", h, err)
 	}
 	return t.Entries, nil
+}
+
+// maxEntryName is as long as the mode and the name of an entry may be. git fsck
+// warns of names that are longer.
+const maxEntryName = 4096
+
+// admit refuses an encoded tree with too many entries before it is decoded: that
+// takes ten times its size.
+func (s *store) admit(data []byte) error {
+	for n := 0; len(data) > 0; n++ {
+		if n == s.most {
+			return fleet.Errorf(fleet.Invalid, "accept the content of the repository", "a folder has more than %d entries", s.most)
+		}
+		name := bytes.IndexByte(data[:min(len(data), maxEntryName+1)], 0)
+		if name < 0 && len(data) > maxEntryName {
+			return fleet.Errorf(fleet.Invalid, "accept the content of the repository", "a folder has a name of more than %d bytes", maxEntryName)
+		}
+		if name < 0 || len(data) < name+1+len(plumbing.ZeroHash) {
+			return nil // decoding says what is wrong
+		}
+		data = data[name+1+len(plumbing.ZeroHash):]
+	}
+	return nil
 }
 
 // Dir implements tree.Objects.

@@ -39,16 +39,16 @@ func NewIndex(objects Objects, budget Budget) *Index {
 func (x *Index) Tree(id string) (*Tree, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	root, err := x.judge(id, "", 0)
+	root, err := x.judge(id, "", 0, 0)
 	if err != nil {
 		return nil, err
 	}
 	return &Tree{index: x, root: root}, nil
 }
 
-// judge counts the folder id at path, whose depth from the root is level. The
-// caller holds the lock.
-func (x *Index) judge(id, path string, level int) (*folder, error) {
+// judge counts the folder id at path, whose depth from the root is level and whose
+// parents have above entries together. The caller holds the lock.
+func (x *Index) judge(id, path string, level, above int) (*folder, error) {
 	if level > x.budget.Depth {
 		return nil, refuse("%q is more than %d folders deep", path, x.budget.Depth)
 	}
@@ -62,6 +62,10 @@ func (x *Index) judge(id, path string, level int) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read folder %q: %w", path, err)
 	}
+	// Those of the parents are in memory until they are counted.
+	if above += len(entries); above > x.budget.Files {
+		return nil, refuse("it has more than %d files and folders (counted up to %q)", x.budget.Files, "/"+path)
+	}
 	f := &folder{id: id, entries: slices.Clone(entries), names: make(map[string]int, len(entries))}
 	slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for i, e := range f.entries {
@@ -72,7 +76,7 @@ func (x *Index) judge(id, path string, level int) (*folder, error) {
 			return nil, refuse("folder %q has two entries %q", "/"+path, e.Name)
 		}
 		f.names[e.Name] = i
-		if err := x.count(f, e, join(path, e.Name), level); err != nil {
+		if err := x.count(f, e, join(path, e.Name), level, above); err != nil {
 			return nil, err
 		}
 	}
@@ -80,12 +84,13 @@ func (x *Index) judge(id, path string, level int) (*folder, error) {
 	return f, nil
 }
 
-// count adds the entry e of f, which is at path, to what f holds.
-func (x *Index) count(f *folder, e Entry, path string, level int) error {
+// count adds the entry e of f, which is at path, to what f holds. The folder and
+// its parents have above entries.
+func (x *Index) count(f *folder, e Entry, path string, level, above int) error {
 	f.files++
 	switch e.Mode.Type() {
 	case fs.ModeDir:
-		sub, err := x.judge(e.ID, path, level+1)
+		sub, err := x.judge(e.ID, path, level+1, above)
 		if err != nil {
 			return err
 		}
