@@ -10,12 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// MaxReplicas is the most that a pool may have, whoever says it: twice the largest
+// number of nodes that Kubernetes is made for. More is a slip of the hand, and what
+// is planned for each machine would take all memory.
+// Source: Kubernetes, "Considerations for large clusters".
+const MaxReplicas = 10_000
+
 // A Scaling says that Git leaves the number of a pool's machines to somebody
 // else, as a rule cluster-autoscaler. What was decided is a Scale on the status
 // branch; before the first one the pool has what Git begins with, or what is
 // there already.
 type Scaling struct {
-	Min, Max int // bounds of the number; a Max of 0 is none
+	Min, Max int // bounds of the number; a Max of 0 is MaxReplicas
 	// Decided says that Replicas is what a Scale says.
 	Decided bool                `json:",omitempty"`
 	Remove  map[ProviderID]bool `json:",omitempty"` // machines to go before others, as a Scale says
@@ -39,6 +45,7 @@ type ScalingOptions struct {
 
 // Bound returns n within the bounds.
 func (s *Scaling) Bound(n int) int {
+	n = min(n, MaxReplicas)
 	if s.Max > 0 {
 		n = min(n, s.Max)
 	}

@@ -1,12 +1,15 @@
 package decode
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
 )
 
 // withV puts the v before a version that lacks it, as Cluster API does.
@@ -17,15 +20,10 @@ func withV(v string) string {
 	return "v" + v
 }
 
-// maxReplicas is twice the largest number of nodes that Kubernetes is made for.
-// Source: Kubernetes, "Considerations for large clusters".
-const maxReplicas = 10_000
-
-// validateReplicas refuses what is a slip of the hand: what is planned for each
-// machine would take all memory.
+// validateReplicas refuses more than a pool may have.
 func validateReplicas(n int32, path *field.Path) field.ErrorList {
-	if n > maxReplicas {
-		return field.ErrorList{field.Invalid(path, n, "must be at most 10000")}
+	if n > fleet.MaxReplicas {
+		return field.ErrorList{field.Invalid(path, n, fmt.Sprintf("must be at most %d", fleet.MaxReplicas))}
 	}
 	return nil
 }

@@ -77,8 +77,8 @@ func (r *scalingReader) bounds(s *fleet.Scaling) bool {
 
 func (r *scalingReader) whole(key string, least int) int {
 	n, err := strconv.ParseInt(r.notes[key], 10, 32)
-	if err != nil || int(n) < least || n > maxReplicas {
-		r.fail(key, "must be a whole number from %d to %d", least, maxReplicas)
+	if err != nil || int(n) < least || n > fleet.MaxReplicas {
+		r.fail(key, "must be a whole number from %d to %d", least, fleet.MaxReplicas)
 	}
 	return int(n)
 }

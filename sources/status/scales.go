@@ -147,6 +147,8 @@ func readScale(t fs.FS, p string) (fleet.Scale, error) {
 	switch want := scalePath(s); {
 	case s.Replicas < 0:
 		return fleet.Scale{}, fmt.Errorf("replicas must not be negative, is %d", s.Replicas)
+	case s.Replicas > fleet.MaxReplicas:
+		return fleet.Scale{}, fmt.Errorf("replicas must be at most %d, is %d", fleet.MaxReplicas, s.Replicas)
 	case want != p:
 		return fleet.Scale{}, fmt.Errorf("the number of pool %s of %s is in %s", s.Pool, s.Cluster, want)
 	}

@@ -78,7 +78,7 @@ func TestScales(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"rubbish: [", "apiVersion: fairlead.dev/v1alpha1\nkind: Scale\ncluster: prod/eu-1\npool: md-0\nreplicas: -1\n", "apiVersion: fairlead.dev/v1alpha1\nkind: Scale\ncluster: prod/eu-1\npool: md-9\nreplicas: 1\n"} {
+	for _, text := range []string{"rubbish: [", "apiVersion: fairlead.dev/v1alpha1\nkind: Scale\ncluster: prod/eu-1\npool: md-0\nreplicas: 10001\n", "apiVersion: fairlead.dev/v1alpha1\nkind: Scale\ncluster: prod/eu-1\npool: md-0\nreplicas: -1\n", "apiVersion: fairlead.dev/v1alpha1\nkind: Scale\ncluster: prod/eu-1\npool: md-9\nreplicas: 1\n"} {
 		if rev, err = b.Commit(t.Context(), rev, sources.Commit{Edits: map[string][]byte{"scales/prod/eu-1/md-0.yaml": []byte(text)}, Message: "by hand"}); err != nil {
 			t.Fatal(err)
 		}
