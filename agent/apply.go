@@ -212,7 +212,9 @@ func (a *Agent) restore(ctx context.Context) {
 				a.lost(k, rev, err)
 				continue
 			}
-			a.found(k, &f.Clusters[i])
+			// Its folder may have been built for another revision that has it only as a
+			// part; this one is where it is found again.
+			a.found(k, at(&f.Clusters[i], rev))
 		}
 		a.tell(ctx, a.newest())
 	}

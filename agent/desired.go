@@ -77,7 +77,10 @@ func (h held) abandoned() bool {
 // the one that brought the last change. A cluster that f has a problem with
 // stays at its last good definition. One that f does not mention becomes an
 // orphan, unless its deletion was asked for before or f says to prune.
+//
+// A cluster whose folder another overlay includes did not vanish: see keepParts.
 func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
+	f = d.keepParts(f)
 	next := desired{
 		revision: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
 		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, home: f.Config.Home, drift: f.Config.Drift,

@@ -52,6 +52,8 @@ func TestAdvance(t *testing.T) {
 	marked := func(c fleet.Cluster) fleet.Cluster { c.Delete = true; return c }
 	protected := func(c fleet.Cluster) fleet.Cluster { c.Protect = true; return c }
 	broken := func(f fleet.Fleet, p ...fleet.Problem) fleet.Fleet { f.Problems = p; return f }
+	included := func(f fleet.Fleet, p ...fleet.Part) fleet.Fleet { f.Parts = p; return f }
+	elsewhere := func(c fleet.Cluster, dir string) fleet.Cluster { c.Overlay = dir; return c }
 	two := fleetOf("1", no, clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x"))
 
 	tests := map[string]struct {
@@ -135,6 +137,47 @@ func TestAdvance(t *testing.T) {
 			want:     map[string]standing{"prod/a": {Revision: "1", Orphan: true}},
 			changed:  []fleet.Key{keyA},
 			problems: 1,
+		},
+		"Included": {
+			reason: "A cluster whose folder another overlay includes did not vanish: both are held, and the other is not applied.",
+			from:   []fleet.Fleet{two},
+			to: included(fleetOf("2", one, clusterOf(keyB, "2", "x"), clusterOf(keyC, "2", "x")),
+				fleet.Part{Folder: "clusters/prod/a", Clusters: []fleet.Key{keyA}, By: []fleet.Includer{{Folder: "clusters/prod/c"}}}),
+			want:     map[string]standing{"prod/a": {Revision: "1", Problems: 1}, "prod/b": {Revision: "1"}},
+			changed:  []fleet.Key{keyA},
+			problems: 2,
+		},
+		"IncludedAndTakenOver": {
+			reason: "Nor does the other define it.",
+			from:   []fleet.Fleet{two},
+			to: included(fleetOf("2", one, elsewhere(clusterOf(keyA, "2", "y"), "clusters/dev"), clusterOf(keyB, "2", "x")),
+				fleet.Part{Folder: "clusters/prod/a", Clusters: []fleet.Key{keyA}, By: []fleet.Includer{{Folder: "clusters/dev"}}}),
+			want:     map[string]standing{"prod/a": {Revision: "1", Problems: 1}, "prod/b": {Revision: "1"}},
+			changed:  []fleet.Key{keyA},
+			problems: 2,
+		},
+		"IncludedAndMoved": {
+			reason: "Nor is it gone where its folder was moved to one that is included.",
+			from:   []fleet.Fleet{two},
+			to: included(fleetOf("2", one, clusterOf(keyB, "2", "x")),
+				fleet.Part{Folder: "clusters/elsewhere", Clusters: []fleet.Key{keyA}, By: []fleet.Includer{{Folder: "clusters/dev"}}}),
+			want:     map[string]standing{"prod/a": {Revision: "1", Problems: 1}, "prod/b": {Revision: "1"}},
+			changed:  []fleet.Key{keyA},
+			problems: 2,
+		},
+		"IncludedBase": {
+			reason: "A folder that is included and of which nothing lives is no cluster and no problem.",
+			from:   []fleet.Fleet{two},
+			to: included(fleetOf("2", one, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "x")),
+				fleet.Part{Folder: "clusters/base", Clusters: []fleet.Key{keyC}, By: []fleet.Includer{{Folder: "clusters/prod/a"}}}),
+			want: map[string]standing{"prod/a": {Revision: "1"}, "prod/b": {Revision: "1"}},
+		},
+		"IncludedOrphan": {
+			reason: "An orphan is not live: whose folder is included stays one.",
+			from:   []fleet.Fleet{two, fleetOf("2", no, clusterOf(keyA, "2", "x"))},
+			to: included(fleetOf("3", one, clusterOf(keyA, "3", "x")),
+				fleet.Part{Folder: "clusters/prod/b", Clusters: []fleet.Key{keyB}, By: []fleet.Includer{{Folder: "clusters/prod/a"}}}),
+			want: map[string]standing{"prod/a": {Revision: "1"}, "prod/b": {Revision: "1", Orphan: true}},
 		},
 		"OldOrphan": {
 			reason: "A cluster that vanished before pruning was switched on stays an orphan.",
@@ -260,6 +303,16 @@ func TestAdvanceFromRecord(t *testing.T) {
 			to: func() fleet.Fleet {
 				f := fleetOf("2", prune, clusterOf(keyA, "2", "x"))
 				f.Problems = []fleet.Problem{{Overlay: "clusters/prod/b", Message: "broken"}}
+				return f
+			}(),
+			want: standing{Revision: "1", Problems: 1},
+		},
+		"Included": {
+			reason: "One whose folder is included now did not vanish.",
+			record: record(fleet.PhaseProvisioned),
+			to: func() fleet.Fleet {
+				f := fleetOf("2", prune, clusterOf(keyA, "2", "x"), clusterOf(keyC, "2", "x"))
+				f.Parts = []fleet.Part{{Folder: "clusters/prod/b", Clusters: []fleet.Key{keyB}, By: []fleet.Includer{{Folder: "clusters/prod/c"}}}}
 				return f
 			}(),
 			want: standing{Revision: "1", Problems: 1},

@@ -16,14 +16,27 @@ type Outlook struct {
 	Problems []fleet.Problem
 }
 
-// Foresee returns what an agent would make of f after what the status branch
-// says. It is the code by which agents choose.
-func Foresee(s status.Status, f fleet.Fleet) Outlook {
+// KeepParts returns f with a problem at both ends for each overlay that includes
+// the folder of a cluster that is live by what the status branch says, and without
+// the clusters of such overlays. Foresee does that itself; this is for those who
+// show a part of a fleet, and take it from the whole.
+func KeepParts(s status.Status, f fleet.Fleet) fleet.Fleet {
+	d, _ := recalled(s)
+	return d.keepParts(f)
+}
+
+func recalled(s status.Status) (desired, map[fleet.Key]fleet.Report) {
 	record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
 	for _, c := range s.Clusters {
 		record[c.Report.Cluster] = c.Report
 	}
-	d := recall(record, s.Fleet)
+	return recall(record, s.Fleet), record
+}
+
+// Foresee returns what an agent would make of f after what the status branch
+// says. It is the code by which agents choose.
+func Foresee(s status.Status, f fleet.Fleet) Outlook {
+	d, record := recalled(s)
 	if err := d.renamed(f); err != nil {
 		return Outlook{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
 	}

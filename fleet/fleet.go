@@ -9,6 +9,22 @@ type Fleet struct {
 	Config   Config
 	Clusters []Cluster // sorted by key, keys are unique
 	Problems []Problem // sorted; a cluster with a problem is not in Clusters
+	Warnings []Problem // sorted; they hold nothing back
+	Parts    []Part    // sorted by folder
+}
+
+// A Part is a folder that would be an overlay, did others not include it.
+type Part struct {
+	Folder   string
+	File     string // its kustomization file
+	Clusters []Key  // what it would be by itself, sorted; they are not in Fleet.Clusters on its account
+	By       []Includer
+}
+
+// An Includer is an overlay that includes a Part, itself or through others.
+type Includer struct {
+	Folder string
+	File   string // its kustomization file
 }
 
 // Config is the content of fleet.yaml, with defaults filled in.

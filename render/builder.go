@@ -34,12 +34,26 @@ type Options struct {
 	// identity, which refuses them.
 	Decrypter *sops.Decrypter
 	// Parallelism is how many overlays are built at once; 0 means one for each
-	// processor.
+	// processor. Workers may have an opinion of their own.
 	Parallelism int
+	// Workers, if not nil, build overlays in place of this process.
+	Workers Workers
 	// Observe, if not nil, is told of each Render.
 	Observe func(Stats)
 	// Log, if not nil, gets debug messages.
 	Log *slog.Logger
+}
+
+// Workers build overlays elsewhere, with a budget. They are safe for concurrent use.
+type Workers interface {
+	// Build is as Kustomizer.BuildInput. The error for an overlay that is over the
+	// budget is a *kustomize.OverBudget; any other says that no overlay can be built
+	// now.
+	Build(ctx context.Context, in kustomize.Input) ([]kustomize.Object, *fleet.Problem, error)
+	// Processes is how many overlays are built at once.
+	Processes() int
+	// Rest is called when there is nothing more to build for now.
+	Rest()
 }
 
 // Stats say what one Render cost.
@@ -68,6 +82,9 @@ func New(o Options) *Builder {
 	if o.Parallelism <= 0 {
 		o.Parallelism = runtime.GOMAXPROCS(0)
 	}
+	if o.Workers != nil {
+		o.Parallelism = o.Workers.Processes()
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -87,6 +104,7 @@ func New(o Options) *Builder {
 func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sources.Tree) (fleet.Fleet, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer b.rest()
 	start := time.Now()
 	tree := b.options.Decrypter.Tree(encrypted)
 	cfg, err := b.config(tree)
@@ -94,7 +112,7 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 		return fleet.Fleet{}, err
 	}
 	d := newDigests(tree)
-	dirs, err := b.discover(tree, d, cfg)
+	dirs, err := b.discover(ctx, tree, d, cfg)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
@@ -106,6 +124,13 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	f := b.assemble(rev, cfg)
 	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
+}
+
+// rest lets the workers go.
+func (b *Builder) rest() {
+	if b.options.Workers != nil {
+		b.options.Workers.Rest()
+	}
 }
 
 func (b *Builder) report(s Stats) {
@@ -137,9 +162,11 @@ func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []strin
 // classes of other folders that changed, and returns how many. If ctx ends before
 // all are done, those that are not are built the next time.
 func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree, cfg config, d *digests, dirs []string) (int, error) {
-	err := b.each(ctx, dirs, func(dir string) *overlay {
-		o := b.objects(tree, cfg, dir)
+	err := b.each(ctx, dirs, func(ctx context.Context, dir string) *overlay {
+		o := b.objects(ctx, tree, cfg, dir)
 		switch {
+		case o.err != nil:
+			return o
 		case o.library():
 			return b.readLibrary(o)
 		case len(o.wanted()) > 0:
@@ -159,10 +186,13 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 		}
 	}
 	slices.Sort(late)
-	err = b.each(ctx, late, func(dir string) *overlay {
+	err = b.each(ctx, late, func(ctx context.Context, dir string) *overlay {
 		o := b.built[dir]
 		if o.decoded {
-			o = b.objects(tree, cfg, dir)
+			o = b.objects(ctx, tree, cfg, dir)
+		}
+		if o.err != nil {
+			return o
 		}
 		o.from = fingerprints(libraries, o.wanted())
 		return b.decode(rev, cfg, o, libraries)
@@ -173,7 +203,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 
 // each builds overlays in parallel and puts them into b.built, without those
 // that were not come to.
-func (b *Builder) each(ctx context.Context, dirs []string, build func(dir string) *overlay) error {
+func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx context.Context, dir string) *overlay) error {
 	results := make([]*overlay, len(dirs))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.options.Parallelism)
@@ -182,8 +212,11 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(dir string
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			results[i] = build(dir)
-			return nil
+			o := build(ctx, dir)
+			if o.err == nil {
+				results[i] = o
+			}
+			return o.err
 		})
 	}
 	err := g.Wait()
@@ -207,8 +240,10 @@ func (b *Builder) keep(tree *sops.Tree, cfg config, d *digests, dirs []string) {
 	for _, dir := range dirs {
 		if o := b.built[dir]; o != nil && o.decoded {
 			o.problems = bounded(o.problems, tree.Hide)
-			o.fingerprint = cfg.fingerprint()
 			o.inputs = d.of(o.reads)
+			if !o.fleeting {
+				o.fingerprint = cfg.fingerprint()
+			}
 		}
 	}
 }
@@ -255,6 +290,9 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 		}
 	}
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
+	f.Parts = b.parts(bases)
+	f.Warnings = append(f.Warnings, partWarnings(f.Parts)...)
+	slices.SortStableFunc(f.Warnings, compareProblems)
 	f.Problems = append(f.Problems, homeless(f)...)
 	slices.SortStableFunc(f.Problems, compareProblems)
 	return f
@@ -271,20 +309,6 @@ func twice(c fleet.Cluster, o *overlay, others []string) fleet.Problem {
 		Message: fmt.Sprintf("the cluster is defined in %s as well; none of them is applied", strings.Join(others, " and ")),
 		Hint:    "rename one, or give it another namespace",
 	}
-}
-
-// bases returns the folders that another overlay includes: they are parts of
-// it. Two that include each other are both overlays, with a problem each.
-func (b *Builder) bases() map[string]bool {
-	out := map[string]bool{}
-	for dir, o := range b.built {
-		for _, part := range o.includes {
-			if p, ok := b.built[part]; ok && !slices.Contains(p.includes, dir) {
-				out[part] = true
-			}
-		}
-	}
-	return out
 }
 
 func compareProblems(x, y fleet.Problem) int {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,9 @@ import (
 	"fairlead.dev/sources"
 )
 
+// maxGlobs is how many patterns each folder is compared with.
+const maxGlobs = 1000
+
 // globs select folders. A pattern is a path of segments; * and ? and [a-z] are
 // within one segment, ** is any number of segments.
 type globs struct{ include, exclude [][]string }
@@ -20,6 +24,9 @@ type globs struct{ include, exclude [][]string }
 func newGlobs(include, exclude []string) (globs, error) {
 	if len(include) == 0 {
 		include = []string{defaultClusters}
+	}
+	if n := len(include) + len(exclude); n > maxGlobs {
+		return globs{}, fmt.Errorf("there are %d patterns, more than %d", n, maxGlobs)
 	}
 	var g globs
 	for _, list := range []struct {
@@ -72,18 +79,30 @@ func (g globs) match(dir string) bool {
 	return slices.ContainsFunc(g.include, matches) && !slices.ContainsFunc(g.exclude, matches)
 }
 
+// matchGlob walks the pattern once: after each of its segments it knows which
+// beginnings of the path match so far. Trying them one after the other instead
+// takes time without end where there are many **.
 func matchGlob(pattern, segments []string) bool {
-	if len(pattern) == 0 {
-		return len(segments) == 0
+	matched := make([]bool, len(segments)+1) // by how many segments of the path
+	matched[0] = true
+	for _, p := range pattern {
+		next, some := make([]bool, len(matched)), false
+		for i, ok := range matched {
+			switch {
+			case p == "**":
+				some = some || ok
+				next[i] = some
+			case ok && i < len(segments):
+				next[i+1], _ = path.Match(p, segments[i])
+				some = some || next[i+1]
+			}
+		}
+		if !some {
+			return false
+		}
+		matched = next
 	}
-	if pattern[0] == "**" {
-		return matchGlob(pattern[1:], segments) || len(segments) > 0 && matchGlob(pattern, segments[1:])
-	}
-	if len(segments) == 0 {
-		return false
-	}
-	ok, _ := path.Match(pattern[0], segments[0])
-	return ok && matchGlob(pattern[1:], segments[1:])
+	return matched[len(segments)]
 }
 
 // roots returns the folders below which everything selected lies.
@@ -111,11 +130,11 @@ type folder struct {
 // discover returns the folders of tree that may be overlays, sorted: those that
 // are selected and have a kustomization file. Folders whose names begin with a
 // dot are left out. It goes only into folders that changed since the last time.
-func (b *Builder) discover(tree sources.Tree, d *digests, cfg config) ([]string, error) {
+func (b *Builder) discover(ctx context.Context, tree sources.Tree, d *digests, cfg config) ([]string, error) {
 	var out []string
 	folders := map[string]*folder{}
 	for _, root := range cfg.clusters.roots() {
-		f, err := look(tree, d, root, b.folders[root])
+		f, err := look(ctx, tree, d, root, b.folders[root])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -123,7 +142,9 @@ func (b *Builder) discover(tree sources.Tree, d *digests, cfg config) ([]string,
 			return nil, &fleet.Error{Kind: fleet.KindOf(err), Op: "look for overlays in " + root, Err: err}
 		}
 		folders[root] = f
-		out = f.overlays(root, cfg.clusters, out)
+		if out, err = f.overlays(ctx, root, cfg.clusters, out); err != nil {
+			return nil, err
+		}
 	}
 	b.folders = folders
 	slices.Sort(out)
@@ -131,7 +152,10 @@ func (b *Builder) discover(tree sources.Tree, d *digests, cfg config) ([]string,
 }
 
 // look returns what is in dir; old is what was there before, or nil.
-func look(tree sources.Tree, d *digests, dir string, old *folder) (*folder, error) {
+func look(ctx context.Context, tree sources.Tree, d *digests, dir string, old *folder) (*folder, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	f := &folder{digest: d.at(dir), children: map[string]*folder{}}
 	if old != nil && old.digest == f.digest && f.digest != unstable && f.digest != absent {
 		return old, nil
@@ -149,7 +173,7 @@ func look(tree sources.Tree, d *digests, dir string, old *folder) (*folder, erro
 			if old != nil {
 				before = old.children[name]
 			}
-			if f.children[name], err = look(tree, d, path.Join(dir, name), before); err != nil {
+			if f.children[name], err = look(ctx, tree, d, path.Join(dir, name), before); err != nil {
 				return nil, err
 			}
 		case slices.Contains(kustomize.FileNames(), name):
@@ -160,12 +184,18 @@ func look(tree sources.Tree, d *digests, dir string, old *folder) (*folder, erro
 }
 
 // overlays appends the selected folders at and below dir.
-func (f *folder) overlays(dir string, g globs, out []string) []string {
+func (f *folder) overlays(ctx context.Context, dir string, g globs, out []string) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if f.kustomization && g.match(dir) {
 		out = append(out, dir)
 	}
 	for name, c := range f.children {
-		out = c.overlays(path.Join(dir, name), g, out)
+		var err error
+		if out, err = c.overlays(ctx, path.Join(dir, name), g, out); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }

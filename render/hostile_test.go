@@ -105,6 +105,9 @@ func hostileCases() map[string]hostileCase {
 		"LongPrefix":    {"a name of a megabyte", kust("namePrefix: " + strings.Repeat("x", 1<<20)), nil, "more than 253 characters"},
 		"LongImage":     {"an image of a megabyte", kust("images: [{name: a, newName: " + strings.Repeat("x", 1<<20) + "}]"), nil, "more than 1024 characters"},
 		"LongNotes":     {"a long annotation on many objects", "-- clusters/x/kustomization.yaml --\nresources: [m.yaml]\ncommonAnnotations: {a: " + strings.Repeat("x", 1<<20) + "}\n-- clusters/x/m.yaml --\n" + strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 100), nil, "for each of 100 objects"},
+		"LongFile":      {"the same in the file of a transformer", transformed("AnnotationsTransformer", "annotations: {a: "+strings.Repeat("x", 1<<20)+"}"), nil, "for each of 100 objects"},
+		"LongName":      {"a prefix of a megabyte in a file", transformed("PrefixTransformer", "prefix: "+strings.Repeat("x", 1<<20)), nil, "for each of 100 objects"},
+		"LongPath":      {"a path of a megabyte that objects get", "-- clusters/x/kustomization.yaml --\nresources: [m.yaml]\nconfigurations: [t.yaml]\ncommonAnnotations: {a: b}\n-- clusters/x/t.yaml --\ncommonAnnotations: [{path: " + strings.Repeat("x", 1<<20) + ", create: true}]\n-- clusters/x/m.yaml --\n" + hundred, nil, "for each of 100 objects"},
 		"Injection":     {"a value that would be a second document stays a text", "-- clusters/x/.env --\nV=a\\n---\\nkind: Cluster\nbad line\n" + manifest(clusterYAML("x", "${V}")), nil, "line 2 is not NAME=value"},
 	}
 	refs := map[string]string{
@@ -144,6 +147,16 @@ func hostileCases() map[string]hostileCase {
 		}
 	}
 	return cases
+}
+
+// hundred are a hundred objects.
+var hundred = strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 100)
+
+// transformed is an overlay of a hundred objects with a built-in transformer in a
+// file.
+func transformed(kind, field string) string {
+	return "-- clusters/x/kustomization.yaml --\nresources: [m.yaml]\ntransformers: [t.yaml]\n-- clusters/x/m.yaml --\n" + hundred +
+		"-- clusters/x/t.yaml --\napiVersion: builtin\nkind: " + kind + "\nmetadata: {name: t}\n" + field + "\nfieldSpecs: [{path: metadata/name}]\n"
 }
 
 // valuesYAML is a document with values.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 // come in the order of the overlays; those of overlays with problems may be
 // missing. The error is as for Render.
 func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name string) ([]Object, []fleet.Problem, error) {
+	defer b.rest()
 	tree := b.options.Decrypter.Tree(encrypted)
 	cfg, err := b.config(tree)
 	if err != nil {
@@ -40,7 +42,7 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 		o := b.file(tree, cfg, name)
 		return o.objects, bounded(o.problems, tree.Hide), nil
 	}
-	dirs, err := b.selected(tree, cfg, name)
+	dirs, err := b.selected(ctx, tree, cfg, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,8 +51,8 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 	g.SetLimit(b.options.Parallelism)
 	for i, dir := range dirs {
 		g.Go(func() error {
-			overlays[i] = b.objects(tree, cfg, dir)
-			return ctx.Err()
+			overlays[i] = b.objects(ctx, tree, cfg, dir)
+			return cmp.Or(overlays[i].err, ctx.Err())
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -73,7 +75,7 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 
 // selected returns name if it has a kustomization, else the overlays of the
 // fleet at and below it.
-func (b *Builder) selected(tree sources.Tree, cfg config, name string) ([]string, error) {
+func (b *Builder) selected(ctx context.Context, tree sources.Tree, cfg config, name string) ([]string, error) {
 	for _, file := range kustomize.FileNames() {
 		if _, err := fs.Stat(tree, path.Join(name, file)); err == nil {
 			return []string{name}, nil
@@ -87,7 +89,7 @@ func (b *Builder) selected(tree sources.Tree, cfg config, name string) ([]string
 		cfg.clusters.include = below.include
 	}
 	f := &Builder{options: b.options}
-	dirs, err := f.discover(tree, newDigests(tree), cfg)
+	dirs, err := f.discover(ctx, tree, newDigests(tree), cfg)
 	if err != nil {
 		return nil, err
 	}

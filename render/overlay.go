@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type overlay struct {
 	mentions []string // folders that may be such
 	unread   bool     // the scan did not get through, includes may lack some
 	part     bool     // a Component
+	fleeting bool     // another time it may be built: it took more than it may
+	err      error    // it was not come to
 
 	contents
 	objects  []Object         // until they are decoded
@@ -45,7 +48,7 @@ type overlay struct {
 }
 
 // objects builds the overlay in dir and fills in its variables.
-func (b *Builder) objects(tree sources.Tree, cfg config, dir string) (o *overlay) {
+func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, dir string) (o *overlay) {
 	o = &overlay{dir: dir}
 	defer func() {
 		if r := recover(); r != nil {
@@ -63,13 +66,28 @@ func (b *Builder) objects(tree sources.Tree, cfg config, dir string) (o *overlay
 	if o.part {
 		return o
 	}
-	built, problem := b.kustomizer.Build(scan)
+	built, problem, err := b.run(ctx, scan)
+	if over, ok := errors.AsType[*kustomize.OverBudget](err); ok {
+		o.fleeting, problem = true, &over.Problem
+	} else if err != nil {
+		o.err = err
+		return o
+	}
 	if problem != nil {
 		o.problems = append(o.problems, *problem)
 		return o
 	}
 	b.substitute(tree, cfg, o, built)
 	return o
+}
+
+// run has an overlay built, by the workers if there are any.
+func (b *Builder) run(ctx context.Context, scan *kustomize.Scan) ([]kustomize.Object, *fleet.Problem, error) {
+	if b.options.Workers != nil {
+		return b.options.Workers.Build(ctx, scan.Input())
+	}
+	built, problem := b.kustomizer.Build(scan)
+	return built, problem, nil
 }
 
 // substitute fills in the variables of built, and writes the objects down.

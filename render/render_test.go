@@ -3,6 +3,7 @@ package render_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -107,6 +108,91 @@ func TestRenderBaseOfUnreadable(t *testing.T) {
 	f := b.render(t, "sha1:2", before.with("-- clusters/prod/kustomization.yaml --\nresources: [\n"))
 	if len(f.Clusters) != 0 || len(f.Problems) != 1 {
 		t.Errorf("got clusters %q and problems %q, want no cluster and one problem", keys(f), lines(f.Problems))
+	}
+}
+
+// A pattern of many ** takes no time, and matches what it says. Steps that were
+// tried one after the other would not end before the sun does.
+func TestRenderManyStars(t *testing.T) {
+	deep := "clusters" + strings.Repeat("/d", 30)
+	cluster := "-- " + deep + "/kustomization.yaml --\nresources: [c.yaml]\n-- " + deep + "/c.yaml --\n" + clusterYAML("team", "deep")
+	for pattern, want := range map[string][]string{
+		strings.Repeat("**/", 31) + "nothing":                    nil,
+		strings.Repeat("**/d/", 15) + "nothing":                  nil,
+		strings.Repeat("**/d/", 15) + "**":                       {"team/deep"},
+		"clusters/**/" + strings.Repeat("*/", 29) + "d":          {"team/deep"},
+		"clusters/**/" + strings.Repeat("*/", 29) + "e":          nil,
+		"**/clusters/**/d/**/" + strings.Repeat("d/", 26) + "**": {"team/deep"},
+	} {
+		f := newBuilder(render.Options{}).render(t, "sha1:1", tree(fleetYAML+"spec: {clusters: {include: ['"+pattern+"']}}\n"+cluster))
+		if diff := cmp.Diff(want, keys(f)); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", pattern, diff)
+		}
+	}
+}
+
+// Patterns have a number, as each folder is compared with each.
+func TestRenderManyPatterns(t *testing.T) {
+	_, err := render.New(render.Options{Decoder: fakeDecoder{}}).Render(t.Context(), fleet.Revision{},
+		tree(fleetYAML+"spec: {clusters: {include: ["+strings.Repeat("a, ", 1000)+"b]}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "fleet.yaml: spec.clusters: there are 1001 patterns, more than 1000") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nothing is looked for once nobody waits.
+func TestRenderHonoursContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	reads := &countingTree{memTree: tree(twoClusters)}
+	_, err := render.New(render.Options{Decoder: fakeDecoder{}}).Render(ctx, fleet.Revision{}, reads)
+	if !errors.Is(err, context.Canceled) || reads.folders > 0 {
+		t.Errorf("got %v after %d folders", err, reads.folders)
+	}
+}
+
+// A countingTree counts the folders that are listed.
+type countingTree struct {
+	*memTree
+	folders int
+}
+
+func (t *countingTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	t.folders++
+	return t.memTree.ReadDir(name)
+}
+
+// Folders that others include are told of, with what they would be.
+func TestRenderParts(t *testing.T) {
+	f := newBuilder(render.Options{}).render(t, "sha1:1", tree(
+		"-- clusters/prod/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/prod/c.yaml --\n"+clusterYAML("team", "prod")+
+			"-- clusters/dev/kustomization.yaml --\nresources: [../../bases/b]\nnameSuffix: -copy\n"+
+			"-- bases/b/kustomization.yaml --\nresources: [../../clusters/prod]\n"))
+	want := []fleet.Part{{
+		Folder: "clusters/prod", File: "clusters/prod/kustomization.yaml", Clusters: []fleet.Key{{Namespace: "team", Name: "prod"}},
+		By: []fleet.Includer{{Folder: "clusters/dev", File: "clusters/dev/kustomization.yaml"}},
+	}}
+	if diff := cmp.Diff(want, f.Parts); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	warnings := []string{
+		"clusters/dev/kustomization.yaml: it includes clusters/prod, which would be Cluster team/prod by itself (keep what several clusters share in a folder that is no overlay; an agent refuses both where the cluster is live)",
+		"clusters/prod/kustomization.yaml: Cluster team/prod: it is no cluster of its own, as its folder is included by clusters/dev (keep what several clusters share in a folder that is no overlay; an agent refuses both where the cluster is live)",
+	}
+	if diff := cmp.Diff(warnings, lines(f.Warnings)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// A folder that a refused kustomization names is held back also where it comes
+// after the kustomization was refused.
+func TestRenderBaseAfterRefusal(t *testing.T) {
+	b := newBuilder(render.Options{})
+	before := tree("-- clusters/prod/kustomization.yaml --\nresources: [../base]\npatches: [{path: missing.yaml}]\n")
+	b.render(t, "sha1:1", before)
+	f := b.render(t, "sha1:2", before.with("-- clusters/base/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/base/c.yaml --\n"+clusterYAML("team", "base")))
+	if len(f.Clusters) != 0 {
+		t.Errorf("got clusters %q and problems %q, want no cluster", keys(f), lines(f.Problems))
 	}
 }
 

@@ -121,6 +121,12 @@ func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 
 // load renders the fleet and keeps what lies in the part.
 func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
+	f, err := p.loadAll(ctx, o)
+	return p.keep(f), err
+}
+
+// loadAll renders the fleet that the part lies in.
+func (p part) loadAll(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -133,23 +139,30 @@ func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, 
 	if c, ok := errors.AsType[*render.ConfigError](err); ok {
 		return fleet.Fleet{Revision: rev, Problems: c.Problems}, nil
 	}
-	if err != nil {
-		return f, err
-	}
+	return f, err
+}
+
+// keep returns what of f lies in the part.
+func (p part) keep(f fleet.Fleet) fleet.Fleet {
 	var clusters []fleet.Cluster
 	for _, c := range f.Clusters {
 		if p.has(c.Overlay) {
 			clusters = append(clusters, c)
 		}
 	}
-	var problems []fleet.Problem
-	for _, q := range f.Problems {
+	f.Clusters, f.Problems, f.Warnings = clusters, p.concerning(f.Problems), p.concerning(f.Warnings)
+	return f
+}
+
+// concerning returns the problems that are about the part.
+func (p part) concerning(problems []fleet.Problem) []fleet.Problem {
+	var out []fleet.Problem
+	for _, q := range problems {
 		if q.Overlay == "" || p.has(q.Overlay) {
-			problems = append(problems, q)
+			out = append(out, q)
 		}
 	}
-	f.Clusters, f.Problems = clusters, problems
-	return f, nil
+	return out
 }
 
 // isClone reports whether the part is files of a Git repository whose status

@@ -113,14 +113,16 @@ func changeOf(c plan.Change) change {
 }
 
 func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*planned, error) {
-	loaded, err := p.load(ctx, v.options())
+	all, err := p.loadAll(ctx, v.options())
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.status(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
+	s, err := p.settings.ReadStatus(ctx, cmp.Or(f.branch, all.Config.StatusBranch))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
 	}
+	loaded := p.keep(agent.KeepParts(s, all))
+	s = p.keepStatus(s)
 	outlook := agent.Foresee(s, loaded)
 	for i, c := range outlook.Clusters {
 		if c.Key == f.gone {
@@ -177,8 +179,13 @@ func planText(ctx context.Context, s assembly.Settings) (string, error) {
 // status returns what the status branch says of the part.
 func (p part) status(ctx context.Context, branch string) (status.Status, error) {
 	s, err := p.settings.ReadStatus(ctx, branch)
+	return p.keepStatus(s), err
+}
+
+// keepStatus returns what s says of the part.
+func (p part) keepStatus(s status.Status) status.Status {
 	s.Clusters = slices.DeleteFunc(slices.Clone(s.Clusters), func(c status.Cluster) bool { return !p.has(c.Report.Overlay) })
-	return s, err
+	return s
 }
 
 // look compares each cluster with what is, several at once.

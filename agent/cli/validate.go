@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,11 @@ func newValidate() *cobra.Command {
 		Long: `Say whether a fleet is right.
 
 Renders every overlay as the agent would and checks every field. Each problem is
-one line: where it is, what is wrong, what to do. PATH may be a fleet or a folder
-in it; no path is the current folder.
+one line: where it is, what is wrong, what to do. A warning is of what is allowed
+and may not be meant. PATH may be a fleet or a folder in it; no path is the
+current folder.
 
-The exit code is 0 if all is good, 1 if there are problems.`,
+The exit code is 0 if all is good, warnings or not, and 1 if there are problems.`,
 		Example: `  fairlead validate
   fairlead validate clusters/prod/eu-1
   fairlead validate https://git.example.com/fleet.git --ref feature`,
@@ -58,6 +60,7 @@ type validation struct {
 	Revision string    `json:"revision"`
 	Clusters []string  `json:"clusters"`
 	Problems []problem `json:"problems"`
+	Warnings []problem `json:"warnings,omitempty"`
 }
 
 func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
@@ -66,24 +69,38 @@ func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
 		for _, p := range f.Problems {
 			fmt.Fprintln(out, p)
 		}
+		for _, p := range f.Warnings {
+			fmt.Fprintln(out, "warning:", p)
+		}
 		if len(f.Problems) == 0 {
-			fmt.Fprintf(out, "%s: good\n", count(len(f.Clusters), "cluster"))
+			fmt.Fprintln(out, verdict(f))
 		}
 		return nil
 	}
-	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: problemsOf(f.Problems)}
+	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: problemsOf(f.Problems), Warnings: problemsOf(f.Warnings)}
 	for _, c := range f.Clusters {
 		v.Clusters = append(v.Clusters, c.Key.String())
 	}
 	t := table{header: []string{"PLACE", "OBJECT", "FIELD", "PROBLEM", "HINT"}}
+	add := func(p fleet.Problem, before string) {
+		t.add(cmp.Or(p.File, p.Overlay), p.Object, p.Field, before+p.Message, p.Hint)
+	}
 	for _, p := range f.Problems {
-		place := p.File
-		if place == "" {
-			place = p.Overlay
-		}
-		t.add(place, p.Object, p.Field, p.Message, p.Hint)
+		add(p, "")
+	}
+	for _, p := range f.Warnings {
+		add(p, "warning: ")
 	}
 	return t.write(out, form, v)
+}
+
+// verdict returns "2 clusters: good", and how many warnings there are.
+func verdict(f fleet.Fleet) string {
+	text := count(len(f.Clusters), "cluster") + ": good"
+	if n := len(f.Warnings); n > 0 {
+		text += ", " + count(n, "warning")
+	}
+	return text
 }
 
 // count returns "1 cluster", "2 clusters".

@@ -155,6 +155,7 @@ func (v *visit) configurations() error {
 		if err := v.yamlFile(file, at, false); err != nil {
 			return err
 		}
+		v.weight.transforming += int64(len(v.files[file])) // paths that objects lack are made
 		var own fieldSpecs
 		if err := k8syaml.Unmarshal(v.files[file], &own); err != nil {
 			return place{file: file}.refuse("see kustomize's transformer configurations", "%s", documents.OneLine(err))

@@ -48,6 +48,7 @@ func (v *visit) plugins() error {
 		if err := v.onlyBuiltin(v.files[file], place{file: file}); err != nil {
 			return err
 		}
+		v.weight.transforming += int64(len(v.files[file])) // as if it stood in the kustomization
 		v.k.Transformers[i] = relative(v.dir, file)
 	}
 	return nil

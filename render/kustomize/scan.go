@@ -194,16 +194,22 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 	return v.weight, nil
 }
 
+// maxMentions is how many paths of a refused kustomization are looked at.
+const maxMentions = 10_000
+
 // mention notes the folders that the text of a refused kustomization in dir
-// names: what it includes is not known any better.
+// names: what it includes is not known any better. What is not there is noted as
+// read, as it may come.
 func (s *scanner) mention(dir string, data []byte) {
+	seen := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
 		line, _, _ = strings.Cut(line, "#")
 		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n,[]{}'\"", r) }) {
 			target := path.Join(dir, word)
-			if target == dir || !fs.ValidPath(target) {
+			if target == dir || !fs.ValidPath(target) || seen[target] || len(seen) == maxMentions {
 				continue
 			}
+			seen[target], s.reads[target] = true, true
 			if info, err := fs.Stat(s.tree, target); err == nil && info.IsDir() {
 				s.mentions[target] = true
 			}
