@@ -64,8 +64,11 @@ type Parts struct {
 	// the fleet is handed over.
 	Gate    SecretGate
 	Metrics *Metrics
-	Tracer  Tracer // nil: nothing is traced
-	Log     *slog.Logger
+	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
+	// nobody is.
+	Watchdog *Watchdog
+	Tracer   Tracer // nil: nothing is traced
+	Log      *slog.Logger
 }
 
 // A Ledger is the status branch: who owns the fleet and how its clusters are.
@@ -168,7 +171,12 @@ type Agent struct {
 	pruning    bool                             // the newest revision asks for what vanishes to be deleted
 	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
 
+	retries   tries // of the newest revision
+	restoring tries // of last good definitions
+
 	mu        sync.Mutex
+	delay     delay                       // zero: the newest revision could be got
+	unfound   map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
 	desired   desired
 	wishes    wishes
 	scaling   scaling
@@ -196,6 +204,7 @@ func New(o Options, p Parts) *Agent {
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
+		retries: tries{}, restoring: tries{}, unfound: make(map[fleet.Key]fleet.Problem),
 		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)}, watched: make(map[string]bool),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",

@@ -19,6 +19,8 @@ import (
 func (a *Agent) poll(ctx context.Context) (err error) {
 	ctx, end := a.p.Tracer.Span(ctx, "poll")
 	defer func() { end(err) }()
+	goesOn, ends := a.p.Watchdog.Begin(Polling, "")
+	defer ends()
 	rev, err := a.resolve(ctx)
 	if lost := a.stillOwner(ctx); lost != nil {
 		return lost
@@ -28,17 +30,23 @@ func (a *Agent) poll(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		a.p.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
+		a.retries.later()
+		a.restoring.later()
 		return nil
 	}
 	a.mu.Lock()
 	current := a.desired.revision
 	a.mu.Unlock()
-	if rev != current && rev != a.refused || a.stale() {
+	switch other := rev != current && rev != a.refused; {
+	case other && a.retries.due(rev) || a.stale():
 		a.take(ctx, rev)
+	case !other:
+		a.givesUp(ctx, rev)
 	}
-	a.restore(ctx)
-	a.heed(ctx)
-	a.readScales(ctx)
+	for _, step := range []func(context.Context){a.restore, a.heed, a.readScales} {
+		goesOn()
+		step(ctx)
+	}
 	return nil
 }
 
@@ -77,14 +85,17 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		return
 	case err != nil && !settled(err):
 		a.p.Log.ErrorContext(ctx, "cannot get the revision, trying again", "revision", rev, "error", err)
+		a.delayed(ctx, rev, err)
 		return
 	case err != nil:
 		a.p.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
+		a.arrived()
 		a.refused = rev
 		a.p.Metrics.Refused(true)
 		a.refuse(ctx, rev, err)
 		return
 	}
+	a.arrived()
 	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
 	a.p.Metrics.Refused(false)
 	a.mu.Lock()
@@ -120,14 +131,9 @@ func (a *Agent) renamed(f fleet.Fleet) error {
 	return a.desired.renamed(f)
 }
 
-// settled reports whether trying again with the same revision cannot help.
-func settled(err error) bool {
-	switch fleet.KindOf(err) {
-	case fleet.Invalid, fleet.NotFound:
-		return true
-	}
-	return false
-}
+// settled reports whether trying again with the same revision cannot help: what is
+// in it is refused.
+func settled(err error) bool { return fleet.KindOf(err) == fleet.Invalid }
 
 // refuse reports that rev cannot be used at all. What was held to before goes on.
 func (a *Agent) refuse(ctx context.Context, rev fleet.Revision, err error) {
@@ -144,7 +150,7 @@ func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
 	d := a.desired
 	d.clusters = maps.Clone(d.clusters)
 	a.mu.Unlock()
-	d.problems = a.unreadable(a.homing.with(a.escrow.with(d.problems)))
+	d.problems = a.unreadable(a.homing.with(a.escrow.with(a.late(d.problems))))
 	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d), Home: a.homing.status()}
 	blocked := 0
 	if a.pruning {
@@ -163,12 +169,11 @@ func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, er
 		return fleet.Fleet{}, err
 	}
 	started = time.Now()
+	_, ends := a.p.Watchdog.Begin(Rendering, rev.String())
 	f, err := a.p.Renderer.Render(ctx, rev, tree)
+	ends()
 	a.p.Metrics.Rendered(ctx, err, time.Since(started))
 	a.p.Tracer.Done(ctx, "render", time.Since(started), err, "revision", rev.String())
-	if err != nil && fleet.KindOf(err) == fleet.Unknown {
-		err = fleet.Errorf(fleet.Invalid, "render "+rev.String(), "%w", err)
-	}
 	return f, err
 }
 
@@ -184,8 +189,8 @@ func (a *Agent) begin() {
 
 // restore looks up the last good definition of clusters that are known by name
 // alone: broken in the newest revision, or half deleted when an agent ended. It
-// is in the revision that the status branch names. One that cannot be found is
-// reported and left alone.
+// is in the revision that the status branch names. While that cannot be got the
+// cluster is left alone and reported; where it is not in there, for good.
 func (a *Agent) restore(ctx context.Context) {
 	a.mu.Lock()
 	wanted := make(map[fleet.Revision][]fleet.Key)
@@ -196,16 +201,34 @@ func (a *Agent) restore(ctx context.Context) {
 		}
 	}
 	a.mu.Unlock()
+	a.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })
+	if a.unfoundOnly(wanted) {
+		a.tell(ctx, a.newest())
+	}
 	for rev, keys := range wanted {
+		if !a.restoring.due(rev) {
+			continue
+		}
 		slices.SortFunc(keys, fleet.Key.Compare)
 		f, err := a.render(ctx, rev)
 		if err == nil {
 			err = a.renamed(f)
 		}
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil && !settled(err) {
 			a.p.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
+			a.restoring.failed(rev, err)
+			a.notFound(rev, keys, err)
+			a.tell(ctx, a.newest())
+			if fleet.KindOf(err) == fleet.Unavailable {
+				return // nor can any other be got: a poll is to end
+			}
 			continue
 		}
+		delete(a.restoring, rev)
+		a.forgetUnfound(keys)
 		for _, k := range keys {
 			i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
 			if err != nil || i < 0 {
@@ -233,26 +256,33 @@ func (a *Agent) found(k fleet.Key, c *fleet.Cluster) {
 
 // lost leaves cluster k alone: nothing good is known of it.
 func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
-	a.mu.Lock()
-	h := a.desired.clusters[k]
-	if h.recorded != nil && h.recorded.Phase == fleet.PhaseDeleted && !h.inGit {
-		a.mu.Unlock()
+	if a.overAndGone(k) {
 		a.drop(k)
 		return
 	}
+	a.mu.Lock()
+	h := a.desired.clusters[k]
 	h.recorded = nil
 	a.desired.clusters[k] = h
+	why := "does not have it"
+	if err != nil {
+		why = "is refused: " + oneLine(err)
+	}
 	a.desired.problems = append(slices.Clone(a.desired.problems), fleet.Problem{
 		Overlay: h.overlay(), Cluster: k,
-		Message: "its last good definition, of revision " + rev.String() + ", is gone: the cluster is left alone",
+		Message: "the cluster is left alone: revision " + rev.String() + ", which had its last good definition, " + why,
 		Hint:    "repair the newest revision",
 	})
 	a.mu.Unlock()
 	a.p.Log.Error("cannot find the last good definition, leaving the cluster alone", "cluster", k, "revision", rev, "error", err)
 }
 
-// newest returns the newest revision that was seen, good or refused.
+// newest returns the newest revision that was seen: good, refused, or one that
+// cannot be got yet.
 func (a *Agent) newest() fleet.Revision {
+	if d := a.waitsFor(); !d.rev.IsZero() {
+		return d.rev
+	}
 	if !a.refused.IsZero() {
 		return a.refused
 	}

@@ -55,15 +55,15 @@ func (a *Agent) Ready() http.Handler { return a.ready }
 
 // Handler serves the agent's own pages. See Pages.
 func (a *Agent) Handler(profiling bool) *http.ServeMux {
-	return Pages(a.p.Metrics, a.ready, profiling, a.p.Log)
+	return Pages(a.p.Metrics, a.ready, a.p.Watchdog, profiling, a.p.Log)
 }
 
 // Pages serves /metrics, /healthz and /readyz, and /debug/pprof where profiling
 // is asked for.
-func Pages(m *Metrics, ready http.Handler, profiling bool, log *slog.Logger) *http.ServeMux {
+func Pages(m *Metrics, ready http.Handler, health *Watchdog, profiling bool, log *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.Handler(log))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /healthz", health)
 	mux.Handle("GET /readyz", ready)
 	if profiling {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -44,7 +44,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	if len(n.again) > 0 && a.newest() == n.before {
 		wait, n.again = min(wait, n.again[0]), n.again[1:]
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(a.restoring.sooner(a.retries.sooner(wait)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

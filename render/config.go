@@ -121,7 +121,7 @@ func (b *Builder) config(tree fs.FS) (config, error) {
 		return b.checked(&Manifest{APIVersion: apiVersion, Kind: kind})
 	}
 	if _, refused := errors.AsType[*documents.Refusal](err); err != nil && !refused {
-		return config{}, &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
+		return config{}, &fleet.Error{Kind: kindOfRead(err), Op: op, Err: err}
 	}
 	var m *Manifest
 	if err == nil {
@@ -131,6 +131,15 @@ func (b *Builder) config(tree fs.FS) (config, error) {
 		return config{}, &fleet.Error{Kind: fleet.Invalid, Op: op, Err: asConfigError(err)}
 	}
 	return b.checked(m)
+}
+
+// kindOfRead returns the kind of an error of reading a tree. A tree holds what it has:
+// that a path cannot be read there is so however often it is tried.
+func kindOfRead(err error) fleet.ErrorKind {
+	if _, ok := errors.AsType[*fs.PathError](err); ok && fleet.KindOf(err) == fleet.Unknown {
+		return fleet.Invalid
+	}
+	return fleet.KindOf(err)
 }
 
 const (

@@ -139,7 +139,7 @@ func (b *Builder) discover(ctx context.Context, tree sources.Tree, d *digests, c
 			continue
 		}
 		if err != nil {
-			return nil, &fleet.Error{Kind: fleet.KindOf(err), Op: "look for overlays in " + root, Err: err}
+			return nil, &fleet.Error{Kind: kindOfRead(err), Op: "look for overlays in " + root, Err: err}
 		}
 		folders[root] = f
 		if out, err = f.overlays(ctx, root, cfg.clusters, out); err != nil {

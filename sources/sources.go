@@ -15,9 +15,10 @@ type Source interface {
 	// cheap: it is called on every poll.
 	Resolve(ctx context.Context) (fleet.Revision, error)
 
-	// Fetch returns the content of rev, read-only. An error of kind NotFound
-	// says that rev is gone; Invalid, that its content is refused (a budget, a
-	// signature).
+	// Fetch returns the content of rev, read-only. An error of kind Invalid says
+	// that its content is refused (a budget, a signature), whoever asks and however
+	// often. Any other may be gone with the next try, NotFound too: a server may not
+	// have rev yet that another one has.
 	Fetch(ctx context.Context, rev fleet.Revision) (Tree, error)
 }
 

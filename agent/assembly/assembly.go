@@ -81,6 +81,9 @@ type Settings struct {
 	// reconciler in this process.
 	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
 
+	// Watchdog is told of polls, renders and passes; nil: nobody is.
+	Watchdog *agent.Watchdog
+
 	Log    *slog.Logger
 	Tracer *tracing.Tracer // nil: nothing is traced
 
@@ -247,7 +250,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 	if err != nil {
 		return nil, err
 	}
-	passes := w.reconciler
+	passes := w.Passes
 	if s.Passes != nil {
 		passes = s.Passes
 	}
@@ -262,7 +265,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 		Gate:           w.Gate,
 		Place:          s.place(w.Secrets),
 		Inhabits:       inhabits(w.Secrets),
-		Metrics:        m, Tracer: s.Tracer, Log: s.Log,
+		Metrics:        m, Watchdog: s.Watchdog, Tracer: s.Tracer, Log: s.Log,
 	}), nil
 }
 

@@ -40,6 +40,7 @@ type World struct {
 	registry *providers.Registry
 	settings map[string]map[string]string
 	metrics  *agent.Metrics
+	watchdog *agent.Watchdog
 	tracer   *tracing.Tracer
 	log      *slog.Logger
 	closers  []io.Closer
@@ -63,7 +64,7 @@ func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error
 	}
 	w := &World{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
-		registry: registry, settings: s.Providers, metrics: m, tracer: s.Tracer, log: s.Log,
+		registry: registry, settings: s.Providers, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
 	w.Gate = &Gate{SecretStore: store}
@@ -132,8 +133,21 @@ func (w *World) Looker() *reconcile.Looker {
 	})
 }
 
-func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
-	return w.Reconciler(may, changed)
+// Passes returns a reconciler that works on w and tells the watchdog of its passes.
+func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+	return watchedPasses{w.Reconciler(may, changed), w.watchdog}
+}
+
+type watchedPasses struct {
+	*reconcile.Reconciler
+	watchdog *agent.Watchdog
+}
+
+// Pass implements agent.Reconciler.
+func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+	_, ends := r.watchdog.Begin(agent.Passing, c.Key.String())
+	defer ends()
+	return r.Reconciler.Pass(ctx, c)
 }
 
 // Reconciler returns a reconciler that works on w.

@@ -36,7 +36,9 @@ to act then and ends with exit code 3, or waits with --wait-for-ownership.
 Each flag can be given as an environment variable: --ssh-key is FAIRLEAD_SSH_KEY.
 
 On --listen it serves /metrics, /healthz, /readyz, and the in-memory cloud, where
-it lives in the agent, under /inmemory/. On --webhook-listen it hears of pushes,
+it lives in the agent, under /inmemory/. /healthz fails where something in the
+agent does not end (--hung-after), which only a restart heals; that nothing can be
+reached does not make it fail. On --webhook-listen it hears of pushes,
 so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
@@ -76,6 +78,7 @@ type agentFlags struct {
 	takeOver            string
 	statusInterval      time.Duration
 	listen              string
+	hungAfter           time.Duration
 	profiling           bool
 	logFormat, logLevel string
 	hooks               webhookFlags
@@ -96,6 +99,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&o.WaitForOwnership, "wait-for-ownership", false, "wait for the fleet where another agent owns it")
 	fs.DurationVar(&f.statusInterval, "status-interval", 10*time.Second, "for which status is gathered into one commit; headlines do not wait")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to serve on; empty for none")
+	fs.DurationVar(&f.hungAfter, "hung-after", 30*time.Minute, "for which a poll or a render may take, and a pass twice as long, before /healthz says that the agent hangs; 0: it never does")
 	fs.BoolVar(&f.profiling, "pprof", false, "serve /debug/pprof as well")
 	fs.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -106,11 +110,17 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	f.scale.add(cmd)
 }
 
+// minHungAfter is longer than what asks a server waits for its answer.
+const minHungAfter = 10 * time.Minute
+
 // check refuses flags that cannot be meant, and takes in what others say.
 func (f *agentFlags) check(s assembly.Settings) error {
 	o := &f.options
 	if o.Name == "" {
 		return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
+	}
+	if f.hungAfter != 0 && f.hungAfter < minHungAfter {
+		return &usageError{fmt.Errorf("--hung-after is %s: give at least %s, which a slow server may take, or 0 for never", f.hungAfter, minHungAfter)}
 	}
 	if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
 		return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
@@ -136,6 +146,7 @@ func (f *agentFlags) check(s assembly.Settings) error {
 func (f *agentFlags) run(ctx context.Context, version string, s assembly.Settings) error {
 	m := agent.NewMetrics(version)
 	m.Follow(s.Source)
+	s.Watchdog = agent.NewWatchdog(f.hungAfter)
 	flush, err := f.traces.open(ctx, version, f.options.Name, &s, m)
 	if err != nil {
 		return err
@@ -165,7 +176,7 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 		return nil
 	}
 	if f.listen != "" {
-		if err := listen("serving", f.listen, pages(m, r, world, f.profiling, s.Log)); err != nil {
+		if err := listen("serving", f.listen, pages(m, r, s.Watchdog, world, f.profiling, s.Log)); err != nil {
 			return err
 		}
 	}
@@ -194,8 +205,8 @@ func logEnd(log *slog.Logger, err error) {
 
 // pages returns the agent's own pages, and those of the in-memory cloud where
 // it lives in this process.
-func pages(m *agent.Metrics, ready http.Handler, world *assembly.World, profiling bool, log *slog.Logger) http.Handler {
-	mux := agent.Pages(m, ready, profiling, log)
+func pages(m *agent.Metrics, ready http.Handler, health *agent.Watchdog, world *assembly.World, profiling bool, log *slog.Logger) http.Handler {
+	mux := agent.Pages(m, ready, health, profiling, log)
 	if cloud, ok := world.InMemory(); ok {
 		mux.Handle("/inmemory/", http.StripPrefix("/inmemory", cloud))
 	}

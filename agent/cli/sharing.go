@@ -46,10 +46,8 @@ func (r *replica) share(ctx context.Context, c *election.Connection, lease strin
 		member: shard.New(shard.Options{
 			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
 			Shards: r.flags.shards, Workers: o.Workers, Timing: r.flags.timing,
-			Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
-				return w.Reconciler(may, changed)
-			},
-			Log: r.log, Observe: metrics.Observer(),
+			Reconciler: w.Passes,
+			Log:        r.log, Observe: metrics.Observer(),
 		}),
 	}, nil
 }

@@ -45,8 +45,9 @@ func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
 	if c.store.size() > max(keep, 4*c.first) {
 		*c = *newClone(c.remote, c.budget)
 	}
+	offered := len(c.have)
 	t, err := c.try(ctx, h)
-	if errors.Is(err, errMissing) && len(c.have) > 1 {
+	if errors.Is(err, errMissing) && offered > 0 {
 		// The server took something for granted that we do not have.
 		*c = *newClone(c.remote, c.budget)
 		return c.try(ctx, h)

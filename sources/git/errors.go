@@ -70,7 +70,9 @@ func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 		return e.Kind
 	}
 	for kind, list := range map[fleet.ErrorKind][]error{
-		fleet.Invalid:      {errBudget, object.ErrMalformedTree, packfile.ErrInvalidDelta, packfile.ErrInflatedSizeMismatch, errSHA256},
+		fleet.Invalid:      {errBudget, errMalformed, object.ErrMalformedTree, errSHA256},
+		fleet.Exhausted:    {errLong},
+		fleet.Unavailable:  {packfile.ErrInvalidDelta, packfile.ErrInflatedSizeMismatch}, // damaged on the way: what was pushed has its hash
 		fleet.Unauthorized: {transport.ErrAuthenticationRequired, transport.ErrAuthorizationFailed, errRedirect},
 		fleet.NotFound:     {transport.ErrRepositoryNotFound, transport.ErrEmptyRemoteRepository},
 	} {
@@ -79,6 +81,9 @@ func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 				return kind
 			}
 		}
+	}
+	if is[*pageError](err) {
+		return fleet.Unavailable
 	}
 	if is[*knownhosts.KeyError](err) || is[*knownhosts.RevokedError](err) ||
 		is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) {

@@ -12,10 +12,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// errBudget says that an answer is bigger than allowed.
-var errBudget = errors.New("over budget")
+// errBudget says that what was pushed is bigger than allowed; errLong, that an
+// answer is, whatever is in it.
+var (
+	errBudget = errors.New("over budget")
+	errLong   = errors.New("the answer is too long")
+)
 
-// A boundedReader ends with errBudget after n bytes.
+// A boundedReader ends with errLong after n bytes.
 type boundedReader struct {
 	r io.Reader
 	n int64
@@ -28,7 +32,7 @@ func bounded(r io.Reader, n int64) *boundedReader { return &boundedReader{r: r, 
 // Read implements io.Reader.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.n <= 0 {
-		return 0, fmt.Errorf("%w: the answer has more than %d bytes", errBudget, b.limit)
+		return 0, fmt.Errorf("%w: it has more than %d bytes", errLong, b.limit)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.n)])
 	b.n -= int64(n)
@@ -187,7 +191,7 @@ func (u *unpacker) apply(base plumbing.Hash, d delta) (plumbing.ObjectType, []by
 // thin says what is missing when deltas are left whose base never came.
 func (u *unpacker) thin() error {
 	if u.pending > 0 {
-		return fmt.Errorf("the pack has %d deltas without their base", u.pending)
+		return fmt.Errorf("the pack has %d deltas without their base: %w", u.pending, errMissing)
 	}
 	return nil
 }

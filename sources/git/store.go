@@ -94,7 +94,10 @@ func (o rawObject) encoded() plumbing.EncodedObject {
 	return m
 }
 
-var errMissing = errors.New("object is not in the repository")
+var (
+	errMissing   = errors.New("object is not in the repository")
+	errMalformed = errors.New("it cannot be read") // though its content has its hash
+)
 
 // commit returns the commit h.
 func (s *store) commit(h plumbing.Hash) (*object.Commit, error) {
@@ -104,7 +107,7 @@ func (s *store) commit(h plumbing.Hash) (*object.Commit, error) {
 	}
 	c := &object.Commit{}
 	if err := c.Decode(o.encoded()); err != nil {
-		return nil, fmt.Errorf("commit %s: %w", h, err)
+		return nil, fmt.Errorf("commit %s: %w: %w", h, errMalformed, err)
 	}
 	return c, nil
 }
@@ -121,11 +124,11 @@ func (s *store) commitOf(h plumbing.Hash) (*object.Commit, error) {
 		}
 		t := &object.Tag{}
 		if err := t.Decode(o.encoded()); err != nil {
-			return nil, fmt.Errorf("tag %s: %w", h, err)
+			return nil, fmt.Errorf("tag %s: %w: %w", h, errMalformed, err)
 		}
 		h = t.Target
 	}
-	return nil, fmt.Errorf("tag %s: tags of tags of tags", h)
+	return nil, fmt.Errorf("tag %s: %w: it is a tag of tags, more than 10 deep", h, errMalformed)
 }
 
 // entries returns the decoded tree h.
@@ -142,7 +145,7 @@ func (s *store) entries(h plumbing.Hash) ([]object.TreeEntry, error) {
 	}
 	t := &object.Tree{}
 	if err := t.Decode(o.encoded()); err != nil {
-		return nil, fmt.Errorf("tree %s: %w", h, err)
+		return nil, fmt.Errorf("tree %s: %w: %w", h, errMalformed, err)
 	}
 	return t.Entries, nil
 }

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What a watchdog watches: polls of the source, renders within them, and passes over
+// clusters.
+const (
+	Polling   = "poll"
+	Rendering = "render"
+	Passing   = "pass"
+)
+
+// A Watchdog knows what is under way in a process and since when, and says on
+// /healthz that the process hangs where something does not end.
+//
+// It does not ask whether anything succeeds. A poll that a dead network fails ends,
+// since whatever goes over the network has a deadline, and a restart would mend
+// nothing; what waits for a lock or goes in circles does not end, and a restart
+// is all that helps. A process with nothing to do has nothing under way and is well.
+//
+// The zero Watchdog, and a nil one, never complain.
+type Watchdog struct {
+	limit time.Duration
+
+	mu       sync.Mutex
+	last     int64
+	underWay map[int64]watched
+	ended    map[string]time.Time
+}
+
+type watched struct {
+	what, of string
+	since    time.Time
+}
+
+// passLimits is how many times longer a pass may take than a poll or a render:
+// it may wait for many calls of a slow cloud, each with a deadline of its own.
+const passLimits = 2
+
+// NewWatchdog returns one that complains of a poll or a render that took longer than
+// limit, and of a pass that took twice as long. It never complains where limit is 0.
+func NewWatchdog(limit time.Duration) *Watchdog {
+	return &Watchdog{limit: limit, underWay: make(map[int64]watched), ended: make(map[string]time.Time)}
+}
+
+// Begin says that something begins, as a pass over what of names. What follows says
+// that it goes on, which counts as a new beginning, or ends.
+func (d *Watchdog) Begin(what, of string) (goesOn, ends func()) {
+	if d == nil || d.limit == 0 {
+		return func() {}, func() {}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last++
+	id := d.last
+	d.underWay[id] = watched{what, of, time.Now()}
+	return func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.underWay[id] = watched{what, of, time.Now()}
+		}, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			delete(d.underWay, id)
+			d.ended[what] = time.Now()
+		}
+}
+
+// hung returns what does not end, sorted.
+func (d *Watchdog) hung(now time.Time) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []string
+	for _, w := range d.underWay {
+		limit := d.limit
+		if w.what == Passing {
+			limit *= passLimits
+		}
+		if age := now.Sub(w.since); age > limit {
+			out = append(out, fmt.Sprintf("%s is under way for %s, more than %s", strings.TrimSpace(w.what+" "+w.of), age.Round(time.Second), limit))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ages returns when what is watched ended last, sorted.
+func (d *Watchdog) ages(now time.Time) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(d.ended)) {
+		out = append(out, fmt.Sprintf("the last %s ended %s ago", what, now.Sub(d.ended[what]).Round(time.Second)))
+	}
+	return out
+}
+
+// ServeHTTP answers 200 and "ok", or 503 and what hangs.
+func (d *Watchdog) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if d == nil || d.limit == 0 {
+		fmt.Fprintln(w, "ok")
+		return
+	}
+	now := time.Now()
+	lines := d.hung(now)
+	if len(lines) == 0 {
+		lines = []string{"ok"}
+	} else {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	for _, line := range append(lines, d.ages(now)...) {
+		fmt.Fprintln(w, line)
+	}
+}
