@@ -22,6 +22,9 @@ const keepHint = "write $${ to keep it for a shell"
 type expander struct {
 	*Substituter
 	unset []string
+
+	used    bool // there is an expression
+	doubled bool // there is $$ before anything but an expression
 }
 
 var nameStart = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
@@ -42,6 +45,7 @@ func (e *expander) expand(text string, nesting int) (string, *syntaxError) {
 		case strings.HasPrefix(after, "$"):
 			b.WriteByte('$')
 			text = after[1:]
+			e.doubled = e.doubled || !strings.HasPrefix(text, "{")
 			continue
 		case !strings.HasPrefix(after, "{"):
 			b.WriteByte('$')
@@ -52,6 +56,7 @@ func (e *expander) expand(text string, nesting int) (string, *syntaxError) {
 		if !ok {
 			return "", &syntaxError{fmt.Sprintf("the expression $%s is not closed", shorten(after)), "close it with }, or " + keepHint}
 		}
+		e.used = true
 		value, err := e.expression(body, nesting)
 		if err != nil {
 			return "", err

@@ -18,7 +18,8 @@
 //   - a scalar that is exactly one expression and is not quoted becomes what
 //     the value says: a number, a boolean, a text, or a list or mapping in
 //     brackets; below metadata, and in the data of ConfigMaps and Secrets, it
-//     is always a text;
+//     is always a text, but for all of data, which takes a mapping of texts;
+//   - a list takes the place of an item of a list that is such a scalar;
 //   - every other scalar, and every key, stays a text.
 //
 // Values are not searched for expressions again; the texts of defaults are.
@@ -52,6 +53,9 @@ type Substituter struct {
 	// Filled, if not nil, is told which variable a field of the object has its
 	// value from, where that is all of the field.
 	Filled func(field, name string)
+	// Doubled, if not nil, is told the first field of an object in which $$ becomes
+	// a dollar sign without keeping an expression, where the object uses no variable.
+	Doubled func(field string)
 
 	written int
 }
@@ -71,6 +75,9 @@ func (s *Substituter) Object(n *yaml.Node) []Error {
 	}
 	w := &walk{Substituter: s, kind: text(child(n, "kind")), unset: map[string]bool{}}
 	w.node(n, nil)
+	if s.Doubled != nil && w.doubled != "" && !w.used {
+		s.Doubled(w.doubled)
+	}
 	return w.errs
 }
 
@@ -130,6 +137,9 @@ type walk struct {
 	kind  string
 	unset map[string]bool
 	errs  []Error
+
+	used    bool   // there is an expression
+	doubled string // the first field with $$ before anything but an expression
 }
 
 func (w *walk) node(n *yaml.Node, path []string) {
@@ -137,12 +147,25 @@ func (w *walk) node(n *yaml.Node, path []string) {
 	case yaml.ScalarNode:
 		w.scalar(n, path)
 	case yaml.SequenceNode:
-		for i, c := range n.Content {
-			w.node(c, append(path, fmt.Sprintf("[%d]", i)))
-		}
+		w.sequence(n, path)
 	case yaml.MappingNode:
 		w.mapping(n, path)
 	}
+}
+
+// sequence fills in the items of n. A list takes the place of the item that names it.
+func (w *walk) sequence(n *yaml.Node, path []string) {
+	items := make([]*yaml.Node, 0, len(n.Content))
+	for i, c := range n.Content {
+		scalar := c.Kind == yaml.ScalarNode
+		w.node(c, append(path, fmt.Sprintf("[%d]", i)))
+		if scalar && c.Kind == yaml.SequenceNode {
+			items = append(items, c.Content...)
+			continue
+		}
+		items = append(items, c)
+	}
+	n.Content = items
 }
 
 func (w *walk) mapping(n *yaml.Node, path []string) {
@@ -171,6 +194,9 @@ func (w *walk) scalar(n *yaml.Node, path []string) {
 			w.Filled(field(path), nameStart.FindString(n.Value[2:]))
 		}
 		asValue(n, out)
+		if n.Kind == yaml.MappingNode && w.isData(path) {
+			textsIn(n)
+		}
 	default:
 		asText(n, out)
 	}
@@ -184,8 +210,21 @@ func (w *walk) textOnly(path []string) bool {
 	if path[0] == ".metadata" {
 		return true
 	}
-	data := path[0] == ".data" || path[0] == ".stringData"
-	return data && (w.kind == "ConfigMap" || w.kind == "Secret")
+	return len(path) > 1 && w.isData(path[:1])
+}
+
+// isData reports whether path is that of all data of a ConfigMap or a Secret.
+func (w *walk) isData(path []string) bool {
+	return len(path) == 1 && (path[0] == ".data" || path[0] == ".stringData") && (w.kind == "ConfigMap" || w.kind == "Secret")
+}
+
+// textsIn makes texts of the values of a mapping.
+func textsIn(n *yaml.Node) {
+	for i := 1; i < len(n.Content); i += 2 {
+		if v := n.Content[i]; v.Kind == yaml.ScalarNode && v.ShortTag() != "!!str" {
+			asText(v, v.Value)
+		}
+	}
 }
 
 // expand returns text with its expressions filled in, and whether anything is
@@ -196,6 +235,10 @@ func (w *walk) expand(text string, path []string) (string, bool) {
 	}
 	e := expander{Substituter: w.Substituter}
 	out, err := e.expand(text, 0)
+	w.used = w.used || e.used
+	if e.doubled && w.doubled == "" {
+		w.doubled = field(path)
+	}
 	if err != nil {
 		w.fail(path, err.hint, "%s", err.message)
 		return "", false

@@ -16,7 +16,7 @@ func values() map[string]string {
 	return map[string]string{
 		"NAME": "eu-1", "COUNT": "3", "EMPTY": "", "VERSION": "v1.34.1", "YES": "yes", "LIST": `["10.0.0.0/8", "b"]`,
 		"MAP": "{a: 1}", "DOCS": "a\n---\nkind: Secret", "KEYS": "a\nreplicas: 9", "COMMENT": "a # b", "QUOTED": `"007"`,
-		"BOMB": "[&a x, *a]", "HUGE": "1e309", "DOLLAR": "${NAME} $NAME", "FLAG": "true", "FLOAT": "1.5", "COLON": "a: b", "BRACKET": "[a, b",
+		"BOMB": "[&a x, *a]", "HUGE": "1e309", "DOLLAR": "${NAME} $NAME", "FLAG": "true", "NONE": "[]", "FLOAT": "1.5", "COLON": "a: b", "BRACKET": "[a, b",
 	}
 }
 
@@ -35,6 +35,12 @@ func TestObject(t *testing.T) {
 		"AroundIsText":     {reason: "text around the expression makes a text", in: "a: ${COUNT}${COUNT}\nb: 0${COUNT}", want: `{"a":"33","b":"03"}`},
 		"YesIsText":        {reason: "words that were booleans in YAML 1.1 are words", in: "a: ${YES}", want: `{"a":"yes"}`},
 		"List":             {reason: "brackets make a list", in: "a: ${LIST}", want: `{"a":["10.0.0.0/8","b"]}`},
+		"ListForItem":      {reason: "a list takes the place of the item that names it", in: "a:\n- ${LIST}\nb:\n- x\n- ${LIST}\n- z\nc:\n- - ${LIST}\n", want: `{"a":["10.0.0.0/8","b"],"b":["x","10.0.0.0/8","b","z"],"c":[["10.0.0.0/8","b"]]}`},
+		"ListEmptyForItem": {reason: "an empty one leaves nothing", in: "b:\n- ${NONE}", want: `{"b":[]}`},
+		"ListDefault":      {reason: "and a default", in: "a:\n- ${NO:=[\"10.128.0.0/12\"]}\nb:\n- ${NO:=\"10.0.0.0/8\"}", want: `{"a":["10.128.0.0/12"],"b":["10.0.0.0/8"]}`},
+		"ListQuotedItem":   {reason: "an item in quotes stays a text", in: "a: [\"${LIST}\"]", want: `{"a":["[\"10.0.0.0/8\", \"b\"]"]}`},
+		"ConfigMapData":    {reason: "all data of a ConfigMap is a mapping of texts", in: "kind: ConfigMap\ndata: ${MAP}", want: `{"data":{"a":"1"},"kind":"ConfigMap"}`},
+		"SecretData":       {reason: "of a Secret too", in: "kind: Secret\nstringData: ${MAP}", want: `{"kind":"Secret","stringData":{"a":"1"}}`},
 		"Mapping":          {reason: "braces make a mapping", in: "a: ${MAP}", want: `{"a":{"a":1}}`},
 		"QuotedValue":      {reason: "quotes in the value are those of YAML", in: "a: ${QUOTED}", want: `{"a":"007"}`},
 		"Empty":            {reason: "an empty value leaves nothing", in: "a: ${EMPTY}\nb: \"${EMPTY}\"", want: `{"a":null,"b":""}`},
@@ -94,6 +100,29 @@ func TestObject(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// Two dollar signs that become one are told of where nobody can have meant it.
+func TestDoubled(t *testing.T) {
+	for in, want := range map[string]string{
+		"a: x\nb: /tmp/x.$$":       "b",
+		"a: {b: [x, pa$$word]}":    "a.b[1]",
+		"a: /tmp/x.$$\nb: ${NAME}": "",
+		"a: $${NAME}":              "",
+		"a: $$$$":                  "a",
+		"a: $NAME $(x) $":          "",
+		"metadata: {annotations: {fairlead.dev/substitute: disabled}}\na: $$": "",
+	} {
+		f, err := documents.Parse([]byte(in), documents.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		s := &substitute.Substituter{Values: values(), Doubled: func(field string) { got = field }}
+		if errs := s.Object(f.Documents[0]); len(errs) > 0 || got != want {
+			t.Errorf("%s: got %q %v, want %q", in, got, errs, want)
+		}
 	}
 }
 
