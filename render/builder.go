@@ -239,7 +239,7 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 func (b *Builder) keep(tree *sops.Tree, cfg config, d *digests, dirs []string) {
 	for _, dir := range dirs {
 		if o := b.built[dir]; o != nil && o.decoded {
-			o.problems = bounded(o.problems, tree.Hide)
+			o.problems, o.warnings = bounded(o.problems, tree.Hide), bounded(o.warnings, tree.Hide)
 			o.inputs = d.of(o.reads)
 			if !o.fleeting {
 				o.fingerprint = cfg.fingerprint()
@@ -273,7 +273,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 			continue
 		}
 		o := b.built[dir]
-		f.Problems = append(f.Problems, o.problems...)
+		f.Problems, f.Warnings = append(f.Problems, o.problems...), append(f.Warnings, o.warnings...)
 		if by := mentioned[dir]; by != "" && len(o.clusters) > 0 {
 			f.Problems = append(f.Problems, fleet.Problem{
 				Overlay: dir, File: o.file, Message: "it may be a part of " + by + ", whose kustomization is refused",

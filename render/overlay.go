@@ -42,6 +42,7 @@ type overlay struct {
 	from     string           // fingerprints of the classes of libraries that clusters are made from
 	clusters []fleet.Cluster
 	problems []fleet.Problem
+	warnings []fleet.Problem
 
 	fingerprint string
 	inputs      []input
@@ -133,6 +134,13 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 	for _, obj := range built {
 		var fields, names []string
 		s.Filled = func(field, name string) { fields, names = append(fields, field), append(names, name) }
+		s.Doubled = func(field string) {
+			o.warnings = append(o.warnings, fleet.Problem{
+				Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: field,
+				Message: "$$ becomes $, and the object uses no variable",
+				Hint:    "write $$$$ for two dollar signs, or annotate the object with " + substitute.Annotation + ": " + substitute.Disabled,
+			})
+		}
 		for _, e := range s.Object(obj.Node) {
 			fail(obj, e)
 		}

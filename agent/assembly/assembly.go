@@ -27,6 +27,7 @@ import (
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/render/sops"
+	"fairlead.dev/render/worker"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/dir"
 	"fairlead.dev/sources/git"
@@ -76,6 +77,11 @@ type Settings struct {
 	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
 	Providers map[string]map[string]string // settings by provider name
+
+	// RenderCommand is a program, with its arguments, that builds overlays: see
+	// worker.Pool. None: they are built in this process, without limits.
+	RenderCommand []string
+	RenderLimits  worker.Limits // of each; zero: the defaults
 
 	// Passes, if not nil, returns what makes the passes of an agent, in place of a
 	// reconciler in this process.
@@ -215,7 +221,12 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	if err != nil {
 		return nil, err
 	}
+	var workers render.Workers
+	if len(s.RenderCommand) > 0 {
+		workers = worker.NewPool(s.RenderCommand, s.RenderLimits)
+	}
 	return render.New(render.Options{
+		Workers: workers,
 		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id), Decrypter: decrypter,
 		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
 	}), nil

@@ -47,6 +47,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		Args: args(cobra.NoArgs),
 	}
 	f := addSource(cmd)
+	f.addRender(cmd)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addSigning(cmd)

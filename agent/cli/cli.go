@@ -23,10 +23,16 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
+	// Self is the file of a program that calls Main with what it is called with. It
+	// builds overlays then, in processes with limits. Empty: they are built here.
+	Self string
 }
 
 // Main runs one command line and returns the exit code of the process.
 func Main(version string, args []string, s Streams) int {
+	if len(args) > 0 && args[0] == renderWorker {
+		return serveRenders(args[1:], s)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's: what matters comes back as errors
@@ -65,6 +71,7 @@ or with what you have:
 		Args:              args(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Annotations = map[string]string{selfAnnotation: s.Self}
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

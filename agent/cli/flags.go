@@ -41,6 +41,7 @@ func environmentName(flag string) string {
 
 // sourceFlags are the flags of commands that read a fleet.
 type sourceFlags struct {
+	cmd       *cobra.Command
 	settings  assembly.Settings
 	branch    string
 	base      string                        // revision to compare with, of commands that do
@@ -58,7 +59,7 @@ func (f *sourceFlags) recreating(k fleet.Key, wish string) *sourceFlags {
 
 // addSource adds the flags that say where a fleet is and how to reach it.
 func addSource(cmd *cobra.Command) *sourceFlags {
-	f := &sourceFlags{}
+	f := &sourceFlags{cmd: cmd}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
 	fs.StringVar(&s.Source, "source", "", "repository URL, or folder")
 	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository (default: its default branch)")
@@ -115,6 +116,9 @@ func (f *sourceFlags) from(args []string, log *slog.Logger) assembly.Settings {
 		s.Source = "."
 	}
 	s.Log = log
+	if f.cmd != nil {
+		s.RenderCommand = renderCommand(f.cmd)
+	}
 	s.Providers = make(map[string]map[string]string)
 	for name, settings := range f.providers {
 		s.Providers[name] = make(map[string]string)

@@ -33,6 +33,7 @@ something cannot be rendered; what can be is shown all the same.`,
 	}
 	output := outputFlag(cmd, formatYAML, formatJSON)
 	f := addSource(cmd)
+	f.addRender(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&below, "path", "", "folder or file in the repository, where not all of it is meant")
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")

@@ -30,6 +30,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	}
 	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
 	f := addSource(cmd)
+	f.addRender(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&below, "path", "", "folder in the repository, where not all of it is meant")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"fairlead.dev/render/worker"
+)
+
+// renderWorker is what fairlead is called with, and a number of bytes, to build
+// overlays for another fairlead. It is no command for people.
+const renderWorker = "render-worker"
+
+// selfAnnotation of the root command is Streams.Self.
+const selfAnnotation = "self"
+
+// Self returns the file of this program, also where another one has taken its place
+// on the disk; empty if it is not known.
+func Self() string {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe"
+	}
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// renderCommand returns what builds overlays; nil: this process.
+func renderCommand(cmd *cobra.Command) []string {
+	if self := cmd.Root().Annotations[selfAnnotation]; self != "" {
+		return []string{self, renderWorker}
+	}
+	return nil
+}
+
+// serveRenders builds overlays until its input ends. Signals are for who started it.
+func serveRenders(args []string, s Streams) int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM)
+	var memory int64
+	var err error
+	if len(args) == 1 {
+		memory, err = strconv.ParseInt(args[0], 10, 64)
+	}
+	if err == nil {
+		err = worker.Serve(s.In, s.Out, memory)
+	}
+	if err != nil {
+		fmt.Fprintln(s.Err, "fairlead:", err)
+		return exitFailure
+	}
+	return exitOK
+}
+
+// addRender adds the flags that say what rendering may take.
+func (f *sourceFlags) addRender(cmd *cobra.Command) {
+	l := &f.settings.RenderLimits
+	cmd.Flags().Var((*byteFlag)(&l.Memory), "render-memory", "memory that the build of one overlay may take, as 256Mi (default: 256Mi, or less where this process may take less than 800Mi)")
+	cmd.Flags().DurationVar(&l.Time, "render-time", 10*time.Second, "of a processor that the build of one overlay may take; by the clock it may take six times that")
+	cmd.Flags().IntVar(&l.Processes, "render-processes", 0, "overlays to build at once (default: by the processors, and as many as fit into two fifths of the memory that this process may take, by its cgroup or GOMEMLIMIT)")
+}
+
+// A byteFlag is a flag with a number of bytes.
+type byteFlag int64
+
+// String implements pflag.Value.
+func (b *byteFlag) String() string {
+	if *b == 0 {
+		return ""
+	}
+	return resource.NewQuantity(int64(*b), resource.BinarySI).String()
+}
+
+// Set implements pflag.Value.
+func (b *byteFlag) Set(s string) error {
+	q, err := resource.ParseQuantity(s)
+	if err != nil || q.Value() < 1<<20 {
+		return fmt.Errorf("%q is no number of bytes such as 256Mi, of 1Mi or more", s)
+	}
+	*b = byteFlag(q.Value())
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*byteFlag) Type() string { return "quantity" }

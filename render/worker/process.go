@@ -1,0 +1,181 @@
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/kustomize"
+)
+
+// maxResult is how many bytes the objects of one overlay may have.
+const maxResult = 64 << 20
+
+// maxAnswer is how many bytes an answer may have: nodes carry more than their text.
+const maxAnswer = 4 * maxResult
+
+// A request is an overlay to build.
+type request struct {
+	Input   kustomize.Input
+	Seconds int64 // of a processor that it may take
+}
+
+// An answer is what a process says of an overlay.
+type answer struct {
+	Objects []object
+	Problem *fleet.Problem
+}
+
+// An object is a kustomize.Object. A node cannot be nil within it.
+type object struct {
+	File string
+	Node yaml.Node
+}
+
+func (a answer) objects() []kustomize.Object {
+	if a.Problem != nil {
+		return nil
+	}
+	out := make([]kustomize.Object, len(a.Objects))
+	for i := range a.Objects {
+		out[i] = kustomize.Object{File: a.Objects[i].File, Node: &a.Objects[i].Node}
+	}
+	return out
+}
+
+var errTime = errors.New("the time is over")
+
+// A process builds one overlay after the other.
+type process struct {
+	cmd     *exec.Cmd
+	in      *bufio.Writer
+	encoder *gob.Encoder
+	limited *io.LimitedReader
+	decoder *gob.Decoder
+	closing io.Closer
+	said    *tail
+	builds  int
+	end     sync.Once
+}
+
+// startTime is how long a program may take until it is ready.
+const startTime = time.Minute
+
+// start runs command with a limit of memory, in bytes, and waits until it is ready.
+func start(ctx context.Context, command []string, memory int64) (*process, error) {
+	if len(command) == 0 {
+		return nil, errors.New("no program is named")
+	}
+	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], strconv.FormatInt(memory, 10))...) //nolint:gosec,noctx // it is this program; its owner ends it
+	cmd.Args[0] = os.Args[0]                                                                                        // for people who list processes
+	cmd.Env = []string{"GOTRACEBACK=none"}                                                                          // and nothing of what this process may know
+	cmd.Dir = "/"
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, closing: in, said: &tail{}}
+	cmd.Stderr = p.said
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.in = bufio.NewWriter(in)
+	p.encoder = gob.NewEncoder(p.in)
+	p.limited = &io.LimitedReader{R: out}
+	p.decoder = gob.NewDecoder(bufio.NewReader(p.limited))
+	if _, err := p.answer(ctx, startTime); err != nil {
+		return nil, fmt.Errorf("%s is not ready: %w: %s", command[0], err, strings.TrimSpace(p.kill()))
+	}
+	return p, nil
+}
+
+// build has the process build an overlay. After an error it can only be killed.
+func (p *process) build(ctx context.Context, in request, most time.Duration) (answer, error) {
+	p.builds++
+	sent := make(chan error, 1)
+	go func() { // a process that does not read is killed by answer
+		err := p.encoder.Encode(in)
+		if err == nil {
+			err = p.in.Flush()
+		}
+		sent <- err
+	}()
+	a, err := p.answer(ctx, most)
+	if err != nil {
+		return answer{}, err // who sends ends with the process
+	}
+	return a, <-sent
+}
+
+// answer waits for an answer, and kills the process where it takes too long.
+func (p *process) answer(ctx context.Context, most time.Duration) (answer, error) {
+	late, end := context.WithTimeoutCause(ctx, most, errTime)
+	defer end()
+	stop := context.AfterFunc(late, func() { _ = p.cmd.Process.Kill() })
+	defer stop()
+	p.limited.N = maxAnswer
+	var a answer
+	err := p.decoder.Decode(&a)
+	if err != nil && context.Cause(late) != nil {
+		err = context.Cause(late)
+	}
+	return a, err
+}
+
+// kill ends the process, waits for that, and returns the last that it said.
+func (p *process) kill() string {
+	p.end.Do(func() {
+		_ = p.closing.Close()
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+	return p.said.String()
+}
+
+// A tail keeps the beginning of what a process says on its standard error: Go says
+// first why a program ends.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 4096
+	t.buf.Write(b[:min(len(b), max(most-t.buf.Len(), 0))])
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.buf.String()
+}
+
+// outOfMemory reports whether a Go program that said this had no more memory.
+func outOfMemory(said string) bool {
+	return strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || strings.Contains(said, "failed to reserve")
+}
+
+// lateWord is what a process says that had no more time of a processor.
+const lateWord = "fairlead: the time is over"
+
+func outOfTime(said string) bool { return strings.Contains(said, lateWord) }

@@ -1,0 +1,115 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render/kustomize"
+)
+
+// Serve builds the overlays that come from in, one after the other, until it ends,
+// and writes the objects to out. It takes at most memory bytes, or the process ends.
+func Serve(in io.Reader, out io.Writer, memory int64) error {
+	runtime.GOMAXPROCS(min(2, runtime.GOMAXPROCS(0))) // one builds, one collects garbage
+	endLate()
+	builder := kustomize.New(kustomize.DefaultLimits())
+	if err := limit(memory); err != nil {
+		return fmt.Errorf("limit the memory of the process: %w", err)
+	}
+	w := bufio.NewWriter(out)
+	encoder := gob.NewEncoder(w)
+	tell := func(a answer) error {
+		if err := encoder.Encode(a); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	if err := tell(answer{}); err != nil { // it is ready
+		return err
+	}
+	requests := make(chan request)
+	ended := make(chan error, 1)
+	go func() {
+		decoder := gob.NewDecoder(bufio.NewReader(in))
+		for {
+			var r request
+			if err := decoder.Decode(&r); err != nil {
+				ended <- err
+				return
+			}
+			requests <- r
+		}
+	}()
+	return serve(builder, requests, ended, tell)
+}
+
+// serve ends with its input, also within a build: who asked for it is gone.
+func serve(b *kustomize.Kustomizer, requests <-chan request, ended <-chan error, tell func(answer) error) error {
+	told := make(chan error, 1)
+	for {
+		select {
+		case r := <-requests:
+			if err := limitTime(r.Seconds); err != nil {
+				return fmt.Errorf("limit the time of the process: %w", err)
+			}
+			go func() { told <- tell(build(b, r.Input)) }()
+		case err := <-told:
+			if err != nil {
+				return err
+			}
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+func build(b *kustomize.Kustomizer, in kustomize.Input) answer {
+	objects, problem := b.BuildInput(in)
+	if problem != nil {
+		return answer{Problem: problem}
+	}
+	var a answer
+	total := 0
+	for _, o := range objects {
+		if total += size(o.Node); total > maxResult {
+			return answer{Problem: &fleet.Problem{
+				Overlay: in.Overlay, File: in.File, Message: fmt.Sprintf("its objects have more than %d MiB", maxResult>>20), Hint: "split the overlay",
+			}}
+		}
+		a.Objects = append(a.Objects, object{o.File, *o.Node})
+	}
+	return a
+}
+
+// size is about what a node takes in an answer.
+func size(n *yaml.Node) int {
+	total := 16 + len(n.Tag) + len(n.Value) + len(n.Anchor) + len(n.HeadComment) + len(n.LineComment) + len(n.FootComment)
+	for _, c := range n.Content {
+		total += size(c)
+	}
+	return total
+}
+
+// limit bounds the memory of this process to memory bytes above what it has: near
+// that the garbage collector works harder, and beyond it the process ends.
+func limit(memory int64) error {
+	if memory <= 0 || memory > math.MaxInt64/2 {
+		return fmt.Errorf("%d bytes is no limit", memory)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	debug.SetMemoryLimit(int64(m.Sys) + memory*3/4)
+	return limitData(memory)
+}

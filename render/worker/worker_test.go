@@ -1,0 +1,255 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	yaml "go.yaml.in/yaml/v3"
+	"golang.org/x/tools/txtar"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/render/kustomize"
+	"fairlead.dev/render/worker"
+)
+
+// The test binary is the program that renders, where it is called so.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "serve":
+		memory, _ := strconv.ParseInt(os.Args[2], 10, 64)
+		if err := worker.Serve(os.Stdin, os.Stdout, memory); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) == 3 && os.Args[1] == "environment":
+		fmt.Fprintln(os.Stderr, os.Environ())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// patient has no limit of time: machines that test are busy.
+var patient = worker.Limits{Time: time.Hour, Clock: time.Hour}
+
+func pool(t *testing.T, l worker.Limits) *worker.Pool {
+	t.Helper()
+	p := worker.NewPool([]string{self(t), "serve"}, l)
+	t.Cleanup(p.Rest)
+	return p
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	name, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func scan(t *testing.T, tree fs.FS, overlay string) *kustomize.Scan {
+	t.Helper()
+	s, problem := kustomize.New(kustomize.DefaultLimits()).Scan(tree, overlay)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	return s
+}
+
+func archive(text string) fs.FS {
+	out := fstest.MapFS{}
+	for _, f := range txtar.Parse([]byte(text)).Files {
+		out[f.Name] = &fstest.MapFile{Data: f.Data}
+	}
+	return out
+}
+
+// text returns objects as they would be written.
+func text(t *testing.T, objects []kustomize.Object) string {
+	t.Helper()
+	var b strings.Builder
+	for _, o := range objects {
+		data, err := yaml.Marshal(o.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "# %s\n%s---\n", o.File, data)
+	}
+	return b.String()
+}
+
+const small = `
+-- x/kustomization.yaml --
+resources: [c.yaml]
+patches:
+- target: {kind: ConfigMap}
+  patch: '[{"op": "add", "path": "/data/b", "value": "${B}"}]'
+-- x/c.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {a: "${A}", b: ''}
+`
+
+// What another process builds is what this one would, to the style of each scalar.
+func TestSame(t *testing.T) {
+	p := pool(t, patient)
+	here := kustomize.New(kustomize.DefaultLimits())
+	for name, c := range map[string]struct {
+		tree    fs.FS
+		overlay string
+	}{
+		"inmemory":     {inmemory.Files(), "clusters/prod/eu-1"},
+		"clusterclass": {os.DirFS("../../fleet-examples/clusterclass"), "clusters/prod/eu-1"},
+		"quotes":       {archive(small), "x"},
+	} {
+		s := scan(t, c.tree, c.overlay)
+		want, problem := here.Build(s)
+		if problem != nil {
+			t.Fatal(name, problem)
+		}
+		got, problem, err := p.Build(t.Context(), s.Input())
+		if err != nil || problem != nil {
+			t.Fatal(name, problem, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(text(t, want), text(t, got)); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", name, diff)
+		}
+	}
+}
+
+// What kustomize refuses is the same problem.
+func TestProblem(t *testing.T) {
+	s := scan(t, archive("-- x/kustomization.yaml --\nresources: [c.yaml, c.yaml]\n-- x/c.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "x")
+	_, want := kustomize.New(kustomize.DefaultLimits()).Build(s)
+	_, got, err := pool(t, patient).Build(t.Context(), s.Input())
+	if err != nil || want == nil {
+		t.Fatal(want, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// large is an overlay within all limits of the scan that takes hundreds of MiB.
+func large() fs.FS {
+	var b strings.Builder
+	b.WriteString("-- x/kustomization.yaml --\nnamePrefix: a-\nresources: [")
+	for i := range 7 {
+		fmt.Fprintf(&b, "f%d.yaml, ", i)
+	}
+	b.WriteString("]\n")
+	for i := range 7 {
+		fmt.Fprintf(&b, "-- x/f%d.yaml --\n", i)
+		for j := range 100 {
+			fmt.Fprintf(&b, "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t-%d-%d}\nspec:\n  list: [%s0]\n", i, j, strings.Repeat("0,", 450))
+		}
+	}
+	return archive(b.String())
+}
+
+// An overlay that takes more memory than it may is over the budget, and only that:
+// the next one is built.
+func TestMemory(t *testing.T) {
+	p := pool(t, worker.Limits{Memory: 64 << 20, Time: time.Hour, Clock: time.Hour, Processes: 1})
+	builds := func() {
+		t.Helper()
+		if _, problem, err := p.Build(t.Context(), scan(t, archive(small), "x").Input()); err != nil || problem != nil {
+			t.Fatal(problem, err)
+		}
+	}
+	builds()
+	_, _, err := p.Build(t.Context(), scan(t, large(), "x").Input())
+	over, ok := errors.AsType[*kustomize.OverBudget](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	want := fleet.Problem{
+		Overlay: "x", File: "x/kustomization.yaml", Message: "building it takes more than 64 MiB of memory",
+		Hint: "split the overlay, or let kustomize do less in it; the limits are the flags --render-memory and --render-time",
+	}
+	if diff := cmp.Diff(want, over.Problem); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	builds()
+}
+
+// bomb is an overlay that the scan lets pass and kustomize takes minutes for: each
+// of many fields of each of many objects may name any of them.
+func bomb() fs.FS {
+	const objects, fields = 1900, 50
+	var b strings.Builder
+	b.WriteString("-- x/kustomization.yaml --\nresources: [m0.yaml, m1.yaml, m2.yaml, m3.yaml, m4.yaml]\nconfigurations: [c.yaml]\nnamePrefix: a\n-- x/c.yaml --\nnameReference:\n- kind: Thing\n  fieldSpecs:\n")
+	for i := range fields {
+		fmt.Fprintf(&b, "  - {path: s/a%d}\n", i)
+	}
+	for i := range objects {
+		if i%(objects/5) == 0 {
+			fmt.Fprintf(&b, "-- x/m%d.yaml --\n", i/(objects/5))
+		}
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Thing\nmetadata: {name: c%d}\ns: {", i)
+		for j := range fields {
+			fmt.Fprintf(&b, "a%d: c%d, ", j, i)
+		}
+		b.WriteString("z: z}\n")
+	}
+	return archive(b.String())
+}
+
+// An overlay that takes longer than it may is over the budget, and its process ends:
+// by the processor's time, and by the clock where it does nothing.
+func TestTime(t *testing.T) {
+	for name, l := range map[string]worker.Limits{
+		"Processor": {Time: time.Second, Clock: time.Hour},
+		"Clock":     {Time: time.Second, Clock: time.Millisecond},
+	} {
+		_, _, err := pool(t, l).Build(t.Context(), scan(t, bomb(), "x").Input())
+		over, ok := errors.AsType[*kustomize.OverBudget](err)
+		if !ok || over.Problem.Message != "building it takes more than 1s" {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Who does not wait any more gets no answer, and the process ends.
+func TestContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	_, _, err := pool(t, patient).Build(ctx, scan(t, bomb(), "x").Input())
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A program that does not start is no overlay's problem, and is tried again.
+func TestNoProgram(t *testing.T) {
+	for _, command := range [][]string{{"/nowhere/fairlead"}, {self(t), "environment"}, nil} {
+		_, _, err := worker.NewPool(command, patient).Build(t.Context(), scan(t, archive(small), "x").Input())
+		if fleet.KindOf(err) != fleet.Unavailable {
+			t.Errorf("%q: got %v", command, err)
+		}
+	}
+}
+
+// A process is told nothing of the environment of its parent, which has credentials.
+func TestNoEnvironment(t *testing.T) {
+	t.Setenv("FAIRLEAD_SOMETHING", "hidden")
+	_, _, err := worker.NewPool([]string{self(t), "environment"}, patient).Build(t.Context(), scan(t, archive(small), "x").Input())
+	if err == nil || !strings.Contains(err.Error(), "[GOTRACEBACK=none]") {
+		t.Errorf("got %v", err)
+	}
+}
