@@ -35,9 +35,52 @@ type answerFile struct {
 	At      time.Time `json:"at"`
 }
 
-// readRequests returns the requests in the tree of a status branch, sorted.
+// readRequests returns the requests in the tree of a status branch, sorted. The error
+// names those that cannot be read; of them, suspensions are returned as ones that
+// stand until somebody repairs the file or takes them back: a cluster that somebody
+// wanted left alone is not changed because of a typing mistake.
 func readRequests(t fs.FS) ([]fleet.Request, error) {
-	return readFolder(t, requestsDir, readRequest, fleet.Request.Compare)
+	list, err := readFolder(t, requestsDir, readRequest, fleet.Request.Compare)
+	if err == nil || fleet.KindOf(err) != fleet.Invalid {
+		return list, err
+	}
+	damaged, lost := damagedSuspensions(t)
+	if lost != nil {
+		return nil, fleet.Errorf(fleet.Unavailable, "read "+requestsDir+" of the status branch", "%w", lost)
+	}
+	for k, paths := range damaged {
+		stands := fleet.Request{
+			Wish: fleet.WishSuspend, Cluster: k, By: "a file that cannot be read", At: time.Unix(0, 0).UTC(),
+			Reason: paths[0] + " on the status branch: repair it, or take it back with fairlead resume",
+			Answer: fleet.Answer{State: fleet.RequestAccepted},
+		}
+		if !slices.ContainsFunc(list, func(r fleet.Request) bool { return r.Same(stands) && r.Stands() }) {
+			list = append(slices.DeleteFunc(list, stands.Same), stands)
+		}
+	}
+	slices.SortFunc(list, fleet.Request.Compare)
+	return list, err
+}
+
+// damagedSuspensions returns the paths of suspensions that cannot be read, sorted, by
+// the cluster in whose folder they are.
+func damagedSuspensions(t fs.FS) (map[fleet.Key][]string, error) {
+	out := make(map[fleet.Key][]string)
+	err := fs.WalkDir(t, requestsDir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasPrefix(path.Base(p), string(fleet.WishSuspend)) {
+			return err
+		}
+		folder, _ := strings.CutPrefix(path.Dir(p), requestsDir+"/")
+		k, notOne := fleet.ParseKey(folder)
+		if _, bad := readRequest(t, p); bad != nil && notOne == nil {
+			out[k] = append(out[k], p)
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return out, err
 }
 
 // readFolder returns what is in the files below dir in the tree of a status branch,
@@ -60,8 +103,8 @@ func readFolder[T any](t fs.FS, dir string, read func(fs.FS, string) (T, error),
 		out = append(out, v)
 		return nil
 	})
-	if err != nil {
-		errs = append(errs, unreadable(dir, err))
+	if err != nil { // what else is there is not known: of no kind that lets readers go on without it
+		return nil, fleet.Errorf(fleet.Unavailable, "read "+dir+" of the status branch", "%w", err)
 	}
 	slices.SortFunc(out, compare)
 	return out, errors.Join(errs...)

@@ -149,6 +149,12 @@ func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, a
 		edits := make(map[string][]byte, len(e.put)+len(e.drop))
 		for _, r := range e.drop {
 			edits[requestPath(r)] = nil
+			if r.Wish == fleet.WishSuspend {
+				damaged, _ := damagedSuspensions(t) // what cannot be listed stays
+				for _, p := range damaged[r.Cluster] {
+					edits[p] = nil
+				}
+			}
 		}
 		for _, r := range e.put {
 			if edits[requestPath(r)], err = encodeDocs(r.String(), fileOf(r)); err != nil {

@@ -178,3 +178,50 @@ func TestBrokenRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestUnreadableSuspensionStands: a cluster that somebody wanted left alone stays so
+// when the file cannot be read, until that is taken back.
+func TestUnreadableSuspensionStands(t *testing.T) {
+	eu1 := fleet.Key{Namespace: "prod", Name: "eu-1"}
+	good := "apiVersion: fairlead.dev/v1alpha1\nkind: Request\nwish: suspend\ncluster: prod/eu-1\nby: a\nat: 2026-11-21T08:00:00Z\n"
+	for name, c := range map[string]struct {
+		path, text string
+		want       bool
+	}{
+		"of a newer version": {"requests/prod/eu-1/suspend.yaml", good + "gracefully: true\nanswer: {state: Accepted, at: 2026-11-21T08:00:00Z}\n", true},
+		"rubbish":            {"requests/prod/eu-1/suspend.yaml", "{", true},
+		"misnamed":           {"requests/prod/eu-1/suspend-eu-1.yaml", good, true},
+		"another wish":       {"requests/prod/eu-1/reconcile.yaml", "{", false},
+		"of no cluster":      {"requests/suspend.yaml", "{", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &branch{}
+			if _, err := b.Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{c.path: []byte(c.text)}}); err != nil {
+				t.Fatal(err)
+			}
+			q := status.NewRequests(b)
+			list, err := q.List(t.Context())
+			if fleet.KindOf(err) != fleet.Invalid {
+				t.Errorf("the error is %v", err)
+			}
+			if !c.want {
+				if len(list) > 0 {
+					t.Errorf("there is %+v", list)
+				}
+				return
+			}
+			if len(list) != 1 || list[0].Wish != fleet.WishSuspend || list[0].Cluster != eu1 || !list[0].Stands() {
+				t.Fatalf("there is %+v", list)
+			}
+			if cluster := (&fleet.Cluster{Key: eu1}).Heeding(list); cluster.Suspension == nil {
+				t.Error("the cluster is not suspended")
+			}
+			if err := q.Withdraw(t.Context(), list[0], ""); err != nil {
+				t.Fatal(err)
+			}
+			if list, err := q.List(t.Context()); len(list) > 0 || err != nil {
+				t.Errorf("after it was taken back there is %+v, %v", list, err)
+			}
+		})
+	}
+}
