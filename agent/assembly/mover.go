@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 	"fairlead.dev/sources"
 )
 
@@ -65,6 +66,11 @@ func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 		return nil, err
 	}
 	return h.Secrets().ListSecrets(ctx)
+}
+
+// Secrets implements reconcile.SecretLister.
+func (i *insideStore) Secrets(ctx context.Context, clusters []fleet.Key) (reconcile.StoredSecrets, error) {
+	return reconcile.SecretsOf(ctx, i.Store, clusters)
 }
 
 // existing opens the home k, in which an agent as in h may be installed.

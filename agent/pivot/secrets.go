@@ -65,7 +65,7 @@ func (p parcel) give(ctx context.Context, s Store, d fleet.SecretData) error {
 	if err != nil {
 		return err
 	}
-	if shared, ok := s.(Divided); ok && there {
+	if shared, ok := divided(s); ok && there {
 		mine, err := shared.Owns(ctx, p.given)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func owned(ctx context.Context, s Store, list []parcel) ([]parcel, error) {
 
 func (p parcel) ownedIn(ctx context.Context, s Store) (bool, error) {
 	if p.name == "" {
-		if d, ok := s.(Divided); ok {
+		if d, ok := divided(s); ok {
 			return d.Owns(ctx, p.given)
 		}
 		return true, nil
@@ -181,6 +181,11 @@ func differ(ctx context.Context, from, to Store, list []parcel) ([]parcel, error
 // leftover returns the secrets of from that to has as well, and so can go. A
 // kubeconfig is made anew now and then, and need not be the same.
 func leftover(ctx context.Context, from, to Store, clusters []fleet.Key) ([]parcel, error) {
+	here, there, err := snapBoth(ctx, from, to, clusters)
+	if err != nil {
+		return nil, err
+	}
+	from, to = here, there
 	list, err := parcels(ctx, from, clusters)
 	if err == nil {
 		list, err = owned(ctx, from, list)

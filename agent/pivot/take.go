@@ -57,16 +57,20 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 	if err != nil {
 		return err
 	}
-	list, err := parcels(ctx, p.p.From, clusters)
+	here, there, err := snapBoth(ctx, p.p.From, to, clusters)
 	if err != nil {
 		return err
 	}
-	missing, err := differ(ctx, p.p.From, to, list)
+	list, err := parcels(ctx, here, clusters)
+	if err != nil {
+		return err
+	}
+	missing, err := differ(ctx, here, there, list)
 	if err != nil {
 		return err
 	}
 	for _, m := range missing {
-		d, ok, err := m.get(ctx, p.p.From)
+		d, ok, err := m.get(ctx, here)
 		if err != nil {
 			return err
 		}
@@ -78,7 +82,10 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 		}
 	}
 	// Read back, from both sides: what was written is not what counts.
-	if missing, err = differ(ctx, p.p.From, to, list); err != nil {
+	if here, there, err = snapBoth(ctx, p.p.From, to, clusters); err != nil {
+		return err
+	}
+	if missing, err = differ(ctx, here, there, list); err != nil {
 		return err
 	}
 	if len(missing) > 0 {
@@ -169,14 +176,18 @@ func (p *Pivot) takeBack(ctx context.Context, to Store) error {
 	if err != nil {
 		return err
 	}
-	list, err := parcels(ctx, to, clusters)
+	there, here, err := snapBoth(ctx, to, p.p.From, clusters)
+	if err != nil {
+		return err
+	}
+	list, err := parcels(ctx, there, clusters)
 	if err == nil {
-		list, err = owned(ctx, to, list)
+		list, err = owned(ctx, there, list)
 	}
 	if err != nil {
 		return err
 	}
-	strange, err := differ(ctx, to, p.p.From, list)
+	strange, err := differ(ctx, there, here, list)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,35 @@ func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
+	namespace, err := namespaceOf(kubeconfig)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return openAt(config, namespace)
+}
+
+// OpenKubeconfig opens the store in the cluster that the content of a kubeconfig leads
+// to, which is written nowhere. It connects with the first call.
+func OpenKubeconfig(content fleet.Secret) (*Kubernetes, error) {
+	const op = "open secrets in Kubernetes"
+	named, err := clientcmd.NewClientConfigFromBytes(content.Reveal())
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	config, err := named.ClientConfig()
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	namespace, _, err := named.Namespace()
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	return openAt(config, namespace)
+}
+
+// openAt opens the store that config leads to.
+func openAt(config *rest.Config, namespace string) (*Kubernetes, error) {
+	const op = "open secrets in Kubernetes"
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -81,10 +110,6 @@ func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	api, err := rest.RESTClientFor(config)
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
-	}
-	namespace, err := namespaceOf(kubeconfig)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}

@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -99,7 +97,7 @@ func Open(o Options) (*Home, error) {
 	if h.helm, err = helm.New(o.Kubeconfig.Reveal(), o.Log); err != nil {
 		return nil, err
 	}
-	if h.store, err = openStore(o.Kubeconfig); err != nil {
+	if h.store, err = secrets.OpenKubeconfig(o.Kubeconfig); err != nil {
 		return nil, err
 	}
 	if o.Fleet != "" {
@@ -117,21 +115,6 @@ func Open(o Options) (*Home, error) {
 		h.addons = append(h.addons, objects...)
 	}
 	return h, nil
-}
-
-// openStore opens the secret store behind a kubeconfig, which is in a file for
-// as long as that takes.
-func openStore(kubeconfig fleet.Secret) (*secrets.Kubernetes, error) {
-	f, err := os.CreateTemp("", "fairlead-kubeconfig-") // mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(kubeconfig.Reveal())
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	return secrets.OpenKubernetes(f.Name())
 }
 
 // Secrets implements pivot.Home.

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // Where there is no authority yet, nobody who reads the index can check guesses
@@ -72,7 +73,11 @@ func TestVerifyContent(t *testing.T) {
 	}
 	whole := func(t *testing.T, from Source) item {
 		t.Helper()
-		i, err := (&Keeper{source: from}).cluster(t.Context(), eu1)
+		stored, err := reconcile.SecretsOf(t.Context(), from, []fleet.Key{eu1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := clusterItem(eu1, stored[eu1])
 		if err != nil {
 			t.Fatal(err)
 		}

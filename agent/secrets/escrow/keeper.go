@@ -12,6 +12,7 @@ import (
 	"filippo.io/age"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // keepGone is how long a cluster stays in escrow that the fleet has no more.
@@ -82,8 +83,12 @@ func (k *Keeper) Keep(ctx context.Context, clusters []fleet.Key) (behind []fleet
 	d := &draft{k: k, snapshot: s, old: old, edits: make(map[string][]byte)}
 	var failed error
 	authorities := []byte{}
+	stored, err := reconcile.SecretsOf(ctx, k.source, clusters)
+	if err != nil {
+		return clusters, err
+	}
 	for _, c := range clusters {
-		i, err := k.cluster(ctx, c)
+		i, err := clusterItem(c, stored[c])
 		if err == nil {
 			authorities = append(authorities, i.authority()...)
 			err = d.add(i, i.authority())
@@ -119,17 +124,17 @@ func first(known, next error) error {
 	return next
 }
 
-// cluster reads the secrets of c from the store.
-func (k *Keeper) cluster(ctx context.Context, c fleet.Key) (item, error) {
+// clusterItem returns what the store has of c.
+func clusterItem(c fleet.Key, of map[fleet.SecretName]reconcile.StoredSecret) (item, error) {
 	i := item{kind: kindCluster, key: c, secrets: make(map[fleet.SecretName]fleet.SecretData)}
 	for _, name := range fleet.SecretNames() {
-		data, err := k.source.Get(ctx, c, name)
+		stored, ok := of[name]
 		switch {
-		case fleet.KindOf(err) == fleet.NotFound:
-		case err != nil:
-			return item{}, err
+		case !ok:
+		case stored.Err != nil:
+			return item{}, stored.Err
 		default:
-			i.secrets[name] = data
+			i.secrets[name] = stored.Data
 		}
 	}
 	return i, nil

@@ -1,0 +1,68 @@
+package pivot
+
+import (
+	"context"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+)
+
+// A snapshot is a Store whose secrets of clusters were read once, at the beginning:
+// what compares all of them asks for each several times. What is written goes to the
+// Store, and is in the next snapshot.
+type snapshot struct {
+	Store
+	of reconcile.StoredSecrets
+}
+
+// snap returns a snapshot of what s has of clusters.
+func snap(ctx context.Context, s Store, clusters []fleet.Key) (*snapshot, error) {
+	of, err := reconcile.SecretsOf(ctx, s, clusters)
+	if err != nil {
+		return nil, err
+	}
+	return &snapshot{s, of}, nil
+}
+
+// snapBoth returns snapshots of two stores.
+func snapBoth(ctx context.Context, a, b Store, clusters []fleet.Key) (*snapshot, *snapshot, error) {
+	x, err := snap(ctx, a, clusters)
+	if err != nil {
+		return nil, nil, err
+	}
+	y, err := snap(ctx, b, clusters)
+	return x, y, err
+}
+
+// Get implements Store.
+func (s *snapshot) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
+	of, ok := s.of[c]
+	if !ok {
+		return s.Store.Get(ctx, c, name)
+	}
+	stored, ok := of[name]
+	if !ok {
+		return nil, fleet.Errorf(fleet.NotFound, "get secret "+string(name)+" of cluster "+c.String(), "it is not stored")
+	}
+	return stored.Data, stored.Err
+}
+
+// Kept implements reconcile.SecretKeeper.
+func (s *snapshot) Kept(_ context.Context, c fleet.Key) ([]fleet.SecretName, error) {
+	var kept []fleet.SecretName
+	for name, stored := range s.of[c] {
+		if stored.Kept {
+			kept = append(kept, name)
+		}
+	}
+	return kept, nil
+}
+
+// divided returns s as a Divided, if it is one.
+func divided(s Store) (Divided, bool) {
+	if of, ok := s.(*snapshot); ok {
+		s = of.Store
+	}
+	d, ok := s.(Divided)
+	return d, ok
+}
