@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // leftBehind lists what is there of a cluster that is forgotten, as far as the
@@ -28,27 +29,24 @@ func (a *Agent) leftBehind(ctx context.Context, k fleet.Key) string {
 }
 
 // abandoned reports a cluster that is in Git and is to be forgotten.
-func (a *Agent) abandoned(ctx context.Context, c *fleet.Cluster, inGit bool) {
-	if !inGit {
+func (a *Agent) abandoned(ctx context.Context, c *fleet.Cluster, h held, drift fleet.DriftPolicy) {
+	if !h.inGit {
 		a.release(c.Key)
 		return
 	}
 	a.reconciler.Forget(c.Key)
-	a.unremind(c.Key)
-	a.status.Put(fleet.Report{
+	left := a.leftBehind(ctx, c.Key)
+	a.reported(h, drift, fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Digest: c.Digest, Provider: c.Provider,
-		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + a.leftBehind(ctx, c.Key)},
-	})
+		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + left},
+	}, reconcile.Result{Report: fleet.Report{Phase: fleet.PhaseAbandoned}})
 }
 
 // release forgets a cluster and leaves all that it is made of.
 func (a *Agent) release(k fleet.Key) {
 	a.mu.Lock()
-	delete(a.desired.clusters, k)
+	a.forget(k)
 	a.mu.Unlock()
-	a.unremind(k)
-	a.reconciler.Forget(k)
-	a.p.Metrics.Forget(k)
-	a.status.Forget(k)
+	a.forgotten(k)
 	a.p.Log.Info("abandoning the cluster: nothing of it is deleted", "cluster", k)
 }

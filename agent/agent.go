@@ -24,6 +24,7 @@ import (
 
 	"github.com/oklog/run"
 
+	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
@@ -78,6 +79,8 @@ type Ledger struct {
 	Read func(ctx context.Context) (status.Status, error)
 	// Requests are what people ask for on the branch; nil: nobody can.
 	Requests Requests
+	// Wrote reports whether a commit of that hash was made here; nil: nobody knows.
+	Wrote func(hash string) bool
 	// Scales are the numbers of machines on the branch; nil: Git says all.
 	Scales Scales
 	// Writer returns what writes to the branch, as long as owner owns the fleet.
@@ -159,35 +162,37 @@ type Agent struct {
 	reconciler Reconciler // set before owned is closed: nobody else begins anything from then on
 	branch     string     // name of the status branch
 	ledger     Ledger
-	status     sources.StatusWriter       // set before owned is closed
-	record     map[fleet.Key]fleet.Report // of the time before, set before applied is closed
-	applied    chan struct{}              // closed once a first revision is held to
-	owned      chan struct{}              // closed once the fleet is owned
+	status     sources.StatusWriter // set before owned is closed
+	reports    *reports.Store
+	applied    chan struct{} // closed once a first revision is held to
+	owned      chan struct{} // closed once the fleet is owned
 	owner      atomic.Pointer[fleet.Owner]
 	at         string                           // where this agent is, set before owned is closed
 	next       atomic.Pointer[fleet.Succession] // under way; nil: none
 	confirming sync.Mutex                       // of a hand-over to this agent
 	acting     turnstile                        // of passes; closed while the fleet is handed over
-	pruning    bool                             // the newest revision asks for what vanishes to be deleted
-	refused    fleet.Revision                   // newest revision that cannot be used, so that it is reported once
+	telling    sync.Mutex                       // of the fleet as a whole, so that what is told last is the newest
 
 	retries   tries // of the newest revision
 	restoring tries // of last good definitions
 
-	mu        sync.Mutex
-	delay     delay                       // zero: the newest revision could be got
-	unfound   map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
-	desired   desired
-	wishes    wishes
-	scaling   scaling
-	reminders map[fleet.Key]reminder // of the last passes of this agent
+	mu      sync.Mutex
+	delay   delay                       // zero: the newest revision could be got
+	unfound map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
+	desired desired
+	refused fleet.Revision         // newest revision that cannot be used, so that it is reported once
+	pruning bool                   // the newest revision asks for what vanishes to be deleted
+	strays  map[string][]fleet.Key // clusters with the fleet's tags, by provider, as last listed
+	wishes  wishes
+	scaling scaling
 
-	nudge   nudges
-	escrow  escrowing
-	homing  homing
-	watches sync.WaitGroup
-	watched map[string]bool // providers, touched by follow alone
-	ready   *readiness
+	nudge     nudges
+	escrow    escrowing
+	homing    homing
+	rehearsal rehearsal
+	survey    chan struct{} // holds one where providers are to be surveyed
+	watches   sync.WaitGroup
+	ready     *readiness
 }
 
 // The things that must be so before the agent is ready.
@@ -205,7 +210,8 @@ func New(o Options, p Parts) *Agent {
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
 		retries: tries{}, restoring: tries{}, unfound: make(map[fleet.Key]fleet.Problem),
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)}, watched: make(map[string]bool),
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)},
+		reports: reports.New(), survey: make(chan struct{}, 1), strays: make(map[string][]fleet.Key),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -233,6 +239,7 @@ func (a *Agent) run(ctx context.Context) error {
 	add(a.follow)
 	add(a.publish)
 	add(a.keepEscrow)
+	add(a.surveys)
 	add(a.keepHome)
 	add(a.support)
 	add(func(ctx context.Context) error {
@@ -363,14 +370,16 @@ func (a *Agent) remember(ctx context.Context) bool {
 			err = a.recallScales(ctx)
 		}
 		if err == nil {
-			a.record = make(map[fleet.Key]fleet.Report, len(s.Clusters))
-			for _, c := range s.Clusters {
-				a.record[c.Report.Cluster] = c.Report
+			list := make([]fleet.Report, len(s.Clusters))
+			record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
+			for i, c := range s.Clusters {
+				list[i], record[c.Report.Cluster] = c.Report, c.Report
 			}
+			a.reports.Recall(list)
 			a.p.Metrics.Recall(s.Clusters)
 			a.homing.recall(s.Fleet.Home)
 			a.mu.Lock()
-			a.desired = recall(a.record, s.Fleet)
+			a.desired = recall(record, s.Fleet)
 			a.mu.Unlock()
 			return true
 		}

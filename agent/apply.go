@@ -3,12 +3,10 @@ package agent
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
 )
@@ -16,12 +14,12 @@ import (
 // poll brings the agent to the newest revision. Only lost ownership is an
 // error; whatever else goes wrong is reported, and tried again with the next
 // poll.
-func (a *Agent) poll(ctx context.Context) (err error) {
+func (a *Agent) poll(ctx context.Context) error {
 	ctx, end := a.p.Tracer.Span(ctx, "poll")
-	defer func() { end(err) }()
 	goesOn, ends := a.p.Watchdog.Begin(Polling, "")
 	defer ends()
 	rev, err := a.resolve(ctx)
+	defer func() { end(err) }()
 	if lost := a.stillOwner(ctx); lost != nil {
 		return lost
 	}
@@ -35,13 +33,13 @@ func (a *Agent) poll(ctx context.Context) (err error) {
 		return nil
 	}
 	a.mu.Lock()
-	current := a.desired.revision
+	current, refused := a.desired.revision, a.refused
 	a.mu.Unlock()
-	switch other := rev != current && rev != a.refused; {
+	switch other := rev != current && rev != refused; {
 	case other && a.retries.due(rev) || a.stale():
 		a.take(ctx, rev)
 	case !other:
-		a.givesUp(ctx, rev)
+		a.givesUp()
 	}
 	for _, step := range []func(context.Context){a.restore, a.heed, a.readScales} {
 		goesOn()
@@ -85,20 +83,19 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		return
 	case err != nil && !settled(err):
 		a.p.Log.ErrorContext(ctx, "cannot get the revision, trying again", "revision", rev, "error", err)
-		a.delayed(ctx, rev, err)
+		a.delayed(rev, err)
 		return
 	case err != nil:
 		a.p.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
 		a.arrived()
-		a.refused = rev
 		a.p.Metrics.Refused(true)
-		a.refuse(ctx, rev, err)
+		a.refuse(rev, err)
 		return
 	}
 	a.arrived()
-	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
 	a.p.Metrics.Refused(false)
 	a.mu.Lock()
+	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
 	next, changed := a.desired.advance(f)
 	if want := f.Config.StatusBranch; a.o.StatusBranch == "" && want != a.branch {
 		next.problems = append(next.problems, fleet.Problem{
@@ -108,19 +105,18 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		})
 	}
 	a.desired = next
-	used := next.providers()
 	a.mu.Unlock()
 	a.p.Log.Info("holding to a new revision", "revision", rev,
 		"clusters", len(f.Clusters), "changed", len(changed), "problems", len(next.problems))
 	for _, p := range next.problems {
 		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
-	a.tell(ctx, rev)
 	for _, k := range changed {
 		a.queue.AddBulk(k)
 	}
-	a.watch(ctx, used)
 	a.begin()
+	a.tell()
+	poke(a.survey)
 	a.escrow.poke()
 	poke(a.homing.c)
 }
@@ -136,27 +132,38 @@ func (a *Agent) renamed(f fleet.Fleet) error {
 func settled(err error) bool { return fleet.KindOf(err) == fleet.Invalid }
 
 // refuse reports that rev cannot be used at all. What was held to before goes on.
-func (a *Agent) refuse(ctx context.Context, rev fleet.Revision, err error) {
+func (a *Agent) refuse(rev fleet.Revision, err error) {
 	problem := fleet.Problem{Message: err.Error(), Hint: "everything stays at the last revision that was good"}
 	a.mu.Lock()
-	a.desired.problems = []fleet.Problem{problem}
+	a.refused, a.desired.problems = rev, []fleet.Problem{problem}
 	a.mu.Unlock()
-	a.tell(ctx, rev)
+	a.tell()
 }
 
-// tell reports the fleet as a whole. The newest revision is rev.
-func (a *Agent) tell(ctx context.Context, rev fleet.Revision) {
+// tell reports the fleet as a whole.
+func (a *Agent) tell() {
+	a.telling.Lock()
+	defer a.telling.Unlock()
 	a.mu.Lock()
-	d := a.desired
-	d.clusters = maps.Clone(d.clusters)
+	d, pruning, refused, delayed := a.desired, a.pruning, a.refused, a.delay.rev
+	vanished, behind, known := d.orphans(), d.behind(), len(d.clusters)
+	orphans := a.withStrays(vanished)
 	a.mu.Unlock()
-	d.problems = a.unreadable(a.homing.with(a.escrow.with(a.late(d.problems))))
-	s := sources.FleetStatus{Fleet: d.fleet, Revision: rev, Problems: d.problems, Orphans: a.orphans(ctx, d), Home: a.homing.status()}
-	blocked := 0
-	if a.pruning {
-		blocked = len(d.orphans())
+	s := sources.FleetStatus{
+		Fleet: d.fleet, Revision: d.revision, Applied: d.revision, Broken: len(d.problems) > 0, Behind: behind,
+		Problems: a.unreadable(a.homing.with(a.escrow.with(a.late(d.problems)))), Orphans: orphans, Home: a.homing.status(),
 	}
-	a.p.Metrics.Told(s, len(d.clusters), blocked)
+	switch {
+	case !delayed.IsZero(): // what is in it nobody knows
+		s.Revision, s.Broken = delayed, false
+	case !refused.IsZero():
+		s.Revision = refused
+	}
+	blocked := 0
+	if pruning {
+		blocked = len(vanished)
+	}
+	a.p.Metrics.Told(s, known, blocked)
 	a.status.PutFleet(s)
 }
 
@@ -203,7 +210,7 @@ func (a *Agent) restore(ctx context.Context) {
 	a.mu.Unlock()
 	a.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })
 	if a.unfoundOnly(wanted) {
-		a.tell(ctx, a.newest())
+		a.tell()
 	}
 	for rev, keys := range wanted {
 		if !a.restoring.due(rev) {
@@ -221,7 +228,7 @@ func (a *Agent) restore(ctx context.Context) {
 			a.p.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
 			a.restoring.failed(rev, err)
 			a.notFound(rev, keys, err)
-			a.tell(ctx, a.newest())
+			a.tell()
 			if fleet.KindOf(err) == fleet.Unavailable {
 				return // nor can any other be got: a poll is to end
 			}
@@ -239,7 +246,7 @@ func (a *Agent) restore(ctx context.Context) {
 			// part; this one is where it is found again.
 			a.found(k, at(&f.Clusters[i], rev))
 		}
-		a.tell(ctx, a.newest())
+		a.tell()
 	}
 }
 
@@ -280,73 +287,13 @@ func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
 // newest returns the newest revision that was seen: good, refused, or one that
 // cannot be got yet.
 func (a *Agent) newest() fleet.Revision {
-	if d := a.waitsFor(); !d.rev.IsZero() {
-		return d.rev
-	}
-	if !a.refused.IsZero() {
-		return a.refused
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	switch {
+	case !a.delay.rev.IsZero():
+		return a.delay.rev
+	case !a.refused.IsZero():
+		return a.refused
+	}
 	return a.desired.revision
-}
-
-// orphans returns the clusters that vanished from Git, and those that the
-// infrastructure has and Git never had.
-func (a *Agent) orphans(ctx context.Context, d desired) []fleet.Key {
-	out := d.orphans()
-	for _, name := range d.providers() {
-		infra, err := a.p.Infrastructure(name)
-		if err != nil {
-			continue // the passes over its clusters report it
-		}
-		lister, ok := providers.As[providers.Lister](infra)
-		if !ok {
-			continue
-		}
-		keys, err := lister.Clusters(ctx, d.fleet)
-		if err != nil {
-			a.p.Log.Warn("cannot list clusters for orphans", "provider", name, "error", err)
-			continue
-		}
-		for _, k := range keys {
-			if _, known := d.clusters[k]; !known {
-				out = append(out, k)
-			}
-		}
-	}
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out)
-}
-
-// watch makes the providers with those names tell when machines change.
-func (a *Agent) watch(ctx context.Context, names []string) {
-	for _, name := range names {
-		if a.watched[name] {
-			continue
-		}
-		infra, err := a.p.Infrastructure(name)
-		if err != nil {
-			continue // the passes over its clusters report it
-		}
-		a.watched[name] = true
-		if w, ok := providers.As[providers.Watcher](infra); ok {
-			a.watches.Go(func() { a.follows(ctx, name, w) })
-		}
-	}
-}
-
-func (a *Agent) follows(ctx context.Context, name string, w providers.Watcher) {
-	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
-		started := time.Now()
-		err := w.Watch(ctx, a.queue.Add)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(started) > time.Minute {
-			wait = time.Second
-		}
-		a.p.Log.Warn("the watch of machines ended, beginning again", "provider", name, "error", err, "after", wait)
-		pause(ctx, wait)
-	}
 }

@@ -77,8 +77,9 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 	return accept
 }
 
-// considerAbandon forgets a cluster that is on its way out. What is in Git and
-// wanted there would come back with the next pass.
+// considerAbandon decides whether a cluster may be forgotten that is on its way out,
+// which carryOut does once the answer is written. What is in Git and wanted there
+// would come back with the next pass.
 func (a *Agent) considerAbandon(ctx context.Context, r fleet.Request, h held) fleet.Answer {
 	switch {
 	case h.cluster != nil && h.cluster.Protect:
@@ -86,12 +87,24 @@ func (a *Agent) considerAbandon(ctx context.Context, r fleet.Request, h held) fl
 	case h.inGit && !h.deleting():
 		return refusal("the cluster is in Git: remove it there, or annotate it with %s: %s", fleet.DeleteAnnotation, fleet.Abandon)
 	}
-	left := a.leftBehind(ctx, r.Cluster)
-	if h.inGit {
-		return fleet.Answer{State: fleet.RequestAccepted, Message: left}
+	return fleet.Answer{State: fleet.RequestAccepted, Message: a.leftBehind(ctx, r.Cluster)}
+}
+
+// carryOut does what of list was accepted and concerns no pass: it forgets the
+// clusters that are to be abandoned and that Git does not have.
+func (a *Agent) carryOut(list []fleet.Request) {
+	for _, r := range list {
+		if r.Wish != fleet.WishAbandon || !r.Open() || r.Answer.State != fleet.RequestAccepted {
+			continue
+		}
+		a.mu.Lock()
+		h, ok := a.desired.clusters[r.Cluster]
+		a.mu.Unlock()
+		if ok && !h.inGit {
+			a.release(r.Cluster)
+			a.Poll() // for the answer that it is done
+		}
 	}
-	a.release(r.Cluster)
-	return fleet.Answer{State: fleet.RequestDone, Message: left}
 }
 
 func refusal(format string, args ...any) fleet.Answer {

@@ -39,6 +39,7 @@ type held struct {
 	inGit    bool            // the newest revision has it, good or broken
 	orphan   bool            // vanished from Git and left alone
 	pruned   bool            // vanished from Git and to be deleted
+	behind   bool            // no pass has found it at rest as it is held to
 }
 
 // overlay returns the folder that the cluster was last rendered from.
@@ -116,7 +117,40 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	}
 	slices.SortFunc(vanished, fleet.Key.Compare)
 	next.prune(f, vanished)
-	return next, d.changed(next)
+	changed := d.changed(next)
+	d.mark(next, changed)
+	return next, changed
+}
+
+// mark marks the clusters of next that are behind: those that were so before, and
+// those that changed and whose last report is not of what they are held to now.
+func (d desired) mark(next desired, changed []fleet.Key) {
+	for k, n := range next.clusters {
+		old := d.clusters[k]
+		_, isNew := slices.BinarySearchFunc(changed, k, fleet.Key.Compare)
+		n.behind = !n.orphan && (old.behind || isNew && !n.atRest(old))
+		next.clusters[k] = n
+	}
+}
+
+// atRest reports whether the record that old is known by tells that the cluster is
+// as h says.
+func (h held) atRest(old held) bool {
+	r, c := old.recorded, h.cluster
+	return r != nil && old.cluster == nil && !old.orphan && c != nil && same(c, r.Digest, r.Overlay) &&
+		!c.Delete && !c.Abandon && r.Phase == fleet.PhaseProvisioned && r.Failure == "" && len(r.Problems)+len(h.problems) == 0
+}
+
+// behind returns the clusters that are not yet as they are held to, sorted.
+func (d desired) behind() []fleet.Key {
+	var out []fleet.Key
+	for k, h := range d.clusters {
+		if h.behind {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out
 }
 
 // renamed says why f cannot follow: all that exists carries the fleet's id, and

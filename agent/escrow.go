@@ -16,6 +16,9 @@ const (
 	escrowInterval = 5 * time.Minute
 	// escrowGap lets the secrets of several new clusters become one commit.
 	escrowGap = 2 * time.Second
+	// escrowDeadline bounds one look, so that a store or a branch that does not answer
+	// is told.
+	escrowDeadline = 5 * time.Minute
 )
 
 // An Escrow keeps a copy of all secrets of a fleet. See agent/secrets/escrow.
@@ -82,7 +85,7 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 				keeper, err = a.p.Escrow(id, want)
 			}
 			if err == nil {
-				behind, err = keeper.Keep(ctx, clusters)
+				behind, err = keepFor(ctx, keeper, clusters)
 			} else {
 				behind = clusters
 			}
@@ -104,6 +107,13 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// keepFor brings keeper up to date, within escrowDeadline.
+func keepFor(ctx context.Context, keeper Escrow, clusters []fleet.Key) ([]fleet.Key, error) {
+	ctx, cancel := context.WithTimeout(ctx, escrowDeadline)
+	defer cancel()
+	return keeper.Keep(ctx, clusters)
 }
 
 // escrowed returns what is to be kept in escrow.

@@ -19,12 +19,17 @@ func (a *Agent) leave(ctx context.Context, err error) {
 	if _, homely := pivot.HomeOf(lost.Owner.Agent); !homely {
 		return
 	}
+	const notCleared = "what the fleet has here was not cleared, start the agent again to try again"
 	rev, err := a.p.Source.Resolve(ctx)
+	var f fleet.Fleet
+	if err == nil {
+		f, err = a.render(ctx, rev)
+	}
 	if err != nil {
+		a.p.Log.Warn(notCleared, "error", err)
 		return
 	}
-	f, err := a.render(ctx, rev)
-	if home := f.Config.Home; err != nil || home.Keep || pivot.AgentOf(home.Cluster) != lost.Owner.Agent {
+	if home := f.Config.Home; home.Keep || pivot.AgentOf(home.Cluster) != lost.Owner.Agent {
 		return
 	}
 	m, err := a.p.Mover(Move{
@@ -38,7 +43,7 @@ func (a *Agent) leave(ctx context.Context, err error) {
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		a.p.Log.Warn("what the fleet has here was not cleared, start the agent again to try again", "error", err)
+		a.p.Log.Warn(notCleared, "error", err)
 	}
 }
 

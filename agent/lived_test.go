@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 )
 
@@ -41,11 +42,12 @@ func TestLived(t *testing.T) {
 func TestReminded(t *testing.T) {
 	k := fleet.Key{Namespace: "prod", Name: "eu"}
 	told := fleet.Report{
-		Order: "o", Remediation: fleet.Remediation{Machine: "m", At: noon},
+		Cluster: k, Order: "o", Remediation: fleet.Remediation{Machine: "m", At: noon},
 		Spells: []fleet.Spell{{Machine: "m", Condition: "UpToDate"}}, Milestones: fleet.Milestones{Began: noon},
 		Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce}, Clock: fleet.Clock{Ahead: time.Hour, Since: noon},
 	}
-	a := &Agent{record: map[fleet.Key]fleet.Report{k: told}}
+	a := &Agent{reports: reports.New()}
+	a.reports.Recall([]fleet.Report{told})
 	check := func(from string, want fleet.Report) {
 		t.Helper()
 		c := a.reminded(&fleet.Cluster{Key: k})
@@ -55,7 +57,9 @@ func TestReminded(t *testing.T) {
 		}
 	}
 	check("the status branch", told)
-	newer := fleet.Report{Order: "n"}
-	a.reminders = map[fleet.Key]reminder{k: reminderOf(newer)}
+	newer := fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned, Order: "n"}
+	a.reports.Put(newer)
 	check("the last pass", newer)
+	a.reports.Forget(k)
+	check("a cluster of that name that came before", fleet.Report{})
 }

@@ -51,10 +51,10 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	case <-changed:
 	case <-a.homing.retell:
 		state := a.homing.status()
-		a.tell(ctx, a.newest())
+		a.tell()
 		a.homing.told(state)
 	case <-a.escrow.retell:
-		a.tell(ctx, a.newest())
+		a.tell()
 	case <-n.c:
 		if !pause(ctx, nudgeGap-time.Since(n.last)) {
 			return false
@@ -70,7 +70,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 }
 
 // Writes reports whether the agent itself writes the branch of that name in the
-// status repository: a push of it is no news.
+// status repository. People write to the status branch as well: see Wrote.
 func (a *Agent) Writes(branch string) bool {
 	select {
 	case <-a.owned:
@@ -78,5 +78,17 @@ func (a *Agent) Writes(branch string) bool {
 		return branch == a.branch || len(e.Recipients) > 0 && e.Repository == "" && branch == e.Branch
 	default: // the name may be in fleet.yaml, which was not read yet
 		return a.o.StatusBranch != "" && branch == a.o.StatusBranch
+	}
+}
+
+// Wrote reports whether a push that brought a branch which the agent writes to that
+// commit, in hex, was its own: then it is no news. To the escrow nobody else pushes
+// anything for the agent.
+func (a *Agent) Wrote(branch, commit string) bool {
+	select {
+	case <-a.owned:
+		return branch != a.branch || commit != "" && a.ledger.Wrote != nil && a.ledger.Wrote(commit)
+	default:
+		return false
 	}
 }

@@ -95,5 +95,9 @@ func TestWrites(t *testing.T) {
 		if !a.Writes("status") || a.Writes("main") {
 			t.Error("the branch that fleet.yaml names is the agent's own")
 		}
+		a.ledger.Wrote = func(hash string) bool { return hash == "ours" }
+		if !a.Wrote("status", "ours") || a.Wrote("status", "theirs") || a.Wrote("status", "") {
+			t.Error("a push to the status branch is the agent's own where it made the commit")
+		}
 	})
 }

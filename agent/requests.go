@@ -26,10 +26,9 @@ type wishes struct {
 	broken   string               // requests that nobody can read, and why
 }
 
-// A glance is the last pass over a cluster that saw it, and what it heeded.
+// A glance is the last pass over a cluster, and what it heeded.
 type glance struct {
 	heeded  []fleet.Request
-	report  fleet.Report
 	wishes  map[fleet.Rotation]string // with what was heeded
 	granted map[fleet.SecretName]fleet.RotationState
 }
@@ -52,7 +51,7 @@ func (a *Agent) recallWishes(ctx context.Context) error {
 		return nil
 	}
 	list, err := a.ledger.Requests.List(ctx)
-	if err != nil && fleet.KindOf(err) != fleet.Invalid { // of files that nobody can read nothing stands
+	if err != nil && fleet.KindOf(err) != fleet.Invalid { // of files that nobody can read suspensions stand, and nothing else
 		return err
 	}
 	a.mu.Lock()
@@ -71,7 +70,7 @@ func (a *Agent) heed(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	a.complain(ctx, err)
+	a.complain(err)
 	if err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return
 	}
@@ -108,10 +107,11 @@ func (a *Agent) heed(ctx context.Context) {
 	for _, k := range a.stand(known(list)) {
 		a.queue.Add(k)
 	}
+	a.carryOut(list)
 }
 
 // complain tells of requests that cannot be read, when that changes.
-func (a *Agent) complain(ctx context.Context, err error) {
+func (a *Agent) complain(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -126,7 +126,7 @@ func (a *Agent) complain(ctx context.Context, err error) {
 	if err != nil {
 		a.p.Log.Warn("cannot read what people ask for", "error", err)
 	}
-	a.tell(ctx, a.newest())
+	a.tell()
 }
 
 // unreadable adds requests that nobody can read to problems.
@@ -176,6 +176,7 @@ func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
 	last, seen := a.wishes.passed[r.Cluster]
 	h, ok := a.desired.clusters[r.Cluster]
 	a.mu.Unlock()
+	report, _ := a.reports.Last(r.Cluster)
 	done := fleet.Answer{State: fleet.RequestDone}
 	switch {
 	case !ok && r.Wish == fleet.WishAbandon:
@@ -192,19 +193,19 @@ func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
 	}
 	switch r.Wish {
 	case fleet.WishReconcile:
-		done.Message = "looked at it: " + string(last.report.Phase)
-		if last.report.Failure != "" {
-			done.Message += ", " + last.report.Failure
+		done.Message = "looked at it: " + string(report.Phase)
+		if report.Failure != "" {
+			done.Message += ", " + report.Failure
 		}
 		return done
 	case fleet.WishReplace, fleet.WishRemediate:
 		there := func(m fleet.MachineReport) bool { return m.Machine.ProviderID == r.ProviderID }
-		if last.report.Phase != "" && !slices.ContainsFunc(last.report.Machines, there) {
+		if report.Phase != "" && !slices.ContainsFunc(report.Machines, there) {
 			done.Message = "the machine is gone"
 			return done
 		}
 	case fleet.WishRotate:
-		if last.report.Phase == fleet.PhaseProvisioned && last.rotated(r.What) {
+		if report.Phase == fleet.PhaseProvisioned && last.rotated(r.What) {
 			return done
 		}
 	}
@@ -231,12 +232,12 @@ func (g glance) rotated(what fleet.Rotation) bool {
 
 // took takes in what a pass found that heeded list, and has the requests answered
 // that it fulfils.
-func (a *Agent) took(c *fleet.Cluster, list []fleet.Request, report fleet.Report, granted map[fleet.SecretName]fleet.RotationState) {
+func (a *Agent) took(c *fleet.Cluster, list []fleet.Request, granted map[fleet.SecretName]fleet.RotationState) {
 	if len(list) == 0 {
 		return
 	}
 	a.mu.Lock()
-	a.wishes.passed[c.Key] = glance{list, report, c.Rotate, granted}
+	a.wishes.passed[c.Key] = glance{list, c.Rotate, granted}
 	a.mu.Unlock()
 	now := time.Now()
 	if slices.ContainsFunc(list, func(r fleet.Request) bool { return r.Open() && a.fulfilled(r, now).State != r.Answer.State }) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,13 @@ func (d *desk) Answer(_ context.Context, _ fleet.Owner, list, gone []fleet.Reque
 	}
 	d.list = slices.DeleteFunc(d.list, func(r fleet.Request) bool { return slices.ContainsFunc(gone, r.Is) })
 	return nil
+}
+
+// accept lets answers be written from now on.
+func (d *desk) accept() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refusing = false
 }
 
 // ask leaves r and lets a poll pass.
@@ -253,7 +261,7 @@ func TestStagedRotation(t *testing.T) {
 		{"last stage", fleet.RotationState{Wish: mark, Stage: fleet.RotationDone}, true},
 		{"of an older wish", fleet.RotationState{Wish: "older", Stage: fleet.RotationDone}, false},
 	} {
-		g := glance{[]fleet.Request{r}, fleet.Report{Phase: fleet.PhaseProvisioned}, wish, map[fleet.SecretName]fleet.RotationState{fleet.EtcdCA: c.now}}
+		g := glance{[]fleet.Request{r}, wish, map[fleet.SecretName]fleet.RotationState{fleet.EtcdCA: c.now}}
 		expect(t, c.reason, g.rotated(r.What), c.want)
 	}
 }
@@ -264,7 +272,7 @@ func TestHeedlessPassFulfilsNothing(t *testing.T) {
 	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
 		r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
 		for heeded, want := range map[bool]fleet.RequestState{false: fleet.RequestAccepted, true: fleet.RequestDone} {
-			g := glance{report: fleet.Report{Phase: fleet.PhaseProvisioned}}
+			g := glance{}
 			if heeded {
 				g.heeded = []fleet.Request{r}
 			}
@@ -327,6 +335,28 @@ func TestNothingIsDoneUnanswered(t *testing.T) {
 		w.desk.ask(fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"})
 		time.Sleep(15 * time.Minute)
 		expect(t, "the pool does not learn of it", w.had().Workers[0].Replace, map[fleet.ProviderID]string(nil))
+	})
+}
+
+// A cluster is forgotten once the answer that it will be is written, and is there to be
+// answered about until then.
+func TestNothingIsAbandonedUnanswered(t *testing.T) {
+	w := newWorld(fleetWithPool(), fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
+	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA}
+	w.desk.refusing = true
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		w.push("2")
+		w.desk.ask(r)
+		time.Sleep(15 * time.Minute)
+		expect(t, "it is an orphan still", w.whole().Orphans, []fleet.Key{keyA})
+		expect(t, "nothing is forgotten", w.forgotten, []fleet.Key(nil))
+		w.desk.accept()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := w.desk.said(r); !strings.HasPrefix(got, "Done: ") {
+			t.Errorf("the answer is %q", got)
+		}
+		expect(t, "and then it is", w.whole().Orphans, []fleet.Key(nil))
 	})
 }
 

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -76,7 +75,7 @@ type delay struct {
 
 // delayed takes down that rev could not be got. Once is no news: a forge may tell
 // of a push before all of its servers have it.
-func (a *Agent) delayed(ctx context.Context, rev fleet.Revision, err error) {
+func (a *Agent) delayed(rev fleet.Revision, err error) {
 	a.retries.only(func(r fleet.Revision) bool { return r == rev })
 	if a.retries.failed(rev, err) < 2 {
 		return
@@ -87,17 +86,17 @@ func (a *Agent) delayed(ctx context.Context, rev fleet.Revision, err error) {
 	}}
 	if d != a.waitsFor() {
 		a.setDelay(d)
-		a.tell(ctx, rev)
+		a.tell()
 	}
 }
 
-// givesUp forgets a revision that could not be got and that rev, which is known, has
+// givesUp forgets a revision that could not be got and that one which is known has
 // taken the place of.
-func (a *Agent) givesUp(ctx context.Context, rev fleet.Revision) {
+func (a *Agent) givesUp() {
 	told := a.waitsFor() != (delay{})
 	a.arrived()
 	if told {
-		a.tell(ctx, rev)
+		a.tell()
 	}
 }
 

@@ -20,8 +20,7 @@ type scaling struct {
 
 	// What is below is guarded by Agent.mu.
 	decided map[fleet.Key][]fleet.Scale
-	seen    map[fleet.Key][]fleet.MachineReport // by the last passes over clusters that are scaled
-	broken  string                              // numbers that nobody can read, and why
+	broken  string // numbers that nobody can read, and why
 }
 
 // begin waits for its turn to decide, and reports whether it came before ctx ended.
@@ -184,16 +183,6 @@ func (a *Agent) sizes(ctx context.Context, c *fleet.Cluster, report fleet.Report
 	if a.ledger.Scales == nil || owner == nil || report.Phase == "" || a.o.Only != (fleet.Key{}) {
 		return
 	}
-	a.mu.Lock()
-	if scaled {
-		if a.scaling.seen == nil {
-			a.scaling.seen = make(map[fleet.Key][]fleet.MachineReport)
-		}
-		a.scaling.seen[c.Key] = report.Machines
-	} else {
-		delete(a.scaling.seen, c.Key)
-	}
-	a.mu.Unlock()
 	if c.Delete || !scaled {
 		return
 	}
@@ -223,8 +212,8 @@ func (a *Agent) sizes(ctx context.Context, c *fleet.Cluster, report fleet.Report
 func (a *Agent) Scalable(k fleet.Key) (fleet.Scalable, error) {
 	a.mu.Lock()
 	h, ok := a.desired.clusters[k]
-	machines, seen := a.scaling.seen[k]
 	a.mu.Unlock()
+	report, passed := a.reports.Last(k)
 	op := "scale cluster " + k.String()
 	switch {
 	case !ok && a.newest().IsZero():
@@ -233,11 +222,11 @@ func (a *Agent) Scalable(k fleet.Key) (fleet.Scalable, error) {
 		return fleet.Scalable{}, fleet.Errorf(fleet.NotFound, op, "the fleet has no such cluster")
 	case h.cluster == nil:
 		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "no definition of the cluster can be used")
-	case !seen && slices.ContainsFunc(h.cluster.Workers, func(p fleet.Pool) bool { return p.Scaling != nil }):
+	case !passed && slices.ContainsFunc(h.cluster.Workers, func(p fleet.Pool) bool { return p.Scaling != nil }):
 		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "the cluster was not looked at yet")
 	}
 	c, _ := a.granted(h.cluster)
-	return fleet.Scalable{Cluster: a.sized(c), Machines: machines}, nil
+	return fleet.Scalable{Cluster: a.sized(c), Machines: report.Machines}, nil
 }
 
 // Scale has change decide on a pool, given the cluster as it is, and writes the

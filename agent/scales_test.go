@@ -177,3 +177,24 @@ func TestScaleWaitsItsTurn(t *testing.T) {
 		expect(t, "the first decision stands", w.scales.said()[0].Replicas, 6)
 	})
 }
+
+// TestScalableWhileRevisionsAreRefused: whoever asks for a cluster and whoever refuses a
+// revision do not meet (for the race detector).
+func TestScalableWhileRevisionsAreRefused(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}))
+	w.refused["2"], w.fleets["2"] = fleet.Errorf(fleet.Invalid, "render", "rubbish"), fleet.Fleet{}
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 600 {
+				if _, err := a.Scalable(keyB); fleet.KindOf(err) != fleet.NotFound {
+					t.Errorf("a cluster that is not there: %v", err)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+		w.push("2")
+		<-done
+	})
+}

@@ -136,7 +136,7 @@ func (a *Agent) apply(ctx context.Context, owner fleet.Owner, next fleet.Success
 	a.p.Log.Info("looking at every cluster before taking the fleet", "from", owner.Agent)
 	answer := next.At(fleet.StepReady)
 	answer.Place = a.at
-	if err := a.rehearse(ctx); err != nil {
+	if err := a.rehearse(ctx, next); err != nil {
 		a.p.Log.Warn("not ready to take the fleet", "error", err)
 		answer = next
 		answer.Message = oneLine(err)
@@ -157,39 +157,6 @@ func oneLine(err error) string {
 		s = string(r[:most]) + "…"
 	}
 	return s
-}
-
-// rehearse looks at every cluster of the newest revision, and changes nothing.
-// An error says what this agent could not do that an owner must: read the fleet,
-// its secrets, its infrastructure, or an API server that answers the owner.
-func (a *Agent) rehearse(ctx context.Context) error {
-	rev, err := a.p.Source.Resolve(ctx)
-	if err != nil {
-		return err
-	}
-	f, err := a.render(ctx, rev)
-	if err != nil {
-		return err
-	}
-	s, err := a.ledger.Read(ctx)
-	if err != nil {
-		return err
-	}
-	if a.p.Looker == nil {
-		return nil
-	}
-	looker := a.p.Looker()
-	for i := range f.Clusters {
-		c := &f.Clusters[i]
-		seen, err := looker.Look(ctx, c)
-		if err != nil {
-			return err
-		}
-		if err := sameView(c, seen, s); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sameView says what of c the owner of the fleet sees and this agent does not.

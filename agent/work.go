@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -22,7 +23,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	c, heeded := a.granted(h.cluster)
 	c = a.sized(c).WithDrift(drift)
 	if c.Abandon {
-		a.abandoned(ctx, c, h.inGit)
+		a.abandoned(ctx, c, h, drift)
 		return
 	}
 	c, problems := a.sheltered(ctx, c)
@@ -38,12 +39,12 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	report := res.Report
-	if old, ok := a.record[k]; ok && report.Phase == "" {
-		// Nothing was seen yet: what another agent saw still is the best known.
-		old.Cluster, old.Revision, old.Overlay, old.Failure = k, report.Revision, report.Overlay, report.Failure
-		report = old
-	}
 	report.Problems, report.Digest = slices.Concat(h.problems, problems), h.cluster.Digest
+	report, known := a.reported(h, drift, report, res)
+	if !known {
+		a.reconciler.Forget(k)
+		return
+	}
 	a.p.Metrics.Passed(ctx, Pass{
 		Cluster: h.cluster, Report: report, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(),
 		Actions: res.Plan.Actions, Err: res.Err, Took: time.Since(started),
@@ -58,9 +59,8 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		a.p.Log.Info("forgetting the cluster", "cluster", k)
 		return
 	}
-	a.status.Put(report)
 	a.sizes(ctx, c, report)
-	a.took(c, heeded, report, res.Observed.Secrets.Rotations)
+	a.took(c, heeded, res.Observed.Secrets.Rotations)
 	if report.Phase != "" {
 		a.acts(ctx)
 	}
@@ -91,59 +91,63 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if a.o.Only != (fleet.Key{}) {
 		c = c.Recreating(a.o.Recreate)
 	}
-	res := a.reconciler.Pass(ctx, c)
-	if res.Report.Phase != "" {
-		a.mu.Lock()
-		if a.reminders == nil {
-			a.reminders = make(map[fleet.Key]reminder)
-		}
-		a.reminders[c.Key] = reminderOf(res.Report)
+	return a.reconciler.Pass(ctx, c)
+}
+
+// reported takes in the report of a pass over a cluster that was held to as h, with
+// that policy for drift, and returns the newest one. It reports false where the
+// cluster was forgotten meanwhile: then the report is of nothing.
+func (a *Agent) reported(h held, drift fleet.DriftPolicy, r fleet.Report, res reconcile.Result) (fleet.Report, bool) {
+	a.mu.Lock()
+	now, known := a.desired.clusters[r.Cluster]
+	if !known {
 		a.mu.Unlock()
+		return r, false
 	}
-	return res
+	r = a.reports.Put(r)
+	arrived := now.behind && now.cluster == h.cluster && now.inGit == h.inGit && slices.Equal(now.problems, h.problems) &&
+		a.desired.drift == drift && res.Report.Phase != "" && atRest(r, res)
+	if arrived {
+		now.behind = false
+		a.desired.clusters[r.Cluster] = now
+	}
+	a.mu.Unlock()
+	if arrived {
+		a.tell()
+	}
+	return r, true
 }
 
-// A reminder is what one pass tells the next, whoever makes it, since nothing else
-// tells of it: an attempt that is under way, with what infrastructure was in line,
-// what health checks wait out, when the cluster came how far, where it lives,
+// atRest reports whether a pass found nothing to do and nothing to wait for.
+func atRest(r fleet.Report, res reconcile.Result) bool {
+	switch r.Phase {
+	case fleet.PhaseProvisioned, fleet.PhaseDeleted, fleet.PhaseAbandoned:
+		return res.Err == nil && len(res.Plan.Actions)+len(res.Plan.Waiting) == 0
+	}
+	return false
+}
+
+// publishReport brings a change of what is known of a cluster to the status branch
+// and to the metrics.
+func (a *Agent) publishReport(c reports.Change) {
+	if c.Gone {
+		a.p.Metrics.Forget(c.Cluster)
+		a.status.Forget(c.Cluster)
+		return
+	}
+	a.status.Put(c.Report)
+}
+
+// reminded returns c with what its last report told, since nothing else tells of it:
+// an attempt to replace a machine that is under way, with what infrastructure was in
+// line, what health checks wait out, when the cluster came how far, where it lives,
 // and by which clock.
-type reminder struct {
-	remediation fleet.Remediation
-	order       string
-	spells      []fleet.Spell
-	milestones  fleet.Milestones
-	residence   fleet.Residence
-	clock       fleet.Clock
-}
-
-func reminderOf(r fleet.Report) reminder {
-	return reminder{r.Remediation, r.Order, r.Spells, r.Milestones, r.Residence, r.Clock}
-}
-
-// reminded returns c with what its last report told: this agent's, or the one
-// that is on the status branch.
 func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	last, ok := a.reminders[c.Key]
-	if !ok {
-		last = reminderOf(a.record[c.Key])
-	}
+	last, _ := a.reports.Last(c.Key)
 	out := *c
-	out.Remediation, out.Order, out.Spells, out.Milestones = last.remediation, last.order, last.spells, last.milestones
-	out.Residence, out.Clock = last.residence, last.clock
+	out.Remediation, out.Order, out.Spells, out.Milestones = last.Remediation, last.Order, last.Spells, last.Milestones
+	out.Residence, out.Clock = last.Residence, last.Clock
 	return &out
-}
-
-// unremind has nothing told to the next pass over k, not even what the status
-// branch told: a cluster of that name that comes later is another one.
-func (a *Agent) unremind(k fleet.Key) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.reminders == nil {
-		a.reminders = make(map[fleet.Key]reminder)
-	}
-	a.reminders[k] = reminder{}
 }
 
 // withoutWorkers returns c with all pools of workers left as they are.
@@ -160,17 +164,27 @@ func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
 // status says that it is deleted until the files go.
 func (a *Agent) drop(k fleet.Key) bool {
 	a.mu.Lock()
-	h := a.desired.clusters[k]
-	if !h.inGit {
-		delete(a.desired.clusters, k)
-	}
-	a.mu.Unlock()
-	if h.inGit {
+	if a.desired.clusters[k].inGit {
+		a.mu.Unlock()
 		return false
 	}
-	a.unremind(k)
-	a.reconciler.Forget(k)
-	a.p.Metrics.Forget(k)
-	a.status.Forget(k)
+	a.forget(k)
+	a.mu.Unlock()
+	a.forgotten(k)
 	return true
+}
+
+// forget has nothing known of the cluster any more. The caller holds a.mu, so that
+// no pass that is under way brings its report after it, and calls forgotten then.
+func (a *Agent) forget(k fleet.Key) {
+	delete(a.desired.clusters, k)
+	delete(a.wishes.passed, k)
+	a.reports.Forget(k)
+}
+
+// forgotten does what follows from forget.
+func (a *Agent) forgotten(k fleet.Key) {
+	a.reconciler.Forget(k)
+	a.tell()
+	poke(a.survey)
 }

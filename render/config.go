@@ -24,11 +24,13 @@ import (
 // ConfigFile is the file at the root of a fleet that describes it.
 const ConfigFile = "fleet.yaml"
 
+// DefaultStatusBranch is the status branch of a fleet whose ConfigFile names none.
+const DefaultStatusBranch = "fairlead/status"
+
 // What ConfigFile says when it says nothing.
 const (
-	defaultClusters     = "clusters/**"
-	defaultStatusBranch = "fairlead/status"
-	defaultPruneLimit   = 1
+	defaultClusters   = "clusters/**"
+	defaultPruneLimit = 1
 )
 
 // Manifest is the content of ConfigFile. docs/fleet-yaml.md explains it.
@@ -213,10 +215,10 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	}
 	c.StatusBranch = m.Spec.Status.Branch
 	if c.StatusBranch == "" {
-		c.StatusBranch = defaultStatusBranch
+		c.StatusBranch = DefaultStatusBranch
 	}
 	if !branchName.MatchString(c.StatusBranch) || strings.Contains(c.StatusBranch, "..") || strings.Contains(c.StatusBranch, "//") {
-		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+defaultStatusBranch)
+		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+DefaultStatusBranch)
 	}
 	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
 	c.Home = checkedHome(m.Spec.Home, fail)

@@ -83,6 +83,12 @@ type StatusWriter interface {
 type FleetStatus struct {
 	Fleet    fleet.ID
 	Revision fleet.Revision // newest revision seen
+	// Applied is the newest revision that clusters are held to: another one than
+	// Revision where that was refused as a whole, which Broken tells, or cannot be
+	// got yet. Zero: an agent wrote it that does not say.
+	Applied  fleet.Revision
+	Broken   bool        // Problems are of Revision itself: not all of it is applied
+	Behind   []fleet.Key // not yet as Applied says, sorted
 	Problems []fleet.Problem
 	Orphans  []fleet.Key // have status or infrastructure, vanished from Git, not deleted
 	Home     HomeStatus

@@ -309,6 +309,7 @@ func (s Settings) ledger(branch sources.Branch, m *agent.Metrics) agent.Ledger {
 		Arbiter:  status.NewArbiter(b),
 		Read:     func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
 		Requests: status.NewRequests(b),
+		Wrote:    b.Wrote,
 		Scales:   status.NewScales(b),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{

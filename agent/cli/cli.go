@@ -33,7 +33,7 @@ func Main(version string, args []string, s Streams) int {
 	if len(args) > 0 && args[0] == renderWorker {
 		return serveRenders(args[1:], s)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(context.Background())
 	defer stop()
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's: what matters comes back as errors
 	cmd := New(version, s)
@@ -43,6 +43,14 @@ func Main(version string, args []string, s Streams) int {
 		fmt.Fprintln(s.Err, "fairlead: "+text)
 	}
 	return exitCode(err)
+}
+
+// interruptible returns a context that ends with the first signal to end. The second
+// one ends the process, whatever holds it up.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // New returns the root command with all others below it.
@@ -125,6 +133,8 @@ const (
 	exitFailure  = 1
 	exitChanges  = 2
 	exitNotOwner = 3
+	exitRefused  = 4
+	exitLate     = 5
 	exitUsage    = 64
 )
 
@@ -149,6 +159,9 @@ func exitCode(err error) int {
 		return exitOK
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	if e, ok := errors.AsType[*waitError](err); ok {
 		return e.code
 	}
 	if _, ok := errors.AsType[*agent.NotOwnerError](err); ok {
@@ -194,6 +207,8 @@ func newExitCodes() *cobra.Command {
       or something could not be looked at
    2  plan: there are changes; orphans: there are some
    3  agent: another agent owns the fleet
+   4  status --wait: the newest revision is refused, as a whole or for a cluster
+   5  status --wait: not every cluster was as Git says in time
   64  the command line is not understood`,
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,8 +80,14 @@ something is, and 1 if something went wrong.`,
 			if !s.recorded {
 				return errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository")
 			}
-			if !yes && !agreed(cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", count(len(s.removable()), "thing"))) {
-				return &exitError{exitChanges}
+			if !yes {
+				ok, err := agreed(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", count(len(s.removable()), "thing")))
+				if err != nil {
+					return err
+				}
+				if !ok {
+					return &exitError{exitChanges}
+				}
 			}
 			errs := s.remove(cmd.Context(), cmd.ErrOrStderr())
 			if len(errs) > 0 {
@@ -97,9 +104,19 @@ something is, and 1 if something went wrong.`,
 }
 
 // agreed asks a question, and reports whether the answer is yes. No answer is no.
-func agreed(in io.Reader, out io.Writer, question string) bool {
+// Where ctx ends before, that is the error, and nobody reads the answer.
+func agreed(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
 	fmt.Fprint(out, question+" [y/N] ")
-	answer, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is no
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	answers := make(chan string, 1)
+	go func() { // a read of a terminal cannot be ended; it ends with the process
+		answer, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is no
+		answers <- strings.ToLower(strings.TrimSpace(answer))
+	}()
+	select {
+	case answer := <-answers:
+		return answer == "y" || answer == "yes", nil
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return false, fmt.Errorf("nobody answered: %w", context.Cause(ctx))
+	}
 }

@@ -149,8 +149,8 @@ func TestSweepTellsWhatStays(t *testing.T) {
 
 func TestAgreed(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yesterday\n": false} {
-		if got := agreed(strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want {
-			t.Errorf("%q: %t, want %t", answer, got, want)
+		if got, err := agreed(t.Context(), strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want || err != nil {
+			t.Errorf("%q: %t, %v, want %t", answer, got, err, want)
 		}
 	}
 }

@@ -173,6 +173,13 @@ func (r *replica) Writes(branch string) bool {
 	return a != nil && a.Writes(branch)
 }
 
+// Wrote reports whether the agent pushed that commit to a branch of its own, as far
+// as this replica knows.
+func (r *replica) Wrote(branch, commit string) bool {
+	a := r.agent.Load()
+	return a != nil && a.Wrote(branch, commit)
+}
+
 // ServeHTTP answers whether the replica is ready: as the agent is, or to follow.
 func (r *replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if a := r.agent.Load(); a != nil {

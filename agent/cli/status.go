@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/fleet"
+	"fairlead.dev/render"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
@@ -26,17 +28,20 @@ func newStatus() *cobra.Command {
 		Long: `Say how the clusters of a fleet are, from the status branch: no cluster and no
 cloud is asked.
 
-With --wait it waits until every cluster of the newest revision is provisioned
-(or deleted, where that is wanted), and fails if that takes longer.`,
+With --wait it waits until the agent has applied the newest revision of the source
+and a look has found every cluster as that revision says: provisioned, or deleted
+where that is wanted, with nothing left to do. Afterwards it shows the status. The
+exit code is 4 as soon as the revision is refused, as a whole or for some cluster,
+which waiting does not mend, and 5 if it takes longer.`,
 		Example: `  fairlead status --source https://git.example.com/fleet.git
-  fairlead status ./fleet --wait 10m
+  git push && fairlead status --source https://git.example.com/fleet.git --wait 10m
   fairlead status ./fleet -o json | jq '.clusters[] | select(.phase != "Provisioned")'`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
 	f := addSource(cmd)
 	f.addStatus(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for every cluster to be as Git says")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for every cluster to be as the newest revision says")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), "")
 		if err != nil {
@@ -46,7 +51,7 @@ With --wait it waits until every cluster of the newest revision is provisioned
 		if err != nil {
 			return err
 		}
-		s, settled, err := awaitStatus(cmd.Context(), p, branch, wait)
+		s, outcome, err := p.await(cmd.Context(), branch, wait)
 		if err != nil {
 			return err
 		}
@@ -56,15 +61,13 @@ With --wait it waits until every cluster of the newest revision is provisioned
 		if s.Owner.Agent == "" && format(*output) == formatTable && p.origin(cmd.Context()) != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: name the repository with --source %s\n", p.origin(cmd.Context()))
 		}
-		if !settled {
-			return fmt.Errorf("not every cluster is as Git says after %s", wait)
-		}
-		return nil
+		return outcome.err(wait)
 	}
 	return cmd
 }
 
-// branch returns the name of the status branch: given, or what fleet.yaml says.
+// branch returns the name of the status branch: given, or what fleet.yaml says; the
+// default where that cannot be read.
 func (p part) branch(ctx context.Context, given string) (string, error) {
 	if given != "" || assembly.IsFolder(p.settings.Source) && p.settings.StatusRepository == "" {
 		return given, nil // a folder has but one
@@ -78,59 +81,19 @@ func (p part) branch(ctx context.Context, given string) (string, error) {
 		return "", err
 	}
 	config, err := renderer.Config(tree)
+	if _, ok := errors.AsType[*render.ConfigError](err); ok {
+		// A revision that is refused is what people look at the status for.
+		return render.DefaultStatusBranch, nil
+	}
 	return config.StatusBranch, err
-}
-
-// awaitStatus reads the status until it says that all is done, or wait is over.
-func awaitStatus(ctx context.Context, p part, branch string, wait time.Duration) (s status.Status, settled bool, err error) {
-	deadline := time.NewTimer(wait)
-	defer deadline.Stop()
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if s, err = p.status(ctx, branch); err != nil {
-			return s, false, err
-		}
-		if wait == 0 {
-			return s, true, nil
-		}
-		done, err := p.settled(ctx, s)
-		if done || err != nil {
-			return s, done, err
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return s, false, nil
-		case <-ctx.Done():
-			return s, false, ctx.Err()
-		}
-	}
-}
-
-// settled reports whether s is about the newest revision and every cluster of
-// it is done.
-func (p part) settled(ctx context.Context, s status.Status) (bool, error) {
-	source, err := p.settings.OpenSource()
-	if err != nil {
-		return false, err
-	}
-	rev, err := source.Resolve(ctx)
-	if err != nil || s.Fleet.Revision.Digest != rev.Digest {
-		return false, err
-	}
-	for _, c := range s.Clusters {
-		if ph := c.Report.Phase; ph != fleet.PhaseProvisioned && ph != fleet.PhaseDeleted && ph != fleet.PhaseAbandoned {
-			return false, nil
-		}
-	}
-	return len(s.Clusters) > 0, nil
 }
 
 // statusView is what status shows as JSON and YAML.
 type statusView struct {
 	Fleet    string        `json:"fleet"`
 	Revision string        `json:"revision"`
+	Applied  string        `json:"applied,omitempty"` // another one where the newest is refused
+	Behind   []string      `json:"behind,omitempty"`  // clusters that are not yet as Applied says
 	Owner    string        `json:"owner"`
 	Epoch    int64         `json:"epoch"`
 	Clusters []clusterView `json:"clusters"`
@@ -174,6 +137,12 @@ func viewOf(s status.Status) statusView {
 	v := statusView{
 		Fleet: string(s.Fleet.Fleet), Revision: s.Fleet.Revision.String(),
 		Owner: s.Owner.Agent, Epoch: s.Owner.Epoch, Clusters: []clusterView{}, Problems: problemsOf(s.Fleet.Problems),
+	}
+	if !s.Fleet.Applied.IsZero() {
+		v.Applied = s.Fleet.Applied.String()
+	}
+	for _, k := range s.Fleet.Behind {
+		v.Behind = append(v.Behind, k.String())
 	}
 	for _, k := range s.Fleet.Orphans {
 		v.Orphans = append(v.Orphans, k.String())
@@ -230,6 +199,9 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 	}
 	if v.Owner != "" {
 		fmt.Fprintf(w, "\nfleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
+	}
+	if v.Applied != "" && v.Applied != v.Revision {
+		fmt.Fprintf(w, "refused: everything stays at %s\n", v.Applied)
 	}
 	if v.Home != nil {
 		fmt.Fprintln(w, "home: "+v.Home.String())

@@ -40,7 +40,7 @@ func (f *webhookFlags) handler(s assembly.Settings, r *replica, m *agent.Metrics
 		return nil, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
 	}
 	o := webhook.Options{
-		Target:  webhook.Target{Repository: s.Source, Ref: s.Ref, Own: r.Writes},
+		Target:  webhook.Target{Repository: s.Source, Ref: s.Ref, StatusRepository: s.StatusRepository, Own: r.Writes, Wrote: r.Wrote},
 		Secrets: secrets, Trigger: r.Poll, Observe: m.Webhooks(), Log: log,
 	}
 	if r.flags.elect {

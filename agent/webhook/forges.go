@@ -39,13 +39,14 @@ func readPush(name string, payload []byte) (event, error) {
 	}
 	var p struct {
 		Ref        string     `json:"ref"`
+		After      string     `json:"after"`
 		Repository repository `json:"repository"`
 	}
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return event{}, err
 	}
 	p.Repository.into(&e)
-	e.refs = present(p.Ref)
+	e.refs, e.commits = present(p.Ref), at(p.Ref, p.After)
 	return e, nil
 }
 
@@ -61,6 +62,7 @@ func gitlab() kind {
 				ObjectKind string `json:"object_kind"`
 				EventName  string `json:"event_name"` // system hooks have no object_kind
 				Ref        string `json:"ref"`
+				After      string `json:"after"`
 				Project    struct {
 					Path          string `json:"path_with_namespace"`
 					WebURL        string `json:"web_url"`
@@ -76,7 +78,7 @@ func gitlab() kind {
 			return event{
 				name: name, push: name == "push" || name == "tag_push", id: cmp.Or(h.Get("Webhook-Id"), h.Get("Idempotency-Key")),
 				path: p.Project.Path, urls: present(p.Project.HTTPURL, p.Project.SSHURL, p.Project.WebURL),
-				refs: present(p.Ref), defaultBranch: p.Project.DefaultBranch,
+				refs: present(p.Ref), defaultBranch: p.Project.DefaultBranch, commits: at(p.Ref, p.After),
 			}, nil
 		},
 	}
@@ -104,8 +106,11 @@ func bitbucket() kind {
 
 func readCloud(name string, payload []byte) (event, error) {
 	type ref struct {
-		Type string `json:"type"`
-		Name string `json:"name"`
+		Type   string `json:"type"`
+		Name   string `json:"name"`
+		Target struct {
+			Hash string `json:"hash"`
+		} `json:"target"`
 	}
 	var p struct {
 		Push struct {
@@ -126,9 +131,11 @@ func readCloud(name string, payload []byte) (event, error) {
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return event{}, err
 	}
-	e := event{name: name, push: true, path: p.Repository.FullName, urls: present(p.Repository.Links.HTML.Href)}
+	e := event{name: name, push: true, path: p.Repository.FullName, urls: present(p.Repository.Links.HTML.Href), commits: make(map[string]string)}
 	for _, c := range p.Push.Changes {
-		if c.New == nil {
+		if c.New != nil {
+			e.commits[fullRef(c.New.Type, c.New.Name)] = c.New.Target.Hash
+		} else {
 			c.New = c.Old
 		}
 		if c.New != nil {
@@ -144,6 +151,7 @@ func readDataCenter(name string, payload []byte) (event, error) {
 			Ref struct {
 				ID string `json:"id"`
 			} `json:"ref"`
+			ToHash string `json:"toHash"`
 		} `json:"changes"`
 		Repository struct {
 			Slug    string `json:"slug"`
@@ -160,7 +168,7 @@ func readDataCenter(name string, payload []byte) (event, error) {
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return event{}, err
 	}
-	e := event{name: name, push: true}
+	e := event{name: name, push: true, commits: make(map[string]string)}
 	if p.Repository.Slug != "" {
 		e.path = p.Repository.Project.Key + "/" + p.Repository.Slug
 	}
@@ -169,6 +177,7 @@ func readDataCenter(name string, payload []byte) (event, error) {
 	}
 	for _, c := range p.Changes {
 		e.refs = append(e.refs, c.Ref.ID)
+		e.commits[c.Ref.ID] = c.ToHash
 	}
 	return e, nil
 }
@@ -176,7 +185,7 @@ func readDataCenter(name string, payload []byte) (event, error) {
 // generic is whatever can compute an HMAC: a post-receive hook, a pipeline. The
 // body may be anything; an object may say more:
 //
-//	{"repository": "https://git.example.com/team/fleet", "ref": "refs/heads/main", "id": "2f9c"}
+//	{"repository": "https://git.example.com/team/fleet", "ref": "refs/heads/main", "after": "59b20b8d…", "id": "2f9c"}
 func generic() kind {
 	return kind{
 		name: "generic", any: true, verify: named,
@@ -185,11 +194,12 @@ func generic() kind {
 				ID         string `json:"id"`
 				Repository string `json:"repository"`
 				Ref        string `json:"ref"`
+				After      string `json:"after"`
 			}
 			if err := json.Unmarshal(payload, &p); err != nil {
 				return event{name: "push", push: true, repeats: true}, nil //nolint:nilerr // any body will do
 			}
-			return event{name: "push", push: true, id: p.ID, repeats: p.ID == "", urls: present(p.Repository), refs: present(p.Ref)}, nil
+			return event{name: "push", push: true, id: p.ID, repeats: p.ID == "", urls: present(p.Repository), refs: present(p.Ref), commits: at(p.Ref, p.After)}, nil
 		},
 	}
 }

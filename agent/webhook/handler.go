@@ -171,7 +171,11 @@ func (h *Handler) act(r *http.Request, k kind, e event, body []byte) answer {
 	case !e.push:
 		return answer{code: http.StatusAccepted, result: resultIgnored, text: fmt.Sprintf("ignored: the event %q is not a push", e.name)}
 	}
-	if why := h.o.Target.ignores(e); why != "" {
+	why := h.o.Target.ignores(e)
+	if why == anotherRef && !h.leads() {
+		why = "" // which branch the agent writes the one that leads knows alone
+	}
+	if why != "" {
 		return answer{code: http.StatusAccepted, result: resultIgnored, text: "ignored: it is about " + why}
 	}
 	key := keyOf(k.name, e.id, body)
@@ -183,6 +187,15 @@ func (h *Handler) act(r *http.Request, k kind, e event, body []byte) answer {
 		return answer{code: http.StatusServiceUnavailable, result: resultUnavailable, text: "the replica that follows the repository cannot be told", err: err}
 	}
 	return answer{code: http.StatusAccepted, result: resultAccepted, text: "looking at the repository"}
+}
+
+// leads reports whether the agent is in this replica.
+func (h *Handler) leads() bool {
+	if h.o.Leader == nil {
+		return true
+	}
+	_, self := h.o.Leader()
+	return self
 }
 
 // tell triggers this agent, or passes the call on to the one that leads.

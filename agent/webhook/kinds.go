@@ -49,6 +49,8 @@ type event struct {
 	path          string   // of the repository in the forge, "team/fleet", where that is told
 	refs          []string // full names that moved; none: not told
 	defaultBranch string   // where that is told
+
+	commits map[string]string // that refs are at since, in hex, where that is told
 }
 
 // repository is the part that GitHub and Gitea share, and GitLab spells
@@ -69,6 +71,14 @@ func (r repository) into(e *event) {
 // present returns what is not empty.
 func present(all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// at returns what is at commit since, where both are told.
+func at(ref, commit string) map[string]string {
+	if ref == "" || commit == "" {
+		return nil
+	}
+	return map[string]string{ref: commit}
 }
 
 // fullRef returns the full name of a branch or tag that a forge gives the short

@@ -12,28 +12,54 @@ import (
 type Target struct {
 	Repository string // URL, or a folder
 	Ref        string // as git.Options have it; empty is the default branch
-	// Own reports whether the agent itself writes the branch of that short name:
-	// its pushes are no news. It may be nil.
+	// StatusRepository is the URL of the repository of the status branch; empty is
+	// Repository.
+	StatusRepository string
+	// Own reports whether the agent itself writes the branch of that short name. It
+	// may be nil.
 	Own func(branch string) bool
+	// Wrote reports whether the agent itself pushed that commit, in hex, to a branch of
+	// its own: that is no news, while what others push there is for the agent. A commit
+	// that is not told is empty. Nil: nobody else writes there.
+	Wrote func(branch, commit string) bool
 }
+
+// The reasons for which a call is ignored.
+const (
+	anotherRepository = "another repository"
+	anotherRef        = "another ref"
+)
 
 // ignores says why e is not about t, and nothing where it is. What a call does
 // not tell counts as about t: a poll too many is cheap, one too few is slow.
 func (t Target) ignores(e event) string {
-	if !t.isRepository(e) {
-		return "another repository"
+	source := isRepository(t.Repository, e)
+	state := source
+	if t.StatusRepository != "" {
+		state = isRepository(t.StatusRepository, e)
 	}
-	if len(e.refs) > 0 && !slices.ContainsFunc(e.refs, func(ref string) bool { return t.isRef(ref, e.defaultBranch) }) {
-		return "another ref"
+	if !source && !state {
+		return anotherRepository
 	}
-	return ""
+	if len(e.refs) == 0 || slices.ContainsFunc(e.refs, func(ref string) bool {
+		return source && t.isRef(ref, e.defaultBranch) || state && t.isNews(ref, e.commits[ref])
+	}) {
+		return ""
+	}
+	return anotherRef
+}
+
+// isNews reports whether somebody else moved a branch that the agent writes.
+func (t Target) isNews(ref, commit string) bool {
+	branch, isBranch := strings.CutPrefix(ref, "refs/heads/")
+	return isBranch && t.Own != nil && t.Own(branch) && t.Wrote != nil && !t.Wrote(branch, commit)
 }
 
 // isRepository compares paths. Hosts are left out: a forge has several names,
 // inside a cluster and out, for https and for ssh, and the secret has proved
 // already which forge it is. Case is left out since forges leave it out.
-func (t Target) isRepository(e event) bool {
-	own := pathOf(t.Repository)
+func isRepository(repository string, e event) bool {
+	own := pathOf(repository)
 	if e.path == "" && len(e.urls) == 0 || own == "" {
 		return true
 	}

@@ -172,12 +172,10 @@ func readFleet(t fs.FS) (Status, error) {
 	if err := yaml.Unmarshal(b, &f); err != nil {
 		return Status{}, unreadable(fleetPath, err)
 	}
-	s := Status{Fleet: sources.FleetStatus{Fleet: fleet.ID(f.Fleet), Revision: f.Revision.fleet(), Problems: fleetProblems(f.Problems)}}
-	for _, o := range f.Orphans {
-		if k, err := fleet.ParseKey(o); err == nil {
-			s.Fleet.Orphans = append(s.Fleet.Orphans, k)
-		}
-	}
+	s := Status{Fleet: sources.FleetStatus{
+		Fleet: fleet.ID(f.Fleet), Revision: f.Revision.fleet(), Problems: fleetProblems(f.Problems),
+		Applied: f.Applied.fleet(), Broken: f.Broken, Behind: keysOf(f.Behind), Orphans: keysOf(f.Orphans),
+	}}
 	if h := f.Home; h != nil {
 		s.Fleet.Home = sources.HomeStatus{Step: h.Step, Message: h.Message, Left: h.Left}
 		if k, err := fleet.ParseKey(h.Cluster); err == nil {
@@ -185,6 +183,17 @@ func readFleet(t fs.FS) (Status, error) {
 		}
 	}
 	return s, nil
+}
+
+// keysOf returns the keys that names are of. A name that is none says nothing.
+func keysOf(names []string) []fleet.Key {
+	var out []fleet.Key
+	for _, name := range names {
+		if k, err := fleet.ParseKey(name); err == nil {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 func readCluster(t fs.FS, p string) cached {

@@ -237,8 +237,13 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "FleetStatus"},
 		Fleet:    string(s.Fleet),
 		Revision: revisionOf(s.Revision),
+		Applied:  revisionOf(s.Applied),
+		Broken:   s.Broken,
 		Phases:   phases,
 		Problems: problemsOf(s.Problems),
+	}
+	for _, k := range slices.SortedFunc(slices.Values(s.Behind), fleet.Key.Compare) {
+		f.Behind = append(f.Behind, k.String())
 	}
 	for _, k := range slices.SortedFunc(slices.Values(s.Orphans), fleet.Key.Compare) {
 		f.Orphans = append(f.Orphans, k.String())

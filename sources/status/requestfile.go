@@ -70,9 +70,9 @@ func damagedSuspensions(t fs.FS) (map[fleet.Key][]string, error) {
 		if err != nil || d.IsDir() || !strings.HasPrefix(path.Base(p), string(fleet.WishSuspend)) {
 			return err
 		}
-		folder, _ := strings.CutPrefix(path.Dir(p), requestsDir+"/")
+		folder, below := strings.CutPrefix(path.Dir(p), requestsDir+"/")
 		k, notOne := fleet.ParseKey(folder)
-		if _, bad := readRequest(t, p); bad != nil && notOne == nil {
+		if _, bad := readRequest(t, p); bad != nil && below && notOne == nil {
 			out[k] = append(out[k], p)
 		}
 		return nil

@@ -98,6 +98,9 @@ type fleetFile struct {
 	typeMeta
 	Fleet    string         `json:"fleet,omitempty"`
 	Revision *revision      `json:"revision,omitempty"`
+	Applied  *revision      `json:"applied,omitempty"`
+	Broken   bool           `json:"broken,omitempty"`
+	Behind   []string       `json:"behind,omitempty"` // namespace/name
 	Phases   map[string]int `json:"phases,omitempty"` // clusters by phase
 	Problems []problem      `json:"problems,omitempty"`
 	Orphans  []string       `json:"orphans,omitempty"`

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"fairlead.dev/fleet"
@@ -15,10 +16,15 @@ import (
 type Watched struct {
 	sources.Branch
 
-	mu   sync.Mutex
-	head fleet.Revision
-	seen bool
+	mu    sync.Mutex
+	head  fleet.Revision
+	seen  bool
+	wrote []string // hashes of the commits that were made here last, the newest last
 }
+
+// keepWrote is how many commits are known as made here. A forge tells of a push
+// within seconds, and commits are a second apart.
+const keepWrote = 256
 
 // Watch returns b, watched.
 func Watch(b sources.Branch) *Watched { return &Watched{Branch: b} }
@@ -37,8 +43,21 @@ func (w *Watched) Commit(ctx context.Context, base fleet.Revision, c sources.Com
 	head, err := w.Branch.Commit(ctx, base, c)
 	if err == nil {
 		w.saw(head)
+		if head != base {
+			w.mu.Lock()
+			w.wrote = append(w.wrote, head.Hash())
+			w.wrote = w.wrote[max(0, len(w.wrote)-keepWrote):]
+			w.mu.Unlock()
+		}
 	}
 	return head, err
+}
+
+// Wrote reports whether the commit of that hash was made here.
+func (w *Watched) Wrote(hash string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.wrote, hash)
 }
 
 func (w *Watched) saw(head fleet.Revision) {

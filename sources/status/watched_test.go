@@ -47,3 +47,15 @@ func TestBranchIsPutBack(t *testing.T) {
 		t.Errorf("the branch tells something else than before it was put back:\n%s", b.file(t, "fleet.yaml"))
 	}
 }
+
+// TestWrote: a commit that was made through a branch is told from those of others.
+func TestWrote(t *testing.T) {
+	w := status.Watch(&branch{})
+	head, err := w.Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{"a": []byte("x")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.Wrote(head.Hash()) || w.Wrote("another") || w.Wrote("") {
+		t.Error("it does not know its own commits")
+	}
+}

@@ -98,6 +98,8 @@ type headline struct {
 	phase           fleet.Phase
 	failed, problem bool
 	revision        fleet.Revision
+	applied         fleet.Revision
+	behind          bool
 }
 
 // Put implements sources.StatusWriter.
@@ -122,7 +124,7 @@ func (w *Writer) Forget(k fleet.Key) {
 
 // PutFleet implements sources.StatusWriter.
 func (w *Writer) PutFleet(s sources.FleetStatus) {
-	h := headline{put: true, problem: len(s.Problems) > 0, revision: s.Revision}
+	h := headline{put: true, problem: len(s.Problems) > 0, revision: s.Revision, applied: s.Applied, behind: len(s.Behind) > 0}
 	w.add(func() bool {
 		changed := w.fleet != h
 		w.fleet = h

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSecondInterruptEnds: what does not end with the first signal ends with the
+// second one.
+func TestSecondInterruptEnds(t *testing.T) {
+	const child = "FAIRLEAD_TEST_STUBBORN"
+	if os.Getenv(child) != "" {
+		ctx, stop := interruptible(context.Background())
+		defer stop()
+		_, _ = os.Stdout.WriteString("waiting\n")
+		<-ctx.Done()
+		_, _ = os.Stdout.WriteString("asked to end\n")
+		select {}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSecondInterruptEnds$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	expect := func(want string) {
+		t.Helper()
+		if !lines.Scan() || lines.Text() != want {
+			t.Fatalf("it says %q, want %q", lines.Text(), want)
+		}
+	}
+	expect("waiting")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	expect("asked to end")
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for again := true; again; { // the default is back a moment after the first signal
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		select {
+		case err = <-ended:
+			again = false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		t.Fatalf("it ended with %v", err)
+	}
+	if s, ok := exit.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v, not by the signal", err)
+	}
+}
+
+// TestInterruptAtAQuestion: nobody has to answer to get away.
+func TestInterruptAtAQuestion(t *testing.T) {
+	in, typed := io.Pipe() // a terminal at which nobody types
+	defer typed.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	if yes, err := agreed(ctx, in, &out, "Remove?"); yes || !errors.Is(err, context.Canceled) {
+		t.Errorf("it answers %v, %v", yes, err)
+	}
+}

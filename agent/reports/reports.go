@@ -1,0 +1,102 @@
+// Package reports keeps the newest report of each cluster: what the status branch
+// told when the agent began, then what each pass found. It is the one place that
+// has them and forgets them; the status branch, metrics, answers to requests and
+// numbers of machines follow it or read it.
+//
+//	store := reports.New()
+//	store.Follow(func(c reports.Change) { … })
+//	newest := store.Put(report)
+package reports
+
+import (
+	"sync"
+
+	"fairlead.dev/fleet"
+)
+
+// A Change is a report that is new, or a cluster that is forgotten.
+type Change struct {
+	Cluster fleet.Key
+	Report  fleet.Report // zero where the cluster is forgotten
+	Gone    bool
+}
+
+// A Store keeps reports. It is safe for concurrent use.
+type Store struct {
+	mu        sync.Mutex
+	last      map[fleet.Key]entry
+	followers []func(Change)
+}
+
+// An entry is the newest report of a cluster.
+type entry struct {
+	report fleet.Report
+	passed bool // a pass of this agent has seen the cluster
+}
+
+// New returns a store that knows of no cluster.
+func New() *Store { return &Store{last: make(map[fleet.Key]entry)} }
+
+// Follow has f called with each change from now on, one after the other in the
+// order in which they happen. f must not wait, nor use the store.
+func (s *Store) Follow(f func(Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followers = append(s.followers, f)
+}
+
+// Recall takes in what was reported before this agent began. Nobody is told.
+func (s *Store) Recall(list []fleet.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range list {
+		s.last[r.Cluster] = entry{report: r}
+	}
+}
+
+// Last returns the newest report of k, zero where there is none, and whether a
+// pass of this agent has seen the cluster.
+func (s *Store) Last(k fleet.Key) (r fleet.Report, passed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.last[k]
+	return e.report, e.passed
+}
+
+// Put takes in the report of a pass and returns the newest one. Where the pass could
+// not see the cluster, which a report without a phase says, what was seen last
+// stays, with what the pass says of the definition and of its failure.
+func (s *Store) Put(r fleet.Report) fleet.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, known := s.last[r.Cluster]
+	next := entry{report: r, passed: true}
+	if r.Phase == "" {
+		next.passed = old.passed
+		if known {
+			next.report = old.report
+			next.report.Revision, next.report.Overlay, next.report.Digest = r.Revision, r.Overlay, r.Digest
+			next.report.Failure, next.report.Problems, next.report.Actions = r.Failure, r.Problems, r.Actions
+		}
+	}
+	told := next.report
+	next.report.Actions = nil // they are told once
+	s.last[r.Cluster] = next
+	s.tell(Change{Cluster: r.Cluster, Report: told})
+	return told
+}
+
+// Forget drops what is known of k: a cluster of that name that comes later is
+// another one.
+func (s *Store) Forget(k fleet.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, k)
+	s.tell(Change{Cluster: k, Gone: true})
+}
+
+func (s *Store) tell(c Change) {
+	for _, f := range s.followers {
+		f(c)
+	}
+}

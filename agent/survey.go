@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+const (
+	// surveyDeadline bounds one listing of the clusters that a provider has.
+	surveyDeadline = 2 * time.Minute
+	// surveyAgain is when a provider that could not be surveyed is asked again.
+	surveyAgain = time.Minute
+)
+
+// surveys looks at what each provider in use has of the fleet, beside the polls: a
+// cloud that does not answer holds up nothing but the answer about itself. Each
+// provider is asked by one goroutine, after each new revision.
+func (a *Agent) surveys(ctx context.Context) error {
+	asked := make(map[string]chan struct{})
+	for {
+		select {
+		case <-a.survey:
+		case <-ctx.Done():
+			return nil
+		}
+		a.mu.Lock()
+		used := a.desired.providers()
+		a.mu.Unlock()
+		for _, name := range used {
+			again, ok := asked[name]
+			if !ok {
+				again = make(chan struct{}, 1)
+				asked[name] = again
+				a.watches.Go(func() { a.surveyed(ctx, name, again) })
+			}
+			poke(again)
+		}
+	}
+}
+
+// surveyed surveys the provider called name whenever again says so, and has it
+// tell when machines change.
+func (a *Agent) surveyed(ctx context.Context, name string, again <-chan struct{}) {
+	watched := false
+	var retry <-chan time.Time
+	for {
+		select {
+		case <-again:
+		case <-retry:
+		case <-ctx.Done():
+			return
+		}
+		retry = nil
+		infra, err := a.p.Infrastructure(name)
+		if err != nil {
+			retry = time.After(surveyAgain) // the passes over its clusters report it
+			continue
+		}
+		if w, ok := providers.As[providers.Watcher](infra); ok && !watched {
+			watched = true
+			a.watches.Go(func() { a.follows(ctx, name, w) })
+		}
+		lister, ok := providers.As[providers.Lister](infra)
+		if !ok {
+			continue
+		}
+		if err := a.list(ctx, name, lister); err != nil && ctx.Err() == nil {
+			a.p.Log.Warn("cannot list clusters for orphans, keeping what is known", "provider", name, "error", err)
+			retry = time.After(surveyAgain)
+		}
+	}
+}
+
+// list takes in which clusters of the fleet the provider called name has.
+func (a *Agent) list(ctx context.Context, name string, lister providers.Lister) error {
+	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
+	defer cancel()
+	a.mu.Lock()
+	id := a.desired.fleet
+	a.mu.Unlock()
+	keys, err := lister.Clusters(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	before := a.withStrays(nil)
+	a.strays[name] = keys
+	changed := !slices.Equal(before, a.withStrays(nil))
+	a.mu.Unlock()
+	if changed {
+		a.tell()
+	}
+	return nil
+}
+
+// withStrays returns vanished, the clusters that vanished from Git, and those that
+// providers in use have and Git never had, sorted. The caller holds a.mu.
+func (a *Agent) withStrays(vanished []fleet.Key) []fleet.Key {
+	out := slices.Clone(vanished)
+	for _, name := range a.desired.providers() {
+		for _, k := range a.strays[name] {
+			if _, known := a.desired.clusters[k]; !known {
+				out = append(out, k)
+			}
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return slices.Compact(out)
+}
+
+func (a *Agent) follows(ctx context.Context, name string, w providers.Watcher) {
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
+		started := time.Now()
+		err := w.Watch(ctx, a.queue.Add)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > time.Minute {
+			wait = time.Second
+		}
+		a.p.Log.Warn("the watch of machines ended, beginning again", "provider", name, "error", err, "after", wait)
+		pause(ctx, wait)
+	}
+}
