@@ -16,7 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/kustomize"
 	"fairlead.dev/render/substitute"
 )

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/kustomize"
 	"fairlead.dev/sources"
 )

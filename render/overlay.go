@@ -14,7 +14,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/kustomize"
 	"fairlead.dev/render/substitute"
 	"fairlead.dev/render/topology"

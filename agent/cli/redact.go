@@ -5,8 +5,8 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
-	"fairlead.dev/render/documents"
 )
 
 // redacted returns a source without the password that a URL may hold.
@@ -23,8 +23,8 @@ func redactSecrets(objects []render.Object) ([]render.Object, error) {
 	out := make([]render.Object, len(objects))
 	for i, o := range objects {
 		out[i] = o
-		var doc yaml.Node
-		if err := yaml.Unmarshal(o.YAML, &doc); err != nil || len(doc.Content) == 0 {
+		doc, err := documents.Node(o.YAML, documents.BuiltLimits())
+		if err != nil || doc == nil || len(doc.Content) == 0 {
 			continue // it is nothing that a Secret could be
 		}
 		root := doc.Content[0]

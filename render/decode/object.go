@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
 	"fairlead.dev/render/substitute"
 	"fairlead.dev/render/topology"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
 // defaultNamespace is where objects without a namespace are.
@@ -92,10 +92,10 @@ func (d *Decoder) read(overlay string, in render.Object) *object {
 		o.add("", "separate the objects into documents of their own", "more than one document where one object is expected")
 		return o
 	}
-	data, err := yaml.YAMLToJSONStrict(in.YAML)
+	data, err := documents.ToJSONStrict(in.YAML, documents.BuiltLimits())
 	if err != nil {
 		// Read again without strictness, so that the message can name the object.
-		if data, lenient := yaml.YAMLToJSON(in.YAML); lenient == nil {
+		if data, lenient := documents.ToJSON(in.YAML, documents.BuiltLimits()); lenient == nil {
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &o.raw)
 			d.identify(o)
 		}

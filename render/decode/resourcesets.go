@@ -1,22 +1,18 @@
 package decode
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
 // resourceSet returns what the ClusterResourceSet o has for the cluster.
@@ -94,14 +90,17 @@ func (b *builder) manifests(o *object) []fleet.Manifest {
 
 // A documentError is what is wrong with a document of manifests.
 type documentError struct {
-	number int    // the first is 1
+	number int    // the first is 1; 0: all of them
 	what   string // shows nothing of the content
 	err    error  // may
 }
 
 // Error implements error.
 func (e *documentError) Error() string {
-	text := fmt.Sprintf("document %d %s", e.number, e.what)
+	text := e.what
+	if e.number > 0 {
+		text = fmt.Sprintf("document %d %s", e.number, e.what)
+	}
 	if e.err != nil {
 		text += ": " + e.err.Error()
 	}
@@ -119,18 +118,15 @@ func hidden(err error) string {
 // manifests reads YAML documents, or JSON: an object, a List, or an array of
 // them. Documents that hold nothing are passed over.
 func manifests(data []byte) ([]fleet.Manifest, error) {
+	limits := documents.AddonLimits()
+	list, err := documents.Split(data, limits)
+	if r, ok := errors.AsType[*documents.Refusal](err); ok {
+		return nil, &documentError{what: "the manifests cannot be read", err: r}
+	}
 	var out []fleet.Manifest
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		bad := func(what string, err error) error { return &documentError{number, what, err} }
-		if err != nil {
-			return out, bad("cannot be read", err)
-		}
-		data, err := yaml.YAMLToJSONStrict(document)
+	for i, document := range list {
+		bad := func(what string, err error) error { return &documentError{i + 1, what, err} }
+		data, err := documents.ToJSONStrict(document, limits)
 		if err != nil {
 			return out, bad("is not valid YAML", err)
 		}
@@ -146,6 +142,10 @@ func manifests(data []byte) ([]fleet.Manifest, error) {
 			out = append(out, m)
 		}
 	}
+	if err != nil {
+		return out, &documentError{len(list) + 1, "cannot be read", err}
+	}
+	return out, nil
 }
 
 // items returns the objects of a document.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // Build runs kustomize on what s holds. The objects are in kustomize's order.

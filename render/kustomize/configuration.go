@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	k8syaml "sigs.k8s.io/yaml"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // Where the built-in configuration lies in the file system of a build. Colons and
@@ -157,7 +157,7 @@ func (v *visit) configurations() error {
 		}
 		v.weight.transforming += int64(len(v.files[file])) // paths that objects lack are made
 		var own fieldSpecs
-		if err := k8syaml.Unmarshal(v.files[file], &own); err != nil {
+		if err := documents.Unmarshal(v.files[file], &own, documents.BuiltLimits()); err != nil {
 			return place{file: file}.refuse("see kustomize's transformer configurations", "%s", documents.OneLine(err))
 		}
 		v.configs = append(v.configs, own)

@@ -8,9 +8,8 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
-	k8syaml "sigs.k8s.io/yaml"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // What a kustomization does to objects can make them grow without bound: a long
@@ -232,10 +231,10 @@ func below(path, parent string) bool {
 func parseReplacements(data []byte) ([]types.Replacement, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-")) {
 		var one types.Replacement
-		if err := k8syaml.Unmarshal(data, &one); err == nil {
+		if err := documents.Unmarshal(data, &one, documents.BuiltLimits()); err == nil {
 			return []types.Replacement{one}, nil
 		}
 	}
 	var list []types.Replacement
-	return list, k8syaml.Unmarshal(data, &list)
+	return list, documents.Unmarshal(data, &list, documents.BuiltLimits())
 }

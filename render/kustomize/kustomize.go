@@ -13,7 +13,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // FileNames are the names that a kustomization file may have.

@@ -11,7 +11,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/kustomize"
 )
 

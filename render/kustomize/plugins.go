@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // builtinTransformers are the transformers that only compute: they read no

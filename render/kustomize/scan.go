@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // A scanner walks the kustomizations that an overlay includes. The first thing

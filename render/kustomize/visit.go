@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	k8syaml "sigs.k8s.io/yaml"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // A visit checks one kustomization and rewrites it into what kustomize gets:

@@ -9,7 +9,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // metadataPrefix begins the names of lines that sops adds to a dotenv file.

@@ -17,6 +17,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // secretKeys chooses the values of a Secret that are encrypted: what people give
@@ -31,8 +32,8 @@ func EncryptSecret(secret []byte, recipients []string, now time.Time) ([]byte, e
 	if len(recipients) == 0 {
 		return nil, fleet.Errorf(fleet.Invalid, op, "no age recipient is given")
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(secret, &doc); err != nil || len(doc.Content) != 1 || !isSecret(doc.Content[0]) {
+	doc, err := documents.Node(secret, documents.BuiltLimits())
+	if err != nil || doc == nil || len(doc.Content) != 1 || !isSecret(doc.Content[0]) {
 		return nil, fleet.Errorf(fleet.Invalid, op, "it is no Secret of version v1 in YAML")
 	}
 	m := metadata{EncryptedRegex: secretKeys, LastModified: now.UTC().Format(time.RFC3339)}

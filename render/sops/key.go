@@ -10,7 +10,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // metadata is what sops writes beside the values.

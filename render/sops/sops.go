@@ -12,7 +12,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // Options are what a Decrypter is made with.

@@ -16,7 +16,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // A walker decrypts the values of one file in their order, which the

@@ -8,7 +8,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	k8syaml "sigs.k8s.io/yaml"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/substitute"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 // asText makes n a text, whatever it looks like.

@@ -9,7 +9,8 @@ import (
 	"text/template/parse"
 
 	yaml "go.yaml.in/yaml/v3"
-	sigsyaml "sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // An engine runs templates for one expansion at a time. It keeps what it parsed.
@@ -194,7 +195,7 @@ func (e *engine) value(text string, data any) ([]byte, error) {
 	if strings.Contains(out, "*") && strings.Contains(out, "&") && hasAlias(out) {
 		return nil, errors.New("it prints a YAML alias; write out what it stands for")
 	}
-	json, err := sigsyaml.YAMLToJSONStrict([]byte(out))
+	json, err := documents.ToJSONStrict([]byte(out), documents.BuiltLimits())
 	if err != nil {
 		return nil, fmt.Errorf("what it prints is not YAML: %s; it prints %q", oneLine(err.Error()), shorten(out))
 	}
@@ -204,8 +205,8 @@ func (e *engine) value(text string, data any) ([]byte, error) {
 // hasAlias reports whether a YAML document refers to an anchor of its own, by
 // which a few bytes may stand for many.
 func hasAlias(text string) bool {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+	doc, err := documents.Node([]byte(text), documents.BuiltLimits())
+	if err != nil || doc == nil {
 		return false // whoever reads it says so
 	}
 	var found func(n *yaml.Node) bool
@@ -220,7 +221,7 @@ func hasAlias(text string) bool {
 		}
 		return false
 	}
-	return found(&doc)
+	return found(doc)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,7 +1,3 @@
-// Package documents reads YAML that nobody has vouched for. Parse bounds what a
-// file may cost before and after the parser sees it, and refuses what two YAML
-// parsers could read in two ways. What it returns is plain: no aliases, no merge
-// keys, no tags, no repeated keys, no numbers that JSON cannot hold.
 package documents
 
 import (
@@ -23,12 +19,24 @@ type Limits struct {
 	Documents int
 	Nodes     int // keys, values and items, with aliases expanded
 	Depth     int // of nesting
+	Expanded  int // bytes of keys and values, with aliases expanded
 }
 
 // DefaultLimits are far above what people write by hand or generate for one
 // cluster, and low enough that a file at the limit costs some tens of megabytes.
 func DefaultLimits() Limits {
-	return Limits{Bytes: 2 << 20, Documents: 1000, Nodes: 50_000, Depth: 100}
+	return Limits{Bytes: 2 << 20, Documents: 1000, Nodes: 50_000, Depth: 100, Expanded: 4 << 20}
+}
+
+// AddonLimits are for manifests that ClusterResourceSets bring into clusters: as large as
+// a release of an operator with the definitions of its kinds.
+func AddonLimits() Limits {
+	return Limits{Bytes: 4 << 20, Documents: 2000, Nodes: 200_000, Depth: 100, Expanded: 4 << 20}
+}
+
+// BuiltLimits are for what the program itself wrote out of files that were within theirs.
+func BuiltLimits() Limits {
+	return Limits{Bytes: 64 << 20, Documents: 10_000, Nodes: 2_000_000, Depth: 200, Expanded: 64 << 20}
 }
 
 // A Refusal says why a file is not read. Line is 0 where no line is to blame.
@@ -137,7 +145,21 @@ func checkBytes(data []byte, l Limits) error {
 	}
 	// Each node but the last of its collection costs one of these bytes, so
 	// their number bounds what the parser will build.
-	nodes, depth, deepest := 1, 0, 0
+	nodes, deepest := estimate(data)
+	if nodes > 4*l.Nodes {
+		return tooMany(0, l)
+	}
+	if deepest > 20*l.Depth {
+		return tooDeep(0, l)
+	}
+	return nil
+}
+
+// estimate returns how many nodes data has at most, before aliases are expanded,
+// and how deep its flow collections are nested at most.
+func estimate(data []byte) (nodes, deepest int) {
+	nodes = 1
+	depth := 0
 	for _, c := range data {
 		switch c {
 		case '[', '{':
@@ -146,17 +168,11 @@ func checkBytes(data []byte, l Limits) error {
 			nodes++
 		case ']', '}':
 			depth = max(0, depth-1)
-		case ',', ':', '-', '?', '\n':
+		case ',', ':', '-', '?', '\n', '\r':
 			nodes++
 		}
 	}
-	if nodes > 4*l.Nodes {
-		return tooMany(0, l)
-	}
-	if deepest > 20*l.Depth {
-		return tooDeep(0, l)
-	}
-	return nil
+	return nodes, deepest
 }
 
 // TooLarge is the refusal of a file of size bytes, for callers that know the
@@ -170,6 +186,10 @@ func TooLarge(size int64, l Limits) *Refusal {
 
 func tooMany(line int, l Limits) *Refusal {
 	return &Refusal{Line: line, Message: fmt.Sprintf("the content has more than %d keys, values and items, with aliases expanded", l.Nodes), Hint: "split the file; check for aliases of aliases"}
+}
+
+func tooLong(line int, l Limits) *Refusal {
+	return &Refusal{Line: line, Message: fmt.Sprintf("the content has more than %d bytes, with aliases expanded", l.Expanded), Hint: "write out what the aliases stand for, where that is little"}
 }
 
 func tooDeep(line int, l Limits) *Refusal {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fairlead.dev/render/documents"
+	"fairlead.dev/fleet/documents"
 )
 
 func TestParse(t *testing.T) {
@@ -68,11 +68,13 @@ func TestParseLimits(t *testing.T) {
 		limits documents.Limits
 		in     string
 	}{
-		"Bytes":     {documents.Limits{Bytes: 3, Documents: 9, Nodes: 9, Depth: 9}, "a: b"},
-		"Documents": {documents.Limits{Bytes: 99, Documents: 2, Nodes: 9, Depth: 9}, "a\n---\nb\n---\nc"},
-		"Nodes":     {documents.Limits{Bytes: 99, Documents: 9, Nodes: 4, Depth: 9}, "[a, b, c, d]"},
-		"Aliases":   {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9}, "[&a [b, c], *a, *a]"},
-		"Depth":     {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 2}, "[[a]]"},
+		"Bytes":     {documents.Limits{Bytes: 3, Documents: 9, Nodes: 9, Depth: 9, Expanded: 99}, "a: b"},
+		"Documents": {documents.Limits{Bytes: 99, Documents: 2, Nodes: 9, Depth: 9, Expanded: 99}, "a\n---\nb\n---\nc"},
+		"Nodes":     {documents.Limits{Bytes: 99, Documents: 9, Nodes: 4, Depth: 9, Expanded: 99}, "[a, b, c, d]"},
+		"Aliases":   {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9, Expanded: 99}, "[&a [b, c], *a, *a]"},
+		"LongAlias": {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9, Expanded: 9}, "[&a aaaa, *a, *a]"},
+		"LongKey":   {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9, Expanded: 9}, "{&a aaaa: b, c: {*a : d, e: {*a : f}}}"},
+		"Depth":     {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 2, Expanded: 99}, "[[a]]"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

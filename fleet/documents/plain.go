@@ -21,6 +21,7 @@ var coreTags = []string{"", "!", "!!null", "!!bool", "!!str", "!!int", "!!float"
 type parser struct {
 	limits    Limits
 	nodes     int
+	bytes     int
 	rewritten bool
 	expanding []*yaml.Node // anchors that are being expanded
 }
@@ -89,6 +90,9 @@ func (p *parser) alias(n *yaml.Node, depth int) (*yaml.Node, error) {
 }
 
 func (p *parser) scalar(n *yaml.Node) (*yaml.Node, error) {
+	if p.bytes += len(n.Value); p.bytes > p.limits.Expanded {
+		return nil, tooLong(n.Line, p.limits)
+	}
 	if !slices.Contains(coreTags, n.ShortTag()) {
 		return nil, tagged(n)
 	}
