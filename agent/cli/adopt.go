@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/adopt"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
@@ -211,7 +211,7 @@ func fleetOf(here, followed assembly.Settings, folder string) (fleet.ID, error) 
 	var manifest render.Manifest
 	data, err := os.ReadFile(filepath.Join(folder, render.ConfigFile))
 	if err == nil {
-		err = yaml.Unmarshal(data, &manifest)
+		err = documents.Unmarshal(data, &manifest, documents.DefaultLimits())
 	}
 	switch {
 	case err != nil && !errors.Is(err, os.ErrNotExist):

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
@@ -84,7 +84,7 @@ func (h *homeFlags) opener(version string, s assembly.Settings, id fleet.ID, k f
 			return nil, fmt.Errorf("cannot read values: %w", err)
 		}
 		var given map[string]any
-		if err := yaml.UnmarshalStrict(b, &given); err != nil {
+		if err := documents.UnmarshalStrict(b, &given, documents.DefaultLimits()); err != nil {
 			return nil, fmt.Errorf("cannot read values of %s: %w", name, err)
 		}
 		house.Values = append(house.Values, given)

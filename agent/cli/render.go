@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
 )
 
@@ -89,7 +89,7 @@ func showObjects(cmd *cobra.Command, form format, objects []render.Object) error
 	}
 	items := make([]json.RawMessage, 0, len(objects))
 	for _, o := range objects {
-		j, err := yaml.YAMLToJSON(o.YAML)
+		j, err := documents.ToJSON(o.YAML, documents.BuiltLimits())
 		if err != nil {
 			return err
 		}

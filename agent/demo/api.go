@@ -11,7 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // An api is a workload cluster's API server, as anybody with the kubeconfig
@@ -37,7 +38,7 @@ func newAPI(kubeconfig []byte) (*api, error) {
 			} `json:"user"`
 		} `json:"users"`
 	}
-	if err := yaml.Unmarshal(kubeconfig, &config); err != nil {
+	if err := documents.Unmarshal(kubeconfig, &config, documents.DefaultLimits()); err != nil {
 		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
 	}
 	if len(config.Clusters) != 1 || len(config.Users) != 1 {

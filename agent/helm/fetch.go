@@ -20,7 +20,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
 )
@@ -105,27 +104,16 @@ func (d *depot) pull(ctx context.Context, name, version string) ([]byte, error) 
 	return got.Chart.Data, nil
 }
 
-// An index is what matters of the index.yaml of a repository.
-// Source: Helm, pkg/repo/v1: IndexFile.
-type index struct {
-	Entries map[string][]struct {
-		Version string   `json:"version"`
-		URLs    []string `json:"urls"`
-		Digest  string   `json:"digest"`
-	} `json:"entries"`
-}
-
 // download returns the chart of a repository with an index.
 func (d *depot) download(ctx context.Context, c fleet.Chart) ([]byte, error) {
 	raw, err := d.get(ctx, c.Repository+"/index.yaml", maxIndex)
 	if err != nil {
 		return nil, err
 	}
-	var i index
-	if err := yaml.Unmarshal(raw, &i); err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "read index.yaml", "%w", err)
+	versions, ok, err := readIndex(raw, c.Name)
+	if err != nil {
+		return nil, err
 	}
-	versions, ok := i.Entries[c.Name]
 	if !ok {
 		return nil, fleet.Errorf(fleet.NotFound, "find the chart", "the index of the repository has none of that name")
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // getter gives Helm its clients, from a kubeconfig that is in no file.
@@ -21,6 +23,10 @@ type getter struct {
 }
 
 func newGetter(kubeconfig []byte, wrap func(http.RoundTripper) http.RoundTripper) (getter, error) {
+	kubeconfig, err := documents.Plain(kubeconfig, documents.DefaultLimits())
+	if err != nil {
+		return getter{}, err
+	}
 	raw, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return getter{}, err

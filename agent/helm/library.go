@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
@@ -44,7 +44,12 @@ func (l *Library) Chart(ctx context.Context, c fleet.Chart, a fleet.ChartAccess)
 	if err != nil {
 		return nil, &fleet.Error{Kind: fetchKind(err), Op: op, Err: err}
 	}
-	chart, err := loader.LoadArchive(bytes.NewReader(pack))
+	left := archive.MaxDecompressedChartSize
+	files, err := unpack(pack, 1, &left)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "it cannot be read: %w", err)
+	}
+	chart, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "it cannot be read: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // The inventory of a resource set is a ConfigMap in kube-system of the cluster
@@ -63,7 +64,7 @@ func (n *conn) inventories(ctx context.Context) ([]fleet.ResourceSetState, error
 
 func readInventory(m *corev1.ConfigMap) fleet.ResourceSetState {
 	var s fleet.ResourceSetState
-	if err := yaml.Unmarshal([]byte(m.Data[inventoryKey]), &s); err != nil {
+	if err := documents.Unmarshal([]byte(m.Data[inventoryKey]), &s, documents.AddonLimits()); err != nil {
 		return fleet.ResourceSetState{}
 	}
 	return s

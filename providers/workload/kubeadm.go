@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
 )
 
@@ -38,7 +39,7 @@ func (n *conn) kubeadmState(ctx context.Context) (*fleet.Kubeadm, error) {
 		} `json:"etcd"`
 		Networking fleet.Networking `json:"networking"`
 	}
-	_ = yaml.Unmarshal([]byte(m.Data[configKey]), &config)
+	_ = documents.Unmarshal([]byte(m.Data[configKey]), &config, documents.DefaultLimits())
 	return &fleet.Kubeadm{
 		Version: config.KubernetesVersion, ExternalEtcd: config.Etcd.External != nil, Networking: config.Networking,
 		Config: m.Annotations[fleet.ConfigAnnotation], Addons: m.Annotations[fleet.AddonsAnnotation],
@@ -56,7 +57,7 @@ func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, conf
 			}
 		}
 		var want map[string]any
-		if err := yaml.Unmarshal(config, &want); err != nil {
+		if err := documents.Unmarshal(config, &want, documents.BuiltLimits()); err != nil {
 			return err
 		}
 		var live corev1.ConfigMap
@@ -68,7 +69,7 @@ func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, conf
 			return err
 		}
 		var old map[string]any
-		if err := yaml.Unmarshal([]byte(live.Data[configKey]), &old); err != nil {
+		if err := documents.Unmarshal([]byte(live.Data[configKey]), &old, documents.DefaultLimits()); err != nil {
 			return fleet.Errorf(fleet.Invalid, op, "%s of the ConfigMap kube-system/kubeadm-config is no YAML: %w "+
 				"(mend it, or delete the ConfigMap, which is then made anew)", configKey, err)
 		}

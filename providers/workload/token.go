@@ -13,6 +13,7 @@ import (
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
 )
 
@@ -73,7 +74,11 @@ func (n *conn) publish(ctx context.Context, authorities []byte) error {
 	if err := n.get(ctx, at, &info); err != nil {
 		return err
 	}
-	k, err := clientcmd.Load([]byte(info.Data[bootstrapapi.KubeConfigKey]))
+	kubeconfig, err := documents.Plain([]byte(info.Data[bootstrapapi.KubeConfigKey]), documents.DefaultLimits())
+	if err != nil {
+		return fleet.Errorf(fleet.Invalid, "name the cluster's authorities", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
+	}
+	k, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return fleet.Errorf(fleet.Invalid, "name the cluster's authorities", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
 	}

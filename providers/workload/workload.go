@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
 )
 
@@ -120,7 +121,11 @@ func (c *Client) conn(a providers.Access) (*conn, error) {
 
 func newConn(a providers.Access, o Options) (*conn, error) {
 	op := "reach cluster " + a.Cluster.String()
-	config, err := clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig.Reveal())
+	kubeconfig, err := documents.Plain(a.Kubeconfig.Reveal(), documents.DefaultLimits())
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}

@@ -13,9 +13,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -53,7 +53,7 @@ func readReign(t fs.FS) (reign, error) {
 		return reign{}, unreadable(ownerPath, err)
 	}
 	var f ownerFile
-	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
 		return reign{}, unreadable(ownerPath, err)
 	}
 	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
@@ -169,7 +169,7 @@ func readFleet(t fs.FS) (Status, error) {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	var f fleetFile
-	if err := yaml.Unmarshal(b, &f); err != nil {
+	if err := documents.Unmarshal(b, &f, limits()); err != nil {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	s := Status{Fleet: sources.FleetStatus{
@@ -214,21 +214,36 @@ func readCluster(t fs.FS, p string) cached {
 	return f
 }
 
+// limits are those of one document of a status branch, which whoever may push there can
+// write: far above the report on a cluster of ten thousand machines.
+func limits() documents.Limits {
+	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 300_000, Depth: 50, Expanded: 16 << 20}
+}
+
+// mostDocuments bounds the machines of one cluster.
+const mostDocuments = 50_000
+
 // decodeCluster is the inverse of encodeCluster.
 func decodeCluster(b []byte) (Cluster, error) {
 	var c Cluster
+	if n := bytes.Count(b, []byte("\n---\n")); n > mostDocuments {
+		return c, fmt.Errorf("it has more than %d documents", mostDocuments)
+	}
 	for doc := range bytes.SplitSeq(b, []byte("\n---\n")) {
 		var err error
 		switch kind := kindOf(doc); kind {
 		case "ClusterReport":
 			var f reportFile
-			err = yaml.Unmarshal(doc, &f)
+			err = documents.Unmarshal(doc, &f, limits())
 			c.Report = reportOf(f)
 		case "Cluster":
-			err = yaml.Unmarshal(doc, &c.Cluster)
+			err = documents.Unmarshal(doc, &c.Cluster, limits())
 		case "Machine":
 			var m clusterv1.Machine
-			err = yaml.Unmarshal(doc, &m)
+			err = documents.Unmarshal(doc, &m, limits())
+			if err == nil && m.Name == "" {
+				err = errors.New("a Machine has no name")
+			}
 			c.Machines = append(c.Machines, m)
 		default:
 			err = fmt.Errorf("kind %q is not expected", kind)

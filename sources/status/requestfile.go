@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // requestFile is one request.
@@ -116,7 +115,7 @@ func readRequest(t fs.FS, p string) (fleet.Request, error) {
 		return fleet.Request{}, err
 	}
 	var f requestFile
-	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
 		return fleet.Request{}, err
 	}
 	if f.Kind != "Request" || f.APIVersion != apiVersion {

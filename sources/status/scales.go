@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -130,7 +129,7 @@ func readScale(t fs.FS, p string) (fleet.Scale, error) {
 		return fleet.Scale{}, err
 	}
 	var f scaleFile
-	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
 		return fleet.Scale{}, err
 	}
 	if f.Kind != "Scale" || f.APIVersion != apiVersion {

@@ -1,18 +1,16 @@
 package home
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // An Addon is a file of manifests.
@@ -58,22 +56,16 @@ func ReadAddons(files fs.FS, paths []string) ([]Addon, error) {
 // objects returns what the file holds.
 func (a Addon) objects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	const buffer = 4096 // bytes that are looked at to tell YAML from JSON
-	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(a.Data), buffer); ; {
-		o := &unstructured.Unstructured{}
-		err := d.Decode(&o.Object)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(o.Object) == 0 {
-			continue
-		}
+	list, err := documents.Objects(a.Data, documents.AddonLimits())
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range list {
+		o := &unstructured.Unstructured{Object: object}
 		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
 			return nil, errors.New("an object has no apiVersion, kind or name")
 		}
 		out = append(out, o)
 	}
+	return out, nil
 }

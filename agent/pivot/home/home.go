@@ -28,6 +28,7 @@ import (
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // Options say what an agent in a home is to be like.
@@ -77,7 +78,11 @@ var _ pivot.Home = (*Home)(nil)
 // Open returns the home that a kubeconfig leads to. It connects with the first
 // call.
 func Open(o Options) (*Home, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(o.Kubeconfig.Reveal())
+	kubeconfig, err := documents.Plain(o.Kubeconfig.Reveal(), documents.DefaultLimits())
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "open the home", "its kubeconfig cannot be used: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "open the home", "its kubeconfig cannot be used: %w", err)
 	}

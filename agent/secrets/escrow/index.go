@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 const (
@@ -72,7 +73,7 @@ func readIndex(op string, files fs.FS) (index, error) {
 		return index{}, fleet.Errorf(fleet.Unavailable, op, "%w", err)
 	}
 	var i index
-	if err := yaml.UnmarshalStrict(b, &i); err != nil {
+	if err := documents.UnmarshalStrict(b, &i, indexLimits()); err != nil {
 		return index{}, fleet.Errorf(fleet.Invalid, op, "%s cannot be read: %w", indexName, err)
 	}
 	if i.Version != indexVersion {
@@ -92,6 +93,11 @@ func (i index) encode() ([]byte, error) {
 	slices.SortFunc(i.Entries, entry.compare)
 	b, err := yaml.Marshal(i)
 	return append([]byte("# Written by Fairlead. The files beside it are encrypted with age.\n"), b...), err
+}
+
+// indexLimits are those of the index of some ten thousand clusters.
+func indexLimits() documents.Limits {
+	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 400_000, Depth: 10, Expanded: 16 << 20}
 }
 
 // find returns the entry of that kind and name.

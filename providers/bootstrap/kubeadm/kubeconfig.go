@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers/bootstrap/kubeadm/pki"
 )
 
@@ -114,7 +115,7 @@ func (Bootstrap) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, e
 func inspect(data fleet.Secret) (fleet.KubeconfigState, error) {
 	var none fleet.KubeconfigState
 	var k kubeconfig
-	if err := yaml.Unmarshal(data.Reveal(), &k); err != nil {
+	if err := documents.Unmarshal(data.Reveal(), &k, documents.DefaultLimits()); err != nil {
 		return none, errors.New("it is not a kubeconfig in YAML")
 	}
 	context, ok := find(k.Contexts, k.CurrentContext, func(c namedContext) string { return c.Name })

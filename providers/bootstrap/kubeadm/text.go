@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // A text is a string as YAML holds it here: never plain, so that no reader of
@@ -161,12 +163,12 @@ func encodeJSONAsYAML(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	var n yaml.Node
-	if err := yaml.Unmarshal(escapeJSON(data), &n); err != nil {
+	n, err := documents.Node(escapeJSON(data), documents.BuiltLimits())
+	if err != nil {
 		return err
 	}
-	restyle(&n)
-	return encodeYAML(w, &n)
+	restyle(n)
+	return encodeYAML(w, n)
 }
 
 // escapeJSON escapes the characters that JSON takes as they are and YAML does not.

@@ -12,9 +12,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // corefile is the one that kubeadm writes, in short.
@@ -74,7 +74,7 @@ func (v *vm) readClusterConfiguration(k *cluster) error {
 		return err
 	}
 	var c clusterConfiguration
-	if err := yaml.Unmarshal([]byte(m.Data["ClusterConfiguration"]), &c); err != nil {
+	if err := documents.Unmarshal([]byte(m.Data["ClusterConfiguration"]), &c, documents.DefaultLimits()); err != nil {
 		return fmt.Errorf("failed to decode cluster configuration data: %w", err)
 	}
 	own, there := minor(v.version), minor(c.KubernetesVersion)

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"fairlead.dev/fleet/documents"
 )
 
 // A disk is what cloud-init leaves on a machine: files, and the commands that
@@ -59,7 +59,7 @@ func readCloudConfig(data []byte, vars map[string]string) (disk, error) {
 		return disk{}, fmt.Errorf("cloud-init: unhandled non-multipart userdata starting %.40q", first)
 	}
 	var u userData
-	if err := yaml.Unmarshal([]byte(text), &u); err != nil {
+	if err := documents.Unmarshal([]byte(text), &u, documents.BuiltLimits()); err != nil {
 		return disk{}, fmt.Errorf("cloud-init: failed loading yaml blob: %w", err)
 	}
 	d := disk{files: make(map[string]file)}

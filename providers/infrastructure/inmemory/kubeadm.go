@@ -1,20 +1,18 @@
 package inmemory
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // The parts of kubeadm's documents that this cloud acts on. Source: kubeadm API
@@ -171,20 +169,16 @@ type document struct {
 // version knows it.
 func readDocuments(data []byte, version string) (map[string]document, error) {
 	out := make(map[string]document)
-	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		doc, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	list, err := documents.Split(data, documents.BuiltLimits())
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range list {
 		var head struct {
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
 		}
-		if err := yaml.Unmarshal(doc, &head); err != nil {
+		if err := documents.Unmarshal(doc, &head, documents.BuiltLimits()); err != nil {
 			return nil, fmt.Errorf("unable to decode the configuration: %w", err)
 		}
 		if head == (struct {
@@ -203,6 +197,7 @@ func readDocuments(data []byte, version string) (map[string]document, error) {
 		}
 		out[head.Kind] = document{data: doc, lists: lists}
 	}
+	return out, nil
 }
 
 // minor returns the minor of a version like v1.34.1, or 0.
@@ -217,14 +212,14 @@ func minor(version string) int {
 
 func (b *bootData) readInit(d disk, docs map[string]document, s VMSpec) error {
 	var i initConfiguration
-	if err := yaml.Unmarshal(docs["InitConfiguration"].data, &i); err != nil {
+	if err := documents.Unmarshal(docs["InitConfiguration"].data, &i, documents.BuiltLimits()); err != nil {
 		return fmt.Errorf("InitConfiguration: %w", err)
 	}
 	doc, ok := docs["ClusterConfiguration"]
 	if !ok {
 		return errors.New("the configuration has no ClusterConfiguration")
 	}
-	if err := yaml.Unmarshal(doc.data, &b.cluster); err != nil {
+	if err := documents.Unmarshal(doc.data, &b.cluster, documents.BuiltLimits()); err != nil {
 		return fmt.Errorf("ClusterConfiguration: %w", err)
 	}
 	b.raw, b.control = string(doc.data), true
@@ -252,7 +247,7 @@ func (b *bootData) readJoin(d disk, docs map[string]document, s VMSpec) error {
 		return errors.New("the configuration has no JoinConfiguration")
 	}
 	var j joinConfiguration
-	if err := yaml.Unmarshal(doc.data, &j); err != nil {
+	if err := documents.Unmarshal(doc.data, &j, documents.BuiltLimits()); err != nil {
 		return fmt.Errorf("JoinConfiguration: %w", err)
 	}
 	t := j.Discovery.BootstrapToken

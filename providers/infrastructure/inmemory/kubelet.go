@@ -10,7 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // kubelet is what a kubelet trusts since it joined, and what it shows.
@@ -66,7 +67,7 @@ func (k *cluster) published() ([]byte, error) {
 			} `json:"cluster"`
 		} `json:"clusters"`
 	}
-	if err := yaml.Unmarshal([]byte(m.Data["kubeconfig"]), &config); err != nil {
+	if err := documents.Unmarshal([]byte(m.Data["kubeconfig"]), &config, documents.DefaultLimits()); err != nil {
 		return nil, fmt.Errorf("cluster-info: %w", err)
 	}
 	if len(config.Clusters) == 0 {

@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
 )
 
@@ -101,7 +101,7 @@ func (p *Provider) setRelease(ctx context.Context, a providers.Access, r Release
 			} `json:"cluster"`
 		} `json:"clusters"`
 	}
-	if err := yaml.Unmarshal(a.Kubeconfig.Reveal(), &config); err != nil || len(config.Clusters) == 0 {
+	if err := documents.Unmarshal(a.Kubeconfig.Reveal(), &config, documents.DefaultLimits()); err != nil || len(config.Clusters) == 0 {
 		return fleet.Errorf(fleet.Invalid, op, "the kubeconfig names no cluster")
 	}
 	networks, err := p.api.Networks(ctx, map[string]string{fleet.TagCluster: a.Cluster.String()})

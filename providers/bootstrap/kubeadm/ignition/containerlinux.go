@@ -1,15 +1,14 @@
 package ignition
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 
 	"github.com/coreos/ignition/v2/config/v3_4/types"
-	"go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // The part of Container Linux Config that Ignition 3 can express.
@@ -107,9 +106,7 @@ var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 // readContainerLinux reads a Container Linux Config.
 func readContainerLinux(data []byte) (types.Config, error) {
 	var in containerLinux
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(&in); err != nil && !errors.Is(err, io.EOF) {
+	if err := documents.Decode(data, &in, true, documents.DefaultLimits()); err != nil {
 		return types.Config{}, errors.New(unknownField.ReplaceAllString(err.Error(), "there is no field $1 in a Container Linux Config, or it is not supported"))
 	}
 	for _, s := range []struct {

@@ -12,7 +12,8 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"github.com/coreos/vcontext/report"
-	"go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // The versions of the specification, the first of what this package is given.
@@ -72,7 +73,11 @@ func read(data []byte, strict bool) (types.Config, error) {
 		Variant string `yaml:"variant"`
 		Version string `yaml:"version"`
 	}
-	if err := yaml.Unmarshal(data, &head); err != nil {
+	data, err := documents.Plain(data, documents.DefaultLimits()) // Butane has a parser of its own
+	if err != nil {
+		return types.Config{}, err
+	}
+	if err := documents.Decode(data, &head, false, documents.BuiltLimits()); err != nil {
 		return types.Config{}, err
 	}
 	if head.Variant != "" {

@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // Metadata are the variables of a machine, which user data names as
@@ -121,11 +120,11 @@ func read(data []byte, m Metadata) (*config, error) {
 		return nil, fmt.Errorf("the user data is no cloud-config")
 	}
 	var known map[string]json.RawMessage
-	if err := yaml.Unmarshal([]byte(text), &known); err != nil {
+	if err := documents.Unmarshal([]byte(text), &known, documents.BuiltLimits()); err != nil {
 		return nil, fmt.Errorf("the user data is no YAML")
 	}
 	c := new(config)
-	if err := yaml.UnmarshalStrict([]byte(text), c); err != nil {
+	if err := documents.UnmarshalStrict([]byte(text), c, documents.BuiltLimits()); err != nil {
 		for _, key := range slices.Sorted(maps.Keys(known)) {
 			if !slices.Contains([]string{"write_files", "bootcmd", "runcmd", "users", "ntp", "disk_setup", "fs_setup", "mounts"}, key) {
 				return nil, fmt.Errorf("the user data has %s, which is not supported", key)

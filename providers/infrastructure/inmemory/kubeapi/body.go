@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // readBody reads a body of any type that clients send, and returns it as JSON.
@@ -30,7 +31,7 @@ func (s *Server) readBody(q request) ([]byte, error) {
 	switch {
 	case len(body) == 0 || contentType == "" || contentType == runtime.ContentTypeJSON:
 	case contentType == runtime.ContentTypeYAML:
-		body, err = yaml.YAMLToJSON(body)
+		body, err = documents.ToJSON(body, documents.AddonLimits())
 	case contentType == runtime.ContentTypeProtobuf:
 		body, err = s.protobufToJSON(body)
 	default:

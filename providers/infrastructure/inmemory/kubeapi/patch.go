@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
 func (s *Server) servePatch(w http.ResponseWriter, q request) error {
@@ -26,7 +27,7 @@ func (s *Server) servePatch(w http.ResponseWriter, q request) error {
 	contentType, _, _ := strings.Cut(q.Header.Get("Content-Type"), ";")
 	typ := types.PatchType(contentType)
 	if typ == types.ApplyPatchType || typ == types.StrategicMergePatchType || typ == types.MergePatchType {
-		if body, err = yaml.YAMLToJSON(body); err != nil {
+		if body, err = documents.ToJSON(body, documents.AddonLimits()); err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
 	}

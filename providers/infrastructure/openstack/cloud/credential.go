@@ -15,9 +15,9 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 )
 
 // The keys of a Secret that holds a credential.
@@ -67,7 +67,7 @@ func (c Credential) parse() (login, error) {
 		return fail("it has no key %s (put the file in under that name)", CloudsYAMLKey)
 	}
 	var file clouds.Clouds
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	if err := documents.Unmarshal(content, &file, documents.DefaultLimits()); err != nil {
 		return fail("%s is not YAML of the form clouds: NAME: auth: …", CloudsYAMLKey)
 	}
 	entry, ok := file.Clouds[c.Cloud]

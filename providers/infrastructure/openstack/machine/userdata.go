@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
 )
 
@@ -62,7 +61,7 @@ func largest(u providers.UserData) string {
 				Content string `json:"content"`
 			} `json:"write_files"`
 		}
-		_ = yaml.Unmarshal(plain, &c)
+		_ = documents.Unmarshal(plain, &c, documents.BuiltLimits())
 		for _, f := range c.Files {
 			files = append(files, file{f.Path, len(f.Content)})
 		}
