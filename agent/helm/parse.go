@@ -68,7 +68,7 @@ func indexLimits() documents.Limits {
 func readIndex(raw []byte, name string) (versions []indexEntry, found bool, err error) {
 	limits := indexLimits()
 	var list []indexEntry
-	if part := entryOf(raw, name); part != nil && documents.Unmarshal(part, &list, limits) == nil {
+	if part := entryOf(raw, name); part != nil && documents.Unmarshal(part, &list, limits) == nil && len(list) > 0 {
 		return list, true, nil
 	}
 	var i index
@@ -94,7 +94,7 @@ func entryOf(index []byte, name string) []byte {
 		rest = rest[end:]
 		switch text := bytes.TrimLeft(line, " "); {
 		case len(text) == 0 || text[0] == '#':
-		case start >= 0 && len(line)-len(text) <= 2 && !bytes.HasPrefix(line, []byte("  - ")):
+		case start >= 0 && len(line)-len(text) <= 2 && !bytes.HasPrefix(line, []byte("  -")):
 			return index[start:at]
 		case len(text) == len(line):
 			inEntries = string(line) == "entries:"
