@@ -202,13 +202,15 @@ func newExitCodes() *cobra.Command {
 		Short: "What the exit codes mean",
 		Long: `Exit codes of fairlead:
 
-   0  it worked; validate: no problems; plan: nothing to do
-   1  it failed; validate: there are problems; plan: the revision has problems
-      or something could not be looked at
-   2  plan: there are changes; orphans: there are some
-   3  agent: another agent owns the fleet
-   4  status --wait: the newest revision is refused, as a whole or for a cluster
-   5  status --wait: not every cluster was as Git says in time
-  64  the command line is not understood`,
+    0  it worked; validate: no problems; plan: nothing to do
+    1  it failed; validate: there are problems; plan: the revision has problems
+       or something could not be looked at
+    2  plan: there are changes; orphans: there are some
+    3  agent: another agent owns the fleet
+    4  status --wait: the newest revision is refused, as a whole or for a cluster
+    5  status --wait: not every cluster was as Git says in time
+   64  the command line is not understood
+  134  the program itself failed, out of memory or by a mistake of its own: the
+       signal SIGABRT ended it, and what it says on standard error tells why`,
 	}
 }

@@ -73,7 +73,7 @@ func TestParseLimits(t *testing.T) {
 		"Nodes":     {documents.Limits{Bytes: 99, Documents: 9, Nodes: 4, Depth: 9, Expanded: 99}, "[a, b, c, d]"},
 		"Aliases":   {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9, Expanded: 99}, "[&a [b, c], *a, *a]"},
 		"LongAlias": {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9, Expanded: 9}, "[&a aaaa, *a, *a]"},
-		"LongKey":   {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 9, Expanded: 9}, "{&a aaaa: b, c: {*a : d, e: {*a : f}}}"},
+		"LongKey":   {documents.Limits{Bytes: 99, Documents: 9, Nodes: 99, Depth: 9, Expanded: 9}, "{&a aaaa: b, c: {*a : d, e: {*a : f}}}"},
 		"Depth":     {documents.Limits{Bytes: 99, Documents: 9, Nodes: 9, Depth: 2, Expanded: 99}, "[[a]]"},
 	}
 	for name, tc := range cases {

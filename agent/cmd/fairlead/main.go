@@ -12,5 +12,9 @@ import (
 var version = "dev"
 
 func main() {
+	abortOnCrash()
+	if args := os.Args[1:]; needsParent(args) {
+		os.Exit(supervise(args))
+	}
 	os.Exit(cli.Main(version, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()}))
 }
