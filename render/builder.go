@@ -260,11 +260,18 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 			mentioned[part] = dir
 		}
 	}
+	refused := map[string][]fleet.Problem{} // by spec.folders, by overlay
+	may := map[string][]fleet.Cluster{}     // what each overlay may define
 	for _, dir := range dirs {
 		if bases[dir] {
 			continue
 		}
 		for _, c := range b.built[dir].clusters {
+			if problems := cfg.folders.refuse(b.built[dir], c); len(problems) > 0 {
+				refused[dir] = append(refused[dir], problems...)
+				continue
+			}
+			may[dir] = append(may[dir], c)
 			owners[c.Key] = append(owners[c.Key], dir)
 		}
 	}
@@ -273,7 +280,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 			continue
 		}
 		o := b.built[dir]
-		f.Problems, f.Warnings = append(f.Problems, o.problems...), append(f.Warnings, o.warnings...)
+		f.Problems, f.Warnings = slices.Concat(f.Problems, o.problems, refused[dir]), append(f.Warnings, o.warnings...)
 		if by := mentioned[dir]; by != "" && len(o.clusters) > 0 {
 			f.Problems = append(f.Problems, fleet.Problem{
 				Overlay: dir, File: o.file, Message: "it may be a part of " + by + ", whose kustomization is refused",
@@ -281,7 +288,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 			})
 			continue
 		}
-		for _, c := range o.clusters {
+		for _, c := range may[dir] {
 			if others := owners[c.Key]; len(others) > 1 {
 				f.Problems = append(f.Problems, twice(c, o, others))
 				continue

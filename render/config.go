@@ -45,6 +45,7 @@ type Manifest struct {
 			Include []string `json:"include,omitempty"`
 			Exclude []string `json:"exclude,omitempty"`
 		} `json:"clusters"`
+		Folders    []FolderManifest `json:"folders,omitempty"`
 		Substitute map[string]Value `json:"substitute,omitempty"`
 		Prune      struct {
 			Enabled bool `json:"enabled,omitempty"`
@@ -101,6 +102,7 @@ type config struct {
 	fleet.Config
 	id       fleet.ID
 	clusters globs
+	folders  folderRules
 	values   map[string]string
 }
 
@@ -220,6 +222,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	if !branchName.MatchString(c.StatusBranch) || strings.Contains(c.StatusBranch, "..") || strings.Contains(c.StatusBranch, "//") {
 		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+DefaultStatusBranch)
 	}
+	c.folders = checkedFolders(m.Spec.Folders, fail)
 	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
 	c.Home = checkedHome(m.Spec.Home, fail)
 	var err error
