@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/reconcile"
 )
 
@@ -82,7 +83,11 @@ func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 // to, which is written nowhere. It connects with the first call.
 func OpenKubeconfig(content fleet.Secret) (*Kubernetes, error) {
 	const op = "open secrets in Kubernetes"
-	named, err := clientcmd.NewClientConfigFromBytes(content.Reveal())
+	kubeconfig, err := documents.Plain(content.Reveal(), documents.DefaultLimits())
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	named, err := clientcmd.NewClientConfigFromBytes(kubeconfig)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}

@@ -38,6 +38,7 @@ func mayParse() map[string]string {
 	return map[string]string{
 		"agent/helm.newGetter":                                  "the door bounded the kubeconfig",
 		"agent/pivot/home.Open":                                 "the same",
+		"agent/secrets.OpenKubeconfig":                          "the same",
 		"providers/workload.newConn":                            "the same",
 		"providers/workload.publish":                            "the same",
 		"agent/helm.Chart":                                      "unpack has the door bound what Helm parses",
