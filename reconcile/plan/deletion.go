@@ -19,6 +19,7 @@ func (v *view) delete() {
 	case v.deleteExternal():
 	case v.deleteGroups(v.groups[1:]):
 	case v.deleteGroups(v.groups[:1]):
+		v.forgetControlPlane()
 	case len(v.held) > 0: // nothing goes below them, and tellHeld says so
 	case v.surfacing():
 	case v.Observed.Infrastructure.Exists:
@@ -27,6 +28,20 @@ func (v *view) delete() {
 		v.do(fleet.Action{Kind: fleet.DeleteSecrets, Reason: "the cluster is deleted"})
 	default:
 		v.out.Phase = fleet.PhaseDeleted
+	}
+}
+
+// forgetControlPlane forgets that there was a control plane once its machines go, and
+// the data with them: where people wish for the cluster again before all of it is
+// gone, it is made anew. While one of them is a Node, it is remembered again.
+func (v *view) forgetControlPlane() {
+	gone := func(m *machine) bool { return m.State == fleet.MachineDeleting }
+	goes := func(a fleet.Action) bool { return a.Kind == fleet.DeleteMachine }
+	went := func(a fleet.Attempt) bool {
+		return goes(a.Action) && a.Action.Pool == v.groups[0].name && v.recent(a, v.hold(a))
+	}
+	if slices.ContainsFunc(v.groups[0].all, gone) || slices.ContainsFunc(v.out.Actions, goes) || slices.ContainsFunc(v.Attempts, went) {
+		v.residence.ControlPlane = ""
 	}
 }
 

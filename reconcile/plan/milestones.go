@@ -12,6 +12,9 @@ import (
 func (v *view) passMilestones() {
 	m := &v.out.Milestones
 	*m = v.Desired.Milestones
+	if v.deleting() && v.residence.ControlPlane != fleet.InitializedOnce {
+		m.ControlPlane, m.Provisioned = time.Time{}, time.Time{}
+	}
 	if v.deleting() || v.paused() || v.displaced != "" {
 		return
 	}
