@@ -201,7 +201,7 @@ func TestRenderDoubledDollar(t *testing.T) {
 // after the kustomization was refused.
 func TestRenderBaseAfterRefusal(t *testing.T) {
 	b := newBuilder(render.Options{})
-	before := tree("-- clusters/prod/kustomization.yaml --\nresources: [../base]\npatches: [{path: missing.yaml}]\n")
+	before := tree("-- clusters/prod/kustomization.yaml --\nresources: [../base\n")
 	b.render(t, "sha1:1", before)
 	f := b.render(t, "sha1:2", before.with("-- clusters/base/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/base/c.yaml --\n"+clusterYAML("team", "base")))
 	if len(f.Clusters) != 0 {
