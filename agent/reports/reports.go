@@ -79,11 +79,9 @@ func (s *Store) Put(r fleet.Report) fleet.Report {
 			next.report.Failure, next.report.Problems, next.report.Actions = r.Failure, r.Problems, r.Actions
 		}
 	}
-	told := next.report
-	next.report.Actions = nil // they are told once
 	s.last[r.Cluster] = next
-	s.tell(Change{Cluster: r.Cluster, Report: told})
-	return told
+	s.tell(Change{Cluster: r.Cluster, Report: next.report})
+	return next.report
 }
 
 // Forget drops what is known of k: a cluster of that name that comes later is

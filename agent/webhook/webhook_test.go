@@ -336,6 +336,29 @@ func TestFollowersPassOn(t *testing.T) {
 	}
 }
 
+// TestFollowersPassOnRequests: which branch the agent writes, and what of it the agent
+// pushed itself, the replica that leads knows alone.
+func TestFollowersPassOnRequests(t *testing.T) {
+	leader, leading := listening(t, func(o *Options) {
+		o.Target.Wrote = func(_, commit string) bool { return !strings.HasPrefix(commit, "59b2") }
+	})
+	server := httptest.NewServer(leader)
+	defer server.Close()
+	follower, _ := listening(t, func(o *Options) {
+		o.Target.Own = func(string) bool { return false }
+		o.Leader = func() (string, bool) { return strings.TrimPrefix(server.URL, "http://"), false }
+	})
+	push := strings.Replace(githubPush, "refs/heads/main", "refs/heads/fairlead/status", 1)
+	for _, body := range []string{push, strings.Replace(push, "59b2", "59b3", 1)} {
+		if code, text := serve(follower, signedGitHub(body)); code != 202 {
+			t.Errorf("got %d %q, want 202", code, text)
+		}
+	}
+	if polls, results := leading.count(); polls != 1 || results["github ignored"] != 1 {
+		t.Errorf("the leader polled %d times (%v), want once: the other push is its own", polls, results)
+	}
+}
+
 func TestNewSecrets(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
