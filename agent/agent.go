@@ -172,6 +172,8 @@ type Agent struct {
 	confirming sync.Mutex                       // of a hand-over to this agent
 	acting     turnstile                        // of passes; closed while the fleet is handed over
 	telling    sync.Mutex                       // of the fleet as a whole, so that what is told last is the newest
+	untrusted  bool                             // the newest revision was refused for want of a signature, which another key may be good for
+	followed   fleet.Revision                   // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
 
 	retries   tries // of the newest revision
 	restoring tries // of last good definitions
@@ -378,6 +380,9 @@ func (a *Agent) remember(ctx context.Context) bool {
 			a.reports.Recall(list)
 			a.p.Metrics.Recall(s.Clusters)
 			a.homing.recall(s.Fleet.Home)
+			if a.lineage() != nil {
+				a.followed = s.Fleet.Applied
+			}
 			a.mu.Lock()
 			a.desired = recall(record, s.Fleet)
 			a.mu.Unlock()

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,7 +36,7 @@ func (a *Agent) poll(ctx context.Context) error {
 	a.mu.Lock()
 	current, refused := a.desired.revision, a.refused
 	a.mu.Unlock()
-	switch other := rev != current && rev != refused; {
+	switch other := rev != current && (rev != refused || a.untrusted); {
 	case other && a.retries.due(rev) || a.stale():
 		a.take(ctx, rev)
 	case !other:
@@ -74,10 +75,7 @@ func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
 // take renders rev and holds to it. A revision that cannot be used leaves
 // everything as it is and says so.
 func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
-	f, err := a.render(ctx, rev)
-	if err == nil {
-		err = a.renamed(f)
-	}
+	f, err := a.successor(ctx, rev)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -87,12 +85,18 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		return
 	case err != nil:
 		a.p.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
-		a.arrived()
+		a.setDelay(delay{})
+		a.untrusted = errors.Is(err, sources.ErrUntrusted)
+		a.refusedAgain(rev)
 		a.p.Metrics.Refused(true)
 		a.refuse(rev, err)
 		return
 	}
 	a.arrived()
+	a.untrusted = false
+	if a.lineage() != nil {
+		a.followed = rev
+	}
 	a.p.Metrics.Refused(false)
 	a.mu.Lock()
 	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
@@ -133,11 +137,14 @@ func settled(err error) bool { return fleet.KindOf(err) == fleet.Invalid }
 
 // refuse reports that rev cannot be used at all. What was held to before goes on.
 func (a *Agent) refuse(rev fleet.Revision, err error) {
-	problem := fleet.Problem{Message: err.Error(), Hint: "everything stays at the last revision that was good"}
+	problems := []fleet.Problem{{Message: err.Error(), Hint: "everything stays at the last revision that was good"}}
 	a.mu.Lock()
-	a.refused, a.desired.problems = rev, []fleet.Problem{problem}
+	same := a.refused == rev && slices.Equal(a.desired.problems, problems)
+	a.refused, a.desired.problems = rev, problems
 	a.mu.Unlock()
-	a.tell()
+	if !same {
+		a.tell()
+	}
 }
 
 // tell reports the fleet as a whole.
@@ -217,10 +224,7 @@ func (a *Agent) restore(ctx context.Context) {
 			continue
 		}
 		slices.SortFunc(keys, fleet.Key.Compare)
-		f, err := a.render(ctx, rev)
-		if err == nil {
-			err = a.renamed(f)
-		}
+		f, err := a.ancestor(ctx, rev)
 		if ctx.Err() != nil {
 			return
 		}

@@ -79,6 +79,10 @@ func (a *Agent) heed(ctx context.Context) {
 	for i, r := range list {
 		answer := r.Answer
 		switch {
+		case r.Distrusted != "" && r.Answer.State != fleet.RequestRefused: // whatever somebody wrote as its answer
+			answer = refusal("%s: ask with --signing-key, and one of the keys that may ask", r.Distrusted)
+		case r.Answer.State == "" && r.Signature != "" && now.Sub(r.At) > keepAnswers:
+			answer = refusal("it was signed more than a week ago: ask again")
 		case r.Answer.State == "":
 			answer = a.consider(ctx, r, now)
 		case r.Open():

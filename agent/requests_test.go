@@ -414,3 +414,33 @@ func TestAbandon(t *testing.T) {
 		})
 	})
 }
+
+// A request that nobody trusted signed is refused, be an answer in it that somebody else
+// wrote; one that was signed long ago is not taken for a new one.
+func TestDistrustedRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fleet.Request)
+		want   string
+	}{
+		"unsigned":           {func(r *fleet.Request) { r.Distrusted = "it is not signed" }, "Refused: it is not signed: ask with --signing-key, and one of the keys that may ask"},
+		"answered by itself": {func(r *fleet.Request) { r.Distrusted, r.Answer.State = "it is not signed", fleet.RequestAccepted }, "Refused: it is not signed: ask with --signing-key, and one of the keys that may ask"},
+		"signed":             {func(r *fleet.Request) { r.Signature = "x" }, "Accepted"},
+		"an old one again":   {func(r *fleet.Request) { r.Signature, r.At = "x", r.At.Add(-keepAnswers-time.Hour) }, "Refused: it was signed more than a week ago: ask again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(fleetWithPool())
+			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+				r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Now()}
+				c.change(&r)
+				w.desk.mu.Lock()
+				w.desk.list = []fleet.Request{r}
+				w.desk.mu.Unlock()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				expect(t, "answer", w.desk.said(r), c.want)
+				time.Sleep(15 * time.Minute)
+				expect(t, "the cluster is suspended", w.had().Suspension != nil, c.want == "Accepted")
+			})
+		})
+	}
+}

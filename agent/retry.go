@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 )
 
 // A revision that cannot be got is tried again after retryFirst at first, or
@@ -87,6 +88,15 @@ func (a *Agent) delayed(rev fleet.Revision, err error) {
 	if d != a.waitsFor() {
 		a.setDelay(d)
 		a.tell()
+	}
+}
+
+// refusedAgain has the refused revision rev looked at again where another trusted key
+// may be good for it.
+func (a *Agent) refusedAgain(rev fleet.Revision) {
+	a.retries.only(func(r fleet.Revision) bool { return a.untrusted && r == rev })
+	if a.untrusted {
+		a.retries.failed(rev, fleet.Errorf(fleet.Unauthorized, "trust it", "%w", sources.ErrUntrusted))
 	}
 }
 

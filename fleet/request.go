@@ -61,6 +61,8 @@ type Request struct {
 	Reason     string      // why, for people
 	By         string      // "Name <mail>"
 	At         time.Time   // when it was asked for
+	Signature  string      // of what is asked for, in armour; empty: none
+	Distrusted string      // why no key that counts signed it; empty: one did, or nobody asks
 	Answer     Answer
 }
 
@@ -89,6 +91,9 @@ func (r Request) Open() bool {
 // Stands reports whether the request is heeded. What was rotated stays so: a
 // value that went again would be another wish.
 func (r Request) Stands() bool {
+	if r.Distrusted != "" {
+		return false
+	}
 	return r.Answer.State == RequestAccepted || r.Wish == WishRotate && r.Answer.State == RequestDone
 }
 

@@ -4,6 +4,7 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"fairlead.dev/fleet"
@@ -20,6 +21,24 @@ type Source interface {
 	// often. Any other may be gone with the next try, NotFound too: a server may not
 	// have rev yet that another one has.
 	Fetch(ctx context.Context, rev fleet.Revision) (Tree, error)
+}
+
+// ErrUntrusted is in the error of a Fetch, and of what a Lineage says, where no
+// trusted key vouches for a revision. Another key may.
+var ErrUntrusted = errors.New("no trusted key vouches for it")
+
+// A Lineage is a Source that knows whose signatures count, and what came after what.
+// Where no signatures are asked for all answers are nil. Errors are as Fetch's.
+type Lineage interface {
+	// Signed reports whether signatures are asked for.
+	Signed() bool
+
+	// Continues says why to must not be followed after from: it does not continue it,
+	// or a commit between them is not signed.
+	Continues(ctx context.Context, from, to fleet.Revision) error
+
+	// Includes says why rev is no part of what led to head, which is followed.
+	Includes(ctx context.Context, head, rev fleet.Revision) error
 }
 
 // A Notifier is a Source that knows when its content may have changed.

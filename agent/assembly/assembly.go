@@ -57,6 +57,11 @@ type Settings struct {
 	// signatures count: commits of the fleet that none of them signed are not
 	// followed. None: any commit is.
 	TrustedKeys []string
+	// TrustMerges makes who signs a merge stand for all that it brings in.
+	TrustMerges bool
+	// RequestKeys are like TrustedKeys, of those who may ask for something on the
+	// status branch. None: whoever may push there may ask.
+	RequestKeys []string
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
 	// state folder.
@@ -150,12 +155,12 @@ func (s Settings) OpenSource() (sources.Source, error) {
 }
 
 func (s Settings) repository(url string) (*git.Repository, error) {
-	verify, err := s.verifier()
+	verify, err := verifier(s.TrustedKeys)
 	if err != nil {
 		return nil, err
 	}
 	// Read again for each connection: a Secret that was rotated is used at once.
-	return git.New(git.Options{URL: url, Ref: s.Ref, Refresh: s.Credentials.apply, Verify: verify, Log: s.Log})
+	return git.New(git.Options{URL: url, Ref: s.Ref, Refresh: s.Credentials.apply, Verify: verify, TrustMerges: s.TrustMerges, Log: s.Log})
 }
 
 // OpenBranch returns the status branch of that name. A folder has but one.
@@ -299,16 +304,23 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 		if err != nil {
 			return agent.Ledger{}, err
 		}
-		return s.ledger(guardedBranch{b, guard}, m), nil
+		verify, err := verifier(s.RequestKeys)
+		if err != nil {
+			return agent.Ledger{}, err
+		}
+		return s.ledger(guardedBranch{b, guard}, verify, m), nil
 	}
 }
 
-func (s Settings) ledger(branch sources.Branch, m *agent.Metrics) agent.Ledger {
+// ledger returns the status branch. verify, if not nil, says whose requests count.
+func (s Settings) ledger(branch sources.Branch, verify func([]byte, string) (string, error), m *agent.Metrics) agent.Ledger {
 	b := status.Watch(branch)
+	requests := status.NewRequests(b)
+	requests.Verify = verify
 	return agent.Ledger{
 		Arbiter:  status.NewArbiter(b),
 		Read:     func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
-		Requests: status.NewRequests(b),
+		Requests: requests,
 		Wrote:    b.Wrote,
 		Scales:   status.NewScales(b),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {

@@ -22,17 +22,18 @@ const (
 	pgpPassphraseKey = "passphrase"
 )
 
-// verifier returns what checks the commits of the fleet; nil where any is followed.
-// Keys are read with each commit, so that one that is withdrawn counts no more.
-func (s Settings) verifier() (func(content []byte, armoured string) (string, error), error) {
-	if len(s.TrustedKeys) == 0 {
+// verifier returns what checks signatures by the keys in the files and folders named;
+// nil where none are. Keys are read each time, so that one that is withdrawn counts no
+// more.
+func verifier(paths []string) (func(content []byte, armoured string) (string, error), error) {
+	if len(paths) == 0 {
 		return nil, nil
 	}
-	if _, err := s.trust(); err != nil {
+	if _, err := trust(paths); err != nil {
 		return nil, err
 	}
 	return func(content []byte, armoured string) (string, error) {
-		t, err := s.trust()
+		t, err := trust(paths)
 		if err != nil {
 			return "", fleet.Errorf(fleet.Unauthorized, "read whose signatures count", "%w", err)
 		}
@@ -40,9 +41,9 @@ func (s Settings) verifier() (func(content []byte, armoured string) (string, err
 	}, nil
 }
 
-func (s Settings) trust() (*signature.Trust, error) {
+func trust(paths []string) (*signature.Trust, error) {
 	keys := make(map[string][]byte)
-	for _, path := range s.TrustedKeys {
+	for _, path := range paths {
 		names, err := files(path)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read trusted keys: %w", err)
@@ -54,6 +55,16 @@ func (s Settings) trust() (*signature.Trust, error) {
 		}
 	}
 	return signature.NewTrust(keys)
+}
+
+// Signer returns what signs with the signing key; nil where there is none.
+func (s Settings) Signer() (func(content []byte) (string, error), error) {
+	if s.SigningKey == "" {
+		return nil, nil
+	}
+	k := &signingKey{path: s.SigningKey}
+	_, err := k.signer()
+	return k.sign, err
 }
 
 // author returns who writes branches.

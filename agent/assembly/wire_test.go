@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -190,4 +191,92 @@ func TestOnlyContentRefusesARevision(t *testing.T) {
 		f.git("push", "--quiet", "--force", f.bare, first+":refs/heads/main")
 		f.holds(first)
 	})
+}
+
+// A person signs what she pushes, and asks.
+type person struct {
+	*forge
+	key string
+}
+
+func newPerson(t *testing.T, f *forge) *person {
+	t.Helper()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("ssh-keygen is missing: apt-get install openssh-client")
+	}
+	p := &person{forge: f, key: filepath.Join(t.TempDir(), "ada")}
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", p.key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f.git("config", "gpg.format", "ssh")
+	f.git("config", "user.signingKey", p.key)
+	return p
+}
+
+func (p *person) signs(yes bool) { p.git("config", "commit.gpgSign", strconv.FormatBool(yes)) }
+
+func (p *person) trusted(s *Settings) { s.TrustedKeys = []string{p.key + ".pub"} }
+
+// Whoever may push and has no key makes the agent follow nothing that was once signed,
+// nor anything under a signed commit, before and after a restart.
+func TestSignedHistoryIsNotRewound(t *testing.T) {
+	f := newForge(t)
+	ada := newPerson(t, f)
+	ada.signs(true)
+	first := f.push("fleet.yaml", fleetFile)
+	second := f.push("README", "two\n")
+	refused := func(words string) func(sources.FleetStatus) bool {
+		return func(s sources.FleetStatus) bool {
+			return len(s.Problems) == 1 && strings.Contains(s.Problems[0].Message, words) && s.Applied.Hash() == second
+		}
+	}
+	home := t.TempDir()
+	again := func(s *Settings) { ada.trusted(s); s.Secrets = home }
+	t.Run("Before", func(t *testing.T) {
+		f.t = t
+		f.agent(again)
+		f.holds(second)
+		f.git("push", "--quiet", "--force", f.bare, first+":refs/heads/main")
+		f.until("that the rewind is refused", refused("does not continue commit "+second))
+	})
+	f.t = t
+	f.agent(again)
+	ada.signs(false)
+	slipped := f.push("README", "slipped in\n")
+	f.until("that what nobody signed is refused", refused("it is not signed"))
+	ada.signs(true)
+	f.push("README", "on top\n")
+	f.until("that what is on top of it is refused", refused("commit "+slipped+" came before it"))
+	f.git("commit", "--quiet", "--allow-empty", "-m", "I read it\n\nFairlead-Replaces: "+second)
+	f.git("push", "--quiet", f.bare, "HEAD:refs/heads/main")
+	f.holds(f.git("rev-parse", "HEAD"))
+}
+
+// A commit that was refused for its key is followed once the key is trusted.
+func TestKeyThatComesLater(t *testing.T) {
+	f := newForge(t)
+	ada, bob := newPerson(t, f), newPerson(t, f)
+	f.git("config", "user.signingKey", ada.key)
+	ada.signs(true)
+	keys := t.TempDir()
+	trust := func(p *person, name string) {
+		public, err := os.ReadFile(p.key + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(keys, name), public, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust(ada, "ada")
+	first := f.push("fleet.yaml", fleetFile)
+	f.agent(func(s *Settings) { s.TrustedKeys = []string{keys} })
+	f.holds(first)
+	f.git("config", "user.signingKey", bob.key)
+	next := f.push("README", "bob's\n")
+	f.until("that bob's key is not trusted", func(s sources.FleetStatus) bool {
+		return len(s.Problems) == 1 && strings.Contains(s.Problems[0].Message, "a key that is not trusted")
+	})
+	trust(bob, "bob")
+	f.holds(next)
 }

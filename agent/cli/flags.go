@@ -73,7 +73,8 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file; ssh needs one")
 	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities, or folder of such files, that decrypt files of the fleet, beside those of the secret store; may be repeated")
 	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
-	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed; may be repeated")
+	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; may be repeated")
+	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, take who signs a merge to stand for all that it brings in: what is merged needs no signature")
 	return f
 }
 
@@ -86,7 +87,7 @@ func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 
 // addSigning adds the flag that says what signs commits to the status branch.
 func (f *sourceFlags) addSigning(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.settings.SigningKey, "signing-key", "", "private key of SSH or OpenPGP to sign commits to the status branch with: a file, or a folder with identity or git.asc, and its passphrase in identity.password or passphrase")
+	cmd.Flags().StringVar(&f.settings.SigningKey, "signing-key", "", "private key of SSH or OpenPGP to sign what is asked for and commits to the status branch with: a file, or a folder with identity or git.asc, and its passphrase in identity.password or passphrase")
 }
 
 // addSecrets adds the flag that says where secrets are.

@@ -27,6 +27,7 @@ func newWish(use, short, long, example string, ask func(w *wishing, argv []strin
 	}
 	w.f = addSource(cmd)
 	w.f.addStatus(cmd)
+	w.f.addSigning(cmd)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
 	cmd.Flags().DurationVar(&w.wait, "wait", 0, "wait so long for it to be answered and done")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

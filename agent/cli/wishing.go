@@ -104,7 +104,9 @@ func (w *wishing) requests() (*status.Requests, error) {
 	if err != nil {
 		return nil, err
 	}
-	return status.NewRequests(b), nil
+	q := status.NewRequests(b)
+	q.Sign, err = p.settings.Signer()
+	return q, err
 }
 
 // ask leaves r on the status branch, and waits for its end where that is wanted.

@@ -42,33 +42,45 @@ func newClone(r remote, b Budget) *clone {
 // has grown to a multiple of what one revision takes, it starts a new one; trees
 // of the old one stay good.
 func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
+	return c.checked(ctx, h, h, func() error { return nil })
+}
+
+// checked is at of the commit h as the server knows it by the name of tip: h itself,
+// or an annotated tag of it. Its tree is looked at only once check lets it pass.
+func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
 	if c.store.size() > max(keep, 4*c.first) {
 		*c = *newClone(c.remote, c.budget)
 	}
 	offered := len(c.have)
-	t, err := c.try(ctx, h)
+	t, err := c.try(ctx, h, tip, check)
 	if errors.Is(err, errMissing) && offered > 0 {
 		// The server took something for granted that we do not have.
 		*c = *newClone(c.remote, c.budget)
-		return c.try(ctx, h)
+		return c.try(ctx, h, tip, check)
 	}
 	return t, err
 }
 
-func (c *clone) try(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
-	if _, ok := c.store.get(h); !ok {
-		if err := c.fetch(ctx, h); err != nil {
-			return nil, err
+func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
+	for _, name := range []plumbing.Hash{tip, h} {
+		if _, ok := c.store.get(name); !ok {
+			if err := c.fetch(ctx, name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	commit, err := c.store.commitOf(h)
+	if err == nil {
+		err = check()
+	}
 	if err != nil {
 		return nil, err
 	}
 	return c.store.index.Tree(digestOf(commit.TreeHash))
 }
 
-// fetch gets the commit h. A fetch that fails half-way leaves nothing behind.
+// fetch gets the commit h, or the tag h and its commit. A fetch that fails half-way
+// leaves nothing behind.
 func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
@@ -83,15 +95,44 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 	if err := get(ctx, s, ar, h, c.have, staged, c.budget); err != nil {
 		return err
 	}
-	if _, err := staged.commitOf(h); err != nil {
+	commit, err := staged.commitOf(h)
+	if err != nil {
 		return err
 	}
 	c.store.land(staged)
 	if len(c.have) == 0 {
 		c.first = c.store.size()
 	}
-	c.has(h)
+	c.has(commit.Hash)
 	return nil
+}
+
+// history returns a store with the commits of tip that are not part of base, without
+// their content where the server can leave that out. A base that the server does not
+// know leaves out none.
+func (c *clone) history(ctx context.Context, tip, base plumbing.Hash) (*store, error) {
+	s, err := c.remote.open(ctx, uploadPack)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	ar, err := refs(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
+	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+		return nil, err
+	}
+	if ar.Capabilities.Supports(capability.Filter) {
+		if err := req.Capabilities.Set(capability.Filter); err != nil {
+			return nil, err
+		}
+		req.Filter = packp.FilterTreeDepth(0)
+	}
+	req.Wants, req.Haves = []plumbing.Hash{tip}, []plumbing.Hash{base}
+	out := &store{objects: map[plumbing.Hash]rawObject{}}
+	return out, receive(ctx, s, req, out, c.budget)
 }
 
 // has notes that all of the commit h is in the store.
@@ -121,10 +162,15 @@ func get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbing.Hash, hav
 		req.Haves = have
 		req.Shallows = have
 	}
+	return receive(ctx, s, req, st, b)
+}
+
+// receive makes a request for one object and unpacks the answer into st.
+func receive(ctx context.Context, s session, req *packp.UploadPackRequest, st *store, b Budget) error {
 	res, err := s.fetch(ctx, req)
 	if err != nil {
 		if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
-			return fleet.Errorf(fleet.NotFound, "fetch", "the server does not give commit %s: it is not at the tip of a ref", h)
+			return fleet.Errorf(fleet.NotFound, "fetch", "the server does not give commit %s: it is not at the tip of a ref", req.Wants[0])
 		}
 		return err
 	}

@@ -39,11 +39,15 @@ type Options struct {
 	// that what was rotated is used without a restart.
 	Refresh func(*Options) error
 
-	// Verify, if not nil, is given each commit that Fetch is asked for, as it was
-	// signed, and its signature in armour, which may be empty. It returns who signed
-	// it, or why it must not be followed, where the error has no kind; one that has may
-	// be gone with the next try. Branches are not verified.
+	// Verify, if not nil, is given each commit that is to be followed, or the tag of
+	// that name where Ref is a tag, as it was signed, and its signature in armour, which
+	// may be empty. It returns who signed it, or why it must not be followed, where the
+	// error has no kind; one that has may be gone with the next try. Branches are not
+	// verified.
 	Verify func(content []byte, signature string) (who string, err error)
+	// TrustMerges makes who signs a merge stand for all that it brings in: the commits
+	// of the other side need no signature.
+	TrustMerges bool
 
 	Budget Budget
 	Log    *slog.Logger // nil discards

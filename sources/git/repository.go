@@ -28,10 +28,19 @@ type Repository struct {
 	ref    string
 	budget Budget
 	verify func(content []byte, signature string) (string, error)
+	merges bool // see Options.TrustMerges
 	log    *slog.Logger
 
-	mu    sync.Mutex // one fetch at a time
-	clone *clone
+	mu     sync.Mutex // one fetch at a time
+	clone  *clone
+	tags   map[plumbing.Hash]tag  // of commits that Resolve returned, in tag mode
+	proved map[plumbing.Hash]bool // commits that are part of one that was followed
+}
+
+// A tag is what Resolve found a commit by.
+type tag struct {
+	hash plumbing.Hash // of the tag object, or the commit itself where there is none
+	name string
 }
 
 var _ sources.Source = (*Repository)(nil)
@@ -49,7 +58,8 @@ func New(o Options) (*Repository, error) {
 	if o.Ref != "" && !validRef(o.Ref) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
 	}
-	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, log: o.Log.With("repository", name)}
+	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
+		tags: make(map[plumbing.Hash]tag), proved: make(map[plumbing.Hash]bool)}
 	r.clone = newClone(r.remote, o.Budget)
 	return r, nil
 }
@@ -79,9 +89,14 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	if err != nil {
 		return fleet.Revision{}, classify(ctx, op, err)
 	}
-	name, hash, err := find(ar, r.ref)
+	name, hash, tagged, err := find(ar, r.ref)
 	if err != nil {
 		return fleet.Revision{}, classify(ctx, op, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tagged.name != "" {
+		r.tags[hash] = tagged
 	}
 	return fleet.Revision{Ref: name, Digest: digestOf(hash)}, nil
 }
@@ -98,10 +113,8 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 	defer r.mu.Unlock()
 	ctx, cancel := withTimeout(ctx, r.budget.Timeout)
 	defer cancel()
-	t, err := r.clone.at(ctx, hashOf(rev.Digest))
-	if err == nil {
-		err = r.verified(hashOf(rev.Digest))
-	}
+	h := hashOf(rev.Digest)
+	t, err := r.clone.checked(ctx, h, r.tip(h), func() error { return r.verified(h) })
 	if err != nil {
 		return nil, classify(ctx, op, err)
 	}
@@ -120,27 +133,36 @@ func refs(ctx context.Context, s session) (*packp.AdvRefs, error) {
 	return ar, nil
 }
 
-// find returns the ref that people mean by name, and its commit: a branch
-// before a tag; of an annotated tag what it points to.
-func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, error) {
+// find returns the ref that people mean by name, its commit, of an annotated tag what
+// it points to, and the tag, if it is one. A name of both a branch and a tag means
+// neither: who may make one of them must not decide for the other.
+func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, tag, error) {
 	if name == "" {
-		return head(ar)
+		short, h, err := head(ar)
+		return short, h, tag{}, err
 	}
 	if name == "HEAD" && ar.Head != nil {
-		return name, *ar.Head, nil
+		return name, *ar.Head, tag{}, nil
+	}
+	_, branch := ar.References["refs/heads/"+name]
+	if _, tagged := ar.References["refs/tags/"+name]; branch && tagged {
+		return "", plumbing.ZeroHash, tag{}, fleet.Errorf(fleet.Invalid, "find ref", "there is both a branch and a tag called %[1]q: say refs/heads/%[1]s or refs/tags/%[1]s", name)
 	}
 	for _, full := range []string{name, "refs/heads/" + name, "refs/tags/" + name, "refs/" + name} {
-		if full == name && !strings.HasPrefix(name, "refs/") {
+		h, ok := ar.References[full]
+		if !ok || full == name && !strings.HasPrefix(name, "refs/") {
 			continue
 		}
-		if h, ok := ar.Peeled[full]; ok {
-			return name, h, nil
+		var t tag
+		if short, ok := strings.CutPrefix(full, "refs/tags/"); ok {
+			t = tag{h, short}
 		}
-		if h, ok := ar.References[full]; ok {
-			return name, h, nil
+		if peeled, ok := ar.Peeled[full]; ok {
+			h = peeled
 		}
+		return name, h, t, nil
 	}
-	return "", plumbing.ZeroHash, fleet.Errorf(fleet.NotFound, "find ref", "%q does not exist (or not any more); there are %s", name, some(ar))
+	return "", plumbing.ZeroHash, tag{}, fleet.Errorf(fleet.NotFound, "find ref", "%q does not exist (or not any more); there are %s", name, some(ar))
 }
 
 // head returns the default branch.

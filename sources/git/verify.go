@@ -4,36 +4,91 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 )
+
+// tip returns the object that the server has the commit h by.
+func (r *Repository) tip(h plumbing.Hash) plumbing.Hash {
+	if t, ok := r.tags[h]; ok {
+		return t.hash
+	}
+	return h
+}
 
 // verified reports why the commit h must not be followed, if that is so.
 func (r *Repository) verified(h plumbing.Hash) error {
-	if r.verify == nil {
+	if r.verify == nil || r.proved[h] {
 		return nil
 	}
-	commit, err := r.clone.store.commitOf(h)
-	if err != nil {
-		return err
+	if t, ok := r.tags[h]; ok {
+		return r.verifiedTag(t, h)
 	}
-	raw, _ := r.clone.store.get(commit.Hash)
-	op, who := "verify "+commit.Hash.String(), ""
-	content, signature, err := signed(raw.data)
+	raw, ok := r.clone.store.get(h)
+	if !ok {
+		return fmt.Errorf("commit %s: %w", h, errMissing)
+	}
+	return r.verifiedCommit(h, raw.data)
+}
+
+func (r *Repository) verifiedCommit(h plumbing.Hash, raw []byte) error {
+	content, signature, err := signed(raw)
+	return r.signedBy("the commit", h, content, signature, err)
+}
+
+// verifiedTag reports why the tag t of the commit h must not be followed. Its name is
+// part of what was signed: a tag that was signed under another name is not this one.
+func (r *Repository) verifiedTag(t tag, h plumbing.Hash) error {
+	raw, ok := r.clone.store.get(t.hash)
+	if !ok {
+		return fmt.Errorf("tag %s: %w", t.name, errMissing)
+	}
+	if raw.kind != plumbing.TagObject {
+		return r.signedBy("the tag "+t.name, h, nil, "", errors.New("it is a lightweight one, which nobody can sign: make it with git tag -s"))
+	}
+	content, signature := signedTag(raw.data)
+	header, _, _ := bytes.Cut(content, []byte("\n\n"))
+	var err error
+	for _, want := range []string{"object " + h.String(), "type commit", "tag " + t.name} {
+		if n := slices.IndexFunc(bytes.Split(header, []byte("\n")), func(line []byte) bool { return string(line) == want }); n < 0 {
+			err = fmt.Errorf("what was signed does not say %q", want)
+		}
+	}
+	return r.signedBy("the tag "+t.name, t.hash, content, signature, err)
+}
+
+// signedBy reports why what, called h, must not be followed: it is broken, or nobody
+// who is trusted signed it.
+func (r *Repository) signedBy(what string, h plumbing.Hash, content []byte, signature string, broken error) error {
+	op, who, err := "verify "+h.String(), "", broken
 	if err == nil {
 		who, err = r.verify(content, signature)
 	}
 	switch kind := fleet.KindOf(err); {
 	case err == nil:
 	case kind == fleet.Unknown:
-		return fleet.Errorf(fleet.Invalid, op, "the commit is not followed: %w", err)
+		return fleet.Errorf(fleet.Invalid, op, "%s is not followed: %w: %w", what, sources.ErrUntrusted, err)
 	default:
 		return fleet.Errorf(kind, op, "%w", err)
 	}
-	r.log.Debug("verified", "commit", commit.Hash.String(), "signer", who)
+	r.log.Debug("verified", "object", h.String(), "signer", who)
 	return nil
+}
+
+// signedTag takes a tag apart: what was signed, byte for byte, and the signature.
+// Source: git, gpg-interface.c, parse_signed_buffer: the last signature counts.
+func signedTag(raw []byte) (content []byte, signature string) {
+	at := len(raw)
+	for _, begin := range []string{"\n-----BEGIN SSH SIGNATURE-----", "\n-----BEGIN PGP SIGNATURE-----"} {
+		if i := bytes.LastIndex(raw, []byte(begin)); i >= 0 && (at == len(raw) || i+1 > at) {
+			at = i + 1
+		}
+	}
+	return raw[:at], string(raw[at:])
 }
 
 // signed takes a commit apart: what was signed, byte for byte, and the signature.

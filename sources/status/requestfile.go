@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,7 @@ type requestFile struct {
 	Reason     string      `json:"reason,omitempty"`
 	By         string      `json:"by"`
 	At         time.Time   `json:"at"`
+	Signature  string      `json:"signature,omitempty"` // of all but itself and the answer
 	Answer     *answerFile `json:"answer,omitempty"`
 }
 
@@ -123,7 +125,7 @@ func readRequest(t fs.FS, p string) (fleet.Request, error) {
 	}
 	r := fleet.Request{
 		Wish: fleet.Wish(f.Wish), Machine: fleet.MachineName(f.Machine), ProviderID: fleet.ProviderID(f.ProviderID),
-		What: fleet.Rotation(f.What), Reason: f.Reason, By: f.By, At: f.At,
+		What: fleet.Rotation(f.What), Reason: f.Reason, By: f.By, At: f.At, Signature: f.Signature,
 	}
 	if f.Until != nil {
 		r.Until = *f.Until
@@ -180,6 +182,14 @@ func checkRequest(r fleet.Request) error {
 	return nil
 }
 
+// signedContent returns what is signed of a request: all that is asked for, and nothing
+// of the answer. It begins as no commit and no tag does.
+func signedContent(r fleet.Request) ([]byte, error) {
+	r.Signature, r.Answer = "", fleet.Answer{}
+	b, err := json.Marshal(fileOf(r))
+	return append([]byte("fairlead-request\n"), b...), err
+}
+
 func requestPath(r fleet.Request) string {
 	name := string(r.Wish)
 	if r.Machine != "" {
@@ -195,7 +205,7 @@ func fileOf(r fleet.Request) requestFile {
 	f := requestFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Request"},
 		Wish:     string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
-		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(),
+		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(), Signature: r.Signature,
 	}
 	if !r.Until.IsZero() {
 		until := r.Until.UTC()

@@ -19,6 +19,11 @@ import (
 // A person writes a file, the owner of the fleet writes its answer into it.
 type Requests struct {
 	branch sources.Branch
+	// Sign, if not nil, returns the signature, in armour, of what Ask asks for.
+	Sign func(content []byte) (string, error)
+	// Verify, if not nil, returns who signed a request, or why it counts for nothing,
+	// where the error has no kind. List says so of each.
+	Verify func(content []byte, signature string) (who string, err error)
 }
 
 // NewRequests returns the requests on branch.
@@ -34,7 +39,23 @@ func (q *Requests) List(ctx context.Context) ([]fleet.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readRequests(t)
+	list, err := readRequests(t)
+	if q.Verify == nil {
+		return list, err
+	}
+	for i := range list {
+		content, bad := signedContent(list[i])
+		if bad == nil {
+			_, bad = q.Verify(content, list[i].Signature)
+		}
+		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
+			return nil, bad
+		}
+		if bad != nil {
+			list[i].Distrusted = bad.Error()
+		}
+	}
+	return list, err
 }
 
 // Ask leaves r on the branch. While the same is asked for already the error is
@@ -45,6 +66,15 @@ func (q *Requests) Ask(ctx context.Context, r fleet.Request) error {
 		return fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	r.Answer = fleet.Answer{}
+	if q.Sign != nil {
+		content, err := signedContent(r)
+		if err == nil {
+			r.Signature, err = q.Sign(content)
+		}
+		if err != nil {
+			return fleet.Errorf(fleet.Invalid, op, "cannot sign it: %w", err)
+		}
+	}
 	return q.change(ctx, op, func(_ fs.FS, all []fleet.Request, mayHave bool) (edit, error) {
 		for _, old := range all {
 			switch {

@@ -1,6 +1,8 @@
 package status_test
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -223,5 +225,65 @@ func TestUnreadableSuspensionStands(t *testing.T) {
 				t.Errorf("after it was taken back there is %+v, %v", list, err)
 			}
 		})
+	}
+}
+
+// Where keys say who may ask, a request counts as it was signed and no other way; the
+// agent's answer is beside what was signed.
+func TestSignedRequests(t *testing.T) {
+	_, url := served(t, gitserver.Options{})
+	b := gitBranch(t, url)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks, unsigned, hears := status.NewRequests(b), status.NewRequests(b), status.NewRequests(b)
+	asks.Sign = func(content []byte) (string, error) { return "by ada: " + strings.ToUpper(string(content)), nil }
+	hears.Verify = func(content []byte, signature string) (string, error) {
+		if !strings.HasPrefix(string(content), "fairlead-request\n{") {
+			t.Errorf("a commit could be taken for %q", content)
+		}
+		if signature != "by ada: "+strings.ToUpper(string(content)) {
+			return "", errors.New("it is not signed")
+		}
+		return "ada", nil
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func() []fleet.Request {
+		t.Helper()
+		all, err := hears.List(t.Context())
+		do(err)
+		return all
+	}
+	do(asks.Ask(t.Context(), wish()))
+	do(unsigned.Ask(t.Context(), suspended()))
+	got := list()
+	if len(got) != 2 || got[0].Distrusted != "" || got[1].Distrusted != "it is not signed" {
+		t.Fatalf("got %+v", got)
+	}
+	answers := []fleet.Request{answered(got[0], fleet.RequestAccepted, "yes"), answered(got[1], fleet.RequestAccepted, "yes")}
+	do(hears.Answer(t.Context(), owner, answers, nil))
+	got = list()
+	if !got[0].Stands() {
+		t.Errorf("a signed request does not stand once it is answered: %+v", got[0])
+	}
+	if got[1].Stands() {
+		t.Error("an unsigned request stands, as somebody wrote an answer into it")
+	}
+	// Another machine in the same file is another request.
+	head, tr, err := b.Read(t.Context())
+	do(err)
+	const path = "requests/prod/eu-1/replace-eu-1-md-0-abc.yaml"
+	raw, err := fs.ReadFile(tr, path)
+	do(err)
+	_, err = b.Commit(t.Context(), head, sources.Commit{Message: "mallory", Edits: map[string][]byte{path: []byte(strings.Replace(string(raw), "sim://1", "sim://2", 1))}})
+	do(err)
+	if got = list(); got[0].Distrusted == "" || got[0].Stands() {
+		t.Errorf("a request that was changed counts: %+v", got[0])
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/hiddeco/sshsig"
@@ -91,7 +93,8 @@ type Trust struct {
 
 type sshKey struct {
 	ssh.PublicKey
-	who string
+	who   string
+	until time.Time // zero: for good
 }
 
 // NewTrust reads public keys by the names of their files: OpenPGP in armour, and SSH
@@ -138,15 +141,22 @@ func (t *Trust) add(content []byte) error {
 	return nil
 }
 
-// readSigner reads "TYPE KEY COMMENT" or "PRINCIPALS OPTIONS TYPE KEY". Of the
-// options, those that narrow what a key is for are not known, but that for Git.
+// readSigner reads "[OPTIONS] TYPE KEY COMMENT", as in authorized_keys, or "PRINCIPALS
+// [OPTIONS] TYPE KEY". An option that narrows what a key is for is honoured or refused:
+// a key must not be trusted with more than its line says.
 func readSigner(line string) (sshKey, error) {
-	if key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line)); err == nil && len(options) == 0 {
-		return sshKey{key, cmp.Or(comment, ssh.FingerprintSHA256(key))}, nil
+	if key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line)); err == nil && (len(options) == 0 || slices.ContainsFunc(options, isKeyOption)) {
+		k := sshKey{PublicKey: key, who: cmp.Or(comment, ssh.FingerprintSHA256(key))}
+		for _, o := range options {
+			if k.until, err = expiry(o); err != nil {
+				return sshKey{}, err
+			}
+		}
+		return k, nil
 	}
 	principals, rest, _ := strings.Cut(line, " ")
 	key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(rest))
-	if err != nil {
+	if err != nil || strings.ContainsAny(principals, `="`) {
 		return sshKey{}, errors.New("it is no public key of SSH: TYPE KEY, or PRINCIPALS TYPE KEY")
 	}
 	for _, o := range options {
@@ -154,7 +164,37 @@ func readSigner(line string) (sshKey, error) {
 			return sshKey{}, fmt.Errorf(`the option %s is not supported: leave it out, or say namespaces="git"`, o)
 		}
 	}
-	return sshKey{key, principals}, nil
+	return sshKey{PublicKey: key, who: principals}, nil
+}
+
+// isKeyOption reports whether o is an option of authorized_keys, and not a principal.
+// Source: OpenSSH, sshd(8), AUTHORIZED_KEYS FILE FORMAT.
+func isKeyOption(o string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(o), "=")
+	return slices.Contains([]string{
+		"agent-forwarding", "cert-authority", "command", "environment", "expiry-time", "from", "permitlisten", "permitopen",
+		"port-forwarding", "principals", "pty", "restrict", "touch-required", "tunnel", "user-rc", "verify-required", "x11-forwarding",
+	}, strings.TrimPrefix(name, "no-"))
+}
+
+// expiry returns the time that the option expiry-time says, and refuses any other.
+func expiry(option string) (time.Time, error) {
+	name, value, _ := strings.Cut(option, "=")
+	if !strings.EqualFold(name, "expiry-time") {
+		return time.Time{}, fmt.Errorf("the option %s is not supported: leave it out, or give expiry-time alone", option)
+	}
+	value = strings.Trim(value, `"`)
+	digits, utc := strings.CutSuffix(value, "Z")
+	zone := time.Local
+	if utc {
+		zone = time.UTC
+	}
+	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {
+		if t, err := time.ParseInLocation(layout, digits, zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("expiry-time %q is no time: write YYYYMMDD or YYYYMMDDHHMM[SS], with Z for UTC", value)
 }
 
 // Verify returns who signed content, or an error that says why nobody did who is
@@ -186,6 +226,9 @@ func (t *Trust) verifySSH(content []byte, armoured string) (string, error) {
 	for _, key := range t.ssh {
 		if !bytes.Equal(key.Marshal(), s.PublicKey.Marshal()) {
 			continue
+		}
+		if !key.until.IsZero() && !time.Now().Before(key.until) {
+			return "", fmt.Errorf("the key of %s has expired at %s", key.who, key.until.UTC().Format(time.RFC3339))
 		}
 		if err := sshsig.Verify(bytes.NewReader(content), s, key.PublicKey, s.HashAlgorithm, namespace); err != nil {
 			return "", fmt.Errorf("its signature by %s is not good: %w", key.who, err)

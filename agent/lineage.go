@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"context"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// lineage returns what knows what continues what; nil where nobody asks for
+// signatures.
+func (a *Agent) lineage() sources.Lineage {
+	if l, ok := a.p.Source.(sources.Lineage); ok && l.Signed() {
+		return l
+	}
+	return nil
+}
+
+// successor renders rev, which is to take the place of what is followed.
+func (a *Agent) successor(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+	if l := a.lineage(); l != nil && !a.followed.IsZero() {
+		if err := l.Continues(ctx, a.followed, rev); err != nil {
+			return fleet.Fleet{}, err
+		}
+	}
+	return a.named(ctx, rev)
+}
+
+// ancestor renders rev, which is said to have been followed.
+func (a *Agent) ancestor(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+	if l := a.lineage(); l != nil {
+		if err := l.Includes(ctx, a.followed, rev); err != nil {
+			return fleet.Fleet{}, err
+		}
+	}
+	return a.named(ctx, rev)
+}
+
+// named renders rev, and refuses it where it is of another fleet.
+func (a *Agent) named(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+	f, err := a.render(ctx, rev)
+	if err == nil {
+		err = a.renamed(f)
+	}
+	return f, err
+}

@@ -1,0 +1,284 @@
+package git_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/sources/git/signature"
+)
+
+// signers is a repository of people with keys: ada's is trusted, eve's is not.
+type signers struct {
+	*place
+	ada, eve string
+	trust    *signature.Trust
+}
+
+func newSigners(t *testing.T) *signers {
+	t.Helper()
+	p := newPlace(t, gitserver.Options{})
+	k := newKeys(t, p)
+	s := &signers{place: p, ada: k.ssh("ada"), eve: k.ssh("eve")}
+	public, err := os.ReadFile(s.ada + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.trust, err = signature.NewTrust(map[string][]byte{"ada": public}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *signers) in(args ...string) string {
+	s.t.Helper()
+	return s.run("", "git", append([]string{"-C", s.work}, args...)...)
+}
+
+// signed runs git with what is made signed by key; with "" it is not.
+func (s *signers) signed(key string, args ...string) {
+	s.t.Helper()
+	if key != "" {
+		args = append([]string{"-c", "gpg.format=ssh", "-c", "user.signingKey=" + key, "-c", "commit.gpgSign=true"}, args...)
+	}
+	s.in(args...)
+}
+
+// commit makes a commit by key and returns it.
+func (s *signers) commit(key, message string) string {
+	s.t.Helper()
+	s.signed(key, "commit", "--quiet", "--allow-empty", "-m", message)
+	return s.in("rev-parse", "HEAD")
+}
+
+// tip makes commit the tip of main.
+func (s *signers) tip(commit string) fleet.Revision {
+	s.t.Helper()
+	s.in("push", "--quiet", "--force", s.bare, commit+":refs/heads/main")
+	return fleet.Revision{Ref: "main", Digest: "sha1:" + commit}
+}
+
+func (s *signers) open(ref string, change func(*git.Options)) *git.Repository {
+	s.t.Helper()
+	o := git.Options{URL: s.url, Ref: ref, Verify: s.trust.Verify}
+	if change != nil {
+		change(&o)
+	}
+	return open(s.t, o)
+}
+
+// untrusted checks that err says that nobody trusted vouches for a revision.
+func untrusted(t *testing.T, err error, words string) {
+	t.Helper()
+	wantKind(t, err, fleet.Invalid, words)
+	if !errors.Is(err, sources.ErrUntrusted) {
+		t.Errorf("%v is not told from content that is broken", err)
+	}
+}
+
+// Whatever a trusted key once signed is not the newest for that: what is followed
+// continues what was followed, and each commit on the way is signed.
+func TestOnlyWhatContinuesIsFollowed(t *testing.T) {
+	for _, filter := range []string{"false", "true"} {
+		t.Run("filter="+filter, func(t *testing.T) {
+			s := newSigners(t)
+			s.git("config", "uploadpack.allowFilter", filter)
+			old := s.commit(s.ada, "one")
+			last := s.commit(s.ada, "two")
+			from := s.tip(last)
+			r := s.open("main", nil)
+			continues := func(commit string) error { return r.Continues(t.Context(), from, s.tip(commit)) }
+
+			if err := continues(last); err != nil {
+				t.Errorf("what is followed: %v", err)
+			}
+			s.commit(s.ada, "three")
+			if err := continues(s.commit(s.ada, "four")); err != nil {
+				t.Errorf("two signed commits: %v", err)
+			}
+			untrusted(t, continues(old), "it does not continue commit "+last)
+			s.in("checkout", "--quiet", "--orphan", "other")
+			untrusted(t, continues(s.commit(s.ada, "another root")), "it does not continue commit "+last)
+
+			s.in("checkout", "--quiet", "--detach", last)
+			slipped := s.commit("", "nobody signed this")
+			covered := s.commit(s.ada, "on top of it")
+			untrusted(t, continues(slipped), "the commit is not followed")
+			untrusted(t, continues(covered), "commit "+slipped+" came before it")
+			untrusted(t, continues(s.commit(s.eve, "by eve")), "a key that is not trusted")
+
+			// People who mean it say so, and name what they replace.
+			s.in("checkout", "--quiet", "--detach", old)
+			rewound := s.commit(s.ada, "back to one\n\nFairlead-Replaces: "+last)
+			if err := continues(rewound); err != nil {
+				t.Errorf("a rewind that is signed: %v", err)
+			}
+			untrusted(t, continues(s.commit("", "mine\n\nFairlead-Replaces: "+last)), "the commit is not followed")
+			s.in("checkout", "--quiet", "--detach", old)
+			untrusted(t, continues(s.commit(s.ada, "back again\n\nFairlead-Replaces: "+old)), "it does not continue")
+			s.in("checkout", "--quiet", "--detach", covered)
+			if err := continues(s.commit(s.ada, "looked at\n\nFairlead-Replaces: "+last)); err != nil {
+				t.Errorf("a statement on what was slipped in: %v", err)
+			}
+			// Such a statement is for once: what it replaces is not the last one any more.
+			after := fleet.Revision{Ref: "main", Digest: "sha1:" + last}
+			s.in("checkout", "--quiet", "--detach", last)
+			after.Digest = "sha1:" + s.commit(s.ada, "went on")
+			s.tip(after.Hash())
+			untrusted(t, r.Continues(t.Context(), after, s.tip(rewound)), "it does not continue")
+		})
+	}
+}
+
+func TestMergesAreFollowed(t *testing.T) {
+	s := newSigners(t)
+	s.commit(s.ada, "zero")
+	old := s.commit(s.ada, "one")
+	last := s.commit(s.ada, "two")
+	from := s.tip(last)
+	merge := func(base, key, by string) string {
+		s.in("checkout", "--quiet", "--detach", base)
+		side := s.commit(key, "on the side")
+		s.in("checkout", "--quiet", "--detach", last)
+		s.signed(by, "merge", "--quiet", "--no-ff", "-m", "merge", side)
+		return s.in("rev-parse", "HEAD")
+	}
+	strict, trusting := s.open("main", nil), s.open("main", func(o *git.Options) { o.TrustMerges = true })
+	for name, c := range map[string]struct {
+		commit          string
+		strict, trusted string // why not
+	}{
+		"signed, from before":   {commit: merge(old, s.ada, s.ada)},
+		"signed, from here":     {commit: merge(last, s.ada, s.ada)},
+		"unsigned, from before": {commit: merge(old, "", s.ada), strict: "came before it"},
+		"unsigned, from here":   {commit: merge(last, "", s.ada), strict: "came before it"},
+		"an unsigned merge":     {commit: merge(last, s.ada, ""), strict: "is not followed", trusted: "is not followed"},
+	} {
+		to := s.tip(c.commit)
+		for r, why := range map[*git.Repository]string{strict: c.strict, trusting: c.trusted} {
+			err := r.Continues(t.Context(), from, to)
+			if why == "" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if why != "" {
+				untrusted(t, err, why)
+			}
+		}
+	}
+}
+
+func TestSignedTags(t *testing.T) {
+	s := newSigners(t)
+	first := s.commit("", "one") // whoever signs the tag stands for it
+	tag := func(key, name string) {
+		flags := []string{"tag", "--force", "-m", "release", "-s", name}
+		if key == "" {
+			flags = []string{"tag", "--force", "-m", "release", "-a", name}
+		}
+		s.signed(key, flags...)
+		s.in("push", "--quiet", "--force", s.bare, "refs/tags/"+name)
+	}
+	r := s.open("v1", nil)
+	get := func(r *git.Repository) error {
+		rev, err := r.Resolve(t.Context())
+		if err != nil {
+			return err
+		}
+		_, err = r.Fetch(t.Context(), rev)
+		return err
+	}
+	tag(s.ada, "v1")
+	s.git("config", "uploadpack.allowAnySHA1InWant", "false") // as plain git has it
+	if err := get(r); err != nil {
+		t.Errorf("a signed tag: %v", err)
+	}
+	tag(s.eve, "v1")
+	untrusted(t, get(r), "the tag v1 is not followed")
+	tag("", "v1")
+	untrusted(t, get(r), "it is not signed")
+	s.git("update-ref", "refs/tags/v1", first)
+	untrusted(t, get(r), "a lightweight one")
+	tag(s.ada, "v0")
+	s.git("update-ref", "refs/tags/v1", "refs/tags/v0")
+	untrusted(t, get(r), `what was signed does not say "tag v1"`)
+
+	// Who may make branches does not decide for a tag, nor the other way round.
+	tag(s.ada, "v1")
+	s.git("update-ref", "refs/heads/v1", first)
+	wantKind(t, get(r), fleet.Invalid, "say refs/heads/v1 or refs/tags/v1")
+	if err := get(s.open("refs/tags/v1", nil)); err != nil {
+		t.Errorf("a tag in full: %v", err)
+	}
+
+	// A tag that moves has to move on, unless its message says otherwise.
+	s.git("update-ref", "-d", "refs/heads/v1")
+	second := s.commit("", "two")
+	tag(s.ada, "v1")
+	from, err := r.Resolve(t.Context())
+	if err != nil || from.Hash() != second {
+		t.Fatalf("resolved %v, %v", from, err)
+	}
+	third := s.commit("", "three")
+	tag(s.ada, "v1")
+	to, err := r.Resolve(t.Context())
+	if err != nil || to.Hash() != third {
+		t.Fatalf("resolved %v, %v", to, err)
+	}
+	if err := r.Continues(t.Context(), from, to); err != nil {
+		t.Errorf("a tag that moved on: %v", err)
+	}
+	s.in("checkout", "--quiet", "--detach", first)
+	tag(s.ada, "v1")
+	if from, err = r.Resolve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	untrusted(t, r.Continues(t.Context(), to, from), "it does not continue commit "+third)
+	s.signed(s.ada, "tag", "--force", "-s", "-m", "back\n\nFairlead-Replaces: "+third, "v1")
+	s.in("push", "--quiet", "--force", s.bare, "refs/tags/v1")
+	if from, err = r.Resolve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Continues(t.Context(), to, from); err != nil {
+		t.Errorf("a tag that says that it goes back: %v", err)
+	}
+}
+
+func TestIncludes(t *testing.T) {
+	s := newSigners(t)
+	old := s.commit("", "before there were keys")
+	s.commit(s.ada, "two")
+	head := s.tip(s.commit(s.ada, "three"))
+	s.in("checkout", "--quiet", "--orphan", "other")
+	other := s.commit(s.ada, "another branch")
+	s.in("push", "--quiet", s.bare, "HEAD:refs/heads/other")
+	r := s.open("main", nil)
+	rev := func(commit string) fleet.Revision { return fleet.Revision{Digest: "sha1:" + commit} }
+	if _, err := r.Fetch(t.Context(), rev(old)); err == nil || !strings.Contains(err.Error(), "is not signed") {
+		t.Errorf("fetched what nobody signed: %v", err)
+	}
+	if err := r.Includes(t.Context(), head, rev(old)); err != nil {
+		t.Errorf("what led to the head: %v", err)
+	}
+	if _, err := r.Fetch(t.Context(), rev(old)); err != nil {
+		t.Errorf("what led to what is followed needs no signature of its own: %v", err)
+	}
+	untrusted(t, r.Includes(t.Context(), head, rev(other)), "is no part of it")
+}
+
+// What nobody signed is not even looked at: it is refused for that, not for what is in it.
+func TestVerifiedBeforeJudged(t *testing.T) {
+	s := newSigners(t)
+	s.land(s.tree([3]string{"100644", "..", s.blob("x")}))
+	r := s.open("main", nil)
+	rev, err := r.Resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Fetch(t.Context(), rev)
+	untrusted(t, err, "it is not signed")
+}
