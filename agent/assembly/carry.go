@@ -26,8 +26,11 @@ func (c Credentials) Secret() (fleet.SecretData, error) {
 	if c.Username != "" {
 		d[usernameKey] = fleet.NewSecret([]byte(c.Username))
 	}
+	if c.Proxy != "" {
+		d[proxyKey] = fleet.NewSecret([]byte(c.Proxy))
+	}
 	for key, file := range map[string]string{
-		bearerTokenKey: c.TokenFile, passwordKey: c.PasswordFile, identityKey: c.SSHKeyFile,
+		tokenKey: c.TokenFile, bearerTokenKey: c.BearerFile, clientCert: c.CertFile, clientKey: c.CertKeyFile, proxyKey: c.ProxyFile, passwordKey: c.PasswordFile, identityKey: c.SSHKeyFile,
 		passphraseKey: c.PassphraseFile, knownHostsKey: c.KnownHostsFile, certAuthorities: c.CAFile,
 	} {
 		if file == "" {

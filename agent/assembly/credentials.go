@@ -16,11 +16,16 @@ import (
 type Credentials struct {
 	Username       string
 	TokenFile      string
+	BearerFile     string
 	PasswordFile   string
 	SSHKeyFile     string
 	PassphraseFile string
 	KnownHostsFile string
 	CAFile         string
+	CertFile       string // of the client, for https
+	CertKeyFile    string
+	ProxyFile      string // holds the URL of a proxy, which may hold a user and a password
+	Proxy          string // the URL of a proxy without them
 
 	// Dir is a folder with a file for each credential there is, called as the
 	// keys of a Secret that Flux takes for a GitRepository: it is how such a
@@ -40,11 +45,14 @@ const (
 	passphraseKey   = "identity.password"
 	knownHostsKey   = "known_hosts"
 	certAuthorities = "ca.crt"
+	clientCert      = "tls.crt"
+	clientKey       = "tls.key"
+	proxyKey        = "proxy" // the URL; Flux has a Secret of its own for it
 )
 
 // apply sets the credentials of o to what the files hold now.
 func (c Credentials) apply(o *git.Options) error {
-	o.Auth, o.CABundle, o.KnownHosts = git.Auth{}, nil, nil
+	o.Auth, o.CABundle, o.KnownHosts, o.Proxy = git.Auth{}, nil, nil, fleet.NewSecret([]byte(c.Proxy))
 	if c.Dir != "" {
 		if err := c.fromDir(); err != nil {
 			return err
@@ -56,6 +64,10 @@ func (c Credentials) apply(o *git.Options) error {
 		to   func([]byte)
 	}{
 		{c.TokenFile, func(b []byte) { o.Auth.Token = line(b) }},
+		{c.BearerFile, func(b []byte) { o.Auth.Bearer = line(b) }},
+		{c.CertFile, func(b []byte) { o.Auth.Certificate = b }},
+		{c.CertKeyFile, func(b []byte) { o.Auth.CertificateKey = fleet.NewSecret(b) }},
+		{c.ProxyFile, func(b []byte) { o.Proxy = line(b) }},
 		{c.PasswordFile, func(b []byte) { o.Auth.Password = line(b) }},
 		{c.SSHKeyFile, func(b []byte) { o.Auth.Key = fleet.NewSecret(b) }},
 		{c.PassphraseFile, func(b []byte) { o.Auth.Passphrase = line(b) }},
@@ -98,7 +110,15 @@ func (c *Credentials) fromDir() error {
 	} else {
 		or(&c.PasswordFile, password)
 	}
-	or(&c.TokenFile, file(bearerTokenKey, tokenKey))
+	or(&c.TokenFile, file(tokenKey))
+	if bearer := file(bearerTokenKey); c.TokenFile == "" {
+		or(&c.BearerFile, bearer)
+	}
+	or(&c.CertFile, file(clientCert))
+	or(&c.CertKeyFile, file(clientKey))
+	if proxy := file(proxyKey); c.Proxy == "" {
+		or(&c.ProxyFile, proxy)
+	}
 	or(&c.KnownHostsFile, file(knownHostsKey))
 	or(&c.CAFile, file(certAuthorities))
 	if name := file(usernameKey); name != "" && c.Username == "" {
@@ -110,7 +130,7 @@ func (c *Credentials) fromDir() error {
 	}
 	if found == 0 {
 		return fmt.Errorf("the folder %s holds no credential: name its files %s", c.Dir, strings.Join([]string{
-			usernameKey, passwordKey, bearerTokenKey, tokenKey, identityKey, passphraseKey, knownHostsKey, certAuthorities,
+			usernameKey, passwordKey, bearerTokenKey, tokenKey, identityKey, passphraseKey, knownHostsKey, certAuthorities, clientCert, clientKey, proxyKey,
 		}, ", "))
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCredentialsFolder(t *testing.T) {
-	type read struct{ Username, Password, Token, Key, Passphrase, KnownHosts, CA string }
+	type read struct{ Username, Password, Token, Bearer, Key, Passphrase, KnownHosts, CA, Cert, CertKey, Proxy string }
 	for name, tc := range map[string]struct {
 		reason string
 		files  map[string]string
@@ -22,7 +22,10 @@ func TestCredentialsFolder(t *testing.T) {
 		err    string
 	}{
 		"basic":      {"as flux create secret git makes it", map[string]string{"username": "bot\n", "password": "p\n"}, nil, read{Username: "bot", Password: "p"}, ""},
-		"token":      {"", map[string]string{"bearerToken": "t", "ca.crt": "pem"}, nil, read{Token: "t", CA: "pem"}, ""},
+		"token":      {"", map[string]string{"bearerToken": "t", "ca.crt": "pem"}, nil, read{Bearer: "t", CA: "pem"}, ""},
+		"both":       {"a token is nearer than a bearer", map[string]string{"bearerToken": "b", "token": "t"}, nil, read{Token: "t"}, ""},
+		"mTLS":       {"", map[string]string{"tls.crt": "c", "tls.key": "k"}, nil, read{Cert: "c", CertKey: "k"}, ""},
+		"proxy":      {"", map[string]string{"proxy": "http://bot:p@proxy:3128\n"}, nil, read{Proxy: "http://bot:p@proxy:3128"}, ""},
 		"our token":  {"the plain name does too", map[string]string{"token": "t"}, nil, read{Token: "t"}, ""},
 		"ssh":        {"the public key is of no use", map[string]string{"identity": "k", "identity.pub": "x", "known_hosts": "h"}, nil, read{Key: "k", KnownHosts: "h"}, ""},
 		"passphrase": {"", map[string]string{"identity": "k", "identity.password": "s"}, nil, read{Key: "k", Passphrase: "s"}, ""},
@@ -68,8 +71,9 @@ func TestCredentialsFolder(t *testing.T) {
 			}
 			shown := func(s fleet.Secret) string { return string(s.Reveal()) }
 			got := read{
-				o.Auth.Username, shown(o.Auth.Password), shown(o.Auth.Token), shown(o.Auth.Key),
+				o.Auth.Username, shown(o.Auth.Password), shown(o.Auth.Token), shown(o.Auth.Bearer), shown(o.Auth.Key),
 				shown(o.Auth.Passphrase), string(o.KnownHosts), string(o.CABundle),
+				string(o.Auth.Certificate), shown(o.Auth.CertificateKey), shown(o.Proxy),
 			}
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, d)

@@ -108,6 +108,8 @@ func (t Target) isRef(ref, defaultBranch string) bool {
 		return isBranch
 	case t.Ref == "":
 		return branch == defaultBranch
+	case strings.HasPrefix(t.Ref, "semver:") || strings.Contains(t.Ref, "*"): // any tag may be the highest
+		return strings.HasPrefix(ref, "refs/tags/")
 	case strings.HasPrefix(t.Ref, "refs/"):
 		return ref == t.Ref
 	}

@@ -26,6 +26,8 @@ func TestTarget(t *testing.T) {
 		"tag, default not told":    {"a tag is no branch", Target{}, event{refs: []string{"refs/tags/v1"}}, "another ref"},
 		"branch":                   {"by its short name", Target{Ref: "prod"}, event{refs: []string{"refs/heads/prod"}, defaultBranch: "main"}, ""},
 		"tag":                      {"by its short name", Target{Ref: "stable"}, event{refs: []string{"refs/tags/stable"}}, ""},
+		"range of tags":            {"any tag may be the highest", Target{Ref: "semver:>=1"}, event{refs: []string{"refs/tags/v1"}}, ""},
+		"range and a branch":       {"a branch is no tag", Target{Ref: "prod-*"}, event{refs: []string{"refs/heads/prod-1"}}, "another ref"},
 		"full name":                {"only that", Target{Ref: "refs/tags/stable"}, event{refs: []string{"refs/heads/stable"}}, "another ref"},
 		"one of several":           {"one is enough", Target{Ref: "prod"}, event{refs: []string{"refs/heads/a", "refs/heads/prod"}}, ""},
 		"commit":                   {"a commit never moves", Target{Ref: "59b20b8d5c6ff8d09518454d4dd8b7b30f095ab5"}, event{refs: []string{"refs/heads/main"}}, "another ref"},

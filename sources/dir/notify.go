@@ -36,8 +36,7 @@ func (f *Folder) notify(ctx context.Context, changed func()) error {
 	if err := f.watch(w, f.path); err != nil {
 		return classifyWatch(op, err)
 	}
-	quiet := time.NewTimer(0)
-	quiet.Stop()
+	quiet := newDebounce(f.options.Quiet)
 	defer quiet.Stop()
 	for {
 		select {
@@ -52,7 +51,7 @@ func (f *Folder) notify(ctx context.Context, changed func()) error {
 					return classifyWatch(op, err)
 				}
 			}
-			quiet.Reset(f.options.Quiet)
+			quiet.event()
 		case err := <-w.Errors:
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return classifyWatch(op, err)
@@ -61,12 +60,38 @@ func (f *Folder) notify(ctx context.Context, changed func()) error {
 			if err := f.watch(w, f.path); err != nil {
 				return classifyWatch(op, err)
 			}
-			quiet.Reset(f.options.Quiet)
+			quiet.event()
 		case <-quiet.C:
+			quiet.first = time.Time{}
 			f.options.Log.Debug("folder changed", "folder", f.path)
 			changed()
 		}
 	}
+}
+
+// patience is for how many times the quiet that is waited for changes are gathered at
+// most: a file that is written all the time must not hide the others.
+const patience = 10
+
+// A debounce fires once it has been quiet after events, or once they went on for too
+// long.
+type debounce struct {
+	*time.Timer
+	quiet time.Duration
+	first time.Time // event that was not told yet; zero: none
+}
+
+func newDebounce(quiet time.Duration) *debounce {
+	d := &debounce{Timer: time.NewTimer(0), quiet: quiet}
+	d.Stop()
+	return d
+}
+
+func (d *debounce) event() {
+	if d.first.IsZero() {
+		d.first = time.Now()
+	}
+	d.Reset(min(d.quiet, max(0, time.Until(d.first.Add(patience*d.quiet)))))
 }
 
 // watch adds path and the folders below it. What vanishes meanwhile and what

@@ -64,6 +64,14 @@ func unwrap(err error) error {
 	return err
 }
 
+// unexpected takes off the wrapper that go-git puts around an answer's status.
+func unexpected(err error) error {
+	if e, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 // kindOr returns the kind that the types in err prove, or other.
 func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 	if e, ok := errors.AsType[*fleet.Error](err); ok {

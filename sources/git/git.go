@@ -25,16 +25,20 @@ type Options struct {
 	// A user and password in it are used where Auth is zero, and never shown.
 	URL string
 	// Ref is what to follow: a branch, a tag, a full ref name, or a commit in
-	// full. Empty is the repository's default branch.
+	// full; "semver:" and a range of versions, or a tag with * in it, for the highest
+	// of the tags that match. Empty is the repository's default branch.
 	Ref string
 
 	Auth Auth
+	// Proxy is the URL of the proxy that http(s) goes through, which may hold a user and
+	// a password: http://, https:// or socks5://. Zero: the one that the environment names.
+	Proxy fleet.Secret
 	// CABundle is PEM of authorities to trust beside the system's.
 	CABundle []byte
 	// KnownHosts is the content of a known_hosts file. ssh requires it.
 	KnownHosts []byte
 
-	// Refresh, if not nil, sets Auth, CABundle and KnownHosts to what they are
+	// Refresh, if not nil, sets Auth, Proxy, CABundle and KnownHosts to what they are
 	// now. It is called by New and before each connection, one call at a time, so
 	// that what was rotated is used without a restart.
 	Refresh func(*Options) error
@@ -53,18 +57,23 @@ type Options struct {
 	Log    *slog.Logger // nil discards
 }
 
-// Auth is a credential. For http(s) it is Token, or Username and Password; for
-// ssh it is Key.
+// Auth is a credential. For http(s) it is Bearer, Token, or Username and Password, and
+// for https a client certificate, alone or beside them; for ssh it is Key.
 type Auth struct {
 	Username   string
 	Password   fleet.Secret
 	Token      fleet.Secret // sent as the password of Username, or of "x-access-token"
+	Bearer     fleet.Secret // sent as a bearer; as Token is where there is a Username, or the server takes no bearer
 	Key        fleet.Secret // private key, PEM or OpenSSH
 	Passphrase fleet.Secret // of Key
+
+	Certificate    []byte       // of the client, with its chain, PEM
+	CertificateKey fleet.Secret // its private key, PEM
 }
 
 func (a Auth) isZero() bool {
-	return a.Username == "" && a.Password.IsZero() && a.Token.IsZero() && a.Key.IsZero()
+	return a.Username == "" && a.Password.IsZero() && a.Token.IsZero() && a.Bearer.IsZero() && a.Key.IsZero() &&
+		len(a.Certificate) == 0 && a.CertificateKey.IsZero()
 }
 
 // A Budget bounds what one operation may take and one revision may hold. A

@@ -10,12 +10,17 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"fairlead.dev/fleet"
 )
 
 // errRedirect says that a server sent a request with credentials elsewhere.
@@ -26,6 +31,7 @@ type httpRemote struct {
 	auth     transport.AuthMethod
 	client   transport.Transport
 	pool     *http.Transport
+	multiACK atomic.Bool // the server insists on it
 }
 
 func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
@@ -38,9 +44,13 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 		if ep.Protocol == "http" && !isLoopback(ep.Host) {
 			return nil, errors.New("credentials are not sent over plain http: use https")
 		}
-		r.auth = basicAuth(auth)
+		r.auth = httpAuth(auth)
 	}
+	r.multiACK.Store(isAzure(ep.Host))
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	if err := useProxy(t, o.Proxy); err != nil {
+		return nil, err
+	}
 	if len(o.CABundle) > 0 {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
@@ -51,6 +61,9 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
+	if err := useCertificate(t, auth, ep.Protocol); err != nil {
+		return nil, err
+	}
 	r.pool = t
 	r.client = githttp.NewClient(&http.Client{
 		Transport:     limitedTransport{t, o.Budget.Received},
@@ -59,12 +72,89 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 	return r, nil
 }
 
-func basicAuth(a Auth) transport.AuthMethod {
+// useProxy has t go through the proxy at address; where that is empty, through the one
+// that the environment names.
+func useProxy(t *http.Transport, address fleet.Secret) error {
+	if address.IsZero() {
+		return nil
+	}
+	u, err := url.Parse(string(address.Reveal()))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
+		return errors.New("the proxy is no URL of http, https or socks5, as in http://proxy.example.com:3128")
+	}
+	t.Proxy = http.ProxyURL(u)
+	return nil
+}
+
+// useCertificate has t show the certificate of a, where there is one.
+func useCertificate(t *http.Transport, a Auth, protocol string) error {
+	switch {
+	case len(a.Certificate) == 0 && a.CertificateKey.IsZero():
+		return nil
+	case protocol != "https":
+		return errors.New("a client certificate does not work over " + protocol)
+	case len(a.Certificate) == 0 || a.CertificateKey.IsZero():
+		return errors.New("a client certificate needs both the certificate and its key")
+	}
+	pair, err := tls.X509KeyPair(a.Certificate, a.CertificateKey.Reveal())
+	if err != nil {
+		return fmt.Errorf("the client certificate cannot be used: %w", err)
+	}
+	if t.TLSClientConfig == nil {
+		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	t.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	return nil
+}
+
+// isAzure reports whether host is Azure DevOps, which insists on multi_ack.
+func isAzure(host string) bool {
+	host = strings.ToLower(host)
+	return strings.HasSuffix(host, "dev.azure.com") || strings.HasSuffix(host, ".visualstudio.com")
+}
+
+// A bearer sends a token as a bearer, and as a password where the server knows no such
+// thing: GitHub and GitLab take tokens as passwords.
+type bearer struct {
+	token    fleet.Secret
+	password atomic.Bool
+}
+
+var _ githttp.AuthMethod = (*bearer)(nil)
+
+// Name implements transport.AuthMethod.
+func (b *bearer) Name() string { return "bearer" }
+
+// String implements transport.AuthMethod.
+func (b *bearer) String() string { return "bearer" }
+
+// SetAuth implements githttp.AuthMethod.
+func (b *bearer) SetAuth(r *http.Request) {
+	if b.password.Load() {
+		r.SetBasicAuth(tokenUser, string(b.token.Reveal()))
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+string(b.token.Reveal()))
+}
+
+// tokenUser is the user name that forges expect with a token in place of a password.
+const tokenUser = "x-access-token"
+
+// httpAuth returns what signs requests in; nil where a certificate alone does.
+func httpAuth(a Auth) transport.AuthMethod {
+	switch {
+	case !a.Bearer.IsZero() && a.Username == "":
+		return &bearer{token: a.Bearer}
+	case !a.Bearer.IsZero():
+		a.Token = a.Bearer
+	case a.Username == "" && a.Password.IsZero() && a.Token.IsZero():
+		return nil
+	}
 	user, secret := a.Username, a.Password
 	if !a.Token.IsZero() {
 		secret = a.Token
 		if user == "" {
-			user = "x-access-token"
+			user = tokenUser
 		}
 	}
 	return &githttp.BasicAuth{Username: user, Password: string(secret.Reveal())}
@@ -79,7 +169,7 @@ func (r *httpRemote) checkRedirect(req *http.Request, via []*http.Request) error
 	if len(via) > maxRedirects {
 		return fmt.Errorf("stopped after %d redirects, the last one to %s", maxRedirects, req.URL.Redacted())
 	}
-	if r.auth != nil && !strings.EqualFold(req.URL.Host, via[0].URL.Host) {
+	if (r.auth != nil || r.hasCertificate()) && !strings.EqualFold(req.URL.Host, via[0].URL.Host) {
 		return fmt.Errorf("%w to %s: credentials are only for %s", errRedirect, req.URL.Host, via[0].URL.Host)
 	}
 	return nil
@@ -153,7 +243,7 @@ func titleOf(page io.Reader) string {
 
 func (r *httpRemote) open(_ context.Context, service string) (session, error) {
 	ep := r.endpoint // go-git changes it on a redirect
-	s := &httpSession{}
+	s := &httpSession{remote: r}
 	var err error
 	if service == uploadPack {
 		s.up, err = r.client.NewUploadPackSession(&ep, r.auth)
@@ -165,18 +255,52 @@ func (r *httpRemote) open(_ context.Context, service string) (session, error) {
 	return s, err
 }
 
+func (r *httpRemote) hasCertificate() bool {
+	return r.pool.TLSClientConfig != nil && len(r.pool.TLSClientConfig.Certificates) > 0
+}
+
 type httpSession struct {
+	remote *httpRemote
+
 	both transport.Session
 	up   transport.UploadPackSession
 	down transport.ReceivePackSession
 }
 
 func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
-	return s.both.AdvertisedReferencesContext(ctx)
+	ar, err := s.both.AdvertisedReferencesContext(ctx)
+	b, ok := s.remote.auth.(*bearer)
+	if !ok || !errors.Is(err, transport.ErrAuthenticationRequired) || b.password.Load() {
+		return ar, err
+	}
+	b.password.Store(true)
+	ar, second := s.both.AdvertisedReferencesContext(ctx)
+	if second != nil {
+		b.password.Store(false)
+		return nil, err
+	}
+	return ar, nil
 }
 
 func (s *httpSession) fetch(ctx context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {
-	return s.up.UploadPack(ctx, req)
+	if s.remote.multiACK.Load() {
+		if err := req.Capabilities.Set(capability.MultiACK); err != nil {
+			return nil, err
+		}
+	}
+	res, err := s.up.UploadPack(ctx, req)
+	if e, ok := errors.AsType[*githttp.Err](unexpected(err)); !ok || e.StatusCode() != http.StatusBadRequest || s.remote.multiACK.Load() {
+		return res, err
+	}
+	if err := req.Capabilities.Set(capability.MultiACK); err != nil {
+		return nil, err
+	}
+	res, second := s.up.UploadPack(ctx, req)
+	if second != nil {
+		return nil, err
+	}
+	s.remote.multiACK.Store(true)
+	return res, nil
 }
 
 func (s *httpSession) push(ctx context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {

@@ -8,8 +8,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
-// sharedFor is how long the refs that a poll saw may be told to one more who
-// asks: one poll looks at the fleet's branch and at the status branch.
+// sharedFor is how long the refs that a poll saw may be told to others who ask: one
+// tick of an agent looks at the fleet's branch once, and at the status branch for the
+// owner, the requests and the numbers of machines.
 const sharedFor = time.Second
 
 // A lister is a remote that remembers for a moment what a poll saw. It is safe
@@ -23,7 +24,7 @@ type lister struct {
 	pushes int // that were begun or ended: what was asked for before one is not kept
 }
 
-// poll asks the server for its refs, and keeps the answer for one call of next.
+// poll asks the server for its refs, and keeps the answer for a moment.
 func (l *lister) poll(ctx context.Context) (*packp.AdvRefs, error) {
 	l.mu.Lock()
 	asked, pushes := time.Now(), l.pushes
@@ -47,7 +48,6 @@ func (l *lister) next(ctx context.Context) (*packp.AdvRefs, error) {
 	if time.Since(l.at) > sharedFor {
 		known = nil
 	}
-	l.known = nil
 	l.mu.Unlock()
 	if known != nil {
 		return known, nil

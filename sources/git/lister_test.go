@@ -36,8 +36,10 @@ func TestOnePollOneRequest(t *testing.T) {
 	if _, err := repo.Resolve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := b.Read(t.Context()); err != nil || got != head {
-		t.Fatalf("read %v, %v, want %v", got, err, head)
+	for range 3 { // the owner, the requests, the numbers of machines
+		if got, _, err := b.Read(t.Context()); err != nil || got != head {
+			t.Fatalf("read %v, %v, want %v", got, err, head)
+		}
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("a poll asked the server %d times, want once", n)

@@ -55,7 +55,11 @@ func New(o Options) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Ref != "" && !validRef(o.Ref) {
+	if isPattern(o.Ref) {
+		if _, err := newPattern(o.Ref); err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%w", err)
+		}
+	} else if o.Ref != "" && !validRef(o.Ref) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
 	}
 	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
@@ -143,6 +147,14 @@ func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, tag, error) {
 	}
 	if name == "HEAD" && ar.Head != nil {
 		return name, *ar.Head, tag{}, nil
+	}
+	if isPattern(name) {
+		var err error
+		if name, err = newestTag(ar, name); err != nil {
+			return "", plumbing.ZeroHash, tag{}, err
+		}
+		short, h, t, err := find(ar, "refs/tags/"+name)
+		return strings.TrimPrefix(short, "refs/tags/"), h, t, err
 	}
 	_, branch := ar.References["refs/heads/"+name]
 	if _, tagged := ar.References["refs/tags/"+name]; branch && tagged {

@@ -83,6 +83,8 @@ func (r *rotating) closeIdle() {
 func sameCredentials(a, b Options) bool {
 	same := func(a, b fleet.Secret) bool { return bytes.Equal(a.Reveal(), b.Reveal()) }
 	return a.Auth.Username == b.Auth.Username && same(a.Auth.Password, b.Auth.Password) && same(a.Auth.Token, b.Auth.Token) &&
+		same(a.Auth.Bearer, b.Auth.Bearer) && bytes.Equal(a.Auth.Certificate, b.Auth.Certificate) &&
+		same(a.Auth.CertificateKey, b.Auth.CertificateKey) && same(a.Proxy, b.Proxy) &&
 		same(a.Auth.Key, b.Auth.Key) && same(a.Auth.Passphrase, b.Auth.Passphrase) &&
 		bytes.Equal(a.CABundle, b.CABundle) && bytes.Equal(a.KnownHosts, b.KnownHosts)
 }

@@ -20,9 +20,17 @@ type sshRemote struct {
 	path    string
 	config  ssh.ClientConfig
 	limit   int64
+
+	multiACK bool // the server insists on it
 }
 
 func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
+	switch {
+	case !o.Proxy.IsZero():
+		return nil, errors.New("a proxy does not work over ssh: use https")
+	case len(auth.Certificate) > 0:
+		return nil, errors.New("a client certificate does not work over ssh: use https")
+	}
 	port := ep.Port
 	if port == 0 {
 		port = 22
@@ -31,6 +39,8 @@ func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) 
 		address: net.JoinHostPort(strings.Trim(ep.Host, "[]"), strconv.Itoa(port)),
 		path:    ep.Path,
 		limit:   o.Budget.Received,
+
+		multiACK: isAzure(ep.Host),
 	}
 	if len(o.KnownHosts) == 0 {
 		return nil, fmt.Errorf("ssh needs known_hosts, the server's public key: get it with ssh-keyscan %s and compare it with what its operators publish", ep.Host)
@@ -138,7 +148,7 @@ func (r *sshRemote) start(client *ssh.Client, service string) (*stream, error) {
 		return nil, err
 	}
 	return &stream{
-		in: in, out: bounded(out, r.limit), stderr: said, empty: service == receivePack,
+		in: in, out: bounded(out, r.limit), stderr: said, empty: service == receivePack, multiACK: r.multiACK,
 		wait: sync.OnceValue(se.Wait),
 	}, nil
 }

@@ -28,6 +28,8 @@ type stream struct {
 	done   bool         // it ends by itself: let it
 	asked  *packp.AdvRefs
 	empty  bool // an empty repository is fine
+
+	multiACK bool // the server insists on it
 }
 
 func (s *stream) refs(context.Context) (*packp.AdvRefs, error) {
@@ -48,6 +50,11 @@ func (s *stream) refs(context.Context) (*packp.AdvRefs, error) {
 }
 
 func (s *stream) fetch(_ context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {
+	if s.multiACK {
+		if err := req.Capabilities.Set(capability.MultiACK); err != nil {
+			return nil, err
+		}
+	}
 	err := errors.Join(req.UploadRequest.Encode(s.in), req.UploadHaves.Encode(s.in, len(req.Haves) > 0))
 	if err == nil {
 		err = pktline.NewEncoder(s.in).EncodeString("done\n")

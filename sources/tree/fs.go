@@ -127,7 +127,18 @@ func (t *Tree) content(e Entry, name string) ([]byte, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
+	if isLFSPointer(b) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errLFS}
+	}
 	return b, nil
+}
+
+var errLFS = errors.New("is a Git LFS pointer and not its content, which is not fetched: keep the file in Git itself (git lfs untrack, and add it again)")
+
+// isLFSPointer reports whether b stands for a file that is kept elsewhere.
+// Source: Git LFS, docs/spec.md.
+func isLFSPointer(b []byte) bool {
+	return len(b) < 1024 && bytes.HasPrefix(b, []byte("version https://git-lfs.github.com/spec/")) && bytes.Contains(b, []byte("\noid sha256:"))
 }
 
 // find returns the entry at name with all links followed.
