@@ -82,6 +82,7 @@ func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error)
 			break
 		}
 		// The branch moved on, and the server gives out none but its head.
+		b.remote.outdated()
 		head, t, err = b.read(ctx)
 	}
 	if err != nil {

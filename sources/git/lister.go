@@ -65,6 +65,13 @@ func (l *lister) list(ctx context.Context) (*packp.AdvRefs, error) {
 	return refs(ctx, s)
 }
 
+// outdated drops what a poll saw: the server has moved on.
+func (l *lister) outdated() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known = nil
+}
+
 // forget drops what is known: a push changed it, or found that it had changed.
 func (l *lister) forget() {
 	l.mu.Lock()

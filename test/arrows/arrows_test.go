@@ -42,7 +42,7 @@ var rules = []rule{
 	{from: "", to: []string{module + "providers/all"}, except: []string{"agent"}, reason: "only the agent knows the list of providers"},
 	{from: "", to: []string{"github.com/go-git/"}, except: []string{"sources/git"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"sigs.k8s.io/kustomize/"}, except: []string{"render/kustomize"}, reason: "one heavy dependency, one package"},
-	{from: "", to: []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apiserver/", "github.com/google/cel-go/", "github.com/Masterminds/"}, except: []string{"render/topology"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apiserver/", "github.com/google/cel-go/", "github.com/Masterminds/sprig/"}, except: []string{"render/topology"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload", "agent/secrets", "agent/adopt", "agent/election", "agent/shard", "agent/pivot", "agent/helm", "test/kube"}, reason: "one reaches the clusters that Fairlead makes, the others the one that keeps its secrets, the Leases of its replicas, clusters to take over or to live in; everybody else asks them"},
 	{from: "", to: []string{"helm.sh/", "oras.land/"}, except: []string{"agent/helm"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"google.golang.org/grpc"}, except: []string{"agent/autoscaler", "test/cli"}, reason: "one heavy dependency, one package; a test is its client"},
