@@ -157,7 +157,7 @@ func (a *Agent) tell() {
 	orphans := a.withStrays(vanished)
 	a.mu.Unlock()
 	s := sources.FleetStatus{
-		Fleet: d.fleet, Revision: d.revision, Applied: d.revision, Broken: len(d.problems) > 0, Behind: behind,
+		Fleet: d.fleet, Revision: d.revision, Applied: d.applied, Broken: len(d.problems) > 0, Behind: behind,
 		Problems: a.unreadable(a.homing.with(a.escrow.with(a.late(d.problems)))), Orphans: orphans, Home: a.homing.status(),
 	}
 	switch {

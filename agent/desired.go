@@ -13,7 +13,7 @@ import (
 // recall returns what is held to before the first revision: the clusters that
 // the status branch tells of, known by name alone.
 func recall(record map[fleet.Key]fleet.Report, s sources.FleetStatus) desired {
-	d := desired{fleet: s.Fleet, clusters: make(map[fleet.Key]held, len(record))}
+	d := desired{fleet: s.Fleet, applied: s.Applied, clusters: make(map[fleet.Key]held, len(record))}
 	for k, r := range record {
 		d.clusters[k] = held{recorded: &r, orphan: slices.Contains(s.Orphans, k)}
 	}
@@ -23,6 +23,7 @@ func recall(record map[fleet.Key]fleet.Report, s sources.FleetStatus) desired {
 // desired is what the agent holds to. It is a value: advance makes a new one.
 type desired struct {
 	revision fleet.Revision // newest that was rendered; zero before the first
+	applied  fleet.Revision // the same; before the first, what the agent before held to
 	fleet    fleet.ID       // of the newest revision; before the first, of the record
 	clusters map[fleet.Key]held
 	problems []fleet.Problem // of the newest revision
@@ -83,7 +84,7 @@ func (h held) abandoned() bool {
 func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	f = d.keepParts(f)
 	next := desired{
-		revision: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
+		revision: f.Revision, applied: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
 		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, home: f.Config.Home, drift: f.Config.Drift,
 	}
 	for i := range f.Clusters {
