@@ -18,6 +18,9 @@ type emit func(d *prometheus.Desc, v float64, labels ...string)
 
 func (d clusterDescs) collect(ch chan<- prometheus.Metric, s shown) {
 	show := func(desc *prometheus.Desc, v float64, labels ...string) {
+		for i, l := range labels {
+			labels[i] = fleet.PlainText(l)
+		}
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
 	}
 	d.collectCluster(show, s)

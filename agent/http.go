@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"fairlead.dev/fleet"
 )
 
 // readiness is what an agent still lacks to be ready.
@@ -46,7 +48,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
 	for _, what := range slices.Sorted(maps.Keys(missing)) {
-		fmt.Fprintf(w, "not ready: %s: %s\n", what, missing[what])
+		fmt.Fprintf(w, "not ready: %s: %s\n", what, fleet.PlainText(fleet.StableText(missing[what])))
 	}
 }
 

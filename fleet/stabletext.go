@@ -33,10 +33,10 @@ const requestID = `req-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 // StableText returns the text of an error without what differs each time that the
 // same happens: ephemeral ports, ids of requests, the time of day. Reports hold
 // such texts alone, so that a fault that lasts makes one commit; logs have the
-// whole text.
+// whole text. What it returns may be shown: see PlainLines.
 func StableText(text string) string {
 	for _, u := range unstable {
 		text = u.what.ReplaceAllString(text, u.is)
 	}
-	return text
+	return PlainLines(text)
 }

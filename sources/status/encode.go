@@ -322,5 +322,25 @@ func encodeYAML(d any) ([]byte, error) {
 	if err := utiljson.Unmarshal(b, &fields); err != nil { // which tells integers from other numbers
 		return nil, err
 	}
-	return yaml.Marshal(fields)
+	return yaml.Marshal(plain(fields))
+}
+
+// plain returns what JSON holds with texts that may be shown: whatever others said, and
+// wherever a report holds it, it is on the status branch for good.
+func plain(v any) any {
+	switch v := v.(type) {
+	case string:
+		return fleet.PlainLines(v)
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for _, key := range slices.Collect(maps.Keys(v)) {
+			e := plain(v[key])
+			delete(v, key)
+			v[fleet.PlainText(key)] = e
+		}
+	}
+	return v
 }

@@ -15,8 +15,8 @@
 package status
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -235,13 +235,10 @@ func sortClusters(list []Cluster) {
 }
 
 func oneLine(s string, limit int) string {
-	s = string([]rune(cmp.Or(s, "")))
-	for i, r := range s {
-		if r == '\n' || r == '\r' {
-			s = s[:i]
-			break
-		}
+	if end := strings.IndexAny(s, "\r\n"); end >= 0 {
+		s = s[:end]
 	}
+	s = fleet.PlainText(s)
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit-1]) + "…"
 	}

@@ -1,0 +1,50 @@
+package fleet
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What texts of others are cut to, in runes: a fault that a proxy tells as a page of HTML
+// is not kept for good.
+const (
+	maxLine  = 1000
+	maxLines = 4000
+)
+
+// PlainText returns text as it may be shown: on one line, without characters that steer
+// a terminal or turn what is read, and cut to 1000 runes. It and PlainLines are for texts
+// of providers, API servers, machines and repositories, wherever they leave the process:
+// reports, metrics, pages and terminals. What they return stays as it is if it comes again.
+func PlainText(text string) string { return plain(text, maxLine, "") }
+
+// PlainLines is PlainText for a text of several lines, which is cut to 4000 runes.
+func PlainLines(text string) string { return plain(text, maxLines, "\n\t") }
+
+// plain returns text without control characters but those in keep, cut to limit runes.
+func plain(text string, limit int, keep string) string {
+	n := utf8.RuneCountInString(text)
+	cut := n > limit && (n > limit+1 || !strings.HasSuffix(text, "…")) // or it was cut before
+	odd := func(r rune) bool { return !unicode.IsPrint(r) && !strings.ContainsRune(keep, r) }
+	if !cut && utf8.ValidString(text) && !strings.ContainsFunc(text, odd) {
+		return text
+	}
+	var b strings.Builder
+	n = 0
+	for _, r := range text {
+		if cut && n == limit {
+			return b.String() + "…"
+		}
+		switch {
+		case !odd(r):
+		case unicode.IsSpace(r):
+			r = ' '
+		default:
+			r = unicode.ReplacementChar
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
