@@ -162,7 +162,7 @@ func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []strin
 // classes of other folders that changed, and returns how many. If ctx ends before
 // all are done, those that are not are built the next time.
 func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree, cfg config, d *digests, dirs []string) (int, error) {
-	err := b.each(ctx, dirs, func(ctx context.Context, dir string) *overlay {
+	first := func(ctx context.Context, tree *sops.Tree, dir string) *overlay {
 		o := b.objects(ctx, tree, cfg, dir)
 		switch {
 		case o.err != nil:
@@ -173,8 +173,13 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 			return o // until all libraries are known
 		}
 		return b.decode(rev, cfg, o, nil)
+	}
+	err := b.each(ctx, dirs, func(ctx context.Context, dir string) *overlay {
+		o := first(ctx, tree, dir)
+		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return first(ctx, t, dir) })
+		return o
 	})
-	b.keep(tree, cfg, d, dirs)
+	b.keep(cfg, d, dirs)
 	if err != nil {
 		return 0, err
 	}
@@ -195,9 +200,13 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 			return o
 		}
 		o.from = fingerprints(libraries, o.wanted())
-		return b.decode(rev, cfg, o, libraries)
+		o = b.decode(rev, cfg, o, libraries)
+		o.hideSecrets(tree, func(t *sops.Tree) *overlay {
+			return b.decode(rev, cfg, b.objects(ctx, t, cfg, dir), libraries)
+		})
+		return o
 	})
-	b.keep(tree, cfg, d, late)
+	b.keep(cfg, d, late)
 	return len(union(dirs, late)), err
 }
 
@@ -236,10 +245,10 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 }
 
 // keep writes down what the overlays in dirs depend on.
-func (b *Builder) keep(tree *sops.Tree, cfg config, d *digests, dirs []string) {
+func (b *Builder) keep(cfg config, d *digests, dirs []string) {
 	for _, dir := range dirs {
 		if o := b.built[dir]; o != nil && o.decoded {
-			o.problems, o.warnings = bounded(o.problems, tree.Hide), bounded(o.warnings, tree.Hide)
+			o.problems, o.warnings = bounded(o.problems), bounded(o.warnings)
 			o.inputs = d.of(o.reads)
 			if !o.fleeting {
 				o.fingerprint = cfg.fingerprint()

@@ -1,12 +1,15 @@
 package render_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
@@ -102,6 +105,43 @@ func TestProblemsHideWhatWasDecrypted(t *testing.T) {
 		if !strings.Contains(got, "REDACTED") || strings.Contains(got, "hunter2") || strings.Contains(got, "at all") {
 			t.Errorf("%s: got %q", what, got)
 		}
+	}
+}
+
+// A value is not told whole, cut or escaped, whatever quotes it; and a value that is an
+// ordinary word takes no word out of what is wrong elsewhere.
+func TestProblemsDoNotDependOnSecrets(t *testing.T) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := sops.New(sops.Options{Identities: []fleet.Secret{fleet.NewSecret([]byte(identity.String()))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct{ password, cluster, want string }{
+		"a value that a message cuts": {"${p\"ss\twörd-that-is-longer-than-what-a-message-quotes-of-a-value-and-goes-on", clusterYAML("team", "a"),
+			"clusters/a/secret.yaml: Secret team/cloud: stringData: it cannot be used, for what a file holds that is encrypted"},
+		"a value that is a word": {"default", clusterYAML("team", "a") + "  labels: {a: '${default'}\n",
+			"the expression ${default is not closed"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			sealed, err := sops.EncryptSecret(fmt.Appendf(nil, "apiVersion: v1\nkind: Secret\nmetadata: {name: cloud, namespace: team}\nstringData: {password: %q}\n", c.password),
+				[]string{identity.Recipient().String()}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fleetTree := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml, secret.yaml]\n-- clusters/a/c.yaml --\n" + c.cluster)
+			fleetTree.MapFS["clusters/a/secret.yaml"] = &fstest.MapFile{Data: sealed}
+			f := newBuilder(render.Options{Decrypter: d}).render(t, "1", fleetTree)
+			got := strings.Join(lines(f.Problems), "\n")
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if strings.Contains(got, "ss") && strings.Contains(got, "wörd") || strings.Contains(got, "REDACTED") {
+				t.Errorf("the problem shows what was decrypted, or lacks a word that the Secret has as well: %q", got)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/kustomize"
+	"fairlead.dev/render/sops"
 	"fairlead.dev/sources"
 )
 
@@ -40,7 +41,8 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 	}
 	if !info.IsDir() {
 		o := b.file(tree, cfg, name)
-		return o.objects, bounded(o.problems, tree.Hide), nil
+		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return b.file(t, cfg, name) })
+		return o.objects, bounded(o.problems), nil
 	}
 	dirs, err := b.selected(ctx, tree, cfg, name)
 	if err != nil {
@@ -51,8 +53,10 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 	g.SetLimit(b.options.Parallelism)
 	for i, dir := range dirs {
 		g.Go(func() error {
-			overlays[i] = b.objects(ctx, tree, cfg, dir)
-			return cmp.Or(overlays[i].err, ctx.Err())
+			o := b.objects(ctx, tree, cfg, dir)
+			o.hideSecrets(tree, func(t *sops.Tree) *overlay { return b.objects(ctx, t, cfg, dir) })
+			overlays[i] = o
+			return cmp.Or(o.err, ctx.Err())
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -67,7 +71,7 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 			continue
 		}
 		objects = append(objects, o.objects...)
-		problems = append(problems, bounded(o.problems, tree.Hide)...)
+		problems = append(problems, bounded(o.problems)...)
 	}
 	slices.SortStableFunc(problems, compareProblems)
 	return objects, problems, nil

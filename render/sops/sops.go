@@ -30,6 +30,7 @@ type Decrypter struct {
 	options    Options
 	identities []age.Identity
 	limits     documents.Limits
+	redact     bool // values are decrypted, and REDACTED all the same
 }
 
 // New returns a Decrypter. The error says which of the identities cannot be

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
-	"slices"
-	"strings"
-	"sync"
+	"sync/atomic"
 
 	"fairlead.dev/sources"
 )
@@ -17,14 +15,13 @@ type Tree struct {
 	sources.Tree
 	decrypter *Decrypter
 
-	mu     sync.Mutex
-	values map[string]bool // that were decrypted
+	decrypted atomic.Bool
 }
 
 // Tree returns t with its files decrypted as they are read. Reading one that
 // cannot be decrypted gives a *documents.Refusal.
 func (d *Decrypter) Tree(t sources.Tree) *Tree {
-	return &Tree{Tree: t, decrypter: d, values: map[string]bool{}}
+	return &Tree{Tree: t, decrypter: d}
 }
 
 // Stat implements fs.StatFS: a look at a file does not decrypt it.
@@ -52,41 +49,24 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.remember(values)
+	if len(values) > 0 {
+		t.decrypted.Store(true)
+	}
 	return &file{Reader: bytes.NewReader(plain), info: decryptedInfo{info, int64(len(plain))}}, nil
 }
 
-// shortest is how long a value must be for Hide: shorter ones are found in any
-// text.
-const shortest = 4
+// Decrypted reports whether a value was decrypted so far.
+func (t *Tree) Decrypted() bool { return t.decrypted.Load() }
 
-func (t *Tree) remember(values []string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, v := range values {
-		for _, part := range append(strings.Split(v, "\n"), v) {
-			if part = strings.TrimSpace(part); len(part) >= shortest {
-				t.values[part] = true
-			}
-		}
+// Redacted returns the tree as it would be if all values that are encrypted were
+// REDACTED. Whether they can be decrypted counts as in t.
+func (t *Tree) Redacted() *Tree {
+	d := *t.decrypter
+	d.redact = true
+	if d.options.Sealed != nil {
+		d.options.Sealed = func(string, string) {} // it was told
 	}
-}
-
-// Hide returns s without the values that were decrypted so far.
-func (t *Tree) Hide(s string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var found []string
-	for v := range t.values {
-		if strings.Contains(s, v) {
-			found = append(found, v)
-		}
-	}
-	slices.SortFunc(found, func(x, y string) int { return len(y) - len(x) }) // a part of another goes last
-	for _, v := range found {
-		s = strings.ReplaceAll(s, v, redacted)
-	}
-	return s
+	return d.Tree(t.Tree)
 }
 
 // A file is a decrypted file.

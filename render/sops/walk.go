@@ -27,6 +27,7 @@ type walker struct {
 	macOnly   bool
 	mac       hash.Hash
 	values    []string // what was decrypted
+	redact    bool     // and replaced by redacted
 }
 
 // macOnlyStart sets codes over encrypted values apart from those over all. It
@@ -40,7 +41,7 @@ func (d *Decrypter) open(name string, m *metadata, secrets bool) (*walker, error
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{encrypted: rule, macOnly: m.MACOnly, mac: sha512.New()}
+	w := &walker{encrypted: rule, macOnly: m.MACOnly, mac: sha512.New(), redact: d.redact}
 	if m.MACOnly {
 		w.mac.Write([]byte(macOnlyStart))
 	}
@@ -104,6 +105,10 @@ func (w *walker) scalar(n *yaml.Node, keys []string, field string) error {
 		}
 		w.values = append(w.values, value)
 		w.mac.Write([]byte(value))
+		if w.redact {
+			set(n, "!!str", redacted)
+			return nil
+		}
 		if kind == "bool" {
 			value = strings.ToLower(value)
 		}
