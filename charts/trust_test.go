@@ -34,10 +34,12 @@ func TestTrustNamesEachRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, when := range []map[string]bool{
-		{"shards": false, "rbac.namespaces": false},
-		{"shards": true, "rbac.namespaces": false},
-		{"shards": false, "rbac.namespaces": true},
-		{"shards": true, "rbac.namespaces": true},
+		{"shards": false, "rbac.namespaces": false, "rbac.allNamespaces": false},
+		{"shards": true, "rbac.namespaces": false, "rbac.allNamespaces": false},
+		{"shards": false, "rbac.namespaces": true, "rbac.allNamespaces": false},
+		{"shards": true, "rbac.namespaces": true, "rbac.allNamespaces": false},
+		{"shards": false, "rbac.namespaces": false, "rbac.allNamespaces": true},
+		{"shards": true, "rbac.namespaces": false, "rbac.allNamespaces": true},
 	} {
 		values := map[string]any{"image": map[string]any{"repository": "x/y"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
 		if when["shards"] {
@@ -45,6 +47,9 @@ func TestTrustNamesEachRight(t *testing.T) {
 		}
 		if when["rbac.namespaces"] {
 			values["rbac"] = map[string]any{"namespaces": []any{"prod"}}
+		}
+		if when["rbac.allNamespaces"] {
+			values["rbac"] = map[string]any{"allNamespaces": true}
 		}
 		out, err := rendered(chart, values)
 		if err != nil {
@@ -116,7 +121,7 @@ func holds(t *testing.T, condition string, when map[string]bool) bool {
 		return true
 	}
 	for part := range strings.SplitSeq(condition, " and ") {
-		m := regexp.MustCompile("^(no )?`([a-z.]+)`$").FindStringSubmatch(part)
+		m := regexp.MustCompile("^(no )?`([A-Za-z.]+)`$").FindStringSubmatch(part)
 		if m == nil {
 			t.Fatalf("docs/trust.md: a right is said to be given %q", condition)
 		}

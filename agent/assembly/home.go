@@ -64,6 +64,10 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 	for _, given := range h.Values {
 		values = merge(values, given)
 	}
+	if rights, _ := values["rbac"].(map[string]any); rights["namespaces"] == nil {
+		// A home is there for its fleet, whose clusters may be of any namespace.
+		values = merge(map[string]any{"rbac": map[string]any{"allNamespaces": true}}, values)
+	}
 	o.Release = helm.Release{Namespace: h.Namespace, Name: h.Release, Values: values}
 	for _, f := range files {
 		o.Release.Chart = append(o.Release.Chart, helm.File{Name: f.Name, Data: f.Data})

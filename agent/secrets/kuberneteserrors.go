@@ -54,7 +54,7 @@ func forbidden(err error) (fleet.ErrorKind, error) {
 	}
 	where := "a ClusterRole"
 	if m[3] != "" {
-		where = "a Role in the namespace " + m[3] + ", or a ClusterRole,"
+		where = "a Role in the namespace " + m[3] + " (the chart's value rbac.namespaces), or a ClusterRole,"
 	}
 	return fleet.Unauthorized, fmt.Errorf(`%w: give it %s with the rule {apiGroups: [""], resources: [%s], verbs: [%s]}`, err, where, m[2], m[1])
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,9 @@ func newSite(t *testing.T, k *kube.Server, args ...string) *site {
 // install installs the chart in the namespace of the site.
 func (s *site) install(password string, args ...string) {
 	s.t.Helper()
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "rbac.") }) {
+		args = append([]string{"--set", "rbac.allNamespaces=true"}, args...)
+	}
 	addSecret(s.t, s.client, s.namespace, "fleet-git", map[string]string{"username": "bot", "password": password})
 	mustHelm(s.t, s.k, append([]string{
 		"install", "fairlead", chart, "-n", s.namespace, "--values", values + "minimal.values.yaml",

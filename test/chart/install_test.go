@@ -82,6 +82,15 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	}
 	before := everything(t, k)
 
+	// Rights in all namespaces are not taken away without a word.
+	mustHelm(t, k, "install", "fairlead", chart, "-n", ns, "--values", values+"minimal.values.yaml", "--set", "rbac.allNamespaces=true")
+	if out, err := helm(t, k, "upgrade", "fairlead", chart, "-n", ns, "--values", values+"minimal.values.yaml"); err == nil || !strings.Contains(out, "rbac.allNamespaces=true") {
+		t.Errorf("an upgrade that takes rights away: %v, %s", err, out)
+	}
+	mustHelm(t, k, "upgrade", "fairlead", chart, "-n", ns, "--values", values+"minimal.values.yaml", "--set", "rbac.namespaces={"+ns+"}")
+	mustHelm(t, k, "upgrade", "fairlead", chart, "-n", ns, "--values", values+"minimal.values.yaml")
+	mustHelm(t, k, "uninstall", "fairlead", "-n", ns, "--wait")
+
 	mustHelm(t, k, "install", "fairlead", chart, "-n", ns, "--values", values+"minimal.values.yaml")
 	if _, err := createPod(t.Context(), client, ns, podOf(t, client, ns, "fairlead")); err != nil {
 		t.Errorf("minimal: the pod is refused: %v", err)

@@ -25,6 +25,13 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("in its own namespace alone", func(t *testing.T) {
+		s := newSite(t, k, "--set", "rbac.allNamespaces=false")
+		s.moveTo(s.namespace)
+		if err := s.live(s.start()); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("in namespaces alone", func(t *testing.T) {
 		clusters := k.Namespace()
 		s := newSite(t, k, "--set", "rbac.namespaces={"+clusters+"}")

@@ -74,6 +74,9 @@ app.kubernetes.io/part-of: fairlead
 {{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]*@" $url -}}
 {{- fail (printf "%s holds a password, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
 {{- end -}}
+{{- if regexMatch "^https?://[^/@]*@" $url -}}
+{{- fail (printf "%s holds a user name or a token, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
+{{- end -}}
 {{- end -}}
 {{- if and .webhook.enabled (not .webhook.existingSecret) -}}
 {{- fail "webhook.enabled without webhook.existingSecret: a webhook without a secret would be open to everybody. Make one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
@@ -96,6 +99,18 @@ app.kubernetes.io/part-of: fairlead
 {{- end -}}
 {{- if not .networkPolicy.egress.rules -}}
 {{- fail "networkPolicy.egress.rules is empty: the agent could reach neither Git nor a cloud" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .rbac.namespaces .rbac.allNamespaces -}}
+{{- fail "rbac.namespaces and rbac.allNamespaces are both set: the agent may use Secrets in the ones or in all" -}}
+{{- end -}}
+{{- /* Who upgrades is not to lose clusters without a word. The Role is of who has the least already. */ -}}
+{{- if and $.Release.IsUpgrade .rbac.create (not .rbac.namespaces) (not .rbac.allNamespaces) -}}
+{{- $secrets := printf "%s-secrets" (include "fairlead.fullname" $) -}}
+{{- if not (lookup "rbac.authorization.k8s.io/v1" "Role" $.Release.Namespace $secrets) -}}
+{{- if lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" (printf "%s-%s" $.Release.Namespace $secrets) -}}
+{{- fail (printf "this release may use the Secrets of all namespaces, and would keep those of %s alone, so that clusters of other namespaces were left as they are: name the namespaces of clusters in rbac.namespaces, or keep what is with rbac.allNamespaces=true" $.Release.Namespace) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if and .shards (lt (int .replicas) 2) -}}
