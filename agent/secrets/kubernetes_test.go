@@ -185,3 +185,27 @@ func TestKubernetesFailures(t *testing.T) {
 		t.Errorf("no kubeconfig: %v", err)
 	}
 }
+
+// A kubeconfig leads to the store without being in a file.
+func TestOpenKubeconfig(t *testing.T) {
+	k := openKubernetes(t)
+	content, err := os.ReadFile(k.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(temp, "there is none"))
+	s, err := OpenKubeconfig(fleet.NewSecret(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.host != k.host || s.namespace != k.namespace || string(s.authority) != string(k.authority) {
+		t.Errorf("got %s, namespace %q, want %s, namespace %q", s, s.namespace, k, k.namespace)
+	}
+	if _, err := s.Get(t.Context(), eu1, fleet.ClusterCA); fleet.KindOf(err) != "NotFound" {
+		t.Errorf("got %v, want the kind NotFound", err)
+	}
+	if _, err := OpenKubeconfig(fleet.NewSecret([]byte("{"))); fleet.KindOf(err) != "Invalid" {
+		t.Errorf("no kubeconfig: %v, want the kind Invalid", err)
+	}
+}

@@ -1,0 +1,102 @@
+package arrows
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mayWrite are the functions that write files, and what. What is secret is in none but the
+// secret store's, which are encrypted, and those that people ask for.
+func mayWrite() map[string]string {
+	return map[string]string{
+		"agent/adopt.put":            "manifests, into a clone",
+		"agent/adopt.setHold":        "the same",
+		"agent/assembly.OpenSecrets": "opens the secret store, which is encrypted",
+		"agent/cli.Write":            "the kubeconfig of a home, where a person asked for it",
+		"agent/cli.begin":            "the log of bootstrap and pivot",
+		"agent/cli.pin":              "fleet.yaml, into a clone",
+		"agent/demo.Run":             "the folder of a demonstration",
+		"agent/demo.add":             "manifests, into a clone",
+		"agent/demo.keep":            "the kubeconfig of a simulated cluster, where a person asked for it",
+		"agent/demo.replace":         "manifests, into a clone",
+		"agent/demo.run":             "the log of a demonstration",
+		"agent/secrets.lock":         "the lock of the secret store",
+		"agent/secrets.writeFile":    "the secret store, encrypted",
+		"agent/secrets/escrow.put":   "the escrow, encrypted",
+		"providers/infrastructure/hosts/remote.knownHosts": "public keys, which a library reads from files alone",
+		"sources/dir.append":     "the status branch of a folder",
+		"sources/dir.commit":     "the same",
+		"sources/dir.lock":       "its lock",
+		"sources/dir.make":       "its .gitignore",
+		"sources/dir.write":      "the same as commit",
+		"sources/git.knownHosts": "public keys, which a library reads from files alone",
+	}
+}
+
+// TestSecretsAreInNoFile holds the functions of the program that write files against a list.
+func TestSecretsAreInNoFile(t *testing.T) {
+	found := map[string]bool{}
+	for _, room := range []string{"agent", "fleet", "providers", "reconcile", "render", "sources"} {
+		err := filepath.WalkDir(filepath.Join("../..", room), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (strings.HasSuffix(d.Name(), "test") || strings.HasSuffix(d.Name(), "server") || d.Name() == "testdata") {
+				return filepath.SkipDir // parts of tests
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			where := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && writesFiles(fn) {
+					found[where+"."+fn.Name.Name] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := mayWrite()
+	for name := range found {
+		if list[name] == "" {
+			t.Errorf("%s writes a file: what is secret goes to the secret store alone; where this is not, say so in mayWrite", name)
+		}
+	}
+	for name := range list {
+		if !found[name] {
+			t.Errorf("%s of mayWrite writes no file", name)
+		}
+	}
+}
+
+// writesFiles reports whether fn calls something that makes or writes a file.
+func writesFiles(fn *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		e, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		switch e.Sel.Name {
+		case "CreateTemp", "MkdirTemp", "WriteFile", "OpenFile":
+			found = true
+		case "Create":
+			x, ok := e.X.(*ast.Ident)
+			found = found || ok && x.Name == "os"
+		}
+		return !found
+	})
+	return found
+}
