@@ -107,22 +107,41 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	return p, nil
 }
 
-// InMemory returns the handler of the in-memory cloud where it lives in this
-// process; false where it does not.
-func (w *World) InMemory() (http.Handler, bool) {
-	p, err := w.Infrastructure(inmemory.ProviderName)
-	if err != nil {
-		return nil, false
+// OpenInMemory opens the in-memory cloud of this process, before a cluster needs it.
+// It fails where the cloud is elsewhere.
+func (w *World) OpenInMemory() error {
+	if _, err := w.Infrastructure(inmemory.ProviderName); err != nil {
+		return err
 	}
-	provider, ok := providers.As[*inmemory.Provider](p)
+	if _, ok := w.inMemory(); !ok {
+		return fleet.Errorf(fleet.Invalid, "open the in-memory cloud", "it is in another process: --inmemory-url says so")
+	}
+	return nil
+}
+
+// InMemory serves the in-memory cloud of this process from when it is open: a request
+// opens none.
+func (w *World) InMemory() http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		cloud, ok := w.inMemory()
+		if !ok {
+			http.Error(rw, "there is no in-memory cloud in this agent: no cluster of its fleet is on one", http.StatusNotFound)
+			return
+		}
+		inmemory.Handler(cloud).ServeHTTP(rw, r)
+	})
+}
+
+// inMemory returns the in-memory cloud that is open in this process.
+func (w *World) inMemory() (*inmemory.Cloud, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	provider, ok := providers.As[*inmemory.Provider](w.open[inmemory.ProviderName])
 	if !ok {
 		return nil, false
 	}
 	cloud, ok := provider.API().(*inmemory.Cloud)
-	if !ok {
-		return nil, false
-	}
-	return inmemory.Handler(cloud), true
+	return cloud, ok
 }
 
 // Looker returns what looks at the clusters of w, and has nothing to change them with.

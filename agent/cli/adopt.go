@@ -82,6 +82,8 @@ The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
 	fs.BoolVar(&own.drift, "accept-drift", false, "go on where Fairlead would mend something of the infrastructure, such as rules of security groups")
 	fs.BoolVar(&own.dryRun, "dry-run", false, "look at everything, tell each step, change nothing")
 	fs.BoolVar(&own.undo, "undo", false, "give clusters back that Fairlead has not acted on")
+	confirms(cmd, "accept-drift", "undo")
+	settings(cmd, "dry-run")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := own.check(); err != nil {
 			return err

@@ -33,12 +33,13 @@ The first agent of a fleet becomes its owner, in owner.yaml on the status branch
 An agent of another name, or of the same name with another secret store, refuses
 to act then and ends with exit code 3, or waits with --wait-for-ownership.
 
-Each flag can be given as an environment variable: --ssh-key is FAIRLEAD_SSH_KEY.
+Each flag but --take-over can be given as an environment variable: --ssh-key is
+FAIRLEAD_SSH_KEY. What confirms something is to be given where it is meant.
 
-On --listen it serves /metrics, /healthz, /readyz, and the in-memory cloud, where
-it lives in the agent, under /inmemory/. /healthz fails where something in the
-agent does not end (--hung-after), which only a restart heals; that nothing can be
-reached does not make it fail. On --webhook-listen it hears of pushes,
+On --listen it serves /metrics, /healthz and /readyz, and with --serve-inmemory the
+in-memory cloud, where it lives in the agent, under /inmemory/. /healthz fails where
+something in the agent does not end (--hung-after), which only a restart heals; that
+nothing can be reached does not make it fail. On --webhook-listen it hears of pushes,
 so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
 On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
@@ -60,6 +61,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		if err := flags.check(f.settings); err != nil {
 			return err
 		}
+		flags.memory.asked = cmd.Flags().Changed(serveInMemory)
 		log, err := newLogger(cmd.ErrOrStderr(), flags.logFormat, flags.logLevel)
 		if err != nil {
 			return err
@@ -83,6 +85,7 @@ type agentFlags struct {
 	listen              string
 	hungAfter           time.Duration
 	profiling           bool
+	memory              inMemoryFlags
 	logFormat, logLevel string
 	hooks               webhookFlags
 	traces              tracingFlags
@@ -108,6 +111,9 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringArrayVar(&f.requestKeys, "request-keys", nil, "like --trusted-keys, of those who may ask for something on the status branch: what none of them signed is refused; may be repeated. Without it whoever may push there may ask")
 	fs.StringVar(&f.takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
+	confirms(cmd, "take-over")
+	settings(cmd, "wait-for-ownership", "pprof")
+	f.memory.add(cmd)
 	f.hooks.add(cmd)
 	f.traces.add(cmd)
 	f.replicas.add(cmd)
@@ -180,7 +186,11 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 		return nil
 	}
 	if f.listen != "" {
-		if err := listen("serving", f.listen, pages(m, r, s.Watchdog, world, f.profiling, s.Log)); err != nil {
+		own, err := f.pages(s, m, r, world)
+		if err != nil {
+			return err
+		}
+		if err := listen("serving", f.listen, own); err != nil {
 			return err
 		}
 	}
@@ -207,12 +217,19 @@ func logEnd(log *slog.Logger, err error) {
 	}
 }
 
-// pages returns the agent's own pages, and those of the in-memory cloud where
-// it lives in this process.
-func pages(m *agent.Metrics, ready http.Handler, health *agent.Watchdog, world *assembly.World, profiling bool, log *slog.Logger) http.Handler {
-	mux := agent.Pages(m, ready, health, profiling, log)
-	if cloud, ok := world.InMemory(); ok {
-		mux.Handle("/inmemory/", http.StripPrefix("/inmemory", cloud))
+// pages returns the agent's own pages, and those of its in-memory cloud where they are
+// served.
+func (f *agentFlags) pages(s assembly.Settings, m *agent.Metrics, ready http.Handler, world *assembly.World) (http.Handler, error) {
+	mux := agent.Pages(m, ready, s.Watchdog, f.profiling, s.Log)
+	serve, err := f.memory.served(s, f.listen)
+	if err != nil || !serve {
+		return mux, err
 	}
-	return mux
+	if f.memory.asked {
+		if err := world.OpenInMemory(); err != nil {
+			return nil, err
+		}
+	}
+	mux.Handle("/inmemory/", http.StripPrefix("/inmemory", world.InMemory()))
+	return mux, nil
 }

@@ -44,6 +44,7 @@ tells more.`,
 	cmd.Flags().StringVar(&home, "home", "", "cluster to live in, NAMESPACE/CLUSTER")
 	cmd.Flags().StringVar(&m.name, "name", hostname, "name of the agent in this process")
 	cmd.Flags().StringVar(&m.takeOver, "take-over", "", "owner that is gone and cannot be asked, AGENT@EPOCH as the status branch tells it: take its place first. Be sure that it is gone")
+	confirms(cmd, "take-over")
 	cmd.Flags().Lookup("name").DefValue = "the host name"
 	m.recovery.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -91,6 +92,7 @@ says what is done and what is to come. Before the hand-over --undo takes it back
 	fs.BoolVar(&here, "here", false, "bring the fleet to an agent in this process")
 	fs.StringVar(&m.into, "into", "", "with --here, folder for the secrets (default: a folder for the source in ~/.local/state/fairlead)")
 	fs.BoolVar(&exit, "exit", false, "with --here, end once the agent acts, though nobody does then")
+	confirms(cmd, "here", "exit")
 	fs.StringVar(&m.name, "name", hostname, "with --here, name of the agent in this process")
 	fs.Lookup("name").DefValue = "the host name"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/fleet"
 )
 
 // Streams are where a command reads and writes.
@@ -40,7 +41,7 @@ func Main(version string, args []string, s Streams) int {
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if text := message(err); text != "" {
-		fmt.Fprintln(s.Err, "fairlead: "+text)
+		fmt.Fprintln(s.Err, "fairlead: "+fleet.PlainLines(text))
 	}
 	return exitCode(err)
 }
@@ -81,8 +82,8 @@ or with what you have:
 	}
 	root.Annotations = map[string]string{selfAnnotation: s.Self}
 	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
+	root.SetOut(onScreen(s.Out))
+	root.SetErr(onScreen(s.Err))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},

@@ -27,6 +27,9 @@ It needs git, and no cloud, credentials or containers.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
+			if f := file(out); f != nil {
+				out = f // the story is drawn
+			}
 			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: drawable(out), Keep: keep, Version: version, Plan: planText})
 			if err != nil {
 				return &exitError{exitFailure}
@@ -35,5 +38,6 @@ It needs git, and no cloud, credentials or containers.`,
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave everything running at the end and say what to try")
+	settings(cmd, "keep")
 	return cmd
 }

@@ -58,7 +58,11 @@ func document(b *strings.Builder, c *cobra.Command) {
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
-		flags = append(flags, [3]string{name, f.DefValue, f.Usage})
+		usage := f.Usage
+		if declared(f, confirmation) {
+			usage += ". Not from the environment"
+		}
+		flags = append(flags, [3]string{name, f.DefValue, usage})
 	})
 	if len(flags) == 0 {
 		return

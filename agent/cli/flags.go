@@ -19,17 +19,56 @@ import (
 // flags: --ssh-key is FAIRLEAD_SSH_KEY.
 const environmentPrefix = "FAIRLEAD_"
 
+// confirmation marks flags that no environment variable stands for.
+const confirmation = "fairlead.dev/confirmation"
+
+// confirms declares flags of cmd as ones that a person gives for one command: they agree
+// to what cannot be undone, show what is secret, or say that something is gone. What an
+// environment was given once, for another command, says nothing of this one.
+func confirms(cmd *cobra.Command, names ...string) { declare(cmd, confirmation, names) }
+
+// setting marks switches that an environment variable may stand for.
+const setting = "fairlead.dev/setting"
+
+// settings declares switches of cmd as ones that harm nobody where an environment has them.
+// Each switch is one or the other.
+func settings(cmd *cobra.Command, names ...string) { declare(cmd, setting, names) }
+
+func declare(cmd *cobra.Command, as string, names []string) {
+	for _, name := range names {
+		if err := cmd.Flags().SetAnnotation(name, as, nil); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// declared reports whether f was declared so.
+func declared(f *pflag.Flag, as string) bool {
+	_, ok := f.Annotations[as]
+	return ok
+}
+
 // environment gives each flag of cmd that is not on the command line the value
-// of its environment variable.
+// of its environment variable. It refuses a variable for a flag that confirms.
 func environment(cmd *cobra.Command, _ []string) error {
 	var failed error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		value, ok := os.LookupEnv(environmentName(f.Name))
-		if f.Changed || !ok || failed != nil {
+		name := environmentName(f.Name)
+		value, ok := os.LookupEnv(name)
+		if !ok || failed != nil {
+			return
+		}
+		if declared(f, confirmation) {
+			if value != "" {
+				failed = &usageError{fmt.Errorf("the environment variable %s: --%s is to be given on the command line, by whoever means it: remove the variable", name, f.Name)}
+			}
+			return
+		}
+		if f.Changed {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			failed = &usageError{fmt.Errorf("the environment variable %s: %w", environmentName(f.Name), err)}
+			failed = &usageError{fmt.Errorf("the environment variable %s: %w", name, err)}
 		}
 	})
 	return failed
@@ -146,7 +185,7 @@ func newLogger(w io.Writer, form, level string) (*slog.Logger, error) {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, &usageError{fmt.Errorf("there is no log level %q: use debug, info, warn or error", level)}
 	}
-	o := &slog.HandlerOptions{Level: l}
+	o := &slog.HandlerOptions{Level: l, ReplaceAttr: boundedAttr}
 	switch form {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil
@@ -154,4 +193,27 @@ func newLogger(w io.Writer, form, level string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
 	return nil, &usageError{fmt.Errorf("there is no log format %q: use text or json", form)}
+}
+
+// maxLogged bounds each value in the log, in bytes. What others say is in it in full, but
+// for pages of theirs; both formats escape what would steer a terminal.
+const maxLogged = 8 << 10
+
+// boundedAttr cuts a value of the log that is too long.
+func boundedAttr(_ []string, a slog.Attr) slog.Attr {
+	var text string
+	switch v := a.Value.Any().(type) {
+	case string:
+		text = v
+	case error:
+		text = v.Error()
+	case fmt.Stringer:
+		text = v.String()
+	default:
+		return a
+	}
+	if len(text) > maxLogged {
+		a.Value = slog.StringValue(strings.ToValidUTF8(text[:maxLogged], "") + "…")
+	}
+	return a
 }

@@ -28,6 +28,7 @@ func addValues(cmd *cobra.Command) *valueFlags {
 	v := &valueFlags{warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
 	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE; it wins over the fleet's own")
 	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "leave ${VARIABLES} without a value standing")
+	settings(cmd, "allow-unset")
 	return v
 }
 

@@ -3,10 +3,12 @@ package cli
 import (
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/assembly"
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
@@ -42,4 +44,43 @@ and can be killed and started again without losing a machine.`,
 		return agent.Serve(cmd.Context(), l, inmemory.Handler(cloud), log)
 	}
 	return cmd
+}
+
+const serveInMemory = "serve-inmemory"
+
+// inMemoryFlags say whether an agent serves its in-memory cloud. Whoever reaches it may
+// make and delete machines of that cloud, and asks nobody.
+type inMemoryFlags struct {
+	serve bool
+	asked bool // the flag was given
+}
+
+func (f *inMemoryFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.serve, serveInMemory, false, "serve the in-memory cloud of this agent under /inmemory/ of --listen, to whoever reaches it")
+	settings(cmd, serveInMemory)
+	cmd.Flags().Lookup(serveInMemory).DefValue = "where the source is on this computer and --listen is of it alone"
+}
+
+// served reports whether the agent of s that listens at address serves its cloud. Where
+// nobody says so, only a person who tries things on one computer can reach it.
+func (f *inMemoryFlags) served(s assembly.Settings, address string) (bool, error) {
+	elsewhere := s.Providers[inmemory.ProviderName][inmemory.SettingURL] != ""
+	if f.asked {
+		if f.serve && elsewhere {
+			return false, &usageError{fmt.Errorf("--%s is for the cloud of this agent, and --inmemory-url names another one: give one of the two", serveInMemory)}
+		}
+		return f.serve, nil
+	}
+	local := assembly.IsFolder(s.Source) || strings.HasPrefix(s.Source, "file://")
+	return local && !elsewhere && loopback(address), nil
+}
+
+// loopback reports whether only this computer reaches an address to listen on.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

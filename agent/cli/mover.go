@@ -48,6 +48,8 @@ func (m *mover) add(cmd *cobra.Command) {
 	fs.BoolVar(&m.dryRun, "dry-run", false, "say what is done and what is to come, and do nothing")
 	fs.BoolVar(&m.undo, "undo", false, "take back what was begun, as long as the fleet was not handed over")
 	fs.BoolVar(&m.keep, "keep", false, "leave secrets, and an agent in a cluster, where they were")
+	confirms(cmd, "undo")
+	settings(cmd, "dry-run", "keep")
 	fs.DurationVar(&m.interval, "interval", 2*time.Second, "between polls of the agent in this process")
 	fs.StringVar(&m.logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&m.logLevel, "log-level", "warn", "of the agent in this process: debug, info, warn or error")

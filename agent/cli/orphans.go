@@ -48,6 +48,7 @@ something is, and 1 if something went wrong.`,
 	f.addProviders(cmd)
 	cmd.Flags().BoolVar(&remove, "delete", false, "remove what is found")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: do not ask")
+	confirms(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), "")
 		if err != nil {

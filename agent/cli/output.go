@@ -7,12 +7,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/fleet"
 )
 
 // A format is how a command shows what it found.
@@ -51,7 +54,13 @@ type table struct {
 	style  func(row []string) lipgloss.Style // of a row on a terminal; nil is none
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add appends a row. Cells may hold what others say.
+func (t *table) add(cells ...string) {
+	for i, c := range cells {
+		cells[i] = fleet.PlainText(c)
+	}
+	t.rows = append(t.rows, cells)
+}
 
 // write shows t in the given format; v is what JSON and YAML show.
 func (t *table) write(w io.Writer, f format, v any) error {
@@ -83,6 +92,9 @@ func (t *table) plain(w io.Writer) error {
 		}
 	}
 	fancy := isTerminal(w)
+	if s, ok := w.(*screen); ok {
+		w = s.File // cells are plain, and what is around them is ours
+	}
 	for n, row := range all {
 		var line strings.Builder
 		for i, cell := range row {
@@ -133,11 +145,52 @@ func (t *table) markdown(w io.Writer) error {
 	return nil
 }
 
+// A screen is a terminal that commands write to: what steers it does not get through,
+// whoever it comes from. What is drawn on purpose is written to the File.
+type screen struct{ *os.File }
+
+// Write implements io.Writer.
+func (s *screen) Write(b []byte) (int, error) {
+	if _, err := s.File.WriteString(unsteered(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// unsteered returns text without control characters but for ends of lines and tabs.
+func unsteered(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// onScreen returns w, of which a terminal is a screen.
+func onScreen(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return &screen{f}
+	}
+	return w
+}
+
+// file returns the file behind w, or nil.
+func file(w io.Writer) *os.File {
+	switch w := w.(type) {
+	case *screen:
+		return w.File
+	case *os.File:
+		return w
+	}
+	return nil
+}
+
 // isTerminal reports whether w is a terminal that colours and cursor moves may
 // be written to. NO_COLOR and TERM=dumb say that they may not.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	f := file(w)
+	return f != nil && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // drawable returns the width of w, where it is a terminal that may be drawn on,
@@ -146,7 +199,7 @@ func drawable(w io.Writer) int {
 	if !isTerminal(w) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	width, _, err := term.GetSize(int(file(w).Fd()))
 	if err != nil {
 		return 0
 	}

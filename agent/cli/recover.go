@@ -29,6 +29,7 @@ func (r *recovery) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&r.identity, "identity-file", "", "the home is gone: file with an age identity that the escrow is encrypted for. The secrets are restored first")
 	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, go on where the plan is not empty but for the home")
+	confirms(cmd, "identity-file", "allow-changes")
 }
 
 // check refuses flags that do nothing.

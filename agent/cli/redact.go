@@ -9,11 +9,15 @@ import (
 	"fairlead.dev/render"
 )
 
-// redacted returns a source without the password that a URL may hold.
+// redacted returns a source without the password or token that a URL may hold. Over http
+// a user without a password may be a token.
 func redacted(source string) string {
 	u, err := url.Parse(source)
 	if err != nil || u.User == nil {
 		return source
+	}
+	if _, both := u.User.Password(); !both && (u.Scheme == "http" || u.Scheme == "https") {
+		u.User = url.User("xxxxx")
 	}
 	return u.Redacted()
 }

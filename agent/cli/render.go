@@ -37,6 +37,7 @@ something cannot be rendered; what can be is shown all the same.`,
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&below, "path", "", "folder or file in the repository, where not all of it is meant")
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")
+	confirms(cmd, "show-secrets")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
 		if err != nil {

@@ -34,6 +34,7 @@ type replicaFlags struct {
 func (f *replicaFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.elect, "leader-election", false, "run beside replicas of the same --name, of which one leads; needs --secrets kubernetes")
+	settings(cmd, "leader-election")
 	fs.StringVar(&f.lease, "leader-election-lease", "", "name of the Lease (default: --name)")
 	fs.StringVar(&f.namespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the Lease (default: POD_NAMESPACE, or that of the pod or kubeconfig)")
 	fs.DurationVar(&f.timing.Duration, "leader-election-lease-duration", election.DefaultDuration, "for which a silent leader is respected")

@@ -172,6 +172,7 @@ are shown with --show; with --key as well, one value alone and as it is.`,
 	f := addSource(cmd)
 	f.addSecrets(cmd)
 	cmd.Flags().BoolVar(&show, "show", false, "show the values")
+	confirms(cmd, "show")
 	cmd.Flags().StringVar(&only, "key", "", "only this key")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		k, err := fleet.ParseKey(argv[0])

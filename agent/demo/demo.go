@@ -161,9 +161,10 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 		return nil, err
 	}
 	mux := a.Handler(false)
-	if cloud, ok := d.world.InMemory(); ok {
-		mux.Handle("/inmemory/", http.StripPrefix("/inmemory", cloud))
+	if err := d.world.OpenInMemory(); err != nil {
+		return nil, err
 	}
+	mux.Handle("/inmemory/", http.StripPrefix("/inmemory", d.world.InMemory()))
 	url, stopPages, err := serve(ctx, mux, log)
 	if err != nil {
 		return nil, err

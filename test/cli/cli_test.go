@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 //	fleet        a clone of the example fleet, quick to start, not pushed yet
 //	$URL         its empty bare repository over http, $FILE the same as a file URL
 //	$LISTEN      a free address, $HOOK another, and $FAIRLEAD_INMEMORY_URL one for a cloud
+//	$EVERYWHERE  the port of $LISTEN on all addresses
 //	$FAIRLEAD_SECRETS, and XDG_STATE_HOME, within the script's folder
 func TestScripts(t *testing.T) {
 	scripts(t, "testdata/script")
@@ -114,7 +115,8 @@ func setup(env *testscript.Env) error {
 	}
 	for k, v := range map[string]string{
 		"URL": web.URL + "/fleet.git", "FILE": "file://" + bare, "BARE": bare,
-		"CLOUD": cloud, "FAIRLEAD_INMEMORY_URL": "http://" + cloud, "LISTEN": listen, "HOOK": hook,
+		"EVERYWHERE": strings.Replace(listen, "127.0.0.1", "0.0.0.0", 1),
+		"CLOUD":      cloud, "FAIRLEAD_INMEMORY_URL": "http://" + cloud, "LISTEN": listen, "HOOK": hook,
 		"FAIRLEAD_SECRETS": filepath.Join(env.WorkDir, "secrets"), "XDG_STATE_HOME": filepath.Join(env.WorkDir, "state"),
 		"AUTOSCALER": os.Getenv("FAIRLEAD_CLUSTER_AUTOSCALER"),
 		"HOME":       env.WorkDir, "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,

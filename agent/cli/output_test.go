@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// A page is what a proxy in front of a cloud answers, by somebody who means harm.
+var page = strings.Repeat("<p>\x1b]0;owned\x07\x1b[2J502 Bad\u202e Gateway</p>\r\n", 64<<10/40)
+
+// Characters that nothing shows, and those of them that JSON does not hold.
+const (
+	steering = "\x1b\x07\r\u202e"
+	controls = "\x1b\x07\r"
+)
+
+// What others say cannot steer a terminal, in whatever format, nor fill the screen.
+func TestTablesArePlain(t *testing.T) {
+	for _, f := range []format{formatTable, formatMarkdown, formatJSON, formatYAML} {
+		var b bytes.Buffer
+		table := table{header: []string{"NAME", "MESSAGE"}}
+		table.add("one", page)
+		if err := table.write(&b, f, map[string]string{"message": page}); err != nil {
+			t.Fatal(err)
+		}
+		unwanted := steering
+		if f == formatJSON || f == formatYAML {
+			unwanted = controls
+		}
+		if strings.ContainsAny(b.String(), unwanted) {
+			t.Errorf("%s: %.200q", f, b.String())
+		}
+		if (f == formatTable || f == formatMarkdown) && b.Len() > 8000 {
+			t.Errorf("%s has %d bytes", f, b.Len())
+		}
+	}
+}
+
+func TestScreenIsNotSteered(t *testing.T) {
+	if got := unsteered("a\tb\n" + page); strings.ContainsAny(got, steering) || !strings.HasPrefix(got, "a\tb\n<p>") {
+		t.Errorf("got %.200q", got)
+	}
+}
+
+// The log has what others say in full, but for pages, and both formats escape.
+func TestLogIsBounded(t *testing.T) {
+	for _, form := range []string{"text", "json"} {
+		var b bytes.Buffer
+		log, err := newLogger(&b, form, "info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := strings.Repeat("w", 5000)
+		log.Info("failed", "error", errors.New(page), "whole", whole, slog.Group("g", "text", page))
+		if strings.ContainsAny(strings.TrimSuffix(b.String(), "\n"), controls+"\n") {
+			t.Errorf("%s: %.300q", form, b.String())
+		}
+		if !strings.Contains(b.String(), whole) || b.Len() > 60_000 {
+			t.Errorf("%s: %d bytes", form, b.Len())
+		}
+	}
+}
