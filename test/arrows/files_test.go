@@ -30,13 +30,13 @@ func mayWrite() map[string]string {
 		"agent/secrets/escrow.put":   "the escrow, encrypted",
 		"providers/infrastructure/hosts/remote.knownHosts": "public keys, which a library reads from files alone",
 		"sources/dir.Followed":                             "whether an agent follows a folder, by a lock",
-		"sources/dir.append":     "the status branch of a folder",
-		"sources/dir.commit":     "the same",
+		"sources/dir.append":                               "the status branch of a folder",
+		"sources/dir.commit":                               "the same",
 		"sources/dir.follow":                               "the same",
-		"sources/dir.lock":       "its lock",
-		"sources/dir.make":       "its .gitignore",
-		"sources/dir.write":      "the same as commit",
-		"sources/git.knownHosts": "public keys, which a library reads from files alone",
+		"sources/dir.lock":                                 "its lock",
+		"sources/dir.make":                                 "its .gitignore",
+		"sources/dir.write":                                "the same as commit",
+		"sources/git.knownHosts":                           "public keys, which a library reads from files alone",
 	}
 }
 
