@@ -64,9 +64,9 @@ func (a *Agent) Handler(profiling bool) *http.ServeMux {
 // is asked for.
 func Pages(m *Metrics, ready http.Handler, health *Watchdog, profiling bool, log *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", m.Handler(log))
-	mux.Handle("GET /healthz", health)
-	mux.Handle("GET /readyz", ready)
+	mux.Handle("GET /metrics", soon(m.Handler(log)))
+	mux.Handle("GET /healthz", soon(health))
+	mux.Handle("GET /readyz", soon(ready))
 	if profiling {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -75,6 +75,31 @@ func Pages(m *Metrics, ready http.Handler, health *Watchdog, profiling bool, log
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+// soon bounds how long h may take to be asked and to answer: who reads slowly does not
+// hold a connection.
+func soon(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, until := http.NewResponseController(w), time.Now().Add(pageTimeout)
+		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // what cannot have one needs none
+		h.ServeHTTP(w, r)
+	})
+}
+
+const pageTimeout = 30 * time.Second
+
+// Guarded serves h to whom allowed lets. What tells that the process lives and is ready
+// is for everybody: a kubelet has nothing to show.
+func Guarded(h http.Handler, allowed func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !allowed(r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "a client certificate or a bearer token is needed", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Serve answers requests on l with h until ctx ends, and then gives those under

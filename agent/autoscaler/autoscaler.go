@@ -40,7 +40,7 @@ type Server struct {
 
 // New returns a server of f. The error says which of the files cannot be used.
 func New(f Fleet, files Files, log *slog.Logger) (*Server, error) {
-	transport, err := files.transport()
+	transport, err := transport(files)
 	if err != nil {
 		return nil, err
 	}

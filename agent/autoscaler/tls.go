@@ -3,9 +3,7 @@ package autoscaler
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -13,6 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"fairlead.dev/agent/certs"
 	"fairlead.dev/fleet"
 )
 
@@ -20,44 +19,18 @@ import (
 const Scheme = "fairlead"
 
 // Files are where the server's certificate and key are, and the authorities that
-// sign clients' certificates, all PEM. They are read with each connection, so
+// sign clients' certificates, all PEM. They are read again when they change, so
 // that they are renewed without a restart.
-type Files struct {
-	Certificate, Key, ClientCA string
-}
-
-// config reads the files.
-func (f Files) config() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the certificate and key of the autoscaler's server: %w", err)
-	}
-	pem, err := os.ReadFile(f.ClientCA)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the authorities of autoscalers: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate of an authority", f.ClientCA)
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
-	}, nil
-}
+type Files = certs.Files
 
 // transport returns what connections are secured with. Files that cannot be read
 // now are an error.
-func (f Files) transport() (credentials.TransportCredentials, error) {
-	if _, err := f.config(); err != nil {
-		return nil, err
+func transport(f Files) (credentials.TransportCredentials, error) {
+	w, err := certs.Watch(f)
+	if err != nil {
+		return nil, fmt.Errorf("autoscalers cannot be served: %w", err)
 	}
-	return credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return f.config()
-		},
-	}), nil
+	return credentials.NewTLS(w.Server(tls.RequireAndVerifyClientCert, "h2")), nil
 }
 
 // caller returns the cluster that the client's certificate names.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -86,6 +87,7 @@ type agentFlags struct {
 	hungAfter           time.Duration
 	profiling           bool
 	memory              inMemoryFlags
+	pagesFor            listenFlags
 	logFormat, logLevel string
 	hooks               webhookFlags
 	traces              tracingFlags
@@ -114,6 +116,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	confirms(cmd, "take-over")
 	settings(cmd, "wait-for-ownership", "pprof")
 	f.memory.add(cmd)
+	f.pagesFor.add(cmd)
 	f.hooks.add(cmd)
 	f.traces.add(cmd)
 	f.replicas.add(cmd)
@@ -139,6 +142,9 @@ func (f *agentFlags) check(s assembly.Settings) error {
 		return err
 	}
 	if err := f.scale.check(); err != nil {
+		return err
+	}
+	if err := f.pagesFor.check(f.listen); err != nil {
 		return err
 	}
 	if f.takeOver == "" {
@@ -168,7 +174,7 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 	}
 	defer world.Close()
 	r := &replica{flags: f.replicas, scale: f.scale, port: portOf(f.hooks.listen)}
-	hooks, err := f.hooks.handler(s, r, m, s.Log)
+	hooks, hooksTLS, err := f.hooks.handler(s, r, m, s.Log)
 	if err != nil {
 		return err
 	}
@@ -176,12 +182,13 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 	defer cancel()
 	var g run.Group
 	g.Add(func() error { return r.run(ctx, s, f.options, world, m) }, func(error) { cancel() })
-	listen := func(what, address string, h http.Handler) error {
+	listen := func(what, address string, h http.Handler, config *tls.Config) error {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
 			return fmt.Errorf("cannot serve: %w", err)
 		}
-		s.Log.Info(what, "url", "http://"+l.Addr().String())
+		l, scheme := secured(l, config)
+		s.Log.Info(what, "url", scheme+l.Addr().String())
 		g.Add(func() error { return agent.Serve(ctx, l, h, s.Log) }, func(error) { cancel() })
 		return nil
 	}
@@ -190,12 +197,16 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 		if err != nil {
 			return err
 		}
-		if err := listen("serving", f.listen, own); err != nil {
+		own, config, err := f.pagesFor.guarded(own)
+		if err != nil {
+			return err
+		}
+		if err := listen("serving", f.listen, own, config); err != nil {
 			return err
 		}
 	}
 	if hooks != nil {
-		if err := listen("hearing webhooks", f.hooks.listen, hooks); err != nil {
+		if err := listen("hearing webhooks", f.hooks.listen, hooks, hooksTLS); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/certs"
 	"fairlead.dev/agent/webhook"
 )
 
@@ -18,26 +20,30 @@ type webhookFlags struct {
 	listen string
 	files  []string
 	folder string
+	certs  certs.Files
 }
 
 func (f *webhookFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "webhook-listen", "", "address to hear of pushes on, such as :9292, under /hook/KIND; empty for none")
 	fs.StringArrayVar(&f.files, "webhook-secret-file", nil, "secrets of a kind of webhook, KIND=FILE with one a line: github, gitlab, gitea, bitbucket or generic; may be repeated")
+	fs.StringVar(&f.certs.Certificate, "webhook-tls-cert", "", "file with the certificate to hear webhooks with, PEM; without one it is plain HTTP, for behind an Ingress")
+	fs.StringVar(&f.certs.Key, "webhook-tls-key", "", "file with its key, PEM")
 	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, each called as its kind: a mounted Kubernetes Secret")
 }
 
-// handler returns what hears of pushes for r, or nil where that is not asked for.
-func (f *webhookFlags) handler(s assembly.Settings, r *replica, m *agent.Metrics, log *slog.Logger) (http.Handler, error) {
+// handler returns what hears of pushes for r, or nil where that is not asked for, and how
+// it is served; nil is without TLS.
+func (f *webhookFlags) handler(s assembly.Settings, r *replica, m *agent.Metrics, log *slog.Logger) (http.Handler, *tls.Config, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {
-			return nil, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
+			return nil, nil, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
 	secrets, err := webhook.NewSecrets(f.files, f.folder)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
+		return nil, nil, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
 	}
 	o := webhook.Options{
 		Target:  webhook.Target{Repository: s.Source, Ref: s.Ref, StatusRepository: s.StatusRepository, Own: r.Writes, Wrote: r.Wrote},
@@ -46,5 +52,19 @@ func (f *webhookFlags) handler(s assembly.Settings, r *replica, m *agent.Metrics
 	if r.flags.elect {
 		o.Leader = r.Leader
 	}
-	return webhook.New(o), nil
+	if (f.certs.Certificate == "") != (f.certs.Key == "") {
+		return nil, nil, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key go together")}
+	}
+	if f.certs.Certificate == "" {
+		if kinds := secrets.Plain(); len(kinds) > 0 && !loopback(f.listen) {
+			log.Warn("hearing webhooks whose secret travels as it is, over plain HTTP: let nothing but TLS lead here, give --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)
+		}
+		return webhook.New(o), nil, nil
+	}
+	w, err := certs.Watch(f.certs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--webhook-tls-…: %w", err)
+	}
+	o.Peer = w.Peer()
+	return webhook.New(o), w.Server(tls.NoClientCert, "h2", "http/1.1"), nil
 }

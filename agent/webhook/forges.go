@@ -56,7 +56,7 @@ func readPush(name string, payload []byte) (event, error) {
 func gitlab() kind {
 	return kind{
 		name:   "gitlab",
-		verify: either(standard(time.Now), token("X-Gitlab-Token")),
+		verify: either(standard(time.Now), token(gitlabToken), passedOn),
 		read: func(h http.Header, payload []byte) (event, error) {
 			var p struct {
 				ObjectKind string `json:"object_kind"`

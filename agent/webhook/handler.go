@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +49,8 @@ type Options struct {
 	// Leader returns the replica that follows the repository, "host:port" of its
 	// webhooks, and whether it is this one. Nil is always this one.
 	Leader func() (address string, self bool)
+	// Peer is how replicas are called that serve webhooks with TLS; nil: without.
+	Peer *tls.Config
 	// Observe is told of each call: a kind of Kinds, or "none", and how it ended.
 	// It may be nil.
 	Observe func(kind, result string)
@@ -76,7 +79,7 @@ func New(o Options) *Handler {
 	}
 	return &Handler{
 		o: o, kinds: kinds(), slots: make(chan struct{}, maxAtOnce),
-		replays: newReplays(replayKeep, replayMost), client: forwarder(),
+		replays: newReplays(replayKeep, replayMost), client: forwarder(o.Peer),
 	}
 }
 
@@ -134,6 +137,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, k kind) answer 
 	}
 	// Not every writer has a deadline: one in a test has none, and needs none.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge

@@ -70,6 +70,20 @@ func (s Secrets) addFolder(folder string) error {
 // has reports whether there are secrets of that kind.
 func (s Secrets) has(kind string) bool { return len(s.files[kind]) > 0 }
 
+// Plain returns the kinds with a secret that travels with each call as it is: unless the
+// forge calls over TLS, who hears a call has it. GitLab's signing tokens do not.
+func (s Secrets) Plain() []string {
+	const kind = "gitlab"
+	if !s.has(kind) {
+		return nil
+	}
+	secrets, err := s.of(kind)
+	if err != nil || !slices.ContainsFunc(secrets, func(b []byte) bool { return !bytes.HasPrefix(b, []byte(standardPrefix)) }) {
+		return nil
+	}
+	return []string{kind}
+}
+
 // of returns the secrets of that kind, at least one. Its errors name the file
 // and show nothing of its content.
 func (s Secrets) of(kind string) ([][]byte, error) {

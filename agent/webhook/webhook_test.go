@@ -359,6 +359,42 @@ func TestFollowersPassOnRequests(t *testing.T) {
 	}
 }
 
+// GitLab's secret token does not travel between replicas; the leader knows all the same
+// that whoever passed the call on knows it.
+func TestTokensAreNotPassedOn(t *testing.T) {
+	const body = `{"object_kind": "push", "ref": "refs/heads/main", "project": {"path_with_namespace": "team/fleet"}}`
+	leader, leading := listening(t, nil)
+	var seen []http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Clone())
+		leader.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	follower, _ := listening(t, func(o *Options) {
+		o.Leader = func() (string, bool) { return strings.TrimPrefix(server.URL, "http://"), false }
+	})
+	if code, text := serve(follower, call("gitlab", body, "X-Gitlab-Token: "+secret)); code != 202 {
+		t.Errorf("got %d %q, want 202", code, text)
+	}
+	if polls, _ := leading.count(); polls != 1 {
+		t.Errorf("the leader polled %d times, want once", polls)
+	}
+	for _, h := range seen {
+		for name, values := range h {
+			if strings.Contains(strings.Join(values, " "), secret) {
+				t.Errorf("%s holds the secret on the way to the leader", name)
+			}
+		}
+	}
+	for what, given := range map[string]string{
+		"a guess": sum("guess", "fairlead passes on\n"+body), "what another call is signed with": sum(secret, body), "nothing": "",
+	} {
+		if code, _ := serve(leader, call("gitlab", strings.Replace(body, "team", "TEAM", 1), "Fairlead-Signature: "+given)); code != 401 {
+			t.Errorf("%s: got %d, want 401", what, code)
+		}
+	}
+}
+
 func TestNewSecrets(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
