@@ -33,6 +33,8 @@ func TestRefusedValues(t *testing.T) {
 		"a token in the URL":       {"source.url=https://secret@git.example.com/f.git", "source.url holds a user name or a token"},
 		"and in that of status":    {"status.repository=https://secret@git.example.com/f.git", "status.repository holds a user name or a token"},
 		"some namespaces and all":  {"rbac.namespaces={a},rbac.allNamespaces=true", "are both set"},
+		"a token in clear":         {"metrics.token.existingSecret=t", "metrics.token.existingSecret without metrics.tls.existingSecret"},
+		"clients without TLS":      {"metrics.tls.clients=true", "metrics.tls.clients without metrics.tls.existingSecret"},
 		"open webhook":             {"webhook.enabled=true", "webhook.enabled without webhook.existingSecret"},
 		"open autoscaler":          {"autoscaler.enabled=true", "autoscaler.enabled without autoscaler.existingSecret"},
 		"ingress to nothing":       {"webhook.ingress.enabled=true", "there would be nothing behind it"},

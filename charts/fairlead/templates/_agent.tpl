@@ -44,9 +44,23 @@
 - --log-format={{ .Values.agent.logFormat }}
 - --log-level={{ .Values.agent.logLevel }}
 - --listen=:8080
+{{- if ((.Values.metrics).tls).existingSecret }}
+- --listen-tls-cert=/etc/fairlead/metrics-tls/tls.crt
+- --listen-tls-key=/etc/fairlead/metrics-tls/tls.key
+{{- if .Values.metrics.tls.clients }}
+- --listen-client-ca=/etc/fairlead/metrics-tls/ca.crt
+{{- end }}
+{{- end }}
+{{- if ((.Values.metrics).token).existingSecret }}
+- --listen-token-file=/etc/fairlead/metrics-token/token
+{{- end }}
 {{- if .Values.webhook.enabled }}
 - --webhook-listen=:9292
 - --webhook-secret-dir=/etc/fairlead/webhook
+{{- if (.Values.webhook.tls).existingSecret }}
+- --webhook-tls-cert=/etc/fairlead/webhook-tls/tls.crt
+- --webhook-tls-key=/etc/fairlead/webhook-tls/tls.key
+{{- end }}
 {{- end }}
 {{- if .Values.autoscaler.enabled }}
 - --autoscaler-listen=:8086
@@ -122,8 +136,17 @@
 {{- with .Values.secrets.ageIdentities.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "age" "secret" .) }}
 {{- end }}
+{{- with ((.Values.metrics).tls).existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "metrics-tls" "secret" .) }}
+{{- end }}
+{{- with ((.Values.metrics).token).existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "metrics-token" "secret" .) }}
+{{- end }}
 {{- if .Values.webhook.enabled }}
 {{ include "fairlead.secretVolume" (dict "name" "webhook" "secret" .Values.webhook.existingSecret) }}
+{{- with (.Values.webhook.tls).existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "webhook-tls" "secret" .) }}
+{{- end }}
 {{- end }}
 {{- if .Values.autoscaler.enabled }}
 {{ include "fairlead.secretVolume" (dict "name" "autoscaler" "secret" .Values.autoscaler.existingSecret) }}
@@ -154,8 +177,17 @@
 {{- if .Values.secrets.ageIdentities.existingSecret }}
 - {name: age, mountPath: /etc/fairlead/age, readOnly: true}
 {{- end }}
+{{- if ((.Values.metrics).tls).existingSecret }}
+- {name: metrics-tls, mountPath: /etc/fairlead/metrics-tls, readOnly: true}
+{{- end }}
+{{- if ((.Values.metrics).token).existingSecret }}
+- {name: metrics-token, mountPath: /etc/fairlead/metrics-token, readOnly: true}
+{{- end }}
 {{- if .Values.webhook.enabled }}
 - {name: webhook, mountPath: /etc/fairlead/webhook, readOnly: true}
+{{- if (.Values.webhook.tls).existingSecret }}
+- {name: webhook-tls, mountPath: /etc/fairlead/webhook-tls, readOnly: true}
+{{- end }}
 {{- end }}
 {{- if .Values.autoscaler.enabled }}
 - {name: autoscaler, mountPath: /etc/fairlead/autoscaler, readOnly: true}

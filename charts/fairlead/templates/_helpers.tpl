@@ -101,6 +101,12 @@ app.kubernetes.io/part-of: fairlead
 {{- fail "networkPolicy.egress.rules is empty: the agent could reach neither Git nor a cloud" -}}
 {{- end -}}
 {{- end -}}
+{{- if and ((.metrics).token).existingSecret (not ((.metrics).tls).existingSecret) -}}
+{{- fail "metrics.token.existingSecret without metrics.tls.existingSecret: over plain HTTP a token is there for all to hear" -}}
+{{- end -}}
+{{- if and ((.metrics).tls).clients (not .metrics.tls.existingSecret) -}}
+{{- fail "metrics.tls.clients without metrics.tls.existingSecret: certificates are shown over TLS" -}}
+{{- end -}}
 {{- if and .rbac.namespaces .rbac.allNamespaces -}}
 {{- fail "rbac.namespaces and rbac.allNamespaces are both set: the agent may use Secrets in the ones or in all" -}}
 {{- end -}}
