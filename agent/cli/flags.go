@@ -118,6 +118,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
 	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; may be repeated")
 	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, take who signs a merge to stand for all that it brings in: what is merged needs no signature")
+	settings(cmd, "trust-merges")
 	return f
 }
 
