@@ -120,10 +120,14 @@ func TestProblemsDoNotDependOnSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]struct{ password, cluster, want string }{
-		"a value that a message cuts": {"${p\"ss\twörd-that-is-longer-than-what-a-message-quotes-of-a-value-and-goes-on", clusterYAML("team", "a"),
-			"clusters/a/secret.yaml: Secret team/cloud: stringData: it cannot be used, for what a file holds that is encrypted"},
-		"a value that is a word": {"default", clusterYAML("team", "a") + "  labels: {a: '${default'}\n",
-			"the expression ${default is not closed"},
+		"a value that a message cuts": {
+			"${p\"ss\twörd-that-is-longer-than-what-a-message-quotes-of-a-value-and-goes-on", clusterYAML("team", "a"),
+			"clusters/a/secret.yaml: Secret team/cloud: stringData: it cannot be used, for what a file holds that is encrypted",
+		},
+		"a value that is a word": {
+			"default", clusterYAML("team", "a") + "  labels: {a: '${default'}\n",
+			"the expression ${default is not closed",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			sealed, err := sops.EncryptSecret(fmt.Appendf(nil, "apiVersion: v1\nkind: Secret\nmetadata: {name: cloud, namespace: team}\nstringData: {password: %q}\n", c.password),

@@ -77,7 +77,7 @@ func (n *conn) connect(ctx context.Context, server *url.URL, network, address st
 		return nil, err
 	}
 	answer := bufio.NewReader(c)
-	res, err := http.ReadResponse(answer, req)
+	res, err := http.ReadResponse(answer, req) //nolint:bodyclose // what follows is the connection, and closing would read it
 	switch {
 	case err != nil:
 		return nil, err

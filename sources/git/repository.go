@@ -62,8 +62,10 @@ func New(o Options) (*Repository, error) {
 	} else if o.Ref != "" && !validRef(o.Ref) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
 	}
-	r := &Repository{remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
-		tags: make(map[plumbing.Hash]tag), proved: make(map[plumbing.Hash]bool)}
+	r := &Repository{
+		remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
+		tags: make(map[plumbing.Hash]tag), proved: make(map[plumbing.Hash]bool),
+	}
 	r.clone = newClone(r.remote, o.Budget)
 	return r, nil
 }
