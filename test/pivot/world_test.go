@@ -201,6 +201,7 @@ func (w *world) home(context.Context) (pivot.Home, error) {
 		"image":     map[string]any{"repository": "fairlead"},
 		"agent":     map[string]any{"name": pivot.AgentOf(away()), "interval": "200ms", "resync": "10s", "logFormat": "text"},
 		"source":    map[string]any{"url": w.url, "fleetID": id},
+		"rbac":      map[string]any{"allNamespaces": true}, // as homes are given them
 		"extraArgs": []any{"--inmemory-url=" + w.clouds[pivot.AgentOf(away())], "--status-interval=200ms"},
 	}}
 	for _, f := range files {
