@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ type process struct {
 	limited *io.LimitedReader
 	decoder *gob.Decoder
 	closing io.Closer
-	said    *tail
+	said    *opening
 	builds  int
 	end     sync.Once
 }
@@ -91,7 +92,7 @@ func start(ctx context.Context, command []string, memory int64) (*process, error
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, closing: in, said: &tail{}}
+	p := &process{cmd: cmd, closing: in, said: &opening{}}
 	cmd.Stderr = p.said
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func (p *process) answer(ctx context.Context, most time.Duration) (answer, error
 	return a, err
 }
 
-// kill ends the process, waits for that, and returns the last that it said.
+// kill ends the process, waits for that, and returns what it said on its standard error.
 func (p *process) kill() string {
 	p.end.Do(func() {
 		_ = p.closing.Close()
@@ -149,30 +150,34 @@ func (p *process) kill() string {
 	return p.said.String()
 }
 
-// A tail keeps the beginning of what a process says on its standard error: Go says
+// An opening keeps the beginning of what a process says on its standard error: Go says
 // first why a program ends.
-type tail struct {
+type opening struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (o *opening) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	const most = 4096
-	t.buf.Write(b[:min(len(b), max(most-t.buf.Len(), 0))])
+	o.buf.Write(b[:min(len(b), max(most-o.buf.Len(), 0))])
 	return len(b), nil
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
+func (o *opening) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }
 
-// outOfMemory reports whether a Go program that said this had no more memory.
+// outOfMemory reports whether a Go program that said this had no more memory, be it for
+// its heap or for a thread, whose stack counts as well.
 func outOfMemory(said string) bool {
-	return strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || strings.Contains(said, "failed to reserve")
+	return slices.ContainsFunc([]string{
+		"out of memory", "cannot allocate memory", "failed to reserve",
+		"pthread_create failed", "failed to create new OS thread",
+	}, func(words string) bool { return strings.Contains(said, words) })
 }
 
 // lateWord is what a process says that had no more time of a processor.
