@@ -196,7 +196,8 @@ func (s *site) live(c *container) error {
 	}
 	s.push("Delete the cluster")
 	err = s.await(c, "the secrets of the deleted cluster are gone", func() bool {
-		left, err := secrets.List(ctx, metav1.ListOptions{})
+		// Its namespace may be that of the agent, which has Secrets of its own.
+		left, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: "cluster.x-k8s.io/cluster-name"})
 		return err == nil && len(left.Items) == 0
 	})
 	if err != nil {

@@ -42,7 +42,8 @@ func TestTwoHomesOfOneName(t *testing.T) {
 	two.stop()
 	mustHelm(t, k, "upgrade", "fairlead", chart, "-n", second.namespace, "--reuse-values", "--set", "extraArgs={--take-over=fairlead@1}")
 	two = second.start()
-	eventually(t, "the second agent takes the fleet over", func() bool { return ready(t, two) })
+	// A replica that does not lead yet is ready, too.
+	eventually(t, "the second agent takes the fleet over", func() bool { return strings.Contains(two.said(), "owning the fleet") && ready(t, two) })
 	one = first.start()
 	eventually(t, "the first agent says that another has its name", func() bool { return strings.Contains(one.said(), refusal) })
 	if ready(t, one) {

@@ -56,8 +56,15 @@ func enter() error {
 	if err := json.Unmarshal([]byte(os.Getenv(enterVariable)), &c); err != nil {
 		return err
 	}
+	proc := filepath.Join(c.Root, "proc") // as each container has it, where the image has none
+	if err := os.MkdirAll(proc, 0o755); err != nil {
+		return err
+	}
 	if err := unix.Mount(c.Root, c.Root, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind the root: %w", err)
+	}
+	if err := unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", proc, err)
 	}
 	if c.ReadOnly {
 		if err := unix.Mount("", c.Root, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
