@@ -28,7 +28,8 @@ type Sweeper interface {
 	// Orphans lists what carries the tags of fleet id, or was made by one of its
 	// clusters for itself, and belongs to none of clusters: their machines and
 	// shared infrastructure are no orphans, parts of machines that are gone are.
-	// It looks wherever the credentials of clusters reach. Sorted.
+	// It looks wherever the credentials of clusters reach. Sorted. An error says what
+	// could not be looked at; what was found elsewhere is given with it.
 	Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error)
 
 	// RemoveOrphan removes o, one of what Orphans gave for the same arguments,

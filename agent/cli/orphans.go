@@ -35,7 +35,8 @@ the annotation fairlead.dev/delete: "true", or switch on prune in fleet.yaml.
 
 With --delete everything else is removed, after a question, or without with --yes;
 each thing is looked at again before. The exit code is 0 if nothing is left, 2 if
-something is, and 1 if something went wrong.`,
+something is, and 1 if something went wrong: what could not be looked at is told
+after what was found elsewhere.`,
 		Example: `  fairlead orphans --source https://git.example.com/fleet.git
   fairlead orphans ./fleet --delete
   fairlead orphans ./fleet -o json | jq -r '.orphans[].id'`,
@@ -70,16 +71,14 @@ something is, and 1 if something went wrong.`,
 		if err != nil {
 			return err
 		}
-		if err := s.look(cmd.Context(), time.Now()); err != nil {
-			return err
-		}
+		unseen := s.look(cmd.Context(), time.Now())
 		if err := s.show(cmd.OutOrStdout(), format(*output)); err != nil {
 			return err
 		}
 		left := len(s.removable()) + len(s.vanished)
 		if remove && len(s.removable()) > 0 {
 			if !s.recorded {
-				return errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository")
+				return errors.Join(unseen, errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository"))
 			}
 			if !yes {
 				ok, err := agreed(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", count(len(s.removable()), "thing")))
@@ -91,10 +90,11 @@ something is, and 1 if something went wrong.`,
 				}
 			}
 			errs := s.remove(cmd.Context(), cmd.ErrOrStderr())
-			if len(errs) > 0 {
-				return errors.Join(errs...)
-			}
+			unseen = errors.Join(append(errs, unseen)...)
 			left = len(s.vanished)
+		}
+		if unseen != nil {
+			return unseen
 		}
 		if left > 0 {
 			return &exitError{exitChanges}

@@ -22,6 +22,7 @@ type sweeping struct {
 	orphans  []fleet.Orphan
 	after    map[string]string // id → what is in its way
 	removed  []string
+	unseen   error       // what could not be looked at
 	asked    []fleet.Key // clusters that were given
 	settling time.Duration
 }
@@ -32,7 +33,7 @@ func (s *sweeping) Orphans(_ context.Context, _ fleet.ID, clusters []*fleet.Clus
 	for _, c := range clusters {
 		s.asked = append(s.asked, c.Key)
 	}
-	return s.orphans, nil
+	return s.orphans, s.unseen
 }
 
 func (s *sweeping) RemoveOrphan(_ context.Context, _ fleet.ID, _ []*fleet.Cluster, o fleet.Orphan) error {
@@ -144,6 +145,27 @@ func TestSweepTellsWhatStays(t *testing.T) {
 	}
 	if diff := cmp.Diff("removed port b\n", b.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What one provider could not look at hides nothing of what was found.
+func TestSweepInPart(t *testing.T) {
+	away := errors.New("Glance is away")
+	p := &sweeping{unseen: away, orphans: []fleet.Orphan{{Provider: "p", Kind: "port", ID: "a"}}}
+	q := &sweeping{orphans: []fleet.Orphan{{Provider: "q", Kind: "port", ID: "b"}}}
+	locked := errors.New("the key is locked")
+	s := &sweep{providers: []string{"p", "locked", "q"}, open: func(name string) (providers.Infrastructure, error) {
+		if name == "locked" {
+			return nil, locked
+		}
+		return map[string]*sweeping{"p": p, "q": q}[name], nil
+	}}
+	err := s.look(t.Context(), time.Time{})
+	if !errors.Is(err, away) || !errors.Is(err, locked) {
+		t.Errorf("what could not be looked at: %v", err)
+	}
+	if len(s.orphans) != 2 {
+		t.Errorf("orphans = %+v, want one of each that answered", s.orphans)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -119,12 +120,15 @@ func wasIn(r fleet.Report) string {
 	return fmt.Sprintf("cluster %s, which is not in Git, was in %s: what is there shows where clusters in Git lead there", r.Cluster, strings.Join(places, ", "))
 }
 
-// look asks each provider.
+// look asks each provider. An error says what could not be looked at; what was found
+// elsewhere stands.
 func (s *sweep) look(ctx context.Context, now time.Time) error {
+	var errs []error
 	for _, name := range s.providers {
 		p, err := s.open(name)
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		sweeper, ok := providers.As[providers.Sweeper](p)
 		if !ok {
@@ -132,9 +136,7 @@ func (s *sweep) look(ctx context.Context, now time.Time) error {
 			continue
 		}
 		found, err := sweeper.Orphans(ctx, s.id, s.clusters[name])
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 		for _, o := range found {
 			if s.early(o, now, p.Settle()) {
 				s.passed++
@@ -146,7 +148,7 @@ func (s *sweep) look(ctx context.Context, now time.Time) error {
 	if s.passed > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("%s passed over: too young, or of a cluster that is being made or changed; look again later", count(s.passed, "thing")))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // early reports whether o may still become a part of something.

@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -18,8 +19,8 @@ var _ providers.Sweeper = (*Provider)(nil)
 const orphanMachine = "host"
 
 // Orphans implements providers.Sweeper: a claim is one whose cluster is none of
-// clusters. It looks at the hosts that Git holds for clusters, and fails where one of
-// them does not answer.
+// clusters. It looks at the hosts that Git holds for clusters; one that does not answer
+// is an error, beside what the others have.
 func (r *reader) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	list, err := r.orphans(ctx, id, clusters)
 	out := make([]fleet.Orphan, 0, len(list))
@@ -42,18 +43,24 @@ func (f *found) orphan() fleet.Orphan {
 
 func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]found, error) {
 	var out []found
-	seenClaims := make(map[string]bool)
+	var errs []error
+	seenClaims, silent := make(map[string]bool), make(map[string]bool)
 	for _, c := range clusters {
 		if c.Provider != api.ProviderName {
 			continue
 		}
 		all, err := r.look(ctx, c)
 		if err != nil {
-			return nil, wrap("list orphans", err)
+			errs = append(errs, wrap("list orphans", err))
+			continue
 		}
 		for _, s := range all {
 			if s.silent() {
-				return nil, wrap("list orphans", s.err)
+				if !silent[s.host.Name] { // clusters may share a pool
+					errs = append(errs, wrap("list orphans", s.err))
+				}
+				silent[s.host.Name] = true
+				continue
 			}
 			if s.host.Lost || s.state.Claim == nil || seenClaims[s.state.Claim.ID] {
 				continue
@@ -72,20 +79,17 @@ func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clu
 		x, y := a.orphan(), b.orphan()
 		return cmp.Or(x.Cluster.Compare(y.Cluster), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Name, y.Name))
 	})
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 // RemoveOrphan implements providers.Sweeper: the host cleans itself, and is free.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
-	list, err := p.orphans(ctx, id, clusters)
-	if err != nil {
-		return err
-	}
+	list, unseen := p.orphans(ctx, id, clusters)
 	for _, f := range list {
 		if string(f.claim.ProviderID()) == o.ID {
 			_, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts()))
 			return wrap("remove "+o.Kind+" "+o.Name, err)
 		}
 	}
-	return nil // gone, or somebody's
+	return unseen // else it is gone, or somebody's
 }

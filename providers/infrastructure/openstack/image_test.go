@@ -397,6 +397,39 @@ func TestImageUnknown(t *testing.T) {
 	})
 }
 
+// TestOrphansWithoutGlance: where Glance does not answer, what the other services know
+// is found, and can be removed.
+func TestOrphansWithoutGlance(t *testing.T) {
+	withImage(t, func(w *world) {
+		w.settle()
+		w.mustCreate(1)
+		w.await(1, fleet.MachineRunning)
+		other := w.cluster
+		other.Key.Name, other.Companions = "eu-2", nil
+		w.cloud.Inject(ost.Fault{Service: "image", Status: http.StatusInternalServerError})
+		time.Sleep(time.Minute)
+		orphans, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&other})
+		if err == nil || !strings.Contains(err.Error(), "cannot list images") {
+			t.Errorf("what could not be looked at: %v, want the images", err)
+		}
+		i := slices.IndexFunc(orphans, func(o fleet.Orphan) bool { return o.Kind == "server" })
+		if i < 0 {
+			t.Fatalf("orphans = %+v, want the server of the cluster that is not in Git", orphans)
+		}
+		if err := w.provider.RemoveOrphan(w.Context(), "fleet-a", []*fleet.Cluster{&other}, orphans[i]); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if got := w.cloud.Objects(ost.Servers); len(got) > 0 {
+			t.Errorf("servers = %v", got)
+		}
+		err = w.provider.RemoveOrphan(w.Context(), "fleet-a", []*fleet.Cluster{&other}, fleet.Orphan{Place: orphans[i].Place, Kind: "image", ID: "unseen"})
+		if err == nil || !strings.Contains(err.Error(), "cannot list images") {
+			t.Errorf("removing what was not seen: %v, want that images could not be looked at", err)
+		}
+	})
+}
+
 // TestImageOfOthers: what carries no tag of the fleet, or is another project's, is no
 // image of the cluster whatever it is called.
 func TestImageOfOthers(t *testing.T) {

@@ -41,6 +41,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	var all []*cloud.Project
 	keys := keysOf(clusters)
 	var ended []cloud.Owner // whose deletion Git asks for
+	var errs []error
 	for _, c := range clusters {
 		gone.Clusters[c.Key] = true
 		if c.Delete {
@@ -50,66 +51,63 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 			continue
 		}
 		projects, _, err := p.projects(ctx, c)
-		if err != nil {
-			return nil, cloud.WrapLook(op, err)
+		if err == nil {
+			all, err = merge(ctx, all, projects)
 		}
-		if all, err = merge(ctx, all, projects); err != nil {
-			return nil, cloud.WrapLook(op, err)
-		}
+		errs = append(errs, err)
 	}
 	var out []lost
 	for _, project := range all {
 		s, err := project.Snapshot(ctx, cloud.Owner{})
 		if err != nil {
-			return nil, cloud.WrapLook(op, err)
+			errs = append(errs, err)
+			continue
+		}
+		name, err := project.Name(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
 		left := make(map[fleet.Key]machine.Observation)
 		for _, c := range clusters {
 			left[c.Key] = p.keeper.Observe(project, s, c)
 		}
 		gone.Left = func(o cloud.Owner) bool { return left[o.Cluster].Left(o) }
-		name, err := project.Name(ctx)
-		if err != nil {
-			return nil, cloud.WrapLook(op, err)
-		}
 		images, err := image.Orphans(ctx, project, s, id, haveImages(clusters))
-		if err != nil {
-			return nil, cloud.WrapLook(op, err)
-		}
+		errs = append(errs, err)
 		at := lost{project: project, snapshot: s, orphans: slices.Concat(machine.Orphans(s, gone), network.Orphans(s, id, keys), network.Ended(s, ended, keys), images)}
 		for i := range at.orphans {
 			at.orphans[i].Provider, at.orphans[i].Place = api.ProviderName, name
 		}
 		out = append(out, at)
 	}
-	return out, nil
+	return out, cloud.WrapLook(op, cloud.Join(errs...))
 }
 
-// merge adds to all those of more that it lacks.
+// merge adds to all those of more that it lacks. Where it cannot tell, it gives all as
+// it was, and the error.
 func merge(ctx context.Context, all, more []*cloud.Project) ([]*cloud.Project, error) {
+	merged := slices.Clone(all)
 	for _, m := range more {
 		known := false
-		for _, a := range all {
+		for _, a := range merged {
 			same, err := a.Same(ctx, m)
 			if err != nil {
-				return nil, err
+				return all, err
 			}
 			known = known || same
 		}
 		if !known {
-			all = append(all, m)
+			merged = append(merged, m)
 		}
 	}
-	return all, nil
+	return merged, nil
 }
 
 // RemoveOrphan implements providers.Sweeper.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove orphan " + o.Kind + " " + o.Name
-	found, err := p.orphans(ctx, id, clusters)
-	if err != nil {
-		return cloud.WrapLook(op, err)
-	}
+	found, unseen := p.orphans(ctx, id, clusters)
 	for _, at := range found {
 		for _, is := range at.orphans {
 			if is.Place != o.Place || is.Kind != o.Kind || is.ID != o.ID {
@@ -128,7 +126,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			return cloud.Wrap(op, err)
 		}
 	}
-	return nil
+	return cloud.WrapLook(op, unseen) // what nobody saw may be there
 }
 
 func keysOf(clusters []*fleet.Cluster) []fleet.Key {
