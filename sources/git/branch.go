@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,11 +12,9 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/storage/memory"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -45,6 +44,7 @@ type Branch struct {
 
 	mu    sync.Mutex
 	clone *clone
+	whole bool // the server cannot make anything of differences
 }
 
 var _ sources.Branch = (*Branch)(nil)
@@ -137,7 +137,7 @@ func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 		}
 		oldTree = parent.TreeHash
 	}
-	e := &editor{store: b.clone.store.stage()}
+	e := newEditor(b.clone.store.stage())
 	newTree, err := e.apply(oldTree, c.Edits)
 	if err != nil {
 		return fleet.Revision{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
@@ -181,7 +181,7 @@ func (b *Branch) object(e *editor, parent, tree plumbing.Hash, c sources.Commit)
 			return plumbing.ZeroHash, fmt.Errorf("cannot sign the commit: %w", err)
 		}
 	}
-	return e.encode(commit)
+	return e.encode(commit, plumbing.ZeroHash)
 }
 
 func contentOf(o plumbing.EncodedObject) ([]byte, error) {
@@ -193,14 +193,26 @@ func contentOf(o plumbing.EncodedObject) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// push asks the server to move the branch from old to head, sending what e made.
+// push asks the server to move the branch from old to head, sending what e made. A
+// server that cannot make anything of differences is sent all of it, from then on.
 func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e *editor) error {
-	pack, err := encodePack(e)
-	if err != nil {
-		return classify(ctx, op, err)
-	}
 	b.remote.forget()
 	defer b.remote.forget()
+	err := b.send(ctx, op, old, head, e)
+	if r, ok := errors.AsType[*rejection](err); ok && r.unpack && !b.whole {
+		b.log.Warn("the server cannot unpack what was sent, sending whole objects", "error", err)
+		b.whole = true
+		if err = b.send(ctx, op, old, head, e); err != nil {
+			b.whole = false // it was something else
+		}
+	}
+	return err
+}
+
+// noThin is said by servers that cannot unpack a delta whose base is not in the pack.
+const noThin capability.Capability = "no-thin"
+
+func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e *editor) error {
 	s, err := b.remote.open(ctx, receivePack)
 	if err != nil {
 		return classify(ctx, op, err)
@@ -212,6 +224,10 @@ func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e
 	}
 	if now := ar.References[b.ref.String()]; now != old {
 		return fleet.Errorf(fleet.Conflict, op, "the branch is at %s, not at %s: somebody else wrote", now, old)
+	}
+	pack, err := encodePack(e, !b.whole && !ar.Capabilities.Supports(noThin))
+	if err != nil {
+		return classify(ctx, op, err)
 	}
 	req := packp.NewReferenceUpdateRequestFromCapabilities(ar.Capabilities)
 	if ar.Capabilities.Supports(capability.Sideband64k) {
@@ -229,7 +245,7 @@ func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e
 		return fleet.Errorf(fleet.Unanswered, op, "the server said nothing about the push")
 	}
 	if err != nil && report != nil {
-		err = &rejection{status: statusOf(report), said: heard.String()}
+		err = &rejection{status: statusOf(report), said: heard.String(), unpack: report.UnpackStatus != "ok"}
 	}
 	return classifyPush(op, err)
 }
@@ -242,19 +258,4 @@ func statusOf(r *packp.ReportStatus) string {
 		}
 	}
 	return "unpack failed: " + r.UnpackStatus
-}
-
-// encodePack returns a pack of the objects that e made, without a search for
-// deltas: they are few and small.
-func encodePack(e *editor) ([]byte, error) {
-	st := memory.NewStorage()
-	for _, h := range e.made {
-		o, _ := e.store.get(h)
-		if _, err := st.SetEncodedObject(o.encoded()); err != nil {
-			return nil, err
-		}
-	}
-	var buf bytes.Buffer
-	_, err := packfile.NewEncoder(&buf, st, false).Encode(e.made, 0)
-	return buf.Bytes(), err
 }

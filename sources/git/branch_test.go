@@ -3,8 +3,10 @@ package git_test
 import (
 	"fmt"
 	"io/fs"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,9 +121,16 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// However often a branch is written, what is kept of it is bounded.
+// However often a branch is written, what is kept of it is bounded, and none of it is
+// asked for again.
 func TestBoundedMemory(t *testing.T) {
-	p := newPlace(t, gitserver.Options{})
+	var fetches atomic.Int64
+	p := newPlace(t, gitserver.Options{Before: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+			fetches.Add(1)
+		}
+		return false
+	}})
 	b := branch(t, git.Options{URL: p.url})
 	var head fleet.Revision
 	for i := range 14 {
@@ -135,6 +144,9 @@ func TestBoundedMemory(t *testing.T) {
 	}
 	if held := b.Held() >> 20; held > 40 {
 		t.Errorf("%d MiB are held", held)
+	}
+	if n := fetches.Load(); n > 0 {
+		t.Errorf("%d fetches of what was written here", n)
 	}
 	if got := p.git("ls-tree", "--name-only", "fairlead/status"); strings.Count(got, "\n") != 14 {
 		t.Errorf("files are %q", got)

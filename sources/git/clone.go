@@ -39,8 +39,8 @@ func newClone(r remote, b Budget) *clone {
 }
 
 // at returns the tree of the commit h, fetching what is missing. Where the store
-// has grown to a multiple of what one revision takes, it starts a new one; trees
-// of the old one stay good.
+// has grown to a multiple of what one revision takes, it starts a new one with what the
+// newest commit holds; trees of the old one stay good.
 func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
 	return c.checked(ctx, h, h, func() error { return nil })
 }
@@ -49,7 +49,7 @@ func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
 // or an annotated tag of it. Its tree is looked at only once check lets it pass.
 func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
 	if c.store.size() > max(keep, 4*c.first) {
-		*c = *newClone(c.remote, c.budget)
+		c.shrink()
 	}
 	offered := len(c.have)
 	t, err := c.try(ctx, h, tip, check)
@@ -59,6 +59,20 @@ func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() 
 		return c.try(ctx, h, tip, check)
 	}
 	return t, err
+}
+
+// shrink starts a new store with what the newest commit holds, or with nothing where
+// there is none.
+func (c *clone) shrink() {
+	next := newClone(c.remote, c.budget)
+	if n := len(c.have); n > 0 {
+		head := c.have[n-1]
+		if commit, err := c.store.commit(head); err == nil && c.store.carry(next.store, head) == nil && c.store.carry(next.store, commit.TreeHash) == nil {
+			next.first = next.store.size()
+			next.has(head)
+		}
+	}
+	*c = *next
 }
 
 func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {

@@ -19,6 +19,13 @@ import (
 type editor struct {
 	store *store // staged: the new objects end up here
 	made  []plumbing.Hash
+	// was has, for made objects, what stood in their place before: the server has it
+	// as long as the branch is at what was edited.
+	was map[plumbing.Hash]plumbing.Hash
+}
+
+func newEditor(s *store) *editor {
+	return &editor{store: s, was: make(map[plumbing.Hash]plumbing.Hash)}
 }
 
 // A node is one name in a change: a folder to go into, a file to write, or,
@@ -51,7 +58,7 @@ func (e *editor) apply(base plumbing.Hash, edits map[string][]byte) (plumbing.Ha
 	}
 	h, err := e.folder(base, root)
 	if err == nil && h.IsZero() {
-		h = e.put(plumbing.TreeObject, nil)
+		h = e.put(plumbing.TreeObject, nil, plumbing.ZeroHash)
 	}
 	return h, err
 }
@@ -74,7 +81,7 @@ func (e *editor) folder(base plumbing.Hash, n *node) (plumbing.Hash, error) {
 			return plumbing.ZeroHash, fmt.Errorf("%q is to be a file and a folder", name)
 		case c.write && exists && o.Hash == plumbing.ComputeHash(plumbing.BlobObject, c.content):
 		case c.write:
-			entries[name] = object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: e.put(plumbing.BlobObject, c.content)}
+			entries[name] = object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: e.put(plumbing.BlobObject, c.content, o.Hash)}
 		case c.children == nil:
 			delete(entries, name)
 		default:
@@ -93,10 +100,10 @@ func (e *editor) folder(base plumbing.Hash, n *node) (plumbing.Hash, error) {
 			entries[name] = object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: h}
 		}
 	}
-	return e.writeFolder(entries)
+	return e.writeFolder(entries, base)
 }
 
-func (e *editor) writeFolder(entries map[string]object.TreeEntry) (plumbing.Hash, error) {
+func (e *editor) writeFolder(entries map[string]object.TreeEntry, was plumbing.Hash) (plumbing.Hash, error) {
 	if len(entries) == 0 {
 		return plumbing.ZeroHash, nil
 	}
@@ -105,13 +112,13 @@ func (e *editor) writeFolder(entries map[string]object.TreeEntry) (plumbing.Hash
 		t.Entries = append(t.Entries, en)
 	}
 	sort.Sort(object.TreeEntrySorter(t.Entries))
-	return e.encode(t)
+	return e.encode(t, was)
 }
 
-// encode stores a tree or a commit.
+// encode stores a tree or a commit that takes the place of was.
 func (e *editor) encode(o interface {
 	Encode(plumbing.EncodedObject) error
-},
+}, was plumbing.Hash,
 ) (plumbing.Hash, error) {
 	m := &plumbing.MemoryObject{}
 	if err := o.Encode(m); err != nil {
@@ -126,15 +133,16 @@ func (e *editor) encode(o interface {
 	if _, err := buf.ReadFrom(r); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return e.put(m.Type(), buf.Bytes()), nil
+	return e.put(m.Type(), buf.Bytes(), was), nil
 }
 
-// put stores an object and remembers it for the pack. What an older commit had
-// is sent again: the server may have thrown it away since.
-func (e *editor) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+// put stores an object that takes the place of was and remembers it for the pack. What
+// an older commit had is sent again: the server may have thrown it away since.
+func (e *editor) put(kind plumbing.ObjectType, data []byte, was plumbing.Hash) plumbing.Hash {
 	h := e.store.put(kind, slices.Clone(data))
-	if !slices.Contains(e.made, h) {
+	if _, ok := e.was[h]; !ok {
 		e.made = append(e.made, h)
+		e.was[h] = was
 	}
 	return h
 }

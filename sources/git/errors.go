@@ -168,6 +168,7 @@ func kindOfText(text string) fleet.ErrorKind {
 type rejection struct {
 	status string
 	said   string // beside it, on the way
+	unpack bool   // what was sent could not be read
 }
 
 func (r *rejection) Error() string {

@@ -86,6 +86,34 @@ func (s *store) size() int64 {
 	return s.bytes
 }
 
+// carry copies the object h to another store, of a folder with all that is in it. Submodules
+// are not in a repository.
+func (s *store) carry(to *store, h plumbing.Hash) error {
+	if _, done := to.get(h); done {
+		return nil
+	}
+	o, ok := s.get(h)
+	if !ok {
+		return fmt.Errorf("object %s: %w", h, errMissing)
+	}
+	if o.kind == plumbing.TreeObject {
+		entries, err := s.entries(h)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Mode == filemode.Submodule {
+				continue
+			}
+			if err := s.carry(to, e.Hash); err != nil {
+				return err
+			}
+		}
+	}
+	to.put(o.kind, o.data)
+	return nil
+}
+
 // encoded returns an object as go-git wants it.
 func (o rawObject) encoded() plumbing.EncodedObject {
 	m := &plumbing.MemoryObject{}
