@@ -58,6 +58,9 @@ type Initialization string
 const (
 	NeverInitialized Initialization = "Never" // its API server has not answered once
 	InitializedOnce  Initialization = "Initialized"
+	// DeletionBegan: machines of it were deleted with the cluster. What people keep of
+	// it by wishing for the cluster again may lack the majority of etcd.
+	DeletionBegan Initialization = "DeletionBegan"
 )
 
 // Place returns the first place of r, where what machines share is.

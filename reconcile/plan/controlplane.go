@@ -27,6 +27,7 @@ func (v *view) planControlPlane() {
 	case v.blind && v.leftEtcd(g):
 	case v.blind:
 		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
+		v.tellDeletionBegan()
 	case v.etcdMoved():
 	case v.neverStarted(g):
 	case len(g.leaving) > 0 && !v.stuck(g):
@@ -62,6 +63,14 @@ func (v *view) controlPlaneDone() bool {
 	g := v.groups[0]
 	return g.settled() && v.controlPlaneStray() == "" &&
 		!slices.ContainsFunc(g.all, func(m *machine) bool { return v.ailing(m) != "" })
+}
+
+// tellDeletionBegan says why a control plane may never answer again, and what to do.
+// Nothing is deleted without the wish for it: the data of etcd may be worth something.
+func (v *view) tellDeletionBegan() {
+	if v.residence.ControlPlane == fleet.DeletionBegan {
+		v.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: wish for the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
+	}
 }
 
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is

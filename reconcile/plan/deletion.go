@@ -41,7 +41,7 @@ func (v *view) forgetControlPlane() {
 		return goes(a.Action) && a.Action.Pool == v.groups[0].name && v.recent(a, v.hold(a))
 	}
 	if slices.ContainsFunc(v.groups[0].all, gone) || slices.ContainsFunc(v.out.Actions, goes) || slices.ContainsFunc(v.Attempts, went) {
-		v.residence.ControlPlane = ""
+		v.residence.ControlPlane = fleet.DeletionBegan
 	}
 }
 

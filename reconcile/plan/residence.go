@@ -130,8 +130,9 @@ func (v *view) learn() {
 	asked := v.begunHere()
 	gone := v.deleting() && v.nothingThere() && !v.Observed.Workload.Reachable
 	switch {
-	case gone:
+	case gone, r.ControlPlane == fleet.DeletionBegan && len(v.machines)+len(v.held) == 0 && !v.Observed.Workload.Reachable:
 		r.ControlPlane = fleet.NeverInitialized // of what would be made again
+	case r.ControlPlane == fleet.DeletionBegan && !v.initialized() && !v.answersWithNodes(): // until it answers
 	case v.everInitialized() || v.answersWithNodes() || !v.Desired.Milestones.ControlPlane.IsZero() && len(v.machines) > 0:
 		r.ControlPlane = fleet.InitializedOnce
 	case r.ControlPlane == fleet.NeverInitialized && !v.NeverAnswered && !v.foreseeing:

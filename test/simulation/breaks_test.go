@@ -109,7 +109,7 @@ func faults() []fault {
 			},
 		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
-			{"agent/work.go", "a.status.Put(report)", "if BROKEN && len(report.Conditions) > 0 {\n\t\treport.Conditions[0].Message = started.String()\n\t}\n\ta.status.Put(report)"},
+			{"agent/work.go", "a.status.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\ta.status.Put(c.Report)"},
 		}},
 	}
 }
@@ -148,11 +148,16 @@ func TestGuards(t *testing.T) {
 // noticed is how a life that failed says why.
 var noticed = regexp.MustCompile(`lives_test\.go:\d+: ([A-Za-z]+):`)
 
-// broken builds this package with all of list in Fairlead, of which each does
-// something only where FAULT names it.
-func broken(t *testing.T, list []fault) string {
+// TestFaultsFit sees that the faults still fit the code that they break.
+func TestFaultsFit(t *testing.T) {
+	if len(damaged(t, faults())) == 0 {
+		t.Error("there are no faults")
+	}
+}
+
+// damaged returns the files of Fairlead with all of list in them.
+func damaged(t *testing.T, list []fault) map[string]string {
 	t.Helper()
-	dir := t.TempDir()
 	texts := make(map[string]string)
 	for _, f := range list { // a later one may change what an earlier one put there
 		for _, e := range f.edits {
@@ -170,6 +175,14 @@ func broken(t *testing.T, list []fault) string {
 			texts[e.file] = strings.Replace(text, e.old, strings.ReplaceAll(e.new, "BROKEN", fmt.Sprintf("faulty(%q)", f.name)), 1)
 		}
 	}
+	return texts
+}
+
+// broken builds this package with all of list in Fairlead, of which each does
+// something only where FAULT names it.
+func broken(t *testing.T, list []fault) string {
+	t.Helper()
+	dir := t.TempDir()
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = make(map[string]string)
 	add := func(file, text string) {
@@ -183,7 +196,7 @@ func broken(t *testing.T, list []fault) string {
 		}
 		overlay.Replace[path] = at
 	}
-	for file, text := range texts {
+	for file, text := range damaged(t, list) {
 		add(file, text)
 		folder := filepath.Dir(file)
 		add(filepath.Join(folder, "faulty.go"),

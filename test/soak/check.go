@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -62,6 +63,31 @@ func (w *world) missing(ctx context.Context, wanted map[string]int) (string, err
 		return fmt.Sprintf("the plan ends with code %d:\n%s", code, out), err
 	}
 	return "", nil
+}
+
+// halfDeleted names the clusters of which the status tells that a deletion which was
+// taken back may have cost them their control plane.
+func (w *world) halfDeleted() ([]string, error) {
+	out, code, err := w.run("status", w.url, "-o", "json")
+	if err != nil || code != 0 {
+		return nil, fmt.Errorf("status ends with code %d: %s: %w", code, out, err)
+	}
+	var s struct {
+		Clusters []struct {
+			Name    string
+			Waiting []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		return nil, fmt.Errorf("status is no JSON: %w: %s", err, out)
+	}
+	var names []string
+	for _, c := range s.Clusters {
+		if slices.ContainsFunc(c.Waiting, func(n string) bool { return strings.HasPrefix(n, "the deletion of the cluster had begun") }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names, nil
 }
 
 // unsaid says what the status branch does not say yet.

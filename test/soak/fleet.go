@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet-examples/inmemory"
@@ -108,6 +109,16 @@ func (f *fleet) repair() error {
 		f.clusters[i].broken, f.clusters[i].gone = false, false
 	}
 	return f.push("repaired")
+}
+
+// delete wishes for the deletion of the named clusters, or for them again.
+func (f *fleet) delete(names []string, deleted bool) error {
+	for i := range f.clusters {
+		if slices.Contains(names, fmt.Sprintf("soak/c%d", i)) {
+			f.clusters[i].deleted = deleted
+		}
+	}
+	return f.push(fmt.Sprintf("deleted %t: %v", deleted, names))
 }
 
 // deleteAll wishes for the deletion of every cluster.

@@ -126,6 +126,9 @@ func goodDays(ctx context.Context, w *world, f *fleet) error {
 	if err := f.repair(); err != nil {
 		return err
 	}
+	if err := finishDeletions(ctx, w, f); err != nil {
+		return err
+	}
 	if err := w.converged(ctx, f.machines()); err != nil {
 		return fmt.Errorf("with the fleet repaired: %w", err)
 	}
@@ -143,6 +146,29 @@ func goodDays(ctx context.Context, w *world, f *fleet) error {
 	}
 	if err := w.converged(ctx, f.machines()); err != nil {
 		return fmt.Errorf("with everything deleted: %w", err)
+	}
+	return nil
+}
+
+// finishDeletions does what the status tells people to do of clusters that were wished
+// for again when half of their control plane was gone: it has these deleted to the
+// end, and wishes for them then.
+func finishDeletions(ctx context.Context, w *world, f *fleet) error {
+	err := w.converged(ctx, f.machines())
+	if err == nil {
+		return nil
+	}
+	halves, known := w.halfDeleted()
+	if known != nil || len(halves) == 0 {
+		return errors.Join(fmt.Errorf("with the fleet repaired: %w", err), known)
+	}
+	for _, deleted := range []bool{true, false} {
+		if err := f.delete(halves, deleted); err != nil {
+			return err
+		}
+		if err := w.converged(ctx, f.machines()); err != nil {
+			return fmt.Errorf("with %v deleted to the end: %w", halves, err)
+		}
 	}
 	return nil
 }
