@@ -48,7 +48,7 @@ func key(i int) fleet.Key { return fleet.Key{Namespace: "sim", Name: fmt.Sprintf
 // newWish returns a cluster as somebody might begin with. A small one has few
 // machines.
 func newWish(r *rand.Rand, small bool) wish {
-	w := wish{controlPlanes: 1, surge: 1, version: older, classy: r.IntN(3) == 0, renamed: r.IntN(4) == 0, addons: r.IntN(2)}
+	w := wish{controlPlanes: 1, surge: 1, version: older, classy: r.IntN(3) == 0, renamed: r.IntN(4) == 0, addons: r.IntN(3)}
 	pools := 1
 	if !small {
 		w.controlPlanes, pools = 1+2*r.IntN(2), 1+r.IntN(2)
@@ -76,7 +76,7 @@ func (p *poolWish) roll(r *rand.Rand) {
 
 // edit changes one thing about the cluster, and says what.
 func (w *wish) edit(r *rand.Rand) string {
-	switch n := r.IntN(30); {
+	switch n := r.IntN(34); {
 	case w.gone && n < 8:
 		return "still not there"
 	case w.gone:
@@ -135,10 +135,10 @@ func (w *wish) edit(r *rand.Rand) string {
 	case n < 23:
 		w.deleted, w.protected = true, w.protected || r.IntN(2) == 0
 		return fmt.Sprintf("deleted, protected: %v", w.protected)
-	case n < 26:
+	case n < 25:
 		w.gone = true
 		return "vanished"
-	case n < 28:
+	case n < 28 || n > 29:
 		w.addons = (w.addons + 1) % 4
 		return fmt.Sprintf("version %d of the addons", w.addons)
 	case n < 29:
