@@ -106,7 +106,7 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	defer b.mu.Unlock()
 	defer b.rest()
 	start := time.Now()
-	tree := b.options.Decrypter.Tree(encrypted)
+	tree := b.options.Decrypter.Tree(ctx, encrypted)
 	cfg, err := b.config(tree)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -125,6 +125,10 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
 }
+
+// Stale reports whether another Render of the same tree may tell something else: a file
+// could not be decrypted for what is asked of others, and may be now.
+func (b *Builder) Stale() bool { return b.options.Decrypter.Due() }
 
 // rest lets the workers go.
 func (b *Builder) rest() {
@@ -176,6 +180,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 	}
 	err := b.each(ctx, dirs, func(ctx context.Context, dir string) *overlay {
 		o := first(ctx, tree, dir)
+		o.fleeting = o.fleeting || len(o.problems) > 0 && tree.Unanswered()
 		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return first(ctx, t, dir) })
 		return o
 	})
@@ -195,6 +200,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 		o := b.built[dir]
 		if o.decoded {
 			o = b.objects(ctx, tree, cfg, dir)
+			o.fleeting = o.fleeting || len(o.problems) > 0 && tree.Unanswered()
 		}
 		if o.err != nil {
 			return o

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -164,5 +165,42 @@ func TestSealedSecretsPass(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"clusters/a/secret.yaml"}, told); diff != "" {
 		t.Errorf("told of: -want +got:\n%s", diff)
+	}
+}
+
+// TestRenderAsksAgain: a file that sops could not decrypt is a problem of its folder alone,
+// and is decrypted by the next render of the same content that sops answers.
+func TestRenderAsksAgain(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program that stands in for sops is a script")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "sops")
+	script := "#!/bin/sh\ntest -e " + dir + "/there || exit 128\ncat <<'END'\napiVersion: v1\nkind: Secret\nmetadata: {name: cloud, namespace: team}\nstringData: {password: hunter2}\nEND\n"
+	if err := os.WriteFile(program, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, err := sops.New(sops.Options{Program: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: cloud, namespace: team}\nstringData: {password: \"ENC[AES256_GCM,data:aaaa,iv:aaaa,tag:aaaa,type:str]\"}\n" +
+		"sops: {kms: [{arn: x}], encrypted_regex: ^stringData$, lastmodified: \"2026-01-01T00:00:00Z\", mac: \"ENC[AES256_GCM,data:aaaa,iv:aaaa,tag:aaaa,type:str]\"}\n"
+	fleetTree := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml, secret.yaml]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a") +
+		"-- clusters/a/secret.yaml --\n" + secret +
+		"-- clusters/b/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/b/c.yaml --\n" + clusterYAML("team", "b"))
+	b := newBuilder(render.Options{Decrypter: d})
+	f := b.render(t, "1", fleetTree)
+	if len(f.Clusters) != 1 || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].String(), "clusters/a/secret.yaml") || b.Stale() {
+		t.Errorf("got %v, %v, stale %v", keys(f), lines(f.Problems), b.Stale())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "there"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := b.render(t, "1", fleetTree); len(f.Clusters) != 2 || len(f.Problems) != 0 {
+		t.Errorf("got %v, %v", keys(f), lines(f.Problems))
 	}
 }

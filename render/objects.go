@@ -25,7 +25,7 @@ import (
 // missing. The error is as for Render.
 func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name string) ([]Object, []fleet.Problem, error) {
 	defer b.rest()
-	tree := b.options.Decrypter.Tree(encrypted)
+	tree := b.options.Decrypter.Tree(ctx, encrypted)
 	cfg, err := b.config(tree)
 	if err != nil {
 		return nil, nil, err

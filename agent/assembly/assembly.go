@@ -69,6 +69,8 @@ type Settings struct {
 	// AgeIdentityFiles hold age identities that decrypt files of the fleet,
 	// beside those of the secret store.
 	AgeIdentityFiles []string
+	// SopsProgram is run for files that are for others than age: see sops.Options.
+	SopsProgram string
 
 	// Lease is what the replicas of the agent elect a leader by; zero for none.
 	Lease Lease
@@ -222,7 +224,7 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 			return nil, err
 		}
 	}
-	decrypter, err := sops.New(sops.Options{Identities: identities, Sealed: o.Sealed})
+	decrypter, err := sops.New(sops.Options{Identities: identities, Sealed: o.Sealed, Program: s.SopsProgram})
 	if err != nil {
 		return nil, err
 	}

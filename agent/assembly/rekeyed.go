@@ -45,12 +45,12 @@ func (r *rekeyed) Render(ctx context.Context, rev fleet.Revision, tree sources.T
 }
 
 // Stale implements agent.StaleRenderer. Who cannot read the identities cannot
-// render anew.
+// decrypt with others.
 func (r *rekeyed) Stale() bool {
 	identities, err := r.read()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return err == nil && !sameSecrets(identities, r.with)
+	return err == nil && !sameSecrets(identities, r.with) || r.now != nil && r.now.Stale()
 }
 
 func (r *rekeyed) fresh() (*render.Builder, error) {

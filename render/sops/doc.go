@@ -3,7 +3,9 @@
 // envelope.
 //
 // It is a reader of the format alone. sops itself brings the clients of every
-// cloud's key service with it, also into its packages that need none.
+// cloud's key service with it, also into its packages that need none. Files that
+// only such a service has the key of are decrypted by running sops, where its
+// program is named.
 //
 // A file is decrypted as it is read, before kustomize or anything else sees it:
 // its message authentication code covers the file as it is in Git, and would fit

@@ -2,6 +2,7 @@ package sops
 
 import (
 	"bytes"
+	"context"
 	"path"
 	"regexp"
 	"strconv"
@@ -18,9 +19,12 @@ const metadataPrefix = "sops_"
 // ageLine is the name of a line with a part of an ageKey.
 var ageLine = regexp.MustCompile(`^sops_age__list_(\d{1,3})__map_(recipient|enc)$`)
 
+// serviceLine is the name of a line with a part of a key of a service.
+var serviceLine = regexp.MustCompile(`^sops_(pgp|kms|gcp_kms|azure_kv|hc_vault|hckms)__list_(\d{1,3})__map_([a-z_]+)$`)
+
 // dotenv decrypts a file of lines NAME=value, in which sops writes line breaks
 // as \n.
-func (d *Decrypter) dotenv(name string, data []byte) ([]byte, []string, error) {
+func (d *Decrypter) dotenv(ctx context.Context, name string, data []byte) ([]byte, []string, error) {
 	var m metadata
 	var lines []*yaml.Node // keys and values
 	for line := range bytes.Lines(data) {
@@ -49,11 +53,12 @@ func (d *Decrypter) dotenv(name string, data []byte) ([]byte, []string, error) {
 			Hint:    "put what is secret into a Secret; a secretGenerator may read an encrypted file of another name",
 		}
 	}
-	w, err := d.open(name, &m, false)
+	content := &yaml.Node{Kind: yaml.MappingNode, Content: lines}
+	w, err := d.open(ctx, name, &m, []*yaml.Node{content}, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := w.walk(&yaml.Node{Kind: yaml.MappingNode, Content: lines}, nil, ""); err != nil {
+	if err := w.walk(content, nil, ""); err != nil {
 		return nil, nil, err
 	}
 	if err := w.verify(&m); err != nil {
@@ -80,16 +85,21 @@ func (m *metadata) set(key, value string) {
 		m.Age[i].Recipient = value
 		return
 	}
-	for prefix, keys := range map[string]*[]any{
-		"key_groups": &m.KeyGroups, "pgp": &m.PGP, "kms": &m.KMS, "gcp_kms": &m.GCPKMS,
-		"azure_kv": &m.AzureKV, "hc_vault": &m.HCVault, "hckms": &m.HCKMS,
-	} {
-		if strings.HasPrefix(key, metadataPrefix+prefix+"__list_") {
-			*keys = append(*keys, value)
+	if strings.HasPrefix(key, metadataPrefix+"key_groups__list_") {
+		m.KeyGroups = append(m.KeyGroups, value)
+	}
+	if at := serviceLine.FindStringSubmatch(key); at != nil {
+		keys := map[string]*[]map[string]any{
+			"pgp": &m.PGP, "kms": &m.KMS, "gcp_kms": &m.GCPKMS, "azure_kv": &m.AzureKV, "hc_vault": &m.HCVault, "hckms": &m.HCKMS,
+		}[at[1]]
+		i, _ := strconv.Atoi(at[2])
+		for len(*keys) <= i {
+			*keys = append(*keys, map[string]any{})
 		}
+		(*keys)[i][at[3]] = value
 	}
 	for name, to := range map[string]*string{
-		"lastmodified": &m.LastModified, "mac": &m.MAC,
+		"lastmodified": &m.LastModified, "mac": &m.MAC, "version": &m.Version,
 		"unencrypted_suffix": &m.UnencryptedSuffix, "encrypted_suffix": &m.EncryptedSuffix,
 		"unencrypted_regex": &m.UnencryptedRegex, "encrypted_regex": &m.EncryptedRegex,
 		"unencrypted_comment_regex": &m.UnencryptedCommentRegex, "encrypted_comment_regex": &m.EncryptedCommentRegex,

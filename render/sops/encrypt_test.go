@@ -46,7 +46,7 @@ func TestEncryptSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, values, err := d.Decrypt("secret.yaml", out)
+		got, values, err := d.Decrypt(t.Context(), "secret.yaml", out)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -64,7 +64,7 @@ func TestEncryptSecret(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, h, w)
 		}
 		changed := bytes.Replace(out, []byte("name: login"), []byte("name: other"), 1)
-		if _, _, err := d.Decrypt("secret.yaml", changed); err == nil || !strings.Contains(err.Error(), "changed after") {
+		if _, _, err := d.Decrypt(t.Context(), "secret.yaml", changed); err == nil || !strings.Contains(err.Error(), "changed after") {
 			t.Errorf("%s: a plain value that was changed: %v, want it refused", name, err)
 		}
 	}

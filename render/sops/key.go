@@ -1,6 +1,7 @@
 package sops
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -9,21 +10,23 @@ import (
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
+	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet/documents"
 )
 
 // metadata is what sops writes beside the values.
 type metadata struct {
-	KeyGroups []any    `yaml:"key_groups"`
-	Age       []ageKey `yaml:"age"`
-	PGP       []any    `yaml:"pgp"`
-	KMS       []any    `yaml:"kms"`
-	GCPKMS    []any    `yaml:"gcp_kms"`
-	AzureKV   []any    `yaml:"azure_kv"`
-	HCVault   []any    `yaml:"hc_vault"`
-	HCKMS     []any    `yaml:"hckms"`
+	KeyGroups []any            `yaml:"key_groups"`
+	Age       []ageKey         `yaml:"age"`
+	PGP       []map[string]any `yaml:"pgp"`
+	KMS       []map[string]any `yaml:"kms"`
+	GCPKMS    []map[string]any `yaml:"gcp_kms"`
+	AzureKV   []map[string]any `yaml:"azure_kv"`
+	HCVault   []map[string]any `yaml:"hc_vault"`
+	HCKMS     []map[string]any `yaml:"hckms"`
 
+	Version      string `yaml:"version"`
 	LastModified string `yaml:"lastmodified"`
 	MAC          string `yaml:"mac"`
 	MACOnly      bool   `yaml:"mac_only_encrypted"` // the code covers encrypted values alone
@@ -51,25 +54,73 @@ func (m *metadata) recipients() []string {
 	return out
 }
 
-// others names the ways, other than age, in which the data key is encrypted.
-func (m *metadata) others() []string {
-	var out []string
-	for _, way := range []struct {
-		name string
-		keys []any
-	}{
-		{"PGP", m.PGP},
-		{"AWS KMS", m.KMS},
-		{"GCP KMS", m.GCPKMS},
-		{"Azure Key Vault", m.AzureKV},
-		{"Vault", m.HCVault},
-		{"Huawei Cloud KMS", m.HCKMS},
-	} {
-		if len(way.keys) > 0 {
-			out = append(out, way.name)
+// A service is a way, other than age, in which the data key is encrypted.
+type service struct {
+	name  string
+	field string // of the metadata
+	keys  []map[string]any
+	ids   []string // fields of a key that tell it from others
+	// variables and prefixes of variables that the service's client reads.
+	variables, prefixes []string
+}
+
+func (m *metadata) services() []service {
+	return []service{
+		{"PGP", "pgp", m.PGP, []string{"fp"}, []string{"GNUPGHOME"}, nil},
+		{"AWS KMS", "kms", m.KMS, []string{"arn"}, nil, []string{"AWS_"}},
+		{"GCP KMS", "gcp_kms", m.GCPKMS, []string{"resource_id"}, []string{"CLOUDSDK_CONFIG"}, []string{"GOOGLE_"}},
+		{"Azure Key Vault", "azure_kv", m.AzureKV, []string{"vault_url", "name"}, []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER"}, []string{"AZURE_"}},
+		{"Vault", "hc_vault", m.HCVault, []string{"vault_address", "key_name"}, nil, []string{"VAULT_"}},
+		{"Huawei Cloud KMS", "hckms", m.HCKMS, []string{"key_id"}, nil, []string{"HUAWEICLOUD_"}},
+	}
+}
+
+// hasOthers reports whether the data key is encrypted for others than age.
+func (m *metadata) hasOthers() bool {
+	return slices.ContainsFunc(m.services(), func(s service) bool { return len(s.keys) > 0 })
+}
+
+// file returns docs, which have no metadata, as sops reads them. Of the metadata what is
+// known goes into it and no more, without what is for age: sops reads nothing there that
+// was not looked at here.
+func (m *metadata) file(docs []*yaml.Node) ([]byte, error) {
+	note := map[string]any{"mac": m.MAC, "lastmodified": m.LastModified, "version": m.Version}
+	for _, s := range m.services() {
+		if len(s.keys) > 0 {
+			note[s.field] = s.keys
 		}
 	}
-	return out
+	if m.MACOnly {
+		note["mac_only_encrypted"] = true
+	}
+	for name, value := range m.rules() {
+		if value != "" {
+			note[name] = value
+		}
+	}
+	var n yaml.Node
+	if err := n.Encode(note); err != nil {
+		return nil, err
+	}
+	out := make([]*yaml.Node, len(docs))
+	for i, doc := range docs {
+		if doc.Kind != yaml.MappingNode {
+			return nil, errors.New("a document that is no mapping")
+		}
+		c := *doc
+		c.Content = append(slices.Clone(doc.Content), &yaml.Node{Kind: yaml.ScalarNode, Value: "sops"}, &n)
+		out[i] = &c
+	}
+	return documents.Marshal(out)
+}
+
+// rules are what says which values are encrypted, by the name in the metadata.
+func (m *metadata) rules() map[string]string {
+	return map[string]string{
+		"unencrypted_suffix": m.UnencryptedSuffix, "encrypted_suffix": m.EncryptedSuffix,
+		"unencrypted_regex": m.UnencryptedRegex, "encrypted_regex": m.EncryptedRegex,
+		"unencrypted_comment_regex": m.UnencryptedCommentRegex, "encrypted_comment_regex": m.EncryptedCommentRegex,
+	}
 }
 
 // defaultSuffix marks keys whose values are plain, where nothing else is said.
@@ -81,11 +132,7 @@ type rule func(keys []string) bool
 // rule returns how sops chose what to encrypt.
 func (m *metadata) rule() (rule, error) {
 	var set []string
-	for name, value := range map[string]string{
-		"unencrypted_suffix": m.UnencryptedSuffix, "encrypted_suffix": m.EncryptedSuffix,
-		"unencrypted_regex": m.UnencryptedRegex, "encrypted_regex": m.EncryptedRegex,
-		"unencrypted_comment_regex": m.UnencryptedCommentRegex, "encrypted_comment_regex": m.EncryptedCommentRegex,
-	} {
+	for name, value := range m.rules() {
 		if value != "" {
 			set = append(set, name)
 		}
@@ -124,6 +171,14 @@ func (m *metadata) rule() (rule, error) {
 	return func(keys []string) bool { return slices.ContainsFunc(keys, match) == chosen }, err
 }
 
+// orProgram says how a file for others than age can be decrypted.
+func (m *metadata) orProgram() string {
+	if !m.hasOthers() {
+		return ""
+	}
+	return "; or install sops" + m.tools() + " where this runs, and let it decrypt such files with --sops-program sops"
+}
+
 // dataKeySize is that of AES-256.
 const dataKeySize = 32
 
@@ -134,8 +189,8 @@ func (d *Decrypter) dataKey(m *metadata) ([]byte, error) {
 		return nil, &documents.Refusal{Message: "the key of the file is split between groups of keys, which is not supported", Hint: "encrypt it for age recipients without key groups"}
 	case len(m.Age) == 0:
 		return nil, &documents.Refusal{
-			Message: "the file is encrypted with " + list(append(m.others(), "no age recipient")),
-			Hint:    "add one: sops rotate --in-place --add-age RECIPIENT; fairlead secrets recipient prints it",
+			Message: "the file is encrypted for " + m.whom() + ", and for no age recipient",
+			Hint:    "add one: sops rotate --in-place --add-age RECIPIENT; fairlead secrets recipient prints it" + m.orProgram(),
 		}
 	case len(d.identities) == 0:
 		return nil, &documents.Refusal{

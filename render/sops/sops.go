@@ -2,6 +2,7 @@ package sops
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -23,6 +24,9 @@ type Options struct {
 	// values that say REDACTED, and is told of each such file and why. It is for
 	// looking only: what acts must have the values.
 	Sealed func(file, why string)
+	// Program, if not empty, is run for files whose key no identity decrypts and that are
+	// for PGP keys or key services as well: sops, by its name or path.
+	Program string
 }
 
 // A Decrypter decrypts files. It is safe for concurrent use.
@@ -30,7 +34,8 @@ type Decrypter struct {
 	options    Options
 	identities []age.Identity
 	limits     documents.Limits
-	redact     bool // values are decrypted, and REDACTED all the same
+	program    *program // nil: none is run
+	redact     bool     // values are decrypted, and REDACTED all the same
 }
 
 // New returns a Decrypter. The error says which of the identities cannot be
@@ -38,6 +43,9 @@ type Decrypter struct {
 func New(o Options) (*Decrypter, error) {
 	d := Keyless()
 	d.options = o
+	if o.Program != "" {
+		d.program = newProgram(o.Program)
+	}
 	for i, content := range o.Identities {
 		all, err := age.ParseIdentities(bytes.NewReader(content.Reveal()))
 		if err != nil {
@@ -61,13 +69,13 @@ const mark = "ENC[AES256_GCM,"
 
 // Decrypt returns the plain content of the file called name, and the values in it
 // that were encrypted. A file that is not encrypted is returned as it is. The
-// error is always a *documents.Refusal and holds no value.
-func (d *Decrypter) Decrypt(name string, data []byte) (plain []byte, values []string, err error) {
+// error is a *documents.Refusal and holds no value, or that of ctx.
+func (d *Decrypter) Decrypt(ctx context.Context, name string, data []byte) (plain []byte, values []string, err error) {
 	if !bytes.Contains(data, []byte(mark)) {
 		return data, nil, nil
 	}
 	if path.Ext(name) == ".env" {
-		return d.dotenv(name, data)
+		return d.dotenv(ctx, name, data)
 	}
 	f, err := documents.Parse(data, d.limits)
 	if err != nil || !slices.ContainsFunc(f.Documents, func(n *yaml.Node) bool { return metadataOf(n) != nil }) {
@@ -87,7 +95,7 @@ func (d *Decrypter) Decrypt(name string, data []byte) (plain []byte, values []st
 		remove(doc, "sops")
 	}
 	binary := isBinary(name, data, f.Documents)
-	w, err := d.open(name, &m, !binary && areSecrets(f.Documents))
+	w, err := d.open(ctx, name, &m, f.Documents, !binary && areSecrets(f.Documents))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,6 +113,10 @@ func (d *Decrypter) Decrypt(name string, data []byte) (plain []byte, values []st
 	plain, err = written(name, f.Documents, binary)
 	return plain, w.values, err
 }
+
+// Due reports whether a file that the program could not decrypt may be decrypted now:
+// what it asks may be there again.
+func (d *Decrypter) Due() bool { return d.program != nil && d.program.due() }
 
 const damagedHint = "restore the file, or encrypt it again with sops"
 

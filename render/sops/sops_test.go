@@ -72,7 +72,7 @@ func TestRealFiles(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain, _, err := decrypter(t, Options{}, others, ours).Decrypt("clusters/"+name, read(t, name))
+			plain, _, err := decrypter(t, Options{}, others, ours).Decrypt(t.Context(), "clusters/"+name, read(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestRealFiles(t *testing.T) {
 		"token.bin": "not YAML: [ at all\n\thunter2\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain, _, err := decrypter(t, Options{}, ours).Decrypt(name, read(t, name))
+			plain, _, err := decrypter(t, Options{}, ours).Decrypt(t.Context(), name, read(t, name))
 			if err != nil || string(plain) != want {
 				t.Errorf("got %q, %v\nwant %q", plain, err, want)
 			}
@@ -126,7 +126,7 @@ func TestPlainFilesStayAsTheyAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, file := range []string{"x.yaml", "x.env", "x"} {
-				plain, values, err := decrypter(t, Options{}).Decrypt(file, []byte(content))
+				plain, values, err := decrypter(t, Options{}).Decrypt(t.Context(), file, []byte(content))
 				if err != nil || string(plain) != content || len(values) > 0 {
 					t.Errorf("%s: changed: %v", file, err)
 				}
@@ -187,13 +187,13 @@ func TestRefusals(t *testing.T) {
 		"chosen by comments":   {file: "comments.yaml", identities: []string{ours}, want: "chooses by comments"},
 		"no Secret":            {file: "configmap.yaml", identities: []string{ours}, want: "holds more than Secrets"},
 		"groups of keys":       {identities: []string{ours}, change: change("sops:\n", "sops:\n    key_groups: [{}, {}]\n"), want: "split between groups"},
-		"not for age":          {identities: []string{ours}, change: between("    age:", "    encrypted_regex", "    pgp: [{fp: x}]\n    kms: [{}]\n"), want: "encrypted with PGP, AWS KMS, no age recipient"},
+		"not for age":          {identities: []string{ours}, change: between("    age:", "    encrypted_regex", "    pgp: [{fp: x}]\n    kms: [{}]\n"), want: "encrypted for PGP x, AWS KMS, and for no age recipient"},
 		"broken metadata":      {identities: []string{ours}, change: between("    age:", "    encrypted_regex", "    age: yes\n"), want: "metadata cannot be read"},
 		"variables":            {file: "app.env", as: "clusters/.env", identities: []string{ours}, want: "what variables stand for shows"},
 		"a variable taken out": {file: "app.env", identities: []string{ours}, change: between("LINES=", "EMPTY", ""), want: "was changed after it was encrypted"},
 		"a variable put in":    {file: "app.env", identities: []string{ours}, change: change("EMPTY=", "EMPTY=x"), want: "EMPTY is not encrypted"},
 		"variables of others":  {file: "app.env", identities: []string{others}, want: "none of the age identities here"},
-		"variables with PGP":   {file: "app.env", identities: []string{ours}, change: func(s string) string { return strings.ReplaceAll(s, "sops_age", "sops_pgp") }, want: "encrypted with PGP"},
+		"variables with PGP":   {file: "app.env", identities: []string{ours}, change: func(s string) string { return strings.ReplaceAll(s, "sops_age", "sops_pgp") }, want: "encrypted for PGP, and for no age recipient"},
 		"binary of others":     {file: "token.bin", identities: []string{others}, want: "none of the age identities here"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestRefusals(t *testing.T) {
 			if c.as != "" {
 				file = c.as
 			}
-			plain, values, err := decrypter(t, Options{}, c.identities...).Decrypt(file, []byte(strings.TrimRight(content, "\x00")))
+			plain, values, err := decrypter(t, Options{}, c.identities...).Decrypt(t.Context(), file, []byte(strings.TrimRight(content, "\x00")))
 			r, ok := errors.AsType[*documents.Refusal](err)
 			if !ok {
 				t.Fatalf("got %v, want a refusal", err)
@@ -244,7 +244,7 @@ func TestSealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told []string
 			d := decrypter(t, Options{Sealed: func(file, why string) { told = append(told, file+": "+why) }}, c.identities...)
-			plain, _, err := d.Decrypt(c.file, read(t, c.file))
+			plain, _, err := d.Decrypt(t.Context(), c.file, read(t, c.file))
 			if !c.sealed {
 				if (err == nil) != (c.identities != nil) || len(told) > 0 {
 					t.Errorf("got %v, told %q", err, told)
@@ -289,7 +289,7 @@ func FuzzDecrypt(f *testing.F) {
 	}
 	d := decrypter(f, Options{}, ours)
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		_, _, err := d.Decrypt(name, data)
+		_, _, err := d.Decrypt(t.Context(), name, data)
 		if err != nil {
 			if _, ok := errors.AsType[*documents.Refusal](err); !ok {
 				t.Errorf("%v is no refusal", err)
@@ -301,7 +301,7 @@ func FuzzDecrypt(f *testing.F) {
 func BenchmarkDecrypt(b *testing.B) {
 	d, data := decrypter(b, Options{}, ours), read(b, "secret.yaml")
 	for b.Loop() {
-		if _, _, err := d.Decrypt("secret.yaml", data); err != nil {
+		if _, _, err := d.Decrypt(b.Context(), "secret.yaml", data); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,6 +2,8 @@ package sops
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"sync/atomic"
@@ -14,14 +16,19 @@ import (
 type Tree struct {
 	sources.Tree
 	decrypter *Decrypter
+	ctx       context.Context //nolint:containedctx // a tree is read within one call, by code that knows fs.FS alone
 
-	decrypted atomic.Bool
+	decrypted  atomic.Bool
+	unanswered atomic.Bool
 }
 
 // Tree returns t with its files decrypted as they are read. Reading one that
-// cannot be decrypted gives a *documents.Refusal.
-func (d *Decrypter) Tree(t sources.Tree) *Tree {
-	return &Tree{Tree: t, decrypter: d}
+// cannot be decrypted gives a *documents.Refusal. No file is decrypted once ctx ends.
+func (d *Decrypter) Tree(ctx context.Context, t sources.Tree) *Tree {
+	if d.program != nil {
+		d.program.anew()
+	}
+	return &Tree{Tree: t, decrypter: d, ctx: ctx}
 }
 
 // Stat implements fs.StatFS: a look at a file does not decrypt it.
@@ -45,8 +52,12 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, values, err := t.decrypter.Decrypt(name, data)
+	plain, values, err := t.decrypter.Decrypt(t.ctx, name, data)
 	if err != nil {
+		_, later := errors.AsType[*unanswered](err)
+		if later || t.ctx.Err() != nil {
+			t.unanswered.Store(true)
+		}
 		return nil, err
 	}
 	if len(values) > 0 {
@@ -58,6 +69,9 @@ func (t *Tree) Open(name string) (fs.File, error) {
 // Decrypted reports whether a value was decrypted so far.
 func (t *Tree) Decrypted() bool { return t.decrypted.Load() }
 
+// Unanswered reports whether a file was not decrypted so far that may be another time.
+func (t *Tree) Unanswered() bool { return t.unanswered.Load() }
+
 // Redacted returns the tree as it would be if all values that are encrypted were
 // REDACTED. Whether they can be decrypted counts as in t.
 func (t *Tree) Redacted() *Tree {
@@ -66,7 +80,7 @@ func (t *Tree) Redacted() *Tree {
 	if d.options.Sealed != nil {
 		d.options.Sealed = func(string, string) {} // it was told
 	}
-	return d.Tree(t.Tree)
+	return &Tree{Tree: t.Tree, decrypter: &d, ctx: t.ctx}
 }
 
 // A file is a decrypted file.

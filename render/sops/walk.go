@@ -1,6 +1,7 @@
 package sops
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha512"
@@ -28,15 +29,20 @@ type walker struct {
 	mac       hash.Hash
 	values    []string // what was decrypted
 	redact    bool     // and replaced by redacted
+	// given are what the program decrypted, by where they belong; nil: the key decrypts.
+	given map[*yaml.Node]decrypted
 }
+
+// A decrypted value has one of the types that sops knows.
+type decrypted struct{ value, kind string }
 
 // macOnlyStart sets codes over encrypted values apart from those over all. It
 // is the SHA-256 of "sops".
 const macOnlyStart = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
 
-// open returns a walker for the file called name. Only a file of Secrets may be
-// sealed.
-func (d *Decrypter) open(name string, m *metadata, secrets bool) (*walker, error) {
+// open returns a walker for docs, the content of the file called name. Only a file of
+// Secrets may be sealed.
+func (d *Decrypter) open(ctx context.Context, name string, m *metadata, docs []*yaml.Node, secrets bool) (*walker, error) {
 	rule, err := m.rule()
 	if err != nil {
 		return nil, err
@@ -46,11 +52,79 @@ func (d *Decrypter) open(name string, m *metadata, secrets bool) (*walker, error
 		w.mac.Write([]byte(macOnlyStart))
 	}
 	w.key, err = d.dataKey(m)
+	if err != nil && d.program != nil && m.hasOthers() && len(m.KeyGroups) == 0 {
+		w.given, err = d.ask(ctx, m, docs)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
 	if err != nil && d.options.Sealed != nil && secrets {
 		d.options.Sealed(name, err.Error())
 		return w, nil
 	}
 	return w, err
+}
+
+// ask has the program decrypt docs, and returns the values that were encrypted. Of what it
+// prints nothing else is taken.
+func (d *Decrypter) ask(ctx context.Context, m *metadata, docs []*yaml.Node) (map[*yaml.Node]decrypted, error) {
+	plain, err := d.program.decrypt(ctx, m, docs)
+	if err != nil {
+		return nil, err
+	}
+	given := make(map[*yaml.Node]decrypted)
+	for i, doc := range docs {
+		if !match(doc, plain[i], given) {
+			return nil, strange()
+		}
+	}
+	return given, nil
+}
+
+// match puts the values of plain, which n was decrypted to, into given, and reports whether
+// plain has the form of n.
+func match(n, plain *yaml.Node, given map[*yaml.Node]decrypted) bool {
+	if n.Kind != plain.Kind {
+		return false
+	}
+	if n.Kind == yaml.ScalarNode {
+		m := value.FindStringSubmatch(n.Value)
+		if m == nil {
+			return true
+		}
+		d, ok := decrypted{plain.Value, m[4]}, tags()[m[4]] == plain.ShortTag()
+		if m[4] == "float" && plain.ShortTag() == "!!int" { // 1.0 is written as 1
+			ok = true
+		}
+		if plain.ShortTag() == "!!binary" {
+			b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(plain.Value), ""))
+			d.value, ok = string(b), err == nil && tags()[m[4]] == "!!str"
+		}
+		given[n] = d
+		return ok
+	}
+	of := slices.DeleteFunc(slices.Clone(n.Content), isComment)
+	if len(of) != len(plain.Content) {
+		return false
+	}
+	for i, c := range of {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if c.Value != plain.Content[i].Value {
+				return false
+			}
+			continue
+		}
+		if !match(c, plain.Content[i], given) {
+			return false
+		}
+	}
+	return true
+}
+
+// isComment reports whether the item n of a list was a comment, which is an old way to
+// encrypt it.
+func isComment(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Value, mark) && strings.HasSuffix(n.Value, ",type:comment]")
 }
 
 // walk decrypts n, to which keys lead; field is the same for messages.
@@ -67,10 +141,7 @@ func (w *walker) walk(n *yaml.Node, keys []string, field string) error {
 			}
 		}
 	case yaml.SequenceNode:
-		// A list that was a comment in is an old way to encrypt it.
-		n.Content = slices.DeleteFunc(n.Content, func(c *yaml.Node) bool {
-			return c.Kind == yaml.ScalarNode && strings.HasPrefix(c.Value, mark) && strings.HasSuffix(c.Value, ",type:comment]")
-		})
+		n.Content = slices.DeleteFunc(n.Content, isComment)
 		for i, c := range n.Content {
 			if err := w.walk(c, keys, fmt.Sprintf("%s[%d]", field, i)); err != nil {
 				return err
@@ -91,11 +162,11 @@ func (w *walker) scalar(n *yaml.Node, keys []string, field string) error {
 		if n.ShortTag() != "!!str" || !strings.HasPrefix(n.Value, mark) {
 			return &documents.Refusal{Line: n.Line, Message: field + " is not encrypted and should be: it was added after the file was encrypted", Hint: "edit the file with sops"}
 		}
-		if w.key == nil {
+		if w.key == nil && w.given == nil {
 			set(n, "!!str", redacted)
 			return nil
 		}
-		value, kind, err := decrypt(n.Value, w.key, strings.Join(keys, ":")+":")
+		value, kind, err := w.decrypt(n, keys)
 		if err != nil {
 			return &documents.Refusal{Line: n.Line, Message: field + " cannot be decrypted: " + err.Error(), Hint: damagedHint}
 		}
@@ -124,6 +195,18 @@ func (w *walker) scalar(n *yaml.Node, keys []string, field string) error {
 	}
 	w.mac.Write(text)
 	return nil
+}
+
+// decrypt returns the value of n, to which keys lead, and the name of its type.
+func (w *walker) decrypt(n *yaml.Node, keys []string) (plain, kind string, err error) {
+	if w.given == nil {
+		return decrypt(n.Value, w.key, strings.Join(keys, ":")+":")
+	}
+	d, ok := w.given[n]
+	if !ok {
+		return "", "", errors.New("it is not written as sops does")
+	}
+	return d.value, d.kind, nil
 }
 
 // tags are those of the types of values that sops knows, by its names.
@@ -164,7 +247,7 @@ func plain(n *yaml.Node) ([]byte, error) {
 }
 
 // verify compares the authentication code of the file with that of what was
-// walked.
+// walked. Of what the program decrypted, it verified that.
 func (w *walker) verify(m *metadata) error {
 	if w.key == nil {
 		return nil

@@ -1,0 +1,361 @@
+package sops
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet/documents"
+)
+
+// What one run of the program may take, and what follows where it fails.
+const (
+	programTime   = 20 * time.Second
+	programMemory = 512 << 20 // bytes that each process of it may write to
+	programsMost  = 4         // at once
+	programWords  = 8 << 10   // bytes kept of what it says on its standard error
+	retryAfter    = time.Minute
+	hangsMost     = 3 // in a row; then nothing is run until retryAfter is over
+	keptMost      = 512
+	keptBytes     = 16 << 20
+)
+
+// A program runs sops for files whose data key is with services that only it has the
+// clients of. It is safe for concurrent use.
+type program struct {
+	name    string // as exec.LookPath takes it
+	environ func() []string
+	timeout time.Duration
+	memory  uint64
+	slots   chan struct{}
+	now     func() time.Time
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]outcome // by what was given to it
+	bytes int                           // of the known
+	hangs int                           // since it last answered
+	until time.Time                     // nothing is run before
+	again time.Time                     // something that failed may be tried from then on; zero: nothing failed
+}
+
+// unanswered is a refusal that another run may not give.
+type unanswered struct{ *documents.Refusal }
+
+// Unwrap gives the refusal.
+func (u *unanswered) Unwrap() error { return u.Refusal }
+
+// An outcome is what a run gave.
+type outcome struct {
+	plain []byte
+	err   *documents.Refusal
+	until time.Time // of one that failed: when it may be tried again
+}
+
+func newProgram(name string) *program {
+	return &program{
+		name: name, environ: os.Environ, timeout: programTime, memory: programMemory, slots: make(chan struct{}, programsMost), now: time.Now,
+		known: make(map[[sha256.Size]byte]outcome),
+	}
+}
+
+// due reports whether a file that could not be decrypted may be tried again.
+func (p *program) due() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.again.IsZero() && !p.now().Before(p.again)
+}
+
+// decrypt returns the documents docs, whose metadata is m, as sops decrypts them. The
+// error is a *documents.Refusal, or that of ctx.
+func (p *program) decrypt(ctx context.Context, m *metadata, docs []*yaml.Node) ([]*yaml.Node, error) {
+	path, err := exec.LookPath(p.name)
+	if err != nil {
+		return nil, &documents.Refusal{
+			Message: "the file is encrypted for " + m.whom() + ", which needs the program sops, and there is no program " + p.name + " here",
+			Hint:    "install sops 3.9 or newer (https://getsops.io) where this runs" + m.tools() + ", or name it with --sops-program; or add an age recipient: sops rotate --in-place --add-age RECIPIENT",
+		}
+	}
+	if err := p.mayBeAsked(m); err != nil {
+		return nil, err
+	}
+	in, err := m.file(docs)
+	if err != nil {
+		return nil, &documents.Refusal{Message: "the encrypted file cannot be given to sops", Hint: damagedHint}
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	id := sha256.Sum256(in)
+	o, ok := p.remembered(id, m)
+	if !ok {
+		o = p.run(ctx, path, in, m)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		p.remember(id, o)
+	}
+	if o.err != nil {
+		return nil, &unanswered{o.err}
+	}
+	f, err := documents.Parse(o.plain, documents.DefaultLimits())
+	if err != nil || len(f.Documents) != len(docs) {
+		return nil, strange() // err may quote what was decrypted
+	}
+	return f.Documents, nil
+}
+
+func strange() *documents.Refusal {
+	return &documents.Refusal{Message: "what the program sops printed is not the file decrypted", Hint: "see that the program that --sops-program names is sops 3.9 or newer"}
+}
+
+// mayBeAsked refuses a file that would have sops show the token of a Vault to a server that
+// only the file names.
+func (p *program) mayBeAsked(m *metadata) error {
+	ours := strings.TrimRight(p.variable("VAULT_ADDR"), "/")
+	for _, k := range m.HCVault {
+		address, _ := k["vault_address"].(string)
+		if strings.TrimRight(address, "/") == ours && ours != "" {
+			continue
+		}
+		return &documents.Refusal{
+			Message: fmt.Sprintf("the file is encrypted with the Vault %q, and the environment variable VAULT_ADDR does not name that one: its token is sent nowhere else", address),
+			Hint:    "set VAULT_ADDR to the address that files name, or encrypt the file with the Vault that it names",
+		}
+	}
+	return nil
+}
+
+func (p *program) variable(name string) string {
+	for _, v := range p.environ() {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// environment returns the variables that the program gets for a file of m: what any
+// program needs, and what the clients of the services that m names read.
+func (p *program) environment(m *metadata) []string {
+	names := []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"}
+	var prefixes []string
+	for _, s := range m.services() {
+		if len(s.keys) > 0 {
+			names, prefixes = append(names, s.variables...), append(prefixes, s.prefixes...)
+		}
+	}
+	out := []string{"LC_ALL=C"}
+	for _, v := range p.environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(names, name) || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// errTooMuch ends a run that prints without end.
+var errTooMuch = errors.New("it prints too much")
+
+// run has the program decrypt in. What it says on its standard error goes no further than
+// into one of a few fixed texts: it may quote anything.
+func (p *program) run(ctx context.Context, path string, in []byte, m *metadata) outcome {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "decrypt", "--input-type", "yaml", "--output-type", "yaml", "/dev/stdin") //nolint:gosec // who starts Fairlead names it
+	cmd.Env, cmd.Dir = p.environment(m), "/"
+	cmd.Stdin = bytes.NewReader(in)
+	out, said := &atMost{most: documents.DefaultLimits().Bytes, over: cancel}, &atMost{most: programWords}
+	cmd.Stdout, cmd.Stderr = out, said
+	cmd.WaitDelay = time.Second
+	apart(cmd)
+	err := cmd.Start()
+	if err == nil {
+		limit(cmd.Process.Pid, p.memory)
+		err = cmd.Wait()
+	}
+	if err == nil && !out.full {
+		return outcome{plain: out.buf.Bytes()}
+	}
+	refuse := func(why, hint string) outcome {
+		return outcome{until: p.now().Add(retryAfter), err: &documents.Refusal{
+			Message: "the program sops cannot decrypt the file, which is encrypted for " + m.whom() + ": " + why, Hint: hint,
+		}}
+	}
+	const byHand = "see whether `sops decrypt FILE` works where this runs, with the same environment; it is tried again by itself"
+	switch {
+	case out.full:
+		return refuse(errTooMuch.Error(), "see that the program that --sops-program names is sops 3.9 or newer")
+	case ctx.Err() != nil:
+		o := refuse(fmt.Sprintf("it did not end within %s", p.timeout), byHand)
+		p.hung(o.until)
+		return o
+	}
+	return refuse(reason(cmd.ProcessState, said.buf.String()), byHand)
+}
+
+// reason says why the program failed in words that hold nothing of the file, of a key or
+// of an answer.
+// Source: sops, cmd/sops/codes/codes.go.
+func reason(state *os.ProcessState, said string) string {
+	if state == nil {
+		return "it cannot be started"
+	}
+	code := state.ExitCode()
+	if code == 51 {
+		return "the file was changed after it was encrypted: its authentication code does not fit"
+	}
+	why := fmt.Sprintf("it ended with exit code %d", code)
+	if code < 0 {
+		why = "it was killed, by the kernel perhaps for its memory"
+	}
+	if code == 128 {
+		why = "it did not get the key of the file"
+	}
+	said = strings.ToLower(said)
+	for _, s := range []struct{ words, means string }{
+		{"no secret key", "the private key is not there"},
+		{"executable file not found", "a program that it needs, such as gpg, is not installed"},
+		{"permission denied", "permission is denied"},
+		{"permissiondenied", "permission is denied"},
+		{"accessdenied", "permission is denied"},
+		{"forbidden", "permission is denied"},
+		{"unauthorized", "the credentials are refused"},
+		{"expired", "the credentials have expired"},
+		{"missing client token", "there are no credentials"},
+		{"credentials", "there are no credentials that fit"},
+		{"connection refused", "the connection is refused"},
+		{"no such host", "the name of the service is not found"},
+		{"certificate", "the certificate of the service is not trusted"},
+		{"timeout", "the service does not answer"},
+		{"deadline exceeded", "the service does not answer"},
+		{"out of memory", "it needs more memory than it may take"},
+		{"cannot allocate memory", "it needs more memory than it may take"},
+	} {
+		if strings.Contains(said, s.words) {
+			return why + ": " + s.means
+		}
+	}
+	return why
+}
+
+// remembered returns what a run for the same file gave, if that still counts. Where
+// the program hangs it is not run for a while.
+func (p *program) remembered(id [sha256.Size]byte, m *metadata) (outcome, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, ok := p.known[id]
+	if ok && (o.err == nil || p.now().Before(o.until)) {
+		return o, true
+	}
+	if p.hangs >= hangsMost && p.now().Before(p.until) {
+		return outcome{err: &documents.Refusal{
+			Message: "the program sops does not end, and is not run for a while; the file is encrypted for " + m.whom(),
+			Hint:    "see that the key services answer; it is tried again by itself",
+		}, until: p.until}, true
+	}
+	return outcome{}, false
+}
+
+// remember keeps what a run gave: a render asks for the same file more than once, and the
+// next one too.
+func (p *program) remember(id [sha256.Size]byte, o outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o.err == nil {
+		p.hangs = 0
+	} else {
+		p.again = o.until
+	}
+	if old, ok := p.known[id]; ok {
+		p.bytes -= len(old.plain)
+	}
+	if p.bytes+len(o.plain) > keptBytes || len(p.known) >= keptMost {
+		clear(p.known)
+		p.bytes = 0
+	}
+	p.known[id] = o
+	p.bytes += len(o.plain)
+}
+
+func (p *program) hung(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hangs++
+	p.until = until
+}
+
+// anew forgets what failed: a render tries all that it comes to, once.
+func (p *program) anew() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.known, func(_ [sha256.Size]byte, o outcome) bool { return o.err != nil })
+	p.again = time.Time{}
+}
+
+// An atMost keeps what is written to it, to a bound.
+type atMost struct {
+	most int
+	over func() // called where more is written; nil: the rest is dropped
+	full bool
+	buf  bytes.Buffer
+}
+
+var _ io.Writer = (*atMost)(nil)
+
+// Write implements io.Writer.
+func (a *atMost) Write(b []byte) (int, error) {
+	room := a.most - a.buf.Len()
+	a.buf.Write(b[:min(len(b), room)])
+	if len(b) > room && a.over != nil {
+		a.full = true
+		a.over()
+		return 0, errTooMuch
+	}
+	return len(b), nil
+}
+
+// whom names the recipients in m, but for those of age.
+func (m *metadata) whom() string {
+	var names []string
+	for _, s := range m.services() {
+		for _, k := range s.keys {
+			name := s.name
+			for _, field := range s.ids {
+				if id, ok := k[field].(string); ok {
+					name += " " + id
+				}
+			}
+			names = append(names, name)
+		}
+	}
+	const most = 5
+	if n := len(names); n > most {
+		names = append(names[:most], fmt.Sprintf("%d more", n-most))
+	}
+	return cmp.Or(list(names), "nobody")
+}
+
+// tools says what sops itself needs for m.
+func (m *metadata) tools() string {
+	if len(m.PGP) > 0 {
+		return ", and gpg"
+	}
+	return ""
+}
