@@ -37,6 +37,7 @@ type Metrics struct {
 	pushLag     prometheus.Histogram
 	pushSuccess prometheus.Gauge
 	pushFailing prometheus.Gauge
+	status      statusMetrics
 
 	renders       *prometheus.CounterVec
 	renderSeconds prometheus.Histogram
@@ -86,6 +87,7 @@ func NewMetrics(version string) *Metrics {
 		pushLag:     histogram("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
 		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last written."),
 		pushFailing: gauge("fairlead_status_failing", "1 while status cannot be written."),
+		status:      newStatusMetrics(),
 
 		renders:       counters("fairlead_render_total", "Revisions rendered, by result.", "result"),
 		renderSeconds: histogram("fairlead_render_seconds", "Duration of rendering a revision."),
@@ -129,6 +131,7 @@ func NewMetrics(version string) *Metrics {
 		}),
 		m.clusters, m.fetches, m.fetchSeconds, m.fetchSuccess,
 		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess, m.pushFailing,
+		m.status.content, m.status.most, m.status.pushed,
 		m.renders, m.renderSeconds, m.overlays,
 		m.fleet, m.fleetHeld, m.problems, m.orphans, m.blocked, m.refused, m.fleetSuccess,
 		m.actions, m.passes, m.passSeconds, m.phaseSeconds, m.joinSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,

@@ -39,6 +39,7 @@ func used() *Metrics {
 	m.Pushed(time.Second, 2*time.Second)
 	m.Pushing(errors.New("no"))
 	m.Raced()
+	m.StatusBranch(14<<20, 128<<20, 1600)
 	m.Rendered(ctx, nil, time.Second)
 	m.Overlays(1, 2)
 	m.Told(sources.FleetStatus{

@@ -167,11 +167,15 @@ func (s Settings) repository(url string) (*git.Repository, error) {
 
 // OpenBranch returns the status branch of that name. A folder has but one.
 func (s Settings) OpenBranch(name string) (sources.Branch, error) {
+	return s.openBranch(name, nil)
+}
+
+func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Branch, error) {
 	url := s.StatusRepository
 	if url == "" {
 		url = s.Source
 		if IsFolder(url) {
-			f, err := dir.New(dir.Options{Path: url, Log: s.Log})
+			f, err := dir.New(dir.Options{Path: url, Budget: statusBudget(worker.MemoryLimit()).Tree, Log: s.Log})
 			if err != nil {
 				return nil, err
 			}
@@ -186,11 +190,11 @@ func (s Settings) OpenBranch(name string) (sources.Branch, error) {
 	if err != nil {
 		return nil, err
 	}
-	author, err := s.author()
+	o, err := s.statusOptions(observe)
 	if err != nil {
 		return nil, err
 	}
-	return r.Branch(name, author)
+	return r.Branch(name, o)
 }
 
 // RenderOptions say how to render.
@@ -290,15 +294,16 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 // ledgers returns what opens status branches beside source. Nothing is written
 // there without asking guard.
 func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Metrics) func(name string) (agent.Ledger, error) {
-	open := s.OpenBranch
+	observe := func(u git.Usage) { m.StatusBranch(u.Content, u.Most, u.Pushed) }
+	open := func(name string) (sources.Branch, error) { return s.openBranch(name, observe) }
 	if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
 		// One connection, so that a poll of both branches is one request.
 		open = func(name string) (sources.Branch, error) {
-			author, err := s.author()
+			o, err := s.statusOptions(observe)
 			if err != nil {
 				return nil, err
 			}
-			return r.Branch(name, author)
+			return r.Branch(name, o)
 		}
 	}
 	return func(name string) (agent.Ledger, error) {

@@ -22,7 +22,11 @@ const (
 
 // DefaultLimits derives limits from the memory that this process may take, by its
 // cgroup or else by GOMEMLIMIT: all builds together may take two fifths of it.
-func DefaultLimits() Limits { return limitsFor(memoryOf(os.ReadFile)) }
+func DefaultLimits() Limits { return limitsFor(MemoryLimit()) }
+
+// MemoryLimit returns how many bytes of memory this process may take, by its cgroup or
+// else by GOMEMLIMIT; 0 is no limit.
+func MemoryLimit() int64 { return memoryOf(os.ReadFile) }
 
 // limitsFor returns the limits for a process that may take limit bytes; 0 is no limit.
 func limitsFor(limit int64) Limits {

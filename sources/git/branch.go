@@ -28,6 +28,18 @@ type BranchOptions struct {
 	Now   func() time.Time // time of commits; nil is time.Now
 	// Sign returns the signature of a commit, armoured; nil: none has one.
 	Sign func(commit []byte) (string, error)
+	// Budget is for reading the branch; zero: that of the repository.
+	Budget Budget
+	// Observe, if not nil, is told what the branch takes when it was read or pushed to,
+	// by one goroutine at a time. It must not block.
+	Observe func(Usage)
+}
+
+// Usage is what a branch takes, in bytes. What the server keeps of it nobody can ask.
+type Usage struct {
+	Content int64 // of its files, in the newest commit that was read
+	Most    int64 // of its files, that would be read
+	Pushed  int64 // of the push just made, whether it landed or not; 0: it was read
 }
 
 // A Branch is one branch that is written by editing Git objects in memory and
@@ -42,9 +54,10 @@ type Branch struct {
 	options BranchOptions
 	log     *slog.Logger
 
-	mu    sync.Mutex
-	clone *clone
-	whole bool // the server cannot make anything of differences
+	mu      sync.Mutex
+	clone   *clone
+	whole   bool  // the server cannot make anything of differences
+	content int64 // bytes of files, as last read
 }
 
 var _ sources.Branch = (*Branch)(nil)
@@ -61,9 +74,13 @@ func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	budget := r.budget
+	if o.Budget != (Budget{}) {
+		budget = o.Budget.withDefaults()
+	}
 	return &Branch{
-		repo: r.name, name: name, ref: plumbing.NewBranchReferenceName(name), remote: r.remote, budget: r.budget,
-		options: o, log: r.log.With("branch", name), clone: newClone(r.remote, r.budget),
+		repo: r.name, name: name, ref: plumbing.NewBranchReferenceName(name), remote: r.remote, budget: budget,
+		options: o, log: r.log.With("branch", name), clone: newClone(r.remote, budget),
 	}, nil
 }
 
@@ -88,7 +105,15 @@ func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error)
 	if err != nil {
 		return fleet.Revision{}, nil, classify(ctx, op, err)
 	}
+	b.content = t.Bytes()
+	b.observe(0)
 	return b.revision(head), t, nil
+}
+
+func (b *Branch) observe(pushed int) {
+	if b.options.Observe != nil {
+		b.options.Observe(Usage{Content: b.content, Most: b.budget.Tree.Bytes, Pushed: int64(pushed)})
+	}
 }
 
 func (b *Branch) read(ctx context.Context) (plumbing.Hash, *tree.Tree, error) {
@@ -163,7 +188,7 @@ func (b *Branch) object(e *editor, parent, tree plumbing.Hash, c sources.Commit)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	who := object.Signature{Name: b.options.Name, Email: b.options.Email, When: b.options.Now().UTC().Truncate(time.Second)}
+	who := b.signature()
 	commit := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
 	if !parent.IsZero() {
 		commit.ParentHashes = []plumbing.Hash{parent}
@@ -182,6 +207,10 @@ func (b *Branch) object(e *editor, parent, tree plumbing.Hash, c sources.Commit)
 		}
 	}
 	return e.encode(commit, plumbing.ZeroHash)
+}
+
+func (b *Branch) signature() object.Signature {
+	return object.Signature{Name: b.options.Name, Email: b.options.Email, When: b.options.Now().UTC().Truncate(time.Second)}
 }
 
 func contentOf(o plumbing.EncodedObject) ([]byte, error) {
@@ -241,6 +270,7 @@ func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e
 	req.Packfile = io.NopCloser(bytes.NewReader(pack))
 	b.log.Debug("pushing", "old", old.String(), "new", head.String(), "bytes", len(pack))
 	report, err := s.push(ctx, req)
+	b.observe(len(pack))
 	if err == nil && report == nil {
 		return fleet.Errorf(fleet.Unanswered, op, "the server said nothing about the push")
 	}

@@ -169,7 +169,7 @@ func readFleet(t fs.FS) (Status, error) {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	var f fleetFile
-	if err := documents.Unmarshal(b, &f, limits()); err != nil {
+	if err := documents.Unmarshal(withoutLines(b), &f, limits()); err != nil {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	s := Status{Fleet: sources.FleetStatus{
@@ -183,6 +183,23 @@ func readFleet(t fs.FS) (Status, error) {
 		}
 	}
 	return s, nil
+}
+
+// withoutLines returns fleet.yaml without the lines of its clusters, which are for people:
+// what they say is read from the files of the clusters. They come last, as encodeFleet
+// writes them; what is not that is left as it is.
+func withoutLines(b []byte) []byte {
+	const begin = "\nclusters:\n"
+	i := bytes.Index(b, []byte(begin))
+	if i < 0 {
+		return b
+	}
+	for line := range bytes.Lines(b[i+len(begin):]) {
+		if line[0] != '-' && line[0] != ' ' || bytes.HasPrefix(line, []byte("---")) {
+			return b
+		}
+	}
+	return b[:i+1]
 }
 
 // keysOf returns the keys that names are of. A name that is none says nothing.

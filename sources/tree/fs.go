@@ -32,6 +32,9 @@ var (
 	_ fs.ReadLinkFS = (*Tree)(nil)
 )
 
+// Bytes returns how many bytes its files have, as a walk sees them.
+func (t *Tree) Bytes() int64 { return t.root.bytes }
+
 // Digest implements sources.Tree.
 func (t *Tree) Digest(name string) (string, error) {
 	e, err := t.find("stat", name)
