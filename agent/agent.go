@@ -77,6 +77,9 @@ type Ledger struct {
 	Arbiter sources.Arbiter
 	// Read returns what the branch says.
 	Read func(ctx context.Context) (status.Status, error)
+	// ReadCluster returns what the branch says of one cluster, and whether it says
+	// anything.
+	ReadCluster func(ctx context.Context, k fleet.Key) (status.Cluster, bool, error)
 	// Requests are what people ask for on the branch; nil: nobody can.
 	Requests Requests
 	// Wrote reports whether a commit of that hash was made here; nil: nobody knows.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,7 @@ type world struct {
 	owner   fleet.Owner
 	next    fleet.Succession
 	record  status.Status
+	reads   atomic.Int64 // of all of the record
 
 	passes    []string // "prod/a 1": cluster and revision
 	phases    map[fleet.Key]fleet.Phase
@@ -223,8 +225,15 @@ func (w *world) agent(o Options) *Agent {
 				Arbiter:  w,
 				Requests: &w.desk,
 				Scales:   &w.scales,
-				Read:     func(context.Context) (status.Status, error) { return w.record, nil },
-				Writer:   func(fleet.Owner) sources.StatusWriter { return w },
+				Read: func(context.Context) (status.Status, error) {
+					w.reads.Add(1)
+					return w.record, nil
+				},
+				ReadCluster: func(_ context.Context, k fleet.Key) (status.Cluster, bool, error) {
+					c, ok := w.record.Cluster(k)
+					return c, ok, nil
+				},
+				Writer: func(fleet.Owner) sources.StatusWriter { return w },
 			}, nil
 		},
 		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {

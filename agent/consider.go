@@ -40,11 +40,10 @@ func (a *Agent) consider(ctx context.Context, r fleet.Request, now time.Time) fl
 }
 
 func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.Cluster) fleet.Answer {
-	s, err := a.ledger.Read(ctx)
+	there, _, err := a.ledger.ReadCluster(ctx, r.Cluster)
 	if err != nil {
 		return fleet.Answer{} // with the next poll
 	}
-	there, _ := s.Cluster(r.Cluster)
 	machines := there.Report.Machines
 	i := slices.IndexFunc(machines, func(m fleet.MachineReport) bool {
 		return m.Machine.Name == r.Machine && m.Machine.ProviderID == r.ProviderID

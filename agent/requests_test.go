@@ -220,6 +220,20 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
+// What is asked of machines is looked up in the file of their cluster: a branch of a
+// thousand others is not decoded for it.
+func TestRequestReadsOneCluster(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	w.set(machine("m1", fleet.RoleWorker), machine("m2", fleet.RoleWorker))
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		before := w.reads.Load()
+		for _, name := range []fleet.MachineName{"m1", "m2", "m3"} {
+			w.desk.ask(fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: name, ProviderID: fleet.ProviderID("sim://" + name)})
+		}
+		expect(t, "whole branches that were decoded", w.reads.Load()-before, int64(0))
+	})
+}
+
 func TestRotateRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())
 	w.phases[keyA] = fleet.PhaseControlPlane

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,13 +155,18 @@ func (w *World) Looker() *reconcile.Looker {
 
 // Passes returns a reconciler that works on w and tells the watchdog of its passes.
 func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
-	return watchedPasses{w.Reconciler(may, changed), w.watchdog}
+	r, end := w.reconciler(may, changed)
+	return watchedPasses{r, w.watchdog, end}
 }
 
 type watchedPasses struct {
 	*reconcile.Reconciler
 	watchdog *agent.Watchdog
+	end      func()
 }
+
+// Close ends the changes of charts that passes began, and waits for them.
+func (r watchedPasses) Close() { r.end() }
 
 // Pass implements agent.Reconciler.
 func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
@@ -169,19 +175,20 @@ func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Res
 	return r.Reconciler.Pass(ctx, c)
 }
 
-// Reconciler returns a reconciler that works on w.
-func (w *World) Reconciler(may func(fleet.Key) error, changed func(fleet.Key)) *reconcile.Reconciler {
+// reconciler returns a reconciler that works on w, and what ends it.
+func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
+	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: w.newCharts(may, changed), Bootstrap: kubeadm.New(), Secrets: w.Gate,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Bootstrap: kubeadm.New(), Secrets: w.Gate,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
-	})
+	}), end
 }
 
 // newCharts returns what installs charts for a reconciler, or nil in a world to look
-// at.
-func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) providers.Charts {
+// at, and what lets go of it.
+func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (providers.Charts, func()) {
 	if w.metrics == nil {
-		return nil
+		return nil, func() {}
 	}
 	c := helm.NewCharts(helm.ChartsOptions{
 		Library: &w.library, May: may, Changed: changed, Log: w.log,
@@ -192,14 +199,19 @@ func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) pr
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.charts = append(w.charts, c)
-	return c
+	return c, func() {
+		c.Close()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.charts = slices.DeleteFunc(w.charts, func(o *helm.Charts) bool { return o == c })
+	}
 }
 
 // Close closes what is open.
 func (w *World) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.charts {
+	for _, c := range w.charts { // of reconcilers that nobody closed
 		c.Close()
 	}
 	w.Workload.Close()

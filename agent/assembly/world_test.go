@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"fairlead.dev/agent"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )
@@ -51,6 +52,30 @@ func TestOpenSecrets(t *testing.T) {
 				t.Errorf("got %v, %v, want a %T", s, err, tc.want)
 			}
 		})
+	}
+}
+
+// What a reconciler began to change in clusters ends with it, and nothing of it is kept:
+// each term of leadership has another one, and each shard.
+func TestReconcilersLeaveNothing(t *testing.T) {
+	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, agent.NewMetrics("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for range 3 {
+		r := w.Passes(nil, nil)
+		if len(w.charts) != 1 {
+			t.Fatalf("there are %d stores of charts for one reconciler", len(w.charts))
+		}
+		c, ok := r.(interface{ Close() })
+		if !ok {
+			t.Fatalf("a %T cannot be closed", r)
+		}
+		c.Close()
+	}
+	if len(w.charts) > 0 {
+		t.Errorf("there are %d stores of charts for none", len(w.charts))
 	}
 }
 

@@ -31,6 +31,22 @@ func Read(t sources.Tree) (Status, error) {
 	return s, errors.Join(errOwner, errRest)
 }
 
+// ReadCluster returns what the tree of a status branch says of cluster k, and whether
+// it says anything, without a look at the others.
+func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
+	for _, part := range []string{k.Namespace, k.Name} {
+		if !fs.ValidPath(part) || strings.Contains(part, "/") || part == "." {
+			return Cluster{}, false, nil
+		}
+	}
+	p := clusterPath(k)
+	if _, err := fs.Stat(t, p); errors.Is(err, fs.ErrNotExist) {
+		return Cluster{}, false, nil
+	}
+	f := readCluster(t, p)
+	return f.cluster, f.err == nil, f.err
+}
+
 // reign is what owner.yaml says.
 type reign struct {
 	owner fleet.Owner
