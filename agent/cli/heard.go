@@ -28,6 +28,9 @@ func (p part) heard(ctx context.Context, branch string) error {
 	switch {
 	case isFolder && owner.Agent != "" && folder.Followed():
 		return nil
+	case isFolder && owner.Agent != "" && !folder.Told():
+		return fmt.Errorf("it is not known whether an agent follows the folder %s: agent %q owns its fleet, and is of a version that did not say so. "+
+			"Start an agent of this version in its place, fairlead agent --source %[1]s --name %[2]s, and ask again", where, owner.Agent)
 	case isFolder && p.origin(ctx) != "":
 		return fmt.Errorf("no agent follows the folder %s; it is a clone, so ask the agent of its repository: add --source %s", where, p.origin(ctx))
 	case isFolder:

@@ -27,6 +27,13 @@ func (b *Branch) follow() func() {
 	return func() { f.Close() }
 }
 
+// Told reports whether any agent ever said that it follows the folder: those that were
+// released before they said so do not, though they follow it.
+func (b *Branch) Told() bool {
+	_, err := os.Stat(filepath.Join(b.path, followedName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // Followed reports whether an agent follows the folder at the moment: what is
 // written to the branch of one that nobody follows is read by nobody. Where the
 // file system cannot tell, somebody does.
