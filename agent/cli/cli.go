@@ -82,8 +82,8 @@ or with what you have:
 	}
 	root.Annotations = map[string]string{selfAnnotation: s.Self}
 	root.SetIn(s.In)
-	root.SetOut(onScreen(s.Out))
-	root.SetErr(onScreen(s.Err))
+	root.SetOut(plainly(s.Out))
+	root.SetErr(plainly(s.Err))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},

@@ -41,7 +41,7 @@ secrets are: with the same --source, or the same --secrets.`,
 		if err != nil {
 			return err
 		}
-		_, err = cmd.OutOrStdout().Write(d[fleet.KubeconfigKey].Reveal())
+		_, err = exact(cmd.OutOrStdout()).Write(d[fleet.KubeconfigKey].Reveal())
 		return err
 	}
 	return cmd

@@ -145,16 +145,33 @@ func (t *table) markdown(w io.Writer) error {
 	return nil
 }
 
-// A screen is a terminal that commands write to: what steers it does not get through,
-// whoever it comes from. What is drawn on purpose is written to the File.
-type screen struct{ *os.File }
+// A screen is a terminal that commands write to. What is drawn on purpose is written to
+// the File.
+type screen struct {
+	plain
+	File *os.File // not embedded: its other methods would lead around plain
+}
+
+// A plain is where commands write texts to, be it a terminal, a pipe or a file: what
+// steers a terminal does not get through, whoever it comes from, since what is in a file
+// or a comment of a forge is looked at later. A text is written at once.
+type plain struct{ to io.Writer }
 
 // Write implements io.Writer.
-func (s *screen) Write(b []byte) (int, error) {
-	if _, err := s.File.WriteString(unsteered(string(b))); err != nil {
+func (p plain) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(p.to, unsteered(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// exact returns what writes bytes to w as they are, for what another program is to read:
+// manifests, a kubeconfig, the value of a secret. A terminal is not steered by them either.
+func exact(w io.Writer) io.Writer {
+	if p, ok := w.(plain); ok {
+		return p.to
+	}
+	return w
 }
 
 // unsteered returns text without control characters but for ends of lines and tabs.
@@ -167,12 +184,12 @@ func unsteered(text string) string {
 	}, text)
 }
 
-// onScreen returns w, of which a terminal is a screen.
-func onScreen(w io.Writer) io.Writer {
+// plainly returns what writes texts to w: a terminal is a screen.
+func plainly(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return &screen{f}
+		return &screen{plain{f}, f}
 	}
-	return w
+	return plain{w}
 }
 
 // file returns the file behind w, or nil.

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -35,6 +37,47 @@ func TestTablesArePlain(t *testing.T) {
 		}
 		if (f == formatTable || f == formatMarkdown) && b.Len() > 8000 {
 			t.Errorf("%s has %d bytes", f, b.Len())
+		}
+	}
+}
+
+// What commands say is plain in a pipe and a file as it is on a terminal, but for what
+// other programs are to read.
+func TestPipesArePlain(t *testing.T) {
+	var b bytes.Buffer
+	cmd := New("test", Streams{In: strings.NewReader(""), Out: &b, Err: &b})
+	for name, w := range map[string]io.Writer{"output": cmd.OutOrStdout(), "errors": cmd.ErrOrStderr()} {
+		b.Reset()
+		fmt.Fprintln(w, page)
+		if _, err := io.WriteString(w, page); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(w, strings.NewReader(page)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(b.String(), steering) || strings.Count(b.String(), "502 Bad") < 3*1000 {
+			t.Errorf("%s: %.200q", name, b.String())
+		}
+	}
+	b.Reset()
+	if _, err := exact(cmd.OutOrStdout()).Write([]byte(page)); err != nil || b.String() != page {
+		t.Errorf("what is to be exact is %.200q, %v", b.String(), err)
+	}
+}
+
+func TestPlanIsPlain(t *testing.T) {
+	for _, f := range []format{formatTable, formatMarkdown, formatJSON, formatYAML} {
+		var b bytes.Buffer
+		cmd := New("test", Streams{In: strings.NewReader(""), Out: &b, Err: &b})
+		out := &planned{
+			Changes:  []change{{Change: "create machine", Cluster: page, Machine: page, Reason: page}},
+			Problems: []problem{{Message: page, line: page}}, Orphans: []string{page}, Notes: []string{page}, Errors: []string{page}, at: page,
+		}
+		if err := out.show(cmd.OutOrStdout(), f); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(b.String(), steering) {
+			t.Errorf("%s: %.300q", f, b.String())
 		}
 	}
 }

@@ -78,7 +78,7 @@ something cannot be rendered; what can be is shown all the same.`,
 }
 
 func showObjects(cmd *cobra.Command, form format, objects []render.Object) error {
-	out := cmd.OutOrStdout()
+	out := exact(cmd.OutOrStdout())
 	if form == formatYAML {
 		for i, o := range objects {
 			if i > 0 {

@@ -194,7 +194,7 @@ are shown with --show; with --key as well, one value alone and as it is.`,
 				return fmt.Errorf("the Secret %s has no key %q; it has %s", k, only, strings.Join(slices.Sorted(maps.Keys(data)), ", "))
 			}
 			if show {
-				_, err := cmd.OutOrStdout().Write(value.Reveal())
+				_, err := exact(cmd.OutOrStdout()).Write(value.Reveal())
 				return err
 			}
 			data = fleet.SecretData{only: value}
@@ -227,7 +227,7 @@ func showSecret(w io.Writer, form format, data fleet.SecretData, show bool) erro
 		t.add(row...)
 		values = append(values, v)
 	}
-	return t.write(w, form, values)
+	return t.write(exact(w), form, values)
 }
 
 func newSecretsList() *cobra.Command {

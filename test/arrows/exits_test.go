@@ -1,0 +1,115 @@
+package arrows
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayLeave are the functions that write to the streams of the process around the one that
+// takes out of texts what steers a terminal, and what. Commands write to the streams of
+// cobra, which go through it.
+func mayLeave() map[string]string {
+	return map[string]string{
+		"agent/cli.New":                "makes the streams of commands go through it",
+		"agent/cli.Main":               "the last error, which is plain",
+		"agent/cli.serveRenders":       "the answers of a worker, to the process that began it",
+		"agent/cli.file":               "finds the terminal, to draw on",
+		"agent/cli.plain":              "a table, whose cells are plain, in colours",
+		"agent/cli.newDemo":            "the story of a demonstration is drawn",
+		"agent/cli.drawable":           "asks how wide the terminal is",
+		"agent/cli.isTerminal":         "asks whether it is one",
+		"agent/cli.newKubeconfig":      "a kubeconfig, for other programs",
+		"agent/cli.newSecretsGet":      "the value of a secret, for other programs",
+		"agent/cli.showSecret":         "the same",
+		"agent/cli.showObjects":        "manifests, for other programs",
+		"agent/cmd/fairlead.main":      "hands the streams of the process to the commands",
+		"render/worker.endLate":        "what a worker that took too long says to the process that began it",
+		"agent/cmd/fairlead.supervise": "hands them to the process that it watches",
+	}
+}
+
+// TestNothingLeavesUnsanitised holds the functions of the program that write to the
+// streams of the process in another way than commands do against a list.
+func TestNothingLeavesUnsanitised(t *testing.T) {
+	found := map[string]bool{}
+	for _, room := range []string{"agent", "fleet", "providers", "reconcile", "render", "sources"} {
+		err := filepath.WalkDir(filepath.Join("../..", room), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (strings.HasSuffix(d.Name(), "test") || strings.HasSuffix(d.Name(), "server") || d.Name() == "testdata") {
+				return filepath.SkipDir // parts of tests
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			where := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && leaves(fn, where == "agent/cli") {
+					found[where+"."+fn.Name.Name] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := mayLeave()
+	for name := range found {
+		if list[name] == "" {
+			t.Errorf("%s writes around the one exit: write to the streams of the command, or say in mayLeave why not", name)
+		}
+	}
+	for name := range list {
+		if !found[name] {
+			t.Errorf("%s of mayLeave writes to nothing but the streams of commands", name)
+		}
+	}
+}
+
+// leaves reports whether fn has a stream of the process, prints to one, or, in the command
+// line, calls what leads around the exit.
+func leaves(fn *ast.FuncDecl, commands bool) bool {
+	found := false
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			name, ok := n.Fun.(*ast.Ident)
+			around := []string{"println"}
+			if commands {
+				around = append(around, "exact", "file")
+			}
+			found = found || ok && slices.Contains(around, name.Name)
+		case *ast.SelectorExpr:
+			of := ""
+			if x, ok := n.X.(*ast.Ident); ok {
+				of = x.Name
+			}
+			switch n.Sel.Name {
+			case "Stdout", "Stderr":
+				found = found || of == "os"
+			case "Print", "Printf", "Println":
+				found = found || of == "fmt" || of == "log"
+			case "SetOut", "SetErr", "SetOutput":
+				found = found || commands
+			case "Out", "Err":
+				found = found || commands && of == "s" // of Streams
+			case "File":
+				found = found || commands && (of == "s" || of == "w") // of a screen
+			}
+		}
+		return !found
+	})
+	return found
+}
