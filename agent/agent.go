@@ -191,13 +191,14 @@ type Agent struct {
 	wishes  wishes
 	scaling scaling
 
-	nudge     nudges
-	escrow    escrowing
-	homing    homing
-	rehearsal rehearsal
-	survey    chan struct{} // holds one where providers are to be surveyed
-	watches   sync.WaitGroup
-	ready     *readiness
+	nudge      nudges
+	escrow     escrowing
+	compacting compacting
+	homing     homing
+	rehearsal  rehearsal
+	survey     chan struct{} // holds one where providers are to be surveyed
+	watches    sync.WaitGroup
+	ready      *readiness
 }
 
 // The things that must be so before the agent is ready.
@@ -215,7 +216,7 @@ func New(o Options, p Parts) *Agent {
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
 		retries: tries{}, restoring: tries{}, unfound: make(map[fleet.Key]fleet.Problem),
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)},
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), compacting: compacting{retell: make(chan struct{}, 1)}, homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)},
 		reports: reports.New(), survey: make(chan struct{}, 1), strays: make(map[string][]fleet.Key),
 		ready: newReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
@@ -244,6 +245,7 @@ func (a *Agent) run(ctx context.Context) error {
 	add(a.follow)
 	add(a.publish)
 	add(a.keepEscrow)
+	add(a.keepHistory)
 	add(a.surveys)
 	add(a.keepHome)
 	add(a.support)

@@ -158,7 +158,7 @@ func (a *Agent) tell() {
 	a.mu.Unlock()
 	s := sources.FleetStatus{
 		Fleet: d.fleet, Revision: d.revision, Applied: d.applied, Broken: len(d.problems) > 0, Behind: behind,
-		Problems: a.unreadable(a.homing.with(a.escrow.with(a.late(d.problems)))), Orphans: orphans, Home: a.homing.status(),
+		Problems: a.unreadable(a.homing.with(a.compacting.with(a.escrow.with(a.late(d.problems))))), Orphans: orphans, Home: a.homing.status(),
 	}
 	switch {
 	case !delayed.IsZero(): // what is in it nobody knows

@@ -28,7 +28,8 @@ type desired struct {
 	clusters map[fleet.Key]held
 	problems []fleet.Problem // of the newest revision
 	escrow   fleet.Escrow    // of the newest revision
-	home     fleet.Home      // of the newest revision
+	history  fleet.HistoryBound
+	home     fleet.Home // of the newest revision
 	drift    fleet.DriftPolicy
 }
 
@@ -85,7 +86,7 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	f = d.keepParts(f)
 	next := desired{
 		revision: f.Revision, applied: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
-		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, home: f.Config.Home, drift: f.Config.Drift,
+		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, history: f.Config.StatusHistory, home: f.Config.Home, drift: f.Config.Drift,
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

@@ -131,7 +131,7 @@ func NewMetrics(version string) *Metrics {
 		}),
 		m.clusters, m.fetches, m.fetchSeconds, m.fetchSuccess,
 		m.pushes, m.pushSeconds, m.pushRaces, m.pushLag, m.pushSuccess, m.pushFailing,
-		m.status.content, m.status.most, m.status.pushed,
+		m.status.content, m.status.most, m.status.pushed, m.status.history,
 		m.renders, m.renderSeconds, m.overlays,
 		m.fleet, m.fleetHeld, m.problems, m.orphans, m.blocked, m.refused, m.fleetSuccess,
 		m.actions, m.passes, m.passSeconds, m.phaseSeconds, m.joinSeconds, m.calls, m.callSeconds, m.requests, m.requestSeconds,

@@ -40,6 +40,7 @@ func used() *Metrics {
 	m.Pushing(errors.New("no"))
 	m.Raced()
 	m.StatusBranch(14<<20, 128<<20, 1600)
+	m.StatusHistory(1000)
 	m.Rendered(ctx, nil, time.Second)
 	m.Overlays(1, 2)
 	m.Told(sources.FleetStatus{

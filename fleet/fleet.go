@@ -30,10 +30,12 @@ type Includer struct {
 // Config is the content of fleet.yaml, with defaults filled in.
 type Config struct {
 	StatusBranch string // default "fairlead/status"
-	Prune        Prune
-	Drift        DriftPolicy // of clusters that have none of their own; empty: correct
-	Escrow       Escrow
-	Home         Home
+	// StatusHistory is how much of the history of the status branch stays; zero: all.
+	StatusHistory HistoryBound
+	Prune         Prune
+	Drift         DriftPolicy // of clusters that have none of their own; empty: correct
+	Escrow        Escrow
+	Home          Home
 }
 
 // Escrow says for whom a copy of all secrets is kept, and where. Without

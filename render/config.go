@@ -53,7 +53,8 @@ type Manifest struct {
 		} `json:"prune"`
 		Drift  string `json:"drift,omitempty"`
 		Status struct {
-			Branch string `json:"branch,omitempty"`
+			Branch  string           `json:"branch,omitempty"`
+			History *HistoryManifest `json:"history,omitempty"`
 		} `json:"status"`
 		Escrow *EscrowManifest `json:"escrow,omitempty"`
 		Home   *HomeManifest   `json:"home,omitempty"`
@@ -222,6 +223,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	if !branchName.MatchString(c.StatusBranch) || strings.Contains(c.StatusBranch, "..") || strings.Contains(c.StatusBranch, "//") {
 		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+DefaultStatusBranch)
 	}
+	c.StatusHistory = checkedHistory(m.Spec.Status.History, fail)
 	c.folders = checkedFolders(m.Spec.Folders, fail)
 	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
 	c.Home = checkedHome(m.Spec.Home, fail)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -425,14 +426,16 @@ func TestRenderConfig(t *testing.T) {
 		"Minimal": {reason: "everything has a default", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\n", id: "from-url", want: good},
 		"Full": {
 			reason: "everything may be said",
-			file:   "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: edge}\nspec:\n  prune: {enabled: true, limit: 5}\n  status: {branch: state/of-edge}\n",
-			id:     "edge", want: fleet.Config{StatusBranch: "state/of-edge", Prune: fleet.Prune{Enabled: true, Limit: 5}},
+			file:   "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: edge}\nspec:\n  prune: {enabled: true, limit: 5}\n  status: {branch: state/of-edge, history: {commits: 10000, days: 30}}\n",
+			id:     "edge", want: fleet.Config{StatusBranch: "state/of-edge", StatusHistory: fleet.HistoryBound{Commits: 10000, Age: 720 * time.Hour}, Prune: fleet.Prune{Enabled: true, Limit: 5}},
 		},
 		"LimitZero":  {reason: "a limit of none is one", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {prune: {enabled: true, limit: 0}}\n", id: "from-url", want: fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true}}},
 		"Kind":       {reason: "it must be a Fleet", file: "apiVersion: v1\nkind: ConfigMap\n", errs: []string{`apiVersion: "v1" is not known`, `kind: "ConfigMap" is not known`}},
 		"Unknown":    {reason: "unknown fields are named", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {cluster: {}, prune: {on: true}}\n", errs: []string{"spec.cluster: this field does not exist", "spec.prune.on: this field does not exist"}},
 		"Case":       {reason: "fields are what they are called", file: "apiVersion: fairlead.dev/v1alpha1\nKind: Fleet\n", errs: []string{"Kind: this field does not exist"}},
 		"Type":       {reason: "types are checked", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {prune: {limit: many}}\n", errs: []string{"spec.prune.limit: it is a string and should be a int"}},
+		"History":    {reason: "a history has bounds", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {status: {history: {commits: 99, days: 0}}}\n", errs: []string{"spec.status.history.commits: 99 is not from 100", "spec.status.history.days: 0 is not from 1"}},
+		"NoHistory":  {reason: "and says one", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {status: {history: {}}}\n", errs: []string{"spec.status.history: it says no bound"}},
 		"Values":     {reason: "everything that is wrong is told", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: A_b}\nspec: {substitute: {a-b: x}, prune: {limit: -1}, status: {branch: 'a b'}, clusters: {include: [../x]}}\n", errs: []string{"metadata.name: a lowercase RFC 1123 label", "spec.clusters: the pattern \"../x\" is not within", "spec.prune.limit: -1 is negative", "spec.status.branch: \"a b\" cannot be", "spec.substitute: \"a-b\" cannot be"}},
 		"Fraction":   {reason: "1.30 would become 1.3", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {substitute: {V: 1.30}}\n", errs: []string{"1.30 is not a whole number; quote it"}},
 		"Bomb":       {reason: "it is hostile as any file", file: aliasBomb(), errs: []string{"with aliases expanded"}},

@@ -24,6 +24,18 @@ func (b guardedBranch) Commit(ctx context.Context, base fleet.Revision, c source
 	return b.Branch.Commit(ctx, base, c)
 }
 
+// Compact implements sources.Compactor. On a branch that is none it does nothing.
+func (b guardedBranch) Compact(ctx context.Context, base fleet.Revision, c sources.Compaction) (fleet.Revision, sources.History, error) {
+	compactor, ok := b.Branch.(sources.Compactor)
+	if !ok {
+		return base, sources.History{}, nil
+	}
+	if err := ask(b.guard); err != nil {
+		return fleet.Revision{}, sources.History{}, err
+	}
+	return compactor.Compact(ctx, base, c)
+}
+
 // A guardedPlace asks the same before it writes to an escrow.
 type guardedPlace struct {
 	escrow.Place

@@ -146,7 +146,7 @@ func (c *clone) history(ctx context.Context, tip, base plumbing.Hash) (*store, e
 	}
 	req.Wants, req.Haves = []plumbing.Hash{tip}, []plumbing.Hash{base}
 	out := &store{objects: map[plumbing.Hash]rawObject{}}
-	return out, receive(ctx, s, req, out, c.budget)
+	return out, receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, out, c.budget) })
 }
 
 // has notes that all of the commit h is in the store.
@@ -176,11 +176,11 @@ func get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbing.Hash, hav
 		req.Haves = have
 		req.Shallows = have
 	}
-	return receive(ctx, s, req, st, b)
+	return receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, st, b) })
 }
 
-// receive makes a request for one object and unpacks the answer into st.
-func receive(ctx context.Context, s session, req *packp.UploadPackRequest, st *store, b Budget) error {
+// receive makes a request for one object and has the pack that is the answer read.
+func receive(ctx context.Context, s session, req *packp.UploadPackRequest, read func(io.Reader) error) error {
 	res, err := s.fetch(ctx, req)
 	if err != nil {
 		if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
@@ -195,7 +195,7 @@ func receive(ctx context.Context, s session, req *packp.UploadPackRequest, st *s
 	} else if req.Capabilities.Supports(capability.Sideband) {
 		pack = sideband.NewDemuxer(sideband.Sideband, res)
 	}
-	return unpack(pack, st, b)
+	return read(pack)
 }
 
 // withTimeout bounds ctx, with a cause that says so.

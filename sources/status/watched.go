@@ -26,6 +26,8 @@ type Watched struct {
 // within seconds, and commits are a second apart.
 const keepWrote = 256
 
+var _ sources.Compactor = (*Watched)(nil)
+
 // Watch returns b, watched.
 func Watch(b sources.Branch) *Watched { return &Watched{Branch: b} }
 
@@ -42,15 +44,34 @@ func (w *Watched) Read(ctx context.Context) (fleet.Revision, sources.Tree, error
 func (w *Watched) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
 	head, err := w.Branch.Commit(ctx, base, c)
 	if err == nil {
-		w.saw(head)
-		if head != base {
-			w.mu.Lock()
-			w.wrote = append(w.wrote, head.Hash())
-			w.wrote = w.wrote[max(0, len(w.wrote)-keepWrote):]
-			w.mu.Unlock()
-		}
+		w.made(base, head)
 	}
 	return head, err
+}
+
+// Compact implements sources.Compactor. On a branch that is none it does nothing.
+func (w *Watched) Compact(ctx context.Context, base fleet.Revision, c sources.Compaction) (fleet.Revision, sources.History, error) {
+	b, ok := w.Branch.(sources.Compactor)
+	if !ok {
+		return base, sources.History{}, nil
+	}
+	head, h, err := b.Compact(ctx, base, c)
+	if err == nil {
+		w.made(base, head)
+	}
+	return head, h, err
+}
+
+// made notes that head was made of base here.
+func (w *Watched) made(base, head fleet.Revision) {
+	w.saw(head)
+	if head == base {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrote = append(w.wrote, head.Hash())
+	w.wrote = w.wrote[max(0, len(w.wrote)-keepWrote):]
 }
 
 // Wrote reports whether the commit of that hash was made here.

@@ -65,6 +65,7 @@ type Writer struct {
 	known    known
 	told     *sources.FleetStatus // that landed last
 	deposed  error
+	history  sources.History // as last read, with what was committed here since
 }
 
 var _ sources.StatusWriter = (*Writer)(nil)
@@ -282,17 +283,8 @@ func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
 // attempt makes the files from the head that is known and pushes them once. It
 // returns how many files changed.
 func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, error) {
-	if seen, ok := w.branch.(*Watched); ok && seen.moved(w.known.head) {
-		w.known.stale = true
-	}
-	if w.known.stale || w.known.head.IsZero() {
-		if err := w.known.load(ctx, w.branch); err != nil {
-			return fleet.Revision{}, 0, err
-		}
-	}
-	// The push lands only on the head that this owner was read from.
-	if now := w.known.owner; now != w.options.Owner {
-		return fleet.Revision{}, 0, &fleet.Error{Kind: fleet.Conflict, Op: "write status", Err: deposedBy(now, w.options.Owner)}
+	if err := w.look(ctx); err != nil {
+		return fleet.Revision{}, 0, err
 	}
 	if b.isEmpty() {
 		return w.known.head, 0, nil
@@ -312,8 +304,29 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 		return fleet.Revision{}, 0, err
 	}
 	w.known.apply(d, head)
+	if w.history.Commits > 0 {
+		w.history.Commits++
+	}
 	w.told = &d.fleet
 	return head, len(d.edits), nil
+}
+
+// look reads the branch where it may be another than is known. The error wraps
+// ErrDeposed where this agent does not own the fleet.
+func (w *Writer) look(ctx context.Context) error {
+	if seen, ok := w.branch.(*Watched); ok && seen.moved(w.known.head) {
+		w.known.stale = true
+	}
+	if w.known.stale || w.known.head.IsZero() {
+		if err := w.known.load(ctx, w.branch); err != nil {
+			return err
+		}
+	}
+	// The push lands only on the head that this owner was read from.
+	if now := w.known.owner; now != w.options.Owner {
+		return &fleet.Error{Kind: fleet.Conflict, Op: "write status", Err: deposedBy(now, w.options.Owner)}
+	}
+	return nil
 }
 
 // tell logs and reports a change between working and not working.

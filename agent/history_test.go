@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// A historian is a status writer that notes how its history is to be bounded.
+type historian struct {
+	sources.StatusWriter
+	asked []fleet.HistoryBound
+	err   error
+}
+
+func (h *historian) Compact(_ context.Context, b fleet.HistoryBound) (sources.History, error) {
+	h.asked = append(h.asked, b)
+	return sources.History{Commits: 7}, h.err
+}
+
+// A server that refuses is told once, asked again after a day or with another bound, and
+// what it refused is taken back once it does not.
+func TestHistoryRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &historian{err: fleet.Errorf(fleet.Unauthorized, "compact", "protected branch")}
+		a := New(Options{Name: "me"}, Parts{Metrics: NewMetrics("v0"), Log: slog.New(slog.DiscardHandler)})
+		a.status, a.desired.history = w, fleet.HistoryBound{Commits: 100}
+		a.owner.Store(&fleet.Owner{Agent: "me"})
+		close(a.owned)
+		close(a.applied)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.keepHistory(ctx) }()
+		after := func(d time.Duration, looks int, problems int) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if len(w.asked) != looks {
+				t.Errorf("asked %d times, want %d", len(w.asked), looks)
+			}
+			if got := a.compacting.with(nil); len(got) != problems || problems > 0 && got[0].Field != "spec.status.history" {
+				t.Errorf("problems are %v", got)
+			}
+		}
+		after(time.Second, 1, 1)
+		select {
+		case <-a.compacting.retell:
+		default:
+			t.Error("the problem is not told")
+		}
+		after(23*time.Hour, 1, 1)
+		after(2*time.Hour, 2, 1)
+		select {
+		case <-a.compacting.retell:
+			t.Error("the problem is told twice")
+		default:
+		}
+		a.mu.Lock()
+		a.desired.history = fleet.HistoryBound{Commits: 200}
+		a.mu.Unlock()
+		w.err = nil
+		time.Sleep(15 * time.Minute)
+		synctest.Wait()
+		if got := a.compacting.with(nil); len(w.asked) < 3 || w.asked[2].Commits != 200 || len(got) > 0 {
+			t.Errorf("asked %v, problems are %v", w.asked, got)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who does not own the fleet compacts nothing.
+func TestHistoryOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &historian{}
+		a := New(Options{Name: "me"}, Parts{Metrics: NewMetrics("v0"), Log: slog.New(slog.DiscardHandler)})
+		a.status = w
+		close(a.owned)
+		close(a.applied)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := a.keepHistory(ctx); err != nil || len(w.asked) > 0 {
+			t.Errorf("asked %d times, %v", len(w.asked), err)
+		}
+	})
+}

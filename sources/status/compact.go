@@ -1,0 +1,70 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// Compact makes the history of the branch shorter where it is over bound, as the owner
+// of the fleet, and returns how long it is. It reads the history once, and then again
+// when so many commits were made here, or so much time passed, that it may be over. On a
+// branch that has no history it does nothing. Errors are those of sources.Compactor, or
+// wrap ErrDeposed.
+func (w *Writer) Compact(ctx context.Context, bound fleet.HistoryBound) (sources.History, error) {
+	branch, ok := w.branch.(sources.Compactor)
+	if !ok || bound == (fleet.HistoryBound{}) {
+		return sources.History{}, nil
+	}
+	select {
+	case w.flushing <- struct{}{}:
+	case <-ctx.Done():
+		return sources.History{}, fleet.Errorf(fleet.Unavailable, "compact the history of status", "%w", ctx.Err())
+	}
+	defer func() { <-w.flushing }()
+	if w.deposed != nil {
+		return sources.History{}, w.deposed
+	}
+	c := sources.Compaction{Bound: bound, Now: w.options.Now()}
+	if w.history.Commits > 0 && !c.Due(w.history) {
+		return w.history, nil
+	}
+	wait := backoff{random: w.options.Random}
+	for try := 1; ; try++ {
+		h, err := w.compact(ctx, branch, c)
+		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered || w.deposed != nil || try == maxCompactions || wait.sleep(ctx) != nil {
+			return h, err
+		}
+	}
+}
+
+// maxCompactions bounds the pushes of one compaction: each is of a whole history.
+const maxCompactions = 3
+
+// compact compacts the history of the head that is known, as attempt writes to it.
+func (w *Writer) compact(ctx context.Context, branch sources.Compactor, c sources.Compaction) (sources.History, error) {
+	if err := w.look(ctx); err != nil {
+		if errors.Is(err, ErrDeposed) {
+			w.deposed = err
+		}
+		return sources.History{}, err
+	}
+	if w.known.head.IsZero() {
+		return sources.History{}, nil
+	}
+	c.Message = fmt.Sprintf("history: compacted to %s", c.Bound)
+	c.Trailers = append(trailers(fleet.Revision{}, w.options.Owner), "Fairlead-Compacted: "+w.known.head.Hash())
+	head, h, err := branch.Compact(ctx, w.known.head, c)
+	if err != nil {
+		w.known.stale = true
+		return sources.History{}, err
+	}
+	if head != w.known.head {
+		w.options.Log.Info("the history of the status branch is compacted", "from", w.known.head, "to", head, "commits", h.Commits)
+	}
+	w.known.head, w.history = head, h
+	return h, nil
+}
