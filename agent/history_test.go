@@ -23,16 +23,25 @@ func (h *historian) Compact(_ context.Context, b fleet.HistoryBound) (sources.Hi
 	return sources.History{Commits: 7}, h.err
 }
 
+// writing returns what of an agent writes status to w.
+func writing(w sources.StatusWriter) *Agent {
+	a := &Agent{
+		o: Options{Name: "me"}, p: Parts{Metrics: NewMetrics("v0"), Log: slog.New(slog.DiscardHandler)}, status: w,
+		owned: make(chan struct{}), applied: make(chan struct{}), compacting: compacting{retell: make(chan struct{}, 1)},
+	}
+	close(a.owned)
+	close(a.applied)
+	return a
+}
+
 // A server that refuses is told once, asked again after a day or with another bound, and
 // what it refused is taken back once it does not.
 func TestHistoryRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &historian{err: fleet.Errorf(fleet.Unauthorized, "compact", "protected branch")}
-		a := New(Options{Name: "me"}, Parts{Metrics: NewMetrics("v0"), Log: slog.New(slog.DiscardHandler)})
-		a.status, a.desired.history = w, fleet.HistoryBound{Commits: 100}
+		a := writing(w)
+		a.desired.history = fleet.HistoryBound{Commits: 100}
 		a.owner.Store(&fleet.Owner{Agent: "me"})
-		close(a.owned)
-		close(a.applied)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- a.keepHistory(ctx) }()
@@ -80,10 +89,7 @@ func TestHistoryRefused(t *testing.T) {
 func TestHistoryOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &historian{}
-		a := New(Options{Name: "me"}, Parts{Metrics: NewMetrics("v0"), Log: slog.New(slog.DiscardHandler)})
-		a.status = w
-		close(a.owned)
-		close(a.applied)
+		a := writing(w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := a.keepHistory(ctx); err != nil || len(w.asked) > 0 {

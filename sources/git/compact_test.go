@@ -130,6 +130,31 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// Many files with a commit each are merged by fifties, and each has its commit.
+func TestCompactManyFiles(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	var in strings.Builder
+	for i := range 130 {
+		fmt.Fprintf(&in, "commit refs/heads/fairlead/status\ncommitter a <a@b> %d +0000\ndata 3\n%03d\nM 100644 inline clusters/prod/%03d.yaml\ndata 3\n%03d\n", clock().Unix()+int64(i), i, i, i)
+	}
+	p.run(in.String(), "git", "-C", p.bare, "fast-import", "--quiet")
+	head := p.live(10)
+	if _, _, err := branch(t, git.Options{URL: p.url}).Compact(t.Context(), head, compaction(10)); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(p.git("log", "--format=%p", "fairlead/status")) {
+		if n := len(strings.Fields(line)); n > 50 {
+			t.Errorf("a commit has %d parents", n)
+		}
+	}
+	for _, i := range []int{0, 60, 129} {
+		if got := p.git("log", "--format=%s", "fairlead/status", "--", fmt.Sprintf("clusters/prod/%03d.yaml", i)); got != fmt.Sprintf("%03d", i) {
+			t.Errorf("the story of file %d is %q", i, got)
+		}
+	}
+	p.git("fsck", "--strict")
+}
+
 // What people put together by hand, with merges, is carried over.
 func TestCompactMerges(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
