@@ -32,7 +32,7 @@ func classify(ctx context.Context, op string, err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*fleet.Error](err); ok && e == err { //nolint:errorlint // only the outermost counts
-		return err
+		return &fleet.Error{Kind: e.Kind, Op: e.Op, Err: plain(e.Err)}
 	}
 	if c := context.Cause(ctx); c != nil {
 		kind := fleet.Unavailable
@@ -42,7 +42,16 @@ func classify(ctx context.Context, op string, err error) error {
 		return &fleet.Error{Kind: kind, Op: op, Err: c}
 	}
 	err = unwrap(err)
-	return &fleet.Error{Kind: kindOr(err, kindOfText(err.Error())), Op: op, Err: err}
+	return &fleet.Error{Kind: kindOr(err, kindOfText(err.Error())), Op: op, Err: plain(err)}
+}
+
+// plain returns err on one line that steers no terminal, whatever the other side said.
+func plain(err error) error {
+	said := err.Error()
+	if text := fleet.PlainText(said); text != said {
+		return &spokenError{said: text, err: err}
+	}
+	return err
 }
 
 // unwrap takes go-git's wrappers off err, which hide what is in them, and puts
@@ -195,7 +204,7 @@ func classifyPush(op string, err error) error {
 	} else if e, ok := errors.AsType[*pktline.ErrorLine](err); ok {
 		kind = kindOfText(e.Text)
 	}
-	return &fleet.Error{Kind: kind, Op: op, Err: err}
+	return &fleet.Error{Kind: kind, Op: op, Err: plain(err)}
 }
 
 func kindOfRejection(r *rejection) fleet.ErrorKind {

@@ -81,8 +81,8 @@ func (a Auth) isZero() bool {
 type Budget struct {
 	Tree        tree.Budget
 	Received    int64         // bytes of one answer: 128 MiB
-	Unpacked    int64         // bytes that one pack may unfold to: twice Tree.Bytes
-	Objects     int           // objects in one pack: 1,000,000
+	Unpacked    int64         // bytes of memory that one pack may unfold to: one and a half times Tree.Bytes
+	Objects     int           // objects in one pack: 250,000
 	ListTimeout time.Duration // of asking for the refs: 30 s
 	Timeout     time.Duration // of a fetch or a push: 2 min
 }
@@ -93,10 +93,10 @@ func (b Budget) withDefaults() Budget {
 		b.Received = 128 << 20
 	}
 	if b.Unpacked == 0 {
-		b.Unpacked = 2 * b.Tree.Bytes
+		b.Unpacked = b.Tree.Bytes / 2 * 3
 	}
 	if b.Objects == 0 {
-		b.Objects = 1_000_000
+		b.Objects = 250_000
 	}
 	if b.ListTimeout == 0 {
 		b.ListTimeout = 30 * time.Second

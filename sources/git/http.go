@@ -203,7 +203,14 @@ func (t limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case res.StatusCode >= 300:
 		res.Body = readCloser{io.LimitReader(body, maxPage), body} // words, not content
 	default:
-		res.Body = readCloser{bounded(body, t.limit), body}
+		limit := t.limit
+		if strings.HasSuffix(req.URL.Path, "/info/refs") {
+			limit = min(limit, maxListed)
+		}
+		res.Body = readCloser{bounded(body, limit), body}
+		if strings.HasSuffix(req.URL.Path, "/"+uploadPack) {
+			res.Body = readCloser{newPrelude(res.Body), body}
+		}
 	}
 	return res, nil
 }

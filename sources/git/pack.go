@@ -19,6 +19,23 @@ var (
 	errLong   = errors.New("the answer is too long")
 )
 
+// What is bounded whatever the budget says.
+const (
+	// maxListed is how many bytes a list of refs may have: some 500,000 refs.
+	maxListed = 32 << 20
+	// maxCommit is how many bytes a commit or a tag may have. It is decoded before
+	// anything is known of who made it.
+	maxCommit = 1 << 20
+	// maxDelta is how many bytes a delta may make.
+	maxDelta = 32 << 20
+	// maxPrelude is how many bytes an answer may have before its pack.
+	maxPrelude = 1 << 20
+	// perObject is what an object takes in memory beside its content.
+	perObject = 256
+	// ahead is how much memory is taken for an object on the strength of its header.
+	ahead = 16 << 20
+)
+
 // A boundedReader ends with errLong after n bytes.
 type boundedReader struct {
 	r io.Reader
@@ -91,11 +108,11 @@ func (u *unpacker) next(scan *packfile.Scanner) error {
 	if err != nil {
 		return err
 	}
-	if err := u.spend(h.Length); err != nil {
+	if err := u.spend(h.Type, h.Length); err != nil {
 		return err
 	}
-	var buf bytes.Buffer
-	if _, _, err := scan.NextObject(&buf); err != nil {
+	buf := bytes.NewBuffer(make([]byte, 0, min(h.Length, ahead)))
+	if _, _, err := scan.NextObject(buf); err != nil {
 		return err
 	}
 	if int64(buf.Len()) != h.Length {
@@ -125,12 +142,15 @@ func (u *unpacker) wait(base any, d delta) {
 	u.pending++
 }
 
-// spend takes n bytes from the budget.
-func (u *unpacker) spend(n int64) error {
-	if n < 0 || n > u.budget.Unpacked-u.used {
+// spend takes an object of n bytes from the budget.
+func (u *unpacker) spend(kind plumbing.ObjectType, n int64) error {
+	if (kind == plumbing.CommitObject || kind == plumbing.TagObject) && n > maxCommit {
+		return fmt.Errorf("%w: a %s has %d bytes, more than %d", errBudget, kind, n, maxCommit)
+	}
+	if n < 0 || n+perObject > u.budget.Unpacked-u.used {
 		return fmt.Errorf("%w: the pack unfolds to more than %d bytes", errBudget, u.budget.Unpacked)
 	}
-	u.used += n
+	u.used += n + perObject
 	return nil
 }
 
@@ -175,10 +195,13 @@ func (u *unpacker) apply(base plumbing.Hash, d delta) (plumbing.ObjectType, []by
 		return 0, nil, packfile.ErrInvalidDelta
 	}
 	size, m := binary.Uvarint(d.data[n:])
-	if m <= 0 || size > 1<<40 {
+	if m <= 0 {
 		return 0, nil, packfile.ErrInvalidDelta
 	}
-	if err := u.spend(int64(size)); err != nil {
+	if size > maxDelta {
+		return 0, nil, fmt.Errorf("%w: a delta makes %d bytes, more than %d", errBudget, size, maxDelta)
+	}
+	if err := u.spend(o.kind, int64(size)); err != nil {
 		return 0, nil, err
 	}
 	data, err := packfile.PatchDelta(o.data, d.data)

@@ -37,7 +37,7 @@ func (s *stream) refs(context.Context) (*packp.AdvRefs, error) {
 		return s.asked, nil
 	}
 	ar := packp.NewAdvRefs()
-	err := ar.Decode(s.out)
+	err := ar.Decode(bounded(s.out, maxListed))
 	if errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && ar.IsEmpty() && !s.empty {
 		return nil, transport.ErrEmptyRemoteRepository
 	}
@@ -63,7 +63,7 @@ func (s *stream) fetch(_ context.Context, req *packp.UploadPackRequest) (io.Read
 		return nil, s.fail(err)
 	}
 	res := packp.NewUploadPackResponse(req)
-	if err := res.Decode(io.NopCloser(s.out)); err != nil {
+	if err := res.Decode(io.NopCloser(newPrelude(s.out))); err != nil {
 		return nil, s.fail(err)
 	}
 	return res, nil

@@ -1,28 +1,93 @@
 package hostile
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
-// most is what the process may need above what it needs at rest.
-const most = 256 << 20
+const (
+	// most is what the process may need above what it needs at rest.
+	most = 256 << 20
+	// patience is the time of processors after which a row counts as one that does not
+	// end: four times the 5 s that each is to take. Time of the clock says little on a
+	// machine that does other things.
+	patience = 20 * time.Second
+	// hung is the time by the clock after which it does, for what waits.
+	hung = 10 * time.Minute
+)
 
-// within runs f, and fails t where the process needed more than most bytes of resident
-// memory above rest meanwhile. Where the kernel does not tell, it only runs f.
-func within(t *testing.T, f func()) {
+// A cost is what a row took.
+type cost struct {
+	row    string
+	memory int // bytes above rest; -1 where the kernel does not tell
+	cpu    time.Duration
+	clock  time.Duration
+}
+
+// within runs f and returns what it took. It fails t where the process needed more than
+// most bytes of resident memory above rest meanwhile, and ends the program, with what it
+// is at, where f does not come back.
+func within(t *testing.T, f func()) cost {
 	t.Helper()
 	debug.FreeOSMemory()
 	rest := statusOf("VmRSS")
 	reset := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // the peak begins anew
+	began, cpu := time.Now(), processorTime()
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Second):
+			}
+			if used, waited := processorTime()-cpu, time.Since(began); used > patience || waited > hung {
+				debug.SetTraceback("all")
+				panic(fmt.Sprintf("%s has not ended after %s, %s of it at work", t.Name(), waited, used))
+			}
+		}
+	}()
 	f()
-	if peak := statusOf("VmHWM"); reset == nil && peak-rest > most {
-		t.Errorf("it took %d MiB of memory above the %d MiB at rest, want %d at most", (peak-rest)>>20, rest>>20, most>>20)
-	} else if reset == nil {
-		t.Logf("%d MiB", (peak-rest)>>20)
+	close(ended)
+	c := cost{t.Name(), -1, processorTime() - cpu, time.Since(began)}
+	if peak := statusOf("VmHWM"); reset == nil && peak > 0 {
+		c.memory = peak - rest
+	}
+	if c.memory > most {
+		t.Errorf("it took %d MiB of memory above the %d MiB at rest, want %d at most", c.memory>>20, rest>>20, most>>20)
+	}
+	return c
+}
+
+// processorTime returns what this process has used of processors.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// tell logs what took most.
+func tell(t *testing.T, costs []cost) {
+	t.Helper()
+	if len(costs) == 0 {
+		return
+	}
+	m := slices.MaxFunc(costs, func(a, b cost) int { return cmp.Compare(a.memory, b.memory) })
+	l := slices.MaxFunc(costs, func(a, b cost) int { return cmp.Compare(a.cpu, b.cpu) })
+	t.Logf("%d rows; the most memory: %d MiB, %s; the longest: %.1f s of processors, %.1f s by the clock, %s",
+		len(costs), m.memory>>20, m.row, l.cpu.Seconds(), l.clock.Seconds(), l.row)
+	if m.memory < 0 {
+		t.Log("memory was not looked at: the kernel does not tell the peak anew (/proc/self/clear_refs)")
 	}
 }
 

@@ -1,0 +1,344 @@
+package hostile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// content is one commit whose objects are what they say they are.
+type content struct {
+	make func(p *pile) id
+	file string // to read; "": the whole revision is refused
+	want string
+}
+
+// ofTrees are the rows of what a repository holds.
+func ofTrees() []row {
+	named := func(name, want string) content {
+		return content{func(p *pile) id { return p.commit(entry("100644", name, p.add(packBlob, "x"))) }, "", want}
+	}
+	link := func(target, want string) content {
+		return content{func(p *pile) id { return p.commit(entry("120000", "l", p.add(packBlob, target))) }, "l", want}
+	}
+	const none = id("0123456789abcdefghij")
+	rows := make([]row, 0, 40)
+	for name, c := range map[string]content{
+		"a way out":                  named("..", "a way out of the folder"),
+		"the folder itself":          named(".", "a way out of the folder"),
+		".git":                       named(".git", "stands for a Git directory"),
+		".GIT":                       named(".GIT", "stands for a Git directory"),
+		"git~1":                      named("git~1", "stands for a Git directory"),
+		".git as HFS+ reads it":      named(".g\u200cit", "stands for a Git directory"),
+		".git as a stream of NTFS":   named(".git::$INDEX_ALLOCATION", "stands for a Git directory"),
+		"a path as a name":           named("a/b", "path separator"),
+		"a path of Windows":          named(`..\..\x`, "path separator"),
+		"no name":                    named("", "cannot be read"),
+		"a name that moves a screen": named("a\x1b[2J", "control character"),
+		"a name of two lines":        named("a\nb", "control character"),
+		"a Latin-1 name":             named("caf\xe9", "not UTF-8"),
+		"a name of 1 MiB":            named(strings.Repeat("f", 1<<20), "a name of more than 4096 bytes"),
+		"two files of one name": {func(p *pile) id {
+			return p.commit(entry("100644", "a", p.add(packBlob, "1")), entry("100644", "a", p.add(packBlob, "2")))
+		}, "", `two entries "a"`},
+		"a file and a folder of one name": {func(p *pile) id {
+			return p.commit(entry("100644", "a", p.add(packBlob, "1")), entry("40000", "a", p.add(packTree, "")))
+		}, "", `two entries "a"`},
+		"a million entries": {func(p *pile) id {
+			b := p.add(packBlob, "x")
+			var all strings.Builder
+			for i := range 1_000_000 {
+				all.WriteString(entry("100644", fmt.Sprint(i), b))
+			}
+			return p.commit(all.String())
+		}, "", "more than 100000 entries"},
+		"2 million entries without names": {func(p *pile) id {
+			return p.commit(strings.Repeat(entry("1", "", id(strings.Repeat("x", 20))), 2_000_000))
+		}, "", "more than 100000 entries"},
+		"10,000 folders deep": {func(p *pile) id {
+			f := p.add(packTree, entry("100644", "f", p.add(packBlob, "x")))
+			for range 10_000 {
+				f = p.add(packTree, entry("40000", "d", f))
+			}
+			return p.commit(entry("40000", "d", f))
+		}, "", "more than 32 folders deep"},
+		"ten folders in each of ten levels": {func(p *pile) id {
+			f := p.add(packTree, entry("100644", "f", p.add(packBlob, "x")))
+			for range 10 {
+				var all string
+				for i := range 10 {
+					all += entry("40000", fmt.Sprint("d", i), f)
+				}
+				f = p.add(packTree, all)
+			}
+			return p.commit(entry("40000", "d", f))
+		}, "", "more than 100000 files and folders"},
+		"one file of 2 MiB in 90 places": {func(p *pile) id {
+			b, all := p.add(packBlob, strings.Repeat("x", 2<<20)), ""
+			for i := range 90 {
+				all += entry("100644", fmt.Sprint("f", i), b)
+			}
+			return p.commit(all)
+		}, "", "its files have more than"},
+		"a file of 17 MiB": {func(p *pile) id {
+			return p.commit(entry("100644", "big.bin", p.add(packBlob, strings.Repeat("x", 17<<20))))
+		}, "", `"big.bin" has 17825792 bytes`},
+		"a tree that ends within a name": {func(p *pile) id { return p.commit("100644 abc") }, "", "cannot be read"},
+		"a tree that ends within a hash": {func(p *pile) id { return p.commit("100644 abc\x00xyz") }, "", "cannot be read"},
+		"a mode that is no number":       {func(p *pile) id { return p.commit(entry("rwxr-xr-x", "a", p.add(packBlob, "x"))) }, "", "cannot be read"},
+		"a mode without end": {func(p *pile) id {
+			return p.commit(entry(strings.Repeat("7", 3000), "a", p.add(packBlob, "x")))
+		}, "", "cannot be read"},
+		"a file as a folder":       {func(p *pile) id { return p.commit(entry("40000", "d", p.add(packBlob, "x"))) }, "", "cannot be read"},
+		"a folder as a file":       {func(p *pile) id { return p.commit(entry("100644", "f", p.add(packTree, ""))) }, "", "is not in the repository"},
+		"a folder that nobody has": {func(p *pile) id { return p.commit(entry("40000", "d", none)) }, "", "is not in the repository"},
+		"a file that nobody has":   {func(p *pile) id { return p.commit(entry("100644", "f", none)) }, "", "is not in the repository"},
+		"a commit of a commit": {func(p *pile) id {
+			return p.add(packCommit, commitOf(p.commit(entry("100644", "a", p.add(packBlob, "x")))))
+		}, "", "cannot be read"},
+		"a commit of nothing":  {func(p *pile) id { return p.add(packCommit, commitOf(none)) }, "", "is not in the repository"},
+		"a commit of noise":    {func(p *pile) id { return p.add(packCommit, strings.Repeat("noise ", 150_000)) }, "", "cannot be read"},
+		"a blob as the commit": {func(p *pile) id { return p.add(packBlob, "x") }, "", "cannot be read"},
+		"a commit of 48 MB": {func(p *pile) id {
+			c := commitOf(p.add(packTree, entry("100644", "..", p.add(packBlob, "x"))))
+			tree, rest, _ := strings.Cut(c, "\n")
+			return p.add(packCommit, tree+"\n"+strings.Repeat("parent "+none.String()+"\n", 1_000_000)+rest)
+		}, "", "a commit has 48000136 bytes"},
+		"a commit with 20,000 parents": {func(p *pile) id {
+			c := commitOf(p.add(packTree, entry("100644", "..", p.add(packBlob, "x"))))
+			tree, rest, _ := strings.Cut(c, "\n")
+			return p.add(packCommit, tree+"\n"+strings.Repeat("parent "+none.String()+"\n", 20_000)+rest)
+		}, "", "a way out of the folder"},
+		"a tag of 12 tags": {func(p *pile) id {
+			tag := func(of id, kind string) id {
+				return p.add(packTag, "object "+of.String()+"\ntype "+kind+"\ntag x\ntagger a <a@example.com> 1700000000 +0000\n\nx\n")
+			}
+			at := tag(p.commit(entry("100644", "a", p.add(packBlob, "x"))), "commit")
+			for range 11 {
+				at = tag(at, "tag")
+			}
+			return at
+		}, "", "a tag of tags, more than 10 deep"},
+		"a submodule":              {func(p *pile) id { return p.commit(entry("160000", "sub", none)) }, "sub", "submodule"},
+		"a link out":               link("../../etc/passwd", "points out of the repository"),
+		"a link to the root":       link("/etc/passwd", "only relative links"),
+		"a link to itself":         link("l", "leads in a circle"),
+		"a link of 10 MB":          link(strings.Repeat("a/../", 2_000_000), "has a target of"),
+		"a link of 4 KB to itself": link(strings.Repeat("./", 2000)+"l", "leads in a circle"),
+	} {
+		rows = append(rows, row{"tree", name, c.want, func(t *testing.T) ([]string, bool) {
+			var p pile
+			tip := c.make(&p)
+			err, others := followed(t, &repository{tip: tip, pack: p.pack()}, c.file)
+			return one(err), others
+		}})
+	}
+	return rows
+}
+
+// ofPacks are the rows of what a server of Git, or who sits between, sends.
+func ofPacks() []row {
+	whole := bytesOf(good(strings.Repeat("bad ", 1000)).pack)
+	tip := good(strings.Repeat("bad ", 1000)).tip
+	raw := func(b []byte) func(w io.Writer) { return func(w io.Writer) { _, _ = w.Write(b) } }
+	changed := func(at int, to byte) func(w io.Writer) {
+		b := bytes.Clone(whole)
+		b[at] = to
+		return raw(b)
+	}
+	written := func(n uint32, f func(p *packer)) func(w io.Writer) {
+		return func(w io.Writer) {
+			p := newPacker(w, n)
+			f(p)
+			p.end()
+		}
+	}
+	rows := make([]row, 0, 40)
+	add := func(name, want string, r *repository) {
+		if len(r.tip) == 0 {
+			r.tip = tip
+		}
+		rows = append(rows, row{"pack", name, want, func(t *testing.T) ([]string, bool) {
+			err, others := followed(t, r, "")
+			return one(err), others
+		}})
+	}
+	zeros := strings.Repeat("\x00", 1<<20)
+	for name, c := range map[string]struct {
+		want string
+		pack func(w io.Writer)
+	}{
+		"4 GiB that say so":         {"unfolds to more than", written(1, func(p *packer) { p.repeat(packBlob, 4<<30, zeros, 4096) })},
+		"1 GiB that says 1 byte":    {"exceeds declared size", written(1, func(p *packer) { p.repeat(packBlob, 1, zeros, 1024) })},
+		"nothing that says 100 MiB": {"has 0 bytes instead of", written(1, func(p *packer) { p.repeat(packBlob, 100<<20, "", 0) })},
+		"a size of 64 bits":         {"overflow", written(1, func(p *packer) { p.repeat(packBlob, 1<<63, "x", 1) })},
+		"a size without end":        {"overflow", written(1, func(p *packer) { p.write(bytes.Repeat([]byte{0xbf}, 1<<20)) })},
+		"all that may be unfolded, in files of 15 MiB": {"unfolds to more than", written(20, func(p *packer) {
+			for i := range 20 {
+				p.repeat(packBlob, 15<<20, strings.Repeat(fmt.Sprintf("%15d\n", i), 1<<16), 15)
+			}
+		})},
+		"4 billion objects": {"the pack has 4294967295 objects", written(1<<32-1, func(*packer) {})},
+		"249,999 deltas of one base": {"unfolds to more than", written(250_000, func(p *packer) {
+			base := strings.Repeat("x", 1000)
+			at := p.at
+			p.add(packBlob, base)
+			for range 249_999 {
+				d := deltaOf(len(base), 1)
+				here := p.header(packOfsDelta, uint64(len(d)))
+				p.offset(here, at)
+				p.stored(d)
+			}
+		})},
+		"a delta that makes 4 GiB": {"a delta makes 4404019200 bytes", written(2, func(p *packer) {
+			at := p.at
+			p.repeat(packBlob, 15<<20, zeros, 15)
+			p.ofsDelta(at, deltaOf(15<<20, 280))
+		})},
+		"a chain of deltas that doubles up to 8 MiB": {"unfolds to more than", written(140, func(p *packer) {
+			at := p.at
+			p.add(packBlob, "xx")
+			for i := range 22 {
+				at = p.ofsDelta(at, deltaOf(2<<i, 2))
+			}
+			for range 117 {
+				at = p.ofsDelta(at, deltaOf(2<<22, 1))
+			}
+		})},
+		"100,000 deltas, each of the one before": {"is not in the repository", written(100_001, func(p *packer) {
+			at := p.at
+			p.add(packBlob, "xxxx")
+			for range 100_000 {
+				at = p.ofsDelta(at, deltaOf(4, 1))
+			}
+		})},
+		"a delta of itself": {"invalid", written(1, func(p *packer) { p.ofsDelta(p.at, deltaOf(4, 1)) })},
+		"a delta of what comes after it": {"overflow", written(2, func(p *packer) {
+			p.ofsDelta(p.at+20, deltaOf(4, 1))
+			p.add(packBlob, "xxxx")
+		})},
+		"a delta of what is before the pack": {"invalid", written(1, func(p *packer) { p.ofsDelta(-1<<40, deltaOf(4, 1)) })},
+		"two deltas of each other": {"without their base", written(2, func(p *packer) {
+			p.refDelta(id(strings.Repeat("a", 20)), deltaOf(4, 1))
+			p.refDelta(id(strings.Repeat("b", 20)), deltaOf(4, 1))
+		})},
+		"100,000 deltas of what never comes": {"without their base", written(100_000, func(p *packer) {
+			for i := range 100_000 {
+				p.refDelta(id(fmt.Sprintf("%020d", i)), deltaOf(4, 1))
+			}
+		})},
+		"a delta that copies from beyond its base": {"invalid delta", written(2, func(p *packer) {
+			at := p.at
+			p.add(packBlob, "xxxx")
+			p.ofsDelta(at, append(binary.AppendUvarint(binary.AppendUvarint(nil, 4), 1<<20), 0x80|0x0f|0x70, 255, 255, 255, 255, 255, 255, 15))
+		})},
+		"a delta that makes more than it says": {"invalid delta", written(2, func(p *packer) {
+			at := p.at
+			p.add(packBlob, "xxxx")
+			d := binary.AppendUvarint(binary.AppendUvarint(nil, 4), 4)
+			p.ofsDelta(at, append(d, bytes.Repeat([]byte{0x90, 4}, 10_000)...))
+		})},
+		"a delta of no bytes": {"invalid delta", written(2, func(p *packer) {
+			at := p.at
+			p.add(packBlob, "xxxx")
+			p.ofsDelta(at, nil)
+		})},
+		"an instruction that is reserved": {"delta", written(2, func(p *packer) {
+			at := p.at
+			p.add(packBlob, "xxxx")
+			p.ofsDelta(at, []byte{4, 4, 0, 0, 0, 0})
+		})},
+		"a type that is reserved": {"type", written(1, func(p *packer) { p.add(5, "x") })},
+		"no type":                 {"type", written(1, func(p *packer) { p.add(0, "x") })},
+		"noise for zlib": {"zlib", written(1, func(p *packer) {
+			p.header(packBlob, 1000)
+			p.write(bytes.Repeat([]byte("noise"), 1000))
+		})},
+		"a wrong checksum":              {"checksum", changed(len(whole)-1, whole[len(whole)-1]^1)},
+		"a byte that changed":           {"", changed(len(whole)/2, whole[len(whole)/2]^1)},
+		"another version":               {"version", changed(7, 9)},
+		"another signature":             {"signature", changed(0, 'B')},
+		"less than it counts":           {"EOF", raw(append(append([]byte("PACK\x00\x00\x00\x02"), 0, 0, 1, 0), whole[12:len(whole)-20]...))},
+		"half of it":                    {"EOF", raw(whole[:len(whole)/2])},
+		"its first ten bytes":           {"EOF", raw(whole[:10])},
+		"nothing":                       {"", raw(nil)},
+		"a pack of nothing":             {"is not in the repository", written(0, func(*packer) {})},
+		"a good pack of another commit": {"is not in the repository", good("another").pack},
+		"zeros without end":             {"", func(w io.Writer) { endless(w, zeros) }},
+	} {
+		add(name, c.want, &repository{pack: c.pack})
+	}
+	add("a million objects", "more than 250000", many(1_000_000))
+	add("as many objects as are let in", "a way out of the folder", many(250_000))
+	refLine := func(name string) string { return line(tip.String() + " " + name + "\n") }
+	first := service + line(tip.String()+" HEAD\x00symref=HEAD:refs/heads/main ofs-delta\n")
+	for name, c := range map[string]struct{ want, begin, again string }{
+		"refs without end":           {"too long", first, ""},
+		"one ref without end":        {"too long", first, refLine("refs/heads/main")},
+		"refs with names of 60 KB":   {"too long", first, refLine("refs/heads/" + strings.Repeat("a", 60_000))},
+		"capabilities without end":   {"", service + line(tip.String()+" HEAD\x00"+strings.Repeat("a=b ", 10_000)+"\n"), line(tip.String() + " refs/heads/main\x00" + strings.Repeat("c ", 10_000) + "\n")},
+		"shallow lines without end":  {"too long", first + refLine("refs/heads/main"), line("shallow " + tip.String() + "\n")},
+		"lines that are no refs":     {"", first, line("noise\n")},
+		"lengths that are no number": {"", service, "zzzz"},
+		"a greeting without end":     {"", "", line("# hello\n")},
+	} {
+		add(name, c.want, &repository{refs: func(w io.Writer) {
+			_, _ = io.WriteString(w, c.begin)
+			if c.again != "" {
+				endless(w, c.again)
+				return
+			}
+			for i := 0; ; i++ {
+				if _, err := io.WriteString(w, refLine(fmt.Sprintf("refs/heads/b%09d", i))); err != nil {
+					return
+				}
+			}
+		}})
+	}
+	for name, c := range map[string]struct{ want, begin, again string }{
+		"NAKs without end":             {"before the pack", "", line("NAK\n")},
+		"ACKs without end":             {"before the pack", "", line("ACK " + tip.String() + " continue\n")},
+		"an error that moves a screen": {"", line("ERR \x1b[2Jgone\r\nfishing " + strings.Repeat("x", 50_000) + "\n"), ""},
+	} {
+		add(name, c.want, &repository{all: func(w io.Writer) {
+			_, _ = io.WriteString(w, c.begin)
+			if c.again != "" {
+				endless(w, c.again)
+			}
+		}})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	return rows
+}
+
+// endless writes text until nobody listens.
+func endless(w io.Writer, text string) {
+	text = strings.Repeat(text, 1+(64<<10)/len(text))
+	for {
+		if _, err := io.WriteString(w, text); err != nil {
+			return
+		}
+	}
+}
+
+// many has a pack of n objects, most of which nothing names.
+func many(n int) *repository {
+	var p pile
+	tip := p.commit(entry("100644", "..", p.add(packBlob, "x")))
+	return &repository{tip: tip, pack: func(w io.Writer) {
+		out := newPacker(w, uint32(n)) //nolint:gosec // a few
+		for i := range n - len(p.data) {
+			data := fmt.Appendf(nil, "%08d", i)
+			out.header(packBlob, uint64(len(data)))
+			out.stored(data)
+		}
+		for i, data := range p.data {
+			out.add(p.kinds[i], data)
+		}
+		out.end()
+	}}
+}
