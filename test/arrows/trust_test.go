@@ -1,0 +1,97 @@
+package arrows
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTrustIsShown: each credential, each boundary, each section and each remedy of
+// docs/trust.md is a line of its last table, which names a test that exists; so is each
+// test that its text names.
+func TestTrustIsShown(t *testing.T) {
+	b, err := os.ReadFile("../../docs/trust.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, shown, ok := strings.Cut(string(b), "\n## What shows it\n")
+	if !ok {
+		t.Fatal("docs/trust.md does not say what shows it")
+	}
+	rows := cells(shown)
+	used := map[string]bool{}
+	for _, line := range promisesOfTrust(t, page) {
+		by, ok := rows[line]
+		switch used[line] = true; {
+		case !ok:
+			t.Errorf("docs/trust.md says %q, and its last table does not say what shows it", line)
+		case !strings.Contains(by, "`Test") && !strings.Contains(by, "is not Fairlead's"):
+			t.Errorf("no test is named for %q", line)
+		}
+	}
+	for line := range rows {
+		if !used[line] {
+			t.Errorf("the last table of docs/trust.md has %q, which is no credential, boundary, section or remedy of it", line)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "grep", "--no-index", "--exclude-standard", "-hE", "^func (Test|Fuzz)", "--", "*_test.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, m := range regexp.MustCompile(`func (\w+)\(`).FindAllStringSubmatch(string(out), -1) {
+		there[m[1]] = true
+	}
+	for _, n := range regexp.MustCompile("`((?:Test|Fuzz)\\w*)").FindAllStringSubmatch(string(b), -1) {
+		if !there[n[1]] {
+			t.Errorf("docs/trust.md names %s, which is not there", n[1])
+		}
+	}
+}
+
+// promisesOfTrust returns what page says, by what stands first: the first cell of each
+// row of its tables of credentials and remedies, each boundary, which is bold, and each
+// section that has text of its own.
+func promisesOfTrust(t *testing.T, page string) []string {
+	t.Helper()
+	var out []string
+	for section := range strings.SplitSeq(page, "\n## ") {
+		title, text, _ := strings.Cut(section, "\n")
+		switch title {
+		case "Credentials", "Something got out":
+			for first := range cells(text) {
+				out = append(out, first)
+			}
+		case "Boundaries":
+			for _, m := range regexp.MustCompile(`(?m)^\*\*([^*]+)\*\*`).FindAllStringSubmatch(text, -1) {
+				out = append(out, strings.Join(strings.Fields(m[1]), " "))
+			}
+		case "In one sentence", "Signed commits", "Signed requests", "Rights of the service account":
+			out = append(out, title)
+		default:
+			if !strings.HasPrefix(title, "# ") {
+				t.Errorf("the section %q of docs/trust.md is new: say here what of it is to be shown", title)
+			}
+		}
+	}
+	if len(out) < 40 {
+		t.Errorf("docs/trust.md says %d things, which cannot be all", len(out))
+	}
+	return out
+}
+
+// cells returns the second cells of a table's rows by the first ones, without marks.
+func cells(table string) map[string]string {
+	rows := map[string]string{}
+	for line := range strings.Lines(table) {
+		c := strings.Split(line, " | ")
+		first := strings.NewReplacer("*", "", "`", "", "|", "").Replace(c[0])
+		if first = strings.TrimSpace(first); len(c) < 2 || first == "who holds" || first == "lost" || first == "line" || strings.HasPrefix(first, "-") {
+			continue
+		}
+		rows[first] = c[1]
+	}
+	return rows
+}
