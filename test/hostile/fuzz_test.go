@@ -1,12 +1,15 @@
 package hostile
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"unicode"
 
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/hosts/host"
+	"fairlead.dev/render"
 )
 
 // seeds are texts to begin with.
@@ -36,10 +39,22 @@ func FuzzStatusBranch(f *testing.F) {
 	})
 }
 
-// FuzzEscrowIndex: an index is an escrow, or one error.
+// FuzzEscrowIndex: an index is an escrow, or one error that people can read.
 func FuzzEscrowIndex(f *testing.F) {
 	seeds(f)
-	f.Fuzz(func(t *testing.T, text string) { _ = escrowIndex(t, text) })
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := escrowIndex(t, text); err != nil {
+			readable(t, err.Error())
+		}
+	})
+}
+
+// readable fails t where a problem is not a line that is shown as it is.
+func readable(t *testing.T, problem string) {
+	t.Helper()
+	if problem == "" || len(problem) > 4000 || strings.ContainsFunc(problem, unicode.IsControl) {
+		t.Errorf("%.300q is not what people read", problem)
+	}
 }
 
 // FuzzHost: what a host says is bounded, and one line.
@@ -76,7 +91,18 @@ func FuzzFleetYAML(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = b.Render(t.Context(), fleet.Revision{}, treeOf(map[string]string{"fleet.yaml": text}))
+		out, err := b.Render(t.Context(), fleet.Revision{}, treeOf(map[string]string{"fleet.yaml": text}))
+		if c, ok := errors.AsType[*render.ConfigError](err); ok {
+			out.Problems = c.Problems
+		} else if err != nil {
+			t.Errorf("%v is no problem of the file", err)
+		}
+		for _, p := range out.Problems {
+			if p.File != "fleet.yaml" {
+				t.Errorf("%s does not name the file", p)
+			}
+			readable(t, p.Message)
+		}
 	})
 }
 

@@ -1,0 +1,160 @@
+package git
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"fairlead.dev/sources/tree"
+)
+
+// packOf returns a pack of one entry after the other: its header, and content that is
+// compressed.
+func packOf(entries ...[2]string) []byte {
+	b := []byte{'P', 'A', 'C', 'K', 0, 0, 0, 2, 0, 0, 0, byte(len(entries))}
+	for _, e := range entries {
+		var z bytes.Buffer
+		w := zlib.NewWriter(&z)
+		_, _ = w.Write([]byte(e[1]))
+		_ = w.Close()
+		b = append(append(b, e[0]...), z.Bytes()...)
+	}
+	sum := sha1.Sum(b)
+	return append(b, sum[:]...)
+}
+
+// FuzzPack: whatever a pack is, what it leaves in memory is within its budget, and can be
+// looked at.
+func FuzzPack(f *testing.F) {
+	f.Add(packOf())
+	f.Add(packOf([2]string{"\x34", "blob"}))
+	f.Add(packOf([2]string{"\x34", "blob"}, [2]string{"\x67\x0d", "\x04\x04\x90\x04\x00\x00\x00"}))
+	f.Add(packOf([2]string{"\x77" + strings.Repeat("a", 20), "\x04\x04\x90\x04\x00\x00\x00"}, [2]string{"\x34", "blob"}))
+	f.Add(packOf([2]string{"\xa1\x02", "100644 a\x00aaaaaaaaaaaaaaaaaaaaaaaaaa"}, [2]string{"\x96\x03", "tree " + emptyTree + "\n\n"}, [2]string{"\x44", "tag "}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b := Budget{Unpacked: 64 << 10, Objects: 50, Tree: tree.Budget{Files: 100}}.withDefaults()
+		s := newStore(b.Tree)
+		_ = unpack(bytes.NewReader(data), s, b)
+		if s.size() > b.Unpacked || len(s.objects) > b.Objects {
+			t.Errorf("%d objects of %d bytes are in memory, want %d of %d at most", len(s.objects), s.size(), b.Objects, b.Unpacked)
+		}
+		for h := range s.objects {
+			_, _ = s.commitOf(h)
+			if _, err := s.index.Tree(digestOf(h)); err == nil {
+				_, _ = s.entries(h)
+			}
+		}
+	})
+}
+
+// FuzzTree: a tree that is accepted has names that stay within it, and can be walked.
+func FuzzTree(f *testing.F) {
+	const blob, sub = "\x45\xb9\x83\xbe\x36\xb7\x3c\x0c\x32\x88\x94\x0b\x8b\x41\x6b\xf6\x6b\xcc\x3b\x19", "\x4b\x82\x5d\xc6\x42\xcb\x6e\xb9\xa0\x60\xe5\x4b\xf8\xd6\x92\x88\xfb\xee\x49\x04"
+	for _, e := range []string{"100644 a", "100644 ..", "40000 .git", "100644 a/b", "120000 l", "160000 m", "100644 ", "7777777 a", "x"} {
+		of := blob
+		if strings.HasPrefix(e, "4") {
+			of = sub
+		}
+		f.Add([]byte(e+"\x00"+of), "a")
+		f.Add([]byte("100644 0\x00"+blob+e+"\x00"+of), "../a")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, target string) {
+		s := newStore(tree.Budget{Files: 50, Bytes: 4096})
+		for _, content := range []string{target, "x"} {
+			h := s.put(plumbing.BlobObject, []byte(content))
+			data = bytes.ReplaceAll(data, []byte(blob), h[:])
+		}
+		tr, err := s.index.Tree(digestOf(s.put(plumbing.TreeObject, data)))
+		if err != nil {
+			return
+		}
+		n := 0
+		err = fs.WalkDir(tr, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // it is told of that file alone
+			}
+			if n++; n > 51 {
+				t.Error("it has more than its budget")
+			}
+			if base := d.Name(); !fs.ValidPath(name) || strings.EqualFold(base, ".git") || strings.ContainsAny(base, "\\\x00\x1b\n") {
+				t.Errorf("%q is let in", name)
+			}
+			_, _ = fs.ReadFile(tr, name)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzAnswer: what comes before a pack is passed on as it is, or ends with errLong.
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{"0008NAK\nPACK", "0000", "0035shallow 0123456789abcdef0123456789abcdef01234567\n00000008NAK\n0005\x01", "zzzz", "0001", "0038ACK 0123456789abcdef0123456789abcdef01234567 common\n"} {
+		f.Add([]byte(s), 3)
+		f.Add([]byte(strings.Repeat(s, 100)), 100)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, size int) {
+		p := newPrelude(bytes.NewReader(data))
+		var got []byte
+		buf := make([]byte, 1+max(size, -size)%5000)
+		for {
+			n, err := p.Read(buf)
+			got = append(got, buf[:n]...)
+			if errors.Is(err, errLong) && p.used > maxPrelude {
+				return
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					t.Errorf("it ends with %v", err)
+				}
+				break
+			}
+		}
+		if !bytes.Equal(got, data) {
+			t.Errorf("%q becomes %q", data, got)
+		}
+	})
+}
+
+// FuzzSigned: what was signed and the signature are taken apart in one way, and nothing is
+// lost: whoever verified the one sees all of the rest.
+func FuzzSigned(f *testing.F) {
+	const header = "tree " + emptyTree + "\nauthor a <a@b> 1 +0000\n"
+	for _, s := range []string{
+		header + "\nx\n", header + "gpgsig -----BEGIN SSH SIGNATURE-----\n abc\n -----END SSH SIGNATURE-----\n\nx\n",
+		header + "gpgsig a\ngpgsig b\n\nx", header + "gpgsig-sha256 a\n b\n\nx", "object a\ntag v1\n\nx\n-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		content, signature := signedTag(raw)
+		if string(content)+signature != string(raw) {
+			t.Errorf("the tag %q is taken apart as %q and %q", raw, content, signature)
+		}
+		content, signature, err := signed(raw)
+		if err != nil {
+			return
+		}
+		header, body, _ := bytes.Cut(raw, []byte("\n\n"))
+		kept, rest, _ := bytes.Cut(content, []byte("\n\n"))
+		if !bytes.Equal(body, rest) && !bytes.HasPrefix(content, []byte("\n")) {
+			t.Errorf("the message %q becomes %q", body, rest)
+		}
+		if !bytes.Contains(header, []byte("gpgsig")) && (signature != "" || !bytes.Equal(content, raw)) {
+			t.Errorf("%q is taken for signed: %q, %q", raw, content, signature)
+		}
+		for line := range bytes.SplitSeq(kept, []byte("\n")) {
+			if bytes.HasPrefix(line, []byte("gpgsig ")) {
+				t.Errorf("a signature is in what was signed: %q", kept)
+			}
+		}
+	})
+}
