@@ -2,11 +2,13 @@ package documents
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 )
@@ -27,6 +29,7 @@ func bounded(data []byte, l Limits) ([]byte, error) {
 	e := &expander{limits: l}
 	if anchored {
 		e.out = new(bytes.Buffer)
+		e.texts = texts(data)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	for n := 0; ; n++ {
@@ -86,6 +89,7 @@ func indented(data []byte) int {
 type expander struct {
 	limits       Limits
 	out          *bytes.Buffer
+	texts        map[position]bool // where out is written
 	nodes, bytes int
 	expanding    []*yaml.Node // anchors that are being expanded
 }
@@ -121,7 +125,10 @@ func (e *expander) node(n *yaml.Node, depth int) error {
 	if e.bytes += len(n.Value); e.bytes > e.limits.Expanded {
 		return tooLong(n.Line, e.limits)
 	}
-	e.write(scalarText(n))
+	if e.out == nil {
+		return nil
+	}
+	e.write(scalarText(n, e.texts[position{n.Line, n.Column}]))
 	return nil
 }
 
@@ -146,15 +153,54 @@ func (e *expander) collection(n *yaml.Node, depth int, begin, end string) error 
 	return nil
 }
 
+// A position is a line and a column, both from 1, as nodes have them.
+type position struct{ line, column int }
+
+// texts returns where a scalar begins that has the tag "!", by itself or behind an anchor:
+// it is text whatever it looks like, and the parser drops the tag. What is within a
+// comment or a text is among them, and nothing begins there. Source: YAML 1.2, 6.9.1,
+// non-specific tags.
+func texts(data []byte) map[position]bool {
+	const blank = " \t\r\n"
+	out := map[position]bool{}
+	if !bytes.Contains(data, []byte("!")) {
+		return out
+	}
+	at, before := position{1, 1}, ' '
+	var anchor position // which the next token belongs to; zero where there is none
+	within := false     // its name
+	for i, r := range string(data) {
+		begins := strings.ContainsRune(blank+"[{,", before)
+		switch {
+		case strings.ContainsRune(blank, r):
+			within = false
+		case within:
+		case begins && r == '&':
+			anchor, within = at, true
+		case begins && r == '!' && (i+1 == len(data) || bytes.ContainsAny(data[i+1:i+2], blank+",]}")):
+			out[cmp.Or(anchor, at)] = true
+			anchor = position{}
+		default:
+			anchor = position{}
+		}
+		before = r
+		if at.column++; r == '\n' {
+			at = position{at.line + 1, 1}
+		}
+	}
+	return out
+}
+
 // scalarText returns n so that each parser reads it as it would have where it was
-// written: what may be more than text as it is, anything else quoted.
-func scalarText(n *yaml.Node) string {
+// written: what may be more than text as it is, anything else, and what has to be text,
+// quoted.
+func scalarText(n *yaml.Node, text bool) string {
 	tag := ""
 	if n.Style&yaml.TaggedStyle != 0 {
 		tag = n.Tag + " "
 	}
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
-	if n.Style&quoted == 0 && tag == "" {
+	if n.Style&quoted == 0 && tag == "" && !text {
 		switch n.ShortTag() {
 		case "!!null":
 			return "null"

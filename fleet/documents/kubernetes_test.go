@@ -21,6 +21,7 @@ func readings() []string {
 		"a: &a ~\nb: 'null'\nc: \"\"\nd: !!str 5\ne: !!int '5'\nf: *a\n", "a: &a b, c\nd: ['x', *a, e: f]\n", "a: &a >\n  folded\n  text\n\nb: *a",
 		"a: !!binary &x aGVsbG8=\nb: *x\n", "a: &a !foo bar\nb: *a\n", "&a a: 1\nb: *a\n", "a: &a [é, ü, \u2028]\nb: *a\n",
 		"a: &a 1\na: 2\n", "a: b && c *d\nb: 'x?y=1&z=2'\n", "a: &a {b: 1}\nc:\n- *a\n- *a\n", "? " + strings.Repeat("k", 2000) + "\n: &a 1\nb: *a\n", "# &\na: b\n", "{a: 1e999, b: &b 1e999}", "- &a .5\n- +1\n- *a", "a: &a =\nb: 'x'",
+		"a: &a !\nb: *a\n", "é: &a ! 5\nb: [*a, ! yes, ! ]\n", "- &a\n  ! null\n- *a\n---\nx: ! &b 1\ny: *b\n",
 	}
 }
 
