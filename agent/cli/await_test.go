@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -79,5 +80,23 @@ func TestJudge(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWaitEndsWithItsCode: what was refused, and what is late, end a wait with an exit code
+// of their own, which scripts rely on.
+func TestWaitEndsWithItsCode(t *testing.T) {
+	for _, c := range []struct {
+		ended outcome
+		want  int
+	}{
+		{outcome{}, 0},
+		{outcome{refused: "the revision is refused"}, 4},
+		{outcome{refused: "the revision is refused", lacks: "it is not there yet"}, 4},
+		{outcome{lacks: "it is not there yet"}, 5},
+	} {
+		if got := exitCode(c.ended.err(time.Minute)); got != c.want {
+			t.Errorf("%+v ends with %d, want %d", c.ended, got, c.want)
+		}
 	}
 }
