@@ -44,6 +44,23 @@ func known(list []fleet.Request) map[fleet.Key][]fleet.Request {
 	return out
 }
 
+// withDamaged returns now with the suspensions that stood before and of which list says
+// that they cannot be read, so that nobody can tell whose they are: who has no key can
+// stop no cluster by writing what cannot be read, and start none by damaging a file.
+func (a *Agent) withDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request) map[fleet.Key][]fleet.Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range list {
+		if !r.Unreadable || r.Distrusted == "" || slices.ContainsFunc(now[r.Cluster], r.Same) {
+			continue
+		}
+		if i := slices.IndexFunc(a.wishes.standing[r.Cluster], r.Same); i >= 0 {
+			now[r.Cluster] = append(now[r.Cluster], a.wishes.standing[r.Cluster][i])
+		}
+	}
+	return now
+}
+
 // recallWishes reads what stands before the first pass: a cluster that is
 // suspended stays so when an agent starts.
 func (a *Agent) recallWishes(ctx context.Context) error {
@@ -79,6 +96,7 @@ func (a *Agent) heed(ctx context.Context) {
 	for i, r := range list {
 		answer := r.Answer
 		switch {
+		case r.Unreadable: // the file stays as it is, for somebody to repair
 		case r.Distrusted != "" && r.Answer.State != fleet.RequestRefused: // whatever somebody wrote as its answer
 			answer = refusal("%s: ask with --signing-key, and one of the keys that may ask", r.Distrusted)
 		case r.Answer.State == "" && r.Signature != "" && now.Sub(r.At) > keepAnswers:
@@ -108,7 +126,7 @@ func (a *Agent) heed(ctx context.Context) {
 			a.p.Log.Info("answered a request", "request", r.String(), "by", r.By, "state", r.Answer.State, "message", r.Answer.Message)
 		}
 	}
-	for _, k := range a.stand(known(list)) {
+	for _, k := range a.stand(a.withDamaged(known(list), list)) {
 		a.queue.Add(k)
 	}
 	a.carryOut(list)

@@ -431,6 +431,38 @@ func TestAbandon(t *testing.T) {
 
 // A request that nobody trusted signed is refused, be an answer in it that somebody else
 // wrote; one that was signed long ago is not taken for a new one.
+// TestUnreadableSuspensionWithKeys: where keys say who may ask, what cannot be read stops
+// no cluster by itself, and a suspension that counted is not ended by damage to its file.
+func TestUnreadableSuspensionWithKeys(t *testing.T) {
+	damaged := fleet.Request{
+		Wish: fleet.WishSuspend, Cluster: keyA, By: "a file that cannot be read", Unreadable: true, Distrusted: "it cannot be read",
+		Answer: fleet.Answer{State: fleet.RequestAccepted},
+	}
+	put := func(w *world, broken bool, list ...fleet.Request) {
+		w.desk.mu.Lock()
+		w.desk.list, w.desk.broken = list, broken
+		w.desk.mu.Unlock()
+		time.Sleep(15 * time.Minute)
+		synctest.Wait()
+	}
+	w := newWorld(fleetWithPool())
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		put(w, true, damaged)
+		expect(t, "by what cannot be read the cluster is suspended", w.had().Suspension != nil, false)
+		good := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Now(), Signature: "x"}
+		put(w, false, good)
+		expect(t, "by what is signed the cluster is suspended", w.had().Suspension != nil, true)
+		put(w, true, damaged)
+		expect(t, "with a damaged file the cluster is suspended", w.had().Suspension != nil, true)
+		expect(t, "the suspension that stands", w.had().Suspension.Reason, "asked for by Ada <ada@example.com>")
+		w.desk.mu.Lock()
+		expect(t, "the damaged file", w.desk.list[0].Answer.State, fleet.RequestAccepted) // nobody wrote over it
+		w.desk.mu.Unlock()
+		put(w, false)
+		expect(t, "once it was taken back the cluster is suspended", w.had().Suspension != nil, false)
+	})
+}
+
 func TestDistrustedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fleet.Request)

@@ -63,6 +63,7 @@ type Request struct {
 	At         time.Time   // when it was asked for
 	Signature  string      // of what is asked for, in armour; empty: none
 	Distrusted string      // why no key that counts signed it; empty: one did, or nobody asks
+	Unreadable bool        // its file cannot be read, and has the name of a suspension
 	Answer     Answer
 }
 

@@ -53,7 +53,7 @@ func readRequests(t fs.FS) ([]fleet.Request, error) {
 		stands := fleet.Request{
 			Wish: fleet.WishSuspend, Cluster: k, By: "a file that cannot be read", At: time.Unix(0, 0).UTC(),
 			Reason: paths[0] + " on the status branch: repair it, or take it back with fairlead resume",
-			Answer: fleet.Answer{State: fleet.RequestAccepted},
+			Answer: fleet.Answer{State: fleet.RequestAccepted}, Unreadable: true,
 		}
 		if !slices.ContainsFunc(list, func(r fleet.Request) bool { return r.Same(stands) && r.Stands() }) {
 			list = append(slices.DeleteFunc(list, stands.Same), stands)

@@ -218,6 +218,11 @@ func TestUnreadableSuspensionStands(t *testing.T) {
 			if cluster := (&fleet.Cluster{Key: eu1}).Heeding(list); cluster.Suspension == nil {
 				t.Error("the cluster is not suspended")
 			}
+			keyed := status.NewRequests(b)
+			keyed.Verify = func([]byte, string) (string, error) { return "ada", nil }
+			if signed, err := keyed.List(t.Context()); len(signed) != 1 || signed[0].Stands() || !signed[0].Unreadable || fleet.KindOf(err) != fleet.Invalid {
+				t.Errorf("where keys say who may ask, what nobody can read stands: %+v, %v", signed, err)
+			}
 			if err := q.Withdraw(t.Context(), list[0], ""); err != nil {
 				t.Fatal(err)
 			}
