@@ -126,6 +126,23 @@ func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, 
 	return p.keep(f), err
 }
 
+// loadFolder renders the kustomization in the part, which the fleet does not select. The
+// error is of kind NotFound where there is none.
+func (p part) loadFolder(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
+	rev, tree, err := p.open(ctx)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	renderer, err := p.settings.NewRenderer(o)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	if _, err := renderer.Render(ctx, rev, tree); err != nil { // for its classes
+		return fleet.Fleet{}, err
+	}
+	return renderer.Folder(ctx, rev, tree, p.path)
+}
+
 // loadAll renders the fleet that the part lies in.
 func (p part) loadAll(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)

@@ -19,8 +19,8 @@ func newValidate() *cobra.Command {
 
 Renders every overlay as the agent would and checks every field. Each problem is
 one line: where it is, what is wrong, what to do. A warning is of what is allowed
-and may not be meant. PATH may be a fleet or a folder in it; no path is the
-current folder.
+and may not be meant. PATH may be a fleet or a folder in it, also a kustomization
+that several clusters share; no path is the current folder.
 
 The exit code is 0 if all is good, warnings or not, and 1 if there are problems.`,
 		Example: `  fairlead validate
@@ -43,7 +43,13 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 			return err
 		}
 		if len(loaded.Clusters)+len(loaded.Problems) == 0 {
-			return p.empty()
+			loaded, err = p.loadFolder(cmd.Context(), v.options())
+			if fleet.KindOf(err) == fleet.NotFound {
+				return p.empty()
+			}
+			if err != nil {
+				return err
+			}
 		}
 		if err := showValidation(cmd, format(*output), loaded); err != nil {
 			return err

@@ -68,8 +68,23 @@ func Parse(data []byte, l Limits) (*File, error) {
 		return nil, err
 	}
 	plain := bytes.TrimPrefix(data, utf8BOM)
-	p := &parser{limits: l}
+	f, err := parse(plain, l, 0)
+	if text, marked := "", 0; err != nil && loneList.Match(plain) {
+		if text, marked = unbracketed(string(plain)); marked > 0 && checkBytes([]byte(text), l) == nil {
+			if other, bad := parse([]byte(text), l, marked); bad == nil {
+				return other, nil
+			}
+		}
+	}
+	return f, err
+}
+
+// parse reads plain, in which so many texts are marked. Where it finds another number the
+// file is refused: what was marked is in a text.
+func parse(plain []byte, l Limits, marked int) (*File, error) {
+	p := &parser{limits: l, rewritten: marked > 0}
 	f := &File{Plain: plain}
+	found := 0
 	dec := yaml.NewDecoder(bytes.NewReader(plain))
 	for {
 		var doc yaml.Node
@@ -84,6 +99,9 @@ func Parse(data []byte, l Limits) (*File, error) {
 			}
 			return nil, r
 		}
+		if marked > 0 {
+			found += unmark(&doc)
+		}
 		root, err := p.document(&doc)
 		if err != nil {
 			return nil, err
@@ -91,6 +109,9 @@ func Parse(data []byte, l Limits) (*File, error) {
 		if root != nil {
 			f.Documents = append(f.Documents, root)
 		}
+	}
+	if found != marked {
+		return nil, &Refusal{Message: "a list of variables in brackets stands in a text"}
 	}
 	if !p.rewritten {
 		return f, nil
@@ -199,6 +220,9 @@ func tooDeep(line int, l Limits) *Refusal {
 // loneVariable matches a line that is nothing but a variable, which templates
 // that are filled in before they are parsed may have.
 var loneVariable = regexp.MustCompile(`(?m)^\$\{[^}\n]*\}\s*$`)
+
+// loneList tells whether there may be a list in brackets with variables.
+var loneList = regexp.MustCompile(`\[[^\]\n]*\$\{`)
 
 var lineOf = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
