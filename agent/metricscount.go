@@ -164,6 +164,7 @@ func (m *Metrics) resign() {
 		g.Set(0)
 	}
 	m.Unescrowed()
+	m.status.reset()
 }
 
 // Standby says that another agent owns the fleet, for which this one waits.
