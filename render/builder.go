@@ -112,7 +112,7 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 		return fleet.Fleet{}, err
 	}
 	d := newDigests(tree)
-	dirs, err := b.discover(ctx, tree, d, cfg)
+	dirs, lost, err := b.discover(ctx, tree, d, cfg)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
@@ -121,7 +121,7 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
-	f := b.assemble(rev, cfg)
+	f := b.assemble(rev, cfg, spoiled(tree, b.built), lost)
 	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
 }
@@ -263,9 +263,10 @@ func (b *Builder) keep(cfg config, d *digests, dirs []string) {
 	}
 }
 
-// assemble puts the fleet together from what is built.
-func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
-	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config}
+// assemble puts the fleet together from what is built, of which nothing counts that is
+// spoiled, but that it is there. The problems are of no overlay.
+func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fleet.Problem, problems []fleet.Problem) fleet.Fleet {
+	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Problems: problems}
 	owners := map[fleet.Key][]string{}
 	bases := b.bases()
 	dirs := slices.Sorted(maps.Keys(b.built))
@@ -296,6 +297,10 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config) fleet.Fleet {
 		}
 		o := b.built[dir]
 		f.Problems, f.Warnings = slices.Concat(f.Problems, o.problems, refused[dir]), append(f.Warnings, o.warnings...)
+		if p, ok := spoiled[dir]; ok {
+			f.Problems = append(f.Problems, p)
+			continue
+		}
 		if by := mentioned[dir]; by != "" && len(o.clusters) > 0 {
 			f.Problems = append(f.Problems, fleet.Problem{
 				Overlay: dir, File: o.file, Message: "it may be a part of " + by + ", whose kustomization is refused",

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render/kustomize"
-	"fairlead.dev/sources"
+	"fairlead.dev/render/sops"
 )
 
 // maxGlobs is how many patterns each folder is compared with.
@@ -125,44 +126,95 @@ type folder struct {
 	digest        string
 	kustomization bool
 	children      map[string]*folder
+	lost          []lost
+	entries       int // in it and below
+}
+
+// A lost folder is one that discovery cannot look into: nobody knows which overlays
+// are in it.
+type lost struct{ name, why string }
+
+// maxEntries is how many files and folders discovery looks at below one folder.
+const maxEntries = 100_000
+
+// errTooMany says that a folder has more than maxEntries.
+var errTooMany = fmt.Errorf("it has more than %d files and folders", maxEntries)
+
+// A walk is one search for overlays.
+type walk struct {
+	tree    *sops.Tree
+	digests *digests
+	looked  map[string]*folder // by digest: equal folders are looked at once
+	tooMany map[string]bool    // likewise
 }
 
 // discover returns the folders of tree that may be overlays, sorted: those that
 // are selected and have a kustomization file. Folders whose names begin with a
 // dot are left out. It goes only into folders that changed since the last time.
-func (b *Builder) discover(ctx context.Context, tree sources.Tree, d *digests, cfg config) ([]string, error) {
+// The problems are of folders that it cannot go into.
+func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg config) ([]string, []fleet.Problem, error) {
 	var out []string
+	var problems []fleet.Problem
 	folders := map[string]*folder{}
+	w := &walk{tree: tree, digests: d, looked: map[string]*folder{}, tooMany: map[string]bool{}}
 	for _, root := range cfg.clusters.roots() {
-		f, err := look(ctx, tree, d, root, b.folders[root])
+		f, err := w.look(ctx, root, b.folders[root], 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, &fleet.Error{Kind: kindOfRead(err), Op: "look for overlays in " + root, Err: err}
+			return nil, nil, &fleet.Error{Kind: kindOfRead(err), Op: "look for overlays in " + root, Err: err}
 		}
 		folders[root] = f
-		if out, err = f.overlays(ctx, root, cfg.clusters, out); err != nil {
-			return nil, err
+		if out, problems, err = f.overlays(ctx, root, cfg.clusters, out, problems); err != nil {
+			return nil, nil, err
 		}
 	}
 	b.folders = folders
 	slices.Sort(out)
-	return slices.Compact(out), nil
+	return slices.Compact(out), bounded(problems), nil
 }
 
-// look returns what is in dir; old is what was there before, or nil.
-func look(ctx context.Context, tree sources.Tree, d *digests, dir string, old *folder) (*folder, error) {
+// look returns what is in dir, whose parents have above entries; old is what was
+// there before, or nil.
+func (w *walk) look(ctx context.Context, dir string, old *folder, above int) (*folder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f := &folder{digest: d.at(dir), children: map[string]*folder{}}
-	if old != nil && old.digest == f.digest && f.digest != unstable && f.digest != absent {
+	f := &folder{digest: w.digests.at(dir), children: map[string]*folder{}}
+	stable := f.digest != unstable && f.digest != absent
+	switch {
+	case stable && old != nil && old.digest == f.digest:
 		return old, nil
+	case stable && w.looked[f.digest] != nil:
+		return w.looked[f.digest], nil
+	case stable && w.tooMany[f.digest]:
+		return nil, errTooMany
 	}
-	entries, err := fs.ReadDir(tree, dir)
+	err := w.into(ctx, f, dir, old, above)
+	switch {
+	case err == nil && stable:
+		w.looked[f.digest] = f
+	case errors.Is(err, errTooMany):
+		w.tooMany[f.digest] = true
+	}
+	return f, err
+}
+
+// into sets what is in the folder dir.
+func (w *walk) into(ctx context.Context, f *folder, dir string, old *folder, above int) error {
+	entries, err := fs.ReadDir(w.tree, dir)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	f.entries = len(entries)
+	if above += len(entries); above > maxEntries {
+		return errTooMany
+	}
+	for _, bad := range w.tree.Bad(dir) {
+		if bad.Dir {
+			f.lost = append(f.lost, lost{bad.Name, bad.Err.Error()})
+		}
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -173,29 +225,45 @@ func look(ctx context.Context, tree sources.Tree, d *digests, dir string, old *f
 			if old != nil {
 				before = old.children[name]
 			}
-			if f.children[name], err = look(ctx, tree, d, path.Join(dir, name), before); err != nil {
-				return nil, err
+			child, err := w.look(ctx, path.Join(dir, name), before, above)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			if err == nil && f.entries+child.entries > maxEntries {
+				return errTooMany
+			}
+			if err != nil {
+				f.lost = append(f.lost, lost{name, err.Error()})
+				continue
+			}
+			f.children[name], f.entries = child, f.entries+child.entries
 		case slices.Contains(kustomize.FileNames(), name):
 			f.kustomization = true
 		}
 	}
-	return f, nil
+	return nil
 }
 
-// overlays appends the selected folders at and below dir.
-func (f *folder) overlays(ctx context.Context, dir string, g globs, out []string) ([]string, error) {
+// overlays appends the selected folders at and below dir, and a problem for each of
+// those that nobody can look into.
+func (f *folder) overlays(ctx context.Context, dir string, g globs, out []string, problems []fleet.Problem) ([]string, []fleet.Problem, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if f.kustomization && g.match(dir) {
 		out = append(out, dir)
 	}
-	for name, c := range f.children {
+	for _, l := range f.lost {
+		problems = append(problems, fleet.Problem{
+			File: dir, Message: fmt.Sprintf("nobody can look into the folder %q: %s", l.name, l.why),
+			Hint: "rename or remove it; until then no cluster counts as gone",
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.children)) {
 		var err error
-		if out, err = c.overlays(ctx, path.Join(dir, name), g, out); err != nil {
-			return nil, err
+		if out, problems, err = f.children[name].overlays(ctx, path.Join(dir, name), g, out, problems); err != nil {
+			return nil, nil, err
 		}
 	}
-	return out, nil
+	return out, problems, nil
 }

@@ -44,7 +44,7 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return b.file(t, cfg, name) })
 		return o.objects, bounded(o.problems), nil
 	}
-	dirs, err := b.selected(ctx, tree, cfg, name)
+	dirs, problems, err := b.selected(ctx, tree, cfg, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,8 +62,12 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
+	built := make(map[string]*overlay, len(overlays))
+	for _, o := range overlays {
+		built[o.dir] = o
+	}
+	bad := spoiled(tree, built)
 	var objects []Object
-	var problems []fleet.Problem
 	for _, o := range overlays {
 		if base := func(other *overlay) bool {
 			return slices.Contains(other.includes, o.dir) && !slices.Contains(o.includes, other.dir)
@@ -72,6 +76,9 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 		}
 		objects = append(objects, o.objects...)
 		problems = append(problems, bounded(o.problems)...)
+		if p, ok := bad[o.dir]; ok {
+			problems = append(problems, p)
+		}
 	}
 	slices.SortStableFunc(problems, compareProblems)
 	return objects, problems, nil
@@ -79,28 +86,28 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 
 // selected returns name if it has a kustomization, else the overlays of the
 // fleet at and below it.
-func (b *Builder) selected(ctx context.Context, tree sources.Tree, cfg config, name string) ([]string, error) {
+func (b *Builder) selected(ctx context.Context, tree *sops.Tree, cfg config, name string) ([]string, []fleet.Problem, error) {
 	for _, file := range kustomize.FileNames() {
 		if _, err := fs.Stat(tree, path.Join(name, file)); err == nil {
-			return []string{name}, nil
+			return []string{name}, nil, nil
 		}
 	}
 	if name != "." {
 		below, err := newGlobs([]string{name + "/**"}, nil)
 		if err != nil {
-			return nil, &fleet.Error{Kind: fleet.Invalid, Op: "render " + name, Err: err}
+			return nil, nil, &fleet.Error{Kind: fleet.Invalid, Op: "render " + name, Err: err}
 		}
 		cfg.clusters.include = below.include
 	}
 	f := &Builder{options: b.options}
-	dirs, err := f.discover(ctx, tree, newDigests(tree), cfg)
+	dirs, problems, err := f.discover(ctx, tree, newDigests(tree), cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(dirs) == 0 {
-		return nil, fleet.Errorf(fleet.NotFound, "render "+name, "there is no kustomization.yaml in it or below it")
+		return nil, nil, fleet.Errorf(fleet.NotFound, "render "+name, "there is no kustomization.yaml in it or below it")
 	}
-	return dirs, nil
+	return dirs, problems, nil
 }
 
 // file renders a YAML file that no kustomization names.

@@ -58,6 +58,22 @@ type Tree interface {
 	Digest(path string) (string, error)
 }
 
+// Judged is a Tree that keeps back what cannot be had of a folder, rather than being
+// refused as a whole.
+type Judged interface {
+	// Bad returns some of what is kept back of the folder dir itself, sorted; nothing
+	// where all is given out, and where dir is no folder.
+	Bad(dir string) []BadEntry
+}
+
+// A BadEntry is a file or folder that a Tree does not give out.
+type BadEntry struct {
+	Folder string // that it is in
+	Name   string // as it is, whatever is in it
+	Dir    bool   // it is a folder
+	Err    error
+}
+
 // A Branch is a branch that Fairlead writes to. Its commits are its only state,
 // and a commit lands only on the head it was made from: Git is the lock.
 type Branch interface {

@@ -38,6 +38,7 @@ import (
 type Settings struct {
 	Source string // URL of a repository, or a folder
 	Ref    string // of a repository: branch, tag or commit; empty is its default branch
+	Path   string // folder of the fleet in Source; empty is all of it
 
 	// StatusRepository is where the status branch is. Empty is the source; of a
 	// folder it is .fairlead in that folder.
@@ -121,7 +122,7 @@ var scpLike = regexp.MustCompile(`^[^/@]+@[^/:]+:`)
 func (s Settings) Identity() (string, error) {
 	spelling := ""
 	if IsFolder(s.Source) {
-		abs, err := filepath.Abs(s.Source)
+		abs, err := filepath.Abs(s.folder())
 		if err != nil {
 			return "", err
 		}
@@ -131,6 +132,9 @@ func (s Settings) Identity() (string, error) {
 		if spelling, err = git.NormaliseURL(s.Source); err != nil {
 			return "", err
 		}
+		if p := path.Clean(s.Path); p != "." {
+			spelling += "//" + p
+		}
 	}
 	sum := sha256.Sum256([]byte(spelling))
 	name := strings.Trim(unfit.ReplaceAllString(strings.ToLower(path.Base(spelling)), "-"), "-")
@@ -138,6 +142,9 @@ func (s Settings) Identity() (string, error) {
 }
 
 var unfit = regexp.MustCompile(`[^a-z0-9]+`)
+
+// folder returns the folder of the fleet, of a source that is one.
+func (s Settings) folder() string { return filepath.Join(s.Source, filepath.FromSlash(s.Path)) }
 
 // OpenSource returns the source.
 func (s Settings) OpenSource() (sources.Source, error) {
@@ -151,10 +158,13 @@ func (s Settings) OpenSource() (sources.Source, error) {
 		if len(s.TrustedKeys) > 0 {
 			return nil, fmt.Errorf("the source %s is a folder: it has no commits that keys could have signed", s.Source)
 		}
-		return dir.New(dir.Options{Path: s.Source, Log: s.Log})
+		return dir.New(dir.Options{Path: s.folder(), Log: s.Log})
 	}
-	return s.repository(s.Source)
+	return s.OpenRepository()
 }
+
+// OpenRepository returns the source, which is a repository.
+func (s Settings) OpenRepository() (*git.Repository, error) { return s.repository(s.Source) }
 
 func (s Settings) repository(url string) (*git.Repository, error) {
 	verify, err := verifier(s.TrustedKeys)
@@ -162,7 +172,7 @@ func (s Settings) repository(url string) (*git.Repository, error) {
 		return nil, err
 	}
 	// Read again for each connection: a Secret that was rotated is used at once.
-	return git.New(git.Options{URL: url, Ref: s.Ref, Refresh: s.Credentials.apply, Verify: verify, TrustMerges: s.TrustMerges, Log: s.Log})
+	return git.New(git.Options{URL: url, Ref: s.Ref, Path: s.Path, Refresh: s.Credentials.apply, Verify: verify, TrustMerges: s.TrustMerges, Log: s.Log})
 }
 
 // OpenBranch returns the status branch of that name. A folder has but one.
@@ -175,14 +185,14 @@ func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Bran
 	if url == "" {
 		url = s.Source
 		if IsFolder(url) {
-			f, err := dir.New(dir.Options{Path: url, Budget: statusBudget(worker.MemoryLimit()).Tree, Log: s.Log})
+			f, err := dir.New(dir.Options{Path: s.folder(), Budget: statusBudget(worker.MemoryLimit()).Tree, Log: s.Log})
 			if err != nil {
 				return nil, err
 			}
 			return f.Branch(), nil
 		}
 	}
-	s.Ref = ""
+	s.Ref, s.Path = "", ""
 	if s.StatusCredentials != (Credentials{}) {
 		s.Credentials = s.StatusCredentials
 	}

@@ -61,6 +61,9 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 		// A change of what is mounted begins the pods anew.
 		"podAnnotations": map[string]any{"fairlead.dev/credentials": home.Mark(o.Credentials, o.Identities)},
 	}
+	if s.Path != "" {
+		values = merge(values, map[string]any{"source": map[string]any{"path": s.Path}})
+	}
 	for _, given := range h.Values {
 		values = merge(values, given)
 	}

@@ -186,7 +186,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 		Management: m, Fleet: id, Folder: own.into,
 		Kinds: registry.Kinds(), Decoder: decode.New(id, registry.Kinds()),
 		Load: func(ctx context.Context) (fleet.Fleet, error) {
-			return part{here, "."}.load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
+			return part{settings: here, path: "."}.load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
 		},
 		Look: w.Looker().Look, Infrastructure: w.Infrastructure, Secrets: lent,
 		Status: func(ctx context.Context) (status.Status, error) {

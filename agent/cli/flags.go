@@ -96,12 +96,19 @@ func (f *sourceFlags) recreating(k fleet.Key, wish string) *sourceFlags {
 	return &out
 }
 
+// pathUsage says what --path is, but for commands that may look at less.
+const pathUsage = "folder of the fleet in the source, from its root: what is elsewhere is not looked at (default: all of it)"
+
+// partUsage says the same where less may be looked at.
+const partUsage = "folder of the fleet in the source, or a folder or file in that, where not all of it is meant: the fleet is the nearest folder upwards with a fleet.yaml or a folder clusters"
+
 // addSource adds the flags that say where a fleet is and how to reach it.
 func addSource(cmd *cobra.Command) *sourceFlags {
 	f := &sourceFlags{cmd: cmd}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
 	fs.StringVar(&s.Source, "source", "", "repository URL, or folder")
 	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository; semver:RANGE, or a tag with * in it, for the highest of the tags that match (default: its default branch)")
+	fs.StringVar(&s.Path, "path", "", pathUsage)
 	fs.StringVar(&s.FleetID, "fleet-id", "", "name of a fleet whose fleet.yaml gives none (default: made from the source)")
 	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, and proxy")
 	fs.StringVar(&c.Username, "username", "", "user name for the repository")
@@ -161,6 +168,7 @@ func (f *sourceFlags) from(args []string, log *slog.Logger) assembly.Settings {
 	if s.Source == "" {
 		s.Source = "."
 	}
+	s.Path = strings.TrimSuffix(strings.TrimPrefix(s.Path, "./"), "/")
 	s.Log = log
 	if f.cmd != nil {
 		s.RenderCommand = renderCommand(f.cmd)

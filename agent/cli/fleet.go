@@ -55,23 +55,19 @@ func (v *valueFlags) options() assembly.RenderOptions {
 
 // A part is a place in a fleet: the whole fleet, a folder or a file.
 type part struct {
-	settings assembly.Settings // with the source set to the root of the fleet
+	settings assembly.Settings // with the source, or its path, set to the root of the fleet
 	path     string            // from the root; "." is all of it
+	source   sources.Source    // open already; nil: not yet
 }
 
 // locate finds the fleet that a path of this computer is in: the nearest folder
 // upwards with a fleet.yaml, a folder clusters or a .git, else the folder
-// itself. A URL is a whole fleet, of which below names a part.
-func locate(s assembly.Settings, below string) (part, error) {
+// itself. In a repository it does so from the path that s names.
+func locate(ctx context.Context, s assembly.Settings) (part, error) {
 	if !assembly.IsFolder(s.Source) {
-		if below == "" {
-			below = "."
-		}
-		return part{s, below}, nil
+		return locateIn(ctx, s)
 	}
-	if below != "" {
-		s.Source = filepath.Join(s.Source, below)
-	}
+	s.Source, s.Path = filepath.Join(s.Source, filepath.FromSlash(s.Path)), ""
 	abs, err := filepath.Abs(s.Source)
 	if err != nil {
 		return part{}, err
@@ -90,7 +86,31 @@ func locate(s assembly.Settings, below string) (part, error) {
 		return part{}, err
 	}
 	s.Source = root
-	return part{s, filepath.ToSlash(rel)}, nil
+	return part{settings: s, path: filepath.ToSlash(rel)}, nil
+}
+
+// locateIn finds the fleet that a path of a repository is in.
+func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
+	if s.Path == "" {
+		return part{settings: s, path: "."}, nil
+	}
+	source, err := s.OpenRepository()
+	if err != nil {
+		return part{}, err
+	}
+	rev, err := source.Resolve(ctx)
+	if err != nil {
+		return part{}, err
+	}
+	root, err := source.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
+	if err != nil {
+		return part{}, err
+	}
+	rel, err := filepath.Rel(root, s.Path)
+	if s.Path = root; root == "." {
+		s.Path = ""
+	}
+	return part{settings: s, path: filepath.ToSlash(rel), source: source}, err
 }
 
 func rootOf(folder string) string {
@@ -108,9 +128,12 @@ func rootOf(folder string) string {
 
 // open returns the newest content of the fleet.
 func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
-	source, err := p.settings.OpenSource()
-	if err != nil {
-		return fleet.Revision{}, nil, err
+	source := p.source
+	if source == nil {
+		var err error
+		if source, err = p.settings.OpenSource(); err != nil {
+			return fleet.Revision{}, nil, err
+		}
 	}
 	rev, err := source.Resolve(ctx)
 	if err != nil {

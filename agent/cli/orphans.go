@@ -51,7 +51,7 @@ after what was found elsewhere.`,
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: do not ask")
 	confirms(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), "")
+		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,6 @@ import (
 )
 
 func newPlan() *cobra.Command {
-	var below string
 	cmd := &cobra.Command{
 		Use:     "plan [PATH|URL]",
 		GroupID: groupWrite,
@@ -56,9 +55,9 @@ something is wrong.`,
 	f.addProviders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare with; of a folder another folder, or the URL of a repository")
-	cmd.Flags().StringVar(&below, "path", "", "folder in the repository, where not all of it is meant")
+	cmd.Flags().Lookup("path").Usage = partUsage
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
+		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}
@@ -168,7 +167,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 
 // planText plans what s names, as people see it.
 func planText(ctx context.Context, s assembly.Settings) (string, error) {
-	out, err := makePlan(ctx, part{s, "."}, &sourceFlags{}, &valueFlags{})
+	out, err := makePlan(ctx, part{settings: s, path: "."}, &sourceFlags{}, &valueFlags{})
 	if err != nil {
 		return "", err
 	}

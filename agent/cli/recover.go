@@ -68,7 +68,7 @@ func (m *mover) recover(cmd *cobra.Command, s assembly.Settings, p *pivot.Parts,
 	if err := m.restore(ctx, out, e, p.From); err != nil {
 		return err
 	}
-	planned, err := makePlan(ctx, part{s, "."}, m.f.recreating(w.Home, m.gone()), &valueFlags{warn: func(string) {}})
+	planned, err := makePlan(ctx, part{settings: s, path: "."}, m.f.recreating(w.Home, m.gone()), &valueFlags{warn: func(string) {}})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (m *mover) recover(cmd *cobra.Command, s assembly.Settings, p *pivot.Parts,
 
 // ours says why e is not the escrow of the fleet in the source.
 func (m *mover) ours(ctx context.Context, s assembly.Settings, e *escrow.Escrow) error {
-	loaded, err := part{s, "."}.load(ctx, (&valueFlags{warn: func(string) {}}).options())
+	loaded, err := part{settings: s, path: "."}.load(ctx, (&valueFlags{warn: func(string) {}}).options())
 	if err != nil {
 		return err
 	}

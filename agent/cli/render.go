@@ -13,7 +13,6 @@ import (
 )
 
 func newRender() *cobra.Command {
-	var below string
 	var show bool
 	cmd := &cobra.Command{
 		Use:     "render [PATH|URL]",
@@ -35,11 +34,11 @@ something cannot be rendered; what can be is shown all the same.`,
 	f := addSource(cmd)
 	f.addRender(cmd)
 	v := addValues(cmd)
-	cmd.Flags().StringVar(&below, "path", "", "folder or file in the repository, where not all of it is meant")
+	cmd.Flags().Lookup("path").Usage = partUsage
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")
 	confirms(cmd, "show-secrets")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
+		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}

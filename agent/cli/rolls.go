@@ -21,17 +21,17 @@ type roll struct {
 
 // base returns the part at the revision that is compared with: a branch, tag or
 // commit of its repository, another folder, or the URL of a repository.
-func (p part) base(name string) (part, error) {
+func (p part) base(ctx context.Context, name string) (part, error) {
 	s := p.settings
 	if !assembly.IsFolder(s.Source) {
 		s.Ref = name
-		return part{s, p.path}, nil
+		return part{settings: s, path: p.path}, nil
 	}
-	s.Source, s.Ref = name, ""
+	s.Source, s.Ref, s.Path = name, "", ""
 	if !assembly.IsFolder(name) {
-		return part{s, p.path}, nil
+		return part{settings: s, path: p.path}, nil
 	}
-	b, err := locate(s, "")
+	b, err := locate(ctx, s)
 	if err != nil {
 		return part{}, fmt.Errorf("--base %s: the source is a folder, so it names another folder, or the URL of a repository: %w", name, err)
 	}
@@ -40,7 +40,7 @@ func (p part) base(name string) (part, error) {
 
 // roll adds the pools that are made of something else than at the base.
 func (out *planned) roll(ctx context.Context, p part, name string, now fleet.Fleet, o assembly.RenderOptions) error {
-	b, err := p.base(name)
+	b, err := p.base(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (assembly.Secre
 	if _, shared := store.(reconcile.SharedStore); !shared || f.settings.Source == "" {
 		return store, closeStore, nil
 	}
-	loaded, err := part{s, "."}.load(cmd.Context(), assembly.RenderOptions{})
+	loaded, err := part{settings: s, path: "."}.load(cmd.Context(), assembly.RenderOptions{})
 	if err != nil {
 		closeStore()
 		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)

@@ -43,7 +43,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 	f.addStatus(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for every cluster to be as the newest revision says")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), "")
+		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ the others too.`,
 	cmd.Flags().BoolVar(&all, "all", false, "show the conditions that are as they should be as well")
 	settings(cmd, "all")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(f.from(nil, quiet(cmd.ErrOrStderr())), "")
+		p, err := locate(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 )
 
 func newValidate() *cobra.Command {
-	var below string
 	cmd := &cobra.Command{
 		Use:     "validate [PATH|URL]",
 		GroupID: groupWrite,
@@ -32,9 +31,9 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	f := addSource(cmd)
 	f.addRender(cmd)
 	v := addValues(cmd)
-	cmd.Flags().StringVar(&below, "path", "", "folder in the repository, where not all of it is meant")
+	cmd.Flags().Lookup("path").Usage = partUsage
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(f.from(argv, quiet(cmd.ErrOrStderr())), below)
+		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func with(id fleet.ProviderID) string {
 
 // place returns the fleet that is asked of and the name of its status branch.
 func (w *wishing) place() (part, string, error) {
-	p, err := locate(w.f.from(nil, quiet(w.cmd.ErrOrStderr())), "")
+	p, err := locate(w.cmd.Context(), w.f.from(nil, quiet(w.cmd.ErrOrStderr())))
 	if err != nil {
 		return p, "", err
 	}

@@ -37,6 +37,14 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) { return fs.Stat(t.Tree, n
 // ReadDir implements fs.ReadDirFS.
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.Tree, name) }
 
+// Bad implements sources.Judged.
+func (t *Tree) Bad(dir string) []sources.BadEntry {
+	if j, ok := t.Tree.(sources.Judged); ok {
+		return j.Bad(dir)
+	}
+	return nil
+}
+
 // Open implements fs.FS.
 func (t *Tree) Open(name string) (fs.File, error) {
 	f, err := t.Tree.Open(name)

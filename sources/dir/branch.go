@@ -112,7 +112,10 @@ func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c
 	if err := b.write(draft, t, c.Edits); err != nil {
 		return fleet.Revision{}, err
 	}
-	id, _, err := newScanner(draft, b.budget).scan(ctx)
+	id, objects, err := newScanner(draft, b.budget).scan(ctx)
+	if err == nil {
+		_, err = tree.NewIndex(objects, b.budget).Tree(id)
+	}
 	if err != nil {
 		return fleet.Revision{}, err
 	}

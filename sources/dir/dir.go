@@ -114,9 +114,7 @@ func (f *Folder) look(ctx context.Context) (snapshot, error) {
 	if n := len(f.kept); n > 0 && f.kept[n-1].rev == s.rev {
 		return f.kept[n-1], nil
 	}
-	if s.tree, err = tree.NewIndex(objects, f.options.Budget).Tree(id); err != nil {
-		return snapshot{}, classify(op, err)
-	}
+	s.tree = tree.NewIndex(objects, f.options.Budget).Lazy(id)
 	f.kept = append(f.kept, s)
 	f.kept = f.kept[max(0, len(f.kept)-maxKept):]
 	return s, nil

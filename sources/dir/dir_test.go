@@ -115,17 +115,25 @@ func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget tree.Budget
 		make   func(root string) error
-		read   string
+		read   string // this cannot be read
+		bad    bool   // this is kept back; neither: the whole folder is refused
 		words  string
 	}{
-		"many files": {budget: tree.Budget{Files: 3}, make: func(string) error { return nil }, words: "more than 3 files"},
-		"big file":   {budget: tree.Budget{FileBytes: 2}, make: func(string) error { return nil }, words: `"c" has 3 bytes`},
-		"all files":  {budget: tree.Budget{Bytes: 5}, make: func(string) error { return nil }, words: "more than 5 bytes"},
-		"deep":       {budget: tree.Budget{Depth: 2}, make: func(r string) error { return os.MkdirAll(filepath.Join(r, "x/y/z/u"), 0o755) }, words: "2 folders deep"},
-		"bad name":   {make: func(r string) error { return os.WriteFile(filepath.Join(r, `a\b`), nil, 0o644) }, words: "path separator"},
-		"git alias":  {make: func(r string) error { return os.Mkdir(filepath.Join(r, "GIT~1"), 0o755) }, words: "Git directory"},
-		"link out":   {make: func(r string) error { return os.Symlink("../../etc/passwd", filepath.Join(r, "l")) }, read: "l", words: `symbolic link "l"`},
-		"link abs":   {make: func(r string) error { return os.Symlink("/etc/passwd", filepath.Join(r, "l")) }, read: "l", words: `symbolic link "l"`},
+		"many files": {budget: tree.Budget{Files: 3}, make: func(string) error { return nil }, read: "a", words: "more than 3 entries"},
+		"more files": {budget: tree.Budget{Files: 3}, make: func(r string) error {
+			for i := range 30 {
+				if err := os.WriteFile(filepath.Join(r, fmt.Sprint(i)), nil, 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, words: "more than 30 files and folders"},
+		"big file":  {budget: tree.Budget{FileBytes: 2}, make: func(string) error { return nil }, read: "c", words: `it has 3 bytes, more than 2`},
+		"deep":      {budget: tree.Budget{Depth: 2}, make: func(r string) error { return os.MkdirAll(filepath.Join(r, "x/y/z/u"), 0o755) }, read: "x/y/z/u", words: "2 folders deep"},
+		"bad name":  {make: func(r string) error { return os.WriteFile(filepath.Join(r, `a\b`), nil, 0o644) }, bad: true, words: "path separator"},
+		"git alias": {make: func(r string) error { return os.Mkdir(filepath.Join(r, "GIT~1"), 0o755) }, bad: true, words: "Git directory"},
+		"link out":  {make: func(r string) error { return os.Symlink("../../etc/passwd", filepath.Join(r, "l")) }, read: "l", words: `symbolic link "l"`},
+		"link abs":  {make: func(r string) error { return os.Symlink("/etc/passwd", filepath.Join(r, "l")) }, read: "l", words: `symbolic link "l"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -133,12 +141,12 @@ func TestRefused(t *testing.T) {
 			if err := c.make(root); err != nil {
 				t.Fatal(err)
 			}
-			if c.read == "" {
+			if c.read == "" && !c.bad {
 				_, err := open(t, dir.Options{Path: root, Budget: c.budget}).Resolve(t.Context())
 				wantKind(t, err, fleet.Invalid, c.words)
 				return
 			}
-			f := open(t, dir.Options{Path: root})
+			f := open(t, dir.Options{Path: root, Budget: c.budget})
 			rev, err := f.Resolve(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -147,12 +155,46 @@ func TestRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if c.bad {
+				bad := tr.(sources.Judged).Bad(".")
+				if _, err := fs.ReadFile(tr, "a"); err != nil || len(bad) != 1 || !strings.Contains(bad[0].Err.Error(), c.words) {
+					t.Errorf("kept back is %v, and the rest is read with %v", bad, err)
+				}
+				return
+			}
 			_, err = fs.ReadFile(tr, c.read)
 			wantKind(t, err, fleet.Invalid, c.words)
 		})
 	}
 	_, err := dir.New(dir.Options{Path: filepath.Join(t.TempDir(), "none")})
 	wantKind(t, err, fleet.NotFound, "follow folder")
+}
+
+// Safety: a folder with more in it than a fleet may have is not kept in memory, and read
+// where it is asked for, as long as it is what was seen.
+func TestMoreThanIsKept(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{"a": "1", "b": "22", "c": "333", "d": "4"})
+	f := open(t, dir.Options{Path: root, Budget: tree.Budget{Bytes: 3}})
+	rev, err := f.Resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := f.Fetch(t.Context(), rev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "1", "b": "22", "c": "333", "d": "4"} {
+		if got, err := fs.ReadFile(tr, name); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	write(t, root, map[string]string{"b": "two", "c": "three"})
+	if got, err := fs.ReadFile(tr, "b"); err != nil || string(got) != "22" {
+		t.Errorf("what is kept became %q, %v", got, err)
+	}
+	_, err = fs.ReadFile(tr, "c")
+	wantKind(t, err, fleet.Unavailable, "has changed since")
 }
 
 func TestNotify(t *testing.T) {

@@ -31,11 +31,18 @@ type scanner struct {
 
 // A file is what was read of one path.
 type file struct {
-	size    int64
+	read    int64 // bytes that it had when it was read
+	size    int64 // bytes of its content
 	changed time.Time
 	id      string
-	data    []byte
+	data    []byte // nil: not kept
 }
+
+// tooDeep is the id of folders that are not gone into.
+const tooDeep = "deep:"
+
+// maxScanned is how many times the files that a fleet may have its folder may have.
+const maxScanned = 10
 
 // racy is how old a change must be before an equal time and size prove that a
 // file has not changed again: clocks of filesystems are coarse.
@@ -49,10 +56,33 @@ func newScanner(root string, b tree.Budget) *scanner {
 type objects struct {
 	dirs  map[string][]tree.Entry
 	files map[string][]byte
+	rest  map[string]string // names of files that are read when they are asked for, by id
+	root  string
+	most  int64 // bytes of one file
 }
 
 func (o *objects) Dir(id string) ([]tree.Entry, error) { return o.dirs[id], nil }
-func (o *objects) File(id string) ([]byte, error)      { return o.files[id], nil }
+
+// File implements tree.Objects.
+func (o *objects) File(id string) ([]byte, error) {
+	if data, ok := o.files[id]; ok {
+		return data, nil
+	}
+	name, ok := o.rest[id]
+	if !ok {
+		return nil, errors.New("it is not there")
+	}
+	root, err := os.OpenRoot(o.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	data, err := readFile(root, name, o.most)
+	if err == nil && digest(data) != id {
+		err = fleet.Errorf(fleet.Unavailable, "read "+name, "the file has changed since")
+	}
+	return data, err
+}
 
 // A pass is one scan.
 type pass struct {
@@ -72,7 +102,9 @@ func (s *scanner) scan(ctx context.Context) (string, *objects, error) {
 		return "", nil, err
 	}
 	defer root.Close()
-	p := &pass{ctx: ctx, root: root, seen: map[string]file{}, out: &objects{dirs: map[string][]tree.Entry{}, files: map[string][]byte{}}}
+	p := &pass{ctx: ctx, root: root, seen: map[string]file{}, out: &objects{
+		dirs: map[string][]tree.Entry{}, files: map[string][]byte{}, rest: map[string]string{}, root: s.root, most: s.budget.FileBytes,
+	}}
 	id, err := s.folder(p, ".", 0)
 	if err != nil {
 		return "", nil, err
@@ -87,7 +119,7 @@ func (s *scanner) refuse(format string, args ...any) error {
 
 func (s *scanner) folder(p *pass, name string, depth int) (string, error) {
 	if depth > s.budget.Depth {
-		return "", s.refuse("%q is more than %d folders deep", name, s.budget.Depth)
+		return tooDeep, nil // who judges the tree refuses it by where it is
 	}
 	if err := context.Cause(p.ctx); err != nil {
 		return "", err
@@ -102,8 +134,8 @@ func (s *scanner) folder(p *pass, name string, depth int) (string, error) {
 		if ignored(d.Name()) {
 			continue
 		}
-		if p.files++; p.files > s.budget.Files {
-			return "", s.refuse("it has more than %d files and folders (counted up to %q)", s.budget.Files, path.Join(name, d.Name()))
+		if p.files++; p.files > maxScanned*s.budget.Files {
+			return "", s.refuse("it has more than %d files and folders (counted up to %q): name the folder of the fleet in it", maxScanned*s.budget.Files, path.Join(name, d.Name()))
 		}
 		e, err := s.entry(p, path.Join(name, d.Name()), d, depth)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +167,7 @@ func (s *scanner) entry(p *pass, name string, d fs.DirEntry, depth int) (tree.En
 	case 0:
 		var f file
 		if f, err = s.file(p, name, d); err == nil {
-			e.ID, e.Size = f.id, int64(len(f.data))
+			e.ID, e.Size = f.id, f.size
 		}
 	default:
 		e.Mode = fs.ModeIrregular
@@ -143,40 +175,46 @@ func (s *scanner) entry(p *pass, name string, d fs.DirEntry, depth int) (tree.En
 	return e, err
 }
 
+// file returns the file name. What is too large to be read is not, and beyond the
+// budget for all files the content is left where it is.
 func (s *scanner) file(p *pass, name string, d fs.DirEntry) (file, error) {
 	info, err := d.Info()
 	if err != nil {
 		return file{}, err
 	}
 	if info.Size() > s.budget.FileBytes {
-		return file{}, s.refuse("file %q has %d bytes, more than %d", name, info.Size(), s.budget.FileBytes)
+		return file{size: info.Size(), id: fmt.Sprintf("large:%d:%d", info.Size(), info.ModTime().UnixNano())}, nil
 	}
 	f, ok := s.known[name]
-	if !ok || f.size != info.Size() || !f.changed.Equal(info.ModTime()) || time.Since(info.ModTime()) < racy {
-		data, err := s.read(p, name)
+	if !ok || f.read != info.Size() || !f.changed.Equal(info.ModTime()) || time.Since(info.ModTime()) < racy {
+		data, err := readFile(p.root, name, s.budget.FileBytes)
 		if err != nil {
 			return file{}, err
 		}
-		f = file{size: info.Size(), changed: info.ModTime(), id: digest(data), data: data}
+		f = file{read: info.Size(), size: int64(len(data)), changed: info.ModTime(), id: digest(data), data: data}
 	}
-	if p.bytes += int64(len(f.data)); p.bytes > s.budget.Bytes {
-		return file{}, s.refuse("its files have more than %d bytes (counted up to %q)", s.budget.Bytes, name)
+	if p.bytes += f.size; p.bytes > s.budget.Bytes {
+		f.data = nil
 	}
 	p.seen[name] = f
-	p.out.files[f.id] = f.data
+	if f.data == nil && f.size > 0 {
+		p.out.rest[f.id] = name
+	} else {
+		p.out.files[f.id] = f.data
+	}
 	return f, nil
 }
 
-// read reads a file, which may grow meanwhile, but not over the budget.
-func (s *scanner) read(p *pass, name string) ([]byte, error) {
-	r, err := p.root.Open(filepath.FromSlash(name))
+// readFile reads a file, which may grow meanwhile, but not over most bytes.
+func readFile(root *os.Root, name string, most int64) ([]byte, error) {
+	r, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, s.budget.FileBytes+1))
-	if err == nil && int64(len(data)) > s.budget.FileBytes {
-		err = s.refuse("file %q has more than %d bytes", name, s.budget.FileBytes)
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fleet.Errorf(fleet.Unavailable, "read "+name, "the file grew to more than %d bytes while it was read", most)
 	}
 	return data, err
 }

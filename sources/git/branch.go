@@ -80,7 +80,7 @@ func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
 	}
 	return &Branch{
 		repo: r.name, name: name, ref: plumbing.NewBranchReferenceName(name), remote: r.remote, budget: budget,
-		options: o, log: r.log.With("branch", name), clone: newClone(r.remote, budget),
+		options: o, log: r.log.With("branch", name), clone: newClone(r.remote, budget, reach{path: "."}),
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
@@ -22,10 +23,24 @@ import (
 type clone struct {
 	remote remote
 	budget Budget
+	reach  reach
 	store  *store
 	first  int64           // bytes in the store after the first fetch
 	have   []plumbing.Hash // complete commits in the store, the newest last
 }
+
+// A reach is what of a repository a clone is asked for.
+type reach struct {
+	// path is the folder that its trees begin at; "." is all.
+	path string
+	// lazy makes trees whose content is judged as it is come to.
+	lazy bool
+	// all is set where a server does not give out the files of a folder alone.
+	all bool
+}
+
+// part reports whether files elsewhere need not be fetched.
+func (r reach) part() bool { return r.path != "." && !r.all }
 
 const (
 	// maxHave is how many commits are offered as a base for what is sent next.
@@ -34,9 +49,12 @@ const (
 	keep = 32 << 20
 )
 
-func newClone(r remote, b Budget) *clone {
-	return &clone{remote: r, budget: b, store: newStore(b.Tree)}
+func newClone(r remote, b Budget, of reach) *clone {
+	return &clone{remote: r, budget: b, reach: of, store: newStore(b.Tree)}
 }
+
+// forget begins anew, with nothing in memory.
+func (c *clone) forget() { *c = *newClone(c.remote, c.budget, c.reach) }
 
 // at returns the tree of the commit h, fetching what is missing. Where the store
 // has grown to a multiple of what one revision takes, it starts a new one with what the
@@ -53,9 +71,14 @@ func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() 
 	}
 	offered := len(c.have)
 	t, err := c.try(ctx, h, tip, check)
+	if errors.Is(err, errNotGiven) {
+		c.reach.all = true
+		c.forget()
+		return c.try(ctx, h, tip, check)
+	}
 	if errors.Is(err, errMissing) && offered > 0 {
 		// The server took something for granted that we do not have.
-		*c = *newClone(c.remote, c.budget)
+		c.forget()
 		return c.try(ctx, h, tip, check)
 	}
 	return t, err
@@ -64,8 +87,9 @@ func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() 
 // shrink starts a new store with what the newest commit holds, or with nothing where
 // there is none.
 func (c *clone) shrink() {
-	next := newClone(c.remote, c.budget)
-	if n := len(c.have); n > 0 {
+	next := newClone(c.remote, c.budget, c.reach)
+	// A tree that nobody judged may have no end.
+	if n := len(c.have); n > 0 && !c.reach.lazy {
 		head := c.have[n-1]
 		if commit, err := c.store.commit(head); err == nil && c.store.carry(next.store, head) == nil && c.store.carry(next.store, commit.TreeHash) == nil {
 			next.first = next.store.size()
@@ -75,7 +99,8 @@ func (c *clone) shrink() {
 	*c = *next
 }
 
-func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
+// commit returns the commit h, once check lets it pass.
+func (c *clone) commit(ctx context.Context, h, tip plumbing.Hash, check func() error) (*object.Commit, error) {
 	for _, name := range []plumbing.Hash{tip, h} {
 		if _, ok := c.store.get(name); !ok {
 			if err := c.fetch(ctx, name); err != nil {
@@ -87,10 +112,75 @@ func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() erro
 	if err == nil {
 		err = check()
 	}
+	return commit, err
+}
+
+func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
+	commit, err := c.commit(ctx, h, tip, check)
 	if err != nil {
 		return nil, err
 	}
-	return c.store.index.Tree(digestOf(commit.TreeHash))
+	root, err := c.store.folder(commit.TreeHash, c.reach.path)
+	if err == nil {
+		err = c.fill(ctx, root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.first == 0 {
+		c.first = c.store.size()
+	}
+	if c.reach.lazy {
+		return c.store.index.Lazy(digestOf(root)), nil
+	}
+	return c.store.index.Tree(digestOf(root))
+}
+
+// errNotGiven says that a server has files and does not give them out by themselves.
+var errNotGiven = errors.New("the server does not give out files by themselves")
+
+// maxWants is how many files are asked for one by one, rather than with all that is
+// in their folder.
+const maxWants = 1000
+
+// fill gets the files at and below the tree root that were left out.
+func (c *clone) fill(ctx context.Context, root plumbing.Hash) error {
+	wants, err := c.store.missing(root)
+	if err != nil || len(wants) == 0 {
+		return err
+	}
+	if !c.reach.part() {
+		return fmt.Errorf("file %s: %w", wants[0], errMissing)
+	}
+	if len(wants) > maxWants {
+		wants = []plumbing.Hash{root}
+	}
+	s, err := c.remote.open(ctx, uploadPack)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ar, err := refs(ctx, s)
+	if err != nil {
+		return err
+	}
+	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
+	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+		return err
+	}
+	req.Wants = wants
+	staged := c.store.stage()
+	if err := receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, staged, c.budget) }); err != nil {
+		if fleet.KindOf(classify(ctx, "fetch", err)) == fleet.NotFound {
+			return fmt.Errorf("%w: %w", errNotGiven, err)
+		}
+		return err
+	}
+	c.store.land(staged)
+	if wants, err = c.store.missing(root); err == nil && len(wants) > 0 {
+		return fmt.Errorf("%w: file %s did not come", errNotGiven, wants[0])
+	}
+	return err
 }
 
 // fetch gets the commit h, or the tag h and its commit. A fetch that fails half-way
@@ -106,7 +196,7 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 		return err
 	}
 	staged := c.store.stage()
-	if err := get(ctx, s, ar, h, c.have, staged, c.budget); err != nil {
+	if err := c.get(ctx, s, ar, h, staged); err != nil {
 		return err
 	}
 	commit, err := staged.commitOf(h)
@@ -114,9 +204,6 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 		return err
 	}
 	c.store.land(staged)
-	if len(c.have) == 0 {
-		c.first = c.store.size()
-	}
 	c.has(commit.Hash)
 	return nil
 }
@@ -156,27 +243,34 @@ func (c *clone) has(h plumbing.Hash) {
 }
 
 // get asks for the one commit h, without history and without what the commits
-// in have hold already, and unpacks the answer into st.
+// that c has hold already, and unpacks the answer into st. Where a part of the
+// repository is enough the files are left out, if the server can do that.
 //
 // It asks for a thin pack at depth 1: that way the answer is what changed,
 // whether h continues what we have, rewinds it or replaces it.
-func get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbing.Hash, have []plumbing.Hash, st *store, b Budget) error {
+func (c *clone) get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbing.Hash, st *store) error {
 	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
 	req.Wants = []plumbing.Hash{h}
-	for _, c := range []capability.Capability{capability.ThinPack, capability.NoProgress} {
-		if err := req.Capabilities.Set(c); err != nil {
+	for _, name := range []capability.Capability{capability.ThinPack, capability.NoProgress} {
+		if err := req.Capabilities.Set(name); err != nil {
 			return err
 		}
+	}
+	if c.reach.part() && ar.Capabilities.Supports(capability.Filter) {
+		if err := req.Capabilities.Set(capability.Filter); err != nil {
+			return err
+		}
+		req.Filter = packp.FilterBlobNone()
 	}
 	if ar.Capabilities.Supports(capability.Shallow) {
 		req.Depth = packp.DepthCommits(1)
 		if err := req.Capabilities.Set(capability.Shallow); err != nil {
 			return err
 		}
-		req.Haves = have
-		req.Shallows = have
+		req.Haves = c.have
+		req.Shallows = c.have
 	}
-	return receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, st, b) })
+	return receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, st, c.budget) })
 }
 
 // receive makes a request for one object and has the pack that is the answer read.

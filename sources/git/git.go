@@ -28,6 +28,10 @@ type Options struct {
 	// full; "semver:" and a range of versions, or a tag with * in it, for the highest
 	// of the tags that match. Empty is the repository's default branch.
 	Ref string
+	// Path is the folder of the repository that trees begin at; empty is all of it.
+	// Files elsewhere are not fetched where the server can leave them out, and count
+	// for nothing.
+	Path string
 
 	Auth Auth
 	// Proxy is the URL of the proxy that http(s) goes through, which may hold a user and

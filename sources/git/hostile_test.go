@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/sources/tree"
@@ -51,7 +53,8 @@ func TestHostileContent(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree   func(p *place) string
 		budget tree.Budget
-		read   string // "": the whole revision is refused
+		read   string // this cannot be read; "": the whole revision is refused
+		bad    bool   // the root folder keeps something back, and nothing else is refused
 		words  string
 	}{
 		"tree bomb": {tree: func(p *place) string {
@@ -64,36 +67,39 @@ func TestHostileContent(t *testing.T) {
 				h = p.tree(es...)
 			}
 			return h
-		}, words: "more than 100000 files"},
+		}, read: "d0/d0/d0/d0/d0/d0/d0/d0/d0/d0/g", words: "does not exist"},
 		"zlib bomb": {tree: func(p *place) string {
-			return p.tree([3]string{"100644", "f", p.blob(strings.Repeat("\x00", 64<<20))})
+			return p.tree([3]string{"100644", "f", p.blob(strings.Repeat("\x00", 15<<20))}, [3]string{"100644", "g", p.blob(strings.Repeat("\x01", 15<<20))})
 		}, budget: tree.Budget{Bytes: 8 << 20}, words: "unfolds to more than 12582912 bytes"},
+		"bomb of large files": {tree: func(p *place) string {
+			return p.tree([3]string{"100644", "f", p.blob(strings.Repeat("\x00", 40<<20))}, [3]string{"100644", "g", p.blob(strings.Repeat("\x01", 40<<20))})
+		}, budget: tree.Budget{Bytes: 8 << 20}, words: "files of more than 50331648 bytes together that are too large to be read"},
 		"big file": {tree: func(p *place) string {
 			return p.tree([3]string{"100644", "big.bin", p.blob(strings.Repeat("ab", 1000))})
-		}, budget: tree.Budget{FileBytes: 1000}, words: `"big.bin" has 2000 bytes`},
+		}, budget: tree.Budget{FileBytes: 1000}, read: "big.bin", bad: true, words: `it has 2000 bytes, more than 1000`},
 		"huge folder": {tree: func(p *place) string {
 			h := p.blob("x")
 			return p.tree(slices.Repeat([][3]string{{"100644", "f", h}}, 20_000)...)
-		}, budget: tree.Budget{Files: 1000}, words: "more than 1000 entries"},
+		}, budget: tree.Budget{Files: 1000}, read: "f", words: "more than 1000 entries"},
 		"huge name": {tree: func(p *place) string {
 			return p.tree([3]string{"100644", strings.Repeat("f", 1<<20), p.blob("x")})
-		}, words: "a name of more than 4096 bytes"},
+		}, read: "f", words: "a name of more than 4096 bytes"},
 		"deep": {tree: func(p *place) string {
 			h := p.tree([3]string{"100644", "f", p.blob("x")})
 			for range 40 {
 				h = p.tree([3]string{"40000", "d", h})
 			}
 			return h
-		}, words: "32 folders deep"},
-		".git":      {tree: entryNamed(".git"), words: `".git": the name stands for a Git directory`},
-		".GIT":      {tree: entryNamed(".GIT"), words: `".GIT": the name stands for a Git directory`},
-		"git~1":     {tree: entryNamed("git~1"), words: "Git directory"},
-		"dots":      {tree: entryNamed(".."), words: "way out of the folder"},
-		"backslash": {tree: entryNamed(`..\x`), words: "path separator"},
-		"slash":     {tree: entryNamed("a/b"), words: "path separator"},
+		}, read: strings.Repeat("d/", 40) + "f", words: "32 folders deep"},
+		".git":      {tree: entryNamed(".git"), bad: true, words: `the name stands for a Git directory`},
+		".GIT":      {tree: entryNamed(".GIT"), bad: true, words: `the name stands for a Git directory`},
+		"git~1":     {tree: entryNamed("git~1"), bad: true, words: "Git directory"},
+		"dots":      {tree: entryNamed(".."), bad: true, words: "way out of the folder"},
+		"backslash": {tree: entryNamed(`..\x`), bad: true, words: "path separator"},
+		"slash":     {tree: entryNamed("a/b"), bad: true, words: "path separator"},
 		"two of one name": {tree: func(p *place) string {
 			return p.tree([3]string{"100644", "a", p.blob("1")}, [3]string{"100644", "a", p.blob("2")})
-		}, words: `two entries "a"`},
+		}, bad: true, words: "there are 2 entries of this name"},
 		"NUL": {tree: func(p *place) string {
 			return p.run("100644 a\x00b\x00"+strings.Repeat("x", 20), "git", "-C", p.bare, "hash-object", "-t", "tree", "--literally", "-w", "--stdin")
 		}, words: ""},
@@ -120,16 +126,21 @@ func TestHostileContent(t *testing.T) {
 			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 32 {
 				t.Errorf("took %d MiB", used)
 			}
-			if c.read != "" {
-				if err != nil {
-					t.Fatal(err)
+			if err == nil && c.bad {
+				for _, b := range tr.(sources.Judged).Bad(".") {
+					err = errors.Join(err, b.Err)
 				}
+				if _, read := fs.ReadDir(tr, "."); read != nil {
+					t.Errorf("the rest of the folder is refused too: %v", read)
+				}
+			}
+			if err == nil && c.read != "" {
 				_, err = fs.ReadFile(tr, c.read)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.words) {
 				t.Fatalf("got %v, want %q", err, c.words)
 			}
-			if c.words != "" && name != "submodule" {
+			if c.words != "" && name != "submodule" && name != "tree bomb" && !c.bad {
 				wantKind(t, err, fleet.Invalid, c.words)
 			}
 			// The next good revision is as good as ever.

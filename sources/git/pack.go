@@ -63,6 +63,7 @@ type unpacker struct {
 	store  *store
 	budget Budget
 	used   int64
+	passed int64 // bytes of files that are not kept
 
 	at      map[int64]plumbing.Hash // objects by their place in the pack
 	waiting map[any][]delta         // deltas by their base, a place or a hash
@@ -108,6 +109,9 @@ func (u *unpacker) next(scan *packfile.Scanner) error {
 	if err != nil {
 		return err
 	}
+	if h.Type == plumbing.BlobObject && u.store.large > 0 && h.Length > u.store.large {
+		return u.pass(scan, h)
+	}
 	if err := u.spend(h.Type, h.Length); err != nil {
 		return err
 	}
@@ -127,7 +131,7 @@ func (u *unpacker) next(scan *packfile.Scanner) error {
 		}
 		u.wait(h.OffsetReference, delta{h.Offset, buf.Bytes()})
 	case plumbing.REFDeltaObject:
-		if _, ok := u.store.get(h.Reference); ok {
+		if o, ok := u.store.get(h.Reference); ok && o.left == 0 {
 			return u.patch(h.Reference, delta{h.Offset, buf.Bytes()})
 		}
 		u.wait(h.Reference, delta{h.Offset, buf.Bytes()})
@@ -140,6 +144,28 @@ func (u *unpacker) next(scan *packfile.Scanner) error {
 func (u *unpacker) wait(base any, d delta) {
 	u.waiting[base] = append(u.waiting[base], d)
 	u.pending++
+}
+
+// maxPassed is how many times the bytes of its budget a pack may have in files that
+// are not kept.
+const maxPassed = 4
+
+// pass reads a file that is too large to be kept: its hash and its size are.
+func (u *unpacker) pass(scan *packfile.Scanner, h *packfile.ObjectHeader) error {
+	if h.Length < 0 || h.Length > maxPassed*u.budget.Unpacked-u.passed {
+		return fmt.Errorf("%w: the pack has files of more than %d bytes together that are too large to be read", errBudget, maxPassed*u.budget.Unpacked)
+	}
+	u.passed += h.Length
+	hash := plumbing.NewHasher(h.Type, h.Length)
+	n, _, err := scan.NextObject(hash)
+	if err != nil {
+		return err
+	}
+	if n != h.Length {
+		return fmt.Errorf("object at %d has %d bytes instead of %d", h.Offset, n, h.Length)
+	}
+	u.store.leave(hash.Sum(), n)
+	return nil
 }
 
 // spend takes an object of n bytes from the budget.
@@ -213,8 +239,28 @@ func (u *unpacker) apply(base plumbing.Hash, d delta) (plumbing.ObjectType, []by
 
 // thin says what is missing when deltas are left whose base never came.
 func (u *unpacker) thin() error {
+	if u.pending > 0 && u.fromLarge() {
+		u.store.lacking = true
+		return nil
+	}
 	if u.pending > 0 {
 		return fmt.Errorf("the pack has %d deltas without their base: %w", u.pending, errMissing)
 	}
 	return nil
+}
+
+// fromLarge reports whether the pack, or what was there before, has files that are not
+// kept: what is left may be made from them.
+func (u *unpacker) fromLarge() bool {
+	if u.passed > 0 {
+		return true
+	}
+	for base := range u.waiting {
+		if h, ok := base.(plumbing.Hash); ok {
+			if o, ok := u.store.get(h); ok && o.left > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

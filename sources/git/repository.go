@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -66,7 +68,11 @@ func New(o Options) (*Repository, error) {
 		remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
 		tags: make(map[plumbing.Hash]tag), proved: make(map[plumbing.Hash]bool),
 	}
-	r.clone = newClone(r.remote, o.Budget)
+	begin := cmp.Or(o.Path, ".")
+	if !fs.ValidPath(begin) {
+		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is no folder in a repository: write it from the root, without a slash at either end", begin)
+	}
+	r.clone = newClone(r.remote, o.Budget, reach{path: begin, lazy: true})
 	return r, nil
 }
 
@@ -125,6 +131,27 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 		return nil, classify(ctx, op, err)
 	}
 	return t, nil
+}
+
+// Root moves where trees begin up to the nearest folder that has one of marks in it,
+// in the commit rev, and returns it: "." where none has.
+func (r *Repository) Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error) {
+	op := "look for the fleet in " + rev.Short() + " of " + r.name
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := withTimeout(ctx, r.budget.Timeout)
+	defer cancel()
+	h := hashOf(rev.Digest)
+	commit, err := r.clone.commit(ctx, h, r.tip(h), func() error { return r.verified(h) })
+	if err != nil {
+		return "", classify(ctx, op, err)
+	}
+	for at := r.clone.reach.path; ; at = path.Dir(at) {
+		if at == "." || r.clone.store.marked(commit.TreeHash, at, marks) {
+			r.clone.reach.path = at
+			return at, nil
+		}
+	}
 }
 
 // refs reads the refs of a session and refuses what cannot work.

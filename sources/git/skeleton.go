@@ -207,7 +207,7 @@ func (k *skeleton) commit(h plumbing.Hash) (*step, error) {
 		return nil, err
 	}
 	c := &object.Commit{}
-	if err := c.Decode(rawObject{plumbing.CommitObject, raw}.encoded()); err != nil {
+	if err := c.Decode(rawObject{kind: plumbing.CommitObject, data: raw}.encoded()); err != nil {
 		return nil, fmt.Errorf("commit %s: %w: %w", h, errMalformed, err)
 	}
 	return &step{hash: h, raw: bytes.Clone(raw), tree: c.TreeHash, parents: c.ParentHashes, when: c.Committer.When.Unix()}, nil
@@ -229,7 +229,7 @@ func (k *skeleton) entries(h plumbing.Hash) (map[string]leaf, error) {
 		return nil, err
 	}
 	t := &object.Tree{}
-	if err := t.Decode(rawObject{plumbing.TreeObject, raw}.encoded()); err != nil {
+	if err := t.Decode(rawObject{kind: plumbing.TreeObject, data: raw}.encoded()); err != nil {
 		return nil, fmt.Errorf("tree %s: %w: %w", h, errMalformed, err)
 	}
 	out := make(map[string]leaf, len(t.Entries))

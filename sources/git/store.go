@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,47 +28,78 @@ type store struct {
 	index *tree.Index
 	base  *store // where else to look; may be nil
 	most  int    // entries of one folder
+	large int64  // bytes of a file of which no content is kept; 0: any is kept
 
 	mu      sync.RWMutex
 	objects map[plumbing.Hash]rawObject
 	bytes   int64
+	whole   map[plumbing.Hash]bool // trees with all that is below them
+	// lacking says that files are not there as they were made from ones that are not
+	// kept.
+	lacking bool
 }
 
 type rawObject struct {
 	kind plumbing.ObjectType
 	data []byte
+	left int64 // bytes of a file whose content is not kept
 }
 
 var _ tree.Objects = (*store)(nil)
 
 func newStore(b tree.Budget) *store {
-	s := &store{objects: map[plumbing.Hash]rawObject{}, most: b.WithDefaults().Files}
+	b = b.WithDefaults()
+	s := &store{objects: map[plumbing.Hash]rawObject{}, whole: map[plumbing.Hash]bool{}, most: b.Files, large: b.FileBytes}
 	s.index = tree.NewIndex(s, b)
 	return s
 }
 
 // stage returns an empty store that also sees what is in s.
 func (s *store) stage() *store {
-	return &store{base: s, objects: map[plumbing.Hash]rawObject{}, most: s.most}
+	return &store{base: s, objects: map[plumbing.Hash]rawObject{}, most: s.most, large: s.large}
 }
 
-// land adds what was staged to s.
+// land adds what was staged to s. Of files that are too large to be read it keeps
+// the size.
 func (s *store) land(staged *store) {
-	for _, o := range staged.objects {
-		s.put(o.kind, o.data)
+	for h, o := range staged.objects {
+		if n := int64(len(o.data)); o.kind == plumbing.BlobObject && s.large > 0 && n > s.large {
+			o = rawObject{kind: o.kind, left: n}
+		}
+		s.add(h, o)
 	}
+	if staged.lacks() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lacking = true
+	}
+}
+
+func (s *store) lacks() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.lacking
+}
+
+// leave adds a file of n bytes whose content is not kept.
+func (s *store) leave(h plumbing.Hash, n int64) {
+	s.add(h, rawObject{kind: plumbing.BlobObject, left: n})
 }
 
 // put adds an object and returns its hash. data is not copied.
 func (s *store) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	h := plumbing.ComputeHash(kind, data)
+	s.add(h, rawObject{kind: kind, data: data})
+	return h
+}
+
+func (s *store) add(h plumbing.Hash, o rawObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.objects[h]; !ok {
-		s.objects[h] = rawObject{kind, data}
-		s.bytes += int64(len(data))
+		s.objects[h] = o
+		s.bytes += int64(len(o.data))
 	}
-	return h
 }
 
 func (s *store) get(h plumbing.Hash) (rawObject, bool) {
@@ -110,7 +142,7 @@ func (s *store) carry(to *store, h plumbing.Hash) error {
 			}
 		}
 	}
-	to.put(o.kind, o.data)
+	to.add(h, o)
 	return nil
 }
 
@@ -221,10 +253,14 @@ func (s *store) Dir(id string) ([]tree.Entry, error) {
 			list[i].Mode = fs.ModeSymlink
 		}
 		o, ok := s.get(e.Hash)
+		if !ok && s.lacks() {
+			list[i].Size = s.large + 1
+			continue
+		}
 		if !ok || o.kind != plumbing.BlobObject {
 			return nil, fmt.Errorf("file %q (%s): %w", e.Name, e.Hash, errMissing)
 		}
-		list[i].Size = int64(len(o.data))
+		list[i].Size = int64(len(o.data)) + o.left
 	}
 	return list, nil
 }
@@ -232,10 +268,75 @@ func (s *store) Dir(id string) ([]tree.Entry, error) {
 // File implements tree.Objects.
 func (s *store) File(id string) ([]byte, error) {
 	o, ok := s.get(hashOf(id))
-	if !ok {
+	if !ok || o.left > 0 {
 		return nil, errMissing
 	}
 	return o.data, nil
+}
+
+// missing returns the files at and below the tree root that are not there. That a tree
+// is not is an error. What cannot be read of it is for who needs it to say.
+func (s *store) missing(root plumbing.Hash) ([]plumbing.Hash, error) {
+	var out, seen []plumbing.Hash
+	met := map[plumbing.Hash]bool{root: true}
+	for todo := []plumbing.Hash{root}; len(todo) > 0; {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if s.whole[h] {
+			continue
+		}
+		entries, err := s.entries(h)
+		if errors.Is(err, errMissing) {
+			return nil, err
+		}
+		seen = append(seen, h)
+		for _, e := range entries {
+			if e.Mode == filemode.Submodule || met[e.Hash] {
+				continue
+			}
+			met[e.Hash] = true
+			if e.Mode == filemode.Dir {
+				todo = append(todo, e.Hash)
+			} else if _, ok := s.get(e.Hash); !ok && !s.lacks() {
+				out = append(out, e.Hash)
+			}
+		}
+	}
+	if len(out) == 0 {
+		for _, h := range seen {
+			s.whole[h] = true
+		}
+	}
+	return out, nil
+}
+
+// folder returns the tree at path below the tree root.
+func (s *store) folder(root plumbing.Hash, path string) (plumbing.Hash, error) {
+	if path == "." {
+		return root, nil
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		entries, err := s.entries(root)
+		if err != nil {
+			return root, err
+		}
+		i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == name && e.Mode == filemode.Dir })
+		if i < 0 {
+			return root, fleet.Errorf(fleet.Invalid, "find the fleet", "there is no folder %q in the repository, which --path names", path)
+		}
+		root = entries[i].Hash
+	}
+	return root, nil
+}
+
+// marked reports whether the folder at path below the tree root has one of names in it.
+func (s *store) marked(root plumbing.Hash, path string, names []string) bool {
+	h, err := s.folder(root, path)
+	if err != nil {
+		return false
+	}
+	entries, err := s.entries(h)
+	return err == nil && slices.ContainsFunc(entries, func(e object.TreeEntry) bool { return slices.Contains(names, e.Name) })
 }
 
 const digestPrefix = "sha1:"

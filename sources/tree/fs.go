@@ -22,14 +22,16 @@ const (
 type Tree struct {
 	index *Index
 	root  *folder
+	lazy  bool
 }
 
 var (
-	_ sources.Tree  = (*Tree)(nil)
-	_ fs.ReadDirFS  = (*Tree)(nil)
-	_ fs.ReadFileFS = (*Tree)(nil)
-	_ fs.StatFS     = (*Tree)(nil)
-	_ fs.ReadLinkFS = (*Tree)(nil)
+	_ sources.Tree   = (*Tree)(nil)
+	_ sources.Judged = (*Tree)(nil)
+	_ fs.ReadDirFS   = (*Tree)(nil)
+	_ fs.ReadFileFS  = (*Tree)(nil)
+	_ fs.StatFS      = (*Tree)(nil)
+	_ fs.ReadLinkFS  = (*Tree)(nil)
 )
 
 // Bytes returns how many bytes its files have, as a walk sees them.
@@ -84,16 +86,20 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 
 // ReadDir implements fs.ReadDirFS. Links are shown as links.
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
-	e, err := t.find("open", name)
+	e, level, err := t.locate("open", name)
 	if err != nil {
 		return nil, err
 	}
 	if !e.Mode.IsDir() {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a folder")}
 	}
-	f := t.index.folder(e.ID)
-	list := make([]fs.DirEntry, len(f.entries))
-	for i, e := range f.entries {
+	f, err := t.folder(e)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	entries := t.given(f, level)
+	list := make([]fs.DirEntry, len(entries))
+	for i, e := range entries {
 		list[i] = fs.FileInfoToDirEntry(info{e})
 	}
 	return list, nil
@@ -126,6 +132,9 @@ func (t *Tree) content(e Entry, name string) ([]byte, error) {
 	case !e.Mode.IsRegular():
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a submodule or special file, which is not followed: put its content into the repository")}
 	}
+	if err := t.readable(e, name); err != nil {
+		return nil, err
+	}
 	b, err := t.index.objects.File(e.ID)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
@@ -146,18 +155,23 @@ func isLFSPointer(b []byte) bool {
 
 // find returns the entry at name with all links followed.
 func (t *Tree) find(op, name string) (Entry, error) {
+	e, _, err := t.locate(op, name)
+	return e, err
+}
+
+// locate is find, and says how many folders below the root the entry is.
+func (t *Tree) locate(op, name string) (Entry, int, error) {
 	if !fs.ValidPath(name) {
-		return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+		return Entry{}, 0, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	e, err := t.walk(name)
+	e, level, err := t.walk(name)
 	if err != nil {
-		return Entry{}, &fs.PathError{Op: op, Path: name, Err: err}
+		return Entry{}, 0, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	if name == "." {
-		return e, nil
+	if name != "." {
+		e.Name = path.Base(name)
 	}
-	e.Name = path.Base(name)
-	return e, nil
+	return e, level, nil
 }
 
 // lfind returns the entry at name, with links on the way to it followed, but
@@ -168,7 +182,10 @@ func (t *Tree) lfind(op, name string) (Entry, error) {
 		return parent, err
 	}
 	if parent.Mode.IsDir() {
-		f := t.index.folder(parent.ID)
+		f, err := t.folder(parent)
+		if err != nil {
+			return Entry{}, &fs.PathError{Op: op, Path: name, Err: err}
+		}
 		if i, ok := f.names[path.Base(name)]; ok {
 			return f.entries[i], nil
 		}
@@ -178,7 +195,7 @@ func (t *Tree) lfind(op, name string) (Entry, error) {
 
 // walk goes from the root to name, one element at a time, replacing each link
 // that it meets by its target.
-func (t *Tree) walk(name string) (Entry, error) {
+func (t *Tree) walk(name string) (Entry, int, error) {
 	root := Entry{Name: ".", Mode: fs.ModeDir, ID: t.root.id}
 	rest, here, at := strings.Split(name, "/"), []Entry{root}, []string{}
 	link := ""
@@ -190,19 +207,25 @@ func (t *Tree) walk(name string) (Entry, error) {
 			continue
 		case "..":
 			if len(at) == 0 {
-				return Entry{}, refuse("symbolic link %q points out of the repository", link)
+				return Entry{}, 0, refuse("symbolic link %q points out of the repository", link)
 			}
 			here, at = here[:len(here)-1], at[:len(at)-1]
 			continue
 		}
 		dir := here[len(here)-1]
 		if !dir.Mode.IsDir() {
-			return Entry{}, fs.ErrNotExist
+			return Entry{}, 0, fs.ErrNotExist
 		}
-		f := t.index.folder(dir.ID)
+		if t.tooDeep(len(at)) {
+			return Entry{}, 0, refuse("%q is more than %d folders deep", path.Join(at...), t.index.budget.Depth)
+		}
+		f, err := t.folder(dir)
+		if err != nil {
+			return Entry{}, 0, err
+		}
 		i, ok := f.names[elem]
 		if !ok {
-			return Entry{}, fs.ErrNotExist
+			return Entry{}, 0, fs.ErrNotExist
 		}
 		e := f.entries[i]
 		if e.Mode.Type() != fs.ModeSymlink {
@@ -211,15 +234,15 @@ func (t *Tree) walk(name string) (Entry, error) {
 		}
 		link = path.Join(path.Join(at...), elem)
 		if links++; links > maxLinks {
-			return Entry{}, refuse("symbolic link %q leads in a circle", link)
+			return Entry{}, 0, refuse("symbolic link %q leads in a circle", link)
 		}
 		target, err := t.target(e, link)
 		if err != nil {
-			return Entry{}, err
+			return Entry{}, 0, err
 		}
 		rest = append(target, rest...)
 	}
-	return here[len(here)-1], nil
+	return here[len(here)-1], len(at), nil
 }
 
 // target returns the elements of the link e, which is at path link.

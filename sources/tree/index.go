@@ -16,7 +16,9 @@ type Index struct {
 	budget  Budget
 
 	mu      sync.Mutex
-	folders map[string]*folder
+	folders map[string]*folder // judged with all below
+	seen    map[string]*folder // looked at by themselves
+	kept    int                // entries in seen
 }
 
 // A folder is a judged folder with what is below it.
@@ -24,6 +26,7 @@ type folder struct {
 	id      string
 	entries []Entry // sorted by name
 	names   map[string]int
+	bad     []badName
 	files   int
 	depth   int
 	bytes   int64
@@ -31,7 +34,7 @@ type folder struct {
 
 // NewIndex returns an empty index over objects.
 func NewIndex(objects Objects, budget Budget) *Index {
-	return &Index{objects: objects, budget: budget.WithDefaults(), folders: map[string]*folder{}}
+	return &Index{objects: objects, budget: budget.WithDefaults(), folders: map[string]*folder{}, seen: map[string]*folder{}}
 }
 
 // Tree returns the tree whose root folder is id. An error of kind Invalid says

@@ -170,3 +170,66 @@ func TestBombs(t *testing.T) {
 		}
 	}
 }
+
+// Safety: an entry that is bad is kept back, told, and holds up nothing beside it.
+func TestLazy(t *testing.T) {
+	s := &store{
+		dirs: map[string][]tree.Entry{
+			"root":   {folder("good", "good"), folder("bad", "bad"), folder("deep", "deep"), folder("wide", "wide")},
+			"good":   {file("a", "f", 1)},
+			"bad":    {file("a", "f", 1), file("b\\c", "f", 1), file("\xff", "f", 1), file("big", "f", 17<<20), file("two", "f", 1), file("two", "g", 1), folder("d\n", "good"), link("way", "way")},
+			"deep":   {folder("1", "deeper"), file("a", "f", 1)},
+			"deeper": {folder("2", "good"), file("a", "f", 1)},
+			"wide":   slices.Repeat([]tree.Entry{file("a", "f", 1)}, 20),
+		},
+		files: map[string]string{"f": "x", "way": "d\n/a"},
+	}
+	tr := tree.NewIndex(s, tree.Budget{Depth: 2, Files: 10}).Lazy("root")
+	if s.reads != 0 {
+		t.Errorf("%d folders were read before anybody asked", s.reads)
+	}
+	for _, name := range []string{"good/a", "bad/a", "deep/a", "deep/1/a"} {
+		if _, err := fs.ReadFile(tr, name); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, words := range map[string]string{"bad/big": "17825792 bytes", "deep/1/2/a": "2 folders deep", "wide/a": "more than 10 entries"} {
+		_, err := fs.ReadFile(tr, name)
+		wantInvalid(t, err, words)
+	}
+	for _, name := range []string{"bad/two", "bad/way"} {
+		if _, err := fs.ReadFile(tr, name); err == nil {
+			t.Errorf("%s is read", name)
+		}
+	}
+	got := map[string][]string{}
+	for _, dir := range []string{".", "good", "bad", "deep", "deep/1", "wide", "none"} {
+		for _, b := range tr.Bad(dir) {
+			got[dir] = append(got[dir], fmt.Sprintf("%s %q %v: %v", b.Folder, b.Name, b.Dir, b.Err))
+		}
+	}
+	const accept = "cannot accept the content of the repository: "
+	want := map[string][]string{
+		"bad": {
+			`bad "b\\c" false: the name has a path separator in it`, `bad "d\n" true: the name has a control character in it`,
+			`bad "two" false: there are 2 entries of this name`, `bad "two" false: there are 2 entries of this name`,
+			`bad "\xff" false: the name is not UTF-8`, `bad "big" false: it has 17825792 bytes, more than 16777216`,
+		},
+		"deep/1": {`deep/1 "2" true: it is more than 2 folders deep`},
+		"wide":   {`. "wide" true: ` + accept + `the folder has more than 10 entries`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	names := map[string]int{}
+	for _, dir := range []string{"bad", "deep/1"} {
+		list, err := fs.ReadDir(tr, dir)
+		if err != nil {
+			t.Error(err)
+		}
+		names[dir] = len(list)
+	}
+	if diff := cmp.Diff(map[string]int{"bad": 3, "deep/1": 1}, names); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -6,6 +6,9 @@
 {{- with .Values.source.ref }}
 - {{ printf "--ref=%s" . | quote }}
 {{- end }}
+{{- with .Values.source.path }}
+- {{ printf "--path=%s" . | quote }}
+{{- end }}
 {{- with .Values.source.fleetID }}
 - {{ printf "--fleet-id=%s" . | quote }}
 {{- end }}
