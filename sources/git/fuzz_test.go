@@ -97,7 +97,7 @@ func FuzzTree(f *testing.F) {
 
 // FuzzAnswer: what comes before a pack is passed on as it is, or ends with errLong.
 func FuzzAnswer(f *testing.F) {
-	for _, s := range []string{"0008NAK\nPACK", "0000", "0035shallow 0123456789abcdef0123456789abcdef01234567\n00000008NAK\n0005\x01", "zzzz", "0001", "0038ACK 0123456789abcdef0123456789abcdef01234567 common\n"} {
+	for _, s := range []string{"0008NAK\nPACK", "0000", "0035shallow 0123456789abcdef0123456789abcdef01234567\n00000008NAK\n0005\x01", "zzzz", "0001", "9", "000", "0038", "0038ACK 0123456789abcdef0123456789abcdef01234567 common\n"} {
 		f.Add([]byte(s), 3)
 		f.Add([]byte(strings.Repeat(s, 100)), 100)
 	}

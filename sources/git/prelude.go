@@ -41,7 +41,7 @@ func (p *prelude) begin() {
 	head, _ := p.r.Peek(4) // what is wrong with it is for who reads it
 	n, err := strconv.ParseUint(string(head), 16, 16)
 	switch {
-	case err != nil || n > 0 && n < 4:
+	case err != nil || len(head) < 4 || n > 0 && n < 4: // no line, or one that is cut off
 		p.over = true
 	case n <= 4: // a flush, or a line with nothing in it
 		p.left = 4

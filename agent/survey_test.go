@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// silent is a cloud that never answers.
+type silent struct{}
+
+func (silent) Clusters(ctx context.Context, _ fleet.ID) ([]fleet.Key, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestSurveyHasADeadline: a cloud that never says what it has is given up after two
+// minutes, and what it said before stays known.
+func TestSurveyHasADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := fleet.Key{Namespace: "prod", Name: "eu-1"}
+		a := &Agent{strays: map[string][]fleet.Key{"cloud": {k}}}
+		began := time.Now()
+		err := a.list(t.Context(), "cloud", silent{})
+		if took := time.Since(began); err == nil || took != 2*time.Minute {
+			t.Errorf("it ended after %s with %v, want 2m and an error", took, err)
+		}
+		if !slices.Equal(a.strays["cloud"], []fleet.Key{k}) {
+			t.Errorf("there are %v, want %v still", a.strays["cloud"], k)
+		}
+	})
+}
