@@ -43,7 +43,7 @@ const (
 	// keepWhole is how many bytes stay whole of what came as differences.
 	keepWhole = 32 << 20
 	// maxBone is how many bytes a commit or a folder of a history may have.
-	maxBone = 64 << 20
+	maxBone = 16 << 20
 	// maxHistory is how many objects a history may have, those of files included.
 	maxHistory = 10_000_000
 )
