@@ -93,8 +93,9 @@ func match(n, plain *yaml.Node, given map[*yaml.Node]decrypted) bool {
 			return true
 		}
 		d, ok := decrypted{plain.Value, m[4]}, tags()[m[4]] == plain.ShortTag()
-		if m[4] == "float" && plain.ShortTag() == "!!int" { // 1.0 is written as 1
-			ok = true
+		if m[4] == "float" { // 1.0 is written as 1, and large ones by an exponent
+			f, err := strconv.ParseFloat(plain.Value, 64)
+			d.value, ok = strconv.FormatFloat(f, 'f', -1, 64), err == nil
 		}
 		if plain.ShortTag() == "!!binary" {
 			b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(plain.Value), ""))
