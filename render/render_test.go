@@ -490,7 +490,7 @@ func TestDocumentation(t *testing.T) {
 		clusterYAML("prod", "eu-1") + "spec: {version: \"${KUBERNETES_VERSION}\", pods: \"${POD_CIDRS}\"}\n" + "-- clusters/sandbox/a/kustomization.yaml --\nresources: [none]\n" +
 		"-- clusters/ops/home/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/ops/home/c.yaml --\n" + clusterYAML("ops", "home"))
 	f := newBuilder(render.Options{}).render(t, "sha1:1", archive)
-	want := fleet.Config{StatusBranch: "fairlead/status", Drift: fleet.DriftCorrect, Prune: fleet.Prune{Enabled: true, Limit: 2}, Escrow: fleet.Escrow{
+	want := fleet.Config{StatusBranch: "fairlead/status", StatusHistory: fleet.HistoryBound{Commits: 10_000, Age: 720 * time.Hour}, Drift: fleet.DriftCorrect, Prune: fleet.Prune{Enabled: true, Limit: 2}, Escrow: fleet.Escrow{
 		Recipients: []string{"age1psq6mpu3n2pcmht3nhdt9n3gd5s9pulgwzcgrjjpdr6ue5caggpq5dhs8y"}, Branch: "fairlead/escrow",
 	}, Home: fleet.Home{
 		Cluster: fleet.Key{Namespace: "ops", Name: "home"}, Image: "registry.example.com/fairlead:v1.0.0", Namespace: "fairlead-system", Release: "fairlead",

@@ -319,7 +319,7 @@ func TestRealProgram(t *testing.T) {
 		return string(out)
 	}
 	t.Cleanup(func() {
-		_ = exec.Command("gpgconf", "--kill", "all").Run() //nolint:noctx // at the end
+		_ = exec.Command("gpgconf", "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
 	run(t, "gpg", "--batch", "--passphrase", "", "--quick-gen-key", "fairlead@example.com", "default", "default", "never")

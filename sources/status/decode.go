@@ -274,8 +274,8 @@ func decodeCluster(b []byte) (Cluster, error) {
 		case "Machine":
 			var m clusterv1.Machine
 			err = documents.Unmarshal(doc, &m, limits())
-			if err == nil && m.Name == "" {
-				err = errors.New("a Machine has no name")
+			if err == nil && m.Name == "" && m.Spec.ProviderID == "" { // one with damaged tags has an id alone
+				err = errors.New("a Machine has neither a name nor a provider id")
 			}
 			c.Machines = append(c.Machines, m)
 		default:

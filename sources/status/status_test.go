@@ -80,6 +80,30 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestDamagedMachineIsReadBack: a machine whose tags are damaged has no name that anybody
+// knows. The next agent reads what is told of it all the same.
+func TestDamagedMachineIsReadBack(t *testing.T) {
+	b := owned(t)
+	w := writer(b, status.Options{})
+	want := report(fleet.PhaseWorkers)
+	want.Actions = nil
+	want.Machines = []fleet.MachineReport{{
+		Machine: fleet.Machine{ProviderID: "inmemory://one", Role: fleet.RoleWorker, State: fleet.MachineRunning, Message: "its tags are damaged"},
+		Phase:   fleet.MachinePhaseRunning,
+	}}
+	w.Put(want)
+	flush(t, w)
+	_, tr, _ := b.Read(t.Context())
+	s, err := status.Read(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ok := s.Cluster(eu1)
+	if diff := cmp.Diff(want, c.Report); !ok || diff != "" {
+		t.Errorf("the report is not read back: %s", diff)
+	}
+}
+
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {

@@ -94,7 +94,7 @@ func ofStatus() []row {
 	rows = append(rows, row{"report", "a million machines", "more than 50000 documents", func(t *testing.T) ([]string, bool) {
 		err, others := statusBranch(t, "clusters/prod/eu-2.yaml", header+"ClusterReport\n"+strings.Repeat("---\nkind: Machine\nmetadata: {name: a}\n", 400_000))
 		return one(err), others
-	}}, row{"report", "machines without names", "a Machine has no name", func(t *testing.T) ([]string, bool) {
+	}}, row{"report", "machines without names", "a Machine has neither a name nor a provider id", func(t *testing.T) ([]string, bool) {
 		err, others := statusBranch(t, "clusters/prod/eu-2.yaml", header+"ClusterReport\n"+strings.Repeat("---\nkind: Machine\n", 40_000))
 		return one(err), others
 	}})
