@@ -50,7 +50,7 @@ func standIn(t *testing.T, script string, files ...string) (d *Decrypter, dir st
 		t.Fatal(err)
 	}
 	d = decrypter(t, Options{Program: program}, files...)
-	d.program.timeout = 10 * time.Second
+	d.program.timeout = time.Minute
 	return d, dir
 }
 

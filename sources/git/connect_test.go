@@ -285,7 +285,14 @@ func TestBadServers(t *testing.T) {
 				return bad && strings.HasSuffix(r.URL.Path, c.only) && c.bad(w, r)
 			}})
 			p.push("main", map[string]string{"a": "1\n"})
-			r := open(t, git.Options{URL: p.url, Budget: git.Budget{Timeout: 300 * time.Millisecond, ListTimeout: 300 * time.Millisecond}})
+			budget := git.Budget{Timeout: time.Minute, ListTimeout: time.Minute}
+			switch name { // what stalls is waited for, and what answers is not
+			case "stalled refs":
+				budget.ListTimeout = 300 * time.Millisecond
+			case "stalled pack":
+				budget.Timeout = 300 * time.Millisecond
+			}
+			r := open(t, git.Options{URL: p.url, Budget: budget})
 			bad = c.only == "/info/refs"
 			rev, err := r.Resolve(t.Context())
 			if err == nil {
