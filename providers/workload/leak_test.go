@@ -9,6 +9,7 @@ import (
 // TestCloseLeavesNothing: no watch and no tunnel outlives a client. An idle
 // connection to an API server may, for a while.
 func TestCloseLeavesNothing(t *testing.T) {
+	before := goroutines() // tests before may have left some that end by themselves
 	c := startEtcd(t)
 	calls := c.watched(t.Context())
 	eventually(t, "the nodes", func() bool { return calls.Load() > 0 })
@@ -16,13 +17,30 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
+	var left string
+	defer func() {
+		if t.Failed() {
+			t.Logf("left is:\n%s", left)
+		}
+	}()
 	eventually(t, "the end of all goroutines", func() bool {
-		all := make([]byte, 1<<20)
-		for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
-			if strings.Contains(stack, "providers/workload.") || strings.Contains(stack, "spdystream") {
+		for name, stack := range goroutines() {
+			if before[name] == "" && (strings.Contains(stack, "providers/workload.") || strings.Contains(stack, "spdystream")) {
+				left = stack
 				return false
 			}
 		}
 		return true
 	})
+}
+
+// goroutines returns the stacks of those that there are, by their names.
+func goroutines() map[string]string {
+	all := make([]byte, 1<<20)
+	out := make(map[string]string)
+	for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		name, _, _ := strings.Cut(stack, " [")
+		out[name] = stack
+	}
+	return out
 }
