@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
 )
 
@@ -61,6 +62,26 @@ func good(text string) *repository {
 	return &repository{tip: tip, pack: p.pack()}
 }
 
+// walked comes to all of tree, as a fleet does to what its overlays name, and returns the
+// first of what is kept back or cannot be read.
+func walked(tree fs.FS) error {
+	judged, _ := tree.(sources.Judged)
+	return fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && judged != nil:
+			for _, b := range judged.Bad(path) {
+				return fmt.Errorf("%q in %s: %w", b.Name, b.Folder, b.Err)
+			}
+		case d.Type() == 0:
+			_, err := fs.ReadFile(tree, path)
+			return err
+		}
+		return nil
+	})
+}
+
 // followed has a repository followed that is good, then bad, where file is read, if it has
 // a name, and then good again. The problem is what the bad one gives; all else goes on if
 // the revision before stays readable meanwhile and the one after is followed.
@@ -81,8 +102,11 @@ func followed(t *testing.T, bad *repository, file string) (problem error, others
 			return nil, "", err
 		}
 		tree, err := r.Fetch(t.Context(), rev)
-		if err != nil || file == "" {
-			return tree, "", err
+		if err != nil {
+			return nil, "", err
+		}
+		if file == "" {
+			return tree, "", walked(tree)
 		}
 		b, err := fs.ReadFile(tree, file)
 		return tree, string(b), err

@@ -11,6 +11,9 @@ import (
 // that is built.
 func TestVersionsAreThoseOfTheWrappers(t *testing.T) {
 	for _, b := range List() {
+		if b.Wrapper == "" {
+			continue // its own module is built, at this version
+		}
 		c := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", b.Module)
 		c.Dir = b.Wrapper
 		out, err := c.CombinedOutput()
