@@ -175,8 +175,8 @@ var errTooMuch = errors.New("it prints too much")
 
 // run has the program decrypt in. What it says on its standard error goes no further than
 // into one of a few fixed texts: it may quote anything.
-func (p *program) run(ctx context.Context, path string, in []byte, m *metadata) outcome {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+func (p *program) run(caller context.Context, path string, in []byte, m *metadata) outcome {
+	ctx, cancel := context.WithTimeout(caller, p.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "decrypt", "--input-type", "yaml", "--output-type", "yaml", "/dev/stdin") //nolint:gosec // who starts Fairlead names it
 	cmd.Env, cmd.Dir = p.environment(m), "/"
@@ -204,7 +204,9 @@ func (p *program) run(ctx context.Context, path string, in []byte, m *metadata) 
 		return refuse(errTooMuch.Error(), "see that the program that --sops-program names is sops 3.9 or newer")
 	case ctx.Err() != nil:
 		o := refuse(fmt.Sprintf("it did not end within %s", p.timeout), byHand)
-		p.hung(o.until)
+		if caller.Err() == nil { // else nobody waited for it
+			p.hung(o.until)
+		}
 		return o
 	}
 	return refuse(reason(cmd.ProcessState, said.buf.String()), byHand)

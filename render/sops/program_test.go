@@ -294,6 +294,9 @@ func TestProgramEndsWithItsCaller(t *testing.T) {
 	if _, _, err := d.Decrypt(ctx, "secret.yaml", file); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+	if d.program.hangs != 0 {
+		t.Error("a run that nobody waited for counts as one that hangs")
+	}
 }
 
 // TestRealProgram has sops itself encrypt for a PGP key, and decrypt.
