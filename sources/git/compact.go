@@ -49,7 +49,7 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 	if kept == len(h) {
 		return base, h.told(), nil
 	}
-	w := &rewriter{skeleton: k, editor: newEditor(&store{objects: map[plumbing.Hash]rawObject{}}), who: b.signature()}
+	w := &rewriter{graph: k, editor: newEditor(&store{objects: map[plumbing.Hash]rawObject{}}), who: b.signature()}
 	last, err := w.rewrite(h, kept)
 	if err != nil {
 		return fleet.Revision{}, sources.History{}, classify(ctx, op, err)
@@ -76,12 +76,12 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 const maxCompaction = 10 * time.Minute
 
 // history returns the history of tip, or the newest part of it where all is too much.
-func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compaction) (*skeleton, error) {
+func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compaction) (*graph, error) {
 	one := &clone{remote: b.remote, budget: b.budget}
-	k, err := one.skeleton(ctx, tip, 0)
+	k, err := one.graph(ctx, tip, 0)
 	if errors.Is(err, errLong) || errors.Is(err, errBudget) {
 		b.log.Warn("the history is too much to read, looking at the newest part", "error", err)
-		k, err = one.skeleton(ctx, tip, cmp.Or(2*c.Bound.Commits, 10_000))
+		k, err = one.graph(ctx, tip, cmp.Or(2*c.Bound.Commits, 10_000))
 	}
 	return k, err
 }
@@ -104,7 +104,7 @@ type history []*step
 
 // recent returns the commits from tip to the first one that is no step of a line: one
 // with several parents, or none, or one that did not come. That one is the last.
-func (k *skeleton) recent(tip plumbing.Hash) (history, error) {
+func (k *graph) recent(tip plumbing.Hash) (history, error) {
 	var out history
 	for h := tip; ; {
 		c, err := k.commit(h)
@@ -112,7 +112,7 @@ func (k *skeleton) recent(tip plumbing.Hash) (history, error) {
 			return nil, err
 		}
 		out = append(out, c)
-		if len(c.parents) != 1 || k.bones[c.parents[0]] == nil {
+		if len(c.parents) != 1 || k.objects[c.parents[0]] == nil {
 			return out, nil
 		}
 		h = c.parents[0]
@@ -134,7 +134,7 @@ func (h history) told() sources.History {
 // A rewriter makes the objects of a new history. Those that the server has, it does not
 // make.
 type rewriter struct {
-	*skeleton
+	*graph
 	editor *editor
 	who    object.Signature
 }
@@ -262,7 +262,7 @@ type group struct {
 }
 
 // last returns for the files of from the commits that changed them last, as git log of a
-// file does, the oldest first. Files whose last commit is not in the skeleton are left out.
+// file does, the oldest first. Files whose last commit is not in the graph are left out.
 func (w *rewriter) last(from *step) ([]group, error) {
 	order, err := w.order(from)
 	if err != nil {
@@ -301,7 +301,7 @@ func (w *rewriter) last(from *step) ([]group, error) {
 // returns those that none has.
 func (w *rewriter) pass(c *step, files map[string]leaf, looked map[plumbing.Hash]map[string]leaf) (map[string]leaf, error) {
 	for _, p := range c.parents {
-		if w.bones[p] == nil {
+		if w.objects[p] == nil {
 			return nil, nil // nobody knows
 		}
 		parent, err := w.commit(p)
@@ -340,7 +340,7 @@ func (w *rewriter) order(from *step) ([]*step, error) {
 		todo = todo[:len(todo)-1]
 		for _, p := range c.parents {
 			children[p]++
-			if steps[p] != nil || w.bones[p] == nil {
+			if steps[p] != nil || w.objects[p] == nil {
 				continue
 			}
 			parent, err := w.commit(p)

@@ -18,39 +18,39 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// A skeleton is the history of a branch: its commits and folders, without content of
+// A graph is the history of a branch: its commits and folders, without content of
 // files. Folders of thousands of commits are alike, so what came as a difference is kept
 // as one, and made whole where it is looked at. It is not safe for concurrent use.
-type skeleton struct {
-	budget Budget
-	bones  map[plumbing.Hash]*bone
-	at     map[int64]*bone // by their place in the pack; nil: something else
+type graph struct {
+	budget  Budget
+	objects map[plumbing.Hash]*graphObject
+	at      map[int64]*graphObject // by their place in the pack; nil: something else
 
-	held  int64   // bytes that are kept for good
-	whole []*bone // what was made whole, the oldest first
-	used  int64   // bytes of those
+	held  int64          // bytes that are kept for good
+	whole []*graphObject // what was made whole, the oldest first
+	used  int64          // bytes of those
 }
 
-// A bone is a commit or a folder.
-type bone struct {
+// A graphObject is a commit or a folder.
+type graphObject struct {
 	kind  plumbing.ObjectType
 	data  []byte // nil: delta has to be applied to base
-	base  *bone
+	base  *graphObject
 	delta []byte
 }
 
 const (
 	// keepWhole is how many bytes stay whole of what came as differences.
 	keepWhole = 32 << 20
-	// maxBone is how many bytes a commit or a folder of a history may have.
-	maxBone = 16 << 20
+	// maxGraphObject is how many bytes a commit or a folder of a history may have.
+	maxGraphObject = 16 << 20
 	// maxHistory is how many objects a history may have, those of files included.
 	maxHistory = 10_000_000
 )
 
-// skeleton returns the history of the commit tip, of at most depth commits; 0 is all of
+// graph returns the history of the commit tip, of at most depth commits; 0 is all of
 // it.
-func (c *clone) skeleton(ctx context.Context, tip plumbing.Hash, depth int) (*skeleton, error) {
+func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int) (*graph, error) {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
 		return nil, err
@@ -77,12 +77,12 @@ func (c *clone) skeleton(ctx context.Context, tip plumbing.Hash, depth int) (*sk
 			return nil, err
 		}
 	}
-	k := &skeleton{budget: c.budget, bones: map[plumbing.Hash]*bone{}, at: map[int64]*bone{}}
+	k := &graph{budget: c.budget, objects: map[plumbing.Hash]*graphObject{}, at: map[int64]*graphObject{}}
 	return k, receive(ctx, s, req, func(pack io.Reader) error { return k.read(ctx, pack) })
 }
 
 // read reads a pack.
-func (k *skeleton) read(ctx context.Context, pack io.Reader) error {
+func (k *graph) read(ctx context.Context, pack io.Reader) error {
 	scan := packfile.NewScanner(bufio.NewReader(pack))
 	_, n, err := scan.Header()
 	if err != nil {
@@ -102,25 +102,25 @@ func (k *skeleton) read(ctx context.Context, pack io.Reader) error {
 }
 
 // next reads one object.
-func (k *skeleton) next(scan *packfile.Scanner) error {
+func (k *graph) next(scan *packfile.Scanner) error {
 	h, err := scan.NextObjectHeader()
 	if err != nil {
 		return err
 	}
-	b := &bone{kind: h.Type}
+	b := &graphObject{kind: h.Type}
 	switch h.Type {
 	case plumbing.CommitObject, plumbing.TreeObject:
 	case plumbing.OFSDeltaObject:
 		b.base = k.at[h.OffsetReference]
 	case plumbing.REFDeltaObject:
-		b.base = k.bones[h.Reference]
+		b.base = k.objects[h.Reference]
 	}
 	if b.base == nil && h.Type != plumbing.CommitObject && h.Type != plumbing.TreeObject {
 		_, _, err := scan.NextObject(io.Discard) // of a file, or made from one
 		return err
 	}
-	if h.Length > maxBone {
-		return fmt.Errorf("%w: a folder of the history has more than %d bytes", errBudget, maxBone)
+	if h.Length > maxGraphObject {
+		return fmt.Errorf("%w: a folder of the history has more than %d bytes", errBudget, maxGraphObject)
 	}
 	if k.held += h.Length; k.held > k.budget.Unpacked {
 		return fmt.Errorf("%w: the history has more than %d bytes of folders", errBudget, k.budget.Unpacked)
@@ -139,16 +139,16 @@ func (k *skeleton) next(scan *packfile.Scanner) error {
 		return fmt.Errorf("object at %d: %w", h.Offset, err)
 	}
 	k.at[h.Offset] = b
-	k.bones[plumbing.ComputeHash(b.kind, data)] = b
+	k.objects[plumbing.ComputeHash(b.kind, data)] = b
 	return nil
 }
 
 // content returns what b holds.
-func (k *skeleton) content(b *bone) ([]byte, error) {
+func (k *graph) content(b *graphObject) ([]byte, error) {
 	if b.data != nil {
 		return b.data, nil
 	}
-	var chain []*bone
+	var chain []*graphObject
 	for ; b.data == nil; b = b.base {
 		chain = append(chain, b)
 	}
@@ -159,8 +159,8 @@ func (k *skeleton) content(b *bone) ([]byte, error) {
 		if n <= 0 || m <= 0 {
 			return nil, packfile.ErrInvalidDelta
 		}
-		if size > maxBone {
-			return nil, fmt.Errorf("%w: a folder of the history has more than %d bytes", errBudget, maxBone)
+		if size > maxGraphObject {
+			return nil, fmt.Errorf("%w: a folder of the history has more than %d bytes", errBudget, maxGraphObject)
 		}
 		var err error
 		if data, err = packfile.PatchDelta(data, b.delta); err != nil {
@@ -173,7 +173,7 @@ func (k *skeleton) content(b *bone) ([]byte, error) {
 }
 
 // remember keeps what b holds, and lets go of what was made whole long ago.
-func (k *skeleton) remember(b *bone, data []byte) {
+func (k *graph) remember(b *graphObject, data []byte) {
 	b.data = data
 	k.whole = append(k.whole, b)
 	for k.used += int64(len(data)); k.used > keepWhole && len(k.whole) > 1; k.whole = k.whole[1:] {
@@ -184,8 +184,8 @@ func (k *skeleton) remember(b *bone, data []byte) {
 }
 
 // raw returns the bytes of a commit or folder.
-func (k *skeleton) raw(h plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
-	b, ok := k.bones[h]
+func (k *graph) raw(h plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
+	b, ok := k.objects[h]
 	if !ok || b.kind != kind {
 		return nil, fmt.Errorf("%s %s of the history: %w", kind, h, errMissing)
 	}
@@ -201,7 +201,7 @@ type step struct {
 	when    int64 // it was committed, seconds since 1970
 }
 
-func (k *skeleton) commit(h plumbing.Hash) (*step, error) {
+func (k *graph) commit(h plumbing.Hash) (*step, error) {
 	raw, err := k.raw(h, plumbing.CommitObject)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ type leaf struct {
 }
 
 // entries returns what is in a folder. The zero hash is the empty folder.
-func (k *skeleton) entries(h plumbing.Hash) (map[string]leaf, error) {
+func (k *graph) entries(h plumbing.Hash) (map[string]leaf, error) {
 	if h.IsZero() || h.String() == emptyTree {
 		return nil, nil
 	}
@@ -243,7 +243,7 @@ func (k *skeleton) entries(h plumbing.Hash) (map[string]leaf, error) {
 const maxDepth = 64
 
 // differ calls with for each file in the folder a that is another one in b, or is not there.
-func (k *skeleton) differ(a, b plumbing.Hash, path string, depth int, with func(path string, in leaf)) error {
+func (k *graph) differ(a, b plumbing.Hash, path string, depth int, with func(path string, in leaf)) error {
 	if a == b || a.IsZero() {
 		return nil
 	}
