@@ -31,17 +31,21 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/dir"
 	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/oci"
 	"fairlead.dev/sources/status"
 )
 
 // Settings name the parts. Source is required.
 type Settings struct {
-	Source string // URL of a repository, or a folder
-	Ref    string // of a repository: branch, tag or commit; empty is its default branch
+	Source string // URL of a repository, Git's or a registry's (oci://), or a folder
+	Ref    string // of a repository: branch, tag or commit; of a registry: tag or digest; empty is its default
 	Path   string // folder of the fleet in Source; empty is all of it
 
-	// StatusRepository is where the status branch is. Empty is the source; of a
-	// folder it is .fairlead in that folder.
+	// PlainHTTP has a registry spoken to without TLS.
+	PlainHTTP bool
+
+	// StatusRepository is where the status branch is: a Git repository, or a folder, in
+	// whose .fairlead it is then. Empty is the source, which cannot be a registry.
 	StatusRepository string
 	StatusInterval   time.Duration // that reports are gathered; 0 is the writer's default
 
@@ -127,6 +131,11 @@ func (s Settings) Identity() (string, error) {
 			return "", err
 		}
 		spelling = "folder:" + abs
+	} else if oci.IsURL(s.Source) {
+		var err error
+		if spelling, err = oci.NormaliseURL(s.Source); err != nil {
+			return "", err
+		}
 	} else {
 		var err error
 		if spelling, err = git.NormaliseURL(s.Source); err != nil {
@@ -160,6 +169,9 @@ func (s Settings) OpenSource() (sources.Source, error) {
 		}
 		return dir.New(dir.Options{Path: s.folder(), Log: s.Log})
 	}
+	if oci.IsURL(s.Source) {
+		return s.registry()
+	}
 	return s.OpenRepository()
 }
 
@@ -181,6 +193,19 @@ func (s Settings) OpenBranch(name string) (sources.Branch, error) {
 }
 
 func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Branch, error) {
+	if f, err := s.statusFolder(); f != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return f.Branch(), nil
+	}
+	if oci.IsURL(s.Source) {
+		if s.StatusRepository == "" {
+			return nil, s.errNoStatus()
+		}
+		// What is for the registry is for it alone.
+		s.Credentials, s.TrustedKeys = Credentials{}, nil
+	}
 	url := s.StatusRepository
 	if url == "" {
 		url = s.Source

@@ -42,6 +42,15 @@ func verifier(paths []string) (func(content []byte, armoured string) (string, er
 }
 
 func trust(paths []string) (*signature.Trust, error) {
+	keys, err := keyFiles(paths)
+	if err != nil {
+		return nil, err
+	}
+	return signature.NewTrust(keys)
+}
+
+// keyFiles returns what the files, and the files in the folders, hold.
+func keyFiles(paths []string) (map[string][]byte, error) {
 	keys := make(map[string][]byte)
 	for _, path := range paths {
 		names, err := files(path)
@@ -54,7 +63,7 @@ func trust(paths []string) (*signature.Trust, error) {
 			}
 		}
 	}
-	return signature.NewTrust(keys)
+	return keys, nil
 }
 
 // Signer returns what signs with the signing key; nil where there is none.

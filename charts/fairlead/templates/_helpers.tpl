@@ -70,6 +70,9 @@ app.kubernetes.io/part-of: fairlead
 {{- if not .source.url -}}
 {{- fail "source.url is empty: name the fleet repository, such as --set source.url=https://git.example.com/fleet.git" -}}
 {{- end -}}
+{{- if and (hasPrefix "oci://" .source.url) (not .status.repository) -}}
+{{- fail "source.url is in a registry, which status is not written to: name a Git repository in status.repository, and a Secret that may write to it in status.existingSecret" -}}
+{{- end -}}
 {{- range $value, $url := dict "source.url" .source.url "status.repository" .status.repository -}}
 {{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]*@" $url -}}
 {{- fail (printf "%s holds a password, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
