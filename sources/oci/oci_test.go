@@ -353,7 +353,11 @@ func TestSignatures(t *testing.T) {
 		"of another kind": {func(d string) {
 			r.Sign(t, d, ours, []byte(strings.Replace(string(r.Payload(d)), "cosign container", "atomic container", 1)))
 		}, false},
-		"a bundle":                 {func(d string) { r.Bundle(t, d, ours, sign) }, true},
+		"a bundle": {func(d string) { r.Bundle(t, d, ours, sign) }, true},
+		"a bundle of another one": {func(d string) {
+			r.Bundle(t, other, ours, sign)
+			registry.Move("fleet", strings.Replace(d, ":", "-", 1), registryTag(registry, "fleet", strings.Replace(other, ":", "-", 1)))
+		}, false},
 		"a bundle by others":       {func(d string) { r.Bundle(t, d, theirs, sign) }, false},
 		"a bundle about something": {func(d string) { r.Bundle(t, d, ours, "https://slsa.dev/provenance/v1") }, false},
 		"a signature moved": {func(d string) {
