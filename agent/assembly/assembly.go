@@ -131,14 +131,13 @@ func (s Settings) Identity() (string, error) {
 			return "", err
 		}
 		spelling = "folder:" + abs
-	} else if oci.IsURL(s.Source) {
-		var err error
-		if spelling, err = oci.NormaliseURL(s.Source); err != nil {
-			return "", err
-		}
 	} else {
+		normalise := git.NormaliseURL
+		if oci.IsURL(s.Source) {
+			normalise = oci.NormaliseURL
+		}
 		var err error
-		if spelling, err = git.NormaliseURL(s.Source); err != nil {
+		if spelling, err = normalise(s.Source); err != nil {
 			return "", err
 		}
 		if p := path.Clean(s.Path); p != "." {
@@ -172,11 +171,8 @@ func (s Settings) OpenSource() (sources.Source, error) {
 	if oci.IsURL(s.Source) {
 		return s.registry()
 	}
-	return s.OpenRepository()
+	return s.repository(s.Source)
 }
-
-// OpenRepository returns the source, which is a repository.
-func (s Settings) OpenRepository() (*git.Repository, error) { return s.repository(s.Source) }
 
 func (s Settings) repository(url string) (*git.Repository, error) {
 	verify, err := verifier(s.TrustedKeys)

@@ -30,7 +30,7 @@ func (s Settings) registry() (*oci.Repository, error) {
 	// Read again for each operation: a Secret that was rotated is used at once.
 	host, _, _ := strings.Cut(strings.TrimPrefix(s.Source, oci.Scheme), "/")
 	refresh := func(o *oci.Options) error { return s.Credentials.forRegistry(host, o) }
-	return oci.New(oci.Options{URL: s.Source, Ref: s.Ref, PlainHTTP: s.PlainHTTP, Refresh: refresh, Verify: verify, Log: s.Log})
+	return oci.New(oci.Options{URL: s.Source, Ref: s.Ref, Path: s.Path, PlainHTTP: s.PlainHTTP, Refresh: refresh, Verify: verify, Log: s.Log})
 }
 
 // artifactVerifier is like verifier, for the keys of artifacts.

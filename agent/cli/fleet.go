@@ -94,7 +94,7 @@ func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if s.Path == "" {
 		return part{settings: s, path: "."}, nil
 	}
-	source, err := s.OpenRepository()
+	source, err := s.OpenSource()
 	if err != nil {
 		return part{}, err
 	}
@@ -102,7 +102,13 @@ func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	root, err := source.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
+	in, ok := source.(interface {
+		Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error)
+	})
+	if !ok {
+		return part{}, fmt.Errorf("the source %s has no folders for --path", s.Source)
+	}
+	root, err := in.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
 	if err != nil {
 		return part{}, err
 	}

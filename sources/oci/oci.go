@@ -40,6 +40,9 @@ type Options struct {
 	// versions, or a tag with * in it, for the highest of the tags that match. Empty is
 	// the tag latest.
 	Ref string
+	// Path is the folder of the artifact that trees begin at; empty is all of it. Files
+	// elsewhere are not read, and symbolic links do not lead out of it.
+	Path string
 
 	Auth Auth
 	// Proxy is the URL of the proxy that the registry is reached through, which may hold a

@@ -250,13 +250,10 @@ func TestHostile(t *testing.T) {
 		_ = z.Close()
 		return b.Bytes()
 	}
-	big := ocitest.Pack(t, map[string]string{"big": strings.Repeat("a", 2000)})
 	many := map[string]string{}
 	for i := range 200 {
 		many[fmt.Sprint("f", i)] = "x"
 	}
-	var deep []tar.Header
-	deep = append(deep, tar.Header{Name: strings.Repeat("d/", 40) + "f", Typeflag: reg})
 	for name, c := range map[string]struct {
 		content []byte
 		change  func(*ocitest.Manifest)
@@ -270,26 +267,18 @@ func TestHostile(t *testing.T) {
 			_ = z.Close()
 			return b.Bytes()
 		}(), words: "not packed by tar"},
-		"a bomb of nothing":   {content: zeros(64 << 20), words: ""},
-		"a large file":        {content: big, words: `"big" has 2000 bytes, more than 1000`},
-		"many files":          {content: ocitest.Pack(t, many), words: "more than 100 files"},
-		"many bytes":          {content: ocitest.Pack(t, map[string]string{"a": strings.Repeat("a", 900), "b": strings.Repeat("b", 900), "c": strings.Repeat("c", 900), "d": strings.Repeat("d", 900), "e": strings.Repeat("e", 900)}), words: "more than 4000 bytes"},
-		"deep":                {content: entries(deep...), words: "more than 32 folders deep"},
-		"absolute":            {content: entries(tar.Header{Name: "/etc/passwd", Typeflag: reg}), words: "absolute path"},
-		"out of its folder":   {content: entries(tar.Header{Name: "a/../../b", Typeflag: reg}), words: "out of its folder"},
-		"twice":               {content: entries(tar.Header{Name: "a", Typeflag: reg}, tar.Header{Name: "./a", Typeflag: reg}), words: "twice"},
-		"through a link":      {content: entries(tar.Header{Name: "a", Typeflag: link, Linkname: "/etc"}, tar.Header{Name: "a/b", Typeflag: reg}), words: "a file or a link"},
-		"a folder and a link": {content: entries(tar.Header{Name: "a/b", Typeflag: reg}, tar.Header{Name: "a", Typeflag: link, Linkname: "/etc"}), words: "twice"},
-		"a hard link":         {content: entries(tar.Header{Name: "a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), words: "hard link"},
-		"a device":            {content: entries(tar.Header{Name: "a", Typeflag: tar.TypeBlock}), words: "neither a file"},
-		"a Git directory":     {content: entries(tar.Header{Name: ".GIT/config", Typeflag: reg}), words: "stands for a Git directory"},
-		"a control code":      {content: entries(tar.Header{Name: "a\x1b[2J", Typeflag: reg}), words: "control character"},
-		"too large":           {change: func(m *ocitest.Manifest) { m.Layers[0].Size = 1 << 40 }, words: "more than"},
-		"another digest":      {change: func(m *ocitest.Manifest) { m.Layers[0].Digest = "sha512:" + strings.Repeat("a", 128) }, words: "not one of SHA-256"},
-		"an image":            {change: func(m *ocitest.Manifest) { m.Config.MediaType = "application/vnd.oci.image.config.v1+json" }, words: "push it with flux push artifact"},
-		"other content":       {change: func(m *ocitest.Manifest) { m.Layers[0].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip" }, words: "not one layer of type"},
-		"two layers":          {change: func(m *ocitest.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) }, words: "not one layer of type"},
-		"an index":            {change: func(m *ocitest.Manifest) { m.MediaType = ocitest.IndexType }, words: "its manifest is of type"},
+		"a bomb of nothing": {content: zeros(64 << 20), words: ""},
+		"many files":        {content: ocitest.Pack(t, many), words: "more than 100 files"},
+		"many folders":      {content: entries(tar.Header{Name: strings.Repeat("d/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("e/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("f/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("g/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("h/", 20) + "f", Typeflag: reg}), words: "more than 100 files"},
+		"many bytes":        {content: ocitest.Pack(t, map[string]string{"a": strings.Repeat("a", 900), "b": strings.Repeat("b", 900), "c": strings.Repeat("c", 900), "d": strings.Repeat("d", 900), "e": strings.Repeat("e", 900)}), words: "more than 4000 bytes"},
+		"long names":        {content: entries(tar.Header{Name: strings.Repeat("a", 5000), Typeflag: reg}), words: "more than 4000 bytes"},
+		"long targets":      {content: entries(tar.Header{Name: "a", Linkname: strings.Repeat("a", 5000), Typeflag: link}), words: "more than 4000 bytes"},
+		"too large":         {change: func(m *ocitest.Manifest) { m.Layers[0].Size = 1 << 40 }, words: "more than"},
+		"another digest":    {change: func(m *ocitest.Manifest) { m.Layers[0].Digest = "sha512:" + strings.Repeat("a", 128) }, words: "not one of SHA-256"},
+		"an image":          {change: func(m *ocitest.Manifest) { m.Config.MediaType = "application/vnd.oci.image.config.v1+json" }, words: "push it with flux push artifact"},
+		"other content":     {change: func(m *ocitest.Manifest) { m.Layers[0].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip" }, words: "not one layer of type"},
+		"two layers":        {change: func(m *ocitest.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) }, words: "not one layer of type"},
+		"an index":          {change: func(m *ocitest.Manifest) { m.MediaType = ocitest.IndexType }, words: "its manifest is of type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.content == nil {
@@ -324,6 +313,103 @@ func TestHostile(t *testing.T) {
 type zero struct{}
 
 func (zero) Read(b []byte) (int, error) { clear(b); b[0] = 'x'; return len(b), nil }
+
+// TestBadEntries: what cannot be in a fleet holds up the folder that it is in, and no other.
+func TestBadEntries(t *testing.T) {
+	r := ocitest.New(t).Repository("fleet")
+	reg, link := byte(tar.TypeReg), byte(tar.TypeSymlink)
+	for name, c := range map[string]struct {
+		entries []tar.Header
+		dir     string // that is held up
+		words   string
+		read    string // file that cannot be read, where the folder itself is fine
+	}{
+		"a large file":        {entries: []tar.Header{{Name: "bad/big", Typeflag: reg, Size: 2000}}, dir: "bad", words: "has 2000 bytes, more than 1000"},
+		"deep":                {entries: []tar.Header{{Name: strings.Repeat("d/", 5) + "f", Typeflag: reg}}, dir: "d/d/d/d", words: "more than 4 folders deep"},
+		"deep without an end": {entries: []tar.Header{{Name: strings.Repeat("d/", 5000) + "f", Typeflag: reg}}, dir: "d/d/d/d", words: "more than 4 folders deep"},
+		"absolute":            {entries: []tar.Header{{Name: "/etc/passwd", Typeflag: reg}}, dir: ".", words: "name is empty"},
+		"no name":             {entries: []tar.Header{{Name: "./", Typeflag: link, Linkname: "/etc"}}, dir: ".", words: "name is empty"},
+		"out of its folder":   {entries: []tar.Header{{Name: "bad/../../b", Typeflag: reg}}, dir: "bad", words: "a way out"},
+		"twice":               {entries: []tar.Header{{Name: "bad/a", Typeflag: reg}, {Name: "./bad/a", Typeflag: reg}}, dir: "bad", words: "2 entries"},
+		"through a link":      {entries: []tar.Header{{Name: "bad/a", Typeflag: link, Linkname: "/etc"}, {Name: "bad/a/b", Typeflag: reg}}, dir: "bad", words: "2 entries"},
+		"a folder and a link": {entries: []tar.Header{{Name: "bad/a/b", Typeflag: reg}, {Name: "bad/a", Typeflag: link, Linkname: "/etc"}}, dir: "bad", words: "2 entries"},
+		"a Git directory":     {entries: []tar.Header{{Name: "bad/.GIT/config", Typeflag: reg}}, dir: "bad", words: "stands for a Git directory"},
+		"a control code":      {entries: []tar.Header{{Name: "bad/a\x1b[2J", Typeflag: reg}}, dir: "bad", words: "control character"},
+		"a hard link":         {entries: []tar.Header{{Name: "bad/a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, read: "bad/a", words: "special file"},
+		"a device":            {entries: []tar.Header{{Name: "bad/a", Typeflag: tar.TypeBlock}}, read: "bad/a", words: "special file"},
+		"a link out of it":    {entries: []tar.Header{{Name: "bad/a", Typeflag: link, Linkname: "../../etc/passwd"}}, read: "bad/a", words: "points out of"},
+		"a link to a root":    {entries: []tar.Header{{Name: "bad/a", Typeflag: link, Linkname: "/etc/passwd"}}, read: "bad/a", words: "only relative links"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contents := map[string]string{"good/a": "b", "bad/big": strings.Repeat("x", 2000)}
+			r.Packed(t, "latest", at(1), ocitest.PackHeaders(t, append(c.entries, tar.Header{Name: "good/a", Typeflag: reg, Size: 1}), contents), nil)
+			_, content, err := get(t, open(t, r, oci.Options{Budget: oci.Budget{Tree: tree.Budget{FileBytes: 1000, Depth: 4}}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			judged := content.(sources.Judged)
+			if b, err := fs.ReadFile(content, "good/a"); err != nil || string(b) != "b" || len(judged.Bad("good")) != 0 {
+				t.Errorf("what is beside it is held up: %v, %v", err, judged.Bad("good"))
+			}
+			if c.read != "" {
+				_, err := fs.ReadFile(content, c.read)
+				if err == nil || !strings.Contains(err.Error(), c.words) {
+					t.Errorf("got %v, want %q", err, c.words)
+				}
+				return
+			}
+			if bad := judged.Bad(c.dir); len(bad) == 0 || !strings.Contains(bad[0].Err.Error(), c.words) {
+				t.Errorf("got %v, want %q", bad, c.words)
+			}
+		})
+	}
+}
+
+// TestPath: a fleet in a folder of an artifact.
+func TestPath(t *testing.T) {
+	registry := ocitest.New(t)
+	r := registry.Repository("fleet")
+	r.Artifact(t, "latest", at(1), map[string]string{
+		"teams/a/fleet.yaml": "a", "teams/a/clusters/x/c.yaml": "b", "other/big": strings.Repeat("x", 2000), "docs/a.md": "", "file": "",
+	}, nil)
+	budget := oci.Budget{Tree: tree.Budget{Bytes: 1000}}
+	_, content, err := get(t, open(t, r, oci.Options{Path: "teams/a", Budget: budget}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := fs.ReadFile(content, "fleet.yaml"); err != nil || string(b) != "a" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	_, _, err = get(t, open(t, r, oci.Options{Budget: budget}))
+	wantError(t, err, fleet.Invalid, "more than 1000 bytes")
+	for _, path := range []string{"teams/b", "file", "teams/a/fleet.yaml", "file/a"} {
+		_, _, err := get(t, open(t, r, oci.Options{Path: path}))
+		wantError(t, err, fleet.Invalid, "there is no folder \""+path+"\" in the artifact, which --path names")
+	}
+	for _, path := range []string{"/a", "a/", "../a", "a//b"} {
+		_, err := oci.New(oci.Options{URL: r.OCI(), Path: path})
+		wantError(t, err, fleet.Invalid, "is no folder in an artifact")
+	}
+	for path, want := range map[string]string{"": ".", "teams/a": "teams/a", "teams/a/clusters/x": "teams/a", "teams/a/typo": "teams/a", "teams": ".", "docs": ".", "typo": "."} {
+		repo := open(t, r, oci.Options{Path: path})
+		rev, err := repo.Resolve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, err := repo.Root(t.Context(), rev, []string{"fleet.yaml", "clusters"})
+		if err != nil || root != want {
+			t.Errorf("%q: got %q, %v; want %q", path, root, err, want)
+		}
+		content, err := repo.Fetch(t.Context(), rev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix("teams/a/clusters/x/c.yaml", strings.TrimPrefix(want+"/", "./"))
+		if b, err := fs.ReadFile(content, name); err != nil || string(b) != "b" {
+			t.Errorf("%q: %s: got %q, %v", path, name, b, err)
+		}
+	}
+}
 
 // TestSignatures: with keys, what none of them signed is not even fetched.
 func TestSignatures(t *testing.T) {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -29,18 +31,21 @@ type Repository struct {
 	log     *slog.Logger
 
 	mu    sync.Mutex // one fetch at a time
+	begin string     // folder that trees begin at, "." for all
 	kept  []snapshot // the newest last
 	known map[string]ocispec.Manifest
 }
 
 // A snapshot is one content that was fetched.
 type snapshot struct {
-	digest string
-	tree   *tree.Tree
+	digest  string
+	objects *objects
+	index   *tree.Index
 }
 
 const (
-	// maxKept is how many contents are kept.
+	// maxKept is how many contents are kept: fewer where they have more bytes together
+	// than one may have.
 	maxKept = 4
 	// maxKnown is how many manifests are.
 	maxKnown = 64
@@ -66,6 +71,10 @@ func New(o Options) (*Repository, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name.String(), "%w", err)
 	}
+	begin := cmp.Or(o.Path, ".")
+	if !fs.ValidPath(begin) {
+		return nil, fleet.Errorf(fleet.Invalid, "follow "+name.String(), "%q is no folder in an artifact: write it from the root, without a slash at either end", begin)
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -73,7 +82,10 @@ func New(o Options) (*Repository, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name.String(), "%w", err)
 	}
-	return &Repository{name: name, options: o, client: c, log: o.Log.With("repository", name.String()), known: make(map[string]ocispec.Manifest)}, nil
+	return &Repository{
+		name: name, options: o, client: c, log: o.Log.With("repository", name.String()),
+		begin: begin, known: make(map[string]ocispec.Manifest),
+	}, nil
 }
 
 // URL returns the normal URL of the repository.
@@ -118,45 +130,94 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 	defer r.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Budget.Timeout, errSlow)
 	defer cancel()
-	t, err := r.fetch(ctx, rev.Digest)
+	s, err := r.fetch(ctx, rev.Digest)
 	if err != nil {
 		return nil, classify(ctx, op, err)
 	}
-	return t, nil
+	id, ok := s.objects.folder(r.begin)
+	if !ok {
+		return nil, fleet.Errorf(fleet.Invalid, op, "there is no folder %q in the artifact, which --path names", r.begin)
+	}
+	return s.index.Lazy(id), nil
 }
 
-func (r *Repository) fetch(ctx context.Context, digest string) (*tree.Tree, error) {
+// Root moves where trees begin up to the nearest folder that has one of marks in it,
+// in the artifact rev, and returns it: "." where none has.
+func (r *Repository) Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Budget.Timeout, errSlow)
+	defer cancel()
+	s, err := r.fetch(ctx, rev.Digest)
+	if err != nil {
+		return "", classify(ctx, "look for the fleet in "+rev.Short()+" of "+r.name.String(), err)
+	}
+	for at := r.begin; ; at = path.Dir(at) {
+		if at != "." && !s.objects.marked(at, marks) {
+			continue
+		}
+		if at != r.begin { // files elsewhere were not read
+			r.begin, r.kept = at, nil
+		}
+		return at, nil
+	}
+}
+
+func (r *Repository) fetch(ctx context.Context, digest string) (snapshot, error) {
 	remote, err := r.client.repository()
 	if err != nil {
-		return nil, err
+		return snapshot{}, err
 	}
 	// Also of what is kept: a key may have been withdrawn.
 	m, err := r.manifest(ctx, remote, digest)
 	if err != nil {
-		return nil, err
+		return snapshot{}, err
 	}
 	if err := r.verified(ctx, remote, digest); err != nil {
-		return nil, err
+		return snapshot{}, err
 	}
 	if i := slices.IndexFunc(r.kept, func(s snapshot) bool { return s.digest == digest }); i >= 0 {
-		return r.kept[i].tree, nil
+		return r.kept[i], nil
 	}
 	content, err := contentOf(m, r.options.Budget.Compressed)
 	if err != nil {
-		return nil, err
+		return snapshot{}, err
 	}
 	data, err := blob(ctx, remote, content)
 	if err != nil {
-		return nil, fmt.Errorf("get its content: %w", err)
+		return snapshot{}, fmt.Errorf("get its content: %w", err)
 	}
-	t, err := unpack(data, r.options.Budget.Tree)
+	o, err := unpack(data, r.options.Budget.Tree, r.begin, r.had)
 	if err != nil {
-		return nil, err
+		return snapshot{}, err
 	}
 	r.log.Debug("fetched", "digest", digest, "source", m.Annotations[sourceKey], "revision", m.Annotations[revisionKey])
-	r.kept = append(r.kept, snapshot{digest, t})
-	r.kept = r.kept[max(0, len(r.kept)-maxKept):]
-	return t, nil
+	s := snapshot{digest, o, tree.NewIndex(o, r.options.Budget.Tree)}
+	r.keep(s)
+	return s, nil
+}
+
+// had returns content that is kept already.
+func (r *Repository) had(id string) ([]byte, bool) {
+	for _, s := range r.kept {
+		if b, ok := s.objects.files[id]; ok {
+			return b, true
+		}
+	}
+	return nil, false
+}
+
+// keep keeps s, and of those before it what there is room for.
+func (r *Repository) keep(s snapshot) {
+	r.kept = append(r.kept, s)
+	first, bytes := len(r.kept)-1, s.objects.bytes
+	for first > 0 && len(r.kept)-first < maxKept {
+		if bytes += r.kept[first-1].objects.bytes; bytes > r.options.Budget.Tree.Bytes {
+			break
+		}
+		first--
+	}
+	r.kept = slices.Clone(r.kept[first:])
 }
 
 // manifest returns the manifest of that digest.
