@@ -34,6 +34,7 @@ type world struct {
 	next    fleet.Succession
 	record  status.Status
 	reads   atomic.Int64 // of all of the record
+	polls   atomic.Int64
 
 	passes    []string // "prod/a 1": cluster and revision
 	phases    map[fleet.Key]fleet.Phase
@@ -69,6 +70,7 @@ func newWorld(fleets ...fleet.Fleet) *world {
 }
 
 func (w *world) Resolve(context.Context) (fleet.Revision, error) {
+	w.polls.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.head, nil
@@ -214,7 +216,10 @@ func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastr
 }
 
 func (w *world) agent(o Options) *Agent {
-	o.Name, o.Interval, o.Resync, o.Workers = "me", 30*time.Second, 10*time.Minute, 2
+	if o.Interval == 0 {
+		o.Interval = 30 * time.Second
+	}
+	o.Name, o.Resync, o.Workers = "me", 10*time.Minute, 2
 	return New(o, Parts{
 		Source: w, Renderer: w,
 		Ledger: func(branch string) (Ledger, error) {

@@ -84,7 +84,9 @@ func TestFirstSize(t *testing.T) {
 		as := "as it was before anybody scaled it"
 		expect(t, "it is written down with the next pass", w.scales.said(), []fleet.Scale{{Cluster: keyA, Pool: "md", Replicas: 4, Reason: as}})
 		expect(t, "and held to", w.had().Workers[0].Replicas, 4)
+		w.mu.Lock()
 		w.desired = 6
+		w.mu.Unlock()
 		time.Sleep(time.Hour)
 		expect(t, "once", w.scales.said()[0].Replicas, 4)
 		w.push("2")
