@@ -75,7 +75,8 @@ type Parts struct {
 // A Ledger is the status branch: who owns the fleet and how its clusters are.
 type Ledger struct {
 	Arbiter sources.Arbiter
-	// Read returns what the branch says.
+	// Read returns what the branch says. Clusters that cannot be read are in it, and no
+	// error.
 	Read func(ctx context.Context) (status.Status, error)
 	// ReadCluster returns what the branch says of one cluster, and whether it says
 	// anything.
@@ -366,7 +367,8 @@ func (a *Agent) locate(ctx context.Context) error {
 }
 
 // remember reads the status branch, until it can be read: without it the agent
-// would take clusters for new that it only does not know any more.
+// would take clusters for new that it only does not know any more. Single clusters
+// that cannot be read are left alone: see reread.
 func (a *Agent) remember(ctx context.Context) bool {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		s, err := a.ledger.Read(ctx)
@@ -378,9 +380,8 @@ func (a *Agent) remember(ctx context.Context) bool {
 		}
 		if err == nil {
 			list := make([]fleet.Report, len(s.Clusters))
-			record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
 			for i, c := range s.Clusters {
-				list[i], record[c.Report.Cluster] = c.Report, c.Report
+				list[i] = c.Report
 			}
 			a.reports.Recall(list)
 			a.p.Metrics.Recall(s.Clusters)
@@ -389,7 +390,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 				a.followed = s.Fleet.Applied
 			}
 			a.mu.Lock()
-			a.desired = recall(record, s.Fleet)
+			a.desired = recall(s)
 			a.mu.Unlock()
 			return true
 		}

@@ -232,11 +232,15 @@ func (w *world) agent(o Options) *Agent {
 				Scales:   &w.scales,
 				Read: func(context.Context) (status.Status, error) {
 					w.reads.Add(1)
+					w.mu.Lock()
+					defer w.mu.Unlock()
 					return w.record, nil
 				},
 				ReadCluster: func(_ context.Context, k fleet.Key) (status.Cluster, bool, error) {
+					w.mu.Lock()
+					defer w.mu.Unlock()
 					c, ok := w.record.Cluster(k)
-					return c, ok, nil
+					return c, ok, w.record.DamageOf(k)
 				},
 				Writer: func(fleet.Owner) sources.StatusWriter { return w },
 			}, nil

@@ -61,7 +61,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 		if s.Owner.Agent == "" && format(*output) == formatTable && p.origin(cmd.Context()) != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: name the repository with --source %s\n", p.origin(cmd.Context()))
 		}
-		return outcome.err(wait)
+		return errors.Join(outcome.err(wait), s.Whole())
 	}
 	return cmd
 }

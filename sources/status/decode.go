@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,9 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Read returns what the tree of a status branch says. Where single files cannot
-// be read, the error names them, and the status has all the others.
+// Read returns what the tree of a status branch says. Clusters whose file cannot be
+// read are in Damaged; of other files the error names those, and the status has all
+// the others.
 func Read(t sources.Tree) (Status, error) {
 	c := &cache{}
 	r, errOwner := readReign(t)
@@ -138,14 +140,20 @@ func (c *cache) read(t sources.Tree) (Status, error) {
 		}
 		seen[p] = f
 		if f.err != nil {
-			errs = append(errs, f.err)
+			s.Damaged = append(s.Damaged, Damage{keyOf(p), f.err})
 			continue
 		}
 		s.Clusters = append(s.Clusters, f.cluster)
 	}
 	c.files = seen
 	sortClusters(s.Clusters)
+	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })
 	return s, errors.Join(errs...)
+}
+
+// keyOf returns the cluster that a file of that path is of.
+func keyOf(p string) fleet.Key {
+	return fleet.Key{Namespace: path.Base(path.Dir(p)), Name: strings.TrimSuffix(path.Base(p), ".yaml")}
 }
 
 // clusterFiles returns the paths of all cluster files.

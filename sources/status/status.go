@@ -15,6 +15,7 @@
 package status
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -41,6 +42,34 @@ type Status struct {
 	Clusters []Cluster       // sorted by key
 	Requests []fleet.Request // sorted
 	Scales   []fleet.Scale   // sorted
+	// Damaged are the clusters whose file cannot be read, sorted: nothing is known of
+	// them.
+	Damaged []Damage
+}
+
+// A Damage is the file of a cluster that cannot be read.
+type Damage struct {
+	Cluster fleet.Key
+	Err     error // names the file
+}
+
+// DamageOf returns why nothing is known of cluster k, or nil.
+func (s *Status) DamageOf(k fleet.Key) error {
+	for _, d := range s.Damaged {
+		if d.Cluster == k {
+			return d.Err
+		}
+	}
+	return nil
+}
+
+// Whole returns why not all clusters are known, or nil.
+func (s *Status) Whole() error {
+	var errs []error
+	for _, d := range s.Damaged {
+		errs = append(errs, d.Err)
+	}
+	return errors.Join(errs...)
 }
 
 // A Cluster is what the branch says of one cluster.
