@@ -67,7 +67,7 @@ func (d desired) damaged() []fleet.Problem {
 		if h.damaged != "" {
 			out = append(out, fleet.Problem{
 				Cluster: k, Message: "nothing is done to the cluster: " + h.damaged,
-				Hint: "on the status branch, put the file back as it was, or delete it if nothing of the cluster is left",
+				Hint: "on the status branch, put the file back as it was; docs/disaster-recovery.md says what is lost where that cannot be",
 			})
 		}
 	}

@@ -356,18 +356,12 @@ func (s Settings) ledger(branch sources.Branch, verify func([]byte, string) (str
 	requests := status.NewRequests(b)
 	requests.Verify = verify
 	return agent.Ledger{
-		Arbiter: status.NewArbiter(b),
-		Read:    func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
-		ReadCluster: func(ctx context.Context, k fleet.Key) (status.Cluster, bool, error) {
-			_, tree, err := b.Read(ctx)
-			if err != nil {
-				return status.Cluster{}, false, err
-			}
-			return status.ReadCluster(tree, k)
-		},
-		Requests: requests,
-		Wrote:    b.Wrote,
-		Scales:   status.NewScales(b),
+		Arbiter:     status.NewArbiter(b),
+		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
+		ReadCluster: status.NewReader(b).ReadCluster,
+		Requests:    requests,
+		Wrote:       b.Wrote,
+		Scales:      status.NewScales(b),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,

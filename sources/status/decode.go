@@ -36,10 +36,8 @@ func Read(t sources.Tree) (Status, error) {
 // ReadCluster returns what the tree of a status branch says of cluster k, and whether
 // it says anything, without a look at the others.
 func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
-	for _, part := range []string{k.Namespace, k.Name} {
-		if !fs.ValidPath(part) || strings.Contains(part, "/") || part == "." {
-			return Cluster{}, false, nil
-		}
+	if !knownPath(k) {
+		return Cluster{}, false, nil
 	}
 	p := clusterPath(k)
 	if _, err := fs.Stat(t, p); errors.Is(err, fs.ErrNotExist) {
@@ -47,6 +45,16 @@ func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
 	}
 	f := readCluster(t, p)
 	return f.cluster, f.err == nil, f.err
+}
+
+// knownPath reports whether a cluster called k can have a file.
+func knownPath(k fleet.Key) bool {
+	for _, part := range []string{k.Namespace, k.Name} {
+		if !fs.ValidPath(part) || strings.Contains(part, "/") || part == "." {
+			return false
+		}
+	}
+	return true
 }
 
 // reign is what owner.yaml says.
