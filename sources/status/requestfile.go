@@ -114,7 +114,7 @@ func readFolder[T any](t fs.FS, dir string, read func(fs.FS, string) (T, error),
 // smallLimits are those of a file that people write by hand, and that is read with
 // each poll.
 func smallLimits() documents.Limits {
-	return documents.Limits{Bytes: 256 << 10, Documents: 2, Nodes: 1_000, Depth: 10, Expanded: 256 << 10}
+	return documents.Limits{Bytes: 256 << 10, Documents: 2, Nodes: 20_000, Depth: 50, Expanded: 256 << 10}
 }
 
 func readRequest(t fs.FS, p string) (fleet.Request, error) {
