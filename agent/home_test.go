@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,10 +141,9 @@ func TestHomeOfARescue(t *testing.T) {
 // What goes wrong is a problem of fleet.yaml as long as it does, and tried again.
 func TestHomeThatFails(t *testing.T) {
 	w := newWorld(homed("1", keyA))
-	var fails atomic.Bool
-	fails.Store(true)
+	fails := true
 	c := &carrier{run: func(ctx context.Context, m Move, show func(step, why string)) error {
-		if fails.Load() {
+		if fails {
 			show("install the agent", "it waits for the fleet")
 			return errors.New("the chart refuses\nthe values")
 		}
@@ -163,7 +161,7 @@ func TestHomeThatFails(t *testing.T) {
 		if tries < 2 || tries > 6 {
 			t.Errorf("it was tried %d times in a minute", tries)
 		}
-		fails.Store(false)
+		fails = false
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		expect(t, "no problem is left", w.whole().Problems, []fleet.Problem(nil))

@@ -21,32 +21,36 @@ type Outlook struct {
 // the clusters of such overlays. Foresee does that itself; this is for those who
 // show a part of a fleet, and take it from the whole.
 func KeepParts(s status.Status, f fleet.Fleet) fleet.Fleet {
-	return recall(s).keepParts(f)
+	d, _ := recalled(s)
+	return d.keepParts(f)
+}
+
+func recalled(s status.Status) (desired, map[fleet.Key]fleet.Report) {
+	record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
+	for _, c := range s.Clusters {
+		record[c.Report.Cluster] = c.Report
+	}
+	return recall(record, s.Fleet), record
 }
 
 // Foresee returns what an agent would make of f after what the status branch
 // says. It is the code by which agents choose.
 func Foresee(s status.Status, f fleet.Fleet) Outlook {
-	d := recall(s)
+	d, record := recalled(s)
 	if err := d.renamed(f); err != nil {
 		return Outlook{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
 	}
 	d, _ = d.advance(f)
-	out := Outlook{Orphans: d.orphans(), Problems: slices.Concat(d.problems, d.damaged())}
+	out := Outlook{Orphans: d.orphans(), Problems: d.problems}
 	home, _ := pivot.HomeOf(s.Owner.Agent)
 	for i := range f.Clusters {
-		h := d.clusters[f.Clusters[i].Key]
-		if h.damaged != "" {
-			continue // nobody knows what an agent would do
-		}
-		c := h.cluster
+		c := d.clusters[f.Clusters[i].Key].cluster
 		if c.Delete && c.Key == home {
 			c = kept(c)
 			out.Problems = append(slices.Clone(out.Problems), inhabited(home))
 		}
 		c = c.Heeding(s.Requests).Scaled(s.Scales).WithDrift(f.Config.Drift)
-		told, _ := s.Cluster(c.Key)
-		out.Clusters = append(out.Clusters, c.WithResidence(told.Report.Residence))
+		out.Clusters = append(out.Clusters, c.WithResidence(record[c.Key].Residence))
 	}
 	for _, c := range s.Clusters {
 		switch k := c.Report.Cluster; {

@@ -188,7 +188,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 	if err != nil {
 		return 0, err
 	}
-	libraries := b.libraries(tree)
+	libraries := b.libraries()
 	var late []string
 	for dir, o := range b.built {
 		if wanted := o.wanted(); len(wanted) > 0 && (!o.decoded || o.from != fingerprints(libraries, wanted)) {

@@ -59,19 +59,13 @@ the others too.`,
 			if err != nil {
 				return &usageError{err}
 			}
-			if err := s.DamageOf(k); err != nil {
-				return err
-			}
 			c, ok := s.Cluster(k)
 			if !ok {
 				return fmt.Errorf("the status branch does not tell of a cluster %s", k)
 			}
 			clusters = []status.Cluster{c}
 		}
-		if err := showTree(cmd.OutOrStdout(), clusters, all); err != nil || len(argv) == 1 {
-			return err
-		}
-		return s.Whole()
+		return showTree(cmd.OutOrStdout(), clusters, all)
 	}
 	return cmd
 }

@@ -1,7 +1,6 @@
 package election_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +14,13 @@ var updateOptions = metav1.UpdateOptions{}
 
 func TestFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lapses atomic.Int64
-		f := election.NewFence(10*time.Second, election.Now, func() { lapses.Add(1) })
-		expect := func(reason string, holds bool, lapsed int64) {
+		lapses := 0
+		f := election.NewFence(10*time.Second, election.Now, func() { lapses++ })
+		expect := func(reason string, holds bool, lapsed int) {
 			t.Helper()
 			synctest.Wait()
-			if f.Holds() != holds || lapses.Load() != lapsed {
-				t.Errorf("%s: holds %v, lapsed %d times", reason, f.Holds(), lapses.Load())
+			if f.Holds() != holds || lapses != lapsed {
+				t.Errorf("%s: holds %v, lapsed %d times", reason, f.Holds(), lapses)
 			}
 		}
 		expect("nothing was granted yet", false, 0)

@@ -30,7 +30,6 @@ type httpRemote struct {
 	endpoint transport.Endpoint
 	auth     transport.AuthMethod
 	client   transport.Transport
-	web      *http.Client // below client
 	pool     *http.Transport
 	multiACK atomic.Bool // the server insists on it
 }
@@ -66,11 +65,10 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 		return nil, err
 	}
 	r.pool = t
-	r.web = &http.Client{
+	r.client = githttp.NewClient(&http.Client{
 		Transport:     limitedTransport{t, o.Budget.Received},
 		CheckRedirect: r.checkRedirect,
-	}
-	r.client = githttp.NewClient(r.web)
+	})
 	return r, nil
 }
 
@@ -165,14 +163,11 @@ func httpAuth(a Auth) transport.AuthMethod {
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 5
 
-// checkRedirect refuses to go to another host with credentials, to leave https, and to
-// go on for ever.
+// checkRedirect refuses to go to another host with credentials, and to go on for
+// ever. go-git itself refuses to leave https.
 func (r *httpRemote) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("stopped after %d redirects, the last one to %s", maxRedirects, req.URL.Redacted())
-	}
-	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return fmt.Errorf("%w to %s: it leaves https", errRedirect, req.URL.Redacted())
 	}
 	if (r.auth != nil || r.hasCertificate()) && !strings.EqualFold(req.URL.Host, via[0].URL.Host) {
 		return fmt.Errorf("%w to %s: credentials are only for %s", errRedirect, req.URL.Host, via[0].URL.Host)
@@ -280,23 +275,18 @@ type httpSession struct {
 }
 
 func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
-	return signedIn(s.remote, func() (*packp.AdvRefs, error) { return s.both.AdvertisedReferencesContext(ctx) })
-}
-
-// signedIn asks the server, and where it knows no bearers, once more with a password.
-func signedIn[T any](r *httpRemote, ask func() (T, error)) (T, error) {
-	got, err := ask()
-	b, ok := r.auth.(*bearer)
+	ar, err := s.both.AdvertisedReferencesContext(ctx)
+	b, ok := s.remote.auth.(*bearer)
 	if !ok || !errors.Is(err, transport.ErrAuthenticationRequired) || b.password.Load() {
-		return got, err
+		return ar, err
 	}
 	b.password.Store(true)
-	again, second := ask()
+	ar, second := s.both.AdvertisedReferencesContext(ctx)
 	if second != nil {
 		b.password.Store(false)
-		return got, err
+		return nil, err
 	}
-	return again, nil
+	return ar, nil
 }
 
 func (s *httpSession) fetch(ctx context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {
