@@ -38,7 +38,7 @@ test: ## run the tests: what a change must pass
 
 .PHONY: race
 race: ## run the tests with the race detector
-	CGO_ENABLED=1 go test -race $(PKGS)
+	CGO_ENABLED=1 go test -race -timeout 60m $(PKGS)
 
 .PHONY: lint
 lint: ## run golangci-lint with the rules of .golangci.yml

@@ -75,7 +75,8 @@ type Parts struct {
 // A Ledger is the status branch: who owns the fleet and how its clusters are.
 type Ledger struct {
 	Arbiter sources.Arbiter
-	// Read returns what the branch says.
+	// Read returns what the branch says. Clusters that cannot be read are in it, and no
+	// error.
 	Read func(ctx context.Context) (status.Status, error)
 	// ReadCluster returns what the branch says of one cluster, and whether it says
 	// anything.
@@ -86,8 +87,6 @@ type Ledger struct {
 	Wrote func(hash string) bool
 	// Scales are the numbers of machines on the branch; nil: Git says all.
 	Scales Scales
-	// Signed says that what counts on the branch is signed.
-	Signed bool
 	// Writer returns what writes to the branch, as long as owner owns the fleet.
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
@@ -134,20 +133,15 @@ type Options struct {
 // A NotOwnerError says that this agent does not own the fleet: another one
 // does, or, with a zero Owner, nobody any more.
 type NotOwnerError struct {
-	Self     string
-	Place    string // of this agent
-	Owner    fleet.Owner
-	Unsigned bool // no key that counts signed that it is the owner
+	Self  string
+	Place string // of this agent
+	Owner fleet.Owner
 }
 
 // Error implements error.
 func (e *NotOwnerError) Error() string {
 	if e.Owner.Agent == "" {
 		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
-	}
-	if e.Unsigned {
-		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
-			e.Owner.Agent, e.Owner.Epoch, elsewhere(e.Owner.Place))
 	}
 	if e.Owner.Agent == e.Self {
 		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",
@@ -373,7 +367,8 @@ func (a *Agent) locate(ctx context.Context) error {
 }
 
 // remember reads the status branch, until it can be read: without it the agent
-// would take clusters for new that it only does not know any more.
+// would take clusters for new that it only does not know any more. Single clusters
+// that cannot be read are left alone: see reread.
 func (a *Agent) remember(ctx context.Context) bool {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		s, err := a.ledger.Read(ctx)
@@ -385,9 +380,8 @@ func (a *Agent) remember(ctx context.Context) bool {
 		}
 		if err == nil {
 			list := make([]fleet.Report, len(s.Clusters))
-			record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
 			for i, c := range s.Clusters {
-				list[i], record[c.Report.Cluster] = c.Report, c.Report
+				list[i] = c.Report
 			}
 			a.reports.Recall(list)
 			a.p.Metrics.Recall(s.Clusters)
@@ -396,7 +390,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 				a.followed = s.Fleet.Applied
 			}
 			a.mu.Lock()
-			a.desired = recall(record, s.Fleet)
+			a.desired = recall(s)
 			a.mu.Unlock()
 			return true
 		}

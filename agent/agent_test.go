@@ -34,6 +34,7 @@ type world struct {
 	next    fleet.Succession
 	record  status.Status
 	reads   atomic.Int64 // of all of the record
+	polls   atomic.Int64
 
 	passes    []string // "prod/a 1": cluster and revision
 	phases    map[fleet.Key]fleet.Phase
@@ -51,10 +52,6 @@ type world struct {
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
 	inhabits  func(context.Context, fleet.Key) (bool, error)
-	signed    bool                 // keys say what counts on the status branch
-	doubt     error                // of the owner that is there
-	restored  []fleet.Owner        // in place of one that was not to be believed
-	onPass    func(*fleet.Cluster) // called with mu held
 }
 
 func newWorld(fleets ...fleet.Fleet) *world {
@@ -73,6 +70,7 @@ func newWorld(fleets ...fleet.Fleet) *world {
 }
 
 func (w *world) Resolve(context.Context) (fleet.Revision, error) {
+	w.polls.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.head, nil
@@ -120,17 +118,7 @@ func (w *world) HandOver(context.Context, fleet.Owner, string, string) (fleet.Ow
 func (w *world) Succession(context.Context) (fleet.Owner, fleet.Succession, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.doubt != nil {
-		return fleet.Owner{}, fleet.Succession{}, w.doubt
-	}
 	return w.owner, w.next, nil
-}
-
-func (w *world) Restore(_ context.Context, of fleet.Owner) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.restored, w.doubt = append(w.restored, of), nil
-	return nil
 }
 
 func (w *world) Succeed(_ context.Context, of fleet.Owner, from, to fleet.Succession) error {
@@ -191,9 +179,6 @@ func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 		w.wished = make(map[fleet.Key]*fleet.Cluster)
 	}
 	w.wished[c.Key] = c
-	if w.onPass != nil {
-		w.onPass(c)
-	}
 	phase, ok := w.phases[c.Key]
 	if !ok {
 		phase = fleet.PhaseProvisioned
@@ -231,7 +216,10 @@ func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastr
 }
 
 func (w *world) agent(o Options) *Agent {
-	o.Name, o.Interval, o.Resync, o.Workers = "me", 30*time.Second, 10*time.Minute, 2
+	if o.Interval == 0 {
+		o.Interval = 30 * time.Second
+	}
+	o.Name, o.Resync, o.Workers = "me", 10*time.Minute, 2
 	return New(o, Parts{
 		Source: w, Renderer: w,
 		Ledger: func(branch string) (Ledger, error) {
@@ -242,14 +230,17 @@ func (w *world) agent(o Options) *Agent {
 				Arbiter:  w,
 				Requests: &w.desk,
 				Scales:   &w.scales,
-				Signed:   w.signed,
 				Read: func(context.Context) (status.Status, error) {
 					w.reads.Add(1)
+					w.mu.Lock()
+					defer w.mu.Unlock()
 					return w.record, nil
 				},
 				ReadCluster: func(_ context.Context, k fleet.Key) (status.Cluster, bool, error) {
+					w.mu.Lock()
+					defer w.mu.Unlock()
 					c, ok := w.record.Cluster(k)
-					return c, ok, nil
+					return c, ok, w.record.DamageOf(k)
 				},
 				Writer: func(fleet.Owner) sources.StatusWriter { return w },
 			}, nil

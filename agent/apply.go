@@ -42,7 +42,7 @@ func (a *Agent) poll(ctx context.Context) error {
 	case !other:
 		a.givesUp()
 	}
-	for _, step := range []func(context.Context){a.restore, a.heed, a.readScales} {
+	for _, step := range []func(context.Context){a.reread, a.restore, a.heed, a.readScales} {
 		goesOn()
 		step(ctx)
 	}
@@ -154,11 +154,11 @@ func (a *Agent) tell() {
 	a.mu.Lock()
 	d, pruning, refused, delayed := a.desired, a.pruning, a.refused, a.delay.rev
 	vanished, behind, known := d.orphans(), d.behind(), len(d.clusters)
-	orphans := a.withStrays(vanished)
+	orphans, damaged := a.withStrays(vanished), d.damaged()
 	a.mu.Unlock()
 	s := sources.FleetStatus{
 		Fleet: d.fleet, Revision: d.revision, Applied: d.applied, Broken: len(d.problems) > 0, Behind: behind,
-		Problems: a.unreadable(a.homing.with(a.compacting.with(a.escrow.with(a.late(d.problems))))), Orphans: orphans, Home: a.homing.status(),
+		Problems: slices.Concat(a.unreadable(a.homing.with(a.compacting.with(a.escrow.with(a.late(d.problems))))), damaged), Orphans: orphans, Home: a.homing.status(),
 	}
 	switch {
 	case !delayed.IsZero(): // what is in it nobody knows

@@ -7,15 +7,19 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 )
 
 // recall returns what is held to before the first revision: the clusters that
 // the status branch tells of, known by name alone.
-func recall(record map[fleet.Key]fleet.Report, s sources.FleetStatus) desired {
-	d := desired{fleet: s.Fleet, applied: s.Applied, clusters: make(map[fleet.Key]held, len(record))}
-	for k, r := range record {
-		d.clusters[k] = held{recorded: &r, orphan: slices.Contains(s.Orphans, k)}
+func recall(s status.Status) desired {
+	d := desired{fleet: s.Fleet.Fleet, applied: s.Fleet.Applied, clusters: make(map[fleet.Key]held, len(s.Clusters))}
+	for _, c := range s.Clusters {
+		k := c.Report.Cluster
+		d.clusters[k] = held{recorded: &c.Report, orphan: slices.Contains(s.Fleet.Orphans, k)}
+	}
+	for _, c := range s.Damaged {
+		d.clusters[c.Cluster] = held{damaged: c.Err.Error(), orphan: true}
 	}
 	return d
 }
@@ -42,6 +46,7 @@ type held struct {
 	orphan   bool            // vanished from Git and left alone
 	pruned   bool            // vanished from Git and to be deleted
 	behind   bool            // no pass has found it at rest as it is held to
+	damaged  string          // why the status branch cannot tell what became of it; nothing is done then
 }
 
 // overlay returns the folder that the cluster was last rendered from.
@@ -97,7 +102,7 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 		case old.recorded != nil && !old.orphan && !old.deleting() && same(c, old.recorded.Digest, old.recorded.Overlay):
 			c = at(c, old.recorded.Revision)
 		}
-		next.clusters[c.Key] = held{cluster: c, inGit: true}
+		next.clusters[c.Key] = held{cluster: c, inGit: true, damaged: old.damaged}
 	}
 	var vanished []fleet.Key
 	for k, old := range d.clusters {
@@ -105,10 +110,10 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 			continue
 		}
 		if problems := concerning(f.Problems, k, old.overlay()); len(problems) > 0 {
-			next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true}
+			next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}
 			continue
 		}
-		h := held{cluster: old.cluster, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned}
+		h := held{cluster: old.cluster, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged}
 		switch {
 		case old.deleting() || old.abandoned():
 			h.orphan = false

@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 )
 
 var (
@@ -241,9 +242,19 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
+// recorded returns what is held to after reports.
+func recorded(reports map[fleet.Key]fleet.Report, s sources.FleetStatus) desired {
+	out := status.Status{Fleet: s}
+	for k, r := range reports {
+		r.Cluster = k
+		out.Clusters = append(out.Clusters, status.Cluster{Report: r})
+	}
+	return recall(out)
+}
+
 func TestAdvanceFromRecord(t *testing.T) {
 	record := func(phase fleet.Phase, orphans ...fleet.Key) desired {
-		return recall(map[fleet.Key]fleet.Report{
+		return recorded(map[fleet.Key]fleet.Report{
 			keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase},
 		}, sources.FleetStatus{Orphans: orphans})
 	}
@@ -266,7 +277,7 @@ func TestAdvanceFromRecord(t *testing.T) {
 		},
 		"Unchanged": {
 			reason: "One whose content is the recorded one keeps the recorded revision, so that a restart writes nothing.",
-			record: recall(map[fleet.Key]fleet.Report{
+			record: recorded(map[fleet.Key]fleet.Report{
 				keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: fleet.PhaseProvisioned, Digest: "x"},
 			}, sources.FleetStatus{}),
 			to:   fleetOf("2", prune, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "x")),

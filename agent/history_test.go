@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,13 +16,23 @@ import (
 // A historian is a status writer that notes how its history is to be bounded.
 type historian struct {
 	sources.StatusWriter
+	mu    sync.Mutex
 	asked []fleet.HistoryBound
 	err   error
 }
 
 func (h *historian) Compact(_ context.Context, b fleet.HistoryBound) (sources.History, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.asked = append(h.asked, b)
 	return sources.History{Commits: 7}, h.err
+}
+
+// all returns what was asked for.
+func (h *historian) all() []fleet.HistoryBound {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.asked)
 }
 
 // writing returns what of an agent writes status to w.
@@ -49,8 +61,8 @@ func TestHistoryRefused(t *testing.T) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if len(w.asked) != looks {
-				t.Errorf("asked %d times, want %d", len(w.asked), looks)
+			if got := len(w.all()); got != looks {
+				t.Errorf("asked %d times, want %d", got, looks)
 			}
 			if got := a.compacting.with(nil); len(got) != problems || problems > 0 && got[0].Field != "spec.status.history" {
 				t.Errorf("problems are %v", got)
@@ -72,11 +84,13 @@ func TestHistoryRefused(t *testing.T) {
 		a.mu.Lock()
 		a.desired.history = fleet.HistoryBound{Commits: 200}
 		a.mu.Unlock()
+		w.mu.Lock()
 		w.err = nil
+		w.mu.Unlock()
 		time.Sleep(15 * time.Minute)
 		synctest.Wait()
-		if got := a.compacting.with(nil); len(w.asked) < 3 || w.asked[2].Commits != 200 || len(got) > 0 {
-			t.Errorf("asked %v, problems are %v", w.asked, got)
+		if asked, got := w.all(), a.compacting.with(nil); len(asked) < 3 || asked[2].Commits != 200 || len(got) > 0 {
+			t.Errorf("asked %v, problems are %v", asked, got)
 		}
 		cancel()
 		if err := <-done; err != nil {
@@ -92,8 +106,8 @@ func TestHistoryOfOthers(t *testing.T) {
 		a := writing(w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := a.keepHistory(ctx); err != nil || len(w.asked) > 0 {
-			t.Errorf("asked %d times, %v", len(w.asked), err)
+		if err := a.keepHistory(ctx); err != nil || len(w.all()) > 0 {
+			t.Errorf("asked %d times, %v", len(w.all()), err)
 		}
 	})
 }

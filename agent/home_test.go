@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,9 +142,10 @@ func TestHomeOfARescue(t *testing.T) {
 // What goes wrong is a problem of fleet.yaml as long as it does, and tried again.
 func TestHomeThatFails(t *testing.T) {
 	w := newWorld(homed("1", keyA))
-	fails := true
+	var fails atomic.Bool
+	fails.Store(true)
 	c := &carrier{run: func(ctx context.Context, m Move, show func(step, why string)) error {
-		if fails {
+		if fails.Load() {
 			show("install the agent", "it waits for the fleet")
 			return errors.New("the chart refuses\nthe values")
 		}
@@ -161,7 +163,7 @@ func TestHomeThatFails(t *testing.T) {
 		if tries < 2 || tries > 6 {
 			t.Errorf("it was tried %d times in a minute", tries)
 		}
-		fails = false
+		fails.Store(false)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		expect(t, "no problem is left", w.whole().Problems, []fleet.Problem(nil))

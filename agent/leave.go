@@ -60,6 +60,9 @@ func (a *Agent) everyCluster(ctx context.Context, f fleet.Fleet) ([]fleet.Key, e
 	for _, c := range s.Clusters {
 		keys = append(keys, c.Report.Cluster)
 	}
+	for _, c := range s.Damaged {
+		keys = append(keys, c.Cluster)
+	}
 	slices.SortFunc(keys, fleet.Key.Compare)
 	return slices.Compact(keys), nil
 }

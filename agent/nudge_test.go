@@ -1,38 +1,20 @@
 package agent
 
 import (
-	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/sources"
 )
 
-// counting counts the polls of a source.
-type counting struct {
-	sources.Source
-	polls atomic.Int64
-}
-
-func (c *counting) Resolve(ctx context.Context) (fleet.Revision, error) {
-	c.polls.Add(1)
-	return c.Source.Resolve(ctx)
-}
-
 // nudging runs an agent whose next poll is far away.
-func nudging(t *testing.T, do func(t *testing.T, a *Agent, w *world, c *counting)) {
+func nudging(t *testing.T, do func(t *testing.T, a *Agent, w *world)) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "y")))
-	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
-		c := &counting{Source: w}
-		a.p.Source, a.o.Interval = c, 100*time.Hour
-		time.Sleep(time.Minute) // the poll that was already waited for
-		synctest.Wait()
+	bubble(t, w, Options{Interval: 100 * time.Hour}, func(t *testing.T, a *Agent) {
 		w.took()
-		c.polls.Store(0)
-		do(t, a, w, c)
+		w.polls.Store(0)
+		do(t, a, w)
 	})
 }
 
@@ -43,7 +25,7 @@ func (w *world) move(rev string) {
 }
 
 func TestPollNow(t *testing.T) {
-	nudging(t, func(t *testing.T, a *Agent, w *world, _ *counting) {
+	nudging(t, func(t *testing.T, a *Agent, w *world) {
 		w.move("2")
 		a.Poll()
 		synctest.Wait()
@@ -52,14 +34,14 @@ func TestPollNow(t *testing.T) {
 }
 
 func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
-	nudging(t, func(t *testing.T, a *Agent, w *world, c *counting) {
+	nudging(t, func(t *testing.T, a *Agent, w *world) {
 		for range 10_000 {
 			a.Poll()
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := c.polls.Load(); got < 5 || got > 13 {
+		if got := w.polls.Load(); got < 5 || got > 13 {
 			t.Errorf("%d polls in 10 s of nudges, want about one a second", got)
 		}
 		w.move("2")
@@ -71,7 +53,7 @@ func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
 }
 
 func TestNudgeBeforeTheForgeShowsThePush(t *testing.T) {
-	nudging(t, func(t *testing.T, a *Agent, w *world, c *counting) {
+	nudging(t, func(t *testing.T, a *Agent, w *world) {
 		a.Poll()
 		synctest.Wait()
 		w.move("2")
@@ -79,10 +61,10 @@ func TestNudgeBeforeTheForgeShowsThePush(t *testing.T) {
 		synctest.Wait()
 		expect(t, "it looks again when it finds nothing", w.took(), []string{"prod/a 2"})
 		time.Sleep(time.Hour)
-		expect(t, "and not any more once it found something", c.polls.Load(), int64(2))
+		expect(t, "and not any more once it found something", w.polls.Load(), int64(2))
 		a.Poll()
 		time.Sleep(time.Hour)
-		expect(t, "it looks three times when nothing comes", c.polls.Load(), int64(5))
+		expect(t, "it looks three times when nothing comes", w.polls.Load(), int64(5))
 	})
 }
 

@@ -21,36 +21,32 @@ type Outlook struct {
 // the clusters of such overlays. Foresee does that itself; this is for those who
 // show a part of a fleet, and take it from the whole.
 func KeepParts(s status.Status, f fleet.Fleet) fleet.Fleet {
-	d, _ := recalled(s)
-	return d.keepParts(f)
-}
-
-func recalled(s status.Status) (desired, map[fleet.Key]fleet.Report) {
-	record := make(map[fleet.Key]fleet.Report, len(s.Clusters))
-	for _, c := range s.Clusters {
-		record[c.Report.Cluster] = c.Report
-	}
-	return recall(record, s.Fleet), record
+	return recall(s).keepParts(f)
 }
 
 // Foresee returns what an agent would make of f after what the status branch
 // says. It is the code by which agents choose.
 func Foresee(s status.Status, f fleet.Fleet) Outlook {
-	d, record := recalled(s)
+	d := recall(s)
 	if err := d.renamed(f); err != nil {
 		return Outlook{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
 	}
 	d, _ = d.advance(f)
-	out := Outlook{Orphans: d.orphans(), Problems: d.problems}
+	out := Outlook{Orphans: d.orphans(), Problems: slices.Concat(d.problems, d.damaged())}
 	home, _ := pivot.HomeOf(s.Owner.Agent)
 	for i := range f.Clusters {
-		c := d.clusters[f.Clusters[i].Key].cluster
+		h := d.clusters[f.Clusters[i].Key]
+		if h.damaged != "" {
+			continue // nobody knows what an agent would do
+		}
+		c := h.cluster
 		if c.Delete && c.Key == home {
 			c = kept(c)
 			out.Problems = append(slices.Clone(out.Problems), inhabited(home))
 		}
 		c = c.Heeding(s.Requests).Scaled(s.Scales).WithDrift(f.Config.Drift)
-		out.Clusters = append(out.Clusters, c.WithResidence(record[c.Key].Residence))
+		told, _ := s.Cluster(c.Key)
+		out.Clusters = append(out.Clusters, c.WithResidence(told.Report.Residence))
 	}
 	for _, c := range s.Clusters {
 		switch k := c.Report.Cluster; {

@@ -44,6 +44,9 @@ func (a *Agent) rehearse(ctx context.Context, next fleet.Succession) error {
 		return err
 	}
 	s, err := a.ledger.Read(ctx)
+	if err == nil {
+		err = s.Whole()
+	}
 	if err != nil {
 		return err
 	}

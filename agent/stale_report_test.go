@@ -91,7 +91,7 @@ func TestBehindAfterARestart(t *testing.T) {
 			r := there
 			c.change(&r)
 			f := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))
-			d, _ := recall(map[fleet.Key]fleet.Report{keyA: r}, status.Status{}.Fleet).advance(f)
+			d, _ := recall(status.Status{Clusters: []status.Cluster{{Report: r}}}).advance(f)
 			expect(t, c.reason, d.behind(), c.want)
 		})
 	}

@@ -17,7 +17,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	h, ok := a.desired.clusters[k]
 	drift := a.desired.drift
 	a.mu.Unlock()
-	if !ok || h.cluster == nil || h.orphan || a.o.Only != (fleet.Key{}) && a.o.Only != k {
+	if !ok || h.cluster == nil || h.orphan || h.damaged != "" || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
 	c, heeded := a.granted(h.cluster)

@@ -188,7 +188,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 	if err != nil {
 		return 0, err
 	}
-	libraries := b.libraries()
+	libraries := b.libraries(tree)
 	var late []string
 	for dir, o := range b.built {
 		if wanted := o.wanted(); len(wanted) > 0 && (!o.decoded || o.from != fingerprints(libraries, wanted)) {

@@ -33,7 +33,7 @@ func (b *Builder) Folder(ctx context.Context, rev fleet.Revision, encrypted sour
 	if !slices.ContainsFunc(kustomize.FileNames(), there) {
 		return fleet.Fleet{}, fleet.Errorf(fleet.NotFound, "render "+name, "there is no kustomization.yaml in it")
 	}
-	libraries := b.libraries()
+	libraries := b.libraries(tree)
 	build := func(tree *sops.Tree) *overlay {
 		o := b.objects(ctx, tree, cfg, name)
 		switch {

@@ -10,6 +10,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/render/sops"
 	"fairlead.dev/render/topology"
 )
 
@@ -84,13 +85,22 @@ func (c *contents) wanted() []fleet.Key {
 
 // libraries returns the libraries that are built, sorted by folder. Folders of
 // which nothing is known, because of problems, are there without classes: they
-// may be libraries.
-func (b *Builder) libraries() []topology.Library {
+// may be libraries. The classes of one that is spoiled in tree are there, so that nobody
+// takes them over, and expand nothing.
+func (b *Builder) libraries(tree *sops.Tree) []topology.Library {
 	var out []topology.Library
+	bad := spoiled(tree, b.built)
 	for _, dir := range slices.Sorted(maps.Keys(b.built)) {
 		switch o := b.built[dir]; {
 		case o.library():
-			out = append(out, o.classes)
+			l := o.classes
+			if p, ok := bad[dir]; ok {
+				l.Classes = make(map[fleet.Key]*topology.Class, len(o.classes.Classes))
+				for key := range o.classes.Classes {
+					l.Classes[key] = topology.Broken(key, dir, []fleet.Problem{p})
+				}
+			}
+			out = append(out, l)
 		case !o.contents.clusters && len(o.problems) > 0:
 			out = append(out, topology.Library{Folder: dir})
 		}

@@ -3,6 +3,7 @@ package render_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -83,6 +84,44 @@ func TestRenderSpoiled(t *testing.T) {
 				t.Error("mended:", diff)
 			}
 		})
+	}
+}
+
+// Safety: the classes of a folder that is spoiled make nothing, wherever their clusters are,
+// and nobody takes them over.
+func TestSpoiledLibrary(t *testing.T) {
+	files := tree(classFiles("clusters/lib") +
+		"-- clusters/a/kustomization.yaml --\n" + kustomization("c.yaml") + "-- clusters/a/c.yaml --\n" + classCluster("a") +
+		"-- fleet.yaml --\napiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: f}\n")
+	own := "-- clusters/b/kustomization.yaml --\nresources: [c.yaml, class.yaml, templates.yaml]\n-- clusters/b/c.yaml --\n" + classCluster("b") + strings.ReplaceAll(classFiles("clusters/b"), "clusters/b/kustomization.yaml", "clusters/b/unused.yaml")
+	files = files.with(own)
+	b := classBuilder()
+	look := func(tr sources.Tree) fleet.Fleet {
+		t.Helper()
+		f, err := b.Render(t.Context(), fleet.Revision{Ref: "main", Digest: "1"}, tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	whole := []string{"default/a", "default/b"}
+	if diff := cmp.Diff(whole, keys(look(files))); diff != "" {
+		t.Fatal(diff)
+	}
+	bad := map[string][]sources.BadEntry{"clusters/lib": {{Folder: "clusters/lib", Name: "caf\xe9", Err: errors.New("it is bad")}}}
+	const told = `clusters/lib: "caf\xe9" cannot be in a fleet: it is bad (rename or remove it, or keep it elsewhere in the repository)`
+	for name, tr := range map[string]*memTree{"": files.with("-- clusters/x --\nit changed\n"), "taken over": files.with(classFiles("clusters/other"))} {
+		f := look(badTree{tr, bad})
+		if diff := cmp.Diff([]string{"default/b"}, keys(f)); diff != "" {
+			t.Error(name, diff)
+		}
+		problems := lines(f.Problems)
+		if len(problems) != 2 || !strings.HasPrefix(problems[0], "clusters/a/c.yaml: Cluster default/a: spec.topology") || problems[1] != told {
+			t.Errorf("%s: %q", name, problems)
+		}
+		if diff := cmp.Diff(whole, keys(look(files))); diff != "" {
+			t.Error("mended:", diff)
+		}
 	}
 }
 

@@ -61,6 +61,9 @@ func (a *Adoption) followed(ctx context.Context, k fleet.Key) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the status branch: %w", err)
 	}
+	if err := s.DamageOf(k); err != nil {
+		return err
+	}
 	c, ok := s.Cluster(k)
 	if !ok || c.Report.Phase == fleet.PhaseDeleted {
 		return nil

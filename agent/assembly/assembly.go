@@ -31,17 +31,21 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/dir"
 	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/oci"
 	"fairlead.dev/sources/status"
 )
 
 // Settings name the parts. Source is required.
 type Settings struct {
-	Source string // URL of a repository, or a folder
-	Ref    string // of a repository: branch, tag or commit; empty is its default branch
+	Source string // URL of a repository, Git's or a registry's (oci://), or a folder
+	Ref    string // of a repository: branch, tag or commit; of a registry: tag or digest; empty is its default
 	Path   string // folder of the fleet in Source; empty is all of it
 
-	// StatusRepository is where the status branch is. Empty is the source; of a
-	// folder it is .fairlead in that folder.
+	// PlainHTTP has a registry spoken to without TLS.
+	PlainHTTP bool
+
+	// StatusRepository is where the status branch is: a Git repository, or a folder, in
+	// whose .fairlead it is then. Empty is the source, which cannot be a registry.
 	StatusRepository string
 	StatusInterval   time.Duration // that reports are gathered; 0 is the writer's default
 
@@ -61,9 +65,7 @@ type Settings struct {
 	// TrustMerges makes who signs a merge stand for all that it brings in.
 	TrustMerges bool
 	// RequestKeys are like TrustedKeys, of those who may ask for something on the
-	// status branch, and of agents: who owns the fleet and what is decided on numbers
-	// of machines is signed, too. SigningKey is one of them. None: whoever may push
-	// there may do so.
+	// status branch. None: whoever may push there may ask.
 	RequestKeys []string
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
@@ -130,8 +132,12 @@ func (s Settings) Identity() (string, error) {
 		}
 		spelling = "folder:" + abs
 	} else {
+		normalise := git.NormaliseURL
+		if oci.IsURL(s.Source) {
+			normalise = oci.NormaliseURL
+		}
 		var err error
-		if spelling, err = git.NormaliseURL(s.Source); err != nil {
+		if spelling, err = normalise(s.Source); err != nil {
 			return "", err
 		}
 		if p := path.Clean(s.Path); p != "." {
@@ -162,11 +168,11 @@ func (s Settings) OpenSource() (sources.Source, error) {
 		}
 		return dir.New(dir.Options{Path: s.folder(), Log: s.Log})
 	}
-	return s.OpenRepository()
+	if oci.IsURL(s.Source) {
+		return s.registry()
+	}
+	return s.repository(s.Source)
 }
-
-// OpenRepository returns the source, which is a repository.
-func (s Settings) OpenRepository() (*git.Repository, error) { return s.repository(s.Source) }
 
 func (s Settings) repository(url string) (*git.Repository, error) {
 	verify, err := verifier(s.TrustedKeys)
@@ -183,6 +189,19 @@ func (s Settings) OpenBranch(name string) (sources.Branch, error) {
 }
 
 func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Branch, error) {
+	if f, err := s.statusFolder(); f != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return f.Branch(), nil
+	}
+	if oci.IsURL(s.Source) {
+		if s.StatusRepository == "" {
+			return nil, s.errNoStatus()
+		}
+		// What is for the registry is for it alone.
+		s.Credentials, s.TrustedKeys = Credentials{}, nil
+	}
 	url := s.StatusRepository
 	if url == "" {
 		url = s.Source
@@ -255,22 +274,13 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	}), nil
 }
 
-// ReadStatus returns what the status branch called name says, and of what counts for
-// nothing by RequestKeys, why.
+// ReadStatus returns what the status branch called name says.
 func (s Settings) ReadStatus(ctx context.Context, name string) (status.Status, error) {
 	b, err := s.OpenBranch(name)
 	if err != nil {
 		return status.Status{}, err
 	}
-	verify, err := s.Verifier()
-	if err != nil {
-		return status.Status{}, err
-	}
-	_, tree, err := b.Read(ctx)
-	if err != nil {
-		return status.Status{}, err
-	}
-	return status.Trusted(tree, verify)
+	return readStatus(ctx, b)
 }
 
 func readStatus(ctx context.Context, b sources.Branch) (status.Status, error) {
@@ -332,41 +342,29 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 		if err != nil {
 			return agent.Ledger{}, err
 		}
-		keys, err := s.StatusKeys()
+		verify, err := verifier(s.RequestKeys)
 		if err != nil {
 			return agent.Ledger{}, err
 		}
-		return s.ledger(guardedBranch{b, guard}, keys, m), nil
+		return s.ledger(guardedBranch{b, guard}, verify, m), nil
 	}
 }
 
-// ledger returns the status branch, by keys.
-func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *agent.Metrics) agent.Ledger {
+// ledger returns the status branch. verify, if not nil, says whose requests count.
+func (s Settings) ledger(branch sources.Branch, verify func([]byte, string) (string, error), m *agent.Metrics) agent.Ledger {
 	b := status.Watch(branch)
-	arbiter, requests, scales := status.NewArbiter(b), status.NewRequests(b), status.NewScales(b)
-	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
-	requests.Verify, requests.Owner = keys.Verify, arbiter.In
-	scales.Verify, scales.Owner = keys.Verify, arbiter.In
-	if keys.Verify != nil {
-		scales.Sign = keys.Sign
-	}
+	requests := status.NewRequests(b)
+	requests.Verify = verify
 	return agent.Ledger{
-		Arbiter: arbiter,
-		Read:    func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
-		ReadCluster: func(ctx context.Context, k fleet.Key) (status.Cluster, bool, error) {
-			_, tree, err := b.Read(ctx)
-			if err != nil {
-				return status.Cluster{}, false, err
-			}
-			return status.ReadCluster(tree, k)
-		},
-		Requests: requests,
-		Wrote:    b.Wrote,
-		Scales:   scales,
-		Signed:   keys.Verify != nil,
+		Arbiter:     status.NewArbiter(b),
+		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
+		ReadCluster: status.NewReader(b).ReadCluster,
+		Requests:    requests,
+		Wrote:       b.Wrote,
+		Scales:      status.NewScales(b),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{
-				Owner: owner, OwnerIn: arbiter.In, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
+				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
 				Observer: status.Observer{
 					Commit: func(files int, took, lag time.Duration) {
 						m.Pushed(took, lag)

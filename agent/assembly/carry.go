@@ -31,7 +31,7 @@ func (c Credentials) Secret() (fleet.SecretData, error) {
 	}
 	for key, file := range map[string]string{
 		tokenKey: c.TokenFile, bearerTokenKey: c.BearerFile, clientCert: c.CertFile, clientKey: c.CertKeyFile, proxyKey: c.ProxyFile, passwordKey: c.PasswordFile, identityKey: c.SSHKeyFile,
-		passphraseKey: c.PassphraseFile, knownHostsKey: c.KnownHostsFile, certAuthorities: c.CAFile,
+		passphraseKey: c.PassphraseFile, knownHostsKey: c.KnownHostsFile, certAuthorities: c.CAFile, dockerConfigKey: c.DockerConfigFile,
 	} {
 		if file == "" {
 			continue

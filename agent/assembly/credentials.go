@@ -26,6 +26,9 @@ type Credentials struct {
 	CertKeyFile    string
 	ProxyFile      string // holds the URL of a proxy, which may hold a user and a password
 	Proxy          string // the URL of a proxy without them
+	// DockerConfigFile is a configuration of docker, for a registry; what the other
+	// fields name comes first.
+	DockerConfigFile string
 
 	// Dir is a folder with a file for each credential there is, called as the
 	// keys of a Secret that Flux takes for a GitRepository: it is how such a
@@ -48,6 +51,7 @@ const (
 	clientCert      = "tls.crt"
 	clientKey       = "tls.key"
 	proxyKey        = "proxy" // the URL; Flux has a Secret of its own for it
+	dockerConfigKey = ".dockerconfigjson"
 )
 
 // apply sets the credentials of o to what the files hold now.
@@ -57,6 +61,9 @@ func (c Credentials) apply(o *git.Options) error {
 		if err := c.fromDir(); err != nil {
 			return err
 		}
+	}
+	if c.DockerConfigFile != "" {
+		return fmt.Errorf("the credentials in %s are for a registry, and not for Git", c.DockerConfigFile)
 	}
 	o.Auth.Username = c.Username
 	for _, f := range []struct {
@@ -119,6 +126,7 @@ func (c *Credentials) fromDir() error {
 	if proxy := file(proxyKey); c.Proxy == "" {
 		or(&c.ProxyFile, proxy)
 	}
+	or(&c.DockerConfigFile, file(dockerConfigKey))
 	or(&c.KnownHostsFile, file(knownHostsKey))
 	or(&c.CAFile, file(certAuthorities))
 	if name := file(usernameKey); name != "" && c.Username == "" {
@@ -130,7 +138,7 @@ func (c *Credentials) fromDir() error {
 	}
 	if found == 0 {
 		return fmt.Errorf("the folder %s holds no credential: name its files %s", c.Dir, strings.Join([]string{
-			usernameKey, passwordKey, bearerTokenKey, tokenKey, identityKey, passphraseKey, knownHostsKey, certAuthorities, clientCert, clientKey, proxyKey,
+			usernameKey, passwordKey, bearerTokenKey, tokenKey, identityKey, passphraseKey, knownHostsKey, certAuthorities, clientCert, clientKey, proxyKey, dockerConfigKey,
 		}, ", "))
 	}
 	return nil

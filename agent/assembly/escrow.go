@@ -25,6 +25,9 @@ func (s Settings) OpenEscrow(e fleet.Escrow) (escrow.Place, error) {
 	if s.StatusRepository == "" && IsFolder(s.Source) {
 		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "the source is a folder and has no branches: name spec.escrow.folder or spec.escrow.repository")
 	}
+	if f, err := s.statusFolder(); f != nil && err == nil {
+		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "the status is in a folder, which has no other branches: name spec.escrow.folder or spec.escrow.repository")
+	}
 	b, err := s.OpenBranch(e.Branch)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
+	"fairlead.dev/sources/oci"
 )
 
 // A House says how an agent is to live in a cluster.
@@ -33,6 +34,9 @@ type House struct {
 // same source with the same credentials, and reaches the same providers.
 func (s Settings) HomeOptions(h House) (home.Options, error) {
 	o := home.Options{Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
+	if oci.IsURL(s.Source) {
+		return o, fleet.Errorf(fleet.Invalid, "move the fleet", "its source is in a registry: a home would lack the credentials for its status; install the agent there with its chart, or remove spec.home")
+	}
 	var err error
 	if o.Credentials, err = s.Credentials.Secret(); err != nil {
 		return o, fmt.Errorf("cannot read the credentials: %w", err)

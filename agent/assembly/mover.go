@@ -29,6 +29,9 @@ func (s Settings) mover(source sources.Source, store SecretStore) func(agent.Mov
 		if IsFolder(s.Source) {
 			return nil, fleet.Errorf(fleet.Invalid, "move the fleet", "it is in a folder of this computer, which a cluster cannot read: start the agent with --source URL, or remove spec.home")
 		}
+		if f, err := s.statusFolder(); f != nil || err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "move the fleet", "its status is in a folder of this computer, which a cluster cannot reach: name a Git repository with --status-repository, or remove spec.home")
+		}
 		own, err := s.ownStore(m, store)
 		if err != nil {
 			return nil, err

@@ -109,7 +109,6 @@ or with what you have:
 		newReplace(),
 		newRemediate(),
 		newRotate(),
-		newScale(),
 		newAbandon(),
 		newRequests(),
 		newSecrets(),

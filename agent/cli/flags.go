@@ -106,17 +106,20 @@ const partUsage = "folder of the fleet in the source, or a folder or file in tha
 func addSource(cmd *cobra.Command) *sourceFlags {
 	f := &sourceFlags{cmd: cmd}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
-	fs.StringVar(&s.Source, "source", "", "repository URL, or folder")
-	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository; semver:RANGE, or a tag with * in it, for the highest of the tags that match (default: its default branch)")
+	fs.StringVar(&s.Source, "source", "", "repository URL, folder, or oci://REGISTRY/REPOSITORY for what flux push artifact writes")
+	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository; semver:RANGE, or a tag with * in it, for the highest of the tags that match (default: its default branch); of a registry: tag or digest, sha256:…, or likewise a range of tags (default: latest)")
 	fs.StringVar(&s.Path, "path", "", pathUsage)
 	fs.StringVar(&s.FleetID, "fleet-id", "", "name of a fleet whose fleet.yaml gives none (default: made from the source)")
-	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, and proxy")
+	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, proxy, and .dockerconfigjson for a registry")
 	fs.StringVar(&c.Username, "username", "", "user name for the repository")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file with a token for the repository")
 	fs.StringVar(&c.BearerFile, "bearer-token-file", "", "file with a token that is sent as a bearer")
 	fs.StringVar(&c.CertFile, "client-cert", "", "certificate to show to the repository's server, PEM")
 	fs.StringVar(&c.CertKeyFile, "client-key", "", "private key of that certificate, PEM")
 	fs.StringVar(&c.Proxy, "proxy", "", "proxy for the repository, http://, https:// or socks5://HOST:PORT; a user and a password belong into the file proxy of --credentials (default: what HTTPS_PROXY says)")
+	fs.StringVar(&c.DockerConfigFile, "docker-config", "", "configuration of docker (config.json) with the credentials for a registry; credential helpers are not run")
+	fs.BoolVar(&s.PlainHTTP, "plain-http", false, "speak to a registry without TLS; one on this computer is anyway, unless --ca-file or --client-cert is given")
+	settings(cmd, "plain-http")
 	fs.StringVar(&c.PasswordFile, "password-file", "", "file with the password of the user")
 	fs.StringVar(&c.SSHKeyFile, "ssh-key", "", "file with the private key for ssh")
 	fs.StringVar(&c.PassphraseFile, "ssh-passphrase-file", "", "file with the passphrase of the key")
@@ -124,7 +127,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities, or folder of such files, that decrypt files of the fleet, beside those of the secret store; may be repeated")
 	fs.StringVar(&s.SopsProgram, "sops-program", "", "program to run, sops 3.9 or newer by its name or path, for encrypted files of the fleet that are for PGP keys, Vault or the key service of a cloud and for no age identity that is here (default: none, such files are refused)")
 	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
-	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; may be repeated")
+	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; for a registry, with public keys in PEM: follow only artifacts that one of them signed with cosign, each made after the last one followed; may be repeated")
 	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, take who signs a merge to stand for all that it brings in: what is merged needs no signature")
 	settings(cmd, "trust-merges")
 	return f
@@ -134,8 +137,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
 	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like that of --credentials, for the status branch (default: the credentials of the source)")
-	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
-	cmd.Flags().StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like --trusted-keys, of those who may ask for something on the status branch, and of the fleet's agents: requests, numbers of machines and changes of owner that none of them signed count for nothing. The key of --signing-key of an agent has to be one of them; may be repeated. Without it whoever may push there may do so")
+	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch, or a folder; a source in a registry needs one (default: the source)")
 }
 
 // addSigning adds the flag that says what signs commits to the status branch.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +95,7 @@ func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if s.Path == "" {
 		return part{settings: s, path: "."}, nil
 	}
-	source, err := s.OpenRepository()
+	source, err := s.OpenSource()
 	if err != nil {
 		return part{}, err
 	}
@@ -102,15 +103,32 @@ func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	root, err := source.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
+	in, ok := source.(interface {
+		Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error)
+	})
+	if !ok {
+		return part{}, fmt.Errorf("the source %s has no folders for --path", s.Source)
+	}
+	root, err := in.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
 	if err != nil {
 		return part{}, err
 	}
 	rel, err := filepath.Rel(root, s.Path)
-	if s.Path = root; root == "." {
-		s.Path = ""
+	if err != nil {
+		return part{}, err
 	}
-	return part{settings: s, path: filepath.ToSlash(rel), source: source}, err
+	p := part{settings: s, path: filepath.ToSlash(rel), source: source}
+	if p.settings.Path = root; root == "." {
+		p.settings.Path = ""
+	}
+	tree, err := source.Fetch(ctx, rev)
+	if err != nil {
+		return part{}, err
+	}
+	if _, err := fs.Stat(tree, p.path); errors.Is(err, fs.ErrNotExist) {
+		return part{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
+	}
+	return p, nil
 }
 
 func rootOf(folder string) string {

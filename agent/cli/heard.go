@@ -26,8 +26,10 @@ func (p part) heard(ctx context.Context, branch string) error {
 	where := redacted(p.settings.Source)
 	folder, isFolder := b.(*dir.Branch)
 	switch {
-	case isFolder && owner.Agent != "" && folder.Followed():
+	case isFolder && owner.Agent != "" && (folder.Followed() || !assembly.IsFolder(p.settings.Source)):
 		return nil
+	case isFolder && !assembly.IsFolder(p.settings.Source):
+		return fmt.Errorf("no agent has ever written the status of %s to the folder %s: start one, or name the right place with --status-repository", where, p.settings.StatusRepository)
 	case isFolder && owner.Agent != "" && !folder.Told():
 		return fmt.Errorf("it is not known whether an agent follows the folder %s: agent %q owns its fleet, and is of a version that did not say so. "+
 			"Start an agent of this version in its place, fairlead agent --source %[1]s --name %[2]s, and ask again", where, owner.Agent)

@@ -59,6 +59,9 @@ func (m *mover) branch(ctx context.Context, s assembly.Settings) (sources.Branch
 			return nil, err
 		}
 		st, err := status.Read(tree)
+		if err == nil {
+			err = st.Whole()
+		}
 		if err != nil {
 			return nil, err
 		}

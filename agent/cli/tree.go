@@ -59,13 +59,19 @@ the others too.`,
 			if err != nil {
 				return &usageError{err}
 			}
+			if err := s.DamageOf(k); err != nil {
+				return err
+			}
 			c, ok := s.Cluster(k)
 			if !ok {
 				return fmt.Errorf("the status branch does not tell of a cluster %s", k)
 			}
 			clusters = []status.Cluster{c}
 		}
-		return showTree(cmd.OutOrStdout(), clusters, all)
+		if err := showTree(cmd.OutOrStdout(), clusters, all); err != nil || len(argv) == 1 {
+			return err
+		}
+		return s.Whole()
 	}
 	return cmd
 }

@@ -57,7 +57,7 @@ func (w *wishing) find(r *fleet.Request) error {
 	}
 	switch {
 	case len(found) == 0:
-		return fmt.Errorf("the status branch tells of no machine %s%s: fairlead tree shows them", r.Machine, with(r.ProviderID))
+		return errors.Join(fmt.Errorf("the status branch tells of no machine %s%s: fairlead tree shows them", r.Machine, with(r.ProviderID)), s.Whole())
 	case len(found) > 1:
 		var ids []string
 		for _, f := range found {

@@ -1,6 +1,7 @@
 package election_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,13 +15,13 @@ var updateOptions = metav1.UpdateOptions{}
 
 func TestFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lapses := 0
-		f := election.NewFence(10*time.Second, election.Now, func() { lapses++ })
-		expect := func(reason string, holds bool, lapsed int) {
+		var lapses atomic.Int64
+		f := election.NewFence(10*time.Second, election.Now, func() { lapses.Add(1) })
+		expect := func(reason string, holds bool, lapsed int64) {
 			t.Helper()
 			synctest.Wait()
-			if f.Holds() != holds || lapses != lapsed {
-				t.Errorf("%s: holds %v, lapsed %d times", reason, f.Holds(), lapses)
+			if f.Holds() != holds || lapses.Load() != lapsed {
+				t.Errorf("%s: holds %v, lapsed %d times", reason, f.Holds(), lapses.Load())
 			}
 		}
 		expect("nothing was granted yet", false, 0)

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +39,8 @@ func serving(t testing.TB, h http.Handler) string {
 
 // zeros is n bytes, and counts how many were taken.
 type zeros struct {
-	left, taken int64
+	left  int64
+	taken atomic.Int64
 }
 
 func (z *zeros) Read(p []byte) (int, error) {
@@ -48,7 +50,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 	n := min(int64(len(p)), z.left)
 	clear(p[:n])
 	z.left -= n
-	z.taken += n
+	z.taken.Add(n)
 	return int(n), nil
 }
 
@@ -73,8 +75,8 @@ func TestHugeBody(t *testing.T) {
 					t.Errorf("got %s, want 413", res.Status)
 				}
 			} // else the server hung up while we were still sending
-			if body.taken > 16<<20 {
-				t.Errorf("the server took %d MiB", body.taken>>20)
+			if taken := body.taken.Load(); taken > 16<<20 {
+				t.Errorf("the server took %d MiB", taken>>20)
 			}
 		})
 	}

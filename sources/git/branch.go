@@ -78,6 +78,7 @@ func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
 	if o.Budget != (Budget{}) {
 		budget = o.Budget.withDefaults()
 	}
+	r.remote.want("refs/heads/" + name)
 	return &Branch{
 		repo: r.name, name: name, ref: plumbing.NewBranchReferenceName(name), remote: r.remote, budget: budget,
 		options: o, log: r.log.With("branch", name), clone: newClone(r.remote, budget, reach{path: "."}),

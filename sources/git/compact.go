@@ -92,7 +92,7 @@ func (b *Branch) refusal(ctx context.Context, op string, tip plumbing.Hash, err 
 	if fleet.KindOf(err) != fleet.Conflict {
 		return err
 	}
-	ar, second := b.remote.list(ctx)
+	ar, second := b.remote.some(ctx)
 	if second != nil || ar.References[b.ref.String()] != tip {
 		return err
 	}

@@ -124,6 +124,46 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+// FuzzRefs: whatever a server says of its refs, in whichever version of the protocol, what is
+// taken from it was in there, and a part is taken for a part.
+func FuzzRefs(f *testing.F) {
+	const hash = "0123456789abcdef0123456789abcdef01234567"
+	const v2 = "000eversion 2\n0010ls-refs=unborn\n0017object-format=sha1\n0000"
+	const ref = "003e" + hash + " refs/heads/main\n"
+	const head = "0052" + hash + " HEAD symref-target:refs/heads/main peeled:x\n"
+	for _, answer := range []string{ref + "0000", "0000", head + ref + "0000", "0063" + hash + " refs/tags/v1 peeled:" + hash + "\n0000", "000cERR what", "0005\n0000", ref, "zzzz", "0001", "0031unborn HEAD symref-target:refs/heads/main\n0000"} {
+		for _, greeting := range []string{v2, "001e# service=git-upload-pack\n0000" + v2, "000eversion 2\n0000", "000eversion 1\n0000", "003f" + hash + " refs/heads/main\x00\n0000", "0000", "000e"} {
+			f.Add([]byte(greeting), []byte(answer))
+		}
+	}
+	f.Fuzz(func(t *testing.T, greeting, answer []byte) {
+		for _, prefixes := range [][]string{nil, {"HEAD", "refs/heads/main"}} {
+			said, asked := greeting, false
+			got, err := listed(bytes.NewReader(greeting), prefixes, func(request []byte) (io.ReadCloser, error) {
+				said, asked = answer, true
+				if !bytes.HasSuffix(request, []byte("0000")) {
+					t.Errorf("the request has no end: %q", request)
+				}
+				return io.NopCloser(bytes.NewReader(answer)), nil
+			})
+			if err != nil {
+				continue
+			}
+			if got.AdvRefs == nil || got.part != (asked && len(prefixes) > 0) {
+				t.Fatalf("%q and %q give %+v", greeting, answer, got)
+			}
+			for name, hash := range got.References {
+				if !bytes.Contains(said, []byte(name)) || asked && !bytes.Contains(said, []byte(hash.String()+" "+name)) {
+					t.Errorf("ref %q at %s is in neither %q nor %q", name, hash, greeting, answer)
+				}
+			}
+			if _, _, _, err := find(got.AdvRefs, ""); err == nil && got.Head == nil {
+				t.Error("there is no HEAD, and it was found")
+			}
+		}
+	})
+}
+
 // FuzzSigned: what was signed and the signature are taken apart in one way, and nothing is
 // lost: whoever verified the one sees all of the rest.
 func FuzzSigned(f *testing.F) {

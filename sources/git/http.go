@@ -30,6 +30,7 @@ type httpRemote struct {
 	endpoint transport.Endpoint
 	auth     transport.AuthMethod
 	client   transport.Transport
+	web      *http.Client // below client
 	pool     *http.Transport
 	multiACK atomic.Bool // the server insists on it
 }
@@ -65,10 +66,11 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 		return nil, err
 	}
 	r.pool = t
-	r.client = githttp.NewClient(&http.Client{
+	r.web = &http.Client{
 		Transport:     limitedTransport{t, o.Budget.Received},
 		CheckRedirect: r.checkRedirect,
-	})
+	}
+	r.client = githttp.NewClient(r.web)
 	return r, nil
 }
 
@@ -163,11 +165,14 @@ func httpAuth(a Auth) transport.AuthMethod {
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 5
 
-// checkRedirect refuses to go to another host with credentials, and to go on for
-// ever. go-git itself refuses to leave https.
+// checkRedirect refuses to go to another host with credentials, to leave https, and to
+// go on for ever.
 func (r *httpRemote) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("stopped after %d redirects, the last one to %s", maxRedirects, req.URL.Redacted())
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return fmt.Errorf("%w to %s: it leaves https", errRedirect, req.URL.Redacted())
 	}
 	if (r.auth != nil || r.hasCertificate()) && !strings.EqualFold(req.URL.Host, via[0].URL.Host) {
 		return fmt.Errorf("%w to %s: credentials are only for %s", errRedirect, req.URL.Host, via[0].URL.Host)
@@ -275,18 +280,23 @@ type httpSession struct {
 }
 
 func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
-	ar, err := s.both.AdvertisedReferencesContext(ctx)
-	b, ok := s.remote.auth.(*bearer)
+	return signedIn(s.remote, func() (*packp.AdvRefs, error) { return s.both.AdvertisedReferencesContext(ctx) })
+}
+
+// signedIn asks the server, and where it knows no bearers, once more with a password.
+func signedIn[T any](r *httpRemote, ask func() (T, error)) (T, error) {
+	got, err := ask()
+	b, ok := r.auth.(*bearer)
 	if !ok || !errors.Is(err, transport.ErrAuthenticationRequired) || b.password.Load() {
-		return ar, err
+		return got, err
 	}
 	b.password.Store(true)
-	ar, second := s.both.AdvertisedReferencesContext(ctx)
+	again, second := ask()
 	if second != nil {
 		b.password.Store(false)
-		return nil, err
+		return got, err
 	}
-	return ar, nil
+	return again, nil
 }
 
 func (s *httpSession) fetch(ctx context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {

@@ -3,9 +3,10 @@ package git
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"fairlead.dev/fleet"
 )
 
 // sharedFor is how long the refs that a poll saw may be told to others who ask: one
@@ -20,29 +21,45 @@ type lister struct {
 
 	mu     sync.Mutex
 	at     time.Time
-	known  *packp.AdvRefs
-	pushes int // that were begun or ended: what was asked for before one is not kept
+	known  *listing
+	pushes int             // that were begun or ended: what was asked for before one is not kept
+	wanted map[string]bool // what the names of the refs begin with that are asked for
+
+	old atomic.Bool // the server offers version 2 and does not speak it
 }
 
-// poll asks the server for its refs, and keeps the answer for a moment.
-func (l *lister) poll(ctx context.Context) (*packp.AdvRefs, error) {
+// want has refs asked for whose names in full begin with one of prefixes.
+func (l *lister) want(prefixes ...string) {
 	l.mu.Lock()
-	asked, pushes := time.Now(), l.pushes
+	defer l.mu.Unlock()
+	if l.wanted == nil {
+		l.wanted = make(map[string]bool)
+	}
+	for _, p := range prefixes {
+		l.wanted[p] = true
+	}
+	l.known = nil
+}
+
+// poll asks the server for the refs that are wanted, and keeps the answer for a moment.
+func (l *lister) poll(ctx context.Context) (listing, error) {
+	l.mu.Lock()
+	asked, pushes, wanted := time.Now(), l.pushes, len(l.wanted)
 	l.mu.Unlock()
-	ar, err := l.list(ctx)
+	ar, err := l.some(ctx)
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pushes == pushes {
-		l.at, l.known = asked, ar
+	if l.pushes == pushes && len(l.wanted) == wanted {
+		l.at, l.known = asked, &ar
 	}
 	return ar, nil
 }
 
 // next returns what a poll saw a moment before, or asks the server.
-func (l *lister) next(ctx context.Context) (*packp.AdvRefs, error) {
+func (l *lister) next(ctx context.Context) (listing, error) {
 	l.mu.Lock()
 	known := l.known
 	if time.Since(l.at) > sharedFor {
@@ -50,19 +67,56 @@ func (l *lister) next(ctx context.Context) (*packp.AdvRefs, error) {
 	}
 	l.mu.Unlock()
 	if known != nil {
-		return known, nil
+		return *known, nil
 	}
-	return l.list(ctx)
+	return l.some(ctx)
 }
 
-// list asks the server for its refs.
-func (l *lister) list(ctx context.Context) (*packp.AdvRefs, error) {
+// some asks the server for the refs that are wanted; it may tell more.
+func (l *lister) some(ctx context.Context) (listing, error) {
+	l.mu.Lock()
+	prefixes := sorted(l.wanted)
+	l.mu.Unlock()
+	return l.ask(ctx, prefixes)
+}
+
+// all asks the server for all refs.
+func (l *lister) all(ctx context.Context) (listing, error) { return l.ask(ctx, nil) }
+
+// ask asks the server for refs, in version 0 where it proved to know no other.
+func (l *lister) ask(ctx context.Context, prefixes []string) (listing, error) {
+	var failed error // in version 2
+	if !l.old.Load() {
+		ar, err := l.list(ctx, prefixes)
+		if !is[*version2Error](err) || !worthAnother(ctx, err) {
+			if err == nil {
+				err = usesSHA1(ar.AdvRefs)
+			}
+			return ar, sha256Error(err)
+		}
+		failed = err
+	}
 	s, err := l.open(ctx, uploadPack)
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
 	defer s.close()
-	return refs(ctx, s)
+	ar, err := refs(ctx, s)
+	switch {
+	case failed == nil:
+	case err != nil && !isEmpty(err):
+		return listing{}, failed
+	default:
+		l.old.Store(true)
+	}
+	return listing{AdvRefs: ar}, err
+}
+
+// worthAnother reports whether a server that fails in version 2 of the protocol may not
+// in version 0: it answered, and with nothing that would be so in each.
+func worthAnother(ctx context.Context, err error) bool {
+	kind := fleet.KindOf(classify(ctx, "list", err))
+	return ctx.Err() == nil && (kind == fleet.Unknown || kind == fleet.NotFound)
 }
 
 // outdated drops what a poll saw: the server has moved on.

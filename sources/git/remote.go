@@ -19,6 +19,10 @@ const (
 // A remote opens conversations with one repository's server.
 type remote interface {
 	open(ctx context.Context, service string) (session, error)
+	// list asks for the refs whose names in full begin with one of prefixes, or for all
+	// without any. A server that cannot tell them apart tells all. An error of what is
+	// beyond version 0 is a *version2Error.
+	list(ctx context.Context, prefixes []string) (listing, error)
 }
 
 // A session is one conversation: refs first, then one fetch or one push. It

@@ -68,6 +68,9 @@ func New(o Options) (*Repository, error) {
 		remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
 		tags: make(map[plumbing.Hash]tag), proved: make(map[plumbing.Hash]bool),
 	}
+	if !isHash(o.Ref) {
+		r.remote.want(prefixesOf(o.Ref)...)
+	}
 	begin := cmp.Or(o.Path, ".")
 	if !fs.ValidPath(begin) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is no folder in a repository: write it from the root, without a slash at either end", begin)
@@ -101,7 +104,13 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	if err != nil {
 		return fleet.Revision{}, classify(ctx, op, err)
 	}
-	name, hash, tagged, err := find(ar, r.ref)
+	name, hash, tagged, err := find(ar.AdvRefs, r.ref)
+	if ar.part && fleet.KindOf(err) == fleet.NotFound {
+		// All refs are looked at before it is said that one is not there, and which are.
+		if ar, err = r.remote.all(ctx); err == nil {
+			name, hash, tagged, err = find(ar.AdvRefs, r.ref)
+		}
+	}
 	if err != nil {
 		return fleet.Revision{}, classify(ctx, op, err)
 	}
@@ -160,10 +169,14 @@ func refs(ctx context.Context, s session) (*packp.AdvRefs, error) {
 	if err != nil {
 		return nil, sha256Error(err)
 	}
+	return ar, usesSHA1(ar)
+}
+
+func usesSHA1(ar *packp.AdvRefs) error {
 	if slices.Contains(ar.Capabilities.Get(capability.ObjectFormat), "sha256") {
-		return nil, errSHA256
+		return errSHA256
 	}
-	return ar, nil
+	return nil
 }
 
 // find returns the ref that people mean by name, its commit, of an annotated tag what

@@ -50,6 +50,14 @@ func (r *rotating) open(ctx context.Context, service string) (session, error) {
 	return now.open(ctx, service)
 }
 
+func (r *rotating) list(ctx context.Context, prefixes []string) (listing, error) {
+	now, err := r.fresh()
+	if err != nil {
+		return listing{}, err
+	}
+	return now.list(ctx, prefixes)
+}
+
 // fresh returns the remote for the credentials as they are now. Those that
 // cannot be used are an error of kind Unauthorized: what was there before may
 // have been withdrawn for a reason.

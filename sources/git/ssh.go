@@ -107,6 +107,23 @@ func knownHosts(content []byte) (*knownhosts.HostKeyDB, error) {
 }
 
 func (r *sshRemote) open(ctx context.Context, service string) (session, error) {
+	s, err := r.dial(ctx, service, "")
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *sshRemote) list(ctx context.Context, prefixes []string) (listing, error) {
+	s, err := r.dial(ctx, uploadPack, protocol2)
+	if err != nil {
+		return listing{}, err
+	}
+	return s.list(prefixes)
+}
+
+// dial begins a conversation in a version of the protocol that the server need not know.
+func (r *sshRemote) dial(ctx context.Context, service, protocol string) (*stream, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address)
 	if err != nil {
 		return nil, err
@@ -120,7 +137,7 @@ func (r *sshRemote) open(ctx context.Context, service string) (session, error) {
 		return nil, errors.Join(err, context.Cause(ctx))
 	}
 	client := ssh.NewClient(c, chans, reqs)
-	s, err := r.start(client, service)
+	s, err := r.start(client, service, protocol)
 	if err != nil {
 		stop()
 		return nil, errors.Join(err, context.Cause(ctx))
@@ -129,10 +146,16 @@ func (r *sshRemote) open(ctx context.Context, service string) (session, error) {
 	return s, nil
 }
 
-func (r *sshRemote) start(client *ssh.Client, service string) (*stream, error) {
+func (r *sshRemote) start(client *ssh.Client, service, protocol string) (*stream, error) {
 	se, err := client.NewSession()
 	if err != nil {
 		return nil, err
+	}
+	if protocol != "" {
+		// Many servers take no variables. What comes back tells; no answer is waited for.
+		if _, err := se.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{"GIT_PROTOCOL", protocol})); err != nil {
+			return nil, err
+		}
 	}
 	said := &words{}
 	se.Stderr = said

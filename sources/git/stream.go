@@ -49,6 +49,23 @@ func (s *stream) refs(context.Context) (*packp.AdvRefs, error) {
 	return ar, nil
 }
 
+// list reads the refs that begin with prefixes, or all, and ends the process.
+func (s *stream) list(prefixes []string) (listing, error) {
+	got, err := listed(s.out, prefixes, func(request []byte) (io.ReadCloser, error) {
+		_, err := s.in.Write(request)
+		return io.NopCloser(s.out), err
+	})
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		s.close()
+		return listing{}, err
+	}
+	if err != nil {
+		return listing{}, s.fail(err)
+	}
+	s.close()
+	return got, nil
+}
+
 func (s *stream) fetch(_ context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {
 	if s.multiACK {
 		if err := req.Capabilities.Set(capability.MultiACK); err != nil {
@@ -154,9 +171,25 @@ type fileRemote struct {
 }
 
 func (r *fileRemote) open(ctx context.Context, service string) (session, error) {
+	s, err := r.start(ctx, service, "version=0")
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *fileRemote) list(ctx context.Context, prefixes []string) (listing, error) {
+	s, err := r.start(ctx, uploadPack, protocol2)
+	if err != nil {
+		return listing{}, err
+	}
+	return s.list(prefixes)
+}
+
+func (r *fileRemote) start(ctx context.Context, service, protocol string) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "git", strings.TrimPrefix(service, "git-"), r.path)
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "GIT_PROTOCOL=version=0")
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "GIT_PROTOCOL="+protocol)
 	cmd.WaitDelay = 5 * time.Second
 	said := &words{}
 	cmd.Stderr = said

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,14 +20,14 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Read returns what the tree of a status branch says. Where single files cannot
-// be read, the error names them, and the status has all the others. Nobody asks who
-// signed what: see Trusted.
+// Read returns what the tree of a status branch says. Clusters whose file cannot be
+// read are in Damaged; of other files the error names those, and the status has all
+// the others.
 func Read(t sources.Tree) (Status, error) {
 	c := &cache{}
 	r, errOwner := readReign(t)
 	s, errRest := c.read(t)
-	s.Owner, s.Next, s.Signed = r.owner, r.next, r.signature != ""
+	s.Owner, s.Next = r.owner, r.next
 	s.Requests, _ = readRequests(t) // Requests.List says which cannot be read: they keep nobody from starting
 	s.Scales, _ = readScales(t)
 	return s, errors.Join(errOwner, errRest)
@@ -35,10 +36,8 @@ func Read(t sources.Tree) (Status, error) {
 // ReadCluster returns what the tree of a status branch says of cluster k, and whether
 // it says anything, without a look at the others.
 func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
-	for _, part := range []string{k.Namespace, k.Name} {
-		if !fs.ValidPath(part) || strings.Contains(part, "/") || part == "." {
-			return Cluster{}, false, nil
-		}
+	if !knownPath(k) {
+		return Cluster{}, false, nil
 	}
 	p := clusterPath(k)
 	if _, err := fs.Stat(t, p); errors.Is(err, fs.ErrNotExist) {
@@ -48,23 +47,20 @@ func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
 	return f.cluster, f.err == nil, f.err
 }
 
-// reign is what owner.yaml says.
-type reign struct {
-	owner     fleet.Owner
-	next      fleet.Succession
-	serial    int64  // of the change; 0 where it is not signed
-	signature string // in armour
+// knownPath reports whether a cluster called k can have a file.
+func knownPath(k fleet.Key) bool {
+	for _, part := range []string{k.Namespace, k.Name} {
+		if !fs.ValidPath(part) || strings.Contains(part, "/") || part == "." {
+			return false
+		}
+	}
+	return true
 }
 
-// maxCount bounds what counts up in owner.yaml.
-const maxCount = 1 << 53
-
-// ownerIn returns the owner by read, or by readOwner where that is nil.
-func ownerIn(t fs.FS, read func(fs.FS) (fleet.Owner, error)) (fleet.Owner, error) {
-	if read == nil {
-		read = readOwner
-	}
-	return read(t)
+// reign is what owner.yaml says.
+type reign struct {
+	owner fleet.Owner
+	next  fleet.Succession
 }
 
 // readOwner returns the owner, or zero where there is no owner.yaml.
@@ -89,10 +85,7 @@ func readReign(t fs.FS) (reign, error) {
 	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
 		return reign{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
 	}
-	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater
-		return reign{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
-	}
-	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}, serial: f.Serial, signature: f.Signature}
+	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}}
 	if n := f.Successor; n != nil {
 		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
 		if err := checkSuccession(r.next); err != nil {
@@ -155,14 +148,20 @@ func (c *cache) read(t sources.Tree) (Status, error) {
 		}
 		seen[p] = f
 		if f.err != nil {
-			errs = append(errs, f.err)
+			s.Damaged = append(s.Damaged, Damage{keyOf(p), f.err})
 			continue
 		}
 		s.Clusters = append(s.Clusters, f.cluster)
 	}
 	c.files = seen
 	sortClusters(s.Clusters)
+	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })
 	return s, errors.Join(errs...)
+}
+
+// keyOf returns the cluster that a file of that path is of.
+func keyOf(p string) fleet.Key {
+	return fleet.Key{Namespace: path.Base(path.Dir(p)), Name: strings.TrimSuffix(path.Base(p), ".yaml")}
 }
 
 // clusterFiles returns the paths of all cluster files.

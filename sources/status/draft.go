@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ type known struct {
 	head     fleet.Revision
 	stale    bool // somebody else may have written since
 	owner    fleet.Owner
-	ownerIn  func(fs.FS) (fleet.Owner, error)
 	fleet    sources.FleetStatus
 	fleetSum checksum
 	clusters map[fleet.Key]cached
@@ -34,7 +32,7 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	if err != nil {
 		return err
 	}
-	owner, err := ownerIn(t, n.ownerIn)
+	owner, err := readOwner(t)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func TestReadCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := status.NewReader(b)
 	for name, want := range map[string]struct {
 		phase fleet.Phase
 		ok    bool
@@ -44,8 +45,47 @@ func TestReadCluster(t *testing.T) {
 			}
 		}
 		c, ok, err := status.ReadCluster(tree, k)
+		for range 2 {
+			again, there, sameErr := r.ReadCluster(t.Context(), k)
+			if again.Report.Phase != want.phase || there != want.ok || (sameErr != nil) != want.bad {
+				t.Errorf("%s: a reader got %q, %v, %v", name, again.Report.Phase, there, sameErr)
+			}
+		}
 		if c.Report.Phase != want.phase || ok != want.ok || (err != nil) != want.bad {
 			t.Errorf("%s: got %q, %v, %v", name, c.Report.Phase, ok, err)
 		}
+	}
+}
+
+// A file that is damaged is decoded once, and again when it is another one.
+func TestReadClusterDamaged(t *testing.T) {
+	const good = "apiVersion: fairlead.dev/v1alpha1\nkind: ClusterReport\nmetadata: {name: eu-1, namespace: prod}\nphase: Workers\n"
+	b := &branch{}
+	r, k := status.NewReader(b), fleet.Key{Namespace: "prod", Name: "eu-1"}
+	var head fleet.Revision
+	write := func(content []byte) {
+		t.Helper()
+		var err error
+		if head, err = b.Commit(t.Context(), head, sources.Commit{Edits: map[string][]byte{"clusters/prod/eu-1.yaml": content}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write([]byte("{"))
+	_, _, first := r.ReadCluster(t.Context(), k)
+	_, _, second := r.ReadCluster(t.Context(), k)
+	if first == nil || first != second { //nolint:errorlint // it is the same one
+		t.Errorf("got %v, then %v", first, second)
+	}
+	write([]byte("["))
+	if _, _, third := r.ReadCluster(t.Context(), k); third == nil || third == first { //nolint:errorlint // another one
+		t.Errorf("got %v of another file", third)
+	}
+	write([]byte(good))
+	if c, ok, err := r.ReadCluster(t.Context(), k); c.Report.Phase != "Workers" || !ok || err != nil {
+		t.Errorf("repaired, it is %v, %v, %v", c.Report, ok, err)
+	}
+	write(nil)
+	if _, ok, err := r.ReadCluster(t.Context(), k); ok || err != nil {
+		t.Errorf("deleted, it is %v, %v", ok, err)
 	}
 }

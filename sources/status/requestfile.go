@@ -111,13 +111,19 @@ func readFolder[T any](t fs.FS, dir string, read func(fs.FS, string) (T, error),
 	return out, errors.Join(errs...)
 }
 
+// smallLimits are those of a file that people write by hand, and that is read with
+// each poll.
+func smallLimits() documents.Limits {
+	return documents.Limits{Bytes: 256 << 10, Documents: 2, Nodes: 20_000, Depth: 50, Expanded: 256 << 10}
+}
+
 func readRequest(t fs.FS, p string) (fleet.Request, error) {
 	b, err := fs.ReadFile(t, p)
 	if err != nil {
 		return fleet.Request{}, err
 	}
 	var f requestFile
-	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
+	if err := documents.UnmarshalStrict(b, &f, smallLimits()); err != nil {
 		return fleet.Request{}, err
 	}
 	if f.Kind != "Request" || f.APIVersion != apiVersion {

@@ -15,6 +15,7 @@
 package status
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -37,13 +38,38 @@ const apiVersion = "fairlead.dev/v1alpha1"
 type Status struct {
 	Owner    fleet.Owner // zero: nobody
 	Next     fleet.Succession
-	Signed   bool   // owner.yaml has a signature: the agents of the fleet have request keys
-	Checked  bool   // keys were asked what of it counts
-	Doubt    string // why no key that counts signed owner.yaml; empty: one did, or nobody asked
 	Fleet    sources.FleetStatus
 	Clusters []Cluster       // sorted by key
 	Requests []fleet.Request // sorted
 	Scales   []fleet.Scale   // sorted
+	// Damaged are the clusters whose file cannot be read, sorted: nothing is known of
+	// them.
+	Damaged []Damage
+}
+
+// A Damage is the file of a cluster that cannot be read.
+type Damage struct {
+	Cluster fleet.Key
+	Err     error // names the file
+}
+
+// DamageOf returns why nothing is known of cluster k, or nil.
+func (s *Status) DamageOf(k fleet.Key) error {
+	for _, d := range s.Damaged {
+		if d.Cluster == k {
+			return d.Err
+		}
+	}
+	return nil
+}
+
+// Whole returns why not all clusters are known, or nil.
+func (s *Status) Whole() error {
+	var errs []error
+	for _, d := range s.Damaged {
+		errs = append(errs, d.Err)
+	}
+	return errors.Join(errs...)
 }
 
 // A Cluster is what the branch says of one cluster.
@@ -85,8 +111,6 @@ type ownerFile struct {
 	Epoch     int64      `json:"epoch"`
 	Place     string     `json:"place,omitempty"`
 	Successor *successor `json:"successor,omitempty"`
-	Serial    int64      `json:"serial,omitempty"`    // of the change, where it is signed
-	Signature string     `json:"signature,omitempty"` // of all but itself
 }
 
 // successor is a fleet.Succession.

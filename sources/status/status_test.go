@@ -361,8 +361,12 @@ func TestBrokenFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, tr, _ := b.Read(t.Context())
-	if _, err := status.Read(tr); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "clusters/prod/eu-1.yaml") {
-		t.Errorf("reading a broken file gives %v", err)
+	s, err := status.Read(tr)
+	if damage := s.DamageOf(report("").Cluster); err != nil || fleet.KindOf(damage) != fleet.Invalid || !strings.Contains(damage.Error(), "clusters/prod/eu-1.yaml") {
+		t.Errorf("reading a broken file gives %v, %v", damage, err)
+	}
+	if s.Whole() == nil || s.DamageOf(fleet.Key{Namespace: "prod", Name: "eu-2"}) != nil {
+		t.Errorf("of all clusters %v", s.Damaged)
 	}
 	again := writer(b, status.Options{})
 	again.Put(report(fleet.PhaseWorkers))

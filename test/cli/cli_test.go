@@ -74,6 +74,7 @@ func scripts(t *testing.T, dir string) {
 			"signed":     signed,
 			"autoscaler": autoscaler,
 			"destroy":    destroy,
+			"peak":       peak,
 			"sshd":       sshd,
 			"sub":        substitute,
 		},
@@ -254,6 +255,27 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: fetch URL")
 	}
 	await(ts, false, []string{"HTTP/1.1 200", "ask", args[0]})
+}
+
+// peak MIB fails where a program that runs in the background had more resident memory
+// than so many MiB at a time.
+func peak(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: peak MIB")
+	}
+	limit, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for _, cmd := range ts.BackgroundCmds() {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		ts.Check(err)
+		_, rest, _ := strings.Cut(string(data), "VmHWM:")
+		kib, err := strconv.Atoi(strings.Fields(rest + " ?")[0])
+		ts.Check(err)
+		ts.Logf("%q took %d MiB", cmd.Args, kib>>10)
+		if kib>>10 > limit {
+			ts.Fatalf("it is more than %d MiB", limit)
+		}
+	}
 }
 
 // ask is a program that prints the status and the body of an HTTP answer, and fails

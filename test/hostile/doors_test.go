@@ -48,7 +48,7 @@ func statusBranch(t *testing.T, file, text string) (problem error, others bool) 
 	s, err := status.Read(b.tree)
 	requests, errRequests := status.NewRequests(b).List(t.Context())
 	scales, errScales := status.NewScales(b).List(t.Context())
-	for _, e := range []error{errRequests, errScales} {
+	for _, e := range []error{s.Whole(), errRequests, errScales} {
 		if err == nil {
 			err = e
 		}

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/sources/git"
 )
 
-// A repository is what a server of Git answers with, in version 0 of the protocol. Source:
-// git, gitprotocol-pack(5) and gitprotocol-http(5).
+// A repository is what a server of Git answers with, in version 0 of the protocol unless
+// refs says otherwise. Source: git, gitprotocol-pack(5), -http(5) and -v2(5).
 type repository struct {
 	tip  id                // of main
 	pack func(w io.Writer) // what it gives for tip
@@ -27,8 +27,10 @@ type repository struct {
 func line(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
 const (
-	flush   = "0000"
-	service = "001e# service=git-upload-pack\n" + flush
+	flush     = "0000"
+	service   = "001e# service=git-upload-pack\n" + flush
+	version2  = "000eversion 2\n"
+	greeting2 = version2 + "000cls-refs\n" + flush
 )
 
 // ServeHTTP implements http.Handler.

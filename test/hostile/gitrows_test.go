@@ -281,6 +281,31 @@ func ofPacks() []row {
 			}
 		}})
 	}
+	for name, c := range map[string]struct{ want, greeting, begin, again string }{
+		"refs without end":               {"too long", greeting2, "", refLine("refs/heads/main")},
+		"names of 60 KB without end":     {"too long", greeting2, "", refLine("refs/heads/" + strings.Repeat("a", 60_000))},
+		"attributes without end":         {"too long", greeting2, "", line(tip.String() + " HEAD" + strings.Repeat(" symref-target:refs/heads/main", 2_000) + "\n")},
+		"capabilities without end":       {"too long", "", version2 + line("ls-refs\n"), line("x=y\n")},
+		"lines that are no refs":         {"a line that is none", greeting2, line("noise\n"), ""},
+		"a tag of no hash":               {"a line that is none", greeting2, line(tip.String() + " refs/tags/v1 peeled:noise\n"), ""},
+		"lengths that are no number":     {"invalid pkt-len", greeting2, "zzzz", ""},
+		"an end before the end":          {"EOF", greeting2, refLine("refs/heads/main"), ""},
+		"no lists of refs":               {"lists no refs", version2 + line("fetch\n") + flush, "", ""},
+		"an error that moves a screen":   {"gone", greeting2, line("ERR \x1b[2Jgone\r\nfishing " + strings.Repeat("x", 50_000) + "\n"), ""},
+		"names of objects by other sums": {"SHA-256", version2 + line("ls-refs\n") + line("object-format=sha256\n") + flush, "", ""},
+	} {
+		say := func(w io.Writer) {
+			_, _ = io.WriteString(w, c.begin)
+			if c.again != "" {
+				endless(w, c.again)
+			}
+		}
+		r := &repository{all: say, refs: say}
+		if c.greeting != "" {
+			r.refs = func(w io.Writer) { _, _ = io.WriteString(w, c.greeting) }
+		}
+		add("in version 2, "+name, c.want, r)
+	}
 	for name, c := range map[string]struct{ want, begin, again string }{
 		"NAKs without end":             {"before the pack", "", line("NAK\n")},
 		"ACKs without end":             {"before the pack", "", line("ACK " + tip.String() + " continue\n")},

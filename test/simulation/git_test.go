@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"testing/fstest"
 	"time"
 
@@ -238,10 +240,32 @@ func (in *incarnation) ledger(string) (agent.Ledger, error) {
 			}
 			return status.Read(t)
 		},
+		ReadCluster: func(ctx context.Context, k fleet.Key) (status.Cluster, bool, error) {
+			_, t, err := watched.Read(as(ctx, "record"))
+			if err != nil {
+				return status.Cluster{}, false, err
+			}
+			return status.ReadCluster(t, k)
+		},
 		Requests: status.NewRequests(named{watched, "requests"}),
 		Scales:   status.NewScales(named{watched, "scales"}),
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(watched, status.Options{Owner: owner, Random: func(d time.Duration) time.Duration { return d / 2 }})
 		},
 	}, nil
+}
+
+// TestLedgerIsWhole: lives have every part of the status branch that agents of people
+// have, as few lives come to each.
+func TestLedgerIsWhole(t *testing.T) {
+	l, err := (&incarnation{life: &life{}}).ledger("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(l)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Wrote" { // it serves webhooks, which lives have none of
+			t.Errorf("the ledger of lives has no %s", name)
+		}
+	}
 }

@@ -70,6 +70,9 @@ app.kubernetes.io/part-of: fairlead
 {{- if not .source.url -}}
 {{- fail "source.url is empty: name the fleet repository, such as --set source.url=https://git.example.com/fleet.git" -}}
 {{- end -}}
+{{- if and (hasPrefix "oci://" .source.url) (not .status.repository) -}}
+{{- fail "source.url is in a registry, which status is not written to: name a Git repository in status.repository, and a Secret that may write to it in status.existingSecret" -}}
+{{- end -}}
 {{- range $value, $url := dict "source.url" .source.url "status.repository" .status.repository -}}
 {{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]*@" $url -}}
 {{- fail (printf "%s holds a password, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
@@ -80,9 +83,6 @@ app.kubernetes.io/part-of: fairlead
 {{- end -}}
 {{- if and .webhook.enabled (not .webhook.existingSecret) -}}
 {{- fail "webhook.enabled without webhook.existingSecret: a webhook without a secret would be open to everybody. Make one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
-{{- end -}}
-{{- if and ((.status).requestKeys).existingSecret (not ((.status).signing).existingSecret) -}}
-{{- fail "status.requestKeys without status.signing: an agent that believes only what is signed has to sign. Make a key, and put its public half among the request keys: ssh-keygen -t ed25519 -N '' -f identity" -}}
 {{- end -}}
 {{- if and .autoscaler.enabled (not .autoscaler.existingSecret) -}}
 {{- fail "autoscaler.enabled without autoscaler.existingSecret: who may scale a cluster is told by certificate. Make one: kubectl create secret generic fairlead-autoscaler --from-file=tls.crt --from-file=tls.key --from-file=ca.crt" -}}

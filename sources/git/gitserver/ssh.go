@@ -33,8 +33,9 @@ type SSHServer struct {
 }
 
 // StartSSH starts an sshd for the repositories of this machine's file system,
-// with its files in dir. ReadOnly refuses pushes. It is to be closed.
-func StartSSH(ctx context.Context, dir string, readOnly bool) (*SSHServer, error) {
+// with its files in dir. ReadOnly refuses pushes; config is further lines of
+// sshd_config(5). It is to be closed.
+func StartSSH(ctx context.Context, dir string, readOnly bool, config ...string) (*SSHServer, error) {
 	const sshd = "/usr/sbin/sshd"
 	if _, err := os.Stat(sshd); err != nil {
 		return nil, ErrNoSSHD
@@ -71,7 +72,7 @@ UsePAM no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 AllowUsers %[3]s
-`, port, dir, me.Username),
+`, port, dir, me.Username) + strings.Join(config, "\n") + "\n",
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

@@ -1,0 +1,77 @@
+package oci
+
+import (
+	"context"
+	"fmt"
+
+	"fairlead.dev/fleet"
+)
+
+// Signed implements sources.Lineage.
+func (r *Repository) Signed() bool { return r.options.Verify != nil }
+
+// Continues implements sources.Lineage. An artifact continues another one if it was made
+// after it, as their signed manifests say: who may push, and has no key, cannot move a tag
+// back to an older one. A digest that the options name is a new beginning, and so is
+// another tag than that of from, unless a range of tags is followed.
+func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) error {
+	if r.options.Verify == nil || from.Digest == to.Digest || !digestName.MatchString(from.Digest) ||
+		digestName.MatchString(r.options.Ref) || !isPattern(r.options.Ref) && from.Ref != to.Ref {
+		return nil
+	}
+	op := "follow " + to.Short() + " of " + r.name.String()
+	return r.ordered(ctx, op, from.Digest, to.Digest, func() error {
+		return untrusted("it was not made after %[1]s, the last one that was followed: the tag was moved back; where that is meant, push the content anew, or name the digest with --ref", from.Digest)
+	})
+}
+
+// Includes implements sources.Lineage: rev was made before head, and a key vouches for it,
+// which Fetch sees to.
+func (r *Repository) Includes(ctx context.Context, head, rev fleet.Revision) error {
+	if r.options.Verify == nil || head.Digest == rev.Digest {
+		return nil
+	}
+	op := "look for " + rev.Short() + " in what led to " + head.Short() + " of " + r.name.String()
+	if !digestName.MatchString(rev.Digest) {
+		return fleet.Errorf(fleet.Invalid, op, "%q is not the digest of an artifact", rev.Digest)
+	}
+	return r.ordered(ctx, op, rev.Digest, head.Digest, func() error {
+		return untrusted("the artifact %s was not made before it", rev.Digest)
+	})
+}
+
+// ordered returns the error otherwise where the artifact before was not made before the
+// artifact after.
+func (r *Repository) ordered(ctx context.Context, op, before, after string, otherwise func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Budget.Timeout, errSlow)
+	defer cancel()
+	remote, err := r.client.repository()
+	if err != nil {
+		return classify(ctx, op, err)
+	}
+	a, err := r.manifest(ctx, remote, before)
+	if err != nil {
+		return classify(ctx, op, fmt.Errorf("the artifact %s, which has to have been made before it, cannot be had (name a digest with --ref where it is gone): %w", before, err))
+	}
+	b, err := r.manifest(ctx, remote, after)
+	if err != nil {
+		return classify(ctx, op, err)
+	}
+	if err := r.verified(ctx, remote, after); err != nil {
+		return classify(ctx, op, err)
+	}
+	old, err := created(a)
+	if err != nil {
+		return classify(ctx, op, untrusted("artifact %s: %w", before, err))
+	}
+	young, err := created(b)
+	if err != nil {
+		return classify(ctx, op, untrusted("%w", err))
+	}
+	if !young.After(old) {
+		return classify(ctx, op, otherwise())
+	}
+	return nil
+}
