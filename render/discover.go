@@ -212,8 +212,11 @@ func (w *walk) into(ctx context.Context, f *folder, dir string, old *folder, abo
 		return errTooMany
 	}
 	for _, bad := range w.tree.Bad(dir) {
-		if bad.Dir {
+		switch {
+		case bad.Dir:
 			f.lost = append(f.lost, lost{bad.Name, bad.Err.Error()})
+		case slices.Contains(kustomize.FileNames(), bad.Name):
+			f.kustomization = true // an overlay that cannot be read, and not none
 		}
 	}
 	for _, e := range entries {

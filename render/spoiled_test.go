@@ -143,3 +143,21 @@ func TestRenderTooMany(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestRenderSpoiledKustomization: an overlay whose kustomization is kept back is one all
+// the same, which cannot be read.
+func TestRenderSpoiledKustomization(t *testing.T) {
+	files := tree("-- clusters/a/c.yaml --\n" + clusterYAML("x", "a") + "-- clusters/b/kustomization.yaml --\n" + kustomization("c.yaml") + "-- clusters/b/c.yaml --\n" + clusterYAML("x", "b"))
+	bad := map[string][]sources.BadEntry{"clusters/a": {{Folder: "clusters/a", Name: "kustomization.yaml", Err: errors.New("there are 2 entries of this name")}}}
+	f, err := newBuilder(render.Options{}).Render(t.Context(), fleet.Revision{Ref: "main", Digest: "1"}, badTree{files, bad})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"x/b"}, keys(f)); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{"clusters/a: the folder clusters/a has no kustomization.yaml (add one, or name a file)", `clusters/a: "kustomization.yaml" cannot be in a fleet: there are 2 entries of this name (rename or remove it, or keep it elsewhere in the repository)`}
+	if diff := cmp.Diff(want, lines(f.Problems)); diff != "" {
+		t.Error(diff)
+	}
+}

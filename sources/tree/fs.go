@@ -189,6 +189,7 @@ func (t *Tree) lfind(op, name string) (Entry, error) {
 		if i, ok := f.names[path.Base(name)]; ok {
 			return f.entries[i], nil
 		}
+		return Entry{}, &fs.PathError{Op: op, Path: name, Err: f.absent(path.Base(name))}
 	}
 	return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
@@ -225,7 +226,7 @@ func (t *Tree) walk(name string) (Entry, int, error) {
 		}
 		i, ok := f.names[elem]
 		if !ok {
-			return Entry{}, 0, fs.ErrNotExist
+			return Entry{}, 0, f.absent(elem)
 		}
 		e := f.entries[i]
 		if e.Mode.Type() != fs.ModeSymlink {

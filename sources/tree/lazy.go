@@ -71,6 +71,16 @@ func (x *Index) look(id string) (*folder, error) {
 	return f, nil
 }
 
+// absent says why f does not have the entry name. What is kept back is not absent: whoever
+// asks for it would go on as if nobody had ever written it.
+func (f *folder) absent(name string) error {
+	i, ok := slices.BinarySearchFunc(f.bad, name, func(b badName, name string) int { return cmp.Compare(b.name, name) })
+	if !ok {
+		return fs.ErrNotExist
+	}
+	return refuse("%w", f.bad[i].err)
+}
+
 // folder returns what is in the folder e.
 func (t *Tree) folder(e Entry) (*folder, error) {
 	if t.lazy {

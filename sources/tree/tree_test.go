@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -193,14 +194,14 @@ func TestLazy(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for name, words := range map[string]string{"bad/big": "17825792 bytes", "deep/1/2/a": "2 folders deep", "wide/a": "more than 10 entries"} {
+	for name, words := range map[string]string{"bad/big": "17825792 bytes", "deep/1/2/a": "2 folders deep", "wide/a": "more than 10 entries", "bad/two": "2 entries", "bad/way": "a control character"} {
 		_, err := fs.ReadFile(tr, name)
 		wantInvalid(t, err, words)
 	}
-	for _, name := range []string{"bad/two", "bad/way"} {
-		if _, err := fs.ReadFile(tr, name); err == nil {
-			t.Errorf("%s is read", name)
-		}
+	_, err := tr.Lstat("bad/two")
+	wantInvalid(t, err, "2 entries") // and not that there is none
+	if _, err := tr.Stat("bad/three"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
 	}
 	got := map[string][]string{}
 	for _, dir := range []string{".", "good", "bad", "deep", "deep/1", "wide", "none"} {

@@ -77,6 +77,10 @@ func scripts(t *testing.T, dir string) {
 			"peak":       peak,
 			"sshd":       sshd,
 			"sub":        substitute,
+			"registry":   registry,
+			"artifact":   artifact,
+			"cosign":     cosign,
+			"movetag":    movetag,
 		},
 		RequireExplicitExec: true,
 	})
@@ -101,7 +105,7 @@ func setup(env *testscript.Env) error {
 	if err := example(fleet); err != nil {
 		return err
 	}
-	env.Values[guideOf{}] = &guide{}
+	env.Values[guideOf{}], env.Values[placeOf{}] = &guide{}, &place{}
 	cloud, err := freeAddress()
 	if err != nil {
 		return err

@@ -25,7 +25,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -37,6 +36,14 @@ const (
 	ContentType  = "application/vnd.cncf.flux.content.v1.tar+gzip"
 	BundleType   = "application/vnd.dev.sigstore.bundle.v0.3+json"
 )
+
+// T is what a test gives: its testing.TB, or a script.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+}
 
 // A Repository is one of a registry that is spoken to at URL, http://HOST:PORT.
 type Repository struct{ URL, Name string }
@@ -69,13 +76,13 @@ type Manifest struct {
 
 // Artifact pushes files under tag as Flux does, and returns the digest. What change makes of
 // the manifest is pushed; it may be nil.
-func (r Repository) Artifact(t testing.TB, tag string, created time.Time, files map[string]string, change func(*Manifest)) string {
+func (r Repository) Artifact(t T, tag string, created time.Time, files map[string]string, change func(*Manifest)) string {
 	t.Helper()
 	return r.Packed(t, tag, created, Pack(t, files), change)
 }
 
 // Packed is like Artifact, of an archive.
-func (r Repository) Packed(t testing.TB, tag string, created time.Time, archive []byte, change func(*Manifest)) string {
+func (r Repository) Packed(t T, tag string, created time.Time, archive []byte, change func(*Manifest)) string {
 	t.Helper()
 	m := Manifest{
 		SchemaVersion: 2, MediaType: ManifestType,
@@ -94,7 +101,7 @@ func (r Repository) Packed(t testing.TB, tag string, created time.Time, archive 
 }
 
 // Pack returns files as tar in gzip.
-func Pack(t testing.TB, files map[string]string) []byte {
+func Pack(t T, files map[string]string) []byte {
 	t.Helper()
 	var headers []tar.Header
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -108,7 +115,7 @@ func Pack(t testing.TB, files map[string]string) []byte {
 }
 
 // PackHeaders returns entries as tar in gzip, whatever they mean.
-func PackHeaders(t testing.TB, headers []tar.Header, files map[string]string) []byte {
+func PackHeaders(t T, headers []tar.Header, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -133,7 +140,7 @@ func PackHeaders(t testing.TB, headers []tar.Header, files map[string]string) []
 }
 
 // Blob pushes content.
-func (r Repository) Blob(t testing.TB, mediaType string, content []byte) Descriptor {
+func (r Repository) Blob(t T, mediaType string, content []byte) Descriptor {
 	t.Helper()
 	d := Descriptor{MediaType: mediaType, Digest: digest(content), Size: int64(len(content))}
 	res := r.do(t, http.MethodPost, r.URL+"/v2/"+r.Name+"/blobs/uploads/", "", nil)
@@ -150,7 +157,7 @@ func (r Repository) Blob(t testing.TB, mediaType string, content []byte) Descrip
 }
 
 // Manifest pushes m under a tag, or by its digest where that is empty, and returns the digest.
-func (r Repository) Manifest(t testing.TB, tag string, m any) string {
+func (r Repository) Manifest(t T, tag string, m any) string {
 	t.Helper()
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -171,7 +178,7 @@ func (r Repository) Manifest(t testing.TB, tag string, m any) string {
 	return d
 }
 
-func (r Repository) do(t testing.TB, method, url, kind string, body []byte) *http.Response {
+func (r Repository) do(t T, method, url, kind string, body []byte) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, url, bytes.NewReader(body))
 	if err != nil {
@@ -193,7 +200,7 @@ func (r Repository) do(t testing.TB, method, url, kind string, body []byte) *htt
 }
 
 // NewKey returns a private key as cosign makes them, and the public one in PEM.
-func NewKey(t testing.TB) (crypto.Signer, []byte) {
+func NewKey(t T) (crypto.Signer, []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -203,7 +210,7 @@ func NewKey(t testing.TB) (crypto.Signer, []byte) {
 }
 
 // Public returns the public key of k in PEM.
-func Public(t testing.TB, k crypto.Signer) []byte {
+func Public(t T, k crypto.Signer) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(k.Public())
 	if err != nil {
@@ -220,7 +227,7 @@ func (r Repository) Payload(digest string) []byte {
 
 // Sign signs the artifact with that digest, as cosign does under a tag of its own. What is
 // signed is payload; nil: what cosign signs.
-func (r Repository) Sign(t testing.TB, digest string, k crypto.Signer, payload []byte) {
+func (r Repository) Sign(t T, digest string, k crypto.Signer, payload []byte) {
 	t.Helper()
 	if payload == nil {
 		payload = r.Payload(digest)
@@ -234,7 +241,7 @@ func (r Repository) Sign(t testing.TB, digest string, k crypto.Signer, payload [
 }
 
 // Bundle signs the artifact with that digest, as cosign does in a bundle that refers to it.
-func (r Repository) Bundle(t testing.TB, of string, k crypto.Signer, predicate string) {
+func (r Repository) Bundle(t T, of string, k crypto.Signer, predicate string) {
 	t.Helper()
 	const kind = "application/vnd.in-toto+json"
 	statement := fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":"%s"}}],"predicateType":"%s","predicate":{}}`, strings.TrimPrefix(of, "sha256:"), predicate)
@@ -264,7 +271,7 @@ func (r Repository) Bundle(t testing.TB, of string, k crypto.Signer, predicate s
 	})
 }
 
-func signature(t testing.TB, k crypto.Signer, payload []byte) []byte {
+func signature(t T, k crypto.Signer, payload []byte) []byte {
 	t.Helper()
 	sum, hash := sha256.Sum256(payload), crypto.SHA256
 	toSign := sum[:]

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 )
 
 // A Registry is one in memory. It speaks the part of the distribution specification that
@@ -27,7 +26,7 @@ type Registry struct {
 }
 
 // New starts a registry without TLS, which ends with the test.
-func New(t testing.TB) *Registry {
+func New(t T) *Registry {
 	r := &Registry{blobs: map[string][]byte{}, manifests: map[string][]byte{}, types: map[string]string{}, tags: map[string]string{}}
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
