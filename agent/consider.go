@@ -53,9 +53,12 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 	}
 	m := machines[i].Machine
 	p, ok := c.Pool(m.Pool)
-	fellows := 0
+	role, fellows := m.Role, 0
+	if ok { // Git says, whatever people did to its tags
+		role = p.Role
+	}
 	for _, o := range machines {
-		if o.Machine.Role == m.Role {
+		if o.Machine.Role == role || o.Machine.Pool == m.Pool {
 			fellows++
 		}
 	}
@@ -64,9 +67,9 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 		return refusal("the machine is being deleted already")
 	case c.Delete:
 		return refusal("the cluster is being deleted")
-	case !ok && m.Role == fleet.RoleWorker:
+	case !ok && role == fleet.RoleWorker:
 		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
-	case r.Wish == fleet.WishRemediate && m.Role == fleet.RoleControlPlane && fellows == 1:
+	case r.Wish == fleet.WishRemediate && role == fleet.RoleControlPlane && fellows == 1:
 		return refusal("it is the last machine of the control plane: replace makes another one first")
 	}
 	accept := fleet.Answer{State: fleet.RequestAccepted}

@@ -105,7 +105,11 @@ func (w *world) set(list ...fleet.MachineReport) {
 }
 
 func machine(name string, role fleet.Role) fleet.MachineReport {
-	return fleet.MachineReport{Machine: fleet.Machine{Name: fleet.MachineName(name), ProviderID: fleet.ProviderID("sim://" + name), Pool: "md", Role: role, State: fleet.MachineRunning}}
+	pool := fleet.PoolName("md")
+	if role == fleet.RoleControlPlane {
+		pool = "cp"
+	}
+	return fleet.MachineReport{Machine: fleet.Machine{Name: fleet.MachineName(name), ProviderID: fleet.ProviderID("sim://" + name), Pool: pool, Role: role, State: fleet.MachineRunning}}
 }
 
 func fleetWithPool() fleet.Fleet {
@@ -218,6 +222,20 @@ func TestRefusedRequests(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The last machine of a control plane is one by its pool, whatever its role was changed
+// to: a request that was accepted would stand for good.
+func TestLastMachineByItsPool(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	cp := machine("cp", fleet.RoleControlPlane)
+	cp.Machine.Role = fleet.RoleWorker
+	w.set(cp, machine("m1", fleet.RoleWorker))
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
+		w.desk.ask(r)
+		expect(t, "answer", w.desk.said(r), "Refused: it is the last machine of the control plane: replace makes another one first")
+	})
 }
 
 // What is asked of machines is looked up in the file of their cluster: a branch of a

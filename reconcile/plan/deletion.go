@@ -33,16 +33,23 @@ func (v *view) delete() {
 
 // forgetControlPlane forgets that there was a control plane once its machines go, and
 // the data with them: where people wish for the cluster again before all of it is
-// gone, it is made anew. While one of them is a Node, it is remembered again.
+// gone, it is made anew. Once it answers after that, it is remembered again.
 func (v *view) forgetControlPlane() {
-	gone := func(m *machine) bool { return m.State == fleet.MachineDeleting }
-	goes := func(a fleet.Action) bool { return a.Kind == fleet.DeleteMachine }
-	went := func(a fleet.Attempt) bool {
-		return goes(a.Action) && a.Action.Pool == v.groups[0].name && v.recent(a, v.hold(a))
-	}
-	if slices.ContainsFunc(v.groups[0].all, gone) || slices.ContainsFunc(v.out.Actions, goes) || slices.ContainsFunc(v.Attempts, went) {
+	if v.controlPlaneGoes() || slices.ContainsFunc(v.out.Actions, deletesMachine) {
 		v.residence.ControlPlane = fleet.DeletionBegan
 	}
+}
+
+func deletesMachine(a fleet.Action) bool { return a.Kind == fleet.DeleteMachine }
+
+// controlPlaneGoes reports whether machines of the control plane are being deleted, or
+// may be.
+func (v *view) controlPlaneGoes() bool {
+	g := v.groups[0]
+	return slices.ContainsFunc(g.all, func(m *machine) bool { return m.State == fleet.MachineDeleting }) ||
+		slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
+			return deletesMachine(a.Action) && a.Action.Pool == g.name && v.recent(a, v.hold(a))
+		})
 }
 
 // deleteGroups deletes the machines of groups, and reports whether any are there

@@ -132,6 +132,7 @@ func (v *view) learn() {
 	switch {
 	case gone, r.ControlPlane == fleet.DeletionBegan && len(v.machines)+len(v.held) == 0 && !v.Observed.Workload.Reachable:
 		r.ControlPlane = fleet.NeverInitialized // of what would be made again
+	case r.ControlPlane == fleet.DeletionBegan && (v.deleting() || v.controlPlaneGoes()): // what still answers may not for long
 	case r.ControlPlane == fleet.DeletionBegan && !v.initialized() && !v.answersWithNodes(): // until it answers
 	case v.everInitialized() || v.answersWithNodes() || !v.Desired.Milestones.ControlPlane.IsZero() && len(v.machines) > 0:
 		r.ControlPlane = fleet.InitializedOnce

@@ -20,7 +20,7 @@ func mayRun() map[string]string {
 		"sources/git.configured":       "git config, for a person who asks for something",
 		"sources/git.signer":           "what signs a person's commits",
 		"sources/git.Origin":           "git remote, for a person who asks for something",
-		"sources/git.open":             "git upload-pack, for a repository on its own file system",
+		"sources/git.start":            "git upload-pack, for a repository on its own file system",
 		"sources/git/gitserver.Init":   "git, for a demonstration and tests",
 		"sources/git/gitserver.New":    "the same",
 	}

@@ -56,6 +56,7 @@ func (l *life) goodDays() {
 		l.withdraw(key(i))
 	}
 	l.push("repaired")
+	l.endLost()
 	l.comes("with the fleet repaired")
 	l.rests("with the fleet repaired")
 	if l.failed() {
@@ -74,6 +75,36 @@ func (l *life) goodDays() {
 	}
 	l.push("all files removed")
 	l.comes("with all files removed")
+}
+
+// endLost does what the status tells of clusters that nothing can bring back: those
+// whose deletion was taken back half-way, and whose first machine went as it became one.
+// They are deleted to the end, and made anew.
+func (l *life) endLost() {
+	l.until(time.Now().Add(5*time.Minute), nil, nil) // it is told
+	l.problems()                                     // read the status
+	var lost []int
+	for i := range l.wishes {
+		c, _ := l.told.status.Cluster(key(i))
+		l.mu.Lock()
+		ended := l.ended[key(i)]
+		l.mu.Unlock()
+		if ended && slices.ContainsFunc(c.Report.Waiting, func(why string) bool {
+			return strings.Contains(why, fleet.DeleteAnnotation) || strings.Contains(why, fleet.RecreateAnnotation)
+		}) {
+			lost = append(lost, i)
+			l.wishes[i].deleted = true
+		}
+	}
+	if len(lost) == 0 || l.failed() {
+		return
+	}
+	l.push("what is lost is deleted")
+	l.comes("with what is lost deleted")
+	for _, i := range lost {
+		l.wishes[i].deleted = false
+	}
+	l.push("and made anew")
 }
 
 // loneWell reports whether the Machine of cluster i that stands alone is well.

@@ -44,13 +44,19 @@ func (j *judgement) takesControlPlane(facts inmemory.Facts, m inmemory.MachineFa
 	}
 }
 
-// neverAnswered reports whether there is only one machine of a cluster that never
-// answered an agent: for all that can be known it never was one, and it is replaced
-// where it is outdated.
+// neverAnswered reports whether there is only one machine of a cluster that had never
+// answered an agent when the change was decided on: for all that could be known it never
+// was one, and it is replaced where it is outdated. A cluster that answered before that
+// landed is lost.
 func (j *judgement) neverAnswered(machines []inmemory.MachineFacts) bool {
 	j.life.mu.Lock()
 	defer j.life.mu.Unlock()
-	return len(machines) == 1 && !j.life.heard[j.key]
+	heard := j.life.heard[j.key]
+	if len(machines) != 1 || !heard.IsZero() && !heard.After(j.turn.began) {
+		return false
+	}
+	j.life.ended[j.key] = j.life.ended[j.key] || !heard.IsZero()
+	return true
 }
 
 // removesMember checks that etcd can do without a member.

@@ -73,7 +73,8 @@ type life struct {
 	asked     map[fleet.ProviderID]fleet.Wish // to replace or remediate, that the agent said yes to
 	decided   map[string]int                  // by the autoscaler, by pool
 	unwell    map[string]spell                // the last one of each machine, by id
-	heard     map[fleet.Key]bool              // clusters whose API server answered an agent
+	heard     map[fleet.Key]time.Time         // when the API server of a cluster first answered an agent
+	ended     map[fleet.Key]bool              // clusters that people end: nothing of them may be worth keeping
 }
 
 // live lives l, of which the seed is known.
@@ -95,7 +96,8 @@ func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.Wish), make(map[string]int)
-	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]spell), make(map[fleet.Key]bool)
+	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]spell), make(map[fleet.Key]time.Time)
+	l.ended = make(map[fleet.Key]bool)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{

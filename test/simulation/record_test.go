@@ -12,10 +12,11 @@ import (
 func (l *life) push(why string) {
 	rev := l.repository.push(files(l.wishes, l.class))
 	all := make([]wish, len(l.wishes))
+	l.mu.Lock()
 	for i, w := range l.wishes {
 		all[i] = w.copied()
+		l.ended[key(i)] = l.ended[key(i)] || w.deleted
 	}
-	l.mu.Lock()
 	l.history = append(l.history, all)
 	l.forgetSizes()
 	l.mu.Unlock()

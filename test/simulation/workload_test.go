@@ -49,7 +49,9 @@ func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload,
 		w, err := r.Client.Observe(ctx, a)
 		if err == nil {
 			r.in.life.mu.Lock()
-			r.in.life.heard[a.Cluster] = true
+			if r.in.life.heard[a.Cluster].IsZero() {
+				r.in.life.heard[a.Cluster] = time.Now()
+			}
 			r.in.life.mu.Unlock()
 		}
 		return w, err
