@@ -23,15 +23,16 @@ func (c Credentials) Secret() (fleet.SecretData, error) {
 		}
 	}
 	d := fleet.SecretData{}
-	if c.Username != "" {
-		d[usernameKey] = fleet.NewSecret([]byte(c.Username))
-	}
-	if c.Proxy != "" {
-		d[proxyKey] = fleet.NewSecret([]byte(c.Proxy))
+	for key, text := range map[string]string{
+		usernameKey: c.Username, proxyKey: c.Proxy, appID: c.AppID, appInstallation: c.AppInstallation, appOwner: c.AppOwner, appURL: c.AppURL,
+	} {
+		if text != "" {
+			d[key] = fleet.NewSecret([]byte(text))
+		}
 	}
 	for key, file := range map[string]string{
 		tokenKey: c.TokenFile, bearerTokenKey: c.BearerFile, clientCert: c.CertFile, clientKey: c.CertKeyFile, proxyKey: c.ProxyFile, passwordKey: c.PasswordFile, identityKey: c.SSHKeyFile,
-		passphraseKey: c.PassphraseFile, knownHostsKey: c.KnownHostsFile, certAuthorities: c.CAFile, dockerConfigKey: c.DockerConfigFile,
+		passphraseKey: c.PassphraseFile, knownHostsKey: c.KnownHostsFile, certAuthorities: c.CAFile, appKey: c.AppKeyFile, dockerConfigKey: c.DockerConfigFile,
 	} {
 		if file == "" {
 			continue

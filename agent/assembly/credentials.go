@@ -30,6 +30,11 @@ type Credentials struct {
 	// fields name comes first.
 	DockerConfigFile string
 
+	// A GitHub App, in place of the others: its number, that of an installation or who
+	// has it installed, the URL of the API, and the file of its private key.
+	AppID, AppInstallation, AppOwner, AppURL string
+	AppKeyFile                               string
+
 	// Dir is a folder with a file for each credential there is, called as the
 	// keys of a Secret that Flux takes for a GitRepository: it is how such a
 	// Secret looks once it is mounted. What the other fields name comes first.
@@ -50,6 +55,11 @@ const (
 	certAuthorities = "ca.crt"
 	clientCert      = "tls.crt"
 	clientKey       = "tls.key"
+	appID           = "githubAppID"
+	appInstallation = "githubAppInstallationID"
+	appOwner        = "githubAppInstallationOwner"
+	appKey          = "githubAppPrivateKey"
+	appURL          = "githubAppBaseURL"
 	proxyKey        = "proxy" // the URL; Flux has a Secret of its own for it
 	dockerConfigKey = ".dockerconfigjson"
 )
@@ -66,6 +76,7 @@ func (c Credentials) apply(o *git.Options) error {
 		return fmt.Errorf("the credentials in %s are for a registry, and not for Git", c.DockerConfigFile)
 	}
 	o.Auth.Username = c.Username
+	o.Auth.App = git.App{ID: c.AppID, Installation: c.AppInstallation, Owner: c.AppOwner, API: c.AppURL}
 	for _, f := range []struct {
 		name string
 		to   func([]byte)
@@ -75,6 +86,7 @@ func (c Credentials) apply(o *git.Options) error {
 		{c.CertFile, func(b []byte) { o.Auth.Certificate = b }},
 		{c.CertKeyFile, func(b []byte) { o.Auth.CertificateKey = fleet.NewSecret(b) }},
 		{c.ProxyFile, func(b []byte) { o.Proxy = line(b) }},
+		{c.AppKeyFile, func(b []byte) { o.Auth.App.Key = fleet.NewSecret(b) }},
 		{c.PasswordFile, func(b []byte) { o.Auth.Password = line(b) }},
 		{c.SSHKeyFile, func(b []byte) { o.Auth.Key = fleet.NewSecret(b) }},
 		{c.PassphraseFile, func(b []byte) { o.Auth.Passphrase = line(b) }},
@@ -129,16 +141,27 @@ func (c *Credentials) fromDir() error {
 	or(&c.DockerConfigFile, file(dockerConfigKey))
 	or(&c.KnownHostsFile, file(knownHostsKey))
 	or(&c.CAFile, file(certAuthorities))
-	if name := file(usernameKey); name != "" && c.Username == "" {
-		b, err := os.ReadFile(name)
+	or(&c.AppKeyFile, file(appKey))
+	for _, w := range []struct {
+		to   *string
+		name string
+	}{
+		{&c.Username, file(usernameKey)}, {&c.AppID, file(appID)}, {&c.AppInstallation, file(appInstallation)},
+		{&c.AppOwner, file(appOwner)}, {&c.AppURL, file(appURL)},
+	} {
+		if w.name == "" || *w.to != "" {
+			continue
+		}
+		b, err := os.ReadFile(w.name)
 		if err != nil {
 			return fmt.Errorf("cannot read a credential: %w", err)
 		}
-		c.Username = strings.TrimSpace(string(b))
+		*w.to = strings.TrimSpace(string(b))
 	}
 	if found == 0 {
 		return fmt.Errorf("the folder %s holds no credential: name its files %s", c.Dir, strings.Join([]string{
 			usernameKey, passwordKey, bearerTokenKey, tokenKey, identityKey, passphraseKey, knownHostsKey, certAuthorities, clientCert, clientKey, proxyKey, dockerConfigKey,
+			appID, appInstallation, appOwner, appKey, appURL,
 		}, ", "))
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCredentialsFolder(t *testing.T) {
-	type read struct{ Username, Password, Token, Bearer, Key, Passphrase, KnownHosts, CA, Cert, CertKey, Proxy string }
+	type read struct{ Username, Password, Token, Bearer, Key, Passphrase, KnownHosts, CA, Cert, CertKey, Proxy, App string }
 	for name, tc := range map[string]struct {
 		reason string
 		files  map[string]string
@@ -31,7 +31,10 @@ func TestCredentialsFolder(t *testing.T) {
 		"passphrase": {"", map[string]string{"identity": "k", "identity.password": "s"}, nil, read{Key: "k", Passphrase: "s"}, ""},
 		"Flux's own": {"Flux keeps the passphrase under password", map[string]string{"identity": "k", "password": "s"}, nil, read{Key: "k", Passphrase: "s"}, ""},
 		"as mounted": {"what Kubernetes hides in a volume is no credential", map[string]string{"..data/token": "t"}, nil, read{}, "holds no credential"},
-		"foreign":    {"a GitHub App is not understood, and that is said", map[string]string{"githubAppID": "1"}, nil, read{}, "username, password, bearerToken"},
+		"foreign":    {"what is not understood is said", map[string]string{"aws_access_key_id": "1"}, nil, read{}, "username, password, bearerToken"},
+		"app": {"a GitHub App, as flux create secret githubapp makes it", map[string]string{
+			"githubAppID": "1\n", "githubAppInstallationID": "2", "githubAppInstallationOwner": "o", "githubAppPrivateKey": "pem", "githubAppBaseURL": "https://github.example.com/api/v3",
+		}, nil, read{App: "1 2 o https://github.example.com/api/v3 pem"}, ""},
 		"flag first": {
 			"a flag is nearer than a folder",
 			map[string]string{"username": "bot", "token": "t"},
@@ -73,7 +76,10 @@ func TestCredentialsFolder(t *testing.T) {
 			got := read{
 				o.Auth.Username, shown(o.Auth.Password), shown(o.Auth.Token), shown(o.Auth.Bearer), shown(o.Auth.Key),
 				shown(o.Auth.Passphrase), string(o.KnownHosts), string(o.CABundle),
-				string(o.Auth.Certificate), shown(o.Auth.CertificateKey), shown(o.Proxy),
+				string(o.Auth.Certificate), shown(o.Auth.CertificateKey), shown(o.Proxy), "",
+			}
+			if a := o.Auth.App; !a.IsZero() {
+				got.App = strings.Join([]string{a.ID, a.Installation, a.Owner, a.API, shown(a.Key)}, " ")
 			}
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, d)

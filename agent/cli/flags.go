@@ -110,7 +110,7 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository; semver:RANGE, or a tag with * in it, for the highest of the tags that match (default: its default branch); of a registry: tag or digest, sha256:…, or likewise a range of tags (default: latest)")
 	fs.StringVar(&s.Path, "path", "", pathUsage)
 	fs.StringVar(&s.FleetID, "fleet-id", "", "name of a fleet whose fleet.yaml gives none (default: made from the source)")
-	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, proxy, and .dockerconfigjson for a registry")
+	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, githubAppID with githubAppInstallationID or githubAppInstallationOwner and githubAppPrivateKey, githubAppBaseURL, proxy, and .dockerconfigjson for a registry")
 	fs.StringVar(&c.Username, "username", "", "user name for the repository")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file with a token for the repository")
 	fs.StringVar(&c.BearerFile, "bearer-token-file", "", "file with a token that is sent as a bearer")

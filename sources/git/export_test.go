@@ -1,6 +1,9 @@
 package git
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Held returns the bytes that b keeps in memory.
 func (b *Branch) Held() int64 { return b.clone.store.size() }
@@ -17,3 +20,13 @@ func (r *Repository) ToldOfPart(ctx context.Context) (bool, int, error) {
 	}
 	return ar.part, len(ar.References), nil
 }
+
+func (r *Repository) installation() *installation {
+	return r.remote.remote.(*rotating).now.(*httpRemote).auth.(*installation)
+}
+
+// RenewToken makes the token of an app one that is to be replaced, and still good.
+func (r *Repository) RenewToken() { r.installation().renew = time.Time{} }
+
+// API returns where r asks for tokens.
+func (r *Repository) API() string { return r.installation().api }

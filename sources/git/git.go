@@ -61,8 +61,8 @@ type Options struct {
 	Log    *slog.Logger // nil discards
 }
 
-// Auth is a credential. For http(s) it is Bearer, Token, or Username and Password, and
-// for https a client certificate, alone or beside them; for ssh it is Key.
+// Auth is a credential. For http(s) it is Bearer, Token, App, or Username and Password,
+// and for https a client certificate, alone or beside them; for ssh it is Key.
 type Auth struct {
 	Username   string
 	Password   fleet.Secret
@@ -71,13 +71,15 @@ type Auth struct {
 	Key        fleet.Secret // private key, PEM or OpenSSH
 	Passphrase fleet.Secret // of Key
 
+	App App // of GitHub, in place of all these; over https
+
 	Certificate    []byte       // of the client, with its chain, PEM
 	CertificateKey fleet.Secret // its private key, PEM
 }
 
 func (a Auth) isZero() bool {
 	return a.Username == "" && a.Password.IsZero() && a.Token.IsZero() && a.Bearer.IsZero() && a.Key.IsZero() &&
-		len(a.Certificate) == 0 && a.CertificateKey.IsZero()
+		len(a.Certificate) == 0 && a.CertificateKey.IsZero() && a.App.IsZero()
 }
 
 // A Budget bounds what one operation may take and one revision may hold. A

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -65,6 +66,13 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 	if err := useCertificate(t, auth, ep.Protocol); err != nil {
 		return nil, err
 	}
+	if !auth.App.IsZero() {
+		in, err := newInstallation(auth.App, ep.Protocol, hostOf(ep), t)
+		if err != nil {
+			return nil, err
+		}
+		r.auth = in
+	}
 	r.pool = t
 	r.web = &http.Client{
 		Transport:     limitedTransport{t, o.Budget.Received},
@@ -72,6 +80,13 @@ func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error)
 	}
 	r.client = githttp.NewClient(r.web)
 	return r, nil
+}
+
+func hostOf(ep *transport.Endpoint) string {
+	if ep.Port == 0 || ep.Port == defaultPort(ep.Protocol) {
+		return ep.Host
+	}
+	return ep.Host + ":" + strconv.Itoa(ep.Port)
 }
 
 // useProxy has t go through the proxy at address; where that is empty, through the one
@@ -253,7 +268,10 @@ func titleOf(page io.Reader) string {
 	return string(words[:min(len(words), 200)])
 }
 
-func (r *httpRemote) open(_ context.Context, service string) (session, error) {
+func (r *httpRemote) open(ctx context.Context, service string) (session, error) {
+	if err := r.ready(ctx); err != nil {
+		return nil, err
+	}
 	ep := r.endpoint // go-git changes it on a redirect
 	s := &httpSession{remote: r}
 	var err error
@@ -280,23 +298,43 @@ type httpSession struct {
 }
 
 func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
-	return signedIn(s.remote, func() (*packp.AdvRefs, error) { return s.both.AdvertisedReferencesContext(ctx) })
+	return signedIn(ctx, s.remote, func() (*packp.AdvRefs, error) { return s.both.AdvertisedReferencesContext(ctx) })
 }
 
-// signedIn asks the server, and where it knows no bearers, once more with a password.
-func signedIn[T any](r *httpRemote, ask func() (T, error)) (T, error) {
+// ready sees that there is what requests are signed in with.
+func (r *httpRemote) ready(ctx context.Context) error {
+	if in, ok := r.auth.(*installation); ok {
+		return in.ready(ctx)
+	}
+	return nil
+}
+
+// signedIn asks the server, and once more where it takes another form of the credential:
+// a password where it knows no bearers, a new token where that of an app was withdrawn.
+func signedIn[T any](ctx context.Context, r *httpRemote, ask func() (T, error)) (T, error) {
 	got, err := ask()
-	b, ok := r.auth.(*bearer)
-	if !ok || !errors.Is(err, transport.ErrAuthenticationRequired) || b.password.Load() {
+	if !errors.Is(err, transport.ErrAuthenticationRequired) {
 		return got, err
 	}
-	b.password.Store(true)
-	again, second := ask()
-	if second != nil {
-		b.password.Store(false)
-		return got, err
+	switch a := r.auth.(type) {
+	case *bearer:
+		if a.password.Swap(true) {
+			return got, err
+		}
+		again, second := ask()
+		if second != nil {
+			a.password.Store(false)
+			return got, err
+		}
+		return again, nil
+	case *installation:
+		a.forget()
+		if err := a.ready(ctx); err != nil {
+			return got, err
+		}
+		return ask()
 	}
-	return again, nil
+	return got, err
 }
 
 func (s *httpSession) fetch(ctx context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error) {

@@ -16,7 +16,10 @@ import (
 const infoRefs = "/info/refs"
 
 func (r *httpRemote) list(ctx context.Context, prefixes []string) (listing, error) {
-	return signedIn(r, func() (listing, error) { return r.ask(ctx, prefixes) })
+	if err := r.ready(ctx); err != nil {
+		return listing{}, err
+	}
+	return signedIn(ctx, r, func() (listing, error) { return r.ask(ctx, prefixes) })
 }
 
 // ask asks for refs with the credentials as they are.

@@ -93,6 +93,8 @@ func sameCredentials(a, b Options) bool {
 	return a.Auth.Username == b.Auth.Username && same(a.Auth.Password, b.Auth.Password) && same(a.Auth.Token, b.Auth.Token) &&
 		same(a.Auth.Bearer, b.Auth.Bearer) && bytes.Equal(a.Auth.Certificate, b.Auth.Certificate) &&
 		same(a.Auth.CertificateKey, b.Auth.CertificateKey) && same(a.Proxy, b.Proxy) &&
+		a.Auth.App.ID == b.Auth.App.ID && a.Auth.App.Installation == b.Auth.App.Installation && a.Auth.App.Owner == b.Auth.App.Owner &&
+		a.Auth.App.API == b.Auth.App.API && same(a.Auth.App.Key, b.Auth.App.Key) &&
 		same(a.Auth.Key, b.Auth.Key) && same(a.Auth.Passphrase, b.Auth.Passphrase) &&
 		bytes.Equal(a.CABundle, b.CABundle) && bytes.Equal(a.KnownHosts, b.KnownHosts)
 }

@@ -28,6 +28,8 @@ func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) 
 	switch {
 	case !o.Proxy.IsZero():
 		return nil, errors.New("a proxy does not work over ssh: use https")
+	case !auth.App.IsZero():
+		return nil, errors.New("a GitHub App does not work over ssh: use https")
 	case len(auth.Certificate) > 0:
 		return nil, errors.New("a client certificate does not work over ssh: use https")
 	}
