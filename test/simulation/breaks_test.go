@@ -37,8 +37,8 @@ func faults() []fault {
 		}},
 		{"broken files are taken for a deletion", "NothingDeletedThatGitHas", []edit{
 			{
-				desired, "next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true}",
-				"if BROKEN && old.cluster != nil {\n\t\t\t\told.cluster = deleted(old.cluster)\n\t\t\t}\n\t\t\tnext.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true}",
+				desired, "next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
+				"if BROKEN && old.cluster != nil {\n\t\t\t\told.cluster = deleted(old.cluster)\n\t\t\t}\n\t\t\tnext.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
 			},
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
