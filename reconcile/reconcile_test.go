@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,21 @@ type stub struct {
 	deposed  int           // the question by number that is the first to be answered with owner; 0: each is
 	asked    int           // times
 	sleeps   time.Duration // once it is asked for permission
-	calls    []string
+
+	mu    sync.Mutex // of now, asked, sleeps and calls while a pass is made
+	calls []string
+}
+
+func (s *stub) called(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, what)
+}
+
+func (s *stub) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
 }
 
 // newStub returns a cluster with so many control-plane machines at rest.
@@ -74,7 +89,9 @@ func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler 
 	return reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{s}, nil },
 		Workload:       nodes{s}, Bootstrap: s, Secrets: store,
-		Now: func() time.Time { return s.now }, May: func(fleet.Key) error {
+		Now: s.clock, May: func(fleet.Key) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.now, s.sleeps = s.now.Add(s.sleeps), 0
 			if s.asked++; s.asked < s.deposed {
 				return nil
@@ -103,17 +120,17 @@ func (s infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastr
 }
 
 func (s infrastructure) EnsureInfrastructure(context.Context, fleet.OperationID, *fleet.Cluster) error {
-	s.calls = append(s.calls, "EnsureInfrastructure")
+	s.called("EnsureInfrastructure")
 	return nil
 }
 
 func (s infrastructure) CreateMachine(context.Context, fleet.OperationID, providers.MachineRequest) error {
-	s.calls = append(s.calls, "CreateMachine")
+	s.called("CreateMachine")
 	return nil
 }
 
 func (s infrastructure) DeleteMachine(context.Context, fleet.OperationID, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error {
-	s.calls = append(s.calls, "DeleteMachine")
+	s.called("DeleteMachine")
 	return nil
 }
 
@@ -129,7 +146,7 @@ func (s nodes) Observe(context.Context, providers.Access) (fleet.Workload, error
 }
 
 func (s nodes) Etcd(context.Context, providers.Access) (*fleet.Etcd, error) {
-	s.calls = append(s.calls, "Etcd")
+	s.called("Etcd")
 	return s.etcd, s.etcdDown
 }
 
@@ -140,12 +157,12 @@ func (s nodes) EnsureToken(context.Context, providers.Access, providers.Token, t
 func (s nodes) Forget(k fleet.Key) { s.calls = append(s.calls, "Forget "+k.String()) }
 
 func (s nodes) SyncAddons(context.Context, providers.Access, fleet.Pool, string) error {
-	s.calls = append(s.calls, "SyncAddons")
+	s.called("SyncAddons")
 	return fleet.Errorf(fleet.Invalid, "migrate the Corefile", "no way back")
 }
 
 func (s nodes) Drain(context.Context, providers.Access, string, fleet.DrainRules) error {
-	s.calls = append(s.calls, "Drain")
+	s.called("Drain")
 	return nil
 }
 
