@@ -2,12 +2,7 @@ package arrows
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -37,45 +32,9 @@ func mayLeave() map[string]string {
 // TestNothingLeavesUnsanitised holds the functions of the program that write to the
 // streams of the process in another way than commands do against a list.
 func TestNothingLeavesUnsanitised(t *testing.T) {
-	found := map[string]bool{}
-	for _, room := range []string{"agent", "fleet", "providers", "reconcile", "render", "sources"} {
-		err := filepath.WalkDir(filepath.Join("../..", room), func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if d.IsDir() && (strings.HasSuffix(d.Name(), "test") || strings.HasSuffix(d.Name(), "server") || d.Name() == "testdata") {
-				return filepath.SkipDir // parts of tests
-			}
-			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return nil
-			}
-			f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				return err
-			}
-			where := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
-			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && leaves(fn, where == "agent/cli") {
-					found[where+"."+fn.Name.Name] = true
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	list := mayLeave()
-	for name := range found {
-		if list[name] == "" {
-			t.Errorf("%s writes around the one exit: write to the streams of the command, or say in mayLeave why not", name)
-		}
-	}
-	for name := range list {
-		if !found[name] {
-			t.Errorf("%s of mayLeave writes to nothing but the streams of commands", name)
-		}
-	}
+	only(t, mayLeave(), func(room string, fn *ast.FuncDecl) bool { return leaves(fn, room == "agent/cli") },
+		"writes around the one exit: write to the streams of the command, or say in mayLeave why not",
+		"of mayLeave writes to nothing but the streams of commands")
 }
 
 // leaves reports whether fn has a stream of the process, prints to one, or, in the command
