@@ -87,6 +87,8 @@ type Ledger struct {
 	Wrote func(hash string) bool
 	// Scales are the numbers of machines on the branch; nil: Git says all.
 	Scales Scales
+	// Signed says that what counts on the branch is signed.
+	Signed bool
 	// Writer returns what writes to the branch, as long as owner owns the fleet.
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
@@ -133,15 +135,20 @@ type Options struct {
 // A NotOwnerError says that this agent does not own the fleet: another one
 // does, or, with a zero Owner, nobody any more.
 type NotOwnerError struct {
-	Self  string
-	Place string // of this agent
-	Owner fleet.Owner
+	Self     string
+	Place    string // of this agent
+	Owner    fleet.Owner
+	Unsigned bool // no key that counts signed that it is the owner
 }
 
 // Error implements error.
 func (e *NotOwnerError) Error() string {
 	if e.Owner.Agent == "" {
 		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
+	}
+	if e.Unsigned {
+		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
+			e.Owner.Agent, e.Owner.Epoch, elsewhere(e.Owner.Place))
 	}
 	if e.Owner.Agent == e.Self {
 		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",

@@ -52,6 +52,10 @@ type world struct {
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
 	inhabits  func(context.Context, fleet.Key) (bool, error)
+	signed    bool                 // keys say what counts on the status branch
+	doubt     error                // of the owner that is there
+	restored  []fleet.Owner        // in place of one that was not to be believed
+	onPass    func(*fleet.Cluster) // called with mu held
 }
 
 func newWorld(fleets ...fleet.Fleet) *world {
@@ -118,7 +122,17 @@ func (w *world) HandOver(context.Context, fleet.Owner, string, string) (fleet.Ow
 func (w *world) Succession(context.Context) (fleet.Owner, fleet.Succession, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.doubt != nil {
+		return fleet.Owner{}, fleet.Succession{}, w.doubt
+	}
 	return w.owner, w.next, nil
+}
+
+func (w *world) Restore(_ context.Context, of fleet.Owner) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.restored, w.doubt = append(w.restored, of), nil
+	return nil
 }
 
 func (w *world) Succeed(_ context.Context, of fleet.Owner, from, to fleet.Succession) error {
@@ -179,6 +193,9 @@ func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 		w.wished = make(map[fleet.Key]*fleet.Cluster)
 	}
 	w.wished[c.Key] = c
+	if w.onPass != nil {
+		w.onPass(c)
+	}
 	phase, ok := w.phases[c.Key]
 	if !ok {
 		phase = fleet.PhaseProvisioned
@@ -230,6 +247,7 @@ func (w *world) agent(o Options) *Agent {
 				Arbiter:  w,
 				Requests: &w.desk,
 				Scales:   &w.scales,
+				Signed:   w.signed,
 				Read: func(context.Context) (status.Status, error) {
 					w.reads.Add(1)
 					w.mu.Lock()

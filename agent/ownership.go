@@ -2,16 +2,18 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // own makes this agent the owner of the fleet, or learns that it is not. It
 // returns nil when ctx ends.
 func (a *Agent) own(ctx context.Context) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		owner, next, err := a.claim(ctx)
+		owner, next, unsigned, err := a.claim(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -31,7 +33,7 @@ func (a *Agent) own(ctx context.Context) error {
 			close(a.owned)
 			return nil
 		default:
-			refusal := &NotOwnerError{Self: a.o.Name, Place: a.at, Owner: owner}
+			refusal := &NotOwnerError{Self: a.o.Name, Place: a.at, Owner: owner, Unsigned: unsigned}
 			if !a.o.WaitForOwnership {
 				return refusal
 			}
@@ -50,12 +52,18 @@ func (a *Agent) own(ctx context.Context) error {
 	}
 }
 
-// claim claims the fleet, and returns who owns it and to whom it is on its way.
-func (a *Agent) claim(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
-	if _, err := a.seize(ctx); err != nil {
-		return fleet.Owner{}, fleet.Succession{}, err
+// claim claims the fleet, and returns who owns it, to whom it is on its way, and whether
+// that is another agent as nobody who counts signed.
+func (a *Agent) claim(ctx context.Context) (owner fleet.Owner, next fleet.Succession, unsigned bool, err error) {
+	there, err := a.seize(ctx)
+	if err != nil {
+		return fleet.Owner{}, fleet.Succession{}, false, err
 	}
-	return a.ledger.Arbiter.Succession(ctx)
+	owner, next, err = a.ledger.Arbiter.Succession(ctx)
+	if errors.Is(err, status.ErrDistrusted) && !a.is(there) {
+		return there, fleet.Succession{}, true, nil // nobody knows whether it acts, so this agent does not
+	}
+	return owner, next, false, err
 }
 
 // stillOwner looks whether the fleet was handed to another agent, or is to be.
@@ -66,6 +74,7 @@ func (a *Agent) stillOwner(ctx context.Context) error {
 	if err != nil {
 		if ctx.Err() == nil {
 			a.p.Log.Warn("cannot read the owner of the fleet", "error", err)
+			a.restoreOwner(ctx, err)
 		}
 		return nil
 	}
@@ -73,6 +82,21 @@ func (a *Agent) stillOwner(ctx context.Context) error {
 		return err
 	}
 	return a.succeed(ctx, owner, next)
+}
+
+// restoreOwner puts back what the arbiter says of this agent, where that is not what is
+// there and nobody who counts changed it.
+func (a *Agent) restoreOwner(ctx context.Context, why error) {
+	arbiter, can := a.ledger.Arbiter.(interface {
+		Restore(ctx context.Context, of fleet.Owner) error
+	})
+	owner := a.owner.Load()
+	if !can || owner == nil || !errors.Is(why, status.ErrDistrusted) {
+		return
+	}
+	if err := arbiter.Restore(ctx, *owner); err != nil && ctx.Err() == nil {
+		a.p.Log.Warn("cannot restore the owner of the fleet, trying again", "error", err)
+	}
 }
 
 // judge takes owner for what is so. The error is a *NotOwnerError where that is

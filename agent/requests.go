@@ -151,16 +151,22 @@ func (a *Agent) complain(err error) {
 	a.tell()
 }
 
-// unreadable adds requests that nobody can read to problems.
+// unreadable adds requests and numbers of machines that nobody can go by to problems.
 func (a *Agent) unreadable(problems []fleet.Problem) []fleet.Problem {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.wishes.broken == "" {
-		return problems
+	problems = slices.Clone(problems)
+	if a.wishes.broken != "" {
+		problems = append(problems, fleet.Problem{
+			Message: "what people ask for cannot be read: " + a.wishes.broken, Hint: "repair or delete the file on the status branch",
+		})
 	}
-	return append(slices.Clone(problems), fleet.Problem{
-		Message: "what people ask for cannot be read: " + a.wishes.broken, Hint: "repair or delete the file on the status branch",
-	})
+	if a.scaling.broken != "" {
+		problems = append(problems, fleet.Problem{
+			Message: "numbers of machines on the status branch: " + a.scaling.broken, Hint: "decide again with fairlead scale, with --signing-key where agents have --request-keys, or repair the file",
+		})
+	}
+	return problems
 }
 
 // stand holds to the accepted requests, and returns the clusters of which others

@@ -447,8 +447,40 @@ func TestAbandon(t *testing.T) {
 	})
 }
 
-// A request that nobody trusted signed is refused, be an answer in it that somebody else
-// wrote; one that was signed long ago is not taken for a new one.
+// TestUnreadableSuspensionAtTheStart: an agent that starts where a suspension cannot be read
+// does start, and its first pass leaves the cluster alone, unless keys say who may ask:
+// then it is told, and suspends nothing.
+func TestUnreadableSuspensionAtTheStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		distrusted string
+		suspended  bool
+	}{
+		"no keys": {"", true},
+		"keys":    {"it cannot be read", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(fleetWithPool())
+			w.desk.broken = true
+			w.desk.list = []fleet.Request{{
+				Wish: fleet.WishSuspend, Cluster: keyA, By: "a file that cannot be read", Unreadable: true, Distrusted: c.distrusted,
+				Answer: fleet.Answer{State: fleet.RequestAccepted},
+			}}
+			var first []bool // whether it was suspended, by pass
+			w.onPass = func(c *fleet.Cluster) { first = append(first, c.Suspension != nil) }
+			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if len(first) == 0 {
+					t.Fatal("the agent does not start")
+				}
+				for _, suspended := range first {
+					expect(t, "the cluster is suspended", suspended, c.suspended)
+				}
+			})
+		})
+	}
+}
+
 // TestUnreadableSuspensionWithKeys: where keys say who may ask, what cannot be read stops
 // no cluster by itself, and a suspension that counted is not ended by damage to its file.
 func TestUnreadableSuspensionWithKeys(t *testing.T) {
@@ -481,6 +513,8 @@ func TestUnreadableSuspensionWithKeys(t *testing.T) {
 	})
 }
 
+// A request that nobody trusted signed is refused, be an answer in it that somebody else
+// wrote; one that was signed long ago is not taken for a new one.
 func TestDistrustedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fleet.Request)

@@ -2,7 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -20,7 +23,7 @@ type scaling struct {
 
 	// What is below is guarded by Agent.mu.
 	decided map[fleet.Key][]fleet.Scale
-	broken  string // numbers that nobody can read, and why
+	broken  string // numbers that nobody can go by, and why
 }
 
 // begin waits for its turn to decide, and reports whether it came before ctx ended.
@@ -45,8 +48,51 @@ func (a *Agent) recallScales(ctx context.Context) error {
 	if err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return err
 	}
-	a.holdScales(list)
+	counting, _, _ := a.counting(list) // the first poll tells what does not count
+	a.holdScales(counting)
 	return nil
+}
+
+// counting returns what of list counts, with what was decided before in the place of what
+// does not: what nobody who counts signed, an older one of those, or nothing any more. The
+// error names it. again is what is to be signed once more: what is gone, and what says
+// what counts by a key that counts no longer.
+func (a *Agent) counting(list []fleet.Scale) (counting, again []fleet.Scale, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for _, s := range list {
+		held := a.scaling.decided[s.Cluster]
+		i := slices.IndexFunc(held, s.Same)
+		why := s.Distrusted
+		if i >= 0 && a.ledger.Signed && why == "" && s.At.Before(held[i].At) {
+			why = "it is older than the one that was there before"
+		}
+		switch {
+		case why == "":
+			counting = append(counting, s)
+			continue
+		case i >= 0 && s.Is(held[i]):
+			again = append(again, held[i])
+		default:
+			errs = append(errs, fmt.Errorf("the number of pool %s of cluster %s counts for nothing: %s", s.Pool, s.Cluster, why))
+		}
+		if i >= 0 {
+			counting = append(counting, held[i])
+		}
+	}
+	if !a.ledger.Signed {
+		return counting, again, errors.Join(errs...)
+	}
+	for _, held := range a.scaling.decided {
+		for _, s := range held {
+			if !slices.ContainsFunc(list, s.Same) {
+				counting, again = append(counting, s), append(again, s)
+			}
+		}
+	}
+	slices.SortFunc(counting, fleet.Scale.Compare)
+	return counting, again, errors.Join(errs...)
 }
 
 // holdScales holds to list, and returns the clusters of which something else was decided
@@ -89,27 +135,31 @@ func (a *Agent) readScales(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	a.scalesBroken(err)
 	if err != nil && fleet.KindOf(err) != fleet.Invalid {
+		a.scalesBroken(err)
 		return
 	}
-	for _, k := range a.holdScales(list) {
+	counting, again, doubt := a.counting(list)
+	a.scalesBroken(errors.Join(err, doubt))
+	for _, k := range a.holdScales(counting) {
 		a.queue.Add(k)
 	}
 	var gone []fleet.Scale
-	for _, s := range list {
-		if !a.scalable(s) {
+	for _, s := range slices.Concat(list, again) {
+		if !a.scalable(s) && !slices.ContainsFunc(gone, s.Same) {
 			gone = append(gone, s)
 		}
 	}
-	if len(gone) > 0 {
-		if err := a.decide(ctx, *owner, nil, gone); err != nil && ctx.Err() == nil {
-			a.p.Log.Warn("cannot remove numbers of machines that nobody scales any more, trying again", "error", err)
+	again = slices.DeleteFunc(again, func(s fleet.Scale) bool { return slices.ContainsFunc(gone, s.Same) })
+	if len(gone)+len(again) > 0 {
+		if err := a.decide(ctx, *owner, again, gone); err != nil && ctx.Err() == nil {
+			a.p.Log.Warn("cannot write down numbers of machines, trying again", "error", err)
 		}
 	}
 }
 
-// scalesBroken tells of numbers that cannot be read, when that changes.
+// scalesBroken tells of numbers that cannot be read or that nobody who counts signed, when
+// that changes.
 func (a *Agent) scalesBroken(err error) {
 	text := ""
 	if err != nil {
@@ -119,9 +169,13 @@ func (a *Agent) scalesBroken(err error) {
 	changed := a.scaling.broken != text
 	a.scaling.broken = text
 	a.mu.Unlock()
-	if changed && err != nil {
-		a.p.Log.Warn("cannot read numbers of machines", "error", err)
+	if !changed {
+		return
 	}
+	if err != nil {
+		a.p.Log.Warn("cannot go by numbers of machines on the status branch", "error", err)
+	}
+	a.tell()
 }
 
 // scalable reports whether s concerns a pool that may be scaled, as far as is
@@ -140,9 +194,27 @@ func (a *Agent) scalable(s fleet.Scale) bool {
 	return ok && p.Scaling != nil
 }
 
+// date says when list is decided, where that is signed: an old decision is known by it.
+func (a *Agent) date(list []fleet.Scale) {
+	if !a.ledger.Signed {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now().UTC().Truncate(time.Second)
+	for i, s := range list {
+		list[i].At, list[i].Distrusted = now, ""
+		held := a.scaling.decided[s.Cluster]
+		if j := slices.IndexFunc(held, s.Same); j >= 0 && now.Before(held[j].At) { // by another clock
+			list[i].At = held[j].At
+		}
+	}
+}
+
 // decide writes list to the status branch, drops gone from it, and holds to that.
 // It is the caller's turn.
 func (a *Agent) decide(ctx context.Context, owner fleet.Owner, list, gone []fleet.Scale) error {
+	a.date(list)
 	if err := a.ledger.Scales.Decide(ctx, owner, list, gone); err != nil {
 		return err
 	}

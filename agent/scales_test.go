@@ -200,3 +200,67 @@ func TestScalableWhileRevisionsAreRefused(t *testing.T) {
 		<-done
 	})
 }
+
+// TestSignedNumbers: where numbers are signed, one that nobody who counts signed is told and
+// changes nothing, nor does an older one, or that the file is gone.
+func TestSignedNumbers(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}))
+	w.signed = true
+	w.desired = 4
+	forged := five()
+	forged.Replicas, forged.Distrusted = 8, "it is not signed"
+	w.scales.list = []fleet.Scale{forged}
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		replicas := func(reason string, want int) {
+			t.Helper()
+			expect(t, reason, w.had().Workers[0].Replicas, want)
+		}
+		time.Sleep(20 * time.Minute)
+		replicas("what was there when the keys came does not count, and the pool keeps its machines", 4)
+		expect(t, "which is signed", w.scales.said()[0].Distrusted, "")
+
+		at := time.Now().UTC().Truncate(time.Second)
+		good := five()
+		good.At = at
+		w.scales.say(good)
+		replicas("what is signed counts", 5)
+		w.scales.say(forged)
+		replicas("what is not signed changes nothing", 5)
+		expect(t, "and stays, for somebody to sign", w.scales.said(), []fleet.Scale{forged})
+		expect(t, "it is told", w.whole().Problems, []fleet.Problem{{
+			Message: "numbers of machines on the status branch: the number of pool md of cluster prod/a counts for nothing: it is not signed",
+			Hint:    "decide again with fairlead scale, with --signing-key where agents have --request-keys, or repair the file",
+		}})
+		old := five()
+		old.Replicas, old.At = 2, at.Add(-time.Hour)
+		w.scales.say(old)
+		replicas("an old one changes nothing", 5)
+		w.scales.say()
+		replicas("nor does its end", 5)
+		if list := w.scales.said(); len(list) != 1 || !list[0].Is(good) || !list[0].At.After(at) {
+			t.Errorf("what is gone is written again: %+v", list)
+		}
+		same := five()
+		same.Distrusted, same.At = "its key does not count", at
+		w.scales.say(same)
+		expect(t, "what counts is signed again where its key counts no more", w.scales.said()[0].Distrusted, "")
+		expect(t, "and nothing is to be told", w.whole().Problems, []fleet.Problem(nil))
+	})
+}
+
+// TestUnsignedNumbers: without keys nothing is dated, and what is gone is gone.
+func TestUnsignedNumbers(t *testing.T) {
+	w := newWorld(scaledFleet("1", &fleet.Scaling{Min: 1, Max: 9}))
+	w.scales.list = []fleet.Scale{five()}
+	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
+		if err := a.Scale(t.Context(), keyA, func(fleet.Scalable) (fleet.Scale, error) { s := five(); s.Replicas = 7; return s, nil }); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "it has no time", w.scales.said()[0].At, time.Time{})
+		w.desired = 6
+		w.scales.say()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		expect(t, "the pool keeps what it has", w.had().Workers[0].Replicas, 6)
+	})
+}

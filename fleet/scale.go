@@ -94,6 +94,9 @@ type Scale struct {
 	Replicas int
 	Remove   []ProviderID // machines to go before others, sorted; who is gone does nothing
 	Reason   string       // who decided, and what, for people
+
+	At         time.Time // of the decision; zero: it is not known
+	Distrusted string    // why no key that counts signed it; empty: one did, or nobody asks
 }
 
 // Is reports whether s and o are the same.
@@ -120,7 +123,7 @@ func (c *Cluster) Scaled(list []Scale) *Cluster {
 	out := c
 	for _, s := range list {
 		i := slices.IndexFunc(c.Workers, func(p Pool) bool { return p.Name == s.Pool })
-		if s.Cluster != c.Key || i < 0 || c.Workers[i].Scaling == nil {
+		if s.Cluster != c.Key || i < 0 || c.Workers[i].Scaling == nil || s.Distrusted != "" {
 			continue
 		}
 		if out == c {

@@ -65,7 +65,9 @@ type Settings struct {
 	// TrustMerges makes who signs a merge stand for all that it brings in.
 	TrustMerges bool
 	// RequestKeys are like TrustedKeys, of those who may ask for something on the
-	// status branch. None: whoever may push there may ask.
+	// status branch, and of agents: who owns the fleet and what is decided on numbers
+	// of machines is signed, too. SigningKey is one of them. None: whoever may push
+	// there may do so.
 	RequestKeys []string
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
@@ -274,13 +276,22 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	}), nil
 }
 
-// ReadStatus returns what the status branch called name says.
+// ReadStatus returns what the status branch called name says, and of what counts for
+// nothing by RequestKeys, why.
 func (s Settings) ReadStatus(ctx context.Context, name string) (status.Status, error) {
 	b, err := s.OpenBranch(name)
 	if err != nil {
 		return status.Status{}, err
 	}
-	return readStatus(ctx, b)
+	verify, err := s.Verifier()
+	if err != nil {
+		return status.Status{}, err
+	}
+	_, tree, err := b.Read(ctx)
+	if err != nil {
+		return status.Status{}, err
+	}
+	return status.Trusted(tree, verify)
 }
 
 func readStatus(ctx context.Context, b sources.Branch) (status.Status, error) {
@@ -342,29 +353,35 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 		if err != nil {
 			return agent.Ledger{}, err
 		}
-		verify, err := verifier(s.RequestKeys)
+		keys, err := s.StatusKeys()
 		if err != nil {
 			return agent.Ledger{}, err
 		}
-		return s.ledger(guardedBranch{b, guard}, verify, m), nil
+		return s.ledger(guardedBranch{b, guard}, keys, m), nil
 	}
 }
 
-// ledger returns the status branch. verify, if not nil, says whose requests count.
-func (s Settings) ledger(branch sources.Branch, verify func([]byte, string) (string, error), m *agent.Metrics) agent.Ledger {
+// ledger returns the status branch, by keys.
+func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *agent.Metrics) agent.Ledger {
 	b := status.Watch(branch)
-	requests := status.NewRequests(b)
-	requests.Verify = verify
+	arbiter, requests, scales := status.NewArbiter(b), status.NewRequests(b), status.NewScales(b)
+	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
+	requests.Verify, requests.Owner = keys.Verify, arbiter.In
+	scales.Verify, scales.Owner = keys.Verify, arbiter.In
+	if keys.Verify != nil {
+		scales.Sign = keys.Sign
+	}
 	return agent.Ledger{
-		Arbiter:     status.NewArbiter(b),
+		Arbiter:     arbiter,
 		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
 		ReadCluster: status.NewReader(b).ReadCluster,
 		Requests:    requests,
 		Wrote:       b.Wrote,
-		Scales:      status.NewScales(b),
+		Scales:      scales,
+		Signed:      keys.Verify != nil,
 		Writer: func(owner fleet.Owner) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{
-				Owner: owner, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
+				Owner: owner, OwnerIn: arbiter.In, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
 				Observer: status.Observer{
 					Commit: func(files int, took, lag time.Duration) {
 						m.Pushed(took, lag)

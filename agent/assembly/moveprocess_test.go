@@ -226,7 +226,7 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 	}
 	a := agent.New(o, agent.Parts{
 		Source: w, Renderer: w,
-		Ledger: func(string) (agent.Ledger, error) { return s.ledger(branchOf{w.git, p}, nil, m), nil },
+		Ledger: func(string) (agent.Ledger, error) { return s.ledger(branchOf{w.git, p}, w.statusKeys(), m), nil },
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
 			return reconcile.New(reconcile.Options{
 				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Bootstrap: authorities{w: w}, Secrets: gate,

@@ -94,8 +94,10 @@ func (w *moveWorld) command(ctx context.Context, name string, run func(p *proces
 
 // parts are those of a pivot from where the secrets of an agent are.
 func (p *process) parts(from string) pivot.Parts {
+	arbiter, keys := status.NewArbiter(branchOf{p.w.git, p}), p.w.statusKeys()
+	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
 	return pivot.Parts{
-		Arbiter: status.NewArbiter(branchOf{p.w.git, p}), Status: p.w.status, From: p.w.storeFor(p, from),
+		Arbiter: arbiter, Status: p.w.status, From: p.w.storeFor(p, from),
 		Clusters: func(context.Context) ([]fleet.Key, error) { return allKeys(), nil },
 		ID:       func() string { return fmt.Sprint(time.Now().UnixNano()) },
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fairlead.dev/sources/status"
 )
 
 // ofMove reports whether a moment is one of a move, rather than of what every owner
@@ -56,6 +58,31 @@ func (r route) has(f fault) bool {
 // an answer, goes on with the same command, or is begun again, and comes to the
 // same end. At every moment one agent owns the fleet, only that acts, and it could.
 func TestSweepMoves(t *testing.T) { sweep(t, 47, killed, unanswered) }
+
+// TestSweepSignedMoves moves fleets whose agents and people believe only what is signed.
+func TestSweepSignedMoves(t *testing.T) {
+	all := routes()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			r := all[name]
+			begin, run := r.begin, r.run
+			r.begin = func(ctx context.Context, w *moveWorld) {
+				w.sign()
+				begin(ctx, w)
+			}
+			r.run = func(ctx context.Context, w *moveWorld) error {
+				err := run(ctx, w)
+				if _, tree, errRead := w.git.Read(ctx); errRead != nil {
+					t.Error(errRead)
+				} else if s, errRead := status.Trusted(tree, w.statusKeys().Verify); errRead != nil || !s.Signed || s.Doubt != "" {
+					t.Errorf("the owner is %+v, %s, %v", s.Owner, s.Doubt, errRead)
+				}
+				return err
+			}
+			travel(t, r, "", "")
+		})
+	}
+}
 
 // TestSweepMovesTakenBack strikes a fleet on its way, and has the move taken back.
 func TestSweepMovesTakenBack(t *testing.T) { sweep(t, 47, undone, recalled, forsaken) }

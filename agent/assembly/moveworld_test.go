@@ -59,6 +59,32 @@ type moveWorld struct {
 	fault     fault                      // by what
 	struck    bool
 	wrong     []string // what must never be so
+	signed    bool     // agents have request keys
+}
+
+// statusKeys are those of all agents and people, where there are any.
+func (w *moveWorld) statusKeys() StatusKeys {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.signed {
+		return StatusKeys{}
+	}
+	return StatusKeys{
+		Sign: func(content []byte) (string, error) { return "signed: " + string(content), nil },
+		Verify: func(content []byte, signature string) (string, error) {
+			if signature != "signed: "+string(content) {
+				return "", errors.New("it is not signed")
+			}
+			return "ada", nil
+		},
+	}
+}
+
+// sign gives keys to all agents and people from now on.
+func (w *moveWorld) sign() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.signed = true
 }
 
 // A fault is what happens at one moment.

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/signature"
+	"fairlead.dev/sources/status"
 )
 
 // The names of files in a folder of a signing key. Those of OpenPGP are Flux's.
@@ -64,6 +65,43 @@ func keyFiles(paths []string) (map[string][]byte, error) {
 		}
 	}
 	return keys, nil
+}
+
+// StatusKeys are how what counts on a status branch is signed, and by whom.
+type StatusKeys struct {
+	Sign   func(content []byte) (string, error) // nil: this process signs nothing
+	Verify status.Verify                        // nil: nobody asks
+}
+
+// StatusKeys returns them. Who asks for signatures has to make ones that count.
+func (s Settings) StatusKeys() (StatusKeys, error) {
+	sign, err := s.Signer()
+	if err != nil {
+		return StatusKeys{}, err
+	}
+	verify, err := s.Verifier()
+	if err != nil || verify == nil {
+		return StatusKeys{Sign: sign}, err
+	}
+	if sign == nil {
+		return StatusKeys{}, errors.New("there are request keys and no signing key: with --request-keys an agent signs what it says of the owner of the fleet and of numbers of machines, so name its key with --signing-key")
+	}
+	probe := []byte("fairlead-probe\n")
+	signed, err := sign(probe)
+	if err == nil {
+		_, err = verify(probe, signed)
+	}
+	if err != nil {
+		return StatusKeys{}, fmt.Errorf("the signing key is none of the request keys, so that other agents of the fleet would not believe this one: add its public half to --request-keys: %w", err)
+	}
+	return StatusKeys{Sign: sign, Verify: verify}, nil
+}
+
+// Verifier returns what says whose requests, numbers of machines and owners count; nil
+// where there are no request keys.
+func (s Settings) Verifier() (status.Verify, error) {
+	v, err := verifier(s.RequestKeys)
+	return v, err
 }
 
 // Signer returns what signs with the signing key; nil where there is none.

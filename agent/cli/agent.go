@@ -70,7 +70,6 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		klog.SetSlogLogger(log) // client-go's: it has but one in a process
 		s := f.from(nil, log)
 		s.StatusInterval, s.ChartVersion = flags.statusInterval, version
-		s.RequestKeys = flags.requestKeys
 		flags.options.StatusBranch, s.StatusBranch = f.branch, f.branch
 		return flags.run(cmd.Context(), version, s)
 	}
@@ -81,7 +80,6 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 type agentFlags struct {
 	options             agent.Options
 	takeOver            string
-	requestKeys         []string
 	statusInterval      time.Duration
 	listen              string
 	hungAfter           time.Duration
@@ -111,7 +109,6 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.profiling, "pprof", false, "serve /debug/pprof as well")
 	fs.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	fs.StringArrayVar(&f.requestKeys, "request-keys", nil, "like --trusted-keys, of those who may ask for something on the status branch: what none of them signed is refused; may be repeated. Without it whoever may push there may ask")
 	fs.StringVar(&f.takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
 	confirms(cmd, "take-over")
 	settings(cmd, "wait-for-ownership", "pprof")

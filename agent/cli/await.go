@@ -86,11 +86,15 @@ func (p part) await(ctx context.Context, branch string, wait time.Duration) (s s
 
 // statusOn returns what the status branch b says of the part.
 func (p part) statusOn(ctx context.Context, b sources.Branch) (status.Status, error) {
+	verify, err := p.settings.Verifier()
+	if err != nil {
+		return status.Status{}, err
+	}
 	_, tree, err := b.Read(ctx)
 	if err != nil {
 		return status.Status{}, err
 	}
-	s, err := status.Read(tree)
+	s, err := status.Trusted(tree, verify)
 	s.Clusters = slices.DeleteFunc(slices.Clone(s.Clusters), func(c status.Cluster) bool { return !p.has(c.Report.Overlay) })
 	return s, err
 }

@@ -109,6 +109,7 @@ or with what you have:
 		newReplace(),
 		newRemediate(),
 		newRotate(),
+		newScale(),
 		newAbandon(),
 		newRequests(),
 		newSecrets(),

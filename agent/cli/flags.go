@@ -138,6 +138,7 @@ func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
 	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like that of --credentials, for the status branch (default: the credentials of the source)")
 	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch, or a folder; a source in a registry needs one (default: the source)")
+	cmd.Flags().StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like --trusted-keys, of those who may ask for something on the status branch, and of the fleet's agents: requests, numbers of machines and changes of owner that none of them signed count for nothing. The key of --signing-key of an agent has to be one of them; may be repeated. Without it whoever may push there may do so")
 }
 
 // addSigning adds the flag that says what signs commits to the status branch.

@@ -95,8 +95,14 @@ func (m *mover) begin(cmd *cobra.Command) (assembly.Settings, *pivot.Parts, pivo
 	if err != nil {
 		return fail(err)
 	}
+	arbiter := status.NewArbiter(branch)
+	keys, err := s.StatusKeys()
+	if err != nil {
+		return fail(err)
+	}
+	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
 	p := &pivot.Parts{
-		Arbiter: status.NewArbiter(branch), From: assembly.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
+		Arbiter: arbiter, From: assembly.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
 		Status: func(ctx context.Context) (status.Status, error) {
 			_, tree, err := branch.Read(ctx)
 			if err != nil {

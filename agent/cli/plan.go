@@ -156,6 +156,9 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	for _, k := range outlook.Orphans {
 		out.Orphans = append(out.Orphans, k.String())
 	}
+	if n := heeded(s, outlook.Clusters); s.Signed && !s.Checked && n > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
+	}
 	if s.Owner.Agent == "" && p.isClone() {
 		out.Notes = append(out.Notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
 	}
@@ -163,6 +166,25 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 		out.Notes = append(out.Notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
 	}
 	return out, nil
+}
+
+// heeded counts what people ask for and decide on the status branch that is in a plan of
+// clusters.
+func heeded(s status.Status, clusters []*fleet.Cluster) (n int) {
+	planned := func(k fleet.Key) bool {
+		return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key == k })
+	}
+	for _, r := range s.Requests {
+		if r.Stands() && planned(r.Cluster) {
+			n++
+		}
+	}
+	for _, d := range s.Scales {
+		if planned(d.Cluster) {
+			n++
+		}
+	}
+	return n
 }
 
 // planText plans what s names, as people see it.

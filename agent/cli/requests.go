@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
 
@@ -23,6 +24,7 @@ type requestView struct {
 	At         time.Time  `json:"at"`
 	State      string     `json:"state"` // Asked, Accepted, Refused or Done
 	Message    string     `json:"message,omitempty"`
+	Signed     string     `json:"signed"` // Yes, NotChecked, No, or why the signature counts for nothing
 }
 
 func newRequests() *cobra.Command {
@@ -46,11 +48,15 @@ is in the history of the status branch.`,
 		if err != nil {
 			return err
 		}
-		list, err := status.NewRequests(b).List(cmd.Context())
+		q := status.NewRequests(b)
+		if q.Verify, err = p.settings.Verifier(); err != nil {
+			return err
+		}
+		list, err := q.List(cmd.Context())
 		if err != nil && len(list) == 0 {
 			return err
 		}
-		t := table{header: []string{"REQUEST", "STATE", "BY", "AT", "MESSAGE"}}
+		t := table{header: []string{"REQUEST", "STATE", "BY", "AT", "SIGNED", "MESSAGE"}}
 		views := []requestView{}
 		for _, r := range list {
 			v := requestView{
@@ -60,11 +66,12 @@ is in the history of the status branch.`,
 			if v.State == "" {
 				v.State = "Asked"
 			}
+			v.Signed = signedRequest(r, q.Verify != nil)
 			if !r.Until.IsZero() {
 				v.Until = &r.Until
 			}
 			views = append(views, v)
-			t.add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Message)
+			t.add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
 		}
 		if form := format(*output); form != formatTable || len(views) > 0 {
 			return errors.Join(t.write(cmd.OutOrStdout(), form, views), err)
@@ -76,4 +83,17 @@ is in the history of the status branch.`,
 		return err
 	}
 	return cmd
+}
+
+// signedRequest says whether a key that counts signed r; checked: by keys that were named.
+func signedRequest(r fleet.Request, checked bool) string {
+	switch {
+	case r.Distrusted != "":
+		return r.Distrusted
+	case checked:
+		return signedYes
+	case r.Signature != "":
+		return signedNotChecked
+	}
+	return "No"
 }

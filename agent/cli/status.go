@@ -96,6 +96,7 @@ type statusView struct {
 	Behind   []string      `json:"behind,omitempty"`  // clusters that are not yet as Applied says
 	Owner    string        `json:"owner"`
 	Epoch    int64         `json:"epoch"`
+	Signed   string        `json:"signed,omitempty"` // of the owner: NotChecked, Yes, or why not; empty where nobody asks for signatures
 	Clusters []clusterView `json:"clusters"`
 	Problems []problem     `json:"problems,omitempty"`
 	Orphans  []string      `json:"orphans,omitempty"`
@@ -138,6 +139,7 @@ func viewOf(s status.Status) statusView {
 		Fleet: string(s.Fleet.Fleet), Revision: s.Fleet.Revision.String(),
 		Owner: s.Owner.Agent, Epoch: s.Owner.Epoch, Clusters: []clusterView{}, Problems: problemsOf(s.Fleet.Problems),
 	}
+	v.Signed = signedBy(s)
 	if !s.Fleet.Applied.IsZero() {
 		v.Applied = s.Fleet.Applied.String()
 	}
@@ -200,6 +202,13 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 	if v.Owner != "" {
 		fmt.Fprintf(w, "\nfleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
 	}
+	switch v.Signed {
+	case "", signedYes:
+	case signedNotChecked:
+		fmt.Fprintln(w, "the owner is signed, which was not checked: name the keys with --request-keys")
+	default:
+		fmt.Fprintln(w, "not to be believed: "+v.Signed)
+	}
 	if v.Applied != "" && v.Applied != v.Revision {
 		fmt.Fprintf(w, "refused: everything stays at %s\n", v.Applied)
 	}
@@ -216,6 +225,26 @@ func showStatus(w io.Writer, form format, s status.Status) error {
 		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
 	}
 	return nil
+}
+
+// What is said of signatures.
+const (
+	signedYes        = "Yes"
+	signedNotChecked = "NotChecked"
+)
+
+// signedBy says whether a key that counts signed the owner, as far as is known here; where
+// nobody asks for it, nothing.
+func signedBy(s status.Status) string {
+	switch {
+	case s.Doubt != "":
+		return s.Doubt
+	case s.Checked && s.Signed:
+		return signedYes
+	case s.Signed:
+		return signedNotChecked
+	}
+	return ""
 }
 
 // String says it on a line.

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -10,8 +11,19 @@ import (
 
 // An Arbiter keeps the owner of a fleet in owner.yaml on a branch. Git is the
 // lock: of two that change it at once, one push lands.
+//
+// With Verify it believes only what a key that counts signed, and nothing that is older
+// than what it believed before; what an agent finds when it starts it believes of itself
+// without, and signs it.
 type Arbiter struct {
 	branch sources.Branch
+	// Sign, if not nil, returns the signature, in armour, of an owner.
+	Sign func(content []byte) (string, error)
+	// Verify, if not nil, says whom to believe; nil: who may push may name the owner.
+	Verify Verify
+
+	mu       sync.Mutex
+	believed reign // the newest that was; zero: none yet
 }
 
 var _ sources.Arbiter = (*Arbiter)(nil)
@@ -25,7 +37,7 @@ func (a *Arbiter) Owner(ctx context.Context) (fleet.Owner, error) {
 	if err != nil {
 		return fleet.Owner{}, err
 	}
-	return readOwner(t)
+	return a.In(t)
 }
 
 // Claim implements sources.Arbiter.
@@ -33,13 +45,15 @@ func (a *Arbiter) Claim(ctx context.Context, self, place string) (fleet.Owner, e
 	if self == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, "claim the fleet", "the agent has no name")
 	}
-	r, err := a.change(ctx, "claim the fleet for "+self, func(now reign, _ bool) (reign, string, error) {
+	r, err := a.change(ctx, "claim the fleet for "+self, naming, func(now reign, _ bool) (reign, string, error) {
 		switch {
 		case now.owner == (fleet.Owner{}):
 			return reign{owner: fleet.Owner{Agent: self, Epoch: 1, Place: place}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
 		case now.owner.Agent == self && now.owner.Place == "" && place != "":
 			now.owner.Place = place
 			return now, fmt.Sprintf("owner: %s (epoch %d) says where it is", self, now.owner.Epoch), nil
+		case now.owner.Agent == self && now.owner.Place == place && a.Verify != nil && !a.believes(now):
+			return now, fmt.Sprintf("owner: %s (epoch %d) signs", self, now.owner.Epoch), nil
 		}
 		return now, "", nil
 	})
@@ -53,7 +67,7 @@ func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to, place stri
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
 	next := reign{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}}
-	r, err := a.change(ctx, op, func(now reign, mayHave bool) (reign, string, error) {
+	r, err := a.change(ctx, op, naming, func(now reign, mayHave bool) (reign, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land
@@ -70,26 +84,53 @@ func passing(from, to fleet.Owner) string {
 	return fmt.Sprintf("owner: %s → %s (epoch %d)", from.Agent, to.Agent, to.Epoch)
 }
 
+// Restore writes the owner that was believed last, if that is of, in place of one that is
+// not to be believed.
+func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
+	_, err := a.change(ctx, "restore the owner "+of.Agent, restoring, func(now reign, _ bool) (reign, string, error) {
+		a.mu.Lock()
+		was := a.believed
+		a.mu.Unlock()
+		if was.owner != of {
+			return now, "", nil
+		}
+		return was, fmt.Sprintf("owner: %s (epoch %d) stays: nobody who counts signed another", of.Agent, of.Epoch), nil
+	})
+	return err
+}
+
 // A decision is what owner.yaml is to say, and why, where it says now.
 type decision func(now reign, mayHave bool) (next reign, why string, err error)
 
 // change reads the owner, has decide say who is to be the owner, and commits
 // that, until there is an answer. decide learns whether an earlier push of this
-// change may have landed.
-func (a *Arbiter) change(ctx context.Context, op string, decide decision) (reign, error) {
+// change may have landed. What doubt says is done about what is not to be believed.
+func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide decision) (reign, error) {
 	mayHave := false
 	for wait := (backoff{}); ; {
 		head, t, err := a.branch.Read(ctx)
 		if err != nil {
 			return reign{}, err
 		}
-		now, err := readReign(t)
+		now, distrust, err := a.read(t)
 		if err != nil {
 			return reign{}, err
 		}
+		if distrust != nil && !a.bears(doubt, now) {
+			return reign{}, distrust
+		}
+		switch {
+		case distrust == nil && doubt == restoring:
+			return now, nil
+		case distrust != nil:
+			now.next = fleet.Succession{} // who is to have the fleet next a key says, too
+		}
 		next, why, err := decide(now, mayHave)
-		if err != nil || next == now {
+		if err != nil || why == "" {
 			return next, err
+		}
+		if next, err = a.sign(now, next); err != nil {
+			return reign{}, err
 		}
 		b, err := encodeReign(next)
 		if err != nil {
@@ -106,6 +147,7 @@ func (a *Arbiter) change(ctx context.Context, op string, decide decision) (reign
 			if err != nil {
 				return reign{}, err
 			}
+			a.believe(next)
 			return next, nil
 		}
 		if wait.sleep(ctx) != nil {

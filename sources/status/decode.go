@@ -22,12 +22,12 @@ import (
 
 // Read returns what the tree of a status branch says. Clusters whose file cannot be
 // read are in Damaged; of other files the error names those, and the status has all
-// the others.
+// the others. Nobody asks who signed what: see Trusted.
 func Read(t sources.Tree) (Status, error) {
 	c := &cache{}
 	r, errOwner := readReign(t)
 	s, errRest := c.read(t)
-	s.Owner, s.Next = r.owner, r.next
+	s.Owner, s.Next, s.Signed = r.owner, r.next, r.signature != ""
 	s.Requests, _ = readRequests(t) // Requests.List says which cannot be read: they keep nobody from starting
 	s.Scales, _ = readScales(t)
 	return s, errors.Join(errOwner, errRest)
@@ -59,8 +59,21 @@ func knownPath(k fleet.Key) bool {
 
 // reign is what owner.yaml says.
 type reign struct {
-	owner fleet.Owner
-	next  fleet.Succession
+	owner     fleet.Owner
+	next      fleet.Succession
+	serial    int64  // of the change; 0 where it is not signed
+	signature string // in armour
+}
+
+// maxCount bounds what counts up in owner.yaml.
+const maxCount = 1 << 53
+
+// ownerIn returns the owner by read, or by readOwner where that is nil.
+func ownerIn(t fs.FS, read func(fs.FS) (fleet.Owner, error)) (fleet.Owner, error) {
+	if read == nil {
+		read = readOwner
+	}
+	return read(t)
 }
 
 // readOwner returns the owner, or zero where there is no owner.yaml.
@@ -85,7 +98,10 @@ func readReign(t fs.FS) (reign, error) {
 	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
 		return reign{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
 	}
-	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}}
+	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater
+		return reign{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
+	}
+	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}, serial: f.Serial, signature: f.Signature}
 	if n := f.Successor; n != nil {
 		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
 		if err := checkSuccession(r.next); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type known struct {
 	head     fleet.Revision
 	stale    bool // somebody else may have written since
 	owner    fleet.Owner
+	ownerIn  func(fs.FS) (fleet.Owner, error)
 	fleet    sources.FleetStatus
 	fleetSum checksum
 	clusters map[fleet.Key]cached
@@ -32,7 +34,7 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	if err != nil {
 		return err
 	}
-	owner, err := readOwner(t)
+	owner, err := ownerIn(t, n.ownerIn)
 	if err != nil {
 		return err
 	}

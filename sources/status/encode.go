@@ -288,12 +288,14 @@ func lineOf(r fleet.Report) clusterLine {
 }
 
 // encodeReign returns owner.yaml.
-func encodeReign(r reign) ([]byte, error) {
-	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch, Place: r.owner.Place}
+func encodeReign(r reign) ([]byte, error) { return encodeDocs(ownerPath, ownerFileOf(r)) }
+
+func ownerFileOf(r reign) ownerFile {
+	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch, Place: r.owner.Place, Serial: r.serial, Signature: r.signature}
 	if n := r.next; n != (fleet.Succession{}) {
 		f.Successor = &successor{ID: n.ID, Agent: n.To, Step: string(n.Step), Message: n.Message, Place: n.Place}
 	}
-	return encodeDocs(ownerPath, f)
+	return f
 }
 
 func encodeDocs(what string, docs ...any) ([]byte, error) {

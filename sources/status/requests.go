@@ -21,13 +21,16 @@ type Requests struct {
 	branch sources.Branch
 	// Sign, if not nil, returns the signature, in armour, of what Ask asks for.
 	Sign func(content []byte) (string, error)
-	// Verify, if not nil, returns who signed a request, or why it counts for nothing,
-	// where the error has no kind. List says so of each.
-	Verify func(content []byte, signature string) (who string, err error)
+	// Verify, if not nil, has List say of each why it counts for nothing.
+	Verify Verify
+	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
+	Owner func(fs.FS) (fleet.Owner, error)
 }
 
 // NewRequests returns the requests on branch.
 func NewRequests(branch sources.Branch) *Requests { return &Requests{branch: branch} }
+
+func (q *Requests) owner(t fs.FS) (fleet.Owner, error) { return ownerIn(t, q.Owner) }
 
 // requestsDir is the folder of all requests.
 const requestsDir = "requests"
@@ -39,6 +42,11 @@ func (q *Requests) List(ctx context.Context) ([]fleet.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	return q.list(t)
+}
+
+// list returns all in t, with what Verify says of each.
+func (q *Requests) list(t fs.FS) ([]fleet.Request, error) {
 	list, err := readRequests(t)
 	if q.Verify == nil {
 		return list, err
@@ -50,7 +58,7 @@ func (q *Requests) List(ctx context.Context) ([]fleet.Request, error) {
 		}
 		content, bad := signedContent(list[i])
 		if bad == nil {
-			_, bad = q.Verify(content, list[i].Signature)
+			bad = q.Verify.check(content, list[i].Signature)
 		}
 		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
 			return nil, bad
@@ -115,7 +123,7 @@ func (q *Requests) Withdraw(ctx context.Context, r fleet.Request, why string) er
 func (q *Requests) Answer(ctx context.Context, of fleet.Owner, list, gone []fleet.Request) error {
 	const op = "answer requests"
 	return q.change(ctx, op, func(t fs.FS, all []fleet.Request, _ bool) (edit, error) {
-		now, err := readOwner(t)
+		now, err := q.owner(t)
 		if err != nil {
 			return edit{}, err
 		}

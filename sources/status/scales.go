@@ -2,11 +2,14 @@ package status
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -26,16 +29,33 @@ type scaleFile struct {
 	Replicas int      `json:"replicas"`
 	Remove   []string `json:"remove,omitempty"` // provider ids
 	Reason   string   `json:"reason,omitempty"`
+
+	At        *time.Time `json:"at,omitempty"`        // of the decision, where it is signed
+	Signature string     `json:"signature,omitempty"` // of all but itself
+}
+
+// A signedScale is what is in one file.
+type signedScale struct {
+	fleet.Scale
+	signature string
 }
 
 // Scales are the numbers of machines on a status branch that Git leaves to
 // somebody else.
 type Scales struct {
 	branch sources.Branch
+	// Sign, if not nil, returns the signature, in armour, of what Decide writes.
+	Sign func(content []byte) (string, error)
+	// Verify, if not nil, has List say of each why it counts for nothing.
+	Verify Verify
+	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
+	Owner func(fs.FS) (fleet.Owner, error)
 }
 
 // NewScales returns those on branch.
 func NewScales(branch sources.Branch) *Scales { return &Scales{branch: branch} }
+
+func (q *Scales) owner(t fs.FS) (fleet.Owner, error) { return ownerIn(t, q.Owner) }
 
 // List returns all, sorted. Where single files cannot be read, the error names
 // them and is of kind Invalid, and the list has all the others.
@@ -44,7 +64,40 @@ func (q *Scales) List(ctx context.Context) ([]fleet.Scale, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readScales(t)
+	return q.list(t)
+}
+
+// list returns all in t, with what Verify says of each.
+func (q *Scales) list(t fs.FS) ([]fleet.Scale, error) {
+	files, err := readFolder(t, scalesDir, readScale, func(a, b signedScale) int { return a.Compare(b.Scale) })
+	var out []fleet.Scale
+	for i, f := range files {
+		out = append(out, f.Scale)
+		if q.Verify == nil {
+			continue
+		}
+		content, bad := signedScaleContent(f.Scale)
+		if bad == nil {
+			bad = q.Verify.check(content, f.signature)
+		}
+		if bad == nil && f.At.IsZero() { // it could be an old one again
+			bad = errors.New("it does not say when it was decided: at is missing")
+		}
+		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
+			return nil, bad
+		}
+		if bad != nil {
+			out[i].Distrusted = bad.Error()
+		}
+	}
+	return out, err
+}
+
+// signedScaleContent returns what is signed of a number of machines. It begins as no
+// commit, tag or request does.
+func signedScaleContent(s fleet.Scale) ([]byte, error) {
+	b, err := json.Marshal(scaleFileOf(s))
+	return append([]byte("fairlead-scale\n"), b...), err
 }
 
 // Decide writes list and drops gone, in one commit, as of, the owner of the
@@ -56,14 +109,14 @@ func (q *Scales) Decide(ctx context.Context, of fleet.Owner, list, gone []fleet.
 		if err != nil {
 			return err
 		}
-		now, err := readOwner(t)
+		now, err := q.owner(t)
 		if err != nil {
 			return err
 		}
 		if now != of {
 			return fleet.Errorf(fleet.Conflict, op, "%w", deposedBy(now, of))
 		}
-		c, err := scaleCommit(t, list, gone)
+		c, err := q.commit(t, list, gone)
 		if err != nil || len(c.Edits) == 0 {
 			return err
 		}
@@ -78,9 +131,47 @@ func (q *Scales) Decide(ctx context.Context, of fleet.Owner, list, gone []fleet.
 	}
 }
 
-// scaleCommit returns the commit that makes list and gone so on t.
-func scaleCommit(t fs.FS, list, gone []fleet.Scale) (sources.Commit, error) {
-	there, _ := readScales(t) // who cannot be read is written again
+// Set writes s, as a person decides: who owns the fleet goes by it. What is signed is never
+// older than what it is to replace, whatever the clocks say.
+func (q *Scales) Set(ctx context.Context, s fleet.Scale) error {
+	op := "decide on " + s.String()
+	if _, err := scaleIn(scalePath(s), scaleFileOf(s)); err != nil {
+		return fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	for wait := (backoff{}); ; {
+		head, t, err := q.branch.Read(ctx)
+		if err != nil {
+			return err
+		}
+		there, err := q.list(t)
+		if err != nil && fleet.KindOf(err) != fleet.Invalid {
+			return err
+		}
+		if i := slices.IndexFunc(there, s.Same); i >= 0 && there[i].Distrusted == "" && s.At.Before(there[i].At) {
+			s.At = there[i].At
+		}
+		content, err := q.encode(s)
+		if err != nil {
+			return err
+		}
+		_, err = q.branch.Commit(ctx, head, sources.Commit{
+			Edits: map[string][]byte{scalePath(s): content}, Message: oneLine(s.String()+because(s.Reason), 100),
+		})
+		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered {
+			return err
+		}
+		if wait.sleep(ctx) != nil {
+			return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
+		}
+	}
+}
+
+// commit returns the commit that makes list and gone so on t.
+func (q *Scales) commit(t fs.FS, list, gone []fleet.Scale) (sources.Commit, error) {
+	there, err := q.list(t) // who cannot be read is written again
+	if err != nil && fleet.KindOf(err) != fleet.Invalid {
+		return sources.Commit{}, err
+	}
 	c := sources.Commit{Edits: make(map[string][]byte)}
 	var lines []string
 	for _, s := range gone {
@@ -90,10 +181,10 @@ func scaleCommit(t fs.FS, list, gone []fleet.Scale) (sources.Commit, error) {
 		}
 	}
 	for _, s := range list {
-		if slices.ContainsFunc(there, s.Is) {
+		if slices.ContainsFunc(there, func(o fleet.Scale) bool { return s.Is(o) && o.Distrusted == "" }) {
 			continue
 		}
-		content, err := encodeDocs(s.String(), scaleFileOf(s))
+		content, err := q.encode(s)
 		if err != nil {
 			return c, err
 		}
@@ -110,6 +201,23 @@ func scaleCommit(t fs.FS, list, gone []fleet.Scale) (sources.Commit, error) {
 	return c, nil
 }
 
+// encode returns the file of s.
+func (q *Scales) encode(s fleet.Scale) ([]byte, error) {
+	if q.Sign == nil {
+		s.At = time.Time{} // it is there to tell an old signed one from a new one
+		return encodeDocs(s.String(), scaleFileOf(s))
+	}
+	f := scaleFileOf(s)
+	content, err := signedScaleContent(s)
+	if err == nil {
+		f.Signature, err = q.Sign(content)
+	}
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "sign "+s.String(), "%w", err)
+	}
+	return encodeDocs(s.String(), f)
+}
+
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -120,22 +228,28 @@ func because(reason string) string {
 // readScales returns what the tree of a status branch says on numbers of
 // machines, sorted.
 func readScales(t fs.FS) ([]fleet.Scale, error) {
-	return readFolder(t, scalesDir, readScale, fleet.Scale.Compare)
+	return (&Scales{}).list(t)
 }
 
-func readScale(t fs.FS, p string) (fleet.Scale, error) {
+func readScale(t fs.FS, p string) (signedScale, error) {
 	b, err := fs.ReadFile(t, p)
 	if err != nil {
-		return fleet.Scale{}, err
+		return signedScale{}, err
 	}
 	var f scaleFile
 	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
-		return fleet.Scale{}, err
+		return signedScale{}, err
 	}
+	s, err := scaleIn(p, f)
+	return signedScale{s, f.Signature}, err
+}
+
+// scaleIn returns what f, the file at p, says.
+func scaleIn(p string, f scaleFile) (s fleet.Scale, err error) {
 	if f.Kind != "Scale" || f.APIVersion != apiVersion {
 		return fleet.Scale{}, fmt.Errorf("it is not an %s Scale", apiVersion)
 	}
-	s := fleet.Scale{Pool: fleet.PoolName(f.Pool), Replicas: f.Replicas, Reason: f.Reason}
+	s = fleet.Scale{Pool: fleet.PoolName(f.Pool), Replicas: f.Replicas, Reason: f.Reason}
 	if s.Cluster, err = fleet.ParseKey(f.Cluster); err != nil {
 		return fleet.Scale{}, err
 	}
@@ -143,6 +257,9 @@ func readScale(t fs.FS, p string) (fleet.Scale, error) {
 		s.Remove = append(s.Remove, fleet.ProviderID(id))
 	}
 	slices.Sort(s.Remove)
+	if f.At != nil {
+		s.At = f.At.UTC()
+	}
 	switch want := scalePath(s); {
 	case s.Replicas < 0:
 		return fleet.Scale{}, fmt.Errorf("replicas must not be negative, is %d", s.Replicas)
@@ -165,6 +282,10 @@ func scaleFileOf(s fleet.Scale) scaleFile {
 	}
 	for _, id := range s.Remove {
 		f.Remove = append(f.Remove, string(id))
+	}
+	if !s.At.IsZero() {
+		at := s.At.UTC()
+		f.At = &at
 	}
 	return f
 }

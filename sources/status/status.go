@@ -38,6 +38,9 @@ const apiVersion = "fairlead.dev/v1alpha1"
 type Status struct {
 	Owner    fleet.Owner // zero: nobody
 	Next     fleet.Succession
+	Signed   bool   // owner.yaml has a signature: the agents of the fleet have request keys
+	Checked  bool   // keys were asked what of it counts
+	Doubt    string // why no key that counts signed owner.yaml; empty: one did, or nobody asked
 	Fleet    sources.FleetStatus
 	Clusters []Cluster       // sorted by key
 	Requests []fleet.Request // sorted
@@ -111,6 +114,8 @@ type ownerFile struct {
 	Epoch     int64      `json:"epoch"`
 	Place     string     `json:"place,omitempty"`
 	Successor *successor `json:"successor,omitempty"`
+	Serial    int64      `json:"serial,omitempty"`    // of the change, where it is signed
+	Signature string     `json:"signature,omitempty"` // of all but itself
 }
 
 // successor is a fleet.Succession.

@@ -13,7 +13,10 @@ func (a *Arbiter) Succession(ctx context.Context) (fleet.Owner, fleet.Succession
 	if err != nil {
 		return fleet.Owner{}, fleet.Succession{}, err
 	}
-	r, err := readReign(t)
+	r, distrust, err := a.read(t)
+	if distrust != nil {
+		return fleet.Owner{}, fleet.Succession{}, distrust
+	}
 	return r.owner, r.next, err
 }
 
@@ -25,7 +28,7 @@ func (a *Arbiter) Succeed(ctx context.Context, of fleet.Owner, from, to fleet.Su
 			return fleet.Errorf(fleet.Invalid, op, "%w", err)
 		}
 	}
-	_, err := a.change(ctx, op, func(now reign, mayHave bool) (reign, string, error) {
+	_, err := a.change(ctx, op, certain, func(now reign, mayHave bool) (reign, string, error) {
 		switch {
 		case now.owner == of && now.next == to && (mayHave || from == to):
 			return now, "", nil // the push that was not answered did land
@@ -44,7 +47,7 @@ func (a *Arbiter) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession)
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "%s is not ready", s.To)
 	}
 	next := reign{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place}, next: s.At(fleet.StepHandedOver)}
-	r, err := a.change(ctx, op, func(now reign, mayHave bool) (reign, string, error) {
+	r, err := a.change(ctx, op, certain, func(now reign, mayHave bool) (reign, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +20,8 @@ var ErrDeposed = errors.New("this agent does not own the fleet")
 type Options struct {
 	// Owner is this agent with the epoch that it claimed. Required.
 	Owner fleet.Owner
+	// OwnerIn, if not nil, returns the owner in a tree, as Arbiter.In does.
+	OwnerIn func(fs.FS) (fleet.Owner, error)
 	// Interval is how long reports are gathered before they become a commit;
 	// default 10 s. A changed headline does not wait for it.
 	Interval time.Duration
@@ -89,7 +92,7 @@ func NewWriter(branch sources.Branch, o Options) *Writer {
 	}
 	return &Writer{
 		branch: branch, options: o, wake: make(chan struct{}, 1), flushing: make(chan struct{}, 1),
-		heads: map[fleet.Key]headline{}, waiting: newBatch(),
+		heads: map[fleet.Key]headline{}, waiting: newBatch(), known: known{ownerIn: o.OwnerIn},
 	}
 }
 

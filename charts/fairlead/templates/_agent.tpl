@@ -30,6 +30,9 @@
 {{- if .Values.status.signing.existingSecret }}
 - --signing-key=/etc/fairlead/signing
 {{- end }}
+{{- if ((.Values.status).requestKeys).existingSecret }}
+- --request-keys=/etc/fairlead/request-keys
+{{- end }}
 - --secrets=kubernetes
 {{- if .Values.secrets.ageIdentities.existingSecret }}
 - --age-identity-file=/etc/fairlead/age
@@ -136,6 +139,9 @@
 {{- with .Values.status.signing.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "signing" "secret" .) }}
 {{- end }}
+{{- with ((.Values.status).requestKeys).existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "request-keys" "secret" .) }}
+{{- end }}
 {{- with .Values.secrets.ageIdentities.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "age" "secret" .) }}
 {{- end }}
@@ -176,6 +182,9 @@
 {{- end }}
 {{- if .Values.status.signing.existingSecret }}
 - {name: signing, mountPath: /etc/fairlead/signing, readOnly: true}
+{{- end }}
+{{- if ((.Values.status).requestKeys).existingSecret }}
+- {name: request-keys, mountPath: /etc/fairlead/request-keys, readOnly: true}
 {{- end }}
 {{- if .Values.secrets.ageIdentities.existingSecret }}
 - {name: age, mountPath: /etc/fairlead/age, readOnly: true}

@@ -84,6 +84,9 @@ app.kubernetes.io/part-of: fairlead
 {{- if and .webhook.enabled (not .webhook.existingSecret) -}}
 {{- fail "webhook.enabled without webhook.existingSecret: a webhook without a secret would be open to everybody. Make one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
 {{- end -}}
+{{- if and ((.status).requestKeys).existingSecret (not ((.status).signing).existingSecret) -}}
+{{- fail "status.requestKeys without status.signing: an agent that believes only what is signed has to sign. Make a key, and put its public half among the request keys: ssh-keygen -t ed25519 -N '' -f identity" -}}
+{{- end -}}
 {{- if and .autoscaler.enabled (not .autoscaler.existingSecret) -}}
 {{- fail "autoscaler.enabled without autoscaler.existingSecret: who may scale a cluster is told by certificate. Make one: kubectl create secret generic fairlead-autoscaler --from-file=tls.crt --from-file=tls.key --from-file=ca.crt" -}}
 {{- end -}}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/status"
+)
+
+func newScale() *cobra.Command {
+	var remove []string
+	w := &wishing{}
+	cmd := &cobra.Command{
+		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Say how many machines a pool has that Git leaves to be scaled",
+		Long: `Say how many machines a pool has that Git leaves to be scaled: one with the annotations
+of cluster-autoscaler, or with cluster.x-k8s.io/replicas-managed-by. It becomes a file below
+scales/ on the status branch, signed with --signing-key, which is needed where the agent has
+--request-keys. The agent goes by it with its next look, within the sizes that Git gives.
+docs/autoscaler.md tells more.`,
+		Example: `  fairlead scale prod/eu-1 eu-1-md-0 5 --reason "a sale begins"
+  fairlead scale prod/eu-1 eu-1-md-0 4 --remove openstack:///8a2f6c1e-0d3b-4b7e-9a53-1f0f6f1c2d3e`,
+		Args: args(cobra.ExactArgs(3)),
+	}
+	w.f = addSource(cmd)
+	w.f.addStatus(cmd)
+	w.f.addSigning(cmd)
+	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
+	cmd.Flags().StringArrayVar(&remove, "remove", nil, "provider id of a machine to go before others; may be repeated")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		w.cmd = cmd
+		s, err := w.scale(argv, remove)
+		if err != nil {
+			return err
+		}
+		q, err := w.scales(s)
+		if err != nil {
+			return err
+		}
+		if err := q.Set(cmd.Context(), s); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "decided: %s\n", s)
+		return nil
+	}
+	return cmd
+}
+
+// scale reads what argv decides.
+func (w *wishing) scale(argv, remove []string) (fleet.Scale, error) {
+	k, err := fleet.ParseKey(argv[0])
+	if err != nil {
+		return fleet.Scale{}, &usageError{err}
+	}
+	n, err := strconv.Atoi(argv[2])
+	if err != nil || n < 0 || n > fleet.MaxReplicas {
+		return fleet.Scale{}, &usageError{fmt.Errorf("%q is no number of machines: it is from 0 to %d", argv[2], fleet.MaxReplicas)}
+	}
+	by, err := git.ByHand(w.cmd.Context())
+	if err != nil {
+		return fleet.Scale{}, err
+	}
+	s := fleet.Scale{
+		Cluster: k, Pool: fleet.PoolName(argv[1]), Replicas: n, At: time.Now().UTC().Truncate(time.Second),
+		Reason: fleet.Request{By: fmt.Sprintf("%s <%s>", by.Name, by.Email), Reason: w.reason}.Why(),
+	}
+	for _, id := range remove {
+		s.Remove = append(s.Remove, fleet.ProviderID(id))
+	}
+	slices.Sort(s.Remove)
+	return s, nil
+}
+
+// scales opens the numbers of machines to be written by hand, where an agent reads them and
+// tells of the pool.
+func (w *wishing) scales(s fleet.Scale) (*status.Scales, error) {
+	p, branch, err := w.place()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.heard(w.cmd.Context(), branch); err != nil {
+		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+	}
+	now, err := p.settings.ReadStatus(w.cmd.Context(), branch)
+	if err != nil {
+		return nil, err
+	}
+	if err := hasPool(now, s); err != nil {
+		return nil, err
+	}
+	if now.Signed && p.settings.SigningKey == "" {
+		return nil, errors.New("the agents of this fleet have request keys, so a number that no key signed would count for nothing: name yours with --signing-key")
+	}
+	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
+		return nil, err
+	}
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return nil, err
+	}
+	q := status.NewScales(b)
+	if q.Verify, err = p.settings.Verifier(); err != nil {
+		return nil, err
+	}
+	q.Sign, err = p.settings.Signer()
+	return q, err
+}
+
+// hasPool says why there is nothing to scale as the status tells.
+func hasPool(now status.Status, s fleet.Scale) error {
+	c, ok := now.Cluster(s.Cluster)
+	if !ok {
+		return fmt.Errorf("the status branch tells of no cluster %s", s.Cluster)
+	}
+	var names []string
+	for _, p := range c.Report.Pools {
+		if p.Role == fleet.RoleWorker {
+			names = append(names, string(p.Name))
+		}
+	}
+	if slices.Contains(names, string(s.Pool)) {
+		return nil
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("cluster %s has no pool %s, and no other pool of workers", s.Cluster, s.Pool)
+	}
+	return fmt.Errorf("cluster %s has no pool %s of workers: it has %s", s.Cluster, s.Pool, strings.Join(names, ", "))
+}

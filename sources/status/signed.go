@@ -1,0 +1,174 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// Verify returns who signed content, by a signature in armour, or why that counts for
+// nothing. An error with a kind says that nobody can tell: the keys cannot be read.
+type Verify func(content []byte, signature string) (who string, err error)
+
+func (v Verify) check(content []byte, signature string) error {
+	_, err := v(content, signature)
+	return err
+}
+
+// Trusted is Read that says of each request, each number of machines and the owner why it
+// counts for nothing to agents that verify. With no verify it is Read.
+func Trusted(t sources.Tree, verify Verify) (Status, error) {
+	s, err := Read(t)
+	if verify == nil {
+		return s, err
+	}
+	s.Checked = true
+	a := &Arbiter{Verify: verify}
+	_, distrust, errOwner := a.read(t)
+	var errRequests, errScales error
+	s.Requests, errRequests = (&Requests{Verify: verify}).list(t)
+	s.Scales, errScales = (&Scales{Verify: verify}).list(t)
+	for _, e := range []error{errOwner, errRequests, errScales} {
+		if e != nil && fleet.KindOf(e) != fleet.Invalid { // Read says what cannot be read
+			return s, e
+		}
+	}
+	if distrust != nil {
+		s.Doubt = distrust.Error()
+	}
+	return s, err
+}
+
+// ErrDistrusted says that owner.yaml is not what an agent with keys believes: nobody who
+// counts signed it, it is older than what was there before, or it is gone. The owner that
+// was known is owner still.
+var ErrDistrusted = errors.New("the owner of the fleet is not signed by a key that counts")
+
+// signedOwner returns what is signed of owner.yaml. It begins as no commit, tag or request
+// does.
+func signedOwner(r reign) ([]byte, error) {
+	r.signature = ""
+	b, err := json.Marshal(ownerFileOf(r))
+	return append([]byte("fairlead-owner\n"), b...), err
+}
+
+// read returns the owner in the tree of a status branch, and why it is not to be
+// believed, if it is not. What is not is remembered as little as what cannot be read.
+func (a *Arbiter) read(t fs.FS) (now reign, distrust, err error) {
+	now, err = readReign(t)
+	if a.Verify == nil || err != nil && fleet.KindOf(err) != fleet.Invalid {
+		return now, nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		err, distrust = a.check(now)
+	}
+	if err != nil && fleet.KindOf(err) == fleet.Invalid {
+		distrust, err = err, nil
+	}
+	switch {
+	case err != nil:
+		return reign{}, nil, err
+	case distrust != nil:
+		return now, fleet.Errorf(fleet.Unavailable, "read "+ownerPath+" of the status branch", "%w: %w", ErrDistrusted, distrust), nil
+	case now.signature != "":
+		a.believed = now
+	}
+	return now, nil, nil
+}
+
+// check says why now is not to be believed. It is called with a.mu held.
+func (a *Arbiter) check(now reign) (err, distrust error) {
+	if now == (reign{}) {
+		if a.believed != (reign{}) {
+			distrust = errors.New("it is gone")
+		}
+		return nil, distrust
+	}
+	content, err := signedOwner(now)
+	if err != nil {
+		return err, nil
+	}
+	if err := a.Verify.check(content, now.signature); err != nil {
+		if fleet.KindOf(err) != fleet.Unknown {
+			return err, nil // the keys cannot be read
+		}
+		return nil, err
+	}
+	was := a.believed
+	if now.owner.Epoch < was.owner.Epoch || now.owner.Epoch == was.owner.Epoch && now.serial < was.serial {
+		return nil, fmt.Errorf("it is older than epoch %d, change %d, which was there before", was.owner.Epoch, was.serial)
+	}
+	return nil, nil
+}
+
+// In returns the owner in the tree of a status branch. The error wraps ErrDistrusted
+// where that is not to be believed.
+func (a *Arbiter) In(t fs.FS) (fleet.Owner, error) {
+	now, distrust, err := a.read(t)
+	if err != nil || distrust != nil {
+		return fleet.Owner{}, errors.Join(err, distrust)
+	}
+	return now.owner, nil
+}
+
+// A doubt is what a change does about an owner that is not to be believed.
+type doubt int
+
+const (
+	certain   doubt = iota // fails
+	naming                 // goes by it, where none was believed before: it names that very owner
+	restoring              // replaces it
+)
+
+func (a *Arbiter) bears(d doubt, now reign) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return d == restoring || d == naming && a.believed == (reign{}) && now != (reign{})
+}
+
+func (a *Arbiter) believes(now reign) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.believed == now
+}
+
+// believe remembers what was written here.
+func (a *Arbiter) believe(r reign) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.Verify != nil {
+		a.believed = r
+	}
+}
+
+// sign signs next, which follows now, where owners are signed: where this agent asks for
+// it, or where the one before did.
+func (a *Arbiter) sign(now, next reign) (reign, error) {
+	next.serial, next.signature = 0, ""
+	switch {
+	case a.Verify == nil && now.signature == "":
+		return next, nil
+	case a.Sign == nil:
+		return next, fleet.Errorf(fleet.Invalid, "sign "+ownerPath, "the owner of the fleet is signed, so its changes are: name a key with --signing-key")
+	}
+	a.mu.Lock()
+	next.serial = a.believed.serial + 1
+	if now.serial < maxCount { // it may be anybody's, and has to leave room for others
+		next.serial = max(next.serial, now.serial+1)
+	}
+	a.mu.Unlock()
+	content, err := signedOwner(next)
+	if err == nil {
+		next.signature, err = a.Sign(content)
+	}
+	if err != nil {
+		return next, fleet.Errorf(fleet.Invalid, "sign "+ownerPath, "%w", err)
+	}
+	return next, nil
+}
