@@ -114,6 +114,9 @@ func TestCompact(t *testing.T) {
 					t.Errorf("%d commits are left, %d are told", n, h.Commits)
 				}
 				p.git("fsck", "--strict")
+				if times := strings.Fields(p.git("log", "--first-parent", "--skip=1", "--max-count="+fmt.Sprint(commits+1), "--format=%ct", "fairlead/status")); !slices.IsSortedFunc(times, func(a, b string) int { return strings.Compare(b, a) }) {
+					t.Errorf("round %d: the commits are of the times %v", round, times)
+				}
 				again, _, err := b.Compact(t.Context(), next, compaction(commits))
 				if err != nil || again != next {
 					t.Errorf("what is within its bound is compacted: %v, %v", again, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -232,5 +233,37 @@ func TestLazy(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"bad": 3, "deep/1": 1}, names); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What is kept of folders that were looked at is bounded: of more, those of before are
+// asked for again.
+func TestLazyKeepsSoMuch(t *testing.T) {
+	s := &store{dirs: map[string][]tree.Entry{}, files: map[string]string{"f": "x"}}
+	for i := range 8 {
+		name := strconv.Itoa(i)
+		s.dirs["root"] = append(s.dirs["root"], folder(name, "dir "+name))
+		s.dirs["dir "+name] = []tree.Entry{file("a", "f "+name, 1)}
+	}
+	tr := tree.NewIndex(s, tree.Budget{Files: 8}).Lazy("root")
+	look := func(name string) int {
+		before := s.reads
+		if _, err := fs.Stat(tr, name+"/a"); err != nil {
+			t.Error(err)
+		}
+		return s.reads - before
+	}
+	look("0")
+	if n := look("0"); n != 0 {
+		t.Errorf("a folder that was just looked at is read %d times", n)
+	}
+	for range 2 {
+		for i := range 8 {
+			s.dirs["dir "+strconv.Itoa(i)] = append(s.dirs["dir "+strconv.Itoa(i)], file("b", "f", 1))
+			look(strconv.Itoa(i))
+		}
+	}
+	if n := look("0"); n == 0 {
+		t.Error("all folders that were ever looked at are kept")
 	}
 }
