@@ -158,6 +158,10 @@ e2e: build ## from a Git push to real clusters on machines of the lab, and throu
 kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)
 	go run ./test/kube/binaries/build
 
+.PHONY: gitea
+gitea: ## build Gitea, which test/gitea runs, once for all checkouts (11 minutes of a core)
+	go run ./test/gitea/build
+
 .PHONY: prometheus
 prometheus: ## fetch the programs of Prometheus and Alertmanager that tests run (Debian)
 	test/alerts/install

@@ -1,0 +1,27 @@
+// Package gitea gives tests a real forge on loopback: Gitea, with its own HTTP and SSH
+// servers. `make gitea` builds it, once for all checkouts; where it is not built the tests
+// are skipped and say so.
+package gitea
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Version is the one that is built.
+const Version = "v1.27.3"
+
+// Dir returns where the program and its source lie once it is built: below $FAIRLEAD_KUBE,
+// or fairlead in the user's cache directory.
+func Dir() (string, error) {
+	dir := os.Getenv("FAIRLEAD_KUBE")
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for what is built: %w; set FAIRLEAD_KUBE to a folder", err)
+		}
+		dir = filepath.Join(cache, "fairlead")
+	}
+	return filepath.Join(dir, "gitea-"+Version[1:]), nil
+}
