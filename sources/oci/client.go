@@ -98,7 +98,7 @@ func (c *client) open(o Options) (*remote.Repository, *http.Transport, error) {
 		ManifestMediaTypes: []string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex},
 		Client: &auth.Client{
 			Client: &http.Client{
-				Transport: guard{t, plain, o.Budget.Compressed + maxManifest},
+				Transport: guard{t, plain},
 				CheckRedirect: func(req *http.Request, via []*http.Request) error {
 					if len(via) > maxRedirects {
 						return fmt.Errorf("stopped after %d redirects, the last one to %s", maxRedirects, req.URL.Host)
@@ -159,12 +159,10 @@ func transport(o Options, plain bool) (*http.Transport, error) {
 	return t, nil
 }
 
-// A guard refuses what a registry or a redirect leads to without TLS, and bounds the bytes
-// of each answer.
+// A guard refuses what a registry or a redirect leads to without TLS.
 type guard struct {
 	base  http.RoundTripper
 	plain bool // is asked for
-	most  int64
 }
 
 var errPlain = errors.New("refused to go on without TLS")
@@ -174,15 +172,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "https" && !g.plain {
 		return nil, fmt.Errorf("%w to %s", errPlain, req.URL.Host)
 	}
-	res, err := g.base.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(res.Body, g.most), res.Body}
-	return res, nil
+	return g.base.RoundTrip(req)
 }
 
 // errDamaged says that an answer is not what was asked for by its digest.

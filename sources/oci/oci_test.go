@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -223,6 +225,20 @@ func TestOnlyContentRefuses(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a slow body", func(t *testing.T) {
+		registry.Fault(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/blobs/") {
+				return false
+			}
+			_, _ = w.Write(content[:1])
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return true
+		})
+		defer registry.Fault(nil)
+		_, _, err := get(t, open(t, r, oci.Options{Budget: oci.Budget{Timeout: 200 * time.Millisecond}}))
+		wantError(t, err, fleet.Unavailable, "does not answer in time")
+	})
 	t.Run("no answer", func(t *testing.T) {
 		registry.Fault(func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
 		defer registry.Fault(nil)
@@ -267,25 +283,26 @@ func TestHostile(t *testing.T) {
 			_ = z.Close()
 			return b.Bytes()
 		}(), words: "not packed by tar"},
-		"a bomb of nothing": {content: zeros(64 << 20), words: ""},
-		"many files":        {content: ocitest.Pack(t, many), words: "more than 100 files"},
-		"many folders":      {content: entries(tar.Header{Name: strings.Repeat("d/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("e/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("f/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("g/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("h/", 20) + "f", Typeflag: reg}), words: "more than 100 files"},
-		"many bytes":        {content: ocitest.Pack(t, map[string]string{"a": strings.Repeat("a", 900), "b": strings.Repeat("b", 900), "c": strings.Repeat("c", 900), "d": strings.Repeat("d", 900), "e": strings.Repeat("e", 900)}), words: "more than 4000 bytes"},
-		"long names":        {content: entries(tar.Header{Name: strings.Repeat("a", 5000), Typeflag: reg}), words: "more than 4000 bytes"},
-		"long targets":      {content: entries(tar.Header{Name: "a", Linkname: strings.Repeat("a", 5000), Typeflag: link}), words: "more than 4000 bytes"},
-		"too large":         {change: func(m *ocitest.Manifest) { m.Layers[0].Size = 1 << 40 }, words: "more than"},
-		"another digest":    {change: func(m *ocitest.Manifest) { m.Layers[0].Digest = "sha512:" + strings.Repeat("a", 128) }, words: "not one of SHA-256"},
-		"an image":          {change: func(m *ocitest.Manifest) { m.Config.MediaType = "application/vnd.oci.image.config.v1+json" }, words: "push it with flux push artifact"},
-		"other content":     {change: func(m *ocitest.Manifest) { m.Layers[0].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip" }, words: "not one layer of type"},
-		"two layers":        {change: func(m *ocitest.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) }, words: "not one layer of type"},
-		"an index":          {change: func(m *ocitest.Manifest) { m.MediaType = ocitest.IndexType }, words: "its manifest is of type"},
+		"a bomb of nothing":   {content: zeros(64 << 20), words: ""},
+		"an end at the limit": {content: ocitest.PackHeaders(t, []tar.Header{{Name: "big", Typeflag: reg, Size: 215 * 512}, {Name: "after", Typeflag: reg}}, map[string]string{"big": strings.Repeat("x", 215*512)}), words: "unfolds to more than 8192 bytes"},
+		"many files":          {content: ocitest.Pack(t, many), words: "more than 100 files"},
+		"many folders":        {content: entries(tar.Header{Name: strings.Repeat("d/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("e/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("f/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("g/", 20) + "f", Typeflag: reg}, tar.Header{Name: strings.Repeat("h/", 20) + "f", Typeflag: reg}), words: "more than 100 files"},
+		"many bytes":          {content: ocitest.Pack(t, map[string]string{"a": strings.Repeat("a", 900), "b": strings.Repeat("b", 900), "c": strings.Repeat("c", 900), "d": strings.Repeat("d", 900), "e": strings.Repeat("e", 900)}), words: "more than 4096 bytes"},
+		"long names":          {content: entries(tar.Header{Name: strings.Repeat("a", 5000), Typeflag: reg}), words: "more than 4096 bytes"},
+		"long targets":        {content: entries(tar.Header{Name: "a", Linkname: strings.Repeat("a", 5000), Typeflag: link}), words: "more than 4096 bytes"},
+		"too large":           {change: func(m *ocitest.Manifest) { m.Layers[0].Size = 1 << 40 }, words: "more than"},
+		"another digest":      {change: func(m *ocitest.Manifest) { m.Layers[0].Digest = "sha512:" + strings.Repeat("a", 128) }, words: "not one of SHA-256"},
+		"an image":            {change: func(m *ocitest.Manifest) { m.Config.MediaType = "application/vnd.oci.image.config.v1+json" }, words: "push it with flux push artifact"},
+		"other content":       {change: func(m *ocitest.Manifest) { m.Layers[0].MediaType = "application/vnd.oci.image.layer.v1.tar+gzip" }, words: "not one layer of type"},
+		"two layers":          {change: func(m *ocitest.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) }, words: "not one layer of type"},
+		"an index":            {change: func(m *ocitest.Manifest) { m.MediaType = ocitest.IndexType }, words: "its manifest is of type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.content == nil {
 				c.content = ocitest.Pack(t, files)
 			}
 			r.Packed(t, "latest", at(1), c.content, c.change)
-			_, content, err := get(t, open(t, r, oci.Options{Budget: oci.Budget{Tree: tree.Budget{Files: 100, FileBytes: 1000, Bytes: 4000}}}))
+			_, content, err := get(t, open(t, r, oci.Options{Budget: oci.Budget{Tree: tree.Budget{Files: 100, FileBytes: 1000, Bytes: 4096}}}))
 			wantError(t, err, fleet.Invalid, c.words)
 			if content != nil {
 				t.Error("there is content all the same")
@@ -324,7 +341,7 @@ func TestBadEntries(t *testing.T) {
 		words   string
 		read    string // file that cannot be read, where the folder itself is fine
 	}{
-		"a large file":        {entries: []tar.Header{{Name: "bad/big", Typeflag: reg, Size: 2000}}, dir: "bad", words: "has 2000 bytes, more than 1000"},
+		"a large file":        {entries: []tar.Header{{Name: "bad/big", Typeflag: reg, Size: 20_000}}, dir: "bad", words: "has 20000 bytes, more than 1000"},
 		"deep":                {entries: []tar.Header{{Name: strings.Repeat("d/", 5) + "f", Typeflag: reg}}, dir: "d/d/d/d", words: "more than 4 folders deep"},
 		"deep without an end": {entries: []tar.Header{{Name: strings.Repeat("d/", 5000) + "f", Typeflag: reg}}, dir: "d/d/d/d", words: "more than 4 folders deep"},
 		"absolute":            {entries: []tar.Header{{Name: "/etc/passwd", Typeflag: reg}}, dir: ".", words: "name is empty"},
@@ -341,9 +358,9 @@ func TestBadEntries(t *testing.T) {
 		"a link to a root":    {entries: []tar.Header{{Name: "bad/a", Typeflag: link, Linkname: "/etc/passwd"}}, read: "bad/a", words: "only relative links"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			contents := map[string]string{"good/a": "b", "bad/big": strings.Repeat("x", 2000)}
+			contents := map[string]string{"good/a": "b", "bad/big": strings.Repeat("x", 20_000)}
 			r.Packed(t, "latest", at(1), ocitest.PackHeaders(t, append(c.entries, tar.Header{Name: "good/a", Typeflag: reg, Size: 1}), contents), nil)
-			_, content, err := get(t, open(t, r, oci.Options{Budget: oci.Budget{Tree: tree.Budget{FileBytes: 1000, Depth: 4}}}))
+			_, content, err := get(t, open(t, r, oci.Options{Budget: oci.Budget{Tree: tree.Budget{FileBytes: 1000, Depth: 4, Files: 100, Bytes: 15_000}}}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,6 +379,33 @@ func TestBadEntries(t *testing.T) {
 				t.Errorf("got %v, want %q", bad, c.words)
 			}
 		})
+	}
+}
+
+// TestKept: older artifacts stay at hand while there is room for them.
+func TestKept(t *testing.T) {
+	registry := ocitest.New(t)
+	r := registry.Repository("fleet")
+	for size, want := range map[int]int{100: 0, 600: 1} {
+		repo := open(t, r, oci.Options{Budget: oci.Budget{Tree: tree.Budget{Bytes: 1000}}})
+		first := fleet.Revision{}
+		for i := range 2 {
+			r.Artifact(t, "latest", at(i), map[string]string{"a": strings.Repeat(fmt.Sprint(i), size)}, nil)
+			rev, _, err := get(t, repo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = rev
+			}
+		}
+		registry.Requests()
+		if _, err := repo.Fetch(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(strings.Join(registry.Requests(), "\n"), "/blobs/"); got != want {
+			t.Errorf("of %d bytes each: the older one is fetched %d times again, want %d", size, got, want)
+		}
 	}
 }
 
@@ -488,6 +532,26 @@ func TestSignatures(t *testing.T) {
 		defer registry.Fault(nil)
 		_, _, err := get(t, open(t, r, oci.Options{Verify: keys.Verify}))
 		wantError(t, err, fleet.Unavailable, "signatures")
+	})
+	t.Run("a list of signatures without end", func(t *testing.T) {
+		r.Artifact(t, "latest", at(1), map[string]string{"never": "signed"}, nil)
+		pages := 0
+		registry.Fault(func(w http.ResponseWriter, req *http.Request) bool {
+			hit := strings.Contains(req.URL.Path, "/referrers/")
+			if hit {
+				pages++
+				w.Header().Set("Content-Type", ocitest.IndexType)
+				w.Header().Set("Link", "<"+req.URL.Path+">; rel=\"next\"")
+				_, _ = fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":%q,"manifests":[]}`, ocitest.IndexType)
+			}
+			return hit
+		})
+		defer registry.Fault(nil)
+		_, _, err := get(t, open(t, r, oci.Options{Verify: keys.Verify, Budget: oci.Budget{Timeout: 20 * time.Second}}))
+		wantError(t, err, fleet.Invalid, "it has no signature")
+		if pages != 32 {
+			t.Errorf("%d pages were read", pages)
+		}
 	})
 	t.Run("a key that is withdrawn", func(t *testing.T) {
 		var mu sync.Mutex
@@ -636,6 +700,13 @@ func TestKeys(t *testing.T) {
 		if _, err := oci.NewKeys(map[string][]byte{"k": []byte(c.text)}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := oci.NewKeys(map[string][]byte{"k": ocitest.Public(t, weak)}); err == nil || !strings.Contains(err.Error(), "1024 bits") {
+		t.Errorf("got %v", err)
 	}
 	if _, err := oci.NewKeys(map[string][]byte{"k": append(bytes.Clone(public), public...)}); err != nil {
 		t.Error(err)

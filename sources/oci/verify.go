@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	godigest "github.com/opencontainers/go-digest"
@@ -27,7 +28,7 @@ const (
 	statementType = "application/vnd.in-toto+json"
 	signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
-	maxSignatures = 32       // of one artifact that are looked at, of each form
+	maxSignatures = 32       // of one artifact that are looked at, of each form, and pages of a list of them
 	maxSigned     = 64 << 10 // bytes of what was signed
 )
 
@@ -114,12 +115,30 @@ func fits(d ocispec.Descriptor) bool {
 // errEnough ends a listing.
 var errEnough = errors.New("enough")
 
+// A counted client makes that many requests.
+type counted struct {
+	remote.Client
+	left int
+}
+
+// Do implements remote.Client.
+func (c *counted) Do(req *http.Request) (*http.Response, error) {
+	if c.left--; c.left < 0 {
+		return nil, errEnough
+	}
+	return c.Client.Do(req)
+}
+
 // bundles gives verify the signatures in bundles of Sigstore that refer to the digest, until
 // one counts.
 func bundles(ctx context.Context, from *remote.Repository, digest string, verify func(payload, signature []byte) (bool, error)) error {
 	var found []ocispec.Descriptor
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: godigest.Digest(digest)}
-	err := from.Referrers(ctx, subject, bundleType, func(page []ocispec.Descriptor) error {
+	// Pages without what is looked for are not shown to who asks, and may have no end.
+	list := &remote.Repository{
+		Client: &counted{from.Client, maxSignatures}, Reference: from.Reference, PlainHTTP: from.PlainHTTP, MaxMetadataBytes: from.MaxMetadataBytes,
+	}
+	err := list.Referrers(ctx, subject, bundleType, func(page []ocispec.Descriptor) error {
 		for _, d := range page {
 			if d.ArtifactType == bundleType && digestName.MatchString(string(d.Digest)) {
 				found = append(found, d)

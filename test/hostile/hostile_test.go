@@ -197,7 +197,7 @@ func leastRows() map[string]int {
 		"addon": 8, "addon of a generator": 9, "addon in a Secret": 8, "fleet.yaml": 10,
 		"report": 12, "report of the fleet": 10, "owner": 11, "request": 11, "scale": 11,
 		"escrow": 11, "chart index": 11, "entry of a chart index": 10, "values of a chart": 12, "kubeconfig": 10, "clouds.yaml": 10,
-		"host": 8, "webhook": 9, "tree": 40, "pack": 40, "artifact": 10,
+		"host": 8, "webhook": 9, "tree": 40, "pack": 40, "artifact": 14,
 	}
 }
 
@@ -206,7 +206,7 @@ func leastRows() map[string]int {
 func elsewhere() map[string]string {
 	return map[string]string{
 		"TestHostileContent": "sources/git", "TestDeltas": "sources/git", "TestTruncatedPack": "sources/git", "TestManyRefs": "sources/git",
-		"TestOnlyContentRefuses": "sources/oci", "TestSignatures": "sources/oci",
+		"TestOnlyContentRefuses": "sources/oci", "TestSignatures": "sources/oci", "TestBadEntries": "sources/oci",
 		"TestHostile": "render", "TestHostileMemory": "render",
 		"TestHugeBody": "agent/webhook", "TestSlowBodies": "agent/webhook", "TestStorm": "agent/webhook",
 	}

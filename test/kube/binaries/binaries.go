@@ -43,6 +43,7 @@ func List() []Binary {
 		{Name: "kubeconform", Module: "github.com/yannh/kubeconform", Version: "v0.8.0", Package: "github.com/yannh/kubeconform/cmd/kubeconform", Wrapper: release},
 		{Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1", Package: "github.com/google/go-containerregistry/cmd/crane", Wrapper: release},
 		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
+		{Name: "registry", Module: "github.com/distribution/distribution/v3", Version: "v3.1.2", Package: "github.com/distribution/distribution/v3/cmd/registry", Asked: true},
 		{Name: "sops", Module: "github.com/getsops/sops/v3", Version: "v3.12.2", Package: "github.com/getsops/sops/v3/cmd/sops", Asked: true},
 		kubeadm("kubernetes-1.33", "v1.33.13", false),
 		kubeadm("kubernetes-1.34", "v1.34.4", true),
