@@ -11,6 +11,10 @@ type Fleet struct {
 	Problems []Problem // sorted; a cluster with a problem is not in Clusters
 	Warnings []Problem // sorted; they hold nothing back
 	Parts    []Part    // sorted by folder
+	// Late are the overlays that have problems for want of something that cannot be got
+	// now, such as a pinned source: another render of the same revision may have none.
+	// Sorted.
+	Late []string
 }
 
 // A Part is a folder that would be an overlay, did others not include it.
@@ -36,6 +40,32 @@ type Config struct {
 	Drift         DriftPolicy // of clusters that have none of their own; empty: correct
 	Escrow        Escrow
 	Home          Home
+	Sources       []PinnedSource // sorted by name
+}
+
+// SourcesFolder is the folder of a fleet that has a folder for each pinned source.
+const SourcesFolder = "sources"
+
+// A PinnedSource is content from elsewhere that a fleet has beside its own, at one commit
+// or digest.
+type PinnedSource struct {
+	Name   string // its content is in the folder of that name in SourcesFolder
+	URL    string // of a repository of Git, or of a registry (oci://)
+	Commit string // in full; of Git
+	Digest string // sha256:…, of an artifact in a registry
+	Tag    string // that Commit may be found by; empty: none
+	Path   string // the folder of it that is taken; empty: all
+}
+
+// Folder returns where the content is in the fleet.
+func (s PinnedSource) Folder() string { return SourcesFolder + "/" + s.Name }
+
+// Pin returns the commit or the digest.
+func (s PinnedSource) Pin() string {
+	if s.Digest != "" {
+		return s.Digest
+	}
+	return s.Commit
 }
 
 // Escrow says for whom a copy of all secrets is kept, and where. Without

@@ -33,6 +33,8 @@ type Options struct {
 	// Decrypter decrypts files that sops encrypted; nil is one without an
 	// identity, which refuses them.
 	Decrypter *sops.Decrypter
+	// Pinned, if not nil, gets the sources that fleets pin; without it they are refused.
+	Pinned Pinned
 	// Parallelism is how many overlays are built at once; 0 means one for each
 	// processor. Workers may have an opinion of their own.
 	Parallelism int
@@ -106,16 +108,20 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	defer b.mu.Unlock()
 	defer b.rest()
 	start := time.Now()
-	tree := b.options.Decrypter.Tree(ctx, encrypted)
-	cfg, err := b.config(tree)
+	base := b.options.Decrypter.Tree(ctx, encrypted)
+	cfg, err := b.config(base)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	tree, err := b.mount(ctx, encrypted, &cfg)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	dirs, lost, err := b.discover(ctx, base, newDigests(base), cfg)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	d := newDigests(tree)
-	dirs, lost, err := b.discover(ctx, tree, d, cfg)
-	if err != nil {
-		return fleet.Fleet{}, err
-	}
 	changed := b.changed(dirs, cfg.fingerprint(), d)
 	built, err := b.build(ctx, rev, tree, cfg, d, changed)
 	if err != nil {
@@ -127,8 +133,11 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 }
 
 // Stale reports whether another Render of the same tree may tell something else: a file
-// could not be decrypted for what is asked of others, and may be now.
-func (b *Builder) Stale() bool { return b.options.Decrypter.Due() }
+// could not be decrypted for what is asked of others, or a pinned source could not be got,
+// and may be now.
+func (b *Builder) Stale() bool {
+	return b.options.Decrypter.Due() || b.options.Pinned != nil && b.options.Pinned.Due()
+}
 
 // rest lets the workers go.
 func (b *Builder) rest() {
@@ -180,7 +189,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 	}
 	err := b.each(ctx, dirs, func(ctx context.Context, dir string) *overlay {
 		o := first(ctx, tree, dir)
-		o.fleeting = o.fleeting || len(o.problems) > 0 && tree.Unanswered()
+		o.unanswered(tree.Unanswered())
 		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return first(ctx, t, dir) })
 		return o
 	})
@@ -196,17 +205,19 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 		}
 	}
 	slices.Sort(late)
+	lateLibrary := b.lateLibrary()
 	err = b.each(ctx, late, func(ctx context.Context, dir string) *overlay {
 		o := b.built[dir]
 		if o.decoded {
 			o = b.objects(ctx, tree, cfg, dir)
-			o.fleeting = o.fleeting || len(o.problems) > 0 && tree.Unanswered()
+			o.unanswered(tree.Unanswered())
 		}
 		if o.err != nil {
 			return o
 		}
 		o.from = fingerprints(libraries, o.wanted())
 		o = b.decode(rev, cfg, o, libraries)
+		o.unanswered(lateLibrary)
 		o.hideSecrets(tree, func(t *sops.Tree) *overlay {
 			return b.decode(rev, cfg, b.objects(ctx, t, cfg, dir), libraries)
 		})
@@ -322,6 +333,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 	slices.SortStableFunc(f.Warnings, compareProblems)
 	f.Problems = append(f.Problems, homeless(f)...)
 	slices.SortStableFunc(f.Problems, compareProblems)
+	f.Late = lateOf(b.built, mentioned)
 	return f
 }
 

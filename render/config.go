@@ -46,6 +46,7 @@ type Manifest struct {
 			Exclude []string `json:"exclude,omitempty"`
 		} `json:"clusters"`
 		Folders    []FolderManifest `json:"folders,omitempty"`
+		Sources    []SourceManifest `json:"sources,omitempty"`
 		Substitute map[string]Value `json:"substitute,omitempty"`
 		Prune      struct {
 			Enabled bool `json:"enabled,omitempty"`
@@ -105,6 +106,7 @@ type config struct {
 	clusters globs
 	folders  folderRules
 	values   map[string]string
+	failed   map[string]failure // pinned sources without content, by folder
 }
 
 // fingerprint identifies what of c goes into every overlay.
@@ -224,6 +226,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+DefaultStatusBranch)
 	}
 	c.StatusHistory = checkedHistory(m.Spec.Status.History, fail)
+	c.Sources = checkedSources(m.Spec.Sources, fail)
 	c.folders = checkedFolders(m.Spec.Folders, fail)
 	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
 	c.Home = checkedHome(m.Spec.Home, fail)

@@ -151,7 +151,8 @@ type walk struct {
 // discover returns the folders of tree that may be overlays, sorted: those that
 // are selected and have a kustomization file. Folders whose names begin with a
 // dot are left out. It goes only into folders that changed since the last time.
-// The problems are of folders that it cannot go into.
+// The problems are of folders that it cannot go into. What is pinned defines nothing:
+// tree is the fleet without it, and what lies in its place counts for nothing.
 func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg config) ([]string, []fleet.Problem, error) {
 	var out []string
 	var problems []fleet.Problem
@@ -171,6 +172,7 @@ func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg
 		}
 	}
 	b.folders = folders
+	out = slices.DeleteFunc(out, cfg.pinned)
 	slices.Sort(out)
 	return slices.Compact(out), bounded(problems), nil
 }

@@ -20,8 +20,11 @@ func (b *Builder) Folder(ctx context.Context, rev fleet.Revision, encrypted sour
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.rest()
-	tree := b.options.Decrypter.Tree(ctx, encrypted)
-	cfg, err := b.config(tree)
+	cfg, err := b.config(b.options.Decrypter.Tree(ctx, encrypted))
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	tree, err := b.mount(ctx, encrypted, &cfg)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}

@@ -108,6 +108,16 @@ func (b *Builder) libraries(tree *sops.Tree) []topology.Library {
 	return out
 }
 
+// lateLibrary reports whether a folder that may be a library may be read another time.
+func (b *Builder) lateLibrary() bool {
+	for _, o := range b.built {
+		if o.late && !o.contents.clusters {
+			return true
+		}
+	}
+	return false
+}
+
 // fingerprints identifies what libraries say of the classes in keys: all that
 // they have, of those that none has.
 func fingerprints(libraries []topology.Library, keys []fleet.Key) string {

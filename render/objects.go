@@ -25,8 +25,12 @@ import (
 // missing. The error is as for Render.
 func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name string) ([]Object, []fleet.Problem, error) {
 	defer b.rest()
-	tree := b.options.Decrypter.Tree(ctx, encrypted)
-	cfg, err := b.config(tree)
+	base := b.options.Decrypter.Tree(ctx, encrypted)
+	cfg, err := b.config(base)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := b.mount(ctx, encrypted, &cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,7 +48,7 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return b.file(t, cfg, name) })
 		return o.objects, bounded(o.problems), nil
 	}
-	dirs, problems, err := b.selected(ctx, tree, cfg, name)
+	dirs, problems, err := b.selected(ctx, tree, base, cfg, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,8 +89,8 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 }
 
 // selected returns name if it has a kustomization, else the overlays of the
-// fleet at and below it.
-func (b *Builder) selected(ctx context.Context, tree *sops.Tree, cfg config, name string) ([]string, []fleet.Problem, error) {
+// fleet at and below it, in base, which has no pinned sources.
+func (b *Builder) selected(ctx context.Context, tree, base *sops.Tree, cfg config, name string) ([]string, []fleet.Problem, error) {
 	for _, file := range kustomize.FileNames() {
 		if _, err := fs.Stat(tree, path.Join(name, file)); err == nil {
 			return []string{name}, nil, nil
@@ -100,7 +104,7 @@ func (b *Builder) selected(ctx context.Context, tree *sops.Tree, cfg config, nam
 		cfg.clusters.include = below.include
 	}
 	f := &Builder{options: b.options}
-	dirs, problems, err := f.discover(ctx, tree, newDigests(tree), cfg)
+	dirs, problems, err := f.discover(ctx, base, newDigests(base), cfg)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -32,6 +32,7 @@ type overlay struct {
 	unread   bool     // the scan did not get through, includes may lack some
 	part     bool     // a Component
 	fleeting bool     // another time it may be built: it took more than it may
+	late     bool     // likewise: what it needs could not be got
 	err      error    // it was not come to
 
 	contents
@@ -57,8 +58,14 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 			o.problems = append(o.problems, fleet.Problem{Overlay: dir, File: o.file, Message: fmt.Sprintf("rendering failed on it: %v", r)})
 		}
 	}()
-	scan, problem := b.kustomizer.Scan(tree, dir)
+	scan, problem := b.kustomizer.Scan(tree, dir, cfg.roots()...)
 	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
+	if f, lacks := cfg.lacking(o.reads); lacks {
+		p := f.problem()
+		p.Overlay, p.File = dir, o.file
+		o.unread, o.fleeting, o.late, o.problems = true, true, f.late(), []fleet.Problem{p}
+		return o
+	}
 	if problem != nil {
 		o.unread = true
 		o.problems = append(o.problems, *problem)
@@ -80,6 +87,14 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	}
 	b.substitute(tree, cfg, o, built)
 	return o
+}
+
+// unanswered notes that o may have no problem another time, if it has one and something
+// that it may need could not be got.
+func (o *overlay) unanswered(is bool) {
+	if is && len(o.problems) > 0 {
+		o.fleeting, o.late = true, true
+	}
 }
 
 // run has an overlay built, by the workers if there are any.

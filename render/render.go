@@ -12,7 +12,7 @@ import (
 )
 
 // A Renderer builds one fleet from one tree. The same tree always gives the
-// same fleet: a Renderer reads nothing but tree and fetches nothing.
+// same fleet: a Renderer reads nothing but tree, and what the tree pins.
 type Renderer interface {
 	// Render returns the fleet. What is wrong with single overlays is in its
 	// Problems; the error is for a tree that cannot be read at all or a

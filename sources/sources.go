@@ -127,6 +127,7 @@ type FleetStatus struct {
 	Problems []fleet.Problem
 	Orphans  []fleet.Key // have status or infrastructure, vanished from Git, not deleted
 	Home     HomeStatus
+	Sources  []fleet.PinnedSource // that Applied pins, sorted by name
 }
 
 // HomeStatus says where the agent of a fleet is to live, and how far it is on

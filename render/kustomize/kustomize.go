@@ -82,9 +82,11 @@ func New(l Limits) *Kustomizer {
 
 // Scan reads the kustomization in the folder overlay of tree and everything it
 // includes. What is refused is the problem; the Scan then holds what was read
-// until there, so that it is known when to look again.
-func (k *Kustomizer) Scan(tree fs.FS, overlay string) (*Scan, *fleet.Problem) {
+// until there, so that it is known when to look again. What is in one of the folders
+// apart may be used from everywhere, and uses nothing but what is in the same one.
+func (k *Kustomizer) Scan(tree fs.FS, overlay string, apart ...string) (*Scan, *fleet.Problem) {
 	s := newScanner(tree, overlay, k.limits, k.builtin)
+	s.apart = apart
 	problem := s.run()
 	return s.result(), problem
 }

@@ -31,6 +31,9 @@ func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 	if target == ".." || strings.HasPrefix(target, "../") {
 		return "", false, at.refuse("use what is in the repository", "%q leads out of the repository", ref)
 	}
+	if home := s.home(dir); home != "" && home != s.home(target) {
+		return "", false, at.refuse("keep what it needs in the same source", "%q leads out of the source that is in %s", ref, home)
+	}
 	info, err := fs.Stat(s.tree, target)
 	if err != nil || !info.IsDir() {
 		s.reads[target] = true
@@ -42,6 +45,16 @@ func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 		return "", false, at.refuse("", "cannot read %q: %v", ref, err)
 	}
 	return target, info.IsDir(), nil
+}
+
+// home returns the folder of s.apart that name is in.
+func (s *scanner) home(name string) string {
+	for _, dir := range s.apart {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return dir
+		}
+	}
+	return ""
 }
 
 // relative returns the path from dir to target, beginning with "./" or "../".

@@ -23,6 +23,7 @@ type scanner struct {
 	overlay string
 	limits  Limits
 	builtin configuration
+	apart   []string // folders that nothing leads out of
 
 	reads    map[string]bool
 	files    map[string][]byte
@@ -199,14 +200,14 @@ const maxMentions = 10_000
 
 // mention notes the folders that the text of a refused kustomization in dir
 // names: what it includes is not known any better. What is not there is noted as
-// read, as it may come.
+// read, as it may come. What lies in a folder apart includes nothing elsewhere.
 func (s *scanner) mention(dir string, data []byte) {
-	seen := map[string]bool{}
+	seen, home := map[string]bool{}, s.home(dir)
 	for line := range strings.Lines(string(data)) {
 		line, _, _ = strings.Cut(line, "#")
 		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n,[]{}'\"", r) }) {
 			target := path.Join(dir, word)
-			if target == dir || !fs.ValidPath(target) || seen[target] || len(seen) == maxMentions {
+			if target == dir || home != "" && s.home(target) != home || !fs.ValidPath(target) || seen[target] || len(seen) == maxMentions {
 				continue
 			}
 			seen[target], s.reads[target] = true, true
