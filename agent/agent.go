@@ -267,8 +267,10 @@ func (a *Agent) run(ctx context.Context) error {
 	})
 	err := g.Run()
 	a.watches.Wait()
-	if c, ok := a.reconciler.(interface{ Close() }); ok {
-		c.Close()
+	for _, part := range []any{a.reconciler, a.p.Renderer} {
+		if c, ok := part.(interface{ Close() }); ok {
+			c.Close()
+		}
 	}
 	return err
 }

@@ -36,8 +36,12 @@ func (a *Agent) poll(ctx context.Context) error {
 	a.mu.Lock()
 	current, refused := a.desired.revision, a.refused
 	a.mu.Unlock()
+	stale := a.stale()
+	if stale {
+		clear(a.restoring) // what came may be what was missing there too
+	}
 	switch other := rev != current && (rev != refused || a.untrusted); {
-	case other && a.retries.due(rev) || a.stale():
+	case other && a.retries.due(rev) || stale:
 		a.take(ctx, rev)
 	case !other:
 		a.givesUp()
@@ -158,7 +162,7 @@ func (a *Agent) tell() {
 	a.mu.Unlock()
 	s := sources.FleetStatus{
 		Fleet: d.fleet, Revision: d.revision, Applied: d.applied, Broken: len(d.problems) > 0, Behind: behind,
-		Problems: slices.Concat(a.unreadable(a.homing.with(a.compacting.with(a.escrow.with(a.late(d.problems))))), damaged), Orphans: orphans, Home: a.homing.status(),
+		Problems: slices.Concat(a.unreadable(a.homing.with(a.compacting.with(a.escrow.with(a.late(d.problems))))), damaged), Orphans: orphans, Home: a.homing.status(), Sources: d.sources,
 	}
 	switch {
 	case !delayed.IsZero(): // what is in it nobody knows
@@ -238,7 +242,15 @@ func (a *Agent) restore(ctx context.Context) {
 			}
 			continue
 		}
-		delete(a.restoring, rev)
+		late := a.lateIn(f, keys)
+		keys = slices.DeleteFunc(keys, func(k fleet.Key) bool { return slices.Contains(late, k) })
+		if len(late) > 0 {
+			err := lateError(f)
+			a.restoring.failed(rev, err)
+			a.notFound(rev, late, err)
+		} else {
+			delete(a.restoring, rev)
+		}
 		a.forgetUnfound(keys)
 		for _, k := range keys {
 			i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
@@ -252,6 +264,29 @@ func (a *Agent) restore(ctx context.Context) {
 		}
 		a.tell()
 	}
+}
+
+// lateIn returns those of keys that f lacks for want of what may be there later.
+func (a *Agent) lateIn(f fleet.Fleet, keys []fleet.Key) []fleet.Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var late []fleet.Key
+	for _, k := range keys {
+		has := slices.ContainsFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
+		if !has && slices.Contains(f.Late, a.desired.clusters[k].overlay()) {
+			late = append(late, k)
+		}
+	}
+	return late
+}
+
+// lateError says what f lacks, in the words of its first problem of that kind.
+func lateError(f fleet.Fleet) error {
+	i := slices.IndexFunc(f.Problems, func(p fleet.Problem) bool { return slices.Contains(f.Late, p.Overlay) })
+	if i < 0 {
+		return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "something that it needs cannot be got")
+	}
+	return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "%s", f.Problems[i].Message)
 }
 
 // found holds cluster k to its last good definition.

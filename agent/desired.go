@@ -35,6 +35,7 @@ type desired struct {
 	history  fleet.HistoryBound
 	home     fleet.Home // of the newest revision
 	drift    fleet.DriftPolicy
+	sources  []fleet.PinnedSource // of the newest revision
 }
 
 // held is one cluster that the agent knows.
@@ -91,7 +92,7 @@ func (d desired) advance(f fleet.Fleet) (desired, []fleet.Key) {
 	f = d.keepParts(f)
 	next := desired{
 		revision: f.Revision, applied: f.Revision, fleet: f.ID, clusters: make(map[fleet.Key]held, len(f.Clusters)),
-		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, history: f.Config.StatusHistory, home: f.Config.Home, drift: f.Config.Drift,
+		problems: slices.Clone(f.Problems), escrow: f.Config.Escrow, history: f.Config.StatusHistory, home: f.Config.Home, drift: f.Config.Drift, sources: f.Config.Sources,
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

@@ -77,7 +77,7 @@ func NewMetrics(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), clusters: newClusterCollector(), now: time.Now,
 
-		fetches:      counters("fairlead_git_fetch_total", "Requests to the source, by operation (resolve, fetch) and result.", "operation", "result"),
+		fetches:      counters("fairlead_git_fetch_total", "Requests to the source, and for pinned sources, by operation (resolve, fetch, pinned) and result.", "operation", "result"),
 		fetchSeconds: histograms("fairlead_git_fetch_seconds", "Duration of requests to the source.", "operation"),
 		fetchSuccess: gauge("fairlead_git_fetch_last_success_timestamp_seconds", "When the source last answered."),
 

@@ -59,6 +59,12 @@ func (m *Metrics) Fetched(ctx context.Context, operation string, err error, took
 	}
 }
 
+// Pinned counts a try to get a pinned source.
+func (m *Metrics) Pinned(err error, took time.Duration) {
+	m.fetches.WithLabelValues("pinned", result(err)).Inc()
+	m.observe(context.Background(), m.fetchSeconds.WithLabelValues("pinned"), took)
+}
+
 // Rendered counts a rendered revision.
 func (m *Metrics) Rendered(ctx context.Context, err error, took time.Duration) {
 	m.renders.WithLabelValues(result(err)).Inc()

@@ -3,6 +3,7 @@ package render_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -219,5 +220,24 @@ func TestSourcesConfig(t *testing.T) {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("a password is shown: %s", text)
 		}
+	}
+}
+
+// The example in the documentation pins what it says.
+func TestDocumentedSources(t *testing.T) {
+	text, err := os.ReadFile("../docs/fleet-yaml.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "## Sources\n")
+	_, after, _ = strings.Cut(after, "```yaml\n")
+	example, _, ok := strings.Cut(after, "```")
+	if !ok {
+		t.Fatal("docs/fleet-yaml.md has no example of sources")
+	}
+	p := &pins{content: map[string]render.Content{"platform": {Tree: tree("-- cluster/kustomization.yaml --\nresources: [c.yaml]\n-- cluster/c.yaml --\n" + clusterYAML("team", "dev"))}}}
+	f := newBuilder(render.Options{Pinned: p}).render(t, "sha1:1", tree(fleetYAML+example+"-- clusters/prod/eu-1/kustomization.yaml --\nresources: [../../../sources/platform/cluster]\n"))
+	if diff := cmp.Diff([]string{"team/dev"}, keys(f)); diff != "" || len(f.Problems) > 0 || f.Config.Sources[0].Path != "bases" {
+		t.Errorf("%s%q", diff, lines(f.Problems))
 	}
 }

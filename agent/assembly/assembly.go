@@ -69,6 +69,11 @@ type Settings struct {
 	// of machines is signed, too. SigningKey is one of them. None: whoever may push
 	// there may do so.
 	RequestKeys []string
+	// AllowedSources say which sources fleet.yaml may pin, and with what credentials they
+	// are asked. None: no source.
+	AllowedSources []AllowedSource
+	// SourceFolders are folders of this computer that stand for pinned sources, by name.
+	SourceFolders map[string]string
 	// Secrets is the secret store: a folder, "kubernetes", or
 	// "kubernetes:KUBECONFIG". Empty is a folder for the source in the user's
 	// state folder.
@@ -235,6 +240,8 @@ type RenderOptions struct {
 	Values     map[string]string
 	AllowUnset bool
 	Observe    func(render.Stats)
+	// Pinned gets pinned sources; nil: they are got anew, and waited for.
+	Pinned render.Pinned
 	// Sealed, if not nil, lets Secrets pass that cannot be decrypted, and is told
 	// of them: see sops.Options.
 	Sealed func(file, why string)
@@ -269,8 +276,14 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	if len(s.RenderCommand) > 0 {
 		workers = worker.NewPool(s.RenderCommand, s.RenderLimits)
 	}
+	if o.Pinned == nil {
+		if err := s.checkedFolders(); err != nil {
+			return nil, err
+		}
+		o.Pinned = s.newPins(0, nil)
+	}
 	return render.New(render.Options{
-		Workers: workers,
+		Workers: workers, Pinned: o.Pinned,
 		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id), Decrypter: decrypter,
 		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
 	}), nil
@@ -308,7 +321,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 	if err != nil {
 		return nil, err
 	}
-	renderer, err := s.rekeyedRenderer(RenderOptions{Observe: func(st render.Stats) {
+	renderer, err := s.rekeyedRenderer(RenderOptions{Pinned: s.newPins(pinPatience, m.Pinned), Observe: func(st render.Stats) {
 		m.Overlays(st.Built, st.Overlays-st.Built)
 	}})
 	if err != nil {

@@ -30,6 +30,27 @@ type House struct {
 	Addons []home.Addon
 }
 
+// allowArgs returns what lets a home pin the same sources. Credentials of theirs are in
+// folders of this agent, and do not go along.
+func allowArgs(list []AllowedSource) []any {
+	out := []any{}
+	for _, a := range list {
+		out = append(out, "--allow-source="+a.Prefix)
+	}
+	return out
+}
+
+// stayBehind says what of the settings a home would lack, unless one of given brings it.
+func (s Settings) stayBehind(given []map[string]any) error {
+	for _, a := range s.AllowedSources {
+		brings := slices.ContainsFunc(given, func(v map[string]any) bool { return v["extraVolumes"] != nil && v["extraArgs"] != nil })
+		if a.Credentials != "" && !brings {
+			return fleet.Errorf(fleet.Invalid, "move the fleet", "the credentials for pinned sources at %s do not go along: mount them there with extraVolumes, extraVolumeMounts and extraArgs among the values, or remove spec.home", a.Prefix)
+		}
+	}
+	return nil
+}
+
 // HomeOptions returns how an agent with settings s lives in h: it follows the
 // same source with the same credentials, and reaches the same providers.
 func (s Settings) HomeOptions(h House) (home.Options, error) {
@@ -50,6 +71,9 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 			return o, err
 		}
 	}
+	if err := s.stayBehind(h.Values); err != nil {
+		return o, err
+	}
 	files, err := charts.Files(h.Version)
 	if err != nil {
 		return o, err
@@ -60,7 +84,7 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 		"source":      map[string]any{"url": s.Source, "ref": s.Ref, "fleetID": id, "existingSecret": named(home.GitSecret(h.Release), o.Credentials)},
 		"status":      map[string]any{"branch": h.Branch, "repository": s.StatusRepository},
 		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(home.AgeSecret(h.Release), o.Identities)}},
-		"extraArgs":   providerArgs(s.Providers),
+		"extraArgs":   append(providerArgs(s.Providers), allowArgs(s.AllowedSources)...),
 		"tolerations": []any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}},
 		// A change of what is mounted begins the pods anew.
 		"podAnnotations": map[string]any{"fairlead.dev/credentials": home.Mark(o.Credentials, o.Identities)},

@@ -18,6 +18,7 @@ import (
 type rekeyed struct {
 	read func() ([]fleet.Secret, error)
 	make func([]fleet.Secret) (*render.Builder, error)
+	end  func()
 
 	mu   sync.Mutex
 	now  *render.Builder
@@ -29,10 +30,16 @@ var _ agent.StaleRenderer = (*rekeyed)(nil)
 // rekeyedRenderer returns the renderer of an agent. Identities that cannot be
 // read are an error.
 func (s Settings) rekeyedRenderer(o RenderOptions) (*rekeyed, error) {
-	r := &rekeyed{read: s.identities, make: func(identities []fleet.Secret) (*render.Builder, error) { return s.renderer(o, identities) }}
+	r := &rekeyed{read: s.identities, end: func() {}, make: func(identities []fleet.Secret) (*render.Builder, error) { return s.renderer(o, identities) }}
+	if k, ok := o.Pinned.(interface{ Close() }); ok {
+		r.end = k.Close
+	}
 	_, err := r.fresh()
 	return r, err
 }
+
+// Close ends what is under way for another Render.
+func (r *rekeyed) Close() { r.end() }
 
 // Render implements render.Renderer. Where identities cannot be read the error
 // is of kind Unavailable: it may be tried again.

@@ -130,8 +130,38 @@ func addSource(cmd *cobra.Command) *sourceFlags {
 	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; for a registry, with public keys in PEM: follow only artifacts that one of them signed with cosign, each made after the last one followed; may be repeated")
 	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, take who signs a merge to stand for all that it brings in: what is merged needs no signature")
 	settings(cmd, "trust-merges")
+	fs.Var((*allowFlag)(&s.AllowedSources), "allow-source", "beginning of the URLs of sources that fleet.yaml may pin, as https://git.example.com/platform, and after a = a folder like that of --credentials for them; the longest counts; may be repeated (default: none may be pinned)")
 	return f
 }
+
+// addFolders adds the flag for people who work on what a fleet pins.
+func (f *sourceFlags) addFolders(cmd *cobra.Command) {
+	cmd.Flags().StringToStringVar(&f.settings.SourceFolders, "source-folder", nil, "folder of this computer that stands for the repository of a pinned source, NAME=FOLDER: as it lies there, whatever fleet.yaml pins; may be repeated")
+}
+
+// An allowFlag is a list of sources that may be pinned.
+type allowFlag []assembly.AllowedSource
+
+// String implements pflag.Value.
+func (a *allowFlag) String() string {
+	texts := make([]string, len(*a))
+	for i, s := range *a {
+		texts[i] = s.Prefix
+	}
+	return strings.Join(texts, ",")
+}
+
+// Set implements pflag.Value.
+func (a *allowFlag) Set(text string) error {
+	s, err := assembly.ParseAllowedSource(text)
+	if err == nil {
+		*a = append(*a, s)
+	}
+	return err
+}
+
+// Type implements pflag.Value.
+func (a *allowFlag) Type() string { return "url" }
 
 // addStatus adds the flags that say where the status branch is.
 func (f *sourceFlags) addStatus(cmd *cobra.Command) {

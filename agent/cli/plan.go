@@ -50,6 +50,7 @@ something is wrong.`,
 	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
 	f := addSource(cmd)
 	f.addRender(cmd)
+	f.addFolders(cmd)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addProviders(cmd)

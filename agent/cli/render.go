@@ -33,6 +33,7 @@ something cannot be rendered; what can be is shown all the same.`,
 	output := outputFlag(cmd, formatYAML, formatJSON)
 	f := addSource(cmd)
 	f.addRender(cmd)
+	f.addFolders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().Lookup("path").Usage = partUsage
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")

@@ -30,6 +30,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
 	f := addSource(cmd)
 	f.addRender(cmd)
+	f.addFolders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().Lookup("path").Usage = partUsage
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

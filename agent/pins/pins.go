@@ -33,7 +33,7 @@ type Options struct {
 const (
 	retryFirst = time.Second
 	retrySlow  = 30 * time.Second
-	retryLast  = 2 * time.Minute
+	retryLast  = 30 * time.Second
 )
 
 // errPatience says that a source was asked and has not answered yet.

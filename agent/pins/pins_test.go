@@ -54,7 +54,9 @@ func newWorld() *world {
 	return &world{errs: map[string]error{}, asked: map[string]int{}, hangs: map[string]bool{}}
 }
 
-func pin(name, commit string) fleet.PinnedSource { return fleet.PinnedSource{Name: name, Commit: commit} }
+func pin(name, commit string) fleet.PinnedSource {
+	return fleet.PinnedSource{Name: name, Commit: commit}
+}
 
 // What was got once is there whatever becomes of its source, for the newest list and the
 // one before it.
@@ -106,11 +108,11 @@ func TestTriedAgain(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if a, c, d := w.asked["a1"], w.asked["c1"], w.asked["d1"]; a < 8 || a > 13 || c != 1 || d < 3 {
+		if a, c, d := w.asked["a1"], w.asked["c1"], w.asked["d1"]; a < 15 || a > 27 || c != 1 || d < 3 {
 			t.Errorf("within ten minutes a was asked for %d times, c %d times, d %d times", a, c, d)
 		}
 		w.set("a", nil)
-		for range 121 {
+		for range 31 {
 			time.Sleep(time.Second)
 			k.Due()
 		}

@@ -224,6 +224,9 @@ func readFleet(t fs.FS) (Status, error) {
 		Fleet: fleet.ID(f.Fleet), Revision: f.Revision.fleet(), Problems: fleetProblems(f.Problems),
 		Applied: f.Applied.fleet(), Broken: f.Broken, Behind: keysOf(f.Behind), Orphans: keysOf(f.Orphans),
 	}}
+	for _, p := range f.Sources {
+		s.Fleet.Sources = append(s.Fleet.Sources, fleet.PinnedSource{Name: p.Name, URL: p.URL, Commit: p.Commit, Digest: p.Digest, Tag: p.Tag, Path: p.Path})
+	}
 	if h := f.Home; h != nil {
 		s.Fleet.Home = sources.HomeStatus{Step: h.Step, Message: h.Message, Left: h.Left}
 		if k, err := fleet.ParseKey(h.Cluster); err == nil {

@@ -248,6 +248,9 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 	for _, k := range slices.SortedFunc(slices.Values(s.Orphans), fleet.Key.Compare) {
 		f.Orphans = append(f.Orphans, k.String())
 	}
+	for _, p := range s.Sources {
+		f.Sources = append(f.Sources, pinnedSource{p.Name, p.URL, p.Commit, p.Digest, p.Tag, p.Path})
+	}
 	if h := s.Home; h != (sources.HomeStatus{}) {
 		f.Home = &homeFile{Step: h.Step, Message: oneLine(h.Message, 500), Left: h.Left}
 		if h.Cluster != (fleet.Key{}) {

@@ -139,7 +139,18 @@ type fleetFile struct {
 	Problems []problem      `json:"problems,omitempty"`
 	Orphans  []string       `json:"orphans,omitempty"`
 	Home     *homeFile      `json:"home,omitempty"`
+	Sources  []pinnedSource `json:"sources,omitempty"` // that Applied pins
 	// After these come the clusters, a list of clusterLine.
+}
+
+// pinnedSource is a fleet.PinnedSource.
+type pinnedSource struct {
+	Name   string `json:"name"`
+	URL    string `json:"url"`
+	Commit string `json:"commit,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	Tag    string `json:"tag,omitempty"`
+	Path   string `json:"path,omitempty"`
 }
 
 // homeFile is a sources.HomeStatus.

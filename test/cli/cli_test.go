@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,7 @@ func scripts(t *testing.T, dir string) {
 			"artifact":   artifact,
 			"cosign":     cosign,
 			"movetag":    movetag,
+			"platform":   platform,
 		},
 		RequireExplicitExec: true,
 	})
@@ -106,6 +108,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Values[guideOf{}], env.Values[placeOf{}] = &guide{}, &place{}
+	env.Values[platformOf{}] = &atomic.Bool{}
 	cloud, err := freeAddress()
 	if err != nil {
 		return err
@@ -250,6 +253,42 @@ func sshd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SSH", s.URL+ts.Getenv("BARE"))
 	ts.Check(os.WriteFile(ts.MkAbs("key"), s.Key, 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), s.KnownHosts, 0o600))
+}
+
+// platformOf is the key of the second server of a script.
+type platformOf struct{}
+
+// platform serves a repository of bases that needs a password: platform start sets
+// $PLATFORM to its URL; platform push commits all that is in the folder platform, and sets
+// $PIN to the commit; platform away has it answer nothing, platform back as before.
+func platform(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: platform start|push|away|back")
+	}
+	work := ts.MkAbs("platform")
+	switch away, _ := ts.Value(platformOf{}).(*atomic.Bool); args[0] {
+	case "start":
+		server, err := gitserver.New(ts.MkAbs("git"), gitserver.Options{Password: "hunter2", Before: func(http.ResponseWriter, *http.Request) bool {
+			if away.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}})
+		ts.Check(err)
+		_, err = server.Init("platform.git")
+		ts.Check(err)
+		web := httptest.NewServer(server)
+		ts.Defer(web.Close)
+		ts.Setenv("PLATFORM", web.URL+"/platform.git")
+		ts.Check(ts.Exec("git", "init", "--quiet", "--initial-branch=main", work))
+	case "push":
+		for _, a := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--message", "bases"}, {"push", "--quiet", ts.MkAbs("git/platform.git"), "HEAD:main"}, {"rev-parse", "HEAD"}} {
+			ts.Check(ts.Exec("git", append([]string{"-C", work}, a...)...))
+		}
+		ts.Setenv("PIN", strings.TrimSpace(ts.ReadFile("stdout")))
+	default:
+		away.Store(args[0] == "away")
+	}
 }
 
 // fetch asks a URL until the answer is 200, for at most a minute, and has the
