@@ -1,9 +1,10 @@
 package hostile
 
 import (
+	"context"
 	"errors"
 	"io/fs"
-	"maps"
+	"strings"
 	"testing"
 
 	"fairlead.dev/agent/assembly"
@@ -27,6 +28,12 @@ func fleetDoors() map[string]func(b bomb) map[string]string {
 		return map[string]string{overlay + "kustomization.yaml": resources + ", addons.yaml]\n", overlay + "addons.yaml": set + "---\n" + text}
 	}
 	return map[string]func(b bomb) map[string]string{
+		"manifest of a pinned source": func(b bomb) map[string]string {
+			return pinning(map[string]string{pinnedAt + "kustomization.yaml": "resources: [a.yaml]\n", pinnedAt + "a.yaml": object + b.text})
+		},
+		"kustomization of a pinned source": func(b bomb) map[string]string {
+			return pinning(map[string]string{pinnedAt + "kustomization.yaml": "resources: []\n" + b.text})
+		},
 		"manifest": func(b bomb) map[string]string {
 			return map[string]string{overlay + "kustomization.yaml": resources + ", a.yaml]\n", overlay + "a.yaml": object + b.text}
 		},
@@ -75,6 +82,25 @@ func fleetDoors() map[string]func(b bomb) map[string]string {
 	}
 }
 
+// pinnedAt is where the pinned source of pinning is.
+const pinnedAt = fleet.SourcesFolder + "/base/"
+
+// pinning returns files of a source that the fleet pins, and those of the fleet that use it.
+func pinning(files map[string]string) map[string]string {
+	files["fleet.yaml"] = header + "Fleet\nmetadata: {name: a}\nspec: {sources: [{name: base, url: 'https://git.example.com/base', commit: '" + strings.Repeat("a", 40) + "'}]}\n"
+	files[overlay+"kustomization.yaml"] = resources + ", ../../../" + strings.TrimSuffix(pinnedAt, "/") + "]\n"
+	return files
+}
+
+// pinned is the content of the only source that a fleet pins.
+type pinned struct{ tree }
+
+func (p pinned) Open(context.Context, []fleet.PinnedSource) map[string]render.Content {
+	return map[string]render.Content{"base": {Tree: p.tree}}
+}
+
+func (pinned) Due() bool { return false }
+
 // rendered returns the clusters of the example fleet with files in it, and its problems.
 func rendered(t *testing.T, files map[string]string) (clusters []string, problems []fleet.Problem) {
 	t.Helper()
@@ -91,8 +117,15 @@ func rendered(t *testing.T, files map[string]string) (clusters []string, problem
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps.Copy(all, files)
-	b, err := assembly.Settings{FleetID: "hostile"}.NewRenderer(assembly.RenderOptions{})
+	elsewhere := map[string]string{}
+	for name, text := range files {
+		if in, ok := strings.CutPrefix(name, pinnedAt); ok {
+			elsewhere[in] = text
+			continue
+		}
+		all[name] = text
+	}
+	b, err := assembly.Settings{FleetID: "hostile"}.NewRenderer(assembly.RenderOptions{Pinned: pinned{treeOf(elsewhere)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func ofOthers() []row {
 // leastRows are how many rows each door has at least.
 func leastRows() map[string]int {
 	return map[string]int{
-		"manifest": 10, "kustomization": 10, "patch": 10, "inline patch": 8, "values": 10, "transformer configuration": 10, "sops": 10,
+		"manifest": 10, "manifest of a pinned source": 10, "kustomization of a pinned source": 10, "kustomization": 10, "patch": 10, "inline patch": 8, "values": 10, "transformer configuration": 10, "sops": 10,
 		"addon": 8, "addon of a generator": 9, "addon in a Secret": 8, "fleet.yaml": 10,
 		"report": 12, "report of the fleet": 10, "owner": 11, "request": 11, "scale": 11,
 		"escrow": 11, "chart index": 11, "entry of a chart index": 10, "values of a chart": 12, "kubeconfig": 10, "clouds.yaml": 10,
