@@ -73,10 +73,14 @@ type Options struct {
 	// returns ends it. Nil: nobody does.
 	Span func(ctx context.Context, name string, attributes ...string) (context.Context, func(error))
 
-	Now      func() time.Time // default time.Now
-	Log      *slog.Logger     // default: none
-	Parallel int              // actions of one pass at once, default 8
-	Progress time.Duration    // between looks at a cluster that waits for something, default 10 s
+	Now func() time.Time // default time.Now
+	// Elapsed is how much time has passed since some moment, by what nobody sets: where Now
+	// says something else, the clock was set. Nil: with the default Now, the time that
+	// passes; with another one nobody sets it.
+	Elapsed  func() time.Duration
+	Log      *slog.Logger  // default: none
+	Parallel int           // actions of one pass at once, default 8
+	Progress time.Duration // between looks at a cluster that waits for something, default 10 s
 }
 
 // A Reconciler makes passes over clusters. It is safe for concurrent use by
@@ -85,6 +89,7 @@ type Reconciler struct {
 	o        Options
 	looker   *Looker
 	executor *exec.Executor
+	clock    *clock
 
 	mu       sync.Mutex
 	since    time.Time // when this agent began, for all clusters: who owns the fleet owns all of it
@@ -96,6 +101,10 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	if o.Now == nil {
 		o.Now = time.Now
+		if o.Elapsed == nil {
+			began := time.Now()
+			o.Elapsed = func() time.Duration { return time.Since(began) }
+		}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -120,6 +129,7 @@ func New(o Options) *Reconciler {
 			Workload: o.Workload, Bootstrap: o.Bootstrap, Charts: o.Charts, May: o.May,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
 		},
+		clock:    newClock(o.Now, o.Elapsed),
 		since:    o.Now(),
 		memories: make(map[fleet.Key]*memory),
 	}
@@ -221,7 +231,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	settle := infra.Settle()
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
-		Since: m.since, Settle: settle, Now: observed.At,
+		Since: m.since, Settle: settle, Now: observed.At, ClockSet: r.clock.lastSet(),
 		Answered: m.heardAt(), NeverAnswered: m.neverAnswered(), Remediation: c.Remediation, Order: c.Order,
 	}
 	p := plan.Compute(in)

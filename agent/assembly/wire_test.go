@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -38,6 +39,11 @@ func newForge(t *testing.T) *forge {
 	s, err := gitserver.New(t.TempDir(), gitserver.Options{Before: func(w http.ResponseWriter, r *http.Request) bool {
 		bad := f.bad.Load()
 		if bad == nil || !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+			return false
+		}
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte("command=ls-refs")) { // a list, and no pack
 			return false
 		}
 		f.seen.Add(1)

@@ -31,7 +31,7 @@ func (v *view) compareClocks() {
 
 // from is when a timeout begins that counts from what an agent wrote at that time. By
 // another clock than this agent's it begins anew: when the clock was noticed to be
-// another, and when this agent began where that was ahead. What never was is zero.
+// another, or set, and when this agent began where that was ahead. What never was is zero.
 func (v *view) from(at time.Time) time.Time {
 	switch {
 	case at.IsZero():
@@ -39,7 +39,7 @@ func (v *view) from(at time.Time) time.Time {
 	case at.After(v.Now):
 		at = v.Since
 	}
-	return latest(at, v.out.Clock.Since)
+	return latest(at, v.out.Clock.Since, v.ClockSet)
 }
 
 // madeAt is m.MadeAt for a timeout. Where the clock of the infrastructure is ahead of
@@ -47,7 +47,7 @@ func (v *view) from(at time.Time) time.Time {
 func (v *view) madeAt(m *machine) time.Time {
 	switch made := m.Origin.Made; {
 	case made.IsZero():
-		return latest(m.Created, v.out.Clock.Since)
+		return latest(m.Created, v.out.Clock.Since, v.ClockSet)
 	case m.Created.After(v.Now):
 		return v.from(made)
 	default:

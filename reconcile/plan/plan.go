@@ -26,6 +26,9 @@ type Input struct {
 	Since  time.Time
 	Settle time.Duration // how long the provider may take to show a change
 	Now    time.Time
+	// ClockSet is when the clock that Now is by was last set, by that clock; zero: it was
+	// not while this agent looked.
+	ClockSet time.Time
 	// Remediation is that of the last plan, whoever made it.
 	Remediation fleet.Remediation
 	// Order is that of the last plan, whoever made it; empty: not known.

@@ -327,9 +327,11 @@ func needed(condition string) bool {
 	return false
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+func latest(first time.Time, others ...time.Time) time.Time {
+	for _, t := range others {
+		if t.After(first) {
+			first = t
+		}
 	}
-	return a
+	return first
 }

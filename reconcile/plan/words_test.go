@@ -95,6 +95,9 @@ func (s *script) read(f []string) error {
 		if w.is("since") {
 			s.in.Since = s.in.Now.Add(-w.duration("since"))
 		}
+		if w.is("clock-set") {
+			s.in.ClockSet = s.in.Now.Add(-w.duration("clock-set"))
+		}
 	case "infrastructure":
 		o.Infrastructure.Ready = w.is("ready")
 		if d := w["drift"]; d != "" {

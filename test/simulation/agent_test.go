@@ -133,10 +133,11 @@ func (l *life) newAgent(name string) *incarnation {
 			in.mu.Lock()
 			in.changed = changed
 			in.mu.Unlock()
+			began := time.Now()
 			return watched{reconcile.New(reconcile.Options{
 				Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
 				Workload:       reach{in.workload, in}, Bootstrap: mint{kubeadm.New(), in}, Secrets: safe{l.secrets, in},
-				May: may, Now: in.now, Log: log,
+				May: may, Now: in.now, Elapsed: func() time.Duration { return time.Since(began) }, Log: log,
 			}), in}
 		},
 		Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
