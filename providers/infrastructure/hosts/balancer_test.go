@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -92,10 +93,19 @@ func TestLoadBalancer(t *testing.T) {
 	b.inLine(c)
 	wantServers(t, gate, "of one machine", "cp-0")
 
-	before := strings.TrimSpace(gate.Exec("cat /run/fairlead-load-balancer.pid"))
+	process := func() string {
+		for range 500 {
+			if pid := strings.TrimSpace(gate.Exec("cat /run/fairlead-load-balancer.pid")); pid != "" {
+				return pid
+			}
+			time.Sleep(10 * time.Millisecond) // HAProxy writes it anew when it reads its configuration
+		}
+		return "nobody knows"
+	}
+	before := process()
 	b.remove(c, "cp-0")
 	wantServers(t, gate, "when the machine was asked to go")
-	if now := strings.TrimSpace(gate.Exec("cat /run/fairlead-load-balancer.pid")); now != before {
+	if now := process(); now != before {
 		t.Errorf("HAProxy is process %s and was %s: connections broke", now, before)
 	}
 	b.until("the machine is gone", c, func(i fleet.Infrastructure) bool { return state(i, "cp-0") == "" })
