@@ -53,12 +53,9 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 	}
 	m := machines[i].Machine
 	p, ok := c.Pool(m.Pool)
-	role, fellows := m.Role, 0
-	if ok { // Git says, whatever people did to its tags
-		role = p.Role
-	}
+	fellows := 0
 	for _, o := range machines {
-		if o.Machine.Role == role || o.Machine.Pool == m.Pool {
+		if mayControl(c, o.Machine) {
 			fellows++
 		}
 	}
@@ -67,9 +64,9 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 		return refusal("the machine is being deleted already")
 	case c.Delete:
 		return refusal("the cluster is being deleted")
-	case !ok && role == fleet.RoleWorker:
+	case !ok && m.Role == fleet.RoleWorker:
 		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
-	case r.Wish == fleet.WishRemediate && role == fleet.RoleControlPlane && fellows == 1:
+	case r.Wish == fleet.WishRemediate && mayControl(c, m) && fellows == 1:
 		return refusal("it is the last machine of the control plane: replace makes another one first")
 	}
 	accept := fleet.Answer{State: fleet.RequestAccepted}
@@ -77,6 +74,13 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 		accept.Message = "it waits: the cluster or the pool is paused"
 	}
 	return accept
+}
+
+// mayControl reports whether m may be of the control plane of c: one of its tags says so,
+// whatever people did to the other one.
+func mayControl(c *fleet.Cluster, m fleet.Machine) bool {
+	p, ok := c.Pool(m.Pool)
+	return m.Role == fleet.RoleControlPlane || ok && p.Role == fleet.RoleControlPlane
 }
 
 // considerAbandon decides whether a cluster may be forgotten that is on its way out,

@@ -224,18 +224,25 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// The last machine of a control plane is one by its pool, whatever its role was changed
-// to: a request that was accepted would stand for good.
-func TestLastMachineByItsPool(t *testing.T) {
-	w := newWorld(fleetWithPool())
-	cp := machine("cp", fleet.RoleControlPlane)
-	cp.Machine.Role = fleet.RoleWorker
-	w.set(cp, machine("m1", fleet.RoleWorker))
-	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-		r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
-		w.desk.ask(r)
-		expect(t, "answer", w.desk.said(r), "Refused: it is the last machine of the control plane: replace makes another one first")
-	})
+// The last machine of a control plane is one by its role or by its pool, whatever the
+// other one was changed to: a request that was accepted would stand for good.
+func TestLastMachineByAnyTag(t *testing.T) {
+	for name, damage := range map[string]func(m *fleet.Machine){
+		"role": func(m *fleet.Machine) { m.Role = fleet.RoleWorker },
+		"pool": func(m *fleet.Machine) { m.Pool = "md" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(fleetWithPool())
+			cp := machine("cp", fleet.RoleControlPlane)
+			damage(&cp.Machine)
+			w.set(cp, machine("m1", fleet.RoleWorker))
+			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+				r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
+				w.desk.ask(r)
+				expect(t, "answer", w.desk.said(r), "Refused: it is the last machine of the control plane: replace makes another one first")
+			})
+		})
+	}
 }
 
 // What is asked of machines is looked up in the file of their cluster: a branch of a
