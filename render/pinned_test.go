@@ -127,8 +127,10 @@ func TestPinnedStaysApart(t *testing.T) {
 		"File":     {source: "-- dev/kustomization.yaml --\nsecretGenerator: [{name: x, files: [../../../clusters/b/secret.yaml]}]\n", problem: "leads out of the source"},
 		"Remote":   {source: "-- dev/kustomization.yaml --\nresources: ['https://example.com/x.yaml']\n", problem: "nothing is fetched while rendering"},
 		"Broken":   {source: "-- dev/kustomization.yaml --\nresources: [\n", problem: "not valid YAML"},
-		"Folder there": {fleet: "-- sources/platform/dev/kustomization.yaml --\nresources: [c.yaml]\n-- sources/platform/dev/c.yaml --\n" + clusterYAML("team", "other"),
-			problem: "the fleet itself has something at sources/platform"},
+		"Folder there": {
+			fleet:   "-- sources/platform/dev/kustomization.yaml --\nresources: [c.yaml]\n-- sources/platform/dev/c.yaml --\n" + clusterYAML("team", "other"),
+			problem: "the fleet itself has something at sources/platform",
+		},
 		"File there": {fleet: "-- sources --\nhello\n", problem: "the fleet itself has something else than a folder at sources"},
 	}
 	for name, tc := range cases {

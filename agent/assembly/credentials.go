@@ -146,8 +146,11 @@ func (c *Credentials) fromDir() error {
 		to   *string
 		name string
 	}{
-		{&c.Username, file(usernameKey)}, {&c.AppID, file(appID)}, {&c.AppInstallation, file(appInstallation)},
-		{&c.AppOwner, file(appOwner)}, {&c.AppURL, file(appURL)},
+		{&c.Username, file(usernameKey)},
+		{&c.AppID, file(appID)},
+		{&c.AppInstallation, file(appInstallation)},
+		{&c.AppOwner, file(appOwner)},
+		{&c.AppURL, file(appURL)},
 	} {
 		if w.name == "" || *w.to != "" {
 			continue

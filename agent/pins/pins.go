@@ -81,7 +81,7 @@ func (k *Keeper) Close() {
 
 // Open implements render.Pinned.
 func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string]render.Content {
-	under := k.ctx
+	under := k.ctx //nolint:contextcheck // with patience a try outlives who asks
 	if k.o.Patience == 0 {
 		under = ctx
 	}

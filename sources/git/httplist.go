@@ -50,8 +50,11 @@ func (r *httpRemote) ask(ctx context.Context, prefixes []string) (listing, error
 		req.Header.Set("Accept", "application/x-"+uploadPack+"-result")
 		stay := *r.web
 		stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		res, err := r.do(&stay, req)
-		return answer{res}, err
+		res, err := r.do(&stay, req) //nolint:bodyclose // whoever reads the answer closes it
+		if err != nil {
+			return nil, err
+		}
+		return answer{res}, nil
 	})
 }
 

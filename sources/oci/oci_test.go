@@ -580,7 +580,7 @@ func tagOf(digest string) string { return strings.Replace(digest, ":", "-", 1) +
 
 // registryTag returns the digest of a tag.
 func registryTag(r *ocitest.Registry, repository, tag string) string {
-	res, err := http.Head(r.URL + "/v2/" + repository + "/manifests/" + tag) //nolint:gosec,noctx // the test's own registry
+	res, err := http.Head(r.URL + "/v2/" + repository + "/manifests/" + tag) //nolint:gosec // the test's own registry
 	if err != nil {
 		return ""
 	}
@@ -591,7 +591,7 @@ func registryTag(r *ocitest.Registry, repository, tag string) string {
 // layerOf returns the digest of the content of an artifact.
 func layerOf(t *testing.T, r ocitest.Repository, digest string) string {
 	t.Helper()
-	res, err := http.Get(r.URL + "/v2/" + r.Name + "/manifests/" + digest) //nolint:gosec,noctx // the test's own registry
+	res, err := http.Get(r.URL + "/v2/" + r.Name + "/manifests/" + digest) //nolint:gosec // the test's own registry
 	if err != nil {
 		t.Fatal(err)
 	}

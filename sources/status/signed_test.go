@@ -40,7 +40,7 @@ func contentOf(t *testing.T, b sources.Branch, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := sources.Tree(tree).Open(path)
+	f, err := tree.Open(path)
 	if err != nil {
 		return ""
 	}

@@ -4,6 +4,7 @@ package gitea
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,7 +59,12 @@ func Start(t testing.TB) *Server {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
-	t.Cleanup(func() { _ = run.Process.Kill(); <-ended })
+	t.Cleanup(func() {
+		_ = run.Process.Kill()
+		if err := <-ended; err == nil {
+			t.Error("Gitea ended before it was killed")
+		}
+	})
 	for s.call(http.MethodGet, "/version", nil, nil) != nil {
 		select {
 		case err := <-ended:
@@ -153,7 +159,7 @@ func who() string {
 }
 
 func command(dir string, args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(dir, "gitea"), append([]string{"--config", filepath.Join(dir, "app.ini")}, args...)...)
+	c := exec.CommandContext(context.Background(), filepath.Join(dir, "gitea"), append([]string{"--config", filepath.Join(dir, "app.ini")}, args...)...)
 	c.Dir = dir
 	c.Env = []string{"HOME=" + filepath.Join(dir, "data"), "PATH=" + os.Getenv("PATH"), "USER=" + who()}
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -184,7 +190,7 @@ func (s *Server) call(method, path string, in, out any) error {
 	if s.Token != "" {
 		req.Header.Set("Authorization", "token "+s.Token)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		return err
 	}
@@ -203,7 +209,7 @@ func (s *Server) call(method, path string, in, out any) error {
 
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,8 +138,10 @@ func hooked(t *testing.T, s *gitea.Server) <-chan string {
 		Observe: func(_, result string) { heard <- result }, Log: slog.New(slog.DiscardHandler),
 	}))
 	t.Cleanup(web.Close)
-	s.Call("POST", "/repos/ann/fleet/hooks", m{"type": "gitea", "active": true, "events": []string{"push"},
-		"config": m{"url": web.URL + "/hook/gitea", "content_type": "json", "secret": "s3cret"}}, nil)
+	s.Call("POST", "/repos/ann/fleet/hooks", m{
+		"type": "gitea", "active": true, "events": []string{"push"},
+		"config": m{"url": web.URL + "/hook/gitea", "content_type": "json", "secret": "s3cret"},
+	}, nil)
 	return heard
 }
 

@@ -143,8 +143,7 @@ func PackHeaders(t T, headers []tar.Header, files map[string]string) []byte {
 func (r Repository) Blob(t T, mediaType string, content []byte) Descriptor {
 	t.Helper()
 	d := Descriptor{MediaType: mediaType, Digest: digest(content), Size: int64(len(content))}
-	res := r.do(t, http.MethodPost, r.URL+"/v2/"+r.Name+"/blobs/uploads/", "", nil)
-	at := res.Header.Get("Location")
+	at := r.do(t, http.MethodPost, r.URL+"/v2/"+r.Name+"/blobs/uploads/", "", nil).Get("Location")
 	if strings.HasPrefix(at, "/") {
 		at = r.URL + at
 	}
@@ -178,7 +177,8 @@ func (r Repository) Manifest(t T, tag string, m any) string {
 	return d
 }
 
-func (r Repository) do(t T, method, url, kind string, body []byte) *http.Response {
+// do makes a request that has to work, and returns the header of the answer.
+func (r Repository) do(t T, method, url, kind string, body []byte) http.Header {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, url, bytes.NewReader(body))
 	if err != nil {
@@ -187,7 +187,7 @@ func (r Repository) do(t T, method, url, kind string, body []byte) *http.Respons
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func (r Repository) do(t T, method, url, kind string, body []byte) *http.Respons
 		b, _ := io.ReadAll(res.Body)
 		t.Fatalf("%s %s: %s: %s", method, url, res.Status, b)
 	}
-	return res
+	return res.Header
 }
 
 // NewKey returns a private key as cosign makes them, and the public one in PEM.
