@@ -34,7 +34,7 @@ demo: build ## a push becomes running clusters and a status commit, on the in-me
 test: ## run the tests: what a change must pass
 	@needs=$$(test/needs); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
 	go vet $(PKGS)
-	go test $(GOFLAGS) $(PKGS)
+	go test $(GOFLAGS) -timeout 30m $(PKGS)
 
 .PHONY: race
 race: ## run the tests with the race detector
