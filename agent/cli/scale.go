@@ -115,6 +115,9 @@ func (w *wishing) scales(s fleet.Scale) (*status.Scales, error) {
 
 // hasPool says why there is nothing to scale as the status tells.
 func hasPool(now status.Status, s fleet.Scale) error {
+	if err := now.DamageOf(s.Cluster); err != nil {
+		return err
+	}
 	c, ok := now.Cluster(s.Cluster)
 	if !ok {
 		return fmt.Errorf("the status branch tells of no cluster %s", s.Cluster)
