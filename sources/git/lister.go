@@ -2,6 +2,8 @@ package git
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,7 +77,7 @@ func (l *lister) next(ctx context.Context) (listing, error) {
 // some asks the server for the refs that are wanted; it may tell more.
 func (l *lister) some(ctx context.Context) (listing, error) {
 	l.mu.Lock()
-	prefixes := sorted(l.wanted)
+	prefixes := slices.Sorted(maps.Keys(l.wanted))
 	l.mu.Unlock()
 	return l.ask(ctx, prefixes)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -198,14 +197,4 @@ func prefixesOf(name string) []string {
 		return []string{"refs/tags/" + literal[:strings.IndexAny(literal, `*?[\`)]}
 	}
 	return []string{name, "refs/heads/" + name, "refs/tags/" + name, "refs/" + name}
-}
-
-// sorted returns the names of a set.
-func sorted(set map[string]bool) []string {
-	out := make([]string, 0, len(set))
-	for name := range set {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
