@@ -57,8 +57,8 @@ type Executor struct {
 	Workload  providers.Workload
 	Bootstrap providers.Bootstrap
 	Charts    providers.Charts
-	// May is asked right before each action: the right to act can end while a
-	// plan is carried out. Nil permits all.
+	// May is asked right before each action, and again right before a machine is
+	// made: the right to act can end while a plan is carried out. Nil permits all.
 	May      func(fleet.Key) error
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -107,10 +107,8 @@ func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
 	if e.Now().Sub(w.Seen) > planLife {
 		return fleet.Errorf(fleet.Unavailable, describe(a), "%w", ErrStale)
 	}
-	if e.May != nil {
-		if err := e.May(a.Cluster); err != nil {
-			return err
-		}
+	if err := e.may(a); err != nil {
+		return err
 	}
 	e.Log.InfoContext(ctx, "Carrying out action", "cluster", a.Cluster, "action", a.Kind,
 		"subject", a.Subject(), "operation", a.Operation, "reason", a.Reason)
@@ -121,6 +119,14 @@ func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
 		return fmt.Errorf("cannot %s: %w", describe(a), err)
 	}
 	return nil
+}
+
+// may says whether the right to act still holds.
+func (e *Executor) may(a fleet.Action) error {
+	if e.May == nil {
+		return nil
+	}
+	return e.May(a.Cluster)
 }
 
 // permitted looks once more, at the last moment, whether a may be done at all.
@@ -299,6 +305,10 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	}
 	data, err := e.Bootstrap.UserData(in)
 	if err != nil {
+		return err
+	}
+	// Secrets and tokens took their time, and whoever has the right now may have made it.
+	if err := e.may(a); err != nil {
 		return err
 	}
 	return w.Infrastructure.CreateMachine(ctx, a.Operation, providers.MachineRequest{

@@ -94,6 +94,26 @@ func TestMachinesCarryTheirOrigin(t *testing.T) {
 	}
 }
 
+// TestTheRightToActIsAskedBeforeAMachineIsMade ends the right to act while the
+// secrets are read: whoever has it then makes the machine.
+func TestTheRightToActIsAskedBeforeAMachineIsMade(t *testing.T) {
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
+	s, m, l := store{"ca": true, "etcd": true, "proxy": true, "sa": true}, &maker{}, &ledger{ended: map[fleet.MachineName]error{}}
+	w := &writer{}
+	e := exec.Executor{Bootstrap: w, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler), May: func(fleet.Key) error {
+		if w.in.Machine == "" {
+			return nil
+		}
+		return fleet.Errorf(fleet.Unauthorized, "act as the leader", "another does")
+	}}
+	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: l, Seen: at}, []fleet.Action{
+		{Cluster: c.Key, Kind: fleet.CreateMachine, Pool: "cp", Machine: "cp-0", Join: fleet.JoinInit},
+	})
+	if w.in.Machine != "cp-0" || m.r.Name != "" || fleet.KindOf(out[0].Err) != fleet.Unauthorized {
+		t.Errorf("user data for %q, machine %q, error %v; want those of cp-0, none, and that another acts", w.in.Machine, m.r.Name, out[0].Err)
+	}
+}
+
 // What an external etcd needs comes from Git, or else from the store; there is no
 // authority of the cluster's own for it.
 func TestWhatAnExternalEtcdNeeds(t *testing.T) {

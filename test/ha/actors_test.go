@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,15 +30,16 @@ const (
 // actors know who acted on what, and in which order.
 type actors struct {
 	mu     sync.Mutex
-	count  int
-	last   map[string]string    // replica by subject: theStatus, theCloud, or a cluster
-	turns  map[string][]string  // replicas, each for as long as no other acted
-	inside func(replica string) // see inACreate
-	check  func(who, on string) // if set, called before each change
+	count  map[string]int           // by replica
+	last   map[string]string        // replica by subject: theStatus, theCloud, or a cluster
+	turns  map[string][]string      // replicas, each for as long as no other acted
+	inside func(replica string)     // see inACreate
+	held   map[string]chan struct{} // by replica: closed when its creates are answered again
+	check  func(who, on string)     // if set, called before each change
 }
 
 func newActors() *actors {
-	return &actors{last: make(map[string]string), turns: make(map[string][]string)}
+	return &actors{count: make(map[string]int), last: make(map[string]string), turns: make(map[string][]string), held: make(map[string]chan struct{})}
 }
 
 func (a *actors) act(replica, on string) {
@@ -46,22 +48,30 @@ func (a *actors) act(replica, on string) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.count++
+	a.count[replica]++
 	if a.last[on] != replica {
 		a.last[on] = replica
 		a.turns[on] = append(a.turns[on], replica)
 	}
 }
 
-// acts returns how often anybody acted.
-func (a *actors) acts() int {
+// acts returns how often the given replicas acted, or anybody if none is given.
+func (a *actors) acts(replicas ...string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.count
+	n := 0
+	for replica, count := range a.count {
+		if len(replicas) == 0 || slices.Contains(replicas, replica) {
+			n += count
+		}
+	}
+	return n
 }
 
 // inACreate calls do once with the replica that makes the next machine, when the
-// machine is made and before the replica is told. It returns who that was.
+// machine is made and before the replica is told. It returns who that was. The
+// other machines that the replica is about to make are made before do is called:
+// what it has been permitted to do and has not yet sent, nobody can keep it from.
 func (w *world) inACreate(do func(replica string)) <-chan string {
 	who := make(chan string, 1)
 	w.actors.mu.Lock()
@@ -72,6 +82,33 @@ func (w *world) inACreate(do func(replica string)) <-chan string {
 	}
 	return who
 }
+
+// answer returns when the replica may be told that it made a machine.
+func (a *actors) answer(replica string) {
+	a.mu.Lock()
+	held, inside := a.held[replica], a.inside
+	if held == nil && inside != nil {
+		a.inside = nil
+		a.held[replica] = make(chan struct{})
+	}
+	a.mu.Unlock()
+	switch {
+	case held != nil:
+		<-held
+	case inside != nil:
+		for acts := -1; acts != a.acts(replica); time.Sleep(quietTime) {
+			acts = a.acts(replica)
+		}
+		inside(replica)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		close(a.held[replica])
+		delete(a.held, replica)
+	}
+}
+
+// quietTime is how long a replica that makes no more machines has not acted.
+const quietTime = 300 * time.Millisecond
 
 // gitFor returns the repository as the replica called name reaches it.
 func (w *world) gitFor(name string) string {
@@ -99,13 +136,7 @@ func (w *world) cloudFor(name string) string {
 		if r.Request.URL.Path != "/v1/vms/create" {
 			return nil
 		}
-		w.actors.mu.Lock()
-		inside := w.actors.inside
-		w.actors.inside = nil
-		w.actors.mu.Unlock()
-		if inside != nil {
-			inside(name)
-		}
+		w.actors.answer(name)
 		return nil
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
