@@ -9,7 +9,8 @@ import (
 // Observed is all that was seen of one cluster at one time. Each part is
 // complete: what is not in it was not there.
 type Observed struct {
-	At             time.Time
+	At             time.Time // when the look began
+	Until          time.Time // when it ended; zero: at once
 	Infrastructure Infrastructure
 	Secrets        SecretState
 	Workload       Workload

@@ -65,6 +65,7 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
 	o.Workload, err = l.lookAtWorkload(ctx, c, o)
+	o.Until = l.o.Now()
 	stabilise(&o)
 	return o, err
 }

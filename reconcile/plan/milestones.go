@@ -35,5 +35,6 @@ func (v *view) passMilestones() {
 	}
 }
 
-// stamp is now, as it is written down.
-func (v *view) stamp() time.Time { return v.Now.UTC().Truncate(time.Second) }
+// stamp is when this look ended, as it is written down: what it shows for the first
+// time is not known to have been so before. A process may stand still while it looks.
+func (v *view) stamp() time.Time { return latest(v.Now, v.Observed.Until).UTC().Truncate(time.Second) }

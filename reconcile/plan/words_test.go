@@ -98,6 +98,9 @@ func (s *script) read(f []string) error {
 		if w.is("clock-set") {
 			s.in.ClockSet = s.in.Now.Add(-w.duration("clock-set"))
 		}
+		if w.is("look") {
+			o.Until = s.in.Now.Add(w.duration("look"))
+		}
 	case "infrastructure":
 		o.Infrastructure.Ready = w.is("ready")
 		if d := w["drift"]; d != "" {
