@@ -25,15 +25,18 @@ func (v *view) identify() {
 	}
 }
 
-// findImpostors holds the machines that are workers by their tags, and run a
-// control plane all the same: who wrote the tags wrote the role and the pool.
+// findImpostors holds the machines that run what their tags say they do not: who
+// wrote the tags wrote the role and the pool, or Git has no such pool any more.
 func (v *view) findImpostors() {
 	for _, m := range v.machines {
-		if m.Role != fleet.RoleWorker || m.held != "" {
-			continue
-		}
-		if m.node != nil && m.node.ControlPlaneReady || m.member != nil {
+		_, known := v.Desired.Pool(m.Pool)
+		runs := m.node != nil && m.node.ControlPlaneReady || m.member != nil
+		switch {
+		case m.held != "":
+		case m.Role == fleet.RoleWorker && runs:
 			v.distrust(m, fmt.Sprintf("%s is %q, and it runs a control plane", fleet.TagRole, m.Role))
+		case m.Role == fleet.RoleControlPlane && !runs && m.node != nil && !m.node.ControlPlane && !known:
+			v.distrust(m, fmt.Sprintf("%s is %q, its pool %s is not in Git, and its Node is none of a control plane", fleet.TagRole, m.Role, m.Pool))
 		}
 	}
 }
