@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
 )
 
 // TestClocksRollNothingTwice: a rollout by the clock happens once, though the
@@ -308,5 +309,28 @@ func (w *world) blink(n *fleet.Node, does bool) {
 	if does {
 		w.setReady(n, true)
 		w.setReady(n, false)
+	}
+}
+
+// TestClocksOnTheBorder: a clock that is about as far off as people are told of does
+// not change what they are told, back and forth.
+func TestClocksOnTheBorder(t *testing.T) {
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
+	for _, step := range []struct {
+		ahead time.Duration
+		told  bool
+	}{
+		{59 * time.Second, false}, {61 * time.Second, true}, {59 * time.Second, true}, {61 * time.Second, true},
+		{29 * time.Second, false}, {61 * time.Second, false}, {91 * time.Second, true}, {40 * time.Second, true}, {0, false},
+		{-61 * time.Second, true}, {-59 * time.Second, true}, {-29 * time.Second, false},
+	} {
+		in := plan.Input{Desired: c, Now: time.Now()}
+		in.Observed.Workload = fleet.Workload{Reachable: true, Ahead: step.ahead}
+		p := plan.Compute(in)
+		i := slices.IndexFunc(p.Conditions, func(c fleet.Condition) bool { return c.Type == "ClocksAgree" })
+		if told := i >= 0; told != step.told {
+			t.Errorf("%s ahead: told %t, want %t; remembered %s", step.ahead, told, step.told, p.Clock.Ahead)
+		}
+		c.Clock = p.Clock
 	}
 }

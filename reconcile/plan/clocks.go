@@ -20,12 +20,19 @@ const (
 func (v *view) there() time.Time { return v.Now.Add(v.Observed.Workload.Ahead) }
 
 // compareClocks notices an agent with another clock than the one before it, or one whose
-// clock was set: what the API server's clock is ahead of it changes then.
+// clock was set: what the API server's clock is ahead of it changes then. A clock that
+// drifts is remembered anew once it surely is, or surely is no more, as far off as people
+// are told of: what is remembered stays the same on the border.
 func (v *view) compareClocks() {
 	v.out.Clock = v.Desired.Clock
 	ahead := v.Observed.Workload.Ahead
-	if !v.blind && ((ahead-v.out.Clock.Ahead).Abs() > clocksDiffer || v.out.Clock.Since.After(v.Now)) {
+	was := v.out.Clock.Ahead
+	switch {
+	case v.blind:
+	case (ahead - was).Abs() > clocksDiffer, v.out.Clock.Since.After(v.Now):
 		v.out.Clock = fleet.Clock{Ahead: ahead, Since: v.stamp()}
+	case was.Abs() > clocksDiffer && ahead.Abs() < clocksDiffer/2, was.Abs() <= clocksDiffer && ahead.Abs() > 3*clocksDiffer/2:
+		v.out.Clock.Ahead = ahead
 	}
 }
 
@@ -59,7 +66,7 @@ func (v *view) madeAt(m *machine) time.Time {
 // one does, in words that stay the same.
 func (v *view) clocksCondition(l *ledger) {
 	text := ""
-	switch ahead := v.Observed.Workload.Ahead; {
+	switch ahead := v.out.Clock.Ahead; {
 	case ahead > clocksDiffer:
 		text = "The clock of the API server is more than a minute ahead of the agent's"
 	case ahead < -clocksDiffer:

@@ -137,7 +137,7 @@ func (v *view) lostControlPlane() string {
 	}
 	for _, w := range v.groups[1:] {
 		if len(w.all) > 0 {
-			return "all control-plane machines are gone while workers are there: a new control plane would be empty, restore or delete the cluster"
+			return fmt.Sprintf("all control-plane machines are gone while workers are there: a new control plane would be empty. Restore the cluster, or have it deleted (%s) and then made anew", fleet.DeleteAnnotation)
 		}
 	}
 	if len(v.Observed.Workload.Nodes) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,7 +221,7 @@ func (w watched) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	res := w.Reconciler.Pass(context.WithValue(ctx, awayKey{}, t.away), c)
 	if !w.in.dead.Load() {
 		w.in.judgeReasons(t, res.Plan.Actions)
-		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, res.Plan.Waiting)
+		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, slices.Concat(res.Plan.Waiting, res.Plan.Notes))
 	}
 	return res
 }
