@@ -71,7 +71,11 @@ func (v *view) remediate(g *group) bool {
 	m := sick[0]
 	if len(g.all) == 1 {
 		if m.current && g.pool.Replicas == 1 {
-			v.note("machine %s is unhealthy and stays: it is the last of the control plane", m.Name)
+			why := ""
+			if m.sick != nil {
+				why = ": " + m.sick.message
+			}
+			v.note("machine %s is unhealthy and stays, as the last of the control plane%s", m.Name, why)
 		}
 		return false // a rollout makes another one first, and waits where none can join
 	}
