@@ -53,12 +53,9 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 	}
 	m := machines[i].Machine
 	p, ok := c.Pool(m.Pool)
-	fellows := 0
-	for _, o := range machines {
-		if mayControl(c, o.Machine) {
-			fellows++
-		}
-	}
+	others := slices.ContainsFunc(machines, func(o fleet.MachineReport) bool {
+		return o.Machine.ProviderID != m.ProviderID && controls(c, o.Machine)
+	})
 	switch {
 	case m.State == fleet.MachineDeleting:
 		return refusal("the machine is being deleted already")
@@ -66,7 +63,7 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 		return refusal("the cluster is being deleted")
 	case !ok && m.Role == fleet.RoleWorker:
 		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
-	case r.Wish == fleet.WishRemediate && mayControl(c, m) && fellows == 1:
+	case r.Wish == fleet.WishRemediate && mayControl(c, m) && !others:
 		return refusal("it is the last machine of the control plane: replace makes another one first")
 	}
 	accept := fleet.Answer{State: fleet.RequestAccepted}
@@ -81,6 +78,11 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 func mayControl(c *fleet.Cluster, m fleet.Machine) bool {
 	p, ok := c.Pool(m.Pool)
 	return m.Role == fleet.RoleControlPlane || ok && p.Role == fleet.RoleControlPlane
+}
+
+// controls reports whether m is of the control plane of c by all of its tags.
+func controls(c *fleet.Cluster, m fleet.Machine) bool {
+	return m.Role == fleet.RoleControlPlane && m.Damaged == "" && c.Contradicts(&m) == ""
 }
 
 // considerAbandon decides whether a cluster may be forgotten that is on its way out,

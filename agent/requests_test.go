@@ -227,15 +227,16 @@ func TestRefusedRequests(t *testing.T) {
 // The last machine of a control plane is one by its role or by its pool, whatever the
 // other one was changed to: a request that was accepted would stand for good.
 func TestLastMachineByAnyTag(t *testing.T) {
-	for name, damage := range map[string]func(m *fleet.Machine){
-		"role": func(m *fleet.Machine) { m.Role = fleet.RoleWorker },
-		"pool": func(m *fleet.Machine) { m.Pool = "md" },
+	for name, damage := range map[string]func(cp, worker *fleet.Machine){
+		"role":             func(cp, _ *fleet.Machine) { cp.Role = fleet.RoleWorker },
+		"pool":             func(cp, _ *fleet.Machine) { cp.Pool = "md" },
+		"role of a worker": func(_, worker *fleet.Machine) { worker.Role = fleet.RoleControlPlane },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(fleetWithPool())
-			cp := machine("cp", fleet.RoleControlPlane)
-			damage(&cp.Machine)
-			w.set(cp, machine("m1", fleet.RoleWorker))
+			cp, worker := machine("cp", fleet.RoleControlPlane), machine("m1", fleet.RoleWorker)
+			damage(&cp.Machine, &worker.Machine)
+			w.set(cp, worker)
 			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 				r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
 				w.desk.ask(r)

@@ -53,7 +53,14 @@ func (in *incarnation) judgeReasons(t turn, actions []fleet.Action) {
 			if fleet.MachineName(m.Tags[fleet.TagMachine]) != a.Machine || a.ProviderID != "" && a.ProviderID != m.Provider {
 				continue
 			}
-			if was := l.unwellFor(m.ID, t.began); was < least {
+			l.mu.Lock()
+			heard := l.heard[t.cluster.Key]
+			l.mu.Unlock()
+			was := l.unwellFor(m.ID, t.began)
+			if heard.IsZero() || heard.After(t.began) {
+				was = t.began.Sub(m.Created) // nobody can know that it ever was well
+			}
+			if was < least {
 				l.violate("NoMachineReplacedByAClock: %s: it was unwell for %s: %s", a, was, a.Reason)
 			}
 		}
