@@ -23,9 +23,11 @@ const (
 
 // An Escrow keeps a copy of all secrets of a fleet. See agent/secrets/escrow.
 type Escrow interface {
-	// Keep brings the copy up to date for clusters, all that the fleet has, and
-	// returns those whose secrets it does not have as they are; an error says why.
-	Keep(ctx context.Context, clusters []fleet.Key) (behind []fleet.Key, err error)
+	// Keep brings the copy up to date for clusters, all that the fleet has, and for the
+	// Secrets that people gave; where these may not be listed, for those of named, which
+	// the clusters refer to. It returns the clusters whose secrets it does not have as
+	// they are; an error says why.
+	Keep(ctx context.Context, clusters, named []fleet.Key) (behind []fleet.Key, err error)
 }
 
 // escrowing is what an agent knows of its escrow.
@@ -85,7 +87,7 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 				keeper, err = a.p.Escrow(id, want)
 			}
 			if err == nil {
-				behind, err = keepFor(ctx, keeper, clusters)
+				behind, err = keepFor(ctx, keeper, clusters, a.storedSecrets())
 			} else {
 				behind = clusters
 			}
@@ -110,10 +112,10 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 }
 
 // keepFor brings keeper up to date, within escrowDeadline.
-func keepFor(ctx context.Context, keeper Escrow, clusters []fleet.Key) ([]fleet.Key, error) {
+func keepFor(ctx context.Context, keeper Escrow, clusters, named []fleet.Key) ([]fleet.Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, escrowDeadline)
 	defer cancel()
-	return keeper.Keep(ctx, clusters)
+	return keeper.Keep(ctx, clusters, named)
 }
 
 // escrowed returns what is to be kept in escrow.
@@ -126,6 +128,20 @@ func (a *Agent) escrowed() (fleet.ID, fleet.Escrow, []fleet.Key) {
 	}
 	slices.SortFunc(keys, fleet.Key.Compare)
 	return a.desired.fleet, a.desired.escrow, keys
+}
+
+// storedSecrets returns the Secrets in the store that clusters refer to, sorted.
+func (a *Agent) storedSecrets() []fleet.Key {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var keys []fleet.Key
+	for _, h := range a.desired.clusters {
+		if h.cluster != nil {
+			keys = append(keys, h.cluster.StoredSecrets()...)
+		}
+	}
+	slices.SortFunc(keys, fleet.Key.Compare)
+	return slices.Compact(keys)
 }
 
 // escrowProblem makes err part of the status, or takes back what was.

@@ -18,6 +18,7 @@ type vault struct {
 	mu     sync.Mutex
 	opened []fleet.Escrow
 	kept   [][]fleet.Key
+	named  []fleet.Key // the last time
 	err    error
 }
 
@@ -28,10 +29,10 @@ func (v *vault) open(_ fleet.ID, e fleet.Escrow) (Escrow, error) {
 	return v, nil
 }
 
-func (v *vault) Keep(_ context.Context, clusters []fleet.Key) ([]fleet.Key, error) {
+func (v *vault) Keep(_ context.Context, clusters, named []fleet.Key) ([]fleet.Key, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.kept = append(v.kept, clusters)
+	v.kept, v.named = append(v.kept, clusters), named
 	if v.err != nil {
 		return clusters, v.err
 	}
@@ -57,6 +58,14 @@ func inEscrow(f fleet.Fleet) fleet.Fleet {
 	return f
 }
 
+// naming returns c with objects that refer to Secrets in the store.
+func naming(c fleet.Cluster, secrets ...string) fleet.Cluster {
+	for _, name := range secrets {
+		c.Infrastructure.Stored = append(c.Infrastructure.Stored, fleet.Key{Namespace: "prod", Name: name})
+	}
+	return c
+}
+
 // keeping runs an agent with that escrow.
 func keeping(t *testing.T, w *world, v *vault, do func(t *testing.T, a *Agent)) {
 	t.Helper()
@@ -80,7 +89,7 @@ func TestEscrowIsKept(t *testing.T) {
 	w := newWorld(
 		fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")),
 		inEscrow(fleetOf("2", fleet.Prune{}, clusterOf(keyA, "1", "x"))),
-		inEscrow(fleetOf("3", fleet.Prune{}, clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x"))),
+		inEscrow(fleetOf("3", fleet.Prune{}, naming(clusterOf(keyA, "1", "x"), "cloud"), naming(clusterOf(keyB, "1", "x"), "cloud", "bmc"))),
 	)
 	keeping(t, w, v, func(t *testing.T, a *Agent) {
 		w.push("1")
@@ -100,6 +109,7 @@ func TestEscrowIsKept(t *testing.T) {
 		w.push("3")
 		expect(t, "a new revision is looked at at once", v.looks() > before, true)
 		expect(t, "with all clusters", v.kept[len(v.kept)-1], []fleet.Key{keyA, keyB})
+		expect(t, "and the Secrets that they name", v.named, []fleet.Key{{Namespace: "prod", Name: "bmc"}, {Namespace: "prod", Name: "cloud"}})
 		expect(t, "the escrow is opened once", len(v.opened), 1)
 	})
 }

@@ -1,6 +1,9 @@
 package fleet
 
-import "log/slog"
+import (
+	"log/slog"
+	"slices"
+)
 
 const redacted = "REDACTED"
 
@@ -88,6 +91,20 @@ func (c *Cluster) Given() []SecretName {
 func (c *Cluster) InGit(name SecretName) (SecretData, bool) {
 	d := c.Secrets[c.Key.Name+"-"+string(name)]
 	return d, name.Complete(d)
+}
+
+// StoredSecrets returns the Secrets that the objects of c refer to and that Git does not
+// hold, sorted: the secret store has them, if anybody has.
+func (c *Cluster) StoredSecrets() []Key {
+	keys := slices.Clone(c.Infrastructure.Stored)
+	for _, o := range c.Companions {
+		keys = append(keys, o.Stored...)
+	}
+	for _, p := range c.Pools() {
+		keys = append(keys, p.Infrastructure.Stored...)
+	}
+	slices.SortFunc(keys, Key.Compare)
+	return slices.Compact(keys)
 }
 
 // Complete reports whether d has what a secret called s must have.

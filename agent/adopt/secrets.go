@@ -23,6 +23,7 @@ type Store interface {
 	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
 	DeleteSecret(ctx context.Context, k fleet.Key) error
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
 // A Taker is a Store in which Cluster API may have put the secrets: one in the

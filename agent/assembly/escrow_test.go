@@ -61,7 +61,7 @@ func TestEscrowInARepositoryOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if behind, err := k.Keep(t.Context(), []fleet.Key{c}); err != nil || len(behind) > 0 {
+	if behind, err := k.Keep(t.Context(), []fleet.Key{c}, nil); err != nil || len(behind) > 0 {
 		t.Fatalf("behind with %v: %v", behind, err)
 	}
 	for name, branches := range map[string]string{"escrow.git": "safe", "fleet.git": ""} {

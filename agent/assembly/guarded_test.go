@@ -121,14 +121,14 @@ func TestDeposedReplicaWritesNoEscrow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if behind, err := k.Keep(ctx, []fleet.Key{key}); !errors.Is(err, errDeposed) || len(behind) != 1 {
+			if behind, err := k.Keep(ctx, []fleet.Key{key}, nil); !errors.Is(err, errDeposed) || len(behind) != 1 {
 				t.Errorf("the deposed replica wrote the escrow: %v behind, %v", behind, err)
 			}
 			if n := filesIn(t, s, e); n != 0 {
 				t.Errorf("there are %d files in the escrow", n)
 			}
 			deposed = nil
-			if behind, err := k.Keep(ctx, []fleet.Key{key}); err != nil || len(behind) > 0 {
+			if behind, err := k.Keep(ctx, []fleet.Key{key}, nil); err != nil || len(behind) > 0 {
 				t.Errorf("the leader cannot write the escrow: %v behind, %v", behind, err)
 			}
 			if filesIn(t, s, e) == 0 {

@@ -27,7 +27,7 @@ func lostHome(ctx context.Context, w *moveWorld) {
 	name := pivot.AgentOf(keyHome())
 	k, err := escrow.NewKeeper(w.escrow(), w.store(name), escrow.Options{Fleet: "harbour", Recipients: []string{recipient}})
 	if err == nil {
-		_, err = k.Keep(ctx, allKeys())
+		_, err = k.Keep(ctx, allKeys(), nil)
 	}
 	if err != nil {
 		w.t.Fatal(err)

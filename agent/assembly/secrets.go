@@ -27,6 +27,9 @@ type SecretStore interface {
 	DeleteSecret(ctx context.Context, k fleet.Key) error
 	// ListSecrets returns the keys of the Secrets that SetSecret stored, sorted.
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
+	// needs no right to list.
+	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
 var (

@@ -18,6 +18,9 @@ type Store interface {
 	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
 	DeleteSecret(ctx context.Context, k fleet.Key) error
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
+	// needs no right to list.
+	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
 // A Divided is a Store that secrets of several fleets are in.

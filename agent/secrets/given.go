@@ -85,6 +85,12 @@ func (f *File) ListSecrets(context.Context) ([]fleet.Key, error) {
 	return keys, nil
 }
 
+// FilterSecrets returns those of keys that ListSecrets would return, sorted.
+func (f *File) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error) {
+	all, err := f.ListSecrets(ctx)
+	return slices.DeleteFunc(all, func(k fleet.Key) bool { return !slices.Contains(keys, k) }), err
+}
+
 // Recipient returns the public key that f encrypts for, and files in Git should
 // be encrypted for.
 func (f *File) Recipient() string { return fmt.Sprint(f.identities.first) }

@@ -324,3 +324,28 @@ func (k *Kubernetes) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 	slices.SortFunc(keys, fleet.Key.Compare)
 	return keys, nil
 }
+
+// FilterSecrets returns those of keys that ListSecrets would return, sorted. It gets
+// them one by one, and needs no right to list.
+func (k *Kubernetes) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error) {
+	names := make(map[string][]string)
+	for _, key := range keys {
+		if checkSecret(key) == nil { // there is no other
+			names[key.Namespace] = append(names[key.Namespace], key.Name)
+		}
+	}
+	var out []fleet.Key
+	for namespace, names := range names {
+		found := make(map[string]*corev1.Secret)
+		if err := k.readAll(ctx, namespace, names, found); err != nil {
+			return nil, err
+		}
+		for name, s := range found {
+			if s.Labels[managedLabel] == managedValue && k.given("get Secret", s) == nil {
+				out = append(out, fleet.Key{Namespace: namespace, Name: name})
+			}
+		}
+	}
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out, nil
+}

@@ -201,6 +201,29 @@ func TestRealSecretWithoutItsValue(t *testing.T) {
 	}
 }
 
+// What people gave is known by its name without the right to list; what others made is
+// not ours to copy.
+func TestRealFiltersWithoutList(t *testing.T) {
+	s := openReal(t)
+	ns := s.server.Namespace()
+	given, theirs := fleet.Key{Namespace: ns, Name: "given"}, fleet.Key{Namespace: ns, Name: "theirs"}
+	if err := s.SetSecret(t.Context(), given, data("x")); err != nil {
+		t.Fatal(err)
+	}
+	s.put(t, ns, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: theirs.Name}})
+	k := s.as(t, [][2]string{{"get", "secrets"}})
+	if _, err := k.ListSecrets(t.Context()); fleet.KindOf(err) != fleet.Unauthorized {
+		t.Fatalf("it may list: %v", err)
+	}
+	got, err := k.FilterSecrets(t.Context(), []fleet.Key{theirs, given, {Namespace: ns, Name: "gone"}})
+	if d := cmp.Diff([]fleet.Key{given}, got); d != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, d)
+	}
+	if _, err := s.as(t, nil).FilterSecrets(t.Context(), []fleet.Key{given}); fleet.KindOf(err) != fleet.Unauthorized {
+		t.Errorf("without any right: %v, want the kind Unauthorized", err)
+	}
+}
+
 // Each right is needed, and the error says which is missing.
 func TestRealNeedsEachRight(t *testing.T) {
 	s := openReal(t)

@@ -125,3 +125,9 @@ func (m *Memory) ListSecrets(context.Context) ([]fleet.Key, error) {
 	defer m.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(m.given), fleet.Key.Compare), nil
 }
+
+// FilterSecrets returns those of keys that ListSecrets would return, sorted.
+func (m *Memory) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error) {
+	all, err := m.ListSecrets(ctx)
+	return slices.DeleteFunc(all, func(k fleet.Key) bool { return !slices.Contains(keys, k) }), err
+}

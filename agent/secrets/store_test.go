@@ -24,6 +24,7 @@ type store interface {
 	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
 	DeleteSecret(ctx context.Context, k fleet.Key) error
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
 var eu1 = fleet.Key{Namespace: "prod", Name: "eu-1"}
@@ -250,6 +251,10 @@ func TestStoreKeepsGivenSecrets(t *testing.T) {
 		keys, err := s.ListSecrets(ctx)
 		if d := cmp.Diff([]fleet.Key{b, a}, keys); d != "" || err != nil {
 			t.Errorf("list: %v, -want +got:\n%s", err, d)
+		}
+		keys, err = s.FilterSecrets(ctx, []fleet.Key{a, {Namespace: "prod", Name: "nobody"}, {Namespace: "../x", Name: "Y/"}})
+		if d := cmp.Diff([]fleet.Key{a}, keys); d != "" || err != nil {
+			t.Errorf("of three that are named: %v, -want +got:\n%s", err, d)
 		}
 		if err := s.Delete(ctx, eu1); err != nil {
 			t.Fatal(err)

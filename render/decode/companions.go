@@ -11,7 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// object returns o, which holds in, with the Secrets of in that the overlay has.
+// object returns o, which holds in, with the Secrets of in that the overlay has, and
+// the names of the others.
 func (b *builder) object(o *object, in *infrastructure) fleet.Object {
 	spec, hashed := b.resolved(o, in)
 	out := fleet.Object{
@@ -21,6 +22,7 @@ func (b *builder) object(o *object, in *infrastructure) fleet.Object {
 	for _, k := range in.secrets {
 		s := b.set.get("", "Secret", k.Namespace, k.Name)
 		if s == nil {
+			out.Stored = append(out.Stored, k)
 			continue
 		}
 		if data, ok := s.value.(fleet.SecretData); ok {

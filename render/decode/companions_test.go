@@ -181,6 +181,9 @@ func TestCompanions(t *testing.T) {
 			t.Errorf("secrets of %s: -want +got:\n%s", name, diff)
 		}
 	}
+	if diff := cmp.Diff([]fleet.Key{{Namespace: "prod", Name: "spare"}}, c.StoredSecrets()); diff != "" {
+		t.Errorf("Secrets that Git does not hold: -want +got:\n%s", diff)
+	}
 	if diff := cmp.Diff(map[string]string{"team": "blue", "kubernetes.io/metadata.name": "prod"}, c.NamespaceLabels); diff != "" {
 		t.Errorf("labels of the namespace: -want +got:\n%s", diff)
 	}

@@ -49,6 +49,9 @@ func TestRecovery(t *testing.T) {
 		t.Logf("killed at %q", call)
 		w.recovered(stay, call)
 	}
+	if said := w.kubelet.log.String(); strings.Contains(said, `cannot list resource`) {
+		t.Errorf("the agent in the home wants to list what the chart does not let it:\n%s", said)
+	}
 }
 
 // recovered loses the home and brings it back, with the command that people

@@ -110,7 +110,7 @@ func keeper(t *testing.T, p Place, s Source, now func() time.Time, recipients ..
 
 func keep(t *testing.T, k *Keeper, clusters ...fleet.Key) {
 	t.Helper()
-	if behind, err := k.Keep(t.Context(), clusters); err != nil || len(behind) > 0 {
+	if behind, err := k.Keep(t.Context(), clusters, nil); err != nil || len(behind) > 0 {
 		t.Fatalf("behind with %v: %v", behind, err)
 	}
 }
@@ -234,13 +234,13 @@ func TestAnEmptyStoreTakesNothingOut(t *testing.T) {
 	keep(t, keeper(t, p, filled(t, eu1), nil, public), eu1)
 	before := b.head
 	empty := secrets.NewMemory()
-	if behind, err := keeper(t, p, empty, nil, public).Keep(t.Context(), []fleet.Key{eu1}); err != nil || len(behind) > 0 {
+	if behind, err := keeper(t, p, empty, nil, public).Keep(t.Context(), []fleet.Key{eu1}, nil); err != nil || len(behind) > 0 {
 		t.Errorf("behind with %v: %v", behind, err)
 	}
 	if _, err := empty.Create(t.Context(), eu1, fleet.Kubeconfig, value("a new one")); err != nil {
 		t.Fatal(err)
 	}
-	behind, err := keeper(t, p, empty, nil, public).Keep(t.Context(), []fleet.Key{eu1})
+	behind, err := keeper(t, p, empty, nil, public).Keep(t.Context(), []fleet.Key{eu1}, nil)
 	if err == nil || !strings.Contains(err.Error(), "has lost") || len(behind) != 1 {
 		t.Errorf("a store that lost the authorities and has a kubeconfig: %v, behind with %v", err, behind)
 	}
@@ -292,6 +292,61 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// unlisted is a store that may not be listed, as the chart's rights have it.
+type unlisted struct{ Source }
+
+func (unlisted) ListSecrets(context.Context) ([]fleet.Key, error) {
+	return nil, fleet.Errorf(fleet.Unauthorized, "list Secrets", "it may not")
+}
+
+// Without the right to list, what clusters name is kept, and what was in escrow before;
+// what the store has no more is let go of in time, as it is with the right.
+func TestNothingIsListed(t *testing.T) {
+	private, public := identity(t)
+	p, from, now := Folder(t.TempDir()), filled(t, eu1), time.Now()
+	clock := func() time.Time { return now }
+	other := fleet.Key{Namespace: "prod", Name: "other"}
+	if err := from.SetSecret(t.Context(), other, value("other")); err != nil {
+		t.Fatal(err)
+	}
+	entries := func(named ...fleet.Key) (out []string) {
+		t.Helper()
+		if behind, err := keeper(t, p, unlisted{from}, clock, public).Keep(t.Context(), []fleet.Key{eu1}, named); err != nil || len(behind) > 0 {
+			t.Fatalf("behind with %v: %v", behind, err)
+		}
+		e, err := Open(t.Context(), p, private)
+		if err != nil || len(e.Problems()) > 0 {
+			t.Fatal(err, e.Problems())
+		}
+		for _, e := range e.Entries {
+			out = append(out, e.Name)
+		}
+		return out
+	}
+	cluster, secret, second := "cluster prod/eu-1", "secret "+login.String(), "secret prod/other"
+	for _, step := range []struct {
+		what  string
+		named []fleet.Key
+		do    func() error
+		want  []string
+	}{
+		{"one is named, and one that nobody has", []fleet.Key{login, {Namespace: "prod", Name: "nobody"}}, nil, []string{cluster, secret}},
+		{"another one", []fleet.Key{other}, nil, []string{cluster, secret, second}},
+		{"none", nil, nil, []string{cluster, secret, second}},
+		{"one goes", nil, func() error { return from.DeleteSecret(t.Context(), other) }, []string{cluster, secret, second}},
+		{"long after", nil, func() error { now = now.Add(2 * keepGone); return nil }, []string{cluster, secret}},
+	} {
+		if step.do != nil {
+			if err := step.do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := entries(step.named...); !slices.Equal(got, step.want) {
+			t.Errorf("%s: in escrow are %q, want %q", step.what, got, step.want)
+		}
+	}
+}
+
 // unreadable is a store that cannot be read for one cluster.
 type unreadable struct {
 	Source
@@ -311,7 +366,7 @@ func TestFailures(t *testing.T) {
 	p := Branch("escrow", b)
 	from := filled(t, eu1, eu2)
 	keep(t, keeper(t, p, from, nil, public), eu1)
-	behind, err := keeper(t, p, unreadable{from, eu1}, nil, public).Keep(t.Context(), []fleet.Key{eu1, eu2})
+	behind, err := keeper(t, p, unreadable{from, eu1}, nil, public).Keep(t.Context(), []fleet.Key{eu1, eu2}, nil)
 	if err == nil || len(behind) != 1 || behind[0] != eu1 {
 		t.Errorf("a cluster that cannot be read: behind with %v, %v", behind, err)
 	}
@@ -322,7 +377,7 @@ func TestFailures(t *testing.T) {
 	if err := from.Replace(t.Context(), eu1, fleet.Kubeconfig, value("another")); err != nil {
 		t.Fatal(err)
 	}
-	behind, err = keeper(t, p, from, nil, public).Keep(t.Context(), []fleet.Key{eu1, eu2})
+	behind, err = keeper(t, p, from, nil, public).Keep(t.Context(), []fleet.Key{eu1, eu2}, nil)
 	if fleet.KindOf(err) != fleet.Unauthorized || len(behind) != 1 || behind[0] != eu1 {
 		t.Errorf("a place that takes nothing: behind with %v, %v; want the one that changed", behind, err)
 	}
@@ -331,7 +386,7 @@ func TestFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Keep(t.Context(), []fleet.Key{eu1}); fleet.KindOf(err) != fleet.Conflict {
+	if _, err := k.Keep(t.Context(), []fleet.Key{eu1}, nil); fleet.KindOf(err) != fleet.Conflict {
 		t.Errorf("the escrow of another fleet: %v, want a conflict", err)
 	}
 	for _, recipients := range [][]string{nil, {"age1nonsense"}} {
@@ -428,13 +483,13 @@ func TestFolder(t *testing.T) {
 	_, public := identity(t)
 	from := filled(t, eu1)
 	dir := t.TempDir()
-	if _, err := keeper(t, Folder(filepath.Join(dir, "gone")), from, nil, public).Keep(t.Context(), []fleet.Key{eu1}); fleet.KindOf(err) != fleet.Unavailable {
+	if _, err := keeper(t, Folder(filepath.Join(dir, "gone")), from, nil, public).Keep(t.Context(), []fleet.Key{eu1}, nil); fleet.KindOf(err) != fleet.Unavailable {
 		t.Errorf("a mount that is not there: %v, want the kind Unavailable", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "thesis.doc"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keeper(t, Folder(dir), from, nil, public).Keep(t.Context(), []fleet.Key{eu1}); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "thesis.doc") {
+	if _, err := keeper(t, Folder(dir), from, nil, public).Keep(t.Context(), []fleet.Key{eu1}, nil); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "thesis.doc") {
 		t.Errorf("a folder of somebody else: %v, want that it names what is there", err)
 	}
 

@@ -155,7 +155,7 @@ func TestGoneAndNotSure(t *testing.T) {
 		t.Fatalf("a cluster that is gone is gone since %q", got)
 	}
 	clock = clock.Add(60 * 24 * time.Hour)
-	if _, err := keeper(t, p, unreadable{from, eu1}, now, public).Keep(t.Context(), []fleet.Key{eu1}); err == nil {
+	if _, err := keeper(t, p, unreadable{from, eu1}, now, public).Keep(t.Context(), []fleet.Key{eu1}, nil); err == nil {
 		t.Fatal("a store that cannot be read is no error")
 	}
 	if _, there := b.files["clusters/prod/eu-2.age"]; !there {

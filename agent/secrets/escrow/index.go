@@ -63,6 +63,17 @@ func (e entry) String() string {
 	return "Secret " + e.Name
 }
 
+// keys returns the names of what is there of a kind.
+func (i index) keys(kind string) []fleet.Key {
+	var keys []fleet.Key
+	for _, e := range i.Entries {
+		if k, err := fleet.ParseKey(e.Name); err == nil && e.Kind == kind {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 // readIndex returns the index in files, a zero one where there is none.
 func readIndex(op string, files fs.FS) (index, error) {
 	b, err := fs.ReadFile(files, indexName)

@@ -24,7 +24,12 @@ const day = "2006-01-02"
 type Source interface {
 	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
 	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	// ListSecrets returns the Secrets that people gave, sorted. The kind Unauthorized
+	// says that it may not.
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
+	// needs to know their names, and no right to list.
+	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
 // Options say for whom a Keeper keeps what.
@@ -64,10 +69,11 @@ func NewKeeper(p Place, source Source, o Options) (*Keeper, error) {
 }
 
 // Keep brings the escrow up to date for clusters, which are all that the fleet
-// has, and for the Secrets that people gave. It returns the clusters whose
-// secrets are not in escrow as the store has them, sorted; an error says why.
-// A cluster that has no secrets yet is not behind.
-func (k *Keeper) Keep(ctx context.Context, clusters []fleet.Key) (behind []fleet.Key, err error) {
+// has, and for the Secrets that people gave: where the store does not let them be
+// listed, for those that are in named, which the clusters refer to, or were in escrow
+// before. It returns the clusters whose secrets are not in escrow as the store has
+// them, sorted; an error says why. A cluster that has no secrets yet is not behind.
+func (k *Keeper) Keep(ctx context.Context, clusters, named []fleet.Key) (behind []fleet.Key, err error) {
 	op := "bring secrets into escrow in " + k.place.String()
 	s, err := k.place.Read(ctx)
 	if err != nil {
@@ -101,7 +107,7 @@ func (k *Keeper) Keep(ctx context.Context, clusters []fleet.Key) (behind []fleet
 	if failed != nil {
 		d.keep(kindSecret) // their digests are keyed with the authorities of all
 	} else {
-		failed = d.given(ctx, authorities)
+		failed = d.given(ctx, named, authorities)
 	}
 	d.retire(clusters, failed == nil)
 	if err := d.save(ctx); err != nil {
@@ -202,8 +208,11 @@ func (d *draft) add(i item, secret []byte) error {
 
 // given adds the Secrets that people gave. Their digests are keyed with all
 // authorities of the fleet.
-func (d *draft) given(ctx context.Context, authorities []byte) error {
+func (d *draft) given(ctx context.Context, named []fleet.Key, authorities []byte) error {
 	keys, err := d.k.source.ListSecrets(ctx)
+	if fleet.KindOf(err) == fleet.Unauthorized {
+		keys, err = d.k.source.FilterSecrets(ctx, append(d.old.keys(kindSecret), named...))
+	}
 	if err != nil {
 		d.keep(kindSecret)
 		return err

@@ -59,7 +59,7 @@ func TestRestoreOfAHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if behind, err := keeper.Keep(t.Context(), clusters); err != nil || len(behind) > 0 {
+	if behind, err := keeper.Keep(t.Context(), clusters, nil); err != nil || len(behind) > 0 {
 		t.Fatalf("behind with %v: %v", behind, err)
 	}
 
