@@ -64,7 +64,7 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 	case !ok && m.Role == fleet.RoleWorker:
 		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
 	case r.Wish == fleet.WishRemediate && mayControl(c, m) && !others:
-		return refusal("it is the last machine of the control plane: replace makes another one first")
+		return refusal(lastMachine)
 	}
 	accept := fleet.Answer{State: fleet.RequestAccepted}
 	if p.Paused || c.Paused || c.Suspension != nil {
@@ -78,6 +78,27 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 func mayControl(c *fleet.Cluster, m fleet.Machine) bool {
 	p, ok := c.Pool(m.Pool)
 	return m.Role == fleet.RoleControlPlane || ok && p.Role == fleet.RoleControlPlane
+}
+
+// lastMachine is why a machine is not taken out before there is another.
+const lastMachine = "it is the last machine of the control plane: replace makes another one first"
+
+// remainsLast reports whether machine id is all that the control plane of c has and is
+// to have: others of it may have been there when somebody asked for its remediation.
+func remainsLast(c *fleet.Cluster, machines []fleet.MachineReport, id fleet.ProviderID) bool {
+	if c == nil || c.ControlPlane.Replicas != 1 {
+		return false
+	}
+	last := false
+	for _, m := range machines {
+		if mayControl(c, m.Machine) {
+			if m.Machine.ProviderID != id {
+				return false
+			}
+			last = true
+		}
+	}
+	return last
 }
 
 // controls reports whether m is of the control plane of c by all of its tags.

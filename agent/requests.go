@@ -232,6 +232,9 @@ func (a *Agent) fulfilled(r fleet.Request, now time.Time) fleet.Answer {
 			done.Message = "the machine is gone"
 			return done
 		}
+		if r.Wish == fleet.WishRemediate && remainsLast(h.cluster, report.Machines, r.ProviderID) {
+			return refusal(lastMachine)
+		}
 	case fleet.WishRotate:
 		if report.Phase == fleet.PhaseProvisioned && last.rotated(r.What) {
 			return done

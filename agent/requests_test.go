@@ -246,6 +246,25 @@ func TestLastMachineByAnyTag(t *testing.T) {
 	}
 }
 
+// A request that was accepted while the control plane had another machine ends where it
+// has none any more: it would stand for good.
+func TestTheOtherMachineGoes(t *testing.T) {
+	f := fleetWithPool()
+	f.Clusters[0].ControlPlane.Replicas = 1
+	w := newWorld(f)
+	cp, other := machine("cp", fleet.RoleControlPlane), machine("other", fleet.RoleControlPlane)
+	w.set(cp, other, machine("m1", fleet.RoleWorker))
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
+		w.desk.ask(r)
+		time.Sleep(30 * time.Minute)
+		expect(t, "with the other one", w.desk.said(r), "Accepted")
+		w.set(cp, machine("m1", fleet.RoleWorker))
+		time.Sleep(15 * time.Minute)
+		expect(t, "without it", w.desk.said(r), "Refused: it is the last machine of the control plane: replace makes another one first")
+	})
+}
+
 // What is asked of machines is looked up in the file of their cluster: a branch of a
 // thousand others is not decoded for it.
 func TestRequestReadsOneCluster(t *testing.T) {
