@@ -220,11 +220,7 @@ func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Bran
 			return f.Branch(), nil
 		}
 	}
-	s.Ref, s.Path = "", ""
-	if s.StatusCredentials != (Credentials{}) {
-		s.Credentials = s.StatusCredentials
-	}
-	r, err := s.repository(url)
+	r, err := s.ofStatus().repository(url)
 	if err != nil {
 		return nil, err
 	}
@@ -233,6 +229,15 @@ func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Bran
 		return nil, err
 	}
 	return r.Branch(name, o)
+}
+
+// ofStatus returns s as it reaches the repository of the status.
+func (s Settings) ofStatus() Settings {
+	s.Ref, s.Path = "", ""
+	if s.StatusCredentials != (Credentials{}) {
+		s.Credentials = s.StatusCredentials
+	}
+	return s
 }
 
 // RenderOptions say how to render.

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -33,6 +34,26 @@ func (s Settings) OpenEscrow(e fleet.Escrow) (escrow.Place, error) {
 		return nil, err
 	}
 	return escrow.Branch(e.Branch, b), nil
+}
+
+// OpenSignedEscrow returns the place that e names, to be read. Where there are request
+// keys, one of them must have signed the newest commit there.
+func (s Settings) OpenSignedEscrow(e fleet.Escrow) (escrow.Place, error) {
+	p, err := s.OpenEscrow(e)
+	if err != nil || len(s.RequestKeys) == 0 {
+		return p, err
+	}
+	url := cmp.Or(e.Repository, s.StatusRepository, s.Source)
+	if e.Folder != "" || IsFolder(url) {
+		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "it is in a folder, which has no commits that one of --request-keys could have signed: leave them out where you know who wrote there")
+	}
+	s = s.ofStatus()
+	s.Ref, s.TrustedKeys = "refs/heads/"+e.Branch, s.RequestKeys
+	r, err := s.repository(url)
+	if err != nil {
+		return nil, err
+	}
+	return escrow.FromSource(p.String(), r), nil
 }
 
 // mayReach refuses to send the credentials to a host that only Git names.

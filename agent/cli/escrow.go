@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,6 +39,7 @@ func addEscrow(cmd *cobra.Command) *escrowFlags {
 	f := &escrowFlags{sourceFlags: addSource(cmd)}
 	fs := cmd.Flags()
 	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
+	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like those of the agent, with the public half of its --signing-key among them: one of them must have signed the newest commit of the escrow; may be repeated")
 	addEscrowPlace(cmd, &f.place)
 	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that the escrow is encrypted for")
 	return f
@@ -63,15 +63,15 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 	if err := onePlace(f.place); err != nil {
 		return nil, err
 	}
-	return openEscrow(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), f.place, f.identity)
+	return openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.place, f.identity)
 }
 
 // openEscrow opens the escrow in place, or where fleet.yaml says, with the
-// identities in a file, if one is named.
-func openEscrow(ctx context.Context, s assembly.Settings, place fleet.Escrow, identityFile string) (*escrow.Escrow, error) {
+// identities in a file, if one is named. It says so where nobody needs to have signed it.
+func openEscrow(cmd *cobra.Command, s assembly.Settings, place fleet.Escrow, identityFile string) (*escrow.Escrow, error) {
 	if place.Folder == "" && place.Branch == "" {
 		var err error
-		if place, err = s.EscrowOf(ctx); err != nil {
+		if place, err = s.EscrowOf(cmd.Context()); err != nil {
 			return nil, err
 		}
 		if len(place.Recipients) == 0 {
@@ -85,11 +85,14 @@ func openEscrow(ctx context.Context, s assembly.Settings, place fleet.Escrow, id
 			return nil, err
 		}
 	}
-	p, err := s.OpenEscrow(place)
+	p, err := s.OpenSignedEscrow(place)
 	if err != nil {
 		return nil, err
 	}
-	return escrow.Open(ctx, p, identity)
+	if len(s.RequestKeys) == 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: with --request-keys one of these must have signed it\n", p)
+	}
+	return escrow.Open(cmd.Context(), p, identity)
 }
 
 func newEscrowVerify() *cobra.Command {
@@ -147,7 +150,8 @@ func newEscrowRestore() *cobra.Command {
 		Short: "Restore the secrets in escrow into a secret store",
 		Long: `Restore the secrets in escrow into the secret store that --secrets names. What is
 there is left alone; what is there and differs is an error. Everything that was
-stored is read back and compared. It may be repeated.`,
+stored is read back and compared. It may be repeated. Encryption does not prove who
+wrote the escrow: name with --request-keys whose signature counts.`,
 		Example: `  fairlead secrets escrow restore --source https://git.example.com/fleet.git --identity-file escrow.txt
   fairlead secrets escrow restore --escrow-folder /mnt/escrow --identity-file escrow.txt --secrets kubernetes:home.kubeconfig`,
 		Args: args(cobra.NoArgs),

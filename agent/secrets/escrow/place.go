@@ -56,6 +56,29 @@ func (p *branch) Write(ctx context.Context, s Snapshot, edits map[string][]byte,
 	return err
 }
 
+// FromSource returns the place called name that is the newest revision of s, to be read.
+func FromSource(name string, s sources.Source) Place { return revisions{name, s} }
+
+type revisions struct {
+	name string
+	s    sources.Source
+}
+
+func (p revisions) String() string { return p.name }
+
+func (p revisions) Read(ctx context.Context) (Snapshot, error) {
+	rev, err := p.s.Resolve(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	tree, err := p.s.Fetch(ctx, rev)
+	return Snapshot{FS: tree, base: rev}, err
+}
+
+func (p revisions) Write(context.Context, Snapshot, map[string][]byte, string) error {
+	return fleet.Errorf(fleet.Invalid, "write to "+p.name, "it is there to be read")
+}
+
 // Folder returns the place that is a folder, which must exist: a mount that is
 // not there is not made up. It must be empty or hold an escrow.
 func Folder(dir string) Place { return folder(dir) }
