@@ -320,9 +320,18 @@ func TestClocksOnTheBorder(t *testing.T) {
 		ahead time.Duration
 		told  bool
 	}{
-		{59 * time.Second, false}, {61 * time.Second, true}, {59 * time.Second, true}, {61 * time.Second, true},
-		{29 * time.Second, false}, {61 * time.Second, false}, {91 * time.Second, true}, {40 * time.Second, true}, {0, false},
-		{-61 * time.Second, true}, {-59 * time.Second, true}, {-29 * time.Second, false},
+		{59 * time.Second, false},
+		{61 * time.Second, true},
+		{59 * time.Second, true},
+		{61 * time.Second, true},
+		{29 * time.Second, false},
+		{61 * time.Second, false},
+		{91 * time.Second, true},
+		{40 * time.Second, true},
+		{0, false},
+		{-61 * time.Second, true},
+		{-59 * time.Second, true},
+		{-29 * time.Second, false},
 	} {
 		in := plan.Input{Desired: c, Now: time.Now()}
 		in.Observed.Workload = fleet.Workload{Reachable: true, Ahead: step.ahead}
