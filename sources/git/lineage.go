@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/tags"
 )
 
 // ReplacesTrailer is in the message of a commit or a tag that takes the place of the
@@ -29,7 +30,7 @@ func (r *Repository) Signed() bool { return r.verify != nil }
 // from, is a new beginning.
 func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) error {
 	op := "follow " + to.Short() + " of " + r.name
-	if r.verify == nil || from.Digest == to.Digest || !isHash(from.Hash()) || isHash(r.ref) || r.ref != "" && !isPattern(r.ref) && from.Ref != to.Ref {
+	if r.verify == nil || from.Digest == to.Digest || !isHash(from.Hash()) || isHash(r.ref) || r.ref != "" && !tags.IsPattern(r.ref) && from.Ref != to.Ref {
 		return nil
 	}
 	ctx, cancel := withTimeout(ctx, r.budget.Timeout)

@@ -13,6 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"fairlead.dev/sources/tags"
 )
 
 // Version 2 of the protocol, for lists of refs alone: a server that speaks it tells
@@ -190,11 +192,8 @@ func prefixesOf(name string) []string {
 	switch {
 	case name == "" || name == "HEAD":
 		return []string{"HEAD"}
-	case strings.HasPrefix(name, semverPrefix):
-		return []string{"refs/tags/"}
-	case isPattern(name):
-		literal := strings.TrimPrefix(name, "refs/tags/")
-		return []string{"refs/tags/" + literal[:strings.IndexAny(literal, `*?[\`)]}
+	case tags.IsPattern(name):
+		return []string{tagPrefix + tags.Prefix(strings.TrimPrefix(name, tagPrefix))}
 	}
 	return []string{name, "refs/heads/" + name, "refs/tags/" + name, "refs/" + name}
 }

@@ -18,6 +18,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/tags"
 )
 
 // errSHA256 says that a repository has object names that go-git cannot read.
@@ -57,7 +58,7 @@ func New(o Options) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isPattern(o.Ref) {
+	if tags.IsPattern(o.Ref) {
 		if _, err := newPattern(o.Ref); err != nil {
 			return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%w", err)
 		}
@@ -190,7 +191,7 @@ func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, tag, error) {
 	if name == "HEAD" && ar.Head != nil {
 		return name, *ar.Head, tag{}, nil
 	}
-	if isPattern(name) {
+	if tags.IsPattern(name) {
 		var err error
 		if name, err = newestTag(ar, name); err != nil {
 			return "", plumbing.ZeroHash, tag{}, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/tags"
 )
 
 // Signed implements sources.Lineage.
@@ -16,7 +17,7 @@ func (r *Repository) Signed() bool { return r.options.Verify != nil }
 // another tag than that of from, unless a range of tags is followed.
 func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) error {
 	if r.options.Verify == nil || from.Digest == to.Digest || !digestName.MatchString(from.Digest) ||
-		digestName.MatchString(r.options.Ref) || !isPattern(r.options.Ref) && from.Ref != to.Ref {
+		digestName.MatchString(r.options.Ref) || !tags.IsPattern(r.options.Ref) && from.Ref != to.Ref {
 		return nil
 	}
 	op := "follow " + to.Short() + " of " + r.name.String()

@@ -19,6 +19,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/tags"
 	"fairlead.dev/sources/tree"
 )
 
@@ -63,8 +64,8 @@ func New(o Options) (*Repository, error) {
 		return nil, err
 	}
 	o.Ref, o.Budget = cmp.Or(o.Ref, "latest"), o.Budget.withDefaults()
-	if isPattern(o.Ref) {
-		_, err = newPattern(o.Ref)
+	if tags.IsPattern(o.Ref) {
+		_, err = tags.New(o.Ref)
 	} else if !tagName.MatchString(o.Ref) && !digestName.MatchString(o.Ref) {
 		err = fmt.Errorf("%q is neither a tag nor a digest, sha256:…", o.Ref)
 	}
@@ -104,7 +105,7 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 		return fleet.Revision{}, classify(ctx, op, err)
 	}
 	tag := r.options.Ref
-	if isPattern(tag) {
+	if tags.IsPattern(tag) {
 		if tag, err = r.newestTag(ctx, remote); err != nil {
 			return fleet.Revision{}, classify(ctx, op, err)
 		}
@@ -286,27 +287,27 @@ func created(m ocispec.Manifest) (time.Time, error) {
 
 // newestTag returns the highest tag that the ref matches.
 func (r *Repository) newestTag(ctx context.Context, remote *remote.Repository) (string, error) {
-	p, err := newPattern(r.options.Ref)
+	p, err := tags.New(r.options.Ref)
 	if err != nil {
 		return "", err
 	}
 	count, pages := 0, 0
-	err = remote.Tags(ctx, "", func(tags []string) error {
-		count, pages = count+len(tags), pages+1
+	err = remote.Tags(ctx, "", func(page []string) error {
+		count, pages = count+len(page), pages+1
 		if count > r.options.Budget.Tags || pages > r.options.Budget.Tags {
 			return fleet.Errorf(fleet.Exhausted, "list the tags", "there are more than %d: name one with --ref", r.options.Budget.Tags)
 		}
-		for _, tag := range tags {
+		for _, tag := range page {
 			if tagName.MatchString(tag) && !isSignature(tag) {
-				p.consider(tag)
+				p.Consider(tag, strings.ReplaceAll(tag, "_", "+")) // a tag has _ where a version has +
 			}
 		}
 		return nil
 	})
-	if err == nil && p.best == "" {
+	if err == nil && p.Highest() == "" {
 		err = fleet.Errorf(fleet.NotFound, "find the tag", "none of %d tags matches %q", count, r.options.Ref)
 	}
-	return p.best, err
+	return p.Highest(), err
 }
 
 // isSignature reports whether a tag is one that cosign keeps something about an artifact by.
