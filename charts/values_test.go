@@ -37,6 +37,7 @@ func TestRefusedValues(t *testing.T) {
 		"clients without TLS":      {"metrics.tls.clients=true", "metrics.tls.clients without metrics.tls.existingSecret"},
 		"open webhook":             {"webhook.enabled=true", "webhook.enabled without webhook.existingSecret"},
 		"open autoscaler":          {"autoscaler.enabled=true", "autoscaler.enabled without autoscaler.existingSecret"},
+		"keys and no signature":    {"status.requestKeys.existingSecret=k", "status.requestKeys without status.signing"},
 		"ingress to nothing":       {"webhook.ingress.enabled=true", "there would be nothing behind it"},
 		"ingress without a host":   {"webhook.enabled=true,webhook.existingSecret=s,webhook.ingress.enabled=true", "webhook.ingress.host is empty"},
 		"route without a gateway":  {"webhook.enabled=true,webhook.existingSecret=s,webhook.httpRoute.enabled=true", "webhook.httpRoute.parentRefs is empty"},
