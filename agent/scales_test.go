@@ -257,7 +257,9 @@ func TestUnsignedNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, "it has no time", w.scales.said()[0].At, time.Time{})
+		w.mu.Lock()
 		w.desired = 6
+		w.mu.Unlock()
 		w.scales.say()
 		time.Sleep(time.Hour)
 		synctest.Wait()

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -241,5 +242,31 @@ func syntax(err error) *Refusal {
 	return r
 }
 
-// OneLine returns the text of err on one line.
-func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// A flatError is an error of a library on one line, as all errors of this package are:
+// people read it in a list, in a table or in a log.
+type flatError struct{ error }
+
+// Error implements error.
+func (f flatError) Error() string { return OneLine(f.error) }
+
+// Unwrap returns the error with its lines.
+func (f flatError) Unwrap() error { return f.error }
+
+// flat returns err on one line; nil stays nil.
+func flat(err error) error {
+	if err == nil {
+		return nil
+	}
+	return flatError{err}
+}
+
+// OneLine returns the text of err on one line, without control characters, such as those
+// of a key that it quotes.
+func OneLine(err error) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.Join(strings.Fields(err.Error()), " "))
+}

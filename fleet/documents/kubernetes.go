@@ -18,7 +18,7 @@ func Unmarshal(data []byte, into any, l Limits) error {
 	if err != nil {
 		return err
 	}
-	return k8syaml.Unmarshal(plain, into)
+	return flat(k8syaml.Unmarshal(plain, into))
 }
 
 // UnmarshalStrict is Unmarshal, and refuses repeated keys and fields that into does not
@@ -28,7 +28,7 @@ func UnmarshalStrict(data []byte, into any, l Limits) error {
 	if err != nil {
 		return err
 	}
-	return k8syaml.UnmarshalStrict(plain, into)
+	return flat(k8syaml.UnmarshalStrict(plain, into))
 }
 
 // ToJSON returns the first document of data as JSON, read as Kubernetes does. Of repeated
@@ -38,7 +38,8 @@ func ToJSON(data []byte, l Limits) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k8syaml.YAMLToJSON(plain)
+	out, err := k8syaml.YAMLToJSON(plain)
+	return out, flat(err)
 }
 
 // ToJSONStrict is ToJSON, and refuses repeated keys.
@@ -47,7 +48,8 @@ func ToJSONStrict(data []byte, l Limits) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k8syaml.YAMLToJSONStrict(plain)
+	out, err := k8syaml.YAMLToJSONStrict(plain)
+	return out, flat(err)
 }
 
 // Split returns the documents of a stream, those that are empty included, for the other
@@ -82,7 +84,7 @@ func Node(data []byte, l Limits) (*yaml.Node, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, flat(err)
 	}
 	return &doc, nil
 }
@@ -103,7 +105,7 @@ func Objects(data []byte, l Limits) ([]map[string]any, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, flat(err)
 		}
 		if len(o) > 0 {
 			out = append(out, o)
@@ -121,7 +123,7 @@ func Decode(data []byte, into any, strict bool, l Limits) error {
 	d := yaml.NewDecoder(bytes.NewReader(plain))
 	d.KnownFields(strict)
 	if err := d.Decode(into); !errors.Is(err, io.EOF) {
-		return err
+		return flat(err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,3 +131,23 @@ func FuzzDoor(f *testing.F) {
 		}
 	})
 }
+
+// TestErrorsAreOneLine: whatever a library says of several lines, people read one.
+func TestErrorsAreOneLine(t *testing.T) {
+	l := documents.Limits{Bytes: 1 << 20, Expanded: 1 << 20, Documents: 9, Nodes: 1000, Depth: 10}
+	const twice = "a: 1\na: 2\n\"b\\e[1m\": 1\n\"b\\e[1m\": 2\n"
+	var into struct{ A int }
+	for name, err := range map[string]error{
+		"UnmarshalStrict": documents.UnmarshalStrict([]byte(twice), &into, l),
+		"Unmarshal":       documents.Unmarshal([]byte("a: [1,\n 2]\n"), &into, l),
+		"Decode":          documents.Decode([]byte("x: 1\ny: 2\n"), &into, true, l),
+		"ToJSONStrict":    second(documents.ToJSONStrict([]byte(twice), l)),
+		"Objects":         second(documents.Objects([]byte("a: 1\n---\n- b\n- c\n"), l)),
+	} {
+		if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+			t.Errorf("%s: %q", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -1,6 +1,7 @@
 package decode_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -42,6 +43,47 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, same := d.Decode("o", in)
 		if diff := cmp.Diff(problems, same); diff != "" || len(again) != len(clusters) {
+			t.Errorf("decoding again gave another answer:\n%s", diff)
+		}
+	})
+}
+
+// FuzzAddon: what a ConfigMap of a ClusterResourceSet holds is a set of objects with kinds
+// and names, or a problem of its cluster.
+func FuzzAddon(f *testing.F) {
+	for _, text := range []string{
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: net}\n", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: eA==}}]}",
+		"# nothing\n---\n", "a: &a [*a]", "a: &a {b: 1}\nc: {<<: *a}\n", "[{}]", "- - - a", "kind: x\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\nbinaryData: {a: '!'}\n",
+		"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\n", "\xef\xbb\xbf{}", "a: 1e309", "? {a: b}\n: c",
+	} {
+		f.Add(text)
+	}
+	d := decode.New("f", testKinds())
+	f.Fuzz(func(t *testing.T, text string) {
+		addon, err := json.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "cni", "namespace": "prod"}, "data": map[string]any{"a.yaml": text},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := objects(labelled(t) + resourceSets[:strings.Index(resourceSets, "  - {kind: Secret")] + "\n---\n" + string(addon))
+		clusters, problems := d.Decode("o", in)
+		if len(clusters) != 1 && len(problems) == 0 {
+			t.Fatalf("%d clusters, and nobody says why", len(clusters))
+		}
+		for _, c := range clusters {
+			for _, s := range c.ResourceSets {
+				for _, r := range s.Resources {
+					for _, o := range r.Objects {
+						if o.Kind == "" || o.Name == "" {
+							t.Errorf("%s of %s holds %+v", r.Name, s.Name, o.ObjectRef)
+						}
+					}
+				}
+			}
+		}
+		again, same := d.Decode("o", in)
+		if diff := cmp.Diff(problems, same); diff != "" || len(again) != len(clusters) || len(clusters) == 1 && again[0].Digest != clusters[0].Digest {
 			t.Errorf("decoding again gave another answer:\n%s", diff)
 		}
 	})

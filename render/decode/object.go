@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -124,6 +125,9 @@ func (d *Decoder) read(overlay string, in render.Object) *object {
 // addYAMLError adds the error of the YAML parser, which knows lines of the
 // document and, of a repeated key, its name.
 func (o *object) addYAMLError(err error) {
+	if lines := errors.Unwrap(err); lines != nil {
+		err = lines
+	}
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(text, "yaml: unmarshal errors:\n")
 	duplicate := regexp.MustCompile(`^\s*line (\d+): key "?([^"]*)"? already set in map$`)

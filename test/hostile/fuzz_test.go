@@ -105,15 +105,3 @@ func FuzzFleetYAML(f *testing.F) {
 		}
 	})
 }
-
-// FuzzAddon: manifests of an addon are taken, or are problems of one overlay.
-func FuzzAddon(f *testing.F) {
-	seeds(f)
-	door := fleetDoors()["addon of a generator"]
-	f.Fuzz(func(t *testing.T, text string) {
-		clusters, _ := rendered(t, door(bomb{text: text, literal: true}))
-		if len(clusters) < 2 {
-			t.Errorf("only %q goes on", clusters)
-		}
-	})
-}

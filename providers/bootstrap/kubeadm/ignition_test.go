@@ -280,7 +280,7 @@ func TestIgnitionRefused(t *testing.T) {
 		`mounts[0]: "LABEL=a b" is no device`:                                            mount("LABEL=a b", "/x"),
 		`mounts[0]: "x" is no path`:                                                      mount("/dev/b", "x"),
 		"storage.filesystems.0.format: invalid filesystem":                               filesystem(bootstrapv1.Filesystem{Device: "/dev/b", Label: "a", Filesystem: "zfs"}),
-		"additionalConfig: yaml: unmarshal errors:\n  line 1: there is no field stroage": add("stroage: {}"),
+		"additionalConfig: yaml: unmarshal errors: line 1: there is no field stroage": add("stroage: {}"),
 		"nodeRegistration: Ignition evaluates no Jinja": func(s *bootstrapv1.KubeadmConfigSpec) {
 			s.JoinConfiguration.NodeRegistration.Name = "{{ ds.meta_data.local_hostname }}"
 		},
