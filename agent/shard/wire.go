@@ -18,10 +18,11 @@ import (
 // itself be written.
 type message struct {
 	Cluster fleet.Cluster
-	// Given are the cluster's Secrets; Referred are those of its objects, in the
-	// order of objects, which finds them.
+	// Given are the cluster's Secrets; Referred are those of its objects and Stored what
+	// they refer to beside these, in the order of objects, which finds them.
 	Given    map[string]content
 	Referred []map[string]content // by "namespace/name"
+	Stored   [][]fleet.Key
 	// Hidden are the contents of its ResourceSets and what its Releases hide, in the
 	// order of hidden, which finds them.
 	Hidden [][]byte
@@ -101,7 +102,7 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 		for k, d := range o.Secrets {
 			referred[k.String()] = reveal(d)
 		}
-		m.Referred = append(m.Referred, referred)
+		m.Referred, m.Stored = append(m.Referred, referred), append(m.Stored, o.Stored)
 	})
 	hidden(c, func(s *fleet.Secret) { m.Hidden = append(m.Hidden, s.Reveal()) })
 	return json.Marshal(m)
@@ -137,6 +138,9 @@ func decode(b []byte) (*fleet.Cluster, error) {
 	objects(reflect.ValueOf(c).Elem(), true, func(o *fleet.Object) {
 		if string(o.Spec) == "null" {
 			o.Spec = nil
+		}
+		if next < len(m.Stored) { // a replica of a version before has none
+			o.Stored = m.Stored[next]
 		}
 		if next++; next > len(m.Referred) || m.Referred[next-1] == nil {
 			return

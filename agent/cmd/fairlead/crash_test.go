@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 // large is a fleet that takes more than a few megabytes to render.
 func large(t *testing.T) string {
 	t.Helper()
+	if raceDetector {
+		t.Skip("the race detector needs memory of its own, and ends otherwise")
+	}
 	if _, err := os.Stat("/proc/self/statm"); err != nil {
 		t.Skip("there is no /proc: what a process needs is not known")
 	}
