@@ -215,7 +215,27 @@ type kubelet struct {
 	w      *world
 	cancel context.CancelFunc
 	done   chan struct{}
-	log    strings.Builder
+	log    output
+}
+
+// output is what a program says, while it does.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String implements fmt.Stringer.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 func (k *kubelet) start() {

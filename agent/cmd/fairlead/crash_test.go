@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fairlead.dev/agent/cli"
+	"fairlead.dev/test/race"
 )
 
 // TestMain is the program itself where the tests start it, with as much memory above what
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 // large is a fleet that takes more than a few megabytes to render.
 func large(t *testing.T) string {
 	t.Helper()
-	if raceDetector {
+	if race.Detector {
 		t.Skip("the race detector needs memory of its own, and ends otherwise")
 	}
 	if _, err := os.Stat("/proc/self/statm"); err != nil {
