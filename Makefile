@@ -80,8 +80,8 @@ simulation: ## seeded random lives of fleets in simulated time, for SOAKTIME; a 
 	go test ./test/simulation -run TestLives -count=1 -timeout 0 -v -for=$(SOAKTIME)
 
 .PHONY: simulation-guards
-simulation-guards: ## break Fairlead in one way after the other, and see that the guard that is there for it notices within 40 lives (about 10 minutes)
-	go test ./test/simulation -run TestGuards -count=1 -timeout 0 -v -guards -lives=40
+simulation-guards: ## break Fairlead in one way after the other, and see that the guard that is there for it notices within 120 lives (about 10 minutes)
+	go test ./test/simulation -run TestGuards -count=1 -timeout 0 -v -guards -lives=120
 
 .PHONY: test-ha
 test-ha: ## kill and stop replicas of the real program, and their kube-apiserver (about 8 minutes; needs `make kube`)

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -290,10 +291,37 @@ func TestOnPrometheus(t *testing.T) {
 			})
 		}
 	})
-	t.Run("dashboards", func(t *testing.T) { panels.show(t, watch) })
+	t.Run("dashboards", func(t *testing.T) {
+		grows(t, watch)
+		panels.show(t, watch)
+	})
 	if fired := watch.all("well"); len(fired) > 0 {
 		t.Errorf("somebody was woken by a fleet that was well: %v", fired)
 	}
+}
+
+// grows has a fleet that is scraped get another cluster: panels tell of what is counted
+// between two scrapes.
+func grows(t *testing.T, watch *watch) {
+	t.Helper()
+	w := newWorld(t, "grows")
+	w.push()
+	p := w.start("one")
+	w.settled(p, 1)
+	watch.scrape("grows", "one", p)
+	eventually(t, "its first cluster is counted", func() error {
+		if found, err := watch.query(`fairlead_cluster_phase_seconds_count{namespace="grows"}`); err != nil || len(found) > 0 {
+			return err
+		}
+		return errors.New("nothing is counted")
+	})
+	another := filepath.Join(w.clone(), "clusters/staging/eu-3")
+	if err := os.CopyFS(another, os.DirFS(filepath.Join(w.clone(), folder))); err != nil {
+		t.Fatal(err)
+	}
+	w.replace("clusters/staging/eu-3/values.yaml", "eu-2", "eu-3")
+	w.push()
+	w.settled(p, 2)
 }
 
 func (s scenario) play(t *testing.T, watch *watch, panels *panels) {
