@@ -37,23 +37,20 @@ func (s Settings) OpenEscrow(e fleet.Escrow) (escrow.Place, error) {
 }
 
 // OpenSignedEscrow returns the place that e names, to be read. Where there are request
-// keys, one of them must have signed the newest commit there.
-func (s Settings) OpenSignedEscrow(e fleet.Escrow) (escrow.Place, error) {
-	p, err := s.OpenEscrow(e)
-	if err != nil || len(s.RequestKeys) == 0 {
-		return p, err
+// keys, one of them must have signed the newest commit there, and signed is true. A
+// folder has no commits.
+func (s Settings) OpenSignedEscrow(e fleet.Escrow) (p escrow.Place, signed bool, err error) {
+	if p, err = s.OpenEscrow(e); err != nil || len(s.RequestKeys) == 0 || e.Folder != "" {
+		return p, false, err
 	}
 	url := cmp.Or(e.Repository, s.StatusRepository, s.Source)
-	if e.Folder != "" || IsFolder(url) {
-		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "it is in a folder, which has no commits that one of --request-keys could have signed: leave them out where you know who wrote there")
-	}
 	s = s.ofStatus()
 	s.Ref, s.TrustedKeys = "refs/heads/"+e.Branch, s.RequestKeys
 	r, err := s.repository(url)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return escrow.FromSource(p.String(), r), nil
+	return escrow.FromSource(p.String(), r), true, nil
 }
 
 // mayReach refuses to send the credentials to a host that only Git names.

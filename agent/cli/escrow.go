@@ -63,36 +63,41 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 	if err := onePlace(f.place); err != nil {
 		return nil, err
 	}
-	return openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.place, f.identity)
+	e, signed, err := openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.place, f.identity)
+	if err == nil && !signed && len(f.settings.RequestKeys) > 0 {
+		return nil, errors.New("the escrow is in a folder, which has no commits that one of --request-keys could have signed: leave them out where you know who wrote there")
+	}
+	return e, err
 }
 
 // openEscrow opens the escrow in place, or where fleet.yaml says, with the
 // identities in a file, if one is named. It says so where nobody needs to have signed it.
-func openEscrow(cmd *cobra.Command, s assembly.Settings, place fleet.Escrow, identityFile string) (*escrow.Escrow, error) {
+func openEscrow(cmd *cobra.Command, s assembly.Settings, place fleet.Escrow, identityFile string) (e *escrow.Escrow, signed bool, err error) {
 	if place.Folder == "" && place.Branch == "" {
-		var err error
 		if place, err = s.EscrowOf(cmd.Context()); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if len(place.Recipients) == 0 {
-			return nil, errors.New("fleet.yaml asks for no escrow: name one with --escrow-folder or --escrow-branch")
+			return nil, false, errors.New("fleet.yaml asks for no escrow: name one with --escrow-folder or --escrow-branch")
 		}
 	}
 	var identity fleet.Secret
 	if identityFile != "" {
-		var err error
 		if identity, err = secrets.ReadIdentityFile(identityFile); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	p, err := s.OpenSignedEscrow(place)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.RequestKeys) == 0 {
+	p, signed, err := s.OpenSignedEscrow(place)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !signed && place.Folder != "":
+		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: a folder has none\n", p)
+	case !signed:
 		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: with --request-keys one of these must have signed it\n", p)
 	}
-	return escrow.Open(cmd.Context(), p, identity)
+	e, err = escrow.Open(cmd.Context(), p, identity)
+	return e, signed, err
 }
 
 func newEscrowVerify() *cobra.Command {

@@ -55,7 +55,7 @@ func (m *mover) recover(cmd *cobra.Command, s assembly.Settings, p *pivot.Parts,
 	if w.TakeOver.Agent != "" && w.Arrived(owner) {
 		return nil
 	}
-	e, err := openEscrow(cmd, s, r.place, r.identity)
+	e, _, err := openEscrow(cmd, s, r.place, r.identity)
 	if err != nil {
 		return err
 	}
