@@ -326,7 +326,8 @@ func (k *Kubernetes) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 }
 
 // FilterSecrets returns those of keys that ListSecrets would return, sorted. It gets
-// them one by one, and needs no right to list.
+// them one by one, and needs no right to list. Where those of a namespace cannot be got,
+// the others are returned with the error.
 func (k *Kubernetes) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error) {
 	names := make(map[string][]string)
 	for _, key := range keys {
@@ -335,10 +336,12 @@ func (k *Kubernetes) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fle
 		}
 	}
 	var out []fleet.Key
+	var failed error
 	for namespace, names := range names {
 		found := make(map[string]*corev1.Secret)
 		if err := k.readAll(ctx, namespace, names, found); err != nil {
-			return nil, err
+			failed = err
+			continue
 		}
 		for name, s := range found {
 			if s.Labels[managedLabel] == managedValue && k.given("get Secret", s) == nil {
@@ -347,5 +350,5 @@ func (k *Kubernetes) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fle
 		}
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
-	return out, nil
+	return out, failed
 }

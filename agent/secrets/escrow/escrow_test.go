@@ -347,6 +347,43 @@ func TestNothingIsListed(t *testing.T) {
 	}
 }
 
+// walled is an unlisted store of which one namespace may not be read.
+type walled struct {
+	unlisted
+	namespace string
+}
+
+func (w walled) FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error) {
+	got, _ := w.unlisted.FilterSecrets(ctx, keys) // a store in memory
+	return slices.DeleteFunc(got, func(k fleet.Key) bool { return k.Namespace == w.namespace }), fleet.Errorf(fleet.Unauthorized, "get Secret", "it may not")
+}
+
+// Whoever names a Secret that the agent may not read keeps no other out of escrow.
+func TestOneNamespaceMayNotBeRead(t *testing.T) {
+	private, public := identity(t)
+	p, from, vault := Folder(t.TempDir()), filled(t, eu1), fleet.Key{Namespace: "vault", Name: "shared"}
+	if err := from.SetSecret(t.Context(), vault, value("shared")); err != nil {
+		t.Fatal(err)
+	}
+	named := []fleet.Key{vault}
+	if _, err := keeper(t, p, unlisted{from}, nil, public).Keep(t.Context(), []fleet.Key{eu1}, named); err != nil {
+		t.Fatal(err)
+	}
+	_, err := keeper(t, p, walled{unlisted{from}, "vault"}, nil, public).Keep(t.Context(), []fleet.Key{eu1}, append(named, login))
+	if fleet.KindOf(err) != fleet.Unauthorized {
+		t.Errorf("%v, want the kind Unauthorized", err)
+	}
+	e, err := Open(t.Context(), p, private)
+	if err != nil || len(e.Problems()) > 0 {
+		t.Fatal(err, e.Problems())
+	}
+	for i, want := range []string{"cluster prod/eu-1", "secret " + login.String(), "secret vault/shared"} {
+		if i >= len(e.Entries) || e.Entries[i].Name != want || e.Entries[i].Gone != "" {
+			t.Fatalf("in escrow are %+v, want %s at %d, and nothing gone", e.Entries, want, i)
+		}
+	}
+}
+
 // unreadable is a store that cannot be read for one cluster.
 type unreadable struct {
 	Source

@@ -28,7 +28,8 @@ type Source interface {
 	// says that it may not.
 	ListSecrets(ctx context.Context) ([]fleet.Key, error)
 	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
-	// needs to know their names, and no right to list.
+	// needs to know their names, and no right to list. With an error it returns those
+	// that it could get.
 	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
@@ -210,14 +211,18 @@ func (d *draft) add(i item, secret []byte) error {
 // authorities of the fleet.
 func (d *draft) given(ctx context.Context, named []fleet.Key, authorities []byte) error {
 	keys, err := d.k.source.ListSecrets(ctx)
+	var failed error
 	if fleet.KindOf(err) == fleet.Unauthorized {
-		keys, err = d.k.source.FilterSecrets(ctx, append(d.old.keys(kindSecret), named...))
+		keys, failed = d.k.source.FilterSecrets(ctx, append(d.old.keys(kindSecret), named...))
+		err = nil
+		if failed != nil { // what could not be got is there perhaps
+			d.keepSome(kindSecret, func(k fleet.Key) bool { return !slices.Contains(keys, k) })
+		}
 	}
 	if err != nil {
 		d.keep(kindSecret)
 		return err
 	}
-	var failed error
 	for _, key := range keys {
 		data, err := d.k.source.GetSecret(ctx, key)
 		if fleet.KindOf(err) == fleet.NotFound {
@@ -237,9 +242,12 @@ func (d *draft) given(ctx context.Context, named []fleet.Key, authorities []byte
 }
 
 // keep takes over what is in escrow of that kind.
-func (d *draft) keep(kind string) {
+func (d *draft) keep(kind string) { d.keepSome(kind, func(fleet.Key) bool { return true }) }
+
+// keepSome is keep for the names that pass.
+func (d *draft) keepSome(kind string, pass func(fleet.Key) bool) {
 	for _, e := range d.old.Entries {
-		if e.Kind == kind {
+		if k, err := fleet.ParseKey(e.Name); e.Kind == kind && err == nil && pass(k) {
 			d.entries = append(d.entries, e)
 		}
 	}
