@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/render/sops"
@@ -168,8 +169,8 @@ func (a *Adoption) files(docs []document, held bool) (map[string][]byte, error) 
 	return out, nil
 }
 
-// put writes files as a new folder, all of it or nothing.
-func put(folder string, files map[string][]byte) error {
+// put writes contents as the files of a new folder, all of it or nothing.
+func put(folder string, contents map[string][]byte) error {
 	parent := filepath.Dir(folder)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
@@ -183,7 +184,7 @@ func put(folder string, files map[string][]byte) error {
 	if err := os.Chmod(draft, 0o755); err != nil { //nolint:gosec // a folder of a repository
 		return err
 	}
-	for name, data := range files {
+	for name, data := range contents {
 		if err := os.WriteFile(filepath.Join(draft, name), data, 0o644); err != nil { //nolint:gosec // a file of a repository
 			return err
 		}
@@ -210,11 +211,7 @@ func setHold(file string, held bool) error {
 	} else {
 		data = bytes.Replace(data, []byte(hold), nil, 1)
 	}
-	draft := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".new")
-	if err := os.WriteFile(draft, data, 0o644); err != nil { //nolint:gosec // a file of a repository
-		return err
-	}
-	return os.Rename(draft, file)
+	return files.ReplaceFile(file, data, 0o644)
 }
 
 // isHeld reports whether the cluster in file is held; false where there is no

@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/files"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -320,11 +321,7 @@ func (f kubeconfigFile) Written(want fleet.Secret) bool {
 
 // Write implements pivot.Kubeconfig.
 func (f kubeconfigFile) Write(s fleet.Secret) error {
-	tmp := string(f) + ".new"
-	if err := os.WriteFile(tmp, s.Reveal(), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, string(f))
+	return files.ReplaceFile(string(f), s.Reveal(), 0o600)
 }
 
 // union returns the keys of all lists, sorted, each once.

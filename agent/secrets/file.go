@@ -8,12 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
 
 	"filippo.io/age"
 
+	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 )
 
@@ -32,7 +32,7 @@ type Options struct {
 type File struct {
 	root       *os.Root
 	identities identities
-	rename     func(from, to string) error // root.Rename, but in tests
+	disk       files.Root // root, but in tests
 
 	mu    sync.Mutex
 	cache map[fleet.Key]cached
@@ -69,7 +69,7 @@ func OpenFile(ctx context.Context, dir string, o Options) (*File, error) {
 		}
 		return nil, fleet.Errorf(fleet.Unavailable, op, "%w", err)
 	}
-	return &File{root: root, identities: ids, rename: root.Rename, cache: make(map[fleet.Key]cached)}, nil
+	return &File{root: root, identities: ids, disk: root, cache: make(map[fleet.Key]cached)}, nil
 }
 
 // String names the folder. It keeps fmt from what is inside f.
@@ -132,12 +132,12 @@ func (f *File) remove(ctx context.Context, c fleet.Key) error {
 	}
 	defer release()
 	f.forget(c)
-	for _, name := range []string{temporary(fileName(c)), fileName(c)} {
+	for _, name := range []string{files.Temporary(fileName(c)), fileName(c)} {
 		if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fleet.Errorf(fleet.Unavailable, op, "%w", err)
 		}
 	}
-	if err := syncFolder(f.root, c.Namespace); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := files.Sync(f.root, c.Namespace); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fleet.Errorf(fleet.Unavailable, op, "%w", err)
 	}
 	return nil
@@ -246,11 +246,11 @@ func (f *File) write(c fleet.Key, all contents) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	if err := makeFolder(f.root, c.Namespace); err != nil {
+	if err := files.MakeFolder(f.disk, c.Namespace, 0o700); err != nil {
 		return err
 	}
 	f.forget(c)
-	return writeFile(f.root, fileName(c), b.Bytes(), f.rename)
+	return files.Replace(f.disk, fileName(c), b.Bytes(), 0o600)
 }
 
 func (f *File) forget(c fleet.Key) {
@@ -260,51 +260,3 @@ func (f *File) forget(c fleet.Key) {
 }
 
 func fileName(c fleet.Key) string { return c.Namespace + "/" + c.Name + fileSuffix }
-
-// temporary returns the name under which a file is written. It is always the
-// same, so that what a crash leaves behind does not pile up.
-func temporary(name string) string { return path.Join(path.Dir(name), "."+path.Base(name)+".new") }
-
-// writeFile replaces a file as a whole and for good: the content is on the disk
-// before the name points to it, and the name before writeFile returns.
-func writeFile(root *os.Root, name string, content []byte, rename func(from, to string) error) error {
-	temp := temporary(name)
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := rename(temp, name); err != nil {
-		return err
-	}
-	return syncFolder(root, path.Dir(name))
-}
-
-// makeFolder makes a folder, and those above it, for good.
-func makeFolder(root *os.Root, name string) error {
-	if above := path.Dir(name); above != "." {
-		if err := makeFolder(root, above); err != nil {
-			return err
-		}
-	}
-	err := root.Mkdir(name, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return syncFolder(root, path.Dir(name))
-}
-
-func syncFolder(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

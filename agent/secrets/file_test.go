@@ -47,11 +47,16 @@ func child(dir, do string) int {
 			fmt.Printf("%s=%s\n", k, d[fleet.TLSKeyKey].Reveal())
 		}
 	case "crash before rename":
-		f.rename = func(string, string) error { os.Exit(3); return nil }
+		f.disk = crashing{f.root}
 		_ = f.Replace(ctx, eu1, fleet.ClusterCA, data("new"))
 	}
 	return 0
 }
+
+// A crashing root ends the process before a rename.
+type crashing struct{ *os.Root }
+
+func (crashing) Rename(string, string) error { os.Exit(3); return nil }
 
 func run(t *testing.T, dir, do string) (string, error) {
 	var stdout, stderr bytes.Buffer

@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"filippo.io/age"
 
+	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 )
 
@@ -72,7 +74,7 @@ func createIdentity(root *os.Root) error {
 	}
 	content := fmt.Sprintf("# Whoever has this file can read every secret beside it. Keep a copy in a safe place.\n# public key: %s\n%s\n",
 		id.Recipient(), id)
-	return writeFile(root, IdentityFile, []byte(content), root.Rename)
+	return files.Replace(root, IdentityFile, []byte(content), 0o600)
 }
 
 // readIdentities reads an identity file.
@@ -98,7 +100,7 @@ func ReadIdentityFile(path string) (fleet.Secret, error) {
 	if err != nil {
 		return fleet.Secret{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o027 != 0 {
+	if mode := info.Mode().Perm(); mode&0o027 != 0 && runtime.GOOS != "windows" { // there modes say nothing
 		return fleet.Secret{}, fleet.Errorf(fleet.Unauthorized, op, "others may read or change it (mode %04o): chmod 600 %s", mode, path)
 	}
 	content, err := io.ReadAll(f)

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
-	"syscall"
+	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"fairlead.dev/fleet"
 )
@@ -33,27 +35,13 @@ func lock(ctx context.Context, root *os.Root, name string) (release func(), err 
 	if err := root.Mkdir(locksFolder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			f.Close()
+	l := flock.New(filepath.Join(root.Name(), filepath.FromSlash(name)), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if _, err := l.TryLockContext(ctx, lockPoll); err != nil {
+		_ = l.Close()
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
-		case <-timer.C:
 		}
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
-		}
-		timer.Reset(lockPoll)
+		return nil, fmt.Errorf("lock %s: %w", l.Path(), err)
 	}
+	return func() { _ = l.Close() }, nil
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 )
 
@@ -36,7 +37,7 @@ func (f *File) Place(ctx context.Context) (string, error) {
 	b, err := f.root.ReadFile(placeFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		b = []byte(rand.Text())
-		err = writeFile(f.root, placeFile, append(b, '\n'), f.root.Rename)
+		err = files.Replace(f.root, placeFile, append(b, '\n'), 0o600)
 	}
 	name := strings.TrimSpace(string(b))
 	if err == nil && (name == "" || strings.ContainsAny(name, " \n")) {

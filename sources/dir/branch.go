@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -35,6 +36,8 @@ var _ sources.Branch = (*Branch)(nil)
 const (
 	linkName       = "status"
 	generationsDir = "generations"
+
+	lockPoll = 10 * time.Millisecond
 )
 
 // Branch returns the status branch of the folder. Nothing is made before the
@@ -207,29 +210,16 @@ func (b *Branch) tidy(keep string) {
 // lock takes the lock of the branch, which ends with the process. Where there
 // is no folder yet there is nothing to lock.
 func (b *Branch) lock(ctx context.Context) (func(), error) {
-	f, err := os.OpenFile(filepath.Join(b.path, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if errors.Is(err, fs.ErrNotExist) {
+	l := flock.New(filepath.Join(b.path, "lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
+	_, err := l.TryLockContext(ctx, lockPoll)
+	switch {
+	case err == nil:
+		return func() { _ = l.Close() }, nil
+	case errors.Is(err, fs.ErrNotExist):
 		return func() {}, nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
+	_ = l.Close()
+	return nil, err
 }

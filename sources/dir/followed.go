@@ -1,11 +1,14 @@
 package dir
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // followedName is a file that whoever follows the folder holds a shared lock on.
@@ -16,15 +19,10 @@ const followedName = "followed"
 // follow says that the folder is followed until the returned function is called.
 // Where that cannot be said, it is not.
 func (b *Branch) follow() func() {
-	f, err := os.OpenFile(filepath.Join(b.path, followedName), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return func() {}
-	}
+	l := flock.New(filepath.Join(b.path, followedName), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
 	// It waits for a question only, which holds the lock for a moment.
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH)
-	}
-	return func() { f.Close() }
+	_, _ = l.TryRLockContext(context.Background(), time.Millisecond)
+	return func() { _ = l.Close() }
 }
 
 // Told reports whether any agent ever said that it follows the folder: those that were
@@ -38,10 +36,8 @@ func (b *Branch) Told() bool {
 // written to the branch of one that nobody follows is read by nobody. Where the
 // file system cannot tell, somebody does.
 func (b *Branch) Followed() bool {
-	f, err := os.OpenFile(filepath.Join(b.path, followedName), os.O_RDWR, 0)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
+	l := flock.New(filepath.Join(b.path, followedName), flock.SetFlag(os.O_RDWR))
+	defer l.Close()
+	alone, err := l.TryLock()
+	return !alone && !errors.Is(err, fs.ErrNotExist)
 }

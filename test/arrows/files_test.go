@@ -2,6 +2,7 @@ package arrows
 
 import (
 	"go/ast"
+	"slices"
 	"testing"
 )
 
@@ -9,20 +10,23 @@ import (
 // secret store's, which are encrypted, and those that people ask for.
 func mayWrite() map[string]string {
 	return map[string]string{
-		"agent/adopt.put":            "manifests, into a clone",
-		"agent/adopt.setHold":        "the same",
-		"agent/assembly.OpenSecrets": "opens the secret store, which is encrypted",
-		"agent/cli.Write":            "the kubeconfig of a home, where a person asked for it",
-		"agent/cli.begin":            "the log of bootstrap and pivot",
-		"agent/cli.pin":              "fleet.yaml, into a clone",
-		"agent/demo.Run":             "the folder of a demonstration",
-		"agent/demo.add":             "manifests, into a clone",
-		"agent/demo.keep":            "the kubeconfig of a simulated cluster, where a person asked for it",
-		"agent/demo.replace":         "manifests, into a clone",
-		"agent/demo.run":             "the log of a demonstration",
-		"agent/secrets.lock":         "the lock of the secret store",
-		"agent/secrets.writeFile":    "the secret store, encrypted",
-		"agent/secrets/escrow.put":   "the escrow, encrypted",
+		"agent/adopt.put":              "manifests, into a clone",
+		"agent/adopt.setHold":          "the same",
+		"agent/assembly.OpenSecrets":   "opens the secret store, which is encrypted",
+		"agent/cli.Write":              "the kubeconfig of a home, where a person asked for it",
+		"agent/cli.begin":              "the log of bootstrap and pivot",
+		"agent/cli.pin":                "fleet.yaml, into a clone",
+		"agent/demo.Run":               "the folder of a demonstration",
+		"agent/demo.add":               "manifests, into a clone",
+		"agent/demo.keep":              "the kubeconfig of a simulated cluster, where a person asked for it",
+		"agent/demo.replace":           "manifests, into a clone",
+		"agent/demo.run":               "the log of a demonstration",
+		"agent/files.Replace":          "what its callers below write",
+		"agent/secrets.Place":          "the name of the secret store",
+		"agent/secrets.createIdentity": "what the secret store is encrypted for, as it is made",
+		"agent/secrets.lock":           "the lock of the secret store",
+		"agent/secrets.write":          "the secret store, encrypted",
+		"agent/secrets/escrow.put":     "the escrow, encrypted",
 		"providers/infrastructure/hosts/remote.knownHosts": "public keys, which a library reads from files alone",
 		"sources/dir.Followed":                             "whether an agent follows a folder, by a lock",
 		"sources/dir.append":                               "the status branch of a folder",
@@ -55,9 +59,9 @@ func writesFiles(fn *ast.FuncDecl) bool {
 		switch e.Sel.Name {
 		case "CreateTemp", "MkdirTemp", "WriteFile", "OpenFile":
 			found = true
-		case "Create":
+		default:
 			x, ok := e.X.(*ast.Ident)
-			found = found || ok && x.Name == "os"
+			found = found || ok && slices.Contains([]string{"os.Create", "flock.New", "files.Replace", "files.ReplaceFile"}, x.Name+"."+e.Sel.Name)
 		}
 		return !found
 	})

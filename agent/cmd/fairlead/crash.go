@@ -15,11 +15,7 @@ import (
 // there are changes. There is no core dump, since secrets would be in it.
 func abortOnCrash() {
 	debug.SetTraceback("crash")
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
-		limit.Cur = 0
-		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit)
-	}
+	noCoreDump()
 }
 
 // crashed is the exit code of a process that SIGABRT ended.

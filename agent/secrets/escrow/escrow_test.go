@@ -535,6 +535,9 @@ func TestFolder(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "clusters", "prod"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, ".index.yaml.new"), []byte("version: 1\nfl"), 0o600); err != nil { // or while it was written
+		t.Fatal(err)
+	}
 	keep(t, keeper(t, Folder(dir), from, nil, public), eu1)
 	info, err := os.Stat(filepath.Join(dir, "clusters", "prod", "eu-1.age"))
 	if err != nil || info.Mode().Perm() != 0o600 {

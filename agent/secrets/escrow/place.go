@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -112,7 +113,7 @@ func (p folder) Read(context.Context) (Snapshot, error) {
 // own reports whether d may be what a first write that was cut off left, or
 // what a file system has by itself.
 func own(d fs.DirEntry) bool {
-	return d.Name() == "clusters" || d.Name() == "secrets" || d.Name() == "lost+found"
+	return slices.Contains([]string{"clusters", "secrets", "lost+found", files.Temporary(indexName)}, d.Name())
 }
 
 func (p folder) Write(_ context.Context, _ Snapshot, edits map[string][]byte, _ string) error {
@@ -150,17 +151,11 @@ func put(root *os.Root, name string, content []byte) error {
 		}
 		return nil
 	}
-	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+	if err := files.MakeFolder(root, path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	temp := name + ".new"
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := files.Replace(root, name, content, 0o600); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
-	return root.Rename(temp, name)
+	return nil
 }

@@ -1,0 +1,14 @@
+//go:build unix
+
+package main
+
+import "syscall"
+
+// noCoreDump has the kernel write no core dump of this process.
+func noCoreDump() {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
+		limit.Cur = 0
+		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit)
+	}
+}

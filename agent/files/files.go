@@ -1,0 +1,83 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+)
+
+// A Root is the folder that names begin at, as *os.Root is one.
+type Root interface {
+	Open(name string) (*os.File, error)
+	OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error)
+	Mkdir(name string, mode fs.FileMode) error
+	Rename(from, to string) error
+}
+
+var _ Root = (*os.Root)(nil)
+
+// Temporary returns the name under which Replace writes the file called name. It is
+// always the same, so that what crashes leave behind does not pile up.
+func Temporary(name string) string { return path.Join(path.Dir(name), "."+path.Base(name)+".new") }
+
+// Replace makes content the whole of the file called name. A file that is made has mode,
+// less the process's umask.
+func Replace(root Root, name string, content []byte, mode fs.FileMode) error {
+	temporary := Temporary(name)
+	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := root.Rename(temporary, name); err != nil {
+		return err
+	}
+	return Sync(root, path.Dir(name))
+}
+
+// ReplaceFile is like Replace, for a name of the file system.
+func ReplaceFile(name string, content []byte, mode fs.FileMode) error {
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return Replace(root, filepath.Base(name), content, mode)
+}
+
+// MakeFolder makes a folder, and those above it, with mode. A folder that is there stays
+// as it is.
+func MakeFolder(root Root, name string, mode fs.FileMode) error {
+	if above := path.Dir(name); above != "." {
+		if err := MakeFolder(root, above, mode); err != nil {
+			return err
+		}
+	}
+	err := root.Mkdir(name, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return Sync(root, path.Dir(name))
+}
+
+// Sync brings the names in a folder to the disk. Windows does that by itself, and
+// opens no folder for it.
+func Sync(root Root, name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,75 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var errCrash = errors.New("it ended here")
+
+// A crashing root ends before a rename.
+type crashing struct{ *os.Root }
+
+func (crashing) Rename(string, string) error { return errCrash }
+
+// TestReplace: a file has the old content or the new one, and what a crash left is
+// written over.
+func TestReplace(t *testing.T) {
+	folder := t.TempDir()
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := MakeFolder(root, "a/b", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(root, "a/b/c", []byte("a long content of old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(crashing{root}, "a/b/c", []byte("an even longer content of a crash"), 0o600); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if got := read(t, folder, "a/b/c"); got != "a long content of old" {
+		t.Errorf("after a crash: %q", got)
+	}
+	if err := Replace(root, "a/b/c", []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, folder, "a/b/c"); got != "new" {
+		t.Errorf("replaced: %q", got)
+	}
+	list, err := os.ReadDir(filepath.Join(folder, "a/b"))
+	if err != nil || len(list) != 1 {
+		t.Errorf("what is left: %v, %v", list, err)
+	}
+	if info, err := os.Stat(filepath.Join(folder, "a/b/c")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode: %v, %v", info, err)
+	}
+}
+
+func TestReplaceFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "kubeconfig")
+	for _, content := range []string{"one", "two"} {
+		if err := ReplaceFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, filepath.Dir(name), "kubeconfig"); got != content {
+			t.Errorf("%q, want %q", got, content)
+		}
+	}
+	if err := ReplaceFile(filepath.Join(name, "below"), nil, 0o600); err == nil {
+		t.Error("a file below a file was written")
+	}
+}
+
+func read(t *testing.T, folder, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
