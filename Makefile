@@ -52,7 +52,7 @@ lint: ## run golangci-lint with the rules of .golangci.yml
 .PHONY: generate
 generate: ## write again what is generated: coverage, CLI and metrics pages, golden files
 	go generate ./...
-	UPDATE=1 go test ./agent ./agent/cli -run Generated -count=1
+	UPDATE=1 go test ./agent/metrics ./agent/cli -run Generated -count=1
 	go test ./sources/status -run TestDocs -count=1 -update
 	go test ./providers/bootstrap/kubeadm -run Golden -count=1 -update
 

@@ -39,7 +39,7 @@ func (a *Agent) abandoned(ctx context.Context, c *fleet.Cluster, h held, drift f
 	a.reported(h, drift, fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Digest: c.Digest, Provider: c.Provider,
 		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + left},
-	}, reconcile.Result{Report: fleet.Report{Phase: fleet.PhaseAbandoned}})
+	}, reconcile.Result{Report: fleet.Report{Phase: fleet.PhaseAbandoned}}, nil)
 }
 
 // release forgets a cluster and leaves all that it is made of.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/oklog/run"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -64,7 +65,7 @@ type Parts struct {
 	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
 	Gate    SecretGate
-	Metrics *Metrics
+	Metrics *metrics.Metrics
 	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
 	// nobody is.
 	Watchdog *Watchdog
@@ -230,8 +231,9 @@ func New(o Options, p Parts) *Agent {
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
 	}
-	p.Metrics.QueueDepth(a.queue.Len)
-	p.Metrics.Workers(o.Workers)
+	p.Metrics.SetQueue(a.queue.Len)
+	p.Metrics.SetWorkers(o.Workers)
+	a.reports.Follow(p.Metrics.Changed)
 	return a
 }
 
@@ -393,7 +395,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 				list[i] = c.Report
 			}
 			a.reports.Recall(list)
-			a.p.Metrics.Recall(s.Clusters)
+			a.p.Metrics.Restore(s.Clusters)
 			a.homing.recall(s.Fleet.Home)
 			if a.lineage() != nil {
 				a.followed = s.Fleet.Applied

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
@@ -269,7 +270,7 @@ func (w *world) agent(o Options) *Agent {
 		},
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{world: w}, nil },
 		Inhabits:       w.inhabits,
-		Metrics:        NewMetrics("v0"), Log: discard(),
+		Metrics:        metrics.New("v0"), Log: discard(),
 	})
 }
 

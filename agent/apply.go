@@ -92,7 +92,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		a.setDelay(delay{})
 		a.untrusted = errors.Is(err, sources.ErrUntrusted)
 		a.refusedAgain(rev)
-		a.p.Metrics.Refused(true)
+		a.p.Metrics.SetRefused(true)
 		a.refuse(rev, err)
 		return
 	}
@@ -101,7 +101,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	if a.lineage() != nil {
 		a.followed = rev
 	}
-	a.p.Metrics.Refused(false)
+	a.p.Metrics.SetRefused(false)
 	a.mu.Lock()
 	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
 	next, changed := a.desired.advance(f)
@@ -174,7 +174,7 @@ func (a *Agent) tell() {
 	if pruning {
 		blocked = len(vanished)
 	}
-	a.p.Metrics.Told(s, known, blocked)
+	a.p.Metrics.SetFleet(s, known, blocked)
 	a.status.PutFleet(s)
 }
 

@@ -31,7 +31,7 @@ func (a *Agent) reread(ctx context.Context) {
 		a.p.Log.Info("the cluster's file on the status branch is not damaged any more", "cluster", k, "there", there)
 		if there {
 			a.reports.Recall([]fleet.Report{c.Report})
-			a.p.Metrics.Recall([]status.Cluster{c})
+			a.p.Metrics.Restore([]status.Cluster{c})
 		}
 		a.mu.Lock()
 		h := a.desired.clusters[k].repaired(c, there)

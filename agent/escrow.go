@@ -80,7 +80,7 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 		switch {
 		case len(want.Recipients) == 0, a.p.Escrow == nil:
 			a.escrowProblem(nil)
-			a.p.Metrics.Unescrowed()
+			a.p.Metrics.ResetEscrow()
 		case a.may(fleet.Key{}) != nil: // not ours at the moment
 		default:
 			if keeper == nil {
@@ -94,7 +94,7 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			a.p.Metrics.Escrowed(len(behind), err)
+			a.p.Metrics.EscrowKept(len(behind), err)
 			a.escrowProblem(err)
 		}
 		timer := time.NewTimer(jitter(escrowInterval))

@@ -83,7 +83,7 @@ func (a *Agent) compact(ctx context.Context, w compacter, bound fleet.HistoryBou
 		return time.Time{}
 	case err == nil:
 		if h.Commits > 0 {
-			a.p.Metrics.StatusHistory(h.Commits)
+			a.p.Metrics.SetStatusHistory(h.Commits)
 		}
 		a.historyProblem(nil)
 		return time.Time{}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -38,7 +39,7 @@ func (h *historian) all() []fleet.HistoryBound {
 // writing returns what of an agent writes status to w.
 func writing(w sources.StatusWriter) *Agent {
 	a := &Agent{
-		o: Options{Name: "me"}, p: Parts{Metrics: NewMetrics("v0"), Log: slog.New(slog.DiscardHandler)}, status: w,
+		o: Options{Name: "me"}, p: Parts{Metrics: metrics.New("v0"), Log: slog.New(slog.DiscardHandler)}, status: w,
 		owned: make(chan struct{}), applied: make(chan struct{}), compacting: compacting{retell: make(chan struct{}, 1)},
 	}
 	close(a.owned)

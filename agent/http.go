@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 )
 
@@ -62,7 +63,7 @@ func (a *Agent) Handler(profiling bool) *http.ServeMux {
 
 // Pages serves /metrics, /healthz and /readyz, and /debug/pprof where profiling
 // is asked for.
-func Pages(m *Metrics, ready http.Handler, health *Watchdog, profiling bool, log *slog.Logger) *http.ServeMux {
+func Pages(m *metrics.Metrics, ready http.Handler, health *Watchdog, profiling bool, log *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", soon(m.Handler(log)))
 	mux.Handle("GET /healthz", soon(health))

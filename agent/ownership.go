@@ -23,7 +23,7 @@ func (a *Agent) own(ctx context.Context) error {
 		case a.is(owner):
 			a.owner.Store(&owner)
 			a.ready.set(readyOwner, "")
-			a.p.Metrics.Owner(owner)
+			a.p.Metrics.SetOwner(owner)
 			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch, "place", owner.Place)
 			a.saw(next)
 			a.hold(next, next.To != "" && next.To != a.o.Name) // before the first pass: one before this may have agreed to a move
@@ -38,7 +38,7 @@ func (a *Agent) own(ctx context.Context) error {
 				return refusal
 			}
 			a.ready.set(readyOwner, refusal.Error())
-			a.p.Metrics.Standby()
+			a.p.Metrics.SetStandby()
 			a.p.Log.Info("waiting for the fleet", "why", refusal.Error())
 			wait = a.o.Interval
 			if next.To == a.o.Name {
@@ -107,7 +107,7 @@ func (a *Agent) judge(owner fleet.Owner) error {
 		return nil
 	}
 	a.owner.Store(nil)
-	a.p.Metrics.Owner(fleet.Owner{})
+	a.p.Metrics.SetOwner(fleet.Owner{})
 	return &NotOwnerError{Self: a.o.Name, Place: a.at, Owner: owner}
 }
 

@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -77,21 +79,15 @@ func TestPostponed(t *testing.T) {
 // replica does that leads twice.
 func TestTermsShareMetrics(t *testing.T) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
-	m := NewMetrics("v0")
+	m := metrics.New("v0")
 	for range 2 {
 		a := w.agent(Options{})
 		a.p.Metrics = m
-		m.QueueDepth(a.queue.Len)
+		m.SetQueue(a.queue.Len)
 	}
-	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := make([]string, len(families))
-	for i, f := range families {
-		names[i] = f.GetName()
-	}
-	if !slices.Contains(names, "fairlead_queue_depth") {
-		t.Errorf("no fairlead_queue_depth in %v", names)
+	answer := httptest.NewRecorder()
+	m.Handler(discard()).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	if !strings.Contains(answer.Body.String(), "\nfairlead_queue_depth 0\n") {
+		t.Errorf("no fairlead_queue_depth in %s", answer.Body)
 	}
 }

@@ -37,7 +37,7 @@ func TestForgottenDuringAPass(t *testing.T) {
 		a.mu.Unlock()
 		res := w.Pass(t.Context(), h.cluster)
 		a.release(keyA)
-		if _, known := a.reported(h, "", res.Report, res); known {
+		if _, known := a.reported(h, "", res.Report, res, nil); known {
 			t.Error("a cluster that is forgotten is reported")
 		}
 		if _, there := w.report(keyA); there {

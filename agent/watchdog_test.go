@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -16,7 +17,7 @@ import (
 // healthz asks what a liveness probe asks.
 func healthz(d *Watchdog) (int, string) {
 	w := httptest.NewRecorder()
-	Pages(NewMetrics("v0"), d, d, false, discard()).ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
+	Pages(metrics.New("v0"), d, d, false, discard()).ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
 	return w.Code, w.Body.String()
 }
 

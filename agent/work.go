@@ -40,15 +40,14 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	}
 	report := res.Report
 	report.Problems, report.Digest = slices.Concat(h.problems, problems), h.cluster.Digest
-	report, known := a.reported(h, drift, report, res)
+	report, known := a.reported(h, drift, report, res, &reports.Pass{
+		Definition: h.cluster, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(), Err: res.Err,
+	})
 	if !known {
 		a.reconciler.Forget(k)
 		return
 	}
-	a.p.Metrics.Passed(ctx, Pass{
-		Cluster: h.cluster, Report: report, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(),
-		Actions: res.Plan.Actions, Err: res.Err, Took: time.Since(started),
-	})
+	a.p.Metrics.Passed(ctx, report.Phase, res.Plan.Actions, res.Err, time.Since(started))
 	if changesSecrets(res.Plan.Actions) {
 		a.escrow.poke()
 	}
@@ -97,14 +96,14 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 // reported takes in the report of a pass over a cluster that was held to as h, with
 // that policy for drift, and returns the newest one. It reports false where the
 // cluster was forgotten meanwhile: then the report is of nothing.
-func (a *Agent) reported(h held, drift fleet.DriftPolicy, r fleet.Report, res reconcile.Result) (fleet.Report, bool) {
+func (a *Agent) reported(h held, drift fleet.DriftPolicy, r fleet.Report, res reconcile.Result, pass *reports.Pass) (fleet.Report, bool) {
 	a.mu.Lock()
 	now, known := a.desired.clusters[r.Cluster]
 	if !known {
 		a.mu.Unlock()
 		return r, false
 	}
-	r = a.reports.Put(r)
+	r = a.reports.Put(r, pass)
 	arrived := now.behind && now.cluster == h.cluster && now.inGit == h.inGit && slices.Equal(now.problems, h.problems) &&
 		a.desired.drift == drift && res.Report.Phase != "" && atRest(r, res)
 	if arrived {
@@ -127,11 +126,9 @@ func atRest(r fleet.Report, res reconcile.Result) bool {
 	return false
 }
 
-// publishReport brings a change of what is known of a cluster to the status branch
-// and to the metrics.
+// publishReport brings a change of what is known of a cluster to the status branch.
 func (a *Agent) publishReport(c reports.Change) {
 	if c.Gone {
-		a.p.Metrics.Forget(c.Cluster)
 		a.status.Forget(c.Cluster)
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/agent/tracing"
@@ -321,7 +322,7 @@ func readStatus(ctx context.Context, b sources.Branch) (status.Status, error) {
 }
 
 // NewAgent returns an agent of the real parts, working on w.
-func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.Agent, error) {
+func NewAgent(s Settings, o agent.Options, w *World, m *metrics.Metrics) (*agent.Agent, error) {
 	source, err := s.OpenSource()
 	if err != nil {
 		return nil, err
@@ -353,7 +354,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *agent.Metrics) (*agent.A
 
 // ledgers returns what opens status branches beside source. Nothing is written
 // there without asking guard.
-func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Metrics) func(name string) (agent.Ledger, error) {
+func (s Settings) ledgers(source sources.Source, guard func() error, m *metrics.Metrics) func(name string) (agent.Ledger, error) {
 	observe := func(u git.Usage) { m.StatusBranch(u.Content, u.Most, u.Pushed) }
 	open := func(name string) (sources.Branch, error) { return s.openBranch(name, observe) }
 	if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (Credentials{}) {
@@ -380,7 +381,7 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *agent.Me
 }
 
 // ledger returns the status branch, by keys.
-func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *agent.Metrics) agent.Ledger {
+func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *metrics.Metrics) agent.Ledger {
 	b := status.Watch(branch)
 	arbiter, requests, scales := status.NewArbiter(b), status.NewRequests(b), status.NewScales(b)
 	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
@@ -405,9 +406,9 @@ func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *agent.Metric
 						m.Pushed(took, lag)
 						s.Tracer.Done(context.Background(), "push", took, nil, "files", strconv.Itoa(files))
 					},
-					Race: func(error) { m.Raced() },
+					Race: func(error) { m.PushRace() },
 					Error: func(err error) {
-						m.Pushing(err)
+						m.SetPushError(err)
 						if err != nil {
 							s.Tracer.Done(context.Background(), "push", 0, err)
 						}

@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git/gitserver"
@@ -48,7 +49,7 @@ func TestDeposedReplicaWritesNoStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			settings.Log = slog.New(slog.DiscardHandler)
-			m := agent.NewMetrics("v0")
+			m := metrics.New("v0")
 			var deposed error
 			open := func(guard func() error) agent.Ledger {
 				source, err := settings.OpenSource()
@@ -167,7 +168,7 @@ func TestDeposedReplicaClaimsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := Settings{Source: t.TempDir(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
-	m := agent.NewMetrics("v0")
+	m := metrics.New("v0")
 	w, err := OpenWorld(ctx, s, m)
 	if err != nil {
 		t.Fatal(err)

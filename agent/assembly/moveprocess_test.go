@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -212,7 +213,7 @@ func (p *process) settings() Settings {
 
 // agent runs the agent of p until ctx or p ends.
 func (p *process) agent(ctx context.Context, o agent.Options) error {
-	w, s, m := p.w, p.settings(), agent.NewMetrics("v1.0.0")
+	w, s, m := p.w, p.settings(), metrics.New("v1.0.0")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()

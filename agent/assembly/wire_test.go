@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
 )
@@ -95,7 +96,7 @@ func (f *forge) agent(change func(*Settings)) *agent.Agent {
 		change(&s)
 	}
 	ctx, cancel := context.WithCancel(f.t.Context())
-	m := agent.NewMetrics("v0")
+	m := metrics.New("v0")
 	w, err := OpenWorld(ctx, s, m)
 	if err != nil {
 		f.t.Fatal(err)

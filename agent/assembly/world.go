@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -40,7 +41,7 @@ type World struct {
 
 	registry *providers.Registry
 	settings map[string]map[string]string
-	metrics  *agent.Metrics
+	metrics  *metrics.Metrics
 	watchdog *agent.Watchdog
 	tracer   *tracing.Tracer
 	log      *slog.Logger
@@ -54,7 +55,7 @@ type World struct {
 
 // OpenWorld opens the secret store and gets ready to open providers. Without
 // metrics it is a world to look at: what would change something is refused.
-func OpenWorld(ctx context.Context, s Settings, m *agent.Metrics) (*World, error) {
+func OpenWorld(ctx context.Context, s Settings, m *metrics.Metrics) (*World, error) {
 	registry, err := all.Registry()
 	if err != nil {
 		return nil, err

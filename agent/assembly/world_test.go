@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )
@@ -58,7 +58,7 @@ func TestOpenSecrets(t *testing.T) {
 // What a reconciler began to change in clusters ends with it, and nothing of it is kept:
 // each term of leadership has another one, and each shard.
 func TestReconcilersLeaveNothing(t *testing.T) {
-	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, agent.NewMetrics("test"))
+	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, metrics.New("test"))
 	if err != nil {
 		t.Fatal(err)
 	}

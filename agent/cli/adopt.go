@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/adopt"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers/all"
@@ -139,13 +139,13 @@ func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlag
 	if err != nil {
 		return err
 	}
-	var metrics *agent.Metrics // with none, the world is one to look at
+	var m *metrics.Metrics // with none, the world is one to look at
 	if !own.dryRun {
-		metrics = agent.NewMetrics(version)
+		m = metrics.New(version)
 	}
 	world := followed
 	world.FleetID = string(id)
-	w, err := assembly.OpenWorld(ctx, world, metrics)
+	w, err := assembly.OpenWorld(ctx, world, m)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/metrics"
 )
 
 func newAgent(version string) *cobra.Command {
@@ -157,8 +158,8 @@ func (f *agentFlags) check(s assembly.Settings) error {
 
 // run runs an agent and its pages until ctx ends.
 func (f *agentFlags) run(ctx context.Context, version string, s assembly.Settings) error {
-	m := agent.NewMetrics(version)
-	m.Follow(s.Source)
+	m := metrics.New(version)
+	m.SetSource(s.Source)
 	s.Watchdog = agent.NewWatchdog(f.hungAfter)
 	flush, err := f.traces.open(ctx, version, f.options.Name, &s, m)
 	if err != nil {
@@ -227,7 +228,7 @@ func logEnd(log *slog.Logger, err error) {
 
 // pages returns the agent's own pages, and those of its in-memory cloud where they are
 // served.
-func (f *agentFlags) pages(s assembly.Settings, m *agent.Metrics, ready http.Handler, world *assembly.World) (http.Handler, error) {
+func (f *agentFlags) pages(s assembly.Settings, m *metrics.Metrics, ready http.Handler, world *assembly.World) (http.Handler, error) {
 	mux := agent.Pages(m, ready, s.Watchdog, f.profiling, s.Log)
 	serve, err := f.memory.served(s, f.listen)
 	if err != nil || !serve {

@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/files"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -240,13 +241,13 @@ func (m *mover) stay(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, ex
 // over.
 func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
-	metrics := agent.NewMetrics(m.version)
-	world, err := assembly.OpenWorld(ctx, s, metrics)
+	numbers := metrics.New(m.version)
+	world, err := assembly.OpenWorld(ctx, s, numbers)
 	if err != nil {
 		return err
 	}
 	defer world.Close()
-	a, err := assembly.NewAgent(s, o, world, metrics)
+	a, err := assembly.NewAgent(s, o, world, numbers)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/metrics"
 )
 
 func newOrphans(version string) *cobra.Command {
@@ -58,9 +58,9 @@ after what was found elsewhere.`,
 		if p.path != "." {
 			return &usageError{fmt.Errorf("orphans are looked for in a whole fleet: name its root, %s", redacted(p.settings.Source))}
 		}
-		var m *agent.Metrics // with none, the world is one to look at
+		var m *metrics.Metrics // with none, the world is one to look at
 		if remove {
-			m = agent.NewMetrics(version)
+			m = metrics.New(version)
 		}
 		w, err := assembly.OpenWorld(cmd.Context(), p.settings, m)
 		if err != nil {

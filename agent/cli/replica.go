@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/shard"
 	"fairlead.dev/fleet"
 )
@@ -96,7 +97,7 @@ type replica struct {
 }
 
 // lead runs an agent until ctx ends, or the term that guard tells of.
-func (r *replica) lead(ctx context.Context, s assembly.Settings, o agent.Options, w *assembly.World, m *agent.Metrics, guard func() error) error {
+func (r *replica) lead(ctx context.Context, s assembly.Settings, o agent.Options, w *assembly.World, m *metrics.Metrics, guard func() error) error {
 	o.Guard = guard
 	a, err := assembly.NewAgent(s, o, w, m)
 	if err != nil {
@@ -104,12 +105,12 @@ func (r *replica) lead(ctx context.Context, s assembly.Settings, o agent.Options
 	}
 	r.agent.Store(a)
 	defer r.agent.Store(nil)
-	defer m.Owner(fleet.Owner{})
+	defer m.SetOwner(fleet.Owner{})
 	return r.scale.run(ctx, a, s.Log)
 }
 
 // run takes part in the work until ctx ends.
-func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options, w *assembly.World, m *agent.Metrics) error {
+func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options, w *assembly.World, m *metrics.Metrics) error {
 	if !r.flags.elect {
 		return r.lead(ctx, s, o, w, m, nil)
 	}

@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/shard"
 	"fairlead.dev/fleet"
 )
@@ -24,7 +25,7 @@ type sharing struct {
 
 // share gets this replica ready to work on a part of the clusters, and gives it
 // its identity.
-func (r *replica) share(ctx context.Context, c *election.Connection, lease string, o agent.Options, w *assembly.World, m *agent.Metrics) (*sharing, error) {
+func (r *replica) share(ctx context.Context, c *election.Connection, lease string, o agent.Options, w *assembly.World, m *metrics.Metrics) (*sharing, error) {
 	seed, err := shard.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
 	if err != nil {
 		return nil, err
@@ -39,15 +40,15 @@ func (r *replica) share(ctx context.Context, c *election.Connection, lease strin
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	r.identity = election.NewIdentity(r.flags.name, net.JoinHostPort(r.flags.address, port))
-	metrics := shard.NewMetrics()
-	m.Register(metrics.Collectors()...)
+	shards := shard.NewMetrics()
+	m.Register(shards.Collectors()...)
 	return &sharing{
 		dialer: shard.NewDialer(config), listen: tls.NewListener(l, config),
 		member: shard.New(shard.Options{
 			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
 			Shards: r.flags.shards, Workers: o.Workers, Timing: r.flags.timing,
 			Reconciler: w.Passes,
-			Log:        r.log, Observe: metrics.Observer(),
+			Log:        r.log, Observe: shards.Observer(),
 		}),
 	}, nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/tracing"
 )
 
@@ -26,7 +26,7 @@ func (f *tracingFlags) add(cmd *cobra.Command) {
 
 // open adds a tracer to s and its traces to logs and metrics, where traces are
 // asked for. What it returns sends the rest of them.
-func (f tracingFlags) open(ctx context.Context, version, name string, s *assembly.Settings, m *agent.Metrics) (func(), error) {
+func (f tracingFlags) open(ctx context.Context, version, name string, s *assembly.Settings, m *metrics.Metrics) (func(), error) {
 	t, err := tracing.Open(ctx, tracing.Options{Endpoint: f.endpoint, Ratio: f.ratio, Name: name, Version: version, Log: s.Log})
 	if err != nil {
 		return nil, &usageError{err}
@@ -36,7 +36,7 @@ func (f tracingFlags) open(ctx context.Context, version, name string, s *assembl
 	}
 	s.Tracer = t
 	s.Log = slog.New(tracing.LogHandler(s.Log.Handler()))
-	m.Exemplars(tracing.TraceID)
+	m.SetExemplars(tracing.TraceID)
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

@@ -19,6 +19,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/sources/git/gitserver"
@@ -150,7 +151,7 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
 		Secrets: filepath.Join(d.dir, "secrets"), Log: log,
 	}
-	m := agent.NewMetrics(d.o.Version)
+	m := metrics.New(d.o.Version)
 	if d.world, err = assembly.OpenWorld(ctx, d.settings, m); err != nil {
 		return nil, err
 	}

@@ -5,11 +5,12 @@
 //
 //	store := reports.New()
 //	store.Follow(func(c reports.Change) { … })
-//	newest := store.Put(report)
+//	newest := store.Put(report, pass)
 package reports
 
 import (
 	"sync"
+	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -18,7 +19,19 @@ import (
 type Change struct {
 	Cluster fleet.Key
 	Report  fleet.Report // zero where the cluster is forgotten
+	Pass    *Pass        // that the report is of; nil: of no pass
 	Gone    bool
+}
+
+// A Pass is what a pass knows of a cluster beside its report.
+type Pass struct {
+	Definition *fleet.Cluster // that the pass worked towards
+	// Drift is how many things of the shared infrastructure are not as Git says;
+	// NotAfter says when certificates of the cluster expire. Both are of the last time
+	// that the cluster could be looked at; a nil NotAfter says that it could not.
+	Drift    int
+	NotAfter map[string]time.Time
+	Err      error
 }
 
 // A Store keeps reports. It is safe for concurrent use.
@@ -63,10 +76,10 @@ func (s *Store) Last(k fleet.Key) (r fleet.Report, passed bool) {
 	return e.report, e.passed
 }
 
-// Put takes in the report of a pass and returns the newest one. Where the pass could
-// not see the cluster, which a report without a phase says, what was seen last
+// Put takes in the report of a pass and returns the newest one; pass is nil where no pass
+// was made, and is not changed any more. Where the pass could not see the cluster, which a report without a phase says, what was seen last
 // stays, with what the pass says of the definition and of its failure.
-func (s *Store) Put(r fleet.Report) fleet.Report {
+func (s *Store) Put(r fleet.Report, pass *Pass) fleet.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, known := s.last[r.Cluster]
@@ -80,7 +93,7 @@ func (s *Store) Put(r fleet.Report) fleet.Report {
 		}
 	}
 	s.last[r.Cluster] = next
-	s.tell(Change{Cluster: r.Cluster, Report: next.report})
+	s.notify(Change{Cluster: r.Cluster, Report: next.report, Pass: pass})
 	return next.report
 }
 
@@ -90,10 +103,10 @@ func (s *Store) Forget(k fleet.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.last, k)
-	s.tell(Change{Cluster: k, Gone: true})
+	s.notify(Change{Cluster: k, Gone: true})
 }
 
-func (s *Store) tell(c Change) {
+func (s *Store) notify(c Change) {
 	for _, f := range s.followers {
 		f(c)
 	}

@@ -23,9 +23,9 @@ func TestNewestStays(t *testing.T) {
 	if _, passed := s.Last(key); passed {
 		t.Error("what was recalled counts as seen")
 	}
-	s.Put(report(fleet.PhaseProvisioned, "v2", ""))
+	s.Put(report(fleet.PhaseProvisioned, "v2", ""), nil)
 	want := report(fleet.PhaseProvisioned, "v2", "the cloud is away")
-	if diff := cmp.Diff(want, s.Put(report("", "", "the cloud is away"))); diff != "" {
+	if diff := cmp.Diff(want, s.Put(report("", "", "the cloud is away"), nil)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	got, passed := s.Last(key)
@@ -39,7 +39,7 @@ func TestForgotten(t *testing.T) {
 	s := reports.New()
 	s.Recall([]fleet.Report{report(fleet.PhaseProvisioned, "v1", "")})
 	s.Forget(key)
-	if diff := cmp.Diff(report("", "v9", "away"), s.Put(report("", "v9", "away"))); diff != "" {
+	if diff := cmp.Diff(report("", "v9", "away"), s.Put(report("", "v9", "away"), nil)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -60,8 +60,8 @@ func TestFollow(t *testing.T) {
 	did := report(fleet.PhaseWorkers, "v1", "")
 	did.Actions = []string{"CreateMachine"}
 	s.Recall([]fleet.Report{report(fleet.PhaseProvisioned, "v0", "")})
-	s.Put(did)
-	s.Put(report("", "", "away"))
+	s.Put(did, nil)
+	s.Put(report("", "", "away"), nil)
 	s.Forget(key)
 	if diff := cmp.Diff([]string{"Workers ", "CreateMachine", "Workers away", "gone"}, told); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

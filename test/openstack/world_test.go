@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/sources/git/gitserver"
@@ -120,7 +121,7 @@ func (w *world) newFleet(name string) *ship {
 func (h *ship) start() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
-	m := agent.NewMetrics("test")
+	m := metrics.New("test")
 	world, err := assembly.OpenWorld(ctx, h.s, m)
 	if err != nil {
 		h.t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/charts"
@@ -161,7 +162,7 @@ func (w *world) local(o agent.Options) (stop func()) {
 	w.t.Helper()
 	s := w.settings()
 	o.Name, o.Interval, o.Resync, o.Workers = laptop, 100*time.Millisecond, 10*time.Second, 4
-	m := agent.NewMetrics("v0")
+	m := metrics.New("v0")
 	ctx, cancel := context.WithCancel(context.Background())
 	place, err := assembly.OpenWorld(ctx, s, m)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/bootstrap/kubeadm"
@@ -142,7 +143,7 @@ func (l *life) newAgent(name string) *incarnation {
 			}), in}
 		},
 		Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
-		Metrics:        agent.NewMetrics("simulation"), Log: log,
+		Metrics:        metrics.New("simulation"), Log: log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	in.ctx, in.cancel = ctx, cancel

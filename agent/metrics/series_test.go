@@ -1,4 +1,4 @@
-package agent
+package metrics
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func objects(t *rapid.T, m *Metrics) map[string]int {
 // promises.
 func TestSeriesFollowObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := NewMetrics("v0")
+		m := New("v0")
 		want := make(map[fleet.Key][]string)
 		revision := 0
 		key := func() fleet.Key {
@@ -60,7 +60,7 @@ func TestSeriesFollowObjects(t *testing.T) {
 			"pass": func(t *rapid.T) {
 				k := key()
 				revision++
-				p := Pass{Cluster: &fleet.Cluster{Key: k, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}}
+				p := passing{Cluster: &fleet.Cluster{Key: k, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}}
 				p.Report = fleet.Report{
 					Cluster: k, Phase: rapid.SampledFrom([]fleet.Phase{fleet.PhaseInfrastructure, fleet.PhaseWorkers, fleet.PhaseProvisioned, fleet.PhaseDeleting}).Draw(t, "phase"), Version: fmt.Sprint("v1.", revision),
 					Revision:   fleet.Revision{Ref: "main", Digest: fmt.Sprint("sha1:", revision)},
@@ -89,20 +89,20 @@ func TestSeriesFollowObjects(t *testing.T) {
 				if rapid.Bool().Draw(t, "fails") {
 					p.Err = fmt.Errorf("error %d", revision)
 				}
-				m.Passed(t.Context(), p)
+				m.pass(t.Context(), p)
 				slices.Sort(objects)
 				want[k] = slices.Compact(objects)
 			},
 			"forget": func(t *rapid.T) {
 				k := key()
-				m.Forget(k)
+				m.forget(k)
 				delete(want, k)
 			},
 			"resign": func(*rapid.T) {
-				m.Owner(fleet.Owner{})
+				m.SetOwner(fleet.Owner{})
 				clear(want)
 			},
-			"own": func(*rapid.T) { m.Owner(fleet.Owner{Agent: "me", Epoch: 1}) },
+			"own": func(*rapid.T) { m.SetOwner(fleet.Owner{Agent: "me", Epoch: 1}) },
 			"": func(t *rapid.T) {
 				all := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(want))...)))
 				have := objects(t, m)

@@ -1,4 +1,4 @@
-package agent
+package metrics
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func TestSeriesBounded(t *testing.T) {
 		return out
 	}
 	series := func(pools, machines int) int {
-		m := NewMetrics("v0")
+		m := New("v0")
 		p := passed()
 		p.Report.Conditions = conditions(20)
 		p.Report.Pools = p.Report.Pools[:1]
@@ -44,7 +44,7 @@ func TestSeriesBounded(t *testing.T) {
 			})
 		}
 		before := strings.Count(scrape(m), `namespace="prod"`)
-		m.Passed(t.Context(), p)
+		m.pass(t.Context(), p)
 		return strings.Count(scrape(m), `namespace="prod"`) - before
 	}
 	base := series(0, 0)
@@ -97,12 +97,12 @@ func TestTimes(t *testing.T) {
 		s := m.clusters.clusters[keyA]
 		return times{s.phase, s.progress, s.conditions[subject{"", "Available"}].at, s.success}
 	}
-	m := NewMetrics("v0")
-	pass := func(minute int, change func(p *Pass)) {
+	m := New("v0")
+	pass := func(minute int, change func(p *passing)) {
 		p := passed()
 		change(&p)
 		m.now = func() time.Time { return at(minute) }
-		m.Passed(t.Context(), p)
+		m.pass(t.Context(), p)
 	}
 	steps := []struct {
 		reason string
@@ -110,25 +110,25 @@ func TestTimes(t *testing.T) {
 		want   times
 	}{
 		{"the status branch tells of the time before", func() {
-			m.Recall([]status.Cluster{{
+			m.Restore([]status.Cluster{{
 				Report: passed().Report,
 				Cluster: clusterv1.Cluster{Status: clusterv1.ClusterStatus{Conditions: []metav1.Condition{
 					{Type: "Available", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(0))},
 				}}},
 			}})
 		}, times{phase: at(0), progress: at(0), condition: at(0)}},
-		{"nothing changed", func() { pass(1, func(*Pass) {}) }, times{at(0), at(0), at(0), at(1)}},
-		{"a failure is no success", func() { pass(2, func(p *Pass) { p.Err = fmt.Errorf("no") }) }, times{at(0), at(0), at(0), at(1)}},
+		{"nothing changed", func() { pass(1, func(*passing) {}) }, times{at(0), at(0), at(0), at(1)}},
+		{"a failure is no success", func() { pass(2, func(p *passing) { p.Err = fmt.Errorf("no") }) }, times{at(0), at(0), at(0), at(1)}},
 		{"a machine got on", func() {
-			pass(3, func(p *Pass) { p.Report.Machines[0].Phase = fleet.MachinePhaseDeleting })
+			pass(3, func(p *passing) { p.Report.Machines[0].Phase = fleet.MachinePhaseDeleting })
 		}, times{at(0), at(3), at(0), at(3)}},
 		{"a condition turned", func() {
-			pass(4, func(p *Pass) {
+			pass(4, func(p *passing) {
 				p.Report.Machines[0].Phase = fleet.MachinePhaseDeleting
 				p.Report.Conditions[0].Status = fleet.False
 			})
 		}, times{at(0), at(3), at(4), at(4)}},
-		{"the phase changed", func() { pass(5, func(p *Pass) { p.Report.Phase = fleet.PhaseWorkers }) }, times{at(5), at(5), at(5), at(5)}},
+		{"the phase changed", func() { pass(5, func(p *passing) { p.Report.Phase = fleet.PhaseWorkers }) }, times{at(5), at(5), at(5), at(5)}},
 	}
 	for _, s := range steps {
 		if s.do(); of(m) != s.want {
@@ -143,8 +143,8 @@ func TestTimes(t *testing.T) {
 // TestRecallShowsNothing keeps what another agent saw from being shown as seen
 // by this one.
 func TestRecallShowsNothing(t *testing.T) {
-	m := NewMetrics("v0")
-	m.Recall([]status.Cluster{{Report: passed().Report}})
+	m := New("v0")
+	m.Restore([]status.Cluster{{Report: passed().Report}})
 	if strings.Contains(scrape(m), `namespace="prod"`) {
 		t.Error("a cluster is shown that was not looked at")
 	}
@@ -158,7 +158,7 @@ func TestUnseen(t *testing.T) {
 	m := used()
 	p := passed()
 	p.Drift, p.NotAfter, p.Err = 0, nil, fmt.Errorf("no answer")
-	m.Passed(t.Context(), p)
+	m.pass(t.Context(), p)
 	text := scrape(m)
 	for _, want := range []string{`fairlead_cluster_drift{name="a",namespace="prod"} 2`, `{certificate="ca",name="a",namespace="prod"}`, `fairlead_cluster_failing{name="a",namespace="prod"} 1`} {
 		if !strings.Contains(text, want) {
@@ -172,7 +172,7 @@ func TestUnseen(t *testing.T) {
 // the last that was seen stands.
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMetrics("v0")
+		m := New("v0")
 		day := 24 * time.Hour
 		pass := func(seen bool, days map[string]int) {
 			o := fleet.Observed{}
@@ -193,7 +193,7 @@ func TestExpiry(t *testing.T) {
 			}
 			p := passed()
 			p.NotAfter = reconcile.Result{Observed: o}.NotAfter()
-			m.Passed(t.Context(), p)
+			m.pass(t.Context(), p)
 		}
 		left := func() map[string]int {
 			out := make(map[string]int)
@@ -233,7 +233,7 @@ func TestExpiry(t *testing.T) {
 				t.Errorf("%s: days that are left (-want +got):\n%s", step.reason, diff)
 			}
 		}
-		m.Forget(keyA)
+		m.forget(keyA)
 		if got := left(); len(got) != 0 {
 			t.Errorf("certificates of a cluster that is gone: %v", got)
 		}
@@ -242,11 +242,11 @@ func TestExpiry(t *testing.T) {
 
 // fleetOfSize returns metrics of so many clusters with three machines each.
 func fleetOfSize(ctx context.Context, clusters int) *Metrics {
-	m := NewMetrics("v0")
+	m := New("v0")
 	for i := range clusters {
 		p := passed()
 		p.Report.Cluster.Name = fmt.Sprint("c", i)
-		m.Passed(ctx, p)
+		m.pass(ctx, p)
 	}
 	return m
 }
@@ -295,9 +295,9 @@ func TestPausedSeries(t *testing.T) {
 		"others in sight": {"another condition is true", false, []fleet.Condition{{Type: "Available", Status: fleet.True}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, p := NewMetrics("v0"), passed()
+			m, p := New("v0"), passed()
 			p.Cluster.Paused, p.Report.Conditions = c.inGit, c.conditions
-			m.Passed(t.Context(), p)
+			m.pass(t.Context(), p)
 			text := scrape(m)
 			spec := fmt.Sprintf(`capi_cluster_spec_paused{name="a",namespace="prod"} %d`, map[bool]int{true: 1}[c.want])
 			if !strings.Contains(text, spec+"\n") {
@@ -330,9 +330,9 @@ func TestPhaseSeries(t *testing.T) {
 		"let go, and left alone": {fleet.PhaseAbandoned, endpoint, "Deleting"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, p := NewMetrics("v0"), passed()
+			m, p := New("v0"), passed()
 			p.Report.Phase, p.Report.Endpoint = c.phase, c.endpoint
-			m.Passed(t.Context(), p)
+			m.pass(t.Context(), p)
 			text := scrape(m)
 			for _, phase := range []string{"Pending", "Provisioning", "Provisioned", "Deleting"} {
 				want := fmt.Sprintf("capi_cluster_status_phase{name=\"a\",namespace=\"prod\",phase=%q} %d\n", phase, map[bool]int{true: 1}[phase == c.want])

@@ -1,4 +1,4 @@
-package agent
+package metrics
 
 import (
 	"strconv"
@@ -16,7 +16,7 @@ import (
 // emit shows one series.
 type emit func(d *prometheus.Desc, v float64, labels ...string)
 
-func (d clusterDescs) collect(ch chan<- prometheus.Metric, s shown) {
+func (d clusterDescs) collect(ch chan<- prometheus.Metric, s clusterState) {
 	show := func(desc *prometheus.Desc, v float64, labels ...string) {
 		for i, l := range labels {
 			labels[i] = fleet.PlainText(l)
@@ -24,13 +24,13 @@ func (d clusterDescs) collect(ch chan<- prometheus.Metric, s shown) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
 	}
 	d.collectCluster(show, s)
-	for _, p := range s.pass.Report.Pools {
-		if p.Kind != fleet.LoneMachine { // which has the series of machines
-			d.collectPool(show, s.pass, p)
+	for _, p := range s.report.Pools {
+		if p.Kind != fleet.LoneMachine { // a lone machine has the series of machines
+			d.collectPool(show, s, p)
 		}
 	}
-	seen := make(map[fleet.MachineName]bool, len(s.pass.Report.Machines))
-	for _, m := range s.pass.Report.Machines {
+	seen := make(map[fleet.MachineName]bool, len(s.report.Machines))
+	for _, m := range s.report.Machines {
 		if !seen[m.Machine.Name] { // a provider may have two of one name; a series may not
 			seen[m.Machine.Name] = true
 			d.collectMachine(show, s, m)
@@ -38,8 +38,8 @@ func (d clusterDescs) collect(ch chan<- prometheus.Metric, s shown) {
 	}
 }
 
-func (d clusterDescs) collectCluster(show emit, s shown) {
-	c, r := s.pass.Cluster, s.pass.Report
+func (d clusterDescs) collectCluster(show emit, s clusterState) {
+	c, r := s.pass.Definition, s.report
 	ns, name := r.Cluster.Namespace, r.Cluster.Name
 	when := func(desc *prometheus.Desc, t time.Time, labels ...string) {
 		if !t.IsZero() {
@@ -86,9 +86,9 @@ func isPaused(c *fleet.Cluster, r fleet.Report) bool {
 	return c.Paused
 }
 
-func (d clusterDescs) collectPool(show emit, pass Pass, p fleet.PoolReport) {
-	r := pass.Report
-	pool, inGit := pass.Cluster.Pool(p.Name)
+func (d clusterDescs) collectPool(show emit, s clusterState, p fleet.PoolReport) {
+	r := s.report
+	pool, inGit := s.pass.Definition.Pool(p.Name)
 	desc := d.deployment
 	labels := []string{r.Cluster.Namespace, string(p.Name), r.Cluster.Name}
 	with := func(more ...string) []string { return append(append([]string(nil), labels...), more...) }
@@ -127,8 +127,8 @@ func followsFromOthers(condition string) bool {
 	return false
 }
 
-func (d clusterDescs) collectMachine(show emit, s shown, m fleet.MachineReport) {
-	r := s.pass.Report
+func (d clusterDescs) collectMachine(show emit, s clusterState, m fleet.MachineReport) {
+	r := s.report
 	labels := []string{r.Cluster.Namespace, string(m.Machine.Name), r.Cluster.Name}
 	with := func(more ...string) []string { return append(append([]string(nil), labels...), more...) }
 	controlPlane := ""
@@ -262,4 +262,11 @@ func deploymentPhase(p fleet.PoolReport) string {
 		return "ScalingDown"
 	}
 	return "Running"
+}
+
+func port(p int32) string {
+	if p == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(p))
 }

@@ -1,4 +1,4 @@
-package agent_test
+package metrics_test
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/shard"
 )
 
 // TestGeneratedMetrics holds docs/metrics.md against the registry. UPDATE=1
 // writes it.
 func TestGeneratedMetrics(t *testing.T) {
-	m := agent.Used()
+	m := metrics.Used()
 	shards := shard.NewMetrics()
 	shards.Observer().Held(1)
 	shards.Observer().Taken(true)
@@ -43,7 +43,7 @@ func TestGeneratedMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp())
 	}
-	const file = "../docs/metrics.md"
+	const file = "../../docs/metrics.md"
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package agent
+package metrics
 
 import (
 	"hash/fnv"
@@ -11,69 +11,55 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
 
-// A Pass is what came of one pass over a cluster.
-type Pass struct {
-	Cluster *fleet.Cluster // the definition held to
-	Report  fleet.Report
-	// Drift is how much of the shared infrastructure is not as Git says;
-	// NotAfter says when certificates of the cluster expire. Both are of the last
-	// time that it could be looked at.
-	Drift    int
-	NotAfter map[string]time.Time
-	Actions  []fleet.Action
-	Err      error
-	Took     time.Duration
-}
-
 // clusterCollector shows the newest pass over each cluster with the names that
-// dashboards for Cluster API use. A series is there as long as its object is in
-// a report: nothing has to be deleted.
+// dashboards for Cluster API use. A series is there as long as its object is in the
+// newest report.
 type clusterCollector struct {
 	descs clusterDescs
 
 	mu       sync.Mutex
-	clusters map[fleet.Key]shown
+	clusters map[fleet.Key]clusterState
 }
 
-// shown is what is shown of one cluster. It is a value: put makes a new one.
-type shown struct {
-	pass       Pass
-	print      uint64    // of what progress changes
-	progress   time.Time // when that changed
-	phase      time.Time // since when it is in its phase
-	success    time.Time // when a pass last succeeded; zero: not since the agent began
-	conditions map[subject]transition
+// clusterState is what is shown of one cluster. It never changes: put makes a new one.
+type clusterState struct {
+	report      fleet.Report
+	pass        reports.Pass // zero: no pass has seen the cluster yet
+	fingerprint uint64       // of what changes while a cluster gets on
+	progress    time.Time    // when fingerprint changed
+	phase       time.Time    // since when the cluster is in its phase
+	success     time.Time    // when a pass last succeeded; zero: not since the agent began
+	conditions  map[subject]transition
 }
 
-// A subject is one condition of a cluster or, where it is named, of a machine.
+// A subject is one condition of a machine or, without a name, of the cluster.
 type subject struct {
 	machine fleet.MachineName
 	kind    string
 }
 
-// A transition is a status and since when it is so.
+// A transition is a status, and since when a condition has it.
 type transition struct {
 	status fleet.ConditionStatus
 	at     time.Time
 }
 
 func newClusterCollector() *clusterCollector {
-	return &clusterCollector{descs: newClusterDescs(), clusters: make(map[fleet.Key]shown)}
+	return &clusterCollector{descs: newClusterDescs(), clusters: make(map[fleet.Key]clusterState)}
 }
 
-// Recall takes the times at which things changed from the status branch, where
-// they were so before this agent began. No series comes of it.
-func (m *Metrics) Recall(clusters []status.Cluster) {
+// Restore takes from the status branch when phases and conditions changed before this
+// agent began. It shows nothing of those clusters.
+func (m *Metrics) Restore(clusters []status.Cluster) {
 	m.clusters.mu.Lock()
 	defer m.clusters.mu.Unlock()
 	for _, c := range clusters {
-		s := shown{
-			pass: Pass{Report: c.Report}, print: print(c.Report), conditions: make(map[subject]transition),
-		}
+		s := clusterState{report: c.Report, fingerprint: fingerprint(c.Report), conditions: make(map[subject]transition)}
 		note := func(machine fleet.MachineName, list []metav1.Condition) {
 			for _, cond := range list {
 				at := cond.LastTransitionTime.Time
@@ -87,30 +73,30 @@ func (m *Metrics) Recall(clusters []status.Cluster) {
 		for _, machine := range c.Machines {
 			note(fleet.MachineName(machine.Name), machine.Status.Conditions)
 		}
-		s.phase = s.progress // the branch does not tell, and it was then at the latest
+		s.phase = s.progress // the latest time that it can have begun: the branch does not say
 		m.clusters.clusters[c.Report.Cluster] = s
 	}
 }
 
-// put takes a pass that ended at now, and returns what the one before found.
-func (c *clusterCollector) put(p Pass, now time.Time) (before fleet.Report, known bool) {
+// put shows the report of a pass that ended at now, and returns the report before it.
+func (c *clusterCollector) put(r fleet.Report, p reports.Pass, now time.Time) (before fleet.Report, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old, known := c.clusters[p.Report.Cluster]
-	s := shown{
-		pass: p, print: print(p.Report), progress: now, phase: now, success: old.success,
+	old, known := c.clusters[r.Cluster]
+	s := clusterState{
+		report: r, pass: p, fingerprint: fingerprint(r), progress: now, phase: now, success: old.success,
 		conditions: make(map[subject]transition),
 	}
-	if known && old.print == s.print && !old.progress.IsZero() {
+	if known && old.fingerprint == s.fingerprint && !old.progress.IsZero() {
 		s.progress = old.progress
 	}
-	if known && old.pass.Report.Phase == p.Report.Phase && !old.phase.IsZero() {
+	if known && old.report.Phase == r.Phase && !old.phase.IsZero() {
 		s.phase = old.phase
 	}
 	if p.Err == nil {
 		s.success = now
 	}
-	if p.NotAfter == nil { // it could not be looked at
+	if p.NotAfter == nil { // the cluster could not be looked at
 		s.pass.Drift, s.pass.NotAfter = old.pass.Drift, old.pass.NotAfter
 	}
 	note := func(machine fleet.MachineName, list []fleet.Condition) {
@@ -123,17 +109,17 @@ func (c *clusterCollector) put(p Pass, now time.Time) (before fleet.Report, know
 			s.conditions[k] = t
 		}
 	}
-	note("", p.Report.Conditions)
-	for _, m := range p.Report.Machines {
+	note("", r.Conditions)
+	for _, m := range r.Machines {
 		note(m.Machine.Name, m.Conditions)
 	}
-	c.clusters[p.Report.Cluster] = s
-	return old.pass.Report, known
+	c.clusters[r.Cluster] = s
+	return old.report, known
 }
 
-// print returns a fingerprint of what changes while a cluster gets on: its
-// phase, and its machines with what they are at.
-func print(r fleet.Report) uint64 {
+// fingerprint is a hash of what changes while a cluster gets on: its phase, and its
+// machines with their phases.
+func fingerprint(r fleet.Report) uint64 {
 	h := fnv.New64a()
 	write := func(texts ...string) {
 		for _, t := range texts {
@@ -175,7 +161,7 @@ func (c *clusterCollector) Collect(ch chan<- prometheus.Metric) {
 	clusters := maps.Clone(c.clusters)
 	c.mu.Unlock()
 	for _, s := range clusters {
-		if s.pass.Cluster != nil { // else nothing was seen of it yet
+		if s.pass.Definition != nil { // else no pass has seen the cluster yet
 			c.descs.collect(ch, s)
 		}
 	}

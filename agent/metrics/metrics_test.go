@@ -1,9 +1,10 @@
-package agent
+package metrics
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -27,41 +29,69 @@ func (m *Metrics) Registry() prometheus.Gatherer { return m.registry }
 
 // used returns metrics with at least one series of each name.
 func used() *Metrics {
-	m := NewMetrics("v0")
-	m.QueueDepth(func() int { return 3 })
+	m := New("v0")
+	m.SetQueue(func() int { return 3 })
 	ctx := context.Background()
 	m.now = func() time.Time { return noon }
-	m.Follow("https://robot:secret@git.example.com/fleet.git?token=secret")
-	m.Workers(16)
-	m.Owner(fleet.Owner{Agent: "me", Epoch: 2})
+	m.SetSource("https://robot:secret@git.example.com/fleet.git?token=secret")
+	m.SetWorkers(16)
+	m.SetOwner(fleet.Owner{Agent: "me", Epoch: 2})
 	m.Fetched(ctx, "fetch", nil, time.Second)
 	m.Fetched(ctx, "resolve", fleet.Errorf(fleet.Unavailable, "resolve", "down"), time.Second)
 	m.Pushed(time.Second, 2*time.Second)
-	m.Pushing(errors.New("no"))
-	m.Raced()
+	m.SetPushError(errors.New("no"))
+	m.PushRace()
 	m.StatusBranch(14<<20, 128<<20, 1600)
-	m.StatusHistory(1000)
+	m.SetStatusHistory(1000)
 	m.Rendered(ctx, nil, time.Second)
 	m.Overlays(1, 2)
-	m.Told(sources.FleetStatus{
+	m.SetFleet(sources.FleetStatus{
 		Fleet: "demo", Revision: revision("1"), Problems: []fleet.Problem{{}}, Orphans: []fleet.Key{{}, {}},
 	}, 7, 1)
-	m.Refused(true)
-	m.phaseSeconds.WithLabelValues(string(fleet.PhaseWorkers)).Observe(60)
-	m.joinSeconds.WithLabelValues(string(fleet.RoleWorker)).Observe(60)
+	m.SetRefused(true)
+	m.passes.phases.WithLabelValues(string(fleet.PhaseWorkers)).Observe(60)
+	m.passes.joins.WithLabelValues(string(fleet.RoleWorker)).Observe(60)
 	m.Called(ctx, "inmemory", "Observe", "", time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 429, time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 0, time.Millisecond)
-	m.Escrowed(1, nil)
+	m.EscrowKept(1, nil)
 	m.Webhooks()("github", "accepted")
-	m.Passed(ctx, passed())
+	m.pass(ctx, passed())
 	return m
 }
 
-var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+var (
+	keyA = fleet.Key{Namespace: "prod", Name: "a"}
+	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+)
+
+func revision(hash string) fleet.Revision { return fleet.Revision{Ref: "main", Digest: "sha1:" + hash} }
+
+// passing is all that comes of one.
+type passing struct {
+	Cluster  *fleet.Cluster
+	Report   fleet.Report
+	Drift    int
+	NotAfter map[string]time.Time
+	Actions  []fleet.Action
+	Err      error
+	Took     time.Duration
+}
+
+// pass counts p, and shows it as the store of reports would.
+func (m *Metrics) pass(ctx context.Context, p passing) {
+	m.Changed(reports.Change{
+		Cluster: p.Report.Cluster, Report: p.Report,
+		Pass: &reports.Pass{Definition: p.Cluster, Drift: p.Drift, NotAfter: p.NotAfter, Err: p.Err},
+	})
+	m.Passed(ctx, p.Report.Phase, p.Actions, p.Err, p.Took)
+}
+
+// forget forgets k as the store of reports would.
+func (m *Metrics) forget(k fleet.Key) { m.Changed(reports.Change{Cluster: k, Gone: true}) }
 
 // passed is a pass that has everything.
-func passed() Pass {
+func passed() passing {
 	md := fleet.Pool{Name: "a-md-0", Role: fleet.RoleWorker, MaxSurge: 1, MaxUnavailable: 1}
 	report := fleet.Report{
 		Cluster: keyA, Revision: revision("1"), Phase: fleet.PhaseProvisioned, Provider: "inmemory", Version: "v1.33.5",
@@ -82,7 +112,7 @@ func passed() Pass {
 			Phase:   fleet.MachinePhaseRunning, Node: "a-md-0-1", Version: "v1.30.1",
 		}},
 	}
-	return Pass{
+	return passing{
 		Cluster: &fleet.Cluster{
 			Key: keyA, Paused: true, ControlPlane: fleet.Pool{Name: "a-cp", Role: fleet.RoleControlPlane},
 			Workers: []fleet.Pool{md}, Infrastructure: fleet.Object{Name: "a"},
@@ -94,7 +124,7 @@ func passed() Pass {
 
 func scrape(m *Metrics) string {
 	w := httptest.NewRecorder()
-	m.Handler(discard()).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	return w.Body.String()
 }
 
@@ -170,8 +200,8 @@ func TestMetricsScrape(t *testing.T) {
 // is forgotten, and all clusters where another agent took over.
 func TestSeriesGo(t *testing.T) {
 	for reason, do := range map[string]func(m *Metrics){
-		"the cluster is gone":    func(m *Metrics) { m.Forget(keyA) },
-		"the fleet is another's": func(m *Metrics) { m.Owner(fleet.Owner{}) },
+		"the cluster is gone":    func(m *Metrics) { m.forget(keyA) },
+		"the fleet is another's": func(m *Metrics) { m.SetOwner(fleet.Owner{}) },
 	} {
 		t.Run(reason, func(t *testing.T) {
 			m := used()
@@ -187,8 +217,8 @@ func TestSeriesGo(t *testing.T) {
 		})
 	}
 	m := used()
-	m.Owner(fleet.Owner{})
-	m.Told(sources.FleetStatus{Fleet: "demo", Revision: revision("2")}, 0, 0)
+	m.SetOwner(fleet.Owner{})
+	m.SetFleet(sources.FleetStatus{Fleet: "demo", Revision: revision("2")}, 0, 0)
 	text := scrape(m)
 	if strings.Contains(text, "fairlead_owner_epoch{") || strings.Contains(text, "sha1:1") || !strings.Contains(text, "sha1:2") {
 		t.Error("an owner or a revision outlives its time")
@@ -218,11 +248,11 @@ func TestNothingIsLeft(t *testing.T) {
 		return out
 	}
 	m := used()
-	if diff := cmp.Diff(gauges(NewMetrics("v0")), gauges(m)); diff == "" {
+	if diff := cmp.Diff(gauges(New("v0")), gauges(m)); diff == "" {
 		t.Fatal("there is nothing to lose")
 	}
-	m.Owner(fleet.Owner{})
-	if diff := cmp.Diff(gauges(NewMetrics("v0")), gauges(m)); diff != "" {
+	m.SetOwner(fleet.Owner{})
+	if diff := cmp.Diff(gauges(New("v0")), gauges(m)); diff != "" {
 		t.Errorf("an agent without a fleet shows (-that never had one +that had):\n%s", diff)
 	}
 }

@@ -1,0 +1,85 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// statusMetrics are about the status branch. The gauges of its size are there once an
+// agent that owns the fleet, or waits for it, has read the branch.
+type statusMetrics struct {
+	pushes      *prometheus.CounterVec
+	pushSeconds prometheus.Histogram
+	pushRaces   prometheus.Counter
+	pushLag     prometheus.Histogram
+	pushSuccess prometheus.Gauge
+	pushFailing prometheus.Gauge
+
+	content *prometheus.GaugeVec
+	most    *prometheus.GaugeVec
+	pushed  prometheus.Counter
+	history *prometheus.GaugeVec
+}
+
+func newStatusMetrics() statusMetrics {
+	return statusMetrics{
+		pushes:      counters("fairlead_status_push_total", "Commits to the status branch that landed, by result \"ok\", and the times that writing began to fail, by kind of error.", "result"),
+		pushSeconds: histogram("fairlead_status_push_seconds", "Duration of commits to the status branch."),
+		pushRaces:   counter("fairlead_status_push_races_total", "Commits to the status branch that lost against another one and were made again."),
+		pushLag:     histogram("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
+		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last written."),
+		pushFailing: gauge("fairlead_status_failing", "1 while status cannot be written."),
+
+		content: gauges("fairlead_status_branch_bytes", "Bytes of the files on the status branch of a Git repository, in its newest commit. What the server keeps of older ones only the server knows."),
+		most:    gauges("fairlead_status_branch_limit_bytes", "Bytes of files on the status branch that the agent would read at most, an eighth of the memory that it may take."),
+		pushed:  counter("fairlead_status_pushed_bytes_total", "Bytes that were pushed to the status branch of a Git repository, compressed as they were sent."),
+		history: gauges("fairlead_status_history_commits", "Commits of the status branch, from its newest to where it began or was compacted last, where fleet.yaml bounds its history."),
+	}
+}
+
+func (s *statusMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		s.pushes, s.pushSeconds, s.pushRaces, s.pushLag, s.pushSuccess, s.pushFailing, s.content, s.most, s.pushed, s.history,
+	}
+}
+
+// reset removes what was shown of a branch that another agent writes now.
+func (s *statusMetrics) reset() {
+	s.pushFailing.Set(0)
+	s.content.Reset()
+	s.most.Reset()
+	s.history.Reset()
+}
+
+// Pushed counts a commit to the status branch. Lag is the age of the oldest report in it.
+func (m *Metrics) Pushed(took, lag time.Duration) {
+	m.status.pushes.WithLabelValues("ok").Inc()
+	m.status.pushSeconds.Observe(took.Seconds())
+	m.status.pushLag.Observe(lag.Seconds())
+	m.stamp(m.status.pushSuccess)
+}
+
+// SetPushError says why the status branch cannot be written; nil: it can.
+func (m *Metrics) SetPushError(err error) {
+	m.status.pushFailing.Set(number(err != nil))
+	if err != nil {
+		m.status.pushes.WithLabelValues(result(err)).Inc()
+	}
+}
+
+// PushRace counts a commit to the status branch that lost against another.
+func (m *Metrics) PushRace() { m.status.pushRaces.Inc() }
+
+// StatusBranch shows how many bytes the files of the status branch have and may have, and
+// counts the bytes of a push.
+func (m *Metrics) StatusBranch(content, most, pushed int64) {
+	m.status.content.WithLabelValues().Set(float64(content))
+	m.status.most.WithLabelValues().Set(float64(most))
+	m.status.pushed.Add(float64(pushed))
+}
+
+// SetStatusHistory shows how many commits the history of the status branch has.
+func (m *Metrics) SetStatusHistory(commits int) {
+	m.status.history.WithLabelValues().Set(float64(commits))
+}
