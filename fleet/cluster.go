@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -176,7 +174,7 @@ type Pool struct {
 	// these made carry, newest first.
 	Former []TemplateHash `json:",omitempty"`
 
-	Bootstrap bootstrapv1.KubeadmConfigSpec
+	Bootstrap Bootstrap
 	// NamePattern is how its machines are called, with RandomPart for what tells
 	// them apart; empty: as NewMachineName calls them.
 	NamePattern string `json:",omitzero"`
@@ -220,10 +218,22 @@ type Pool struct {
 	CertificatesExpiryDays int `json:",omitzero"` // of a control plane
 
 	// Remediation bounds the attempts to replace unhealthy machines.
-	Remediation controlplanev1.KubeadmControlPlaneRemediationSpec `json:",omitzero"` // of a control plane
+	Remediation RemediationLimits `json:",omitzero"` // of a control plane
+
+	// APIPort is where the API servers of its machines listen; 0: 6443.
+	APIPort int32 `json:",omitzero"` // of a control plane
 
 	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane
+}
+
+// RemediationLimits bound the attempts to replace an unhealthy machine of a control
+// plane; what is nil is as Cluster API has it.
+// Source: Cluster API, KubeadmControlPlaneRemediationSpec.
+type RemediationLimits struct {
+	MaxRetry                *int32 `json:"maxRetry,omitempty"`
+	RetryPeriodSeconds      *int32 `json:"retryPeriodSeconds,omitempty"`
+	MinHealthyPeriodSeconds *int32 `json:"minHealthyPeriodSeconds,omitempty"`
 }
 
 // ObjectKind returns the kind of the object that pools of a role and kind come from.

@@ -35,14 +35,26 @@ const (
 // ConfigMark identifies what kubeadm-config has to say for machines of p, a
 // control plane, to join.
 func (p *Pool) ConfigMark() string {
-	return mark(p.Version, p.Bootstrap.ClusterConfiguration)
+	return mark(p.Version, object(p.Bootstrap.Field("clusterConfiguration")))
 }
 
 // AddonsMark identifies what kube-proxy and CoreDNS of the cluster of p, a
 // control plane, have to be.
 func (p *Pool) AddonsMark() string {
-	c := p.Bootstrap.ClusterConfiguration
-	return mark(p.Version, c.ImageRepository, c.DNS, p.SkipKubeProxy, p.SkipCoreDNS)
+	var c struct {
+		ImageRepository string          `json:"imageRepository"`
+		DNS             json.RawMessage `json:"dns"`
+	}
+	_ = json.Unmarshal(object(p.Bootstrap.Field("clusterConfiguration")), &c) // what was decoded is JSON
+	return mark(p.Version, c.ImageRepository, object(c.DNS), p.SkipKubeProxy, p.SkipCoreDNS)
+}
+
+// object returns the JSON object data, or one without fields where there is none.
+func object(data json.RawMessage) json.RawMessage {
+	if data == nil {
+		return json.RawMessage("{}")
+	}
+	return data
 }
 
 // mark returns a digest of vs. Zero fields leave no trace, so that a field which

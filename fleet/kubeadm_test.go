@@ -19,13 +19,15 @@ func TestMarks(t *testing.T) {
 		change         func(*fleet.Pool)
 		config, addons bool // changes
 	}{
-		"version":       {func(p *fleet.Pool) { p.Version = "v1.34.2" }, true, true},
-		"argument":      {func(p *fleet.Pool) { cluster(p).APIServer.CertSANs = []string{"a"} }, true, false},
-		"repository":    {func(p *fleet.Pool) { cluster(p).ImageRepository = "a" }, true, true},
-		"DNS":           {func(p *fleet.Pool) { cluster(p).DNS.ImageTag = "a" }, true, true},
+		"version": {func(p *fleet.Pool) { p.Version = "v1.34.2" }, true, true},
+		"argument": {func(p *fleet.Pool) {
+			cluster(p, bootstrapv1.ClusterConfiguration{APIServer: bootstrapv1.APIServer{CertSANs: []string{"a"}}})
+		}, true, false},
+		"repository":    {func(p *fleet.Pool) { cluster(p, bootstrapv1.ClusterConfiguration{ImageRepository: "a"}) }, true, true},
+		"DNS":           {func(p *fleet.Pool) { cluster(p, bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageTag: "a"}}) }, true, true},
 		"no kube-proxy": {func(p *fleet.Pool) { p.SkipKubeProxy = true }, false, true},
 		"no CoreDNS":    {func(p *fleet.Pool) { p.SkipCoreDNS = true }, false, true},
-		"files":         {func(p *fleet.Pool) { p.Bootstrap.Files = []bootstrapv1.File{{Path: "/a"}} }, false, false},
+		"files":         {func(p *fleet.Pool) { set(p, bootstrapv1.KubeadmConfigSpec{Files: []bootstrapv1.File{{Path: "/a"}}}) }, false, false},
 		"replicas":      {func(p *fleet.Pool) { p.Replicas = 5 }, false, false},
 	} {
 		p := plain
@@ -39,6 +41,14 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-func cluster(p *fleet.Pool) *bootstrapv1.ClusterConfiguration {
-	return &p.Bootstrap.ClusterConfiguration
+func cluster(p *fleet.Pool, c bootstrapv1.ClusterConfiguration) {
+	set(p, bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: c})
+}
+
+func set(p *fleet.Pool, spec bootstrapv1.KubeadmConfigSpec) {
+	b, err := fleet.NewBootstrap("", spec)
+	if err != nil {
+		panic(err)
+	}
+	p.Bootstrap = b
 }

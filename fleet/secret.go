@@ -67,7 +67,7 @@ func SecretNames() []SecretName {
 
 // ExternalEtcd reports whether etcd runs elsewhere than on the control plane.
 func (c *Cluster) ExternalEtcd() bool {
-	return c.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.IsDefined()
+	return len(c.ControlPlane.Bootstrap.Field("clusterConfiguration", "etcd", "external")) > 0
 }
 
 // Authorities are those of c: with an external etcd there is none for etcd.

@@ -1,9 +1,5 @@
 package fleet
 
-import (
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-)
-
 // A Topology says how a Cluster that is made from a ClusterClass gets to its
 // version of Kubernetes. The version itself, and what the pools are then, is in
 // the Cluster; what is asked for on the way depends on what is there, so whoever
@@ -37,7 +33,7 @@ type ClassVersion struct {
 type Blueprint struct {
 	Template       TemplateHash
 	Former         []TemplateHash `json:",omitempty"`
-	Bootstrap      bootstrapv1.KubeadmConfigSpec
+	Bootstrap      Bootstrap
 	Infrastructure Object
 	NamePattern    string `json:",omitempty"`
 }

@@ -130,7 +130,13 @@ func prod() *cluster {
 			Labels: map[string]string{"disk": "ssd", "kubernetes.io/arch": "arm64"},
 		},
 	}
-	md0.Bootstrap.JoinConfiguration.NodeRegistration.KubeletExtraArgs = []bootstrapv1.Arg{{Name: "node-labels", Value: &value}}
+	var err error
+	md0.Bootstrap, err = fleet.NewBootstrap("", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{
+		NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: []bootstrapv1.Arg{{Name: "node-labels", Value: &value}}},
+	}})
+	if err != nil {
+		panic(err)
+	}
 	away := worker("m3", fleet.MachinePhaseRunning, "n3")
 	away.NodeID = "openstack://region/m3"
 	failed := worker("m4", fleet.MachinePhaseFailed, "")

@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/agent/autoscaler/externalgrpc"
 )
@@ -59,7 +61,8 @@ func (g group) node() *corev1.Node {
 	if p.FailureDomain != "" {
 		n.Labels[corev1.LabelTopologyZone] = p.FailureDomain
 	}
-	join := p.Bootstrap.JoinConfiguration.NodeRegistration
+	var join bootstrapv1.NodeRegistrationOptions
+	_ = json.Unmarshal(p.Bootstrap.Field("joinConfiguration", "nodeRegistration"), &join) // none says nothing
 	for _, arg := range join.KubeletExtraArgs {
 		if arg.Name != "node-labels" || arg.Value == nil {
 			continue

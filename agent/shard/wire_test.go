@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -92,7 +93,8 @@ func TestNothingIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(&c, got, revealed); diff != "" {
+		// Hashes are made where a cluster is decoded: what they are made of is not sent.
+		if diff := cmp.Diff(&c, got, revealed, cmpopts.IgnoreFields(fleet.Bootstrap{}, "Hashed")); diff != "" {
 			t.Errorf("%s (-sent +received):\n%s", name, diff)
 		}
 	}

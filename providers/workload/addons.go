@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -37,7 +38,7 @@ func (n *conn) syncKubeProxy(ctx context.Context, p fleet.Pool) error {
 	}
 	repository, tag := splitImage(now)
 	was := repository + ":" + tag
-	if r := p.Bootstrap.ClusterConfiguration.ImageRepository; r != "" {
+	if r := clusterConfiguration(p).ImageRepository; r != "" {
 		repository = strings.TrimSuffix(r, "/") + "/" + name
 	}
 	// A tag knows no +, which begins the build of a version.
@@ -46,6 +47,12 @@ func (n *conn) syncKubeProxy(ctx context.Context, p fleet.Pool) error {
 		return nil
 	}
 	return n.patchAt(ctx, kubeProxyPath, containerPatch(name, want, nil))
+}
+
+// clusterConfiguration returns that of a control plane.
+func clusterConfiguration(p fleet.Pool) (c bootstrapv1.ClusterConfiguration) {
+	_ = json.Unmarshal(p.Bootstrap.Field("clusterConfiguration"), &c) // none says nothing
+	return c
 }
 
 // syncCoreDNS brings CoreDNS to the image that c asks for, and its Corefile to

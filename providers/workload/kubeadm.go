@@ -168,7 +168,7 @@ func (c *Client) SyncAddons(ctx context.Context, a providers.Access, p fleet.Poo
 			}
 		}
 		if !p.SkipCoreDNS {
-			if err := n.syncCoreDNS(ctx, p.Bootstrap.ClusterConfiguration); err != nil {
+			if err := n.syncCoreDNS(ctx, clusterConfiguration(p)); err != nil {
 				return fmt.Errorf("CoreDNS: %w", err)
 			}
 		}

@@ -198,10 +198,22 @@ func dnsDeployment(image, key string) *appsv1.Deployment {
 	return d
 }
 
-func TestSyncAddons(t *testing.T) {
-	repositories := func(all, dns, tag string) bootstrapv1.ClusterConfiguration {
-		return bootstrapv1.ClusterConfiguration{ImageRepository: all, DNS: bootstrapv1.DNS{ImageRepository: dns, ImageTag: tag}}
+// repositories is a configuration with the repository of all images, and that and the
+// tag of CoreDNS.
+func repositories(all, dns, tag string) bootstrapv1.ClusterConfiguration {
+	return bootstrapv1.ClusterConfiguration{ImageRepository: all, DNS: bootstrapv1.DNS{ImageRepository: dns, ImageTag: tag}}
+}
+
+// configured returns what a control plane is set up with.
+func configured(c bootstrapv1.ClusterConfiguration) fleet.Bootstrap {
+	b, err := fleet.NewBootstrap("", bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: c})
+	if err != nil {
+		panic(err)
 	}
+	return b
+}
+
+func TestSyncAddons(t *testing.T) {
 	const proxyImage, dnsImage = "registry.k8s.io/kube-proxy:v1.33.0", "registry.k8s.io/coredns/coredns:v1.11.1"
 	for reason, tc := range map[string]struct {
 		proxy, dns string // empty: as above
@@ -227,26 +239,26 @@ func TestSyncAddons(t *testing.T) {
 		},
 		"a tag that is no version moves to another repository": {
 			dns:       "example.com/coredns:latest",
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("", "example.com/dns", "")}},
+			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("", "example.com/dns", ""))},
 			wantProxy: "registry.k8s.io/kube-proxy:v1.34.1", wantDNS: "example.com/dns/coredns:latest",
 		},
 		"another repository": {
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("example.com/k8s/", "", "")}},
+			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("example.com/k8s/", "", ""))},
 			wantProxy: "example.com/k8s/kube-proxy:v1.34.1", wantDNS: "example.com/k8s/coredns:v1.11.1",
 		},
 		"the usual repository": {
 			dns:       "example.com/coredns:v1.11.1",
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("registry.k8s.io", "", "")}},
+			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("registry.k8s.io", "", ""))},
 			wantProxy: "registry.k8s.io/kube-proxy:v1.34.1", wantDNS: dnsImage,
 		},
 		"CoreDNS of its own": {
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("example.com/k8s", "example.com/dns", "v1.12.1")}},
+			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("example.com/k8s", "example.com/dns", "v1.12.1"))},
 			wantProxy: "example.com/k8s/kube-proxy:v1.34.1", wantDNS: "example.com/dns/coredns:v1.12.1",
 		},
 		"left alone": {
 			pool: fleet.Pool{
 				Version: "v1.34.1", SkipKubeProxy: true, SkipCoreDNS: true,
-				Bootstrap: bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: repositories("example.com", "", "v1.12.1")},
+				Bootstrap: configured(repositories("example.com", "", "v1.12.1")),
 			},
 			wantProxy: proxyImage, wantDNS: dnsImage,
 		},
@@ -284,9 +296,7 @@ func TestSyncAddons(t *testing.T) {
 // The Corefile is migrated, and kept: while the old version runs it reads the
 // one that it knows. A migration that was cut short is finished.
 func TestCorefileIsMigrated(t *testing.T) {
-	pool := fleet.Pool{Version: "v1.34.1", Bootstrap: bootstrapv1.KubeadmConfigSpec{
-		ClusterConfiguration: bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageTag: "v1.12.1-eks"}},
-	}}
+	pool := fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("", "", "v1.12.1-eks"))}
 	half := configMap("coredns", "Corefile", "half of it")
 	half.Data["Corefile-backup"], half.Data["extra"] = oldCorefile, "theirs"
 	for reason, objects := range map[string][]runtime.Object{
@@ -328,7 +338,7 @@ func TestCoreDNSRefused(t *testing.T) {
 		c.put(t, configMap("kubeadm-config", "ClusterConfiguration", fromInit), configMap("coredns", "Corefile", ".:53 {\n    errors\n}\n"),
 			dnsDeployment(tc.image, "Corefile"))
 		pool := fleet.Pool{Version: "v1.34.1"}
-		pool.Bootstrap.ClusterConfiguration.DNS.ImageTag = tc.tag
+		pool.Bootstrap = configured(repositories("", "", tc.tag))
 		err := c.SyncAddons(t.Context(), c.access, pool, "mark")
 		if fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "skip-coredns") {
 			t.Errorf("%s: %v", reason, err)
@@ -353,7 +363,7 @@ func TestForeignAddons(t *testing.T) {
 		c := start(t)
 		c.put(t, append(objects, configMap("kubeadm-config", "ClusterConfiguration", fromInit))...)
 		pool := fleet.Pool{Version: "v1.34.1"}
-		pool.Bootstrap.ClusterConfiguration.DNS.ImageTag = "v1.12.1"
+		pool.Bootstrap = configured(repositories("", "", "v1.12.1"))
 		if err := c.SyncAddons(t.Context(), c.access, pool, "mark"); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}

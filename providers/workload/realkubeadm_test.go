@@ -47,9 +47,7 @@ func TestRealUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pool := fleet.Pool{Version: "v" + newer + ".0", Bootstrap: bootstrapv1.KubeadmConfigSpec{
-		ClusterConfiguration: bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageTag: k.coreDNS(newer)}},
-	}}
+	pool := fleet.Pool{Version: "v" + newer + ".0", Bootstrap: configured(bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageTag: k.coreDNS(newer)}})}
 	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte(configOf(newer)), "mark"); err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func TestTheRightToActIsAskedBeforeAMachineIsMade(t *testing.T) {
 // authority of the cluster's own for it.
 func TestWhatAnExternalEtcdNeeds(t *testing.T) {
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
-	c.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://etcd:2379"}
+	c.ControlPlane.Bootstrap.Spec = []byte(`{"clusterConfiguration":{"etcd":{"external":{"endpoints":["https://etcd:2379"]}}}}`)
 	c.Secrets = map[string]fleet.SecretData{"eu-etcd": {fleet.TLSCertKey: fleet.NewSecret([]byte("git"))}, "eu-ca": pair("not ours")}
 	s := store{"ca": true, "etcd": true, "proxy": true, "sa": true, "apiserver-etcd-client": true}
 	w, _, err := create(t, c, fleet.Action{}, s)

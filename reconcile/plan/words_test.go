@@ -81,7 +81,7 @@ func (s *script) read(f []string) error {
 			s.in.Desired.Network.Services.CIDRBlocks = []string{w["services"]}
 		}
 		if w.is("external-etcd") {
-			s.in.Desired.ControlPlane.Bootstrap.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://10.0.0.5:2379"}
+			s.in.Desired.ControlPlane.Bootstrap.Spec = []byte(`{"clusterConfiguration":{"etcd":{"external":{"endpoints":["https://10.0.0.5:2379"]}}}}`)
 		}
 		if w.is("suspended") {
 			s.in.Desired.Suspension = &fleet.Suspension{Reason: "moving"}

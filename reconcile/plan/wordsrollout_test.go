@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
@@ -31,7 +30,7 @@ func setRollout(p *fleet.Pool, w words) {
 		n := int32(w.number(key, 0))
 		return &n
 	}
-	p.Remediation = controlplanev1.KubeadmControlPlaneRemediationSpec{
+	p.Remediation = fleet.RemediationLimits{
 		MaxRetry: bound("max-retry"), RetryPeriodSeconds: bound("retry-period"), MinHealthyPeriodSeconds: bound("min-healthy"),
 	}
 }

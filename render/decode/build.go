@@ -184,7 +184,8 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	p := fleet.Pool{
 		Name: fleet.PoolName(o.name), Role: fleet.RoleControlPlane,
 		Replicas: int(*in.Spec.Replicas), Version: in.Spec.Version,
-		Bootstrap: in.Spec.KubeadmConfigSpec, Infrastructure: infra,
+		Bootstrap: bootstrapFrom(&in.Spec.KubeadmConfigSpec), Infrastructure: infra,
+		APIPort:  in.Spec.KubeadmConfigSpec.InitConfiguration.LocalAPIEndpoint.BindPort,
 		Strategy: fleet.RollingUpdate, MaxSurge: in.Spec.Rollout.Strategy.RollingUpdate.MaxSurge.IntValue(), MaxUnavailable: 0,
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
 		Paused: isPaused(nil, o), Replace: wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
@@ -195,7 +196,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
 	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "kubeadmControlPlane.name", o.name)
-	p.Remediation = in.Spec.Remediation
+	p.Remediation = fleet.RemediationLimits(in.Spec.Remediation)
 	p.RolloutAfter, p.CertificatesExpiryDays = in.Spec.Rollout.After.Time, int(in.Spec.Rollout.Before.CertificatesExpiryDays)
 	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
 	_, p.SkipCoreDNS = o.notes[controlplanev1.SkipCoreDNSAnnotation]

@@ -80,12 +80,12 @@ func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec,
 			b.addf(o, path+"bootstrap.configRef", "", "must refer to a %s, not to %s", bootstrapKind(p.Kind), t.gvk.Kind)
 			return
 		}
-		p.Bootstrap = *config
+		p.Bootstrap = bootstrapFrom(config)
 		at := "spec.template.spec"
 		if p.Kind == fleet.LoneMachine {
 			at = "spec"
 		}
-		b.secrets(t, at, &p.Bootstrap)
+		b.secrets(t, at, config)
 	}
 	addHashes(p, hashSchemas())
 }

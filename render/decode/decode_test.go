@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -30,14 +29,8 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 		Network: clusterv1.ClusterNetwork{Pods: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.1.0.0/16"}}},
 		ControlPlane: fleet.Pool{
 			Name: "eu-cp", Role: "control-plane", Replicas: 1, Version: "v1.34.1",
-			Bootstrap: bootstrapv1.KubeadmConfigSpec{
-				ClusterConfiguration: bootstrapv1.ClusterConfiguration{
-					APIServer: bootstrapv1.APIServer{ExtraArgs: []bootstrapv1.Arg{{Name: "v", Value: ptr("2")}}},
-				},
-				JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{
-					KubeletExtraArgs: []bootstrapv1.Arg{{Name: "cloud-provider", Value: ptr("external")}},
-				}},
-			},
+			Bootstrap: fleet.Bootstrap{Spec: json.RawMessage(`{"clusterConfiguration":{"apiServer":{"extraArgs":[{"name":"v","value":"2"}]}},` +
+				`"joinConfiguration":{"nodeRegistration":{"kubeletExtraArgs":[{"name":"cloud-provider","value":"external"}]}}}`)},
 			Infrastructure: machines,
 			Strategy:       "RollingUpdate", MaxSurge: 1, MaxRemediations: 1, DeletionOrder: "Oldest",
 			Labels: map[string]string{
@@ -47,7 +40,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 		},
 		Workers: []fleet.Pool{{
 			Name: "eu-md-0", Role: "worker", Replicas: 3, Version: "v1.34.1", FailureDomain: "a",
-			Bootstrap:      bootstrapv1.KubeadmConfigSpec{PreKubeadmCommands: []string{"echo hello"}},
+			Bootstrap:      fleet.Bootstrap{Spec: json.RawMessage(`{"preKubeadmCommands":["echo hello"]}`)},
 			Infrastructure: machines,
 			Strategy:       "RollingUpdate", MaxSurge: 2, MaxUnavailable: 1, MaxRemediations: -1, DeletionOrder: "Random",
 			MinReadySeconds: 5,

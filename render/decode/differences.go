@@ -28,7 +28,7 @@ func Differences(before, after *fleet.Pool) []string {
 	if after.Role == fleet.RoleControlPlane {
 		bootstrap = "KubeadmControlPlane spec.kubeadmConfigSpec"
 	}
-	differ(bootstrap, plainJSON(marshal(essential(&before.Bootstrap))), plainJSON(marshal(essential(&after.Bootstrap))), &out)
+	differ(bootstrap, configurationOf(&before.Bootstrap), configurationOf(&after.Bootstrap), &out)
 	a, b := &before.Infrastructure, &after.Infrastructure
 	if a.GVK.GroupKind() != b.GVK.GroupKind() {
 		out = append(out, fmt.Sprintf("kind %s → %s", a.GVK.Kind, b.GVK.Kind))
@@ -37,6 +37,14 @@ func Differences(before, after *fleet.Pool) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// configurationOf returns what of b counts in hashes.
+func configurationOf(b *fleet.Bootstrap) any {
+	if data := hashedBootstrap(b); data != nil {
+		return plainJSON(data)
+	}
+	return map[string]any{}
 }
 
 // differ adds the paths below at where a and b differ. A list of another length

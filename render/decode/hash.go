@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -42,11 +43,12 @@ func addHashes(p *fleet.Pool, schemas []hashSchema) {
 // numbers of machines are not in it. Zero values leave no trace, so that a
 // field which a type gains later changes no hash.
 type templateContent struct {
-	Version        string                        `json:"version"`
-	Bootstrap      bootstrapv1.KubeadmConfigSpec `json:"bootstrap,omitzero"`
-	Infrastructure string                        `json:"infrastructure"` // kind
-	Spec           json.RawMessage               `json:"spec,omitempty"`
-	FailureDomain  string                        `json:"failureDomain,omitempty"`
+	Version        string          `json:"version"`
+	Bootstrap      json.RawMessage `json:"bootstrap,omitempty"`
+	BootstrapKind  string          `json:"bootstrapKind,omitempty"`
+	Infrastructure string          `json:"infrastructure"` // kind
+	Spec           json.RawMessage `json:"spec,omitempty"`
+	FailureDomain  string          `json:"failureDomain,omitempty"`
 }
 
 // contentHash is the hash of the content of p.
@@ -54,7 +56,8 @@ func contentHash(p *fleet.Pool) []byte {
 	gvk := p.Infrastructure.GVK
 	sum := sha256.Sum256(marshal(templateContent{
 		Version:        p.Version,
-		Bootstrap:      essential(&p.Bootstrap),
+		Bootstrap:      hashedBootstrap(&p.Bootstrap),
+		BootstrapKind:  p.Bootstrap.Kind,
 		Infrastructure: groupKind(gvk.Group, gvk.Kind),
 		Spec:           hashed(&p.Infrastructure),
 		FailureDomain:  p.FailureDomain,
@@ -68,6 +71,37 @@ func hashed(o *fleet.Object) json.RawMessage {
 		return o.Hashed
 	}
 	return o.Spec
+}
+
+// hashedBootstrap returns what of b counts in hashes; nil: nothing.
+func hashedBootstrap(b *fleet.Bootstrap) json.RawMessage {
+	switch {
+	case b.Hashed == nil:
+		return b.Spec
+	case string(b.Hashed) == hashedNothing:
+		return nil
+	}
+	return b.Hashed
+}
+
+const hashedNothing = "null"
+
+// bootstrapFrom returns c as a pool has it.
+func bootstrapFrom(c *bootstrapv1.KubeadmConfigSpec) fleet.Bootstrap {
+	b, err := fleet.NewBootstrap("", c)
+	if err != nil {
+		panic(fmt.Sprintf("decode: %v", err)) // it was JSON
+	}
+	counts := essential(c)
+	switch data := marshal(counts); {
+	case reflect.ValueOf(counts).IsZero():
+		if b.Spec != nil {
+			b.Hashed = json.RawMessage(hashedNothing)
+		}
+	case !bytes.Equal(data, b.Spec):
+		b.Hashed = data
+	}
+	return b
 }
 
 // oldest returns the hash in the oldest schema, which no new schema changes.
@@ -131,6 +165,7 @@ func digest(c *fleet.Cluster) string {
 	pool := func(p *fleet.Pool) {
 		part(&p.Infrastructure)
 		p.Template, p.Former = oldest(p.Template, p.Former), nil
+		p.APIPort = 0 // it is in Bootstrap
 	}
 	part(&plain.Infrastructure)
 	pool(&plain.ControlPlane)

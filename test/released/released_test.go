@@ -44,6 +44,16 @@ func TestDigests(t *testing.T) {
 	compare(t, "testdata/digests.golden", got.String())
 }
 
+// TestMarks holds the marks that released versions left in the clusters of the same
+// definitions: where one changes with the version, every cluster is written to.
+func TestMarks(t *testing.T) {
+	var got strings.Builder
+	for _, c := range decoded(t) {
+		fmt.Fprintf(&got, "%s %s %s\n", c.name, c.ControlPlane.ConfigMark(), c.ControlPlane.AddonsMark())
+	}
+	compare(t, "testdata/marks.golden", got.String())
+}
+
 // compare compares got with a golden file.
 func compare(t *testing.T, golden, got string) {
 	t.Helper()

@@ -74,7 +74,7 @@ func authorities(t testing.TB) map[fleet.SecretName]fleet.SecretData {
 
 // input returns a plain request; tests change what they are about.
 func input(t testing.TB, join fleet.Join, version string, spec bootstrapv1.KubeadmConfigSpec) providers.BootstrapInput {
-	pool := fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane, Version: version, Bootstrap: spec}
+	pool := fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane, Version: version, Bootstrap: configured(spec)}
 	if join == fleet.JoinWorker {
 		pool.Name, pool.Role = "eu-1-md-0", fleet.RoleWorker
 	}

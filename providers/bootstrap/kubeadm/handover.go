@@ -82,7 +82,11 @@ func (w *writer) signingDuration() time.Duration {
 // of the cluster: whatever says by itself whom to trust, which nobody would
 // change meanwhile.
 func replaceable(c *fleet.Cluster) error {
-	conf := c.ControlPlane.Bootstrap.ClusterConfiguration
+	spec, err := specOf(c.ControlPlane.Bootstrap)
+	if err != nil {
+		return err
+	}
+	conf := spec.ClusterConfiguration
 	for _, x := range []struct {
 		field string
 		args  []bootstrapv1.Arg
@@ -100,7 +104,11 @@ func replaceable(c *fleet.Cluster) error {
 		}
 	}
 	for _, p := range append([]fleet.Pool{c.ControlPlane}, c.Workers...) {
-		join := p.Bootstrap.JoinConfiguration
+		spec, err := specOf(p.Bootstrap)
+		if err != nil {
+			return fmt.Errorf("pool %s: %w", p.Name, err)
+		}
+		join := spec.JoinConfiguration
 		d := join.Discovery
 		file := d.File.IsDefined() && (!d.File.KubeConfig.IsDefined() || len(d.File.KubeConfig.Cluster.CertificateAuthorityData) > 0)
 		if len(d.BootstrapToken.CACertHashes) > 0 || file {

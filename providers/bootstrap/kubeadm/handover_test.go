@@ -122,29 +122,31 @@ func believed(t *testing.T, ca *pki.CA, cross string, only *x509.Certificate) {
 // rotations of other authorities do not care.
 func TestRotateRefuses(t *testing.T) {
 	yes := func(name, value string) []bootstrapv1.Arg { return []bootstrapv1.Arg{{Name: name, Value: &value}} }
-	join := func(c *fleet.Cluster) *bootstrapv1.JoinConfiguration {
-		c.Workers = []fleet.Pool{{Name: "workers"}}
-		return &c.Workers[0].Bootstrap.JoinConfiguration
+	control := func(c *fleet.Cluster, conf bootstrapv1.ClusterConfiguration) {
+		c.ControlPlane.Bootstrap = configured(bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: conf})
+	}
+	join := func(c *fleet.Cluster, conf bootstrapv1.JoinConfiguration) {
+		c.Workers = []fleet.Pool{{Name: "workers", Bootstrap: configured(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: conf})}}
 	}
 	for want, change := range map[string]func(*fleet.Cluster){
 		"controllerManager.extraArgs: cluster-signing-cert-file": func(c *fleet.Cluster) {
-			c.ControlPlane.Bootstrap.ClusterConfiguration.ControllerManager.ExtraArgs = yes("cluster-signing-cert-file", "/a")
+			control(c, bootstrapv1.ClusterConfiguration{ControllerManager: bootstrapv1.ControllerManager{ExtraArgs: yes("cluster-signing-cert-file", "/a")}})
 		},
 		"controllerManager.extraArgs: root-ca-file": func(c *fleet.Cluster) {
-			c.ControlPlane.Bootstrap.ClusterConfiguration.ControllerManager.ExtraArgs = yes("root-ca-file", "/a")
+			control(c, bootstrapv1.ClusterConfiguration{ControllerManager: bootstrapv1.ControllerManager{ExtraArgs: yes("root-ca-file", "/a")}})
 		},
 		"apiServer.extraArgs: client-ca-file": func(c *fleet.Cluster) {
-			c.ControlPlane.Bootstrap.ClusterConfiguration.APIServer.ExtraArgs = yes("client-ca-file", "/a")
+			control(c, bootstrapv1.ClusterConfiguration{APIServer: bootstrapv1.APIServer{ExtraArgs: yes("client-ca-file", "/a")}})
 		},
 		"pool workers: joinConfiguration.discovery": func(c *fleet.Cluster) {
-			join(c).Discovery.BootstrapToken.CACertHashes = []string{"sha256:00"}
+			join(c, bootstrapv1.JoinConfiguration{Discovery: bootstrapv1.Discovery{BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{CACertHashes: []string{"sha256:00"}}}})
 		},
 		"pool workers: joinConfiguration.nodeRegistration.kubeletExtraArgs": func(c *fleet.Cluster) {
-			join(c).NodeRegistration.KubeletExtraArgs = yes("rotate-certificates", "false")
+			join(c, bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: yes("rotate-certificates", "false")}})
 		},
 		"": func(c *fleet.Cluster) {
-			c.ControlPlane.Bootstrap.ClusterConfiguration.ControllerManager.ExtraArgs = yes("cluster-signing-duration", "1h")
-			join(c).NodeRegistration.KubeletExtraArgs = yes("rotate-certificates", "true")
+			control(c, bootstrapv1.ClusterConfiguration{ControllerManager: bootstrapv1.ControllerManager{ExtraArgs: yes("cluster-signing-duration", "1h")}})
+			join(c, bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: yes("rotate-certificates", "true")}})
 		},
 	} {
 		b, c := kubeadm.New(), &fleet.Cluster{}

@@ -27,7 +27,7 @@ import (
 // ignite returns the config as the Ignition of Flatcar and Fedora CoreOS reads it.
 func ignite(t *testing.T, in providers.BootstrapInput) types.Config {
 	t.Helper()
-	in.Pool.Bootstrap.Format = bootstrapv1.Ignition
+	edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.Format = bootstrapv1.Ignition })
 	u, err := kubeadm.New().UserData(in)
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestIgnitionRefused(t *testing.T) {
 		},
 	} {
 		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{Format: "ignition"})
-		change(&in.Pool.Bootstrap)
+		edit(&in.Pool.Bootstrap, change)
 		_, err := kubeadm.New().UserData(in)
 		if fleet.KindOf(err) != "Invalid" || !strings.Contains(fmt.Sprint(err), want) || !strings.Contains(fmt.Sprint(err), "of pool eu-1-md-0: ") {
 			t.Errorf("%v\nwant kind Invalid and %q", err, want)

@@ -30,7 +30,11 @@ func New() Bootstrap { return Bootstrap{} }
 
 // NewAuthorities implements providers.Bootstrap. Randomness is the system's.
 func (Bootstrap) NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error) {
-	conf := c.ControlPlane.Bootstrap.ClusterConfiguration
+	spec, err := specOf(c.ControlPlane.Bootstrap)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "make authorities of cluster "+c.Key.String(), "%w", err)
+	}
+	conf := spec.ClusterConfiguration
 	days := cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays)
 	out := make(map[fleet.SecretName]fleet.SecretData)
 	for _, name := range c.Authorities() {

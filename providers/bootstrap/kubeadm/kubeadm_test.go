@@ -43,9 +43,9 @@ func certificate(t *testing.T, pemData []byte) *x509.Certificate {
 
 func TestNewAuthorities(t *testing.T) {
 	c := *cluster
-	c.ControlPlane.Bootstrap.ClusterConfiguration = bootstrapv1.ClusterConfiguration{
+	c.ControlPlane.Bootstrap = configured(bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{
 		EncryptionAlgorithm: "ECDSA-P384", CACertificateValidityPeriodDays: 730,
-	}
+	}})
 	for reason, want := range map[string]struct {
 		cluster *fleet.Cluster
 		bits    int
@@ -78,7 +78,7 @@ func TestNewAuthorities(t *testing.T) {
 			}
 		})
 	}
-	c.ControlPlane.Bootstrap.ClusterConfiguration.EncryptionAlgorithm = "ROT13"
+	edit(&c.ControlPlane.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.ClusterConfiguration.EncryptionAlgorithm = "ROT13" })
 	if _, err := kubeadm.New().NewAuthorities(&c, issued); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "ROT13") {
 		t.Errorf("unknown algorithm: %v", err)
 	}

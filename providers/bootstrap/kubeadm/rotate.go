@@ -57,7 +57,11 @@ func (Bootstrap) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretD
 // has a name of its own and signs the old one, so that whoever looks for a chain
 // finds the right one of the two.
 func successor(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
-	conf := c.ControlPlane.Bootstrap.ClusterConfiguration
+	spec, err := specOf(c.ControlPlane.Bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	conf := spec.ClusterConfiguration
 	days := cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays)
 	if name != fleet.ClusterCA {
 		made, err := newAuthority(name, conf.EncryptionAlgorithm, days, to.Since)

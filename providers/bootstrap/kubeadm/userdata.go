@@ -30,10 +30,13 @@ const (
 // field, and hold nothing that is secret.
 func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, error) {
 	op := fmt.Sprintf("write the user data of machine %s of pool %s", in.Machine, in.Pool.Name)
-	w := writer{in: in, spec: in.Pool.Bootstrap}
+	spec, err := specOf(in.Pool.Bootstrap)
+	if err != nil {
+		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	w := writer{in: in, spec: spec}
 	format := cmp.Or(w.spec.Format, bootstrapv1.CloudConfig)
 	var data []byte
-	var err error
 	switch format {
 	case bootstrapv1.CloudConfig:
 		data, err = w.cloudConfig()
@@ -58,7 +61,11 @@ func (Bootstrap) ClusterConfiguration(c *fleet.Cluster, e fleet.Endpoint) ([]byt
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	w := writer{in: providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Endpoint: e}, spec: c.ControlPlane.Bootstrap}
+	spec, err := specOf(c.ControlPlane.Bootstrap)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	w := writer{in: providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Endpoint: e}, spec: spec}
 	config, _ := w.initConfiguration(convert)
 	var b bytes.Buffer
 	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, config)); err != nil {
@@ -71,8 +78,7 @@ func (Bootstrap) ClusterConfiguration(c *fleet.Cluster, e fleet.Endpoint) ([]byt
 // that a change of Git would not help.
 var errIncomplete = errors.New("the request is not complete")
 
-// A writer makes the user data of one machine. spec is its own copy, but what
-// spec points to is shared and not changed.
+// A writer makes the user data of one machine.
 type writer struct {
 	in   providers.BootstrapInput
 	spec bootstrapv1.KubeadmConfigSpec

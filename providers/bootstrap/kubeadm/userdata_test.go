@@ -295,7 +295,9 @@ func TestRefused(t *testing.T) {
 		return bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: name, Key: key}}
 	}
 	files := func(f ...bootstrapv1.File) func(*providers.BootstrapInput) {
-		return func(in *providers.BootstrapInput) { in.Pool.Bootstrap.Files = f }
+		return func(in *providers.BootstrapInput) {
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.Files = f })
+		}
 	}
 	for reason, c := range map[string]struct {
 		change func(*providers.BootstrapInput)
@@ -311,30 +313,44 @@ func TestRefused(t *testing.T) {
 		"secret template":   {files(bootstrapv1.File{Path: "/b", ContentFormat: "Template", ContentFrom: from("files", "template")}), "Invalid", "contentFrom.secret: the content is not a template"},
 		"Jinja in bad text": {files(bootstrapv1.File{Path: "/b", Content: "a \n{{ x[\"y\"] }}"}), "Invalid", "files[0] (/b): a Jinja expression"},
 		"Jinja in a command": {func(in *providers.BootstrapInput) {
-			in.Pool.Bootstrap.PostKubeadmCommands = []string{"a", "b \r\n{{ x[\"y\"] }}"}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.PostKubeadmCommands = []string{"a", "b \r\n{{ x[\"y\"] }}"} })
 		}, "Invalid", "postKubeadmCommands[1]: a Jinja expression"},
 		"comment in a command": {func(in *providers.BootstrapInput) {
-			in.Pool.Bootstrap.PreKubeadmCommands = []string{"a {# b #}", "echo {% raw %}${#b[@]}{% endraw %}", "echo ${#c[@]}"}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) {
+				s.PreKubeadmCommands = []string{"a {# b #}", "echo {% raw %}${#b[@]}{% endraw %}", "echo ${#c[@]}"}
+			})
 		}, "Invalid", "preKubeadmCommands[2]: {# begins a Jinja comment that nothing ends"},
 		"comment in a file": {files(bootstrapv1.File{Path: "/b", Content: "a\n${#c[@]}\n"}), "Invalid", "files[0] (/b): {# begins"},
 		"comment in an argument": {func(in *providers.BootstrapInput) {
 			v := "{#"
-			in.Pool.Bootstrap.JoinConfiguration.NodeRegistration.KubeletExtraArgs = []bootstrapv1.Arg{{Name: "a", Value: &v}}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) {
+				s.JoinConfiguration.NodeRegistration.KubeletExtraArgs = []bootstrapv1.Arg{{Name: "a", Value: &v}}
+			})
 		}, "Invalid", "{# begins"},
 		"no password": {func(in *providers.BootstrapInput) {
-			in.Pool.Bootstrap.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "nope", Key: "x"}}}}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) {
+				s.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "nope", Key: "x"}}}}
+			})
 		}, "Invalid", "users[0] (u): passwdFrom.secret: there is no Secret nope"},
 		"bytes as password": {func(in *providers.BootstrapInput) {
-			in.Pool.Bootstrap.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "files", Key: "binary"}}}}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) {
+				s.Users = []bootstrapv1.User{{Name: "u", PasswdFrom: bootstrapv1.PasswdSource{Secret: bootstrapv1.SecretPasswdSource{Name: "files", Key: "binary"}}}}
+			})
 		}, "Invalid", "users[0] (u): passwdFrom.secret: the password is not UTF-8"},
 		"one disk twice": {func(in *providers.BootstrapInput) {
-			in.Pool.Bootstrap.DiskSetup.Partitions = []bootstrapv1.Partition{{Device: "/dev/b"}, {Device: "/dev/b"}}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) {
+				s.DiskSetup.Partitions = []bootstrapv1.Partition{{Device: "/dev/b"}, {Device: "/dev/b"}}
+			})
 		}, "Invalid", "diskSetup.partitions[1].device"},
-		"other format": {func(in *providers.BootstrapInput) { in.Pool.Bootstrap.Format = "cloudbase" }, "Invalid", `format: "cloudbase" is not supported`},
-		"no version":   {func(in *providers.BootstrapInput) { in.Pool.Version = "latest" }, "Invalid", `version: "latest"`},
-		"old version":  {func(in *providers.BootstrapInput) { in.Pool.Version = "v1.21.0" }, "Invalid", "the oldest is 1.22"},
+		"other format": {func(in *providers.BootstrapInput) {
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.Format = "cloudbase" })
+		}, "Invalid", `format: "cloudbase" is not supported`},
+		"no version":  {func(in *providers.BootstrapInput) { in.Pool.Version = "latest" }, "Invalid", `version: "latest"`},
+		"old version": {func(in *providers.BootstrapInput) { in.Pool.Version = "v1.21.0" }, "Invalid", "the oldest is 1.22"},
 		"worker as control plane": {func(in *providers.BootstrapInput) {
-			in.Pool.Bootstrap.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
+			edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) {
+				s.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{}
+			})
 		}, "Invalid", "joinConfiguration.controlPlane"},
 		"no endpoint":          {func(in *providers.BootstrapInput) { in.Endpoint = fleet.Endpoint{} }, "Unknown", "the endpoint is not known yet"},
 		"no token":             {func(in *providers.BootstrapInput) { in.Token = providers.Token{} }, "Unknown", "there is no bootstrap token"},
@@ -366,7 +382,7 @@ func TestUserDataLeavesItsInputAndHides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(everything(true), in.Pool.Bootstrap); d != "" {
+		if d := cmp.Diff(everything(true), specOf(in.Pool.Bootstrap)); d != "" {
 			t.Errorf("%s changes its input:\n%s", join, d)
 		}
 		again, err := kubeadm.New().UserData(in)

@@ -101,7 +101,7 @@ func (b *balancer) trusted(list []found) []found {
 // configuration returns what b is to run with: it leads to the control plane of c
 // but for what is on its way out, or is called without.
 func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]byte, error) {
-	port := cmp.Or(c.ControlPlane.Bootstrap.InitConfiguration.LocalAPIEndpoint.BindPort, 6443)
+	port := cmp.Or(c.ControlPlane.APIPort, 6443)
 	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port}
 	list := r.machines(c)
 	for i := range list {

@@ -242,7 +242,7 @@ func (q *quest) payload(s *seen, c *host.Claim) (p host.Payload, reason string, 
 	}
 	p.Ports = []int32{10250}
 	if q.request.Pool.Role == fleet.RoleControlPlane {
-		p.Ports = append(p.Ports, cmp.Or(q.request.Cluster.ControlPlane.Bootstrap.InitConfiguration.LocalAPIEndpoint.BindPort, 6443), 2379, 2380)
+		p.Ports = append(p.Ports, cmp.Or(q.request.Cluster.ControlPlane.APIPort, 6443), 2379, 2380)
 	}
 	p.More["secrets"] = []byte(strings.Join(secrets, "\n"))
 	if s.state.CloudInit && q.spec.Bootstrap != api.BootstrapScript {

@@ -1,0 +1,35 @@
+package kubeadm_test
+
+import (
+	"encoding/json"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// configured returns spec as a pool has it.
+func configured(spec bootstrapv1.KubeadmConfigSpec) fleet.Bootstrap {
+	b, err := fleet.NewBootstrap("", spec)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// specOf returns the configuration b.
+func specOf(b fleet.Bootstrap) (spec bootstrapv1.KubeadmConfigSpec) {
+	if b.Spec != nil {
+		if err := json.Unmarshal(b.Spec, &spec); err != nil {
+			panic(err)
+		}
+	}
+	return spec
+}
+
+// edit changes the configuration b.
+func edit(b *fleet.Bootstrap, change func(*bootstrapv1.KubeadmConfigSpec)) {
+	spec := specOf(*b)
+	change(&spec)
+	*b = configured(spec)
+}
