@@ -18,14 +18,17 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/oklog/run"
 
+	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/reports"
+	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
@@ -68,8 +71,8 @@ type Parts struct {
 	Metrics *metrics.Metrics
 	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
 	// nobody is.
-	Watchdog *Watchdog
-	Tracer   Tracer // nil: nothing is traced
+	Watchdog *health.Watchdog
+	Tracer   *tracing.Tracer // nil: nothing is traced
 	Log      *slog.Logger
 }
 
@@ -207,7 +210,7 @@ type Agent struct {
 	rehearsal  rehearsal
 	survey     chan struct{} // holds one where providers are to be surveyed
 	watches    sync.WaitGroup
-	ready      *readiness
+	ready      *health.Readiness
 }
 
 // The things that must be so before the agent is ready.
@@ -218,16 +221,13 @@ const (
 
 // New returns an agent that has done nothing yet.
 func New(o Options, p Parts) *Agent {
-	if p.Tracer == nil {
-		p.Tracer = untraced{}
-	}
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
 		retries: tries{}, restoring: tries{}, unfound: make(map[fleet.Key]fleet.Problem),
 		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), compacting: compacting{retell: make(chan struct{}, 1)}, homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)},
 		reports: reports.New(), survey: make(chan struct{}, 1), strays: make(map[string][]fleet.Key),
-		ready: newReadiness(map[string]string{
+		ready: health.NewReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
 	}
@@ -236,6 +236,9 @@ func New(o Options, p Parts) *Agent {
 	a.reports.Follow(p.Metrics.Changed)
 	return a
 }
+
+// Ready answers whether the agent is ready, and if not why.
+func (a *Agent) Ready() http.Handler { return a.ready }
 
 // Run works until ctx ends, which is no error, or until it cannot go on. The
 // error is a *NotOwnerError where another agent owns the fleet.
@@ -365,7 +368,7 @@ func (a *Agent) locate(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.ready.set(readyRevision, "no revision can be used: "+err.Error())
+		a.ready.Set(readyRevision, "no revision can be used: "+err.Error())
 		a.p.Log.Error("cannot read the fleet, trying again", "error", err, "after", wait)
 		if !pause(ctx, wait) {
 			return nil
@@ -405,7 +408,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 			a.mu.Unlock()
 			return true
 		}
-		a.ready.set(readyRevision, "the status branch cannot be read: "+err.Error())
+		a.ready.Set(readyRevision, "the status branch cannot be read: "+err.Error())
 		a.p.Log.Error("cannot read the status branch, trying again", "error", err, "after", wait)
 		if !pause(ctx, wait) {
 			return false

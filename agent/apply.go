@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"fairlead.dev/agent/health"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
@@ -17,7 +18,7 @@ import (
 // poll.
 func (a *Agent) poll(ctx context.Context) error {
 	ctx, end := a.p.Tracer.Span(ctx, "poll")
-	goesOn, ends := a.p.Watchdog.Begin(Polling, "")
+	goesOn, ends := a.p.Watchdog.Begin(health.Polling, "")
 	defer ends()
 	rev, err := a.resolve(ctx)
 	defer func() { end(err) }()
@@ -187,7 +188,7 @@ func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, er
 		return fleet.Fleet{}, err
 	}
 	started = time.Now()
-	_, ends := a.p.Watchdog.Begin(Rendering, rev.String())
+	_, ends := a.p.Watchdog.Begin(health.Rendering, rev.String())
 	f, err := a.p.Renderer.Render(ctx, rev, tree)
 	ends()
 	a.p.Metrics.Rendered(ctx, err, time.Since(started))
@@ -201,7 +202,7 @@ func (a *Agent) begin() {
 	case <-a.applied:
 	default:
 		close(a.applied)
-		a.ready.set(readyRevision, "")
+		a.ready.Set(readyRevision, "")
 	}
 }
 

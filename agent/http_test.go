@@ -2,11 +2,13 @@ package agent
 
 import (
 	"net/http/httptest"
+
+	"fairlead.dev/agent/server"
 )
 
 // get asks the agent's own pages.
 func get(a *Agent, path string) (code int, body string) {
 	w := httptest.NewRecorder()
-	a.Handler(false).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	server.Pages{Metrics: a.p.Metrics.Handler(discard()), Health: a.p.Watchdog, Ready: a.ready}.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w.Code, w.Body.String()
 }

@@ -18,11 +18,11 @@ func (a *Agent) own(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			a.ready.set(readyOwner, "the owner of the fleet cannot be read: "+err.Error())
+			a.ready.Set(readyOwner, "the owner of the fleet cannot be read: "+err.Error())
 			a.p.Log.Error("cannot claim the fleet, trying again", "error", err, "after", wait)
 		case a.is(owner):
 			a.owner.Store(&owner)
-			a.ready.set(readyOwner, "")
+			a.ready.Set(readyOwner, "")
 			a.p.Metrics.SetOwner(owner)
 			a.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch, "place", owner.Place)
 			a.saw(next)
@@ -37,7 +37,7 @@ func (a *Agent) own(ctx context.Context) error {
 			if !a.o.WaitForOwnership {
 				return refusal
 			}
-			a.ready.set(readyOwner, refusal.Error())
+			a.ready.Set(readyOwner, refusal.Error())
 			a.p.Metrics.SetStandby()
 			a.p.Log.Info("waiting for the fleet", "why", refusal.Error())
 			wait = a.o.Interval

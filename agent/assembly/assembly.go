@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
@@ -108,7 +109,7 @@ type Settings struct {
 	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
 
 	// Watchdog is told of polls, renders and passes; nil: nobody is.
-	Watchdog *agent.Watchdog
+	Watchdog *health.Watchdog
 
 	Log    *slog.Logger
 	Tracer *tracing.Tracer // nil: nothing is traced

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/tracing"
@@ -42,7 +43,7 @@ type World struct {
 	registry *providers.Registry
 	settings map[string]map[string]string
 	metrics  *metrics.Metrics
-	watchdog *agent.Watchdog
+	watchdog *health.Watchdog
 	tracer   *tracing.Tracer
 	log      *slog.Logger
 	closers  []io.Closer
@@ -162,7 +163,7 @@ func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) agent
 
 type watchedPasses struct {
 	*reconcile.Reconciler
-	watchdog *agent.Watchdog
+	watchdog *health.Watchdog
 	end      func()
 }
 
@@ -171,7 +172,7 @@ func (r watchedPasses) Close() { r.end() }
 
 // Pass implements agent.Reconciler.
 func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
-	_, ends := r.watchdog.Begin(agent.Passing, c.Key.String())
+	_, ends := r.watchdog.Begin(health.Passing, c.Key.String())
 	defer ends()
 	return r.Reconciler.Pass(ctx, c)
 }

@@ -16,7 +16,9 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/server"
 )
 
 func newAgent(version string) *cobra.Command {
@@ -160,7 +162,7 @@ func (f *agentFlags) check(s assembly.Settings) error {
 func (f *agentFlags) run(ctx context.Context, version string, s assembly.Settings) error {
 	m := metrics.New(version)
 	m.SetSource(s.Source)
-	s.Watchdog = agent.NewWatchdog(f.hungAfter)
+	s.Watchdog = health.NewWatchdog(f.hungAfter)
 	flush, err := f.traces.open(ctx, version, f.options.Name, &s, m)
 	if err != nil {
 		return err
@@ -185,9 +187,9 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 		if err != nil {
 			return fmt.Errorf("cannot serve: %w", err)
 		}
-		l, scheme := secured(l, config)
-		s.Log.Info(what, "url", scheme+l.Addr().String())
-		g.Add(func() error { return agent.Serve(ctx, l, h, s.Log) }, func(error) { cancel() })
+		o := server.Options{TLS: config, Log: s.Log}
+		s.Log.Info(what, "url", o.Scheme()+l.Addr().String())
+		g.Add(func() error { return server.Serve(ctx, l, h, o) }, func(error) { cancel() })
 		return nil
 	}
 	if f.listen != "" {
@@ -229,7 +231,7 @@ func logEnd(log *slog.Logger, err error) {
 // pages returns the agent's own pages, and those of its in-memory cloud where they are
 // served.
 func (f *agentFlags) pages(s assembly.Settings, m *metrics.Metrics, ready http.Handler, world *assembly.World) (http.Handler, error) {
-	mux := agent.Pages(m, ready, s.Watchdog, f.profiling, s.Log)
+	mux := server.Pages{Metrics: m.Handler(s.Log), Health: s.Watchdog, Ready: ready, Profiling: f.profiling}.Handler()
 	serve, err := f.memory.served(s, f.listen)
 	if err != nil || !serve {
 		return mux, err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/server"
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
@@ -41,7 +41,7 @@ and can be killed and started again without losing a machine.`,
 		cloud := inmemory.NewCloud(inmemory.CloudOptions{Log: log})
 		defer cloud.Close()
 		log.Info("serving the in-memory cloud", "url", "http://"+l.Addr().String())
-		return agent.Serve(cmd.Context(), l, inmemory.Handler(cloud), log)
+		return server.Serve(cmd.Context(), l, inmemory.Handler(cloud), server.Options{Log: log})
 	}
 	return cmd
 }

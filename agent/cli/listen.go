@@ -1,26 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/certs"
+	"fairlead.dev/agent/server"
 )
-
-// maxTokenFile bounds a file of tokens, in bytes.
-const maxTokenFile = 64 << 10
 
 // listenFlags say how the agent's own pages are served, and to whom.
 type listenFlags struct {
@@ -62,66 +52,9 @@ func (f *listenFlags) guarded(h http.Handler) (http.Handler, *tls.Config, error)
 		}
 		config = w.Server(tls.VerifyClientCertIfGiven, "h2", "http/1.1")
 	}
-	if f.token != "" {
-		if _, err := tokens(f.token); err != nil {
-			return nil, nil, err
-		}
-	}
-	if f.token == "" && f.files.ClientCA == "" {
-		return h, config, nil
-	}
-	return agent.Guarded(h, f.allowed), config, nil
-}
-
-// allowed reports whether r comes from who may read metrics.
-func (f *listenFlags) allowed(r *http.Request) bool {
-	if f.files.ClientCA != "" && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		return true
-	}
-	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if f.token == "" || !bearer {
-		return false
-	}
-	all, err := tokens(f.token)
+	h, err := server.Access{Certificates: f.files.ClientCA != "", TokenFile: f.token}.Protect(h)
 	if err != nil {
-		return false
+		return nil, nil, fmt.Errorf("--listen-token-file: %w", err)
 	}
-	ok, sum := 0, sha256.Sum256([]byte(strings.TrimSpace(given)))
-	for _, token := range all {
-		want := sha256.Sum256(token)
-		ok |= subtle.ConstantTimeCompare(sum[:], want[:])
-	}
-	return ok == 1
-}
-
-// tokens returns those in file, at least one. It is read with each request: a changed one
-// counts at once.
-func tokens(file string) ([][]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("--listen-token-file: %w", err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
-	if err != nil {
-		return nil, fmt.Errorf("--listen-token-file: %w", err)
-	}
-	var out [][]byte
-	for line := range bytes.Lines(content) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			out = append(out, line)
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("--listen-token-file: %s holds no token", file)
-	}
-	return out, nil
-}
-
-// secured returns l with TLS, or as it is, and the scheme of its URLs.
-func secured(l net.Listener, config *tls.Config) (net.Listener, string) {
-	if config == nil {
-		return l, "http://"
-	}
-	return tls.NewListener(l, config), "https://"
+	return h, config, nil
 }

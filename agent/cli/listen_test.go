@@ -83,7 +83,7 @@ func TestListenFlags(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := tokens(os.DevNull); err == nil {
+	if _, _, err := (&listenFlags{token: os.DevNull}).guarded(http.NotFoundHandler()); err == nil {
 		t.Error("a file without a token is taken")
 	}
 }

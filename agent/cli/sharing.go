@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/election"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/server"
 	"fairlead.dev/agent/shard"
 	"fairlead.dev/fleet"
 )
@@ -60,7 +61,9 @@ func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Co
 	var g run.Group
 	for _, f := range []func(context.Context) error{
 		elect, s.member.Run,
-		func(ctx context.Context) error { return agent.Serve(ctx, s.listen, s.member.Handler(), r.log) },
+		func(ctx context.Context) error {
+			return server.Serve(ctx, s.listen, s.member.Handler(), server.Options{Log: r.log})
+		},
 	} {
 		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
 	}

@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/server"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/sources/git/gitserver"
@@ -138,7 +139,7 @@ func serve(ctx context.Context, h http.Handler, log *slog.Logger) (url string, s
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := agent.Serve(ctx, l, h, log); err != nil {
+		if err := server.Serve(ctx, l, h, server.Options{Log: log}); err != nil {
 			log.Error("serving ended", "error", err)
 		}
 	}()
@@ -161,7 +162,7 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 	if err != nil {
 		return nil, err
 	}
-	mux := a.Handler(false)
+	mux := server.Pages{Metrics: m.Handler(log), Health: d.settings.Watchdog, Ready: a.Ready()}.Handler()
 	if err := d.world.OpenInMemory(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/server"
 )
 
 // serving serves h as the agent does, and returns its address.
@@ -27,7 +27,7 @@ func serving(t testing.TB, h http.Handler) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- agent.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
+	go func() { done <- server.Serve(ctx, l, h, server.Options{Log: slog.New(slog.DiscardHandler)}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

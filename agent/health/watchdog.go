@@ -1,4 +1,4 @@
-package agent
+package health
 
 import (
 	"fmt"
@@ -10,49 +10,51 @@ import (
 	"time"
 )
 
-// What a watchdog watches: polls of the source, renders within them, and passes over
-// clusters.
+// The things that a watchdog watches: polls of the source, renders within them, and passes
+// over clusters.
 const (
 	Polling   = "poll"
 	Rendering = "render"
 	Passing   = "pass"
 )
 
-// A Watchdog knows what is under way in a process and since when, and says on
-// /healthz that the process hangs where something does not end.
+// A Watchdog knows what is under way in a process and since when, and answers that the
+// process hangs where something does not end.
 //
-// It does not ask whether anything succeeds. A poll that a dead network fails ends,
-// since whatever goes over the network has a deadline, and a restart would mend
-// nothing; what waits for a lock or goes in circles does not end, and a restart
-// is all that helps. A process with nothing to do has nothing under way and is well.
+// A Watchdog does not ask whether anything succeeds. A poll that a dead network fails
+// ends, since every call over the network has a deadline, and a restart would mend
+// nothing. A poll that waits for a lock or goes in circles does not end, and only a
+// restart helps. A process with nothing under way is healthy.
 //
-// The zero Watchdog, and a nil one, never complain.
+// The zero Watchdog, and a nil one, never complain. A Watchdog is safe for concurrent use.
 type Watchdog struct {
 	limit time.Duration
 
 	mu       sync.Mutex
 	last     int64
-	underWay map[int64]watched
+	underWay map[int64]task
 	ended    map[string]time.Time
 }
 
-type watched struct {
+// A task is something that is under way.
+type task struct {
 	what, of string
 	since    time.Time
 }
 
-// passLimits is how many times longer a pass may take than a poll or a render:
-// it may wait for many calls of a slow cloud, each with a deadline of its own.
+// passLimits is how many times longer a pass may take than a poll or a render: a pass may
+// wait for many calls of a slow cloud, each with a deadline of its own.
 const passLimits = 2
 
-// NewWatchdog returns one that complains of a poll or a render that took longer than
-// limit, and of a pass that took twice as long. It never complains where limit is 0.
+// NewWatchdog returns a Watchdog that complains of a poll or a render that took longer
+// than limit, and of a pass that took twice as long. With a limit of 0 it never complains.
 func NewWatchdog(limit time.Duration) *Watchdog {
-	return &Watchdog{limit: limit, underWay: make(map[int64]watched), ended: make(map[string]time.Time)}
+	return &Watchdog{limit: limit, underWay: make(map[int64]task), ended: make(map[string]time.Time)}
 }
 
-// Begin says that something begins, as a pass over what of names. What follows says
-// that it goes on, which counts as a new beginning, or ends.
+// Begin says that one of the things that are watched begins; of names its object, as the
+// cluster of a pass. The first function that it returns says that the thing goes on, which
+// counts as a new beginning, the second one that it ended.
 func (d *Watchdog) Begin(what, of string) (goesOn, ends func()) {
 	if d == nil || d.limit == 0 {
 		return func() {}, func() {}
@@ -61,11 +63,11 @@ func (d *Watchdog) Begin(what, of string) (goesOn, ends func()) {
 	defer d.mu.Unlock()
 	d.last++
 	id := d.last
-	d.underWay[id] = watched{what, of, time.Now()}
+	d.underWay[id] = task{what, of, time.Now()}
 	return func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.underWay[id] = watched{what, of, time.Now()}
+			d.underWay[id] = task{what, of, time.Now()}
 		}, func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -74,7 +76,7 @@ func (d *Watchdog) Begin(what, of string) (goesOn, ends func()) {
 		}
 }
 
-// hung returns what does not end, sorted.
+// hung says what does not end, sorted.
 func (d *Watchdog) hung(now time.Time) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,7 +94,7 @@ func (d *Watchdog) hung(now time.Time) []string {
 	return out
 }
 
-// ages returns when what is watched ended last, sorted.
+// ages says when each kind of task ended last, sorted.
 func (d *Watchdog) ages(now time.Time) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

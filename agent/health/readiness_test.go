@@ -1,4 +1,4 @@
-package agent
+package health
 
 import (
 	"net/http/httptest"
@@ -11,7 +11,7 @@ var page = strings.Repeat("<p>\x1b]0;owned\x07\x1b[2J502 Bad\u202e Gateway \xff<
 
 // What is missing to be ready is told on a line each.
 func TestReadyIsPlain(t *testing.T) {
-	r := newReadiness(map[string]string{readyOwner: page, readyRevision: "read tcp 10.0.0.5:43112->10.0.0.9:443: EOF"})
+	r := NewReadiness(map[string]string{"owner": page, "revision": "read tcp 10.0.0.5:43112->10.0.0.9:443: EOF"})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 	got := w.Body.String()
