@@ -103,7 +103,7 @@ type Ledger struct {
 type Reconciler interface {
 	// Pass makes a pass. A result whose Err is ErrPostponed is none: nothing was
 	// seen or done, and the pass is to be made later.
-	Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result
+	Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result
 	Forget(k fleet.Key)
 }
 

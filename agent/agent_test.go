@@ -182,7 +182,7 @@ func (w *world) Run(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
+func (w *world) Pass(_ context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pass := c.Key.String() + " " + c.Revision.Hash()
@@ -193,7 +193,7 @@ func (w *world) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
 	if w.wished == nil {
 		w.wished = make(map[fleet.Key]*fleet.Cluster)
 	}
-	w.wished[c.Key] = c
+	w.wished[c.Key] = c.WithResidence(known.Residence)
 	if w.onPass != nil {
 		w.onPass(c)
 	}

@@ -45,7 +45,7 @@ func TestDamagedRecord(t *testing.T) {
 			t.Errorf("problems are %v", p)
 		}
 		home := fleet.Residence{Provider: "cloud", ControlPlane: fleet.InitializedOnce}
-		w.write(status.Status{Clusters: []status.Cluster{{Report: fleet.Report{Cluster: keyA, Digest: "y", Overlay: "clusters/prod/a", Revision: revision("0"), Residence: home}}}})
+		w.write(status.Status{Clusters: []status.Cluster{{Report: fleet.Report{Cluster: keyA, Digest: "y", Overlay: "clusters/prod/a", Revision: revision("0"), Memory: fleet.Memory{Residence: home}}}}})
 		expect(t, "it is worked on, at the revision that brought it", w.took(), []string{"prod/a 0"})
 		expect(t, "what is remembered", w.had().Residence, home)
 		expect(t, "no problem is left", w.whole().Problems, []fleet.Problem(nil))

@@ -1,36 +1,53 @@
 package agent
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// asked is a reconciler that keeps the memory that it was given.
+type asked struct {
+	Reconciler
+	known fleet.Memory
+}
+
+func (a *asked) Pass(_ context.Context, _ *fleet.Cluster, known fleet.Memory) reconcile.Result {
+	a.known = known
+	return reconcile.Result{}
+}
 
 // TestReminded: what only the last report tells comes with the cluster to the next
 // pass, from the status branch where this agent made none yet.
 func TestReminded(t *testing.T) {
 	k := fleet.Key{Namespace: "prod", Name: "eu"}
 	told := fleet.Report{
-		Cluster: k, Order: "o", Remediation: fleet.Remediation{Machine: "m", At: noon},
-		Spells: []fleet.Spell{{Machine: "m", Condition: "UpToDate"}}, Milestones: fleet.Milestones{Began: noon},
-		Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce}, Clock: fleet.Clock{Ahead: time.Hour, Since: noon},
+		Cluster: k, Memory: fleet.Memory{
+			Fingerprint: "o", Remediation: fleet.Remediation{Machine: "m", At: noon},
+			Spells: []fleet.Spell{{Machine: "m", Condition: "UpToDate"}}, Milestones: fleet.Milestones{Began: noon},
+			Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce}, Clock: fleet.Clock{Ahead: time.Hour, Since: noon},
+		},
 	}
-	a := &Agent{reports: reports.New()}
+	asked := &asked{}
+	a := &Agent{reports: reports.New(), reconciler: asked}
 	a.reports.Recall([]fleet.Report{told})
 	check := func(from string, want fleet.Report) {
 		t.Helper()
-		c := a.reminded(&fleet.Cluster{Key: k})
-		if c.Order != want.Order || c.Remediation != want.Remediation || len(c.Spells) != len(want.Spells) || c.Milestones != want.Milestones || c.Clock != want.Clock ||
-			c.Residence.ControlPlane != want.Residence.ControlPlane {
-			t.Errorf("from %s comes %+v", from, c)
+		a.pass(t.Context(), &fleet.Cluster{Key: k})
+		if d := cmp.Diff(want.Memory, asked.known); d != "" {
+			t.Errorf("from %s comes (-want +got):\n%s", from, d)
 		}
 	}
 	check("the status branch", told)
-	newer := fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned, Order: "n"}
+	newer := fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned, Memory: fleet.Memory{Fingerprint: "n"}}
 	a.reports.Put(newer, nil)
 	check("the last pass", newer)
 	a.reports.Forget(k)

@@ -10,9 +10,10 @@ import (
 
 // An Outlook is what an agent would hold to, were a revision the newest.
 type Outlook struct {
-	Clusters []*fleet.Cluster // held to as the revision has them, sorted
-	Pruned   []fleet.Report   // vanished and to be deleted, as last reported, sorted
-	Orphans  []fleet.Key      // vanished and left alone, sorted
+	Clusters []*fleet.Cluster           // held to as the revision has them, sorted
+	Memory   map[fleet.Key]fleet.Memory // of each of them
+	Pruned   []fleet.Report             // vanished and to be deleted, as last reported, sorted
+	Orphans  []fleet.Key                // vanished and left alone, sorted
 	Problems []fleet.Problem
 }
 
@@ -32,7 +33,7 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 		return Outlook{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
 	}
 	d, _ = d.advance(f)
-	out := Outlook{Orphans: d.orphans(), Problems: slices.Concat(d.problems, d.damaged())}
+	out := Outlook{Memory: make(map[fleet.Key]fleet.Memory, len(f.Clusters)), Orphans: d.orphans(), Problems: slices.Concat(d.problems, d.damaged())}
 	home, _ := pivot.HomeOf(s.Owner.Agent)
 	for i := range f.Clusters {
 		h := d.clusters[f.Clusters[i].Key]
@@ -47,6 +48,7 @@ func Foresee(s status.Status, f fleet.Fleet) Outlook {
 		c = c.Heeding(s.Requests).Scaled(s.Scales).WithDrift(f.Config.Drift)
 		told, _ := s.Cluster(c.Key)
 		out.Clusters = append(out.Clusters, c.WithResidence(told.Report.Residence))
+		out.Memory[c.Key] = told.Report.Memory
 	}
 	for _, c := range s.Clusters {
 		switch k := c.Report.Cluster; {

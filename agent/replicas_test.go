@@ -34,11 +34,11 @@ type postponing struct {
 	closed bool
 }
 
-func (p *postponing) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (p *postponing) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	if p.passes++; p.passes < 4 {
 		return reconcile.Result{Err: ErrPostponed, After: time.Second}
 	}
-	return p.world.Pass(ctx, c)
+	return p.world.Pass(ctx, c, known)
 }
 
 func (p *postponing) Attend(ctx context.Context) error {

@@ -35,7 +35,7 @@ func TestForgottenDuringAPass(t *testing.T) {
 		a.mu.Lock()
 		h := a.desired.clusters[keyA]
 		a.mu.Unlock()
-		res := w.Pass(t.Context(), h.cluster)
+		res := w.Pass(t.Context(), h.cluster, fleet.Memory{})
 		a.release(keyA)
 		if _, known := a.reported(h, "", res.Report, res, nil); known {
 			t.Error("a cluster that is forgotten is reported")

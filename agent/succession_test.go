@@ -55,7 +55,7 @@ type house struct {
 	yielding  bool
 }
 
-func (h *house) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (h *house) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	h.mu().Lock()
 	h.paused = nil
 	for _, p := range c.Pools() {
@@ -68,7 +68,7 @@ func (h *house) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if during != nil {
 		during()
 	}
-	return h.world.Pass(ctx, c)
+	return h.world.Pass(ctx, c, known)
 }
 
 func (h *house) mu() *sync.Mutex { return &h.world.mu }

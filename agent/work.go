@@ -86,11 +86,11 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if a.o.Only != (fleet.Key{}) {
 		c = withoutWorkers(c)
 	}
-	c = a.reminded(c)
+	last, _ := a.reports.Last(c.Key)
 	if a.o.Only != (fleet.Key{}) {
-		c = c.Recreating(a.o.Recreate)
+		c = c.WithResidence(last.Residence).Recreating(a.o.Recreate)
 	}
-	return a.reconciler.Pass(ctx, c)
+	return a.reconciler.Pass(ctx, c, last.Memory)
 }
 
 // reported takes in the report of a pass over a cluster that was held to as h, with
@@ -133,18 +133,6 @@ func (a *Agent) publishReport(c reports.Change) {
 		return
 	}
 	a.status.Put(c.Report)
-}
-
-// reminded returns c with what its last report told, since nothing else tells of it:
-// an attempt to replace a machine that is under way, with what infrastructure was in
-// line, what health checks wait out, when the cluster came how far, where it lives,
-// and by which clock.
-func (a *Agent) reminded(c *fleet.Cluster) *fleet.Cluster {
-	last, _ := a.reports.Last(c.Key)
-	out := *c
-	out.Remediation, out.Order, out.Spells, out.Milestones = last.Remediation, last.Order, last.Spells, last.Milestones
-	out.Residence, out.Clock = last.Residence, last.Clock
-	return &out
 }
 
 // withoutWorkers returns c with all pools of workers left as they are.

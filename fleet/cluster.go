@@ -52,29 +52,9 @@ type Cluster struct {
 	// a new wish.
 	Rotate map[Rotation]string `json:",omitzero"`
 
-	// Order is the mark with which infrastructure was in line, as the last report
-	// told. Git does not say it: whoever has a pass made adds it.
-	Order string `json:",omitempty"`
-
-	// Remediation is what the last report told of an attempt that is under way.
-	// Git does not say it: whoever has a pass made adds it.
-	Remediation Remediation `json:",omitzero"`
-
-	// Spells are what the last report told of conditions of machines that health
-	// checks wait out. Git does not say it: whoever has a pass made adds it.
-	Spells []Spell `json:",omitempty"`
-
-	// Milestones are what the last report told of when it came how far. Git does not
-	// say it: whoever has a pass made adds it.
-	Milestones Milestones `json:",omitzero"`
-
-	// Residence is what the last report told of where it lives. Git does not say
-	// it: whoever looks at it or has a pass made adds it.
-	Residence Residence `json:",omitzero"`
-
-	// Clock is what the last report told of the agents' clock. Git does not say it:
-	// whoever has a pass made adds it.
-	Clock Clock `json:",omitzero"`
+	// Residence is where it lives, for its provider: whoever has the provider look at
+	// it or act on it adds what the Memory of the cluster says.
+	Residence Residence `json:"-"`
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the
 	// cluster anew: see RecreateAnnotation.
 	Recreate string `json:",omitempty"`

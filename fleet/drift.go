@@ -33,10 +33,10 @@ func (c *Cluster) WithDrift(policy DriftPolicy) *Cluster {
 	return &out
 }
 
-// OrderMark identifies what infrastructure follows from: the definition of c and
+// Fingerprint identifies what infrastructure follows from: the definition of c and
 // the machines. While it stays the same, whatever differs was changed by somebody
 // else.
-func OrderMark(c *Cluster, machines []Machine) string {
+func Fingerprint(c *Cluster, machines []Machine) string {
 	parts := make([]string, 0, len(machines)+1)
 	for _, m := range machines {
 		parts = append(parts, strings.Join([]string{string(m.ProviderID), string(m.Name), string(m.State), strings.Join(m.Addresses, ",")}, " "))

@@ -56,17 +56,8 @@ type Report struct {
 	Waiting    []string        // what the next step waits for, and what stays as it is and why
 	Actions    []string        // what the pass did, "CreateMachine x: why"; goes into the commit message only
 	Problems   []Problem       // why the newest revision is not being applied
-	// Remediation is the attempt to replace an unhealthy control-plane machine that
-	// is under way; zero: none is, or the machine that came of it tells.
-	Remediation Remediation
-	Order       string // OrderMark with which infrastructure was last in line; empty: it never was
-	// Spells are the conditions of machines that health checks wait out, in the order
-	// of machines.
-	Spells     []Spell
-	Milestones Milestones // when it came how far
-	Residence  Residence  // where it lives
-	Clock      Clock      // how agents' clock compares with that of its API server
-	Failure    string     // the error of the pass, in the other side's own words
+	Memory                     // what the next pass has to know
+	Failure    string          // the error of the pass, in the other side's own words
 }
 
 // A PoolReport counts the machines of a pool.

@@ -66,7 +66,7 @@ func (w *world) stays(wanted wish, d time.Duration) {
 	defer a.workload.Close()
 	before := len(w.ours())
 	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(10 * time.Second) {
-		res := a.r.Pass(a.ctx, c)
+		res := a.r.Pass(a.ctx, c, fleet.Memory{})
 		if res.Err != nil {
 			w.t.Fatal(res.Err)
 		}

@@ -45,7 +45,7 @@ func TestNodesNamedOtherwiseComeToRest(t *testing.T) {
 		a, c := w.start(), decoded(t, w.edit.Replace(rest.manifests()))
 		defer a.workload.Close()
 		for range 60 {
-			if res := a.r.Pass(a.ctx, c); res.Err != nil || len(res.Plan.Actions) > 0 || len(res.Plan.Waiting) > 0 {
+			if res := a.r.Pass(a.ctx, c, fleet.Memory{}); res.Err != nil || len(res.Plan.Actions) > 0 || len(res.Plan.Waiting) > 0 {
 				t.Fatalf("at rest: %v, waiting %q, failure %v", res.Plan.Actions, res.Plan.Waiting, res.Err)
 			}
 			time.Sleep(time.Minute)

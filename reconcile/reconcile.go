@@ -162,20 +162,21 @@ type Result struct {
 }
 
 // Pass looks at c once, decides, does what may be done now and reports. It never
-// waits for anything to happen: the next pass will see.
-func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster) Result {
+// waits for anything to happen: the next pass will see. known is the memory in the last
+// report of c, whoever made it.
+func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) Result {
 	m := r.memory(c.Key)
 	res := Result{Report: fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay,
 		Provider: c.Provider, Version: c.ControlPlane.Version,
 	}}
-	errs := r.pass(ctx, c, m, &res)
+	errs := r.pass(ctx, c, known, m, &res)
 	res.Err = joined(errs)
 	if res.Report.Phase == "" { // it could not look: what was known still is the best that is known
-		known := m.known()
-		known.Cluster, known.Revision, known.Overlay = c.Key, c.Revision, c.Overlay
-		known.Actions = nil
-		res.Report = known
+		last := m.known()
+		last.Cluster, last.Revision, last.Overlay = c.Key, c.Revision, c.Overlay
+		last.Actions = nil
+		res.Report = last
 	} else {
 		m.know(res.Report)
 	}
@@ -212,14 +213,15 @@ func (r Result) NotAfter() map[string]time.Time {
 	return out
 }
 
-func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res *Result) []error {
+func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory, m *memory, res *Result) []error {
 	infra, err := r.o.Infrastructure(c.Provider)
 	if err != nil {
 		return []error{err}
 	}
-	if c.Residence.IsZero() { // whoever has the pass made may not have been told yet
-		c = c.WithResidence(m.residence())
+	if known.Residence.IsZero() { // whoever has the pass made may not have been told yet
+		known.Residence = m.residence()
 	}
+	c = c.WithResidence(known.Residence)
 	looking, seen := r.o.Span(ctx, "look")
 	observed, err := r.Look(looking, c)
 	seen(err)
@@ -230,9 +232,9 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, m *memory, res 
 	_, decided := r.o.Span(ctx, "plan")
 	settle := infra.Settle()
 	in := plan.Input{
-		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.Memory)),
+		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.AttemptsLast)),
 		Since: m.since, Settle: settle, Now: observed.At, ClockSet: r.clock.lastSet(),
-		Answered: m.heardAt(), NeverAnswered: m.neverAnswered(), Remediation: c.Remediation, Order: c.Order,
+		Answered: m.heardAt(), NeverAnswered: m.neverAnswered(), Memory: known,
 	}
 	p := plan.Compute(in)
 	decided(nil)
@@ -311,9 +313,7 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))
-	res.Report.Remediation, res.Report.Order = res.Plan.Remediation, res.Plan.Order
-	res.Report.Spells, res.Report.Milestones = res.Plan.Spells, res.Plan.Milestones
-	res.Report.Residence, res.Report.Clock = res.Plan.Residence, res.Plan.Clock
+	res.Report.Memory = res.Plan.Memory
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is

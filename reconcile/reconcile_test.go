@@ -185,7 +185,7 @@ func TestRecovery(t *testing.T) {
 			s.blind = fleet.Errorf(kind, "list machines", "no")
 			var got []time.Duration
 			for n := 1; n <= 20; n++ {
-				if res := r.Pass(t.Context(), c); n <= 3 || n == 20 {
+				if res := r.Pass(t.Context(), c, fleet.Memory{}); n <= 3 || n == 20 {
 					got = append(got, res.After)
 				}
 			}
@@ -193,7 +193,7 @@ func TestRecovery(t *testing.T) {
 				t.Errorf("%s, round %d: waits %v, want %v", kind, round, got, want)
 			}
 			s.blind = nil
-			r.Pass(t.Context(), c)
+			r.Pass(t.Context(), c, fleet.Memory{})
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestAFailureHoldsNothingElseUp(t *testing.T) {
 	r := s.reconciler(t, c)
 	var got []time.Duration
 	for range 3 {
-		res := r.Pass(t.Context(), c)
+		res := r.Pass(t.Context(), c, fleet.Memory{})
 		if !strings.Contains(res.Report.Failure, "no way back") {
 			t.Errorf("failure: %q", res.Report.Failure)
 		}
@@ -231,19 +231,19 @@ func TestAReportOutlivesABlindLook(t *testing.T) {
 	c := wish{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
-	if first := r.Pass(t.Context(), c); first.Err != nil || first.Report.Phase != fleet.PhaseProvisioned {
+	if first := r.Pass(t.Context(), c, fleet.Memory{}); first.Err != nil || first.Report.Phase != fleet.PhaseProvisioned {
 		t.Fatalf("first pass: %s %v", first.Report.Phase, first.Err)
 	}
 	s.blind = fleet.Errorf(fleet.Unavailable, "list machines", "503 from the cloud")
 	c.Revision = fleet.Revision{Ref: "main", Digest: "sha1:2"}
-	got := r.Pass(t.Context(), c).Report
+	got := r.Pass(t.Context(), c, fleet.Memory{}).Report
 	if got.Phase != fleet.PhaseProvisioned || len(got.Machines) != 1 || len(got.Conditions) == 0 || got.Revision != c.Revision {
 		t.Errorf("after a blind look: %+v", got)
 	}
 	if !strings.Contains(got.Failure, "503 from the cloud") {
 		t.Errorf("failure %q does not say why", got.Failure)
 	}
-	if fresh := s.reconciler(t, c).Pass(t.Context(), c).Report; fresh.Phase != "" {
+	if fresh := s.reconciler(t, c).Pass(t.Context(), c, fleet.Memory{}).Report; fresh.Phase != "" {
 		t.Errorf("an agent that never saw anything reports phase %s", fresh.Phase)
 	}
 }
@@ -254,7 +254,7 @@ func TestMayRefuses(t *testing.T) {
 	s := newStub(c, 1)
 	s.seen.Ready = false
 	s.owner = errors.New("agent b owns the fleet")
-	res := s.reconciler(t, c).Pass(t.Context(), c)
+	res := s.reconciler(t, c).Pass(t.Context(), c, fleet.Memory{})
 	if len(s.calls) > 0 || len(res.Report.Actions) > 0 {
 		t.Errorf("done without permission: %v %v", s.calls, res.Report.Actions)
 	}
@@ -269,7 +269,7 @@ func TestMayRefusesHalfWay(t *testing.T) {
 	s := newStub(c, 1)
 	s.seen.Ready = false
 	s.owner, s.deposed = errors.New("agent b owns the fleet"), 2
-	s.reconciler(t, c).Pass(t.Context(), c)
+	s.reconciler(t, c).Pass(t.Context(), c, fleet.Memory{})
 	if len(s.calls) > 0 || s.asked < 2 {
 		t.Errorf("done without permission: %v, which was asked for %d times", s.calls, s.asked)
 	}
@@ -283,11 +283,11 @@ func TestAPlanThatIsTooOld(t *testing.T) {
 	s.seen.Ready = false
 	s.sleeps = time.Hour
 	r := s.reconciler(t, c)
-	res := r.Pass(t.Context(), c)
+	res := r.Pass(t.Context(), c, fleet.Memory{})
 	if len(s.calls) > 0 || len(res.Report.Actions) > 0 || res.Err != nil || res.After > time.Second {
 		t.Errorf("done on an old look: %v %v, failure %v, again after %s", s.calls, res.Report.Actions, res.Err, res.After)
 	}
-	if r.Pass(t.Context(), c); !slices.Equal(s.calls, []string{"EnsureInfrastructure"}) {
+	if r.Pass(t.Context(), c, fleet.Memory{}); !slices.Equal(s.calls, []string{"EnsureInfrastructure"}) {
 		t.Errorf("done on the next look: %v", s.calls)
 	}
 }
@@ -298,7 +298,7 @@ func TestClose(t *testing.T) {
 	c := wish{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
-	r.Pass(t.Context(), c)
+	r.Pass(t.Context(), c, fleet.Memory{})
 	s.calls = nil
 	r.Close()
 	if want := []string{"Forget " + c.Key.String()}; !slices.Equal(s.calls, want) {
@@ -312,19 +312,19 @@ func TestEtcdIsLookedAtWhenNeeded(t *testing.T) {
 	c := wish{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
-	r.Pass(t.Context(), c)
+	r.Pass(t.Context(), c, fleet.Memory{})
 	s.now = s.now.Add(2 * time.Minute)
-	if r.Pass(t.Context(), c); len(s.calls) > 0 {
+	if r.Pass(t.Context(), c, fleet.Memory{}); len(s.calls) > 0 {
 		t.Fatalf("calls at rest: %v", s.calls)
 	}
 	c = wish{3, 0, "v1.33.5", false}.cluster(t)
 	s.etcd, s.etcdDown = nil, fleet.Errorf(fleet.Unavailable, "list members", "no leader")
-	res := r.Pass(t.Context(), c)
+	res := r.Pass(t.Context(), c, fleet.Memory{})
 	if want := []string{"Etcd"}; !slices.Equal(s.calls, want) || !strings.Contains(res.Report.Failure, "no leader") {
 		t.Errorf("blind for etcd: calls %v, want %v; failure %q", s.calls, want, res.Report.Failure)
 	}
 	s.calls, s.etcd, s.etcdDown = nil, newStub(c, 1).etcd, nil
-	if res = r.Pass(t.Context(), c); !slices.Equal(s.calls, []string{"Etcd", "CreateMachine"}) {
+	if res = r.Pass(t.Context(), c, fleet.Memory{}); !slices.Equal(s.calls, []string{"Etcd", "CreateMachine"}) {
 		t.Errorf("calls %v, waiting %q", s.calls, res.Report.Waiting)
 	}
 }
@@ -337,7 +337,7 @@ func TestTheSameAgainWaitsLonger(t *testing.T) {
 	r := s.reconciler(t, c)
 	var got []time.Duration
 	for range 12 {
-		got = append(got, r.Pass(t.Context(), c).After)
+		got = append(got, r.Pass(t.Context(), c, fleet.Memory{}).After)
 		s.now = s.now.Add(time.Minute)
 	}
 	if len(s.calls) != 12 || got[0] != 50*time.Millisecond || got[1] != 100*time.Millisecond || got[11] != 30*time.Second {
@@ -359,12 +359,12 @@ func TestAnyAnswerProvesLife(t *testing.T) {
 		s := newStub(c, 1)
 		s.down = fleet.Errorf(kind, "list nodes", "no")
 		r := s.reconciler(t, c)
-		r.Pass(t.Context(), c)
+		r.Pass(t.Context(), c, fleet.Memory{})
 		s.now = s.now.Add(10 * time.Minute)
-		r.Pass(t.Context(), c)
+		r.Pass(t.Context(), c, fleet.Memory{})
 		s.now = s.now.Add(10 * time.Minute)
 		s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
-		r.Pass(t.Context(), c)
+		r.Pass(t.Context(), c, fleet.Memory{})
 		if !slices.Contains(want, "DeleteMachine") && len(s.calls) > 0 || want != nil && !slices.Contains(s.calls, "DeleteMachine") {
 			t.Errorf("%s: calls %v, want %v", kind, s.calls, want)
 		}
@@ -378,7 +378,7 @@ func TestNoSecondClusterBesideOneThatAnswers(t *testing.T) {
 	s.seen.Machines = nil
 	r := s.reconciler(t, c)
 	s.now = s.now.Add(time.Hour)
-	res := r.Pass(t.Context(), c)
+	res := r.Pass(t.Context(), c, fleet.Memory{})
 	if slices.Contains(s.calls, "CreateMachine") || !strings.Contains(strings.Join(res.Report.Waiting, "\n"), "the API server answers and has nodes") {
 		t.Errorf("calls %v, waiting %q", s.calls, res.Report.Waiting)
 	}

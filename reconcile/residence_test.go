@@ -19,7 +19,7 @@ func (w *world) dwell(c *fleet.Cluster, remembered fleet.Residence, d time.Durat
 	a := w.start()
 	defer a.workload.Close()
 	for began := time.Now(); time.Since(began) < d; {
-		last = a.r.Pass(a.ctx, c.WithResidence(remembered))
+		last = a.r.Pass(a.ctx, c, fleet.Memory{Residence: remembered})
 		remembered = last.Report.Residence
 		for _, action := range last.Plan.Actions {
 			done = append(done, action.String())
@@ -138,7 +138,7 @@ func TestMemoryOfOneAgent(t *testing.T) {
 		c := wish{1, 0, "v1.33.5", false}.cluster(t)
 		a := w.start()
 		defer a.workload.Close()
-		for a.r.Pass(a.ctx, c).Report.Phase != "Provisioned" {
+		for a.r.Pass(a.ctx, c, fleet.Memory{}).Report.Phase != "Provisioned" {
 			time.Sleep(5 * time.Second)
 		}
 		for _, vm := range w.ours() {
@@ -147,7 +147,7 @@ func TestMemoryOfOneAgent(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		last := a.r.Pass(a.ctx, c)
+		last := a.r.Pass(a.ctx, c, fleet.Memory{})
 		if text := strings.Join(last.Report.Waiting, "\n"); len(last.Plan.Actions) > 0 || !strings.Contains(text, "a new one would be empty") {
 			t.Errorf("without its machines there is done: %v, and it waits for %q", last.Plan.Actions, text)
 		}

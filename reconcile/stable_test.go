@@ -83,11 +83,11 @@ func TestWhatOthersSayIsStable(t *testing.T) {
 		"an action that fails": func(text string) { s.seen.Exists, s.etcdDown = true, errors.New(text) },
 	} {
 		say(said(0))
-		r.Pass(t.Context(), c) // what it brings is begun
+		r.Pass(t.Context(), c, fleet.Memory{}) // what it brings is begun
 		say(said(1))
-		first := r.Pass(t.Context(), c).Report
+		first := r.Pass(t.Context(), c, fleet.Memory{}).Report
 		say(said(2))
-		again := r.Pass(t.Context(), c).Report
+		again := r.Pass(t.Context(), c, fleet.Memory{}).Report
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Errorf("%s: -first +later:\n%s", name, diff)
 		}

@@ -329,9 +329,8 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 
 // remind makes a pass that knows what the last one told.
 func (w *world) remind(a *agent, c *fleet.Cluster) reconcile.Result {
-	known := *c
-	known.Spells = w.spells
-	res := a.r.Pass(a.ctx, &known)
+	known := fleet.Memory{Residence: c.Residence, Spells: w.spells}
+	res := a.r.Pass(a.ctx, c, known)
 	w.spells = res.Report.Spells
 	return res
 }

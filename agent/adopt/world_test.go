@@ -328,7 +328,7 @@ func (s *side) run(c *fleet.Cluster) reconcile.Result {
 	s.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
-		res := s.r.Pass(s.Context(), c)
+		res := s.r.Pass(s.Context(), c, fleet.Memory{})
 		if res.Report.Phase == fleet.PhaseProvisioned && len(res.Plan.Actions) == 0 && len(res.Plan.Waiting)+len(res.Plan.Notes) == 0 {
 			return res
 		}

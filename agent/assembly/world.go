@@ -171,10 +171,10 @@ type watchedPasses struct {
 func (r watchedPasses) Close() { r.end() }
 
 // Pass implements agent.Reconciler.
-func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	_, ends := r.watchdog.Begin(health.Passing, c.Key.String())
 	defer ends()
-	return r.Reconciler.Pass(ctx, c)
+	return r.Reconciler.Pass(ctx, c, known)
 }
 
 // reconciler returns a reconciler that works on w, and what ends it.

@@ -117,8 +117,8 @@ func TestSweepWhereClustersLived(t *testing.T) {
 	lives := fleet.Residence{Provider: "p", Places: []fleet.Place{{ID: "a"}, {ID: "b", Access: "key b"}}}
 	s := &sweep{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
 	s.know([]fleet.Cluster{{Key: running, Provider: "p"}, {Key: fleet.Key{Namespace: "prod", Name: "new"}, Provider: "p"}}, []status.Cluster{
-		{Report: fleet.Report{Cluster: running, Residence: lives, Phase: fleet.PhaseProvisioned}},
-		{Report: fleet.Report{Cluster: gone, Residence: lives}},
+		{Report: fleet.Report{Cluster: running, Memory: fleet.Memory{Residence: lives}, Phase: fleet.PhaseProvisioned}},
+		{Report: fleet.Report{Cluster: gone, Memory: fleet.Memory{Residence: lives}}},
 	}, nil)
 	if diff := cmp.Diff(lives, s.clusters["p"][0].Residence); diff != "" {
 		t.Errorf("the running one lives in: -want +got:\n%s", diff)

@@ -147,7 +147,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 		return nil, err
 	}
 	defer w.Close()
-	if err := out.look(ctx, w, outlook.Clusters); err != nil {
+	if err := out.look(ctx, w, outlook); err != nil {
 		return nil, err
 	}
 	for _, r := range outlook.Pruned {
@@ -212,7 +212,8 @@ func (p part) keepStatus(s status.Status) status.Status {
 }
 
 // look compares each cluster with what is, several at once.
-func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fleet.Cluster) error {
+func (out *planned) look(ctx context.Context, w *assembly.World, outlook agent.Outlook) error {
+	clusters := outlook.Clusters
 	looker := w.Looker() //nolint:contextcheck // each look has its own
 	type result struct {
 		changes []plan.Change
@@ -234,7 +235,7 @@ func (out *planned) look(ctx context.Context, w *assembly.World, clusters []*fle
 				results[i].lacking = true
 				seen.Secrets.Missing = nil
 			}
-			in := plan.Input{Desired: c, Observed: seen, Now: seen.At}
+			in := plan.Input{Desired: c, Memory: outlook.Memory[c.Key], Observed: seen, Now: seen.At}
 			results[i].changes, results[i].stays = plan.Preview(in), plan.Obstacles(in)
 			return nil
 		})

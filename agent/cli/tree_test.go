@@ -17,7 +17,7 @@ func TestTreeOfPools(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := fleet.Report{
 		Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Phase: fleet.PhaseWorkers,
-		Milestones: fleet.Milestones{Began: began, Infrastructure: began.Add(30 * time.Second), ControlPlane: began.Add(2 * time.Minute)},
+		Memory: fleet.Memory{Milestones: fleet.Milestones{Began: began, Infrastructure: began.Add(30 * time.Second), ControlPlane: began.Add(2 * time.Minute)}},
 		Pools: []fleet.PoolReport{
 			{Name: "cp", Role: fleet.RoleControlPlane, Version: "v1.34.1", Desired: 1, Current: 1},
 			{Name: "gpu", Role: fleet.RoleWorker, Kind: "Machine", Version: "v1.34.1", Desired: 1, Current: 1},

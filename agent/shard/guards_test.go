@@ -24,7 +24,7 @@ type stubborn struct {
 	said chan error
 }
 
-func (s *stubborn) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
+func (s *stubborn) Pass(_ context.Context, c *fleet.Cluster, _ fleet.Memory) reconcile.Result {
 	<-s.free
 	s.said <- s.may(c.Key)
 	return reconcile.Result{}
@@ -72,7 +72,7 @@ func TestOnePassAtATime(t *testing.T) {
 		m, s := alone(t, leasetest.New())
 		answer(t, m)
 		done := make(chan reconcile.Result, 1)
-		go func() { done <- m.Pass(t.Context(), "a", someCluster) }()
+		go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}) }()
 		synctest.Wait()
 		m.view.leader = "c"
 		q, _, _ := m.Attend(t.Context(), "c", "")
@@ -83,7 +83,7 @@ func TestOnePassAtATime(t *testing.T) {
 			time.Sleep(time.Second)
 			close(s.free)
 		}()
-		if res := m.Pass(t.Context(), "c", someCluster); !errors.Is(res.Err, agent.ErrPostponed) {
+		if res := m.Pass(t.Context(), "c", someCluster, fleet.Memory{}); !errors.Is(res.Err, agent.ErrPostponed) {
 			t.Errorf("a second pass over the cluster was made: %v", res.Err)
 		}
 		<-done
@@ -131,7 +131,7 @@ func TestRightToAct(t *testing.T) {
 				m, s := alone(t, leasetest.New())
 				answer(t, m)
 				done := make(chan reconcile.Result, 1)
-				go func() { done <- m.Pass(t.Context(), "a", someCluster) }()
+				go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}) }()
 				synctest.Wait()
 				c.lose(t, m)
 				close(s.free)

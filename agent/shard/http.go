@@ -56,10 +56,11 @@ func (m *Member) Handler() http.Handler {
 	})
 	mux.HandleFunc("POST "+passPath, func(w http.ResponseWriter, r *http.Request) {
 		var c *fleet.Cluster
-		if !read(w, r, func(b []byte) (err error) { c, err = decode(b); return err }) {
+		var known fleet.Memory
+		if !read(w, r, func(b []byte) (err error) { c, known, err = decode(b); return err }) {
 			return
 		}
-		res := m.Pass(r.Context(), r.URL.Query().Get(leaderKey), c)
+		res := m.Pass(r.Context(), r.URL.Query().Get(leaderKey), c, known)
 		if errors.Is(res.Err, agent.ErrPostponed) {
 			http.Error(w, res.Err.Error(), http.StatusMisdirectedRequest)
 			return
@@ -133,8 +134,8 @@ func (r *remote) Attend(ctx context.Context, leader, answer string) (string, []f
 
 // Pass implements Peer. Where there is no answer, what was done is seen by the
 // next pass.
-func (r *remote) Pass(ctx context.Context, leader string, c *fleet.Cluster) reconcile.Result {
-	b, err := encode(c)
+func (r *remote) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
+	b, err := encode(c, known)
 	if err != nil {
 		return reconcile.Result{Err: fleet.Errorf(fleet.Invalid, "send cluster "+c.Key.String()+" to its replica", "%w", err), After: time.Minute}
 	}

@@ -19,7 +19,7 @@ import (
 // telling is a reconciler that tells what it was given.
 type telling struct{ got chan *fleet.Cluster }
 
-func (r telling) Pass(_ context.Context, c *fleet.Cluster) reconcile.Result {
+func (r telling) Pass(_ context.Context, c *fleet.Cluster, _ fleet.Memory) reconcile.Result {
 	r.got <- c
 	return reconcile.Result{Report: fleet.Report{Cluster: c.Key, Phase: fleet.PhaseWorkers}, Err: fleet.Errorf(fleet.Exhausted, "create machine", "no room")}
 }
@@ -60,7 +60,7 @@ func TestOverTheWire(t *testing.T) {
 	}
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Secrets: map[string]fleet.SecretData{"s": {"k": fleet.NewSecret([]byte("hidden"))}}}
 
-	if res := dial(1).Pass(t.Context(), "a", c); res.Err == nil || len(r.got) > 0 {
+	if res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{}); res.Err == nil || len(r.got) > 0 {
 		t.Error("a pass was made before the leader answered a question")
 	}
 	q, _, err := dial(1).Attend(t.Context(), "a", "")
@@ -72,14 +72,14 @@ func TestOverTheWire(t *testing.T) {
 	if err != nil || len(changed) != 1 || changed[0] != c.Key {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	res := dial(1).Pass(t.Context(), "a", c)
+	res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{})
 	if res.Report.Phase != fleet.PhaseWorkers || fleet.KindOf(res.Err) != fleet.Exhausted {
 		t.Errorf("result %+v", res)
 	}
 	if got := <-r.got; string(got.Secrets["s"]["k"].Reveal()) != "hidden" {
 		t.Errorf("the Secret came as %q", got.Secrets["s"]["k"].Reveal())
 	}
-	if res := dial(1).Pass(t.Context(), "somebody", c); res.Err == nil || len(r.got) > 0 {
+	if res := dial(1).Pass(t.Context(), "somebody", c, fleet.Memory{}); res.Err == nil || len(r.got) > 0 {
 		t.Error("a pass was made for one that is not the leader")
 	}
 	if _, _, err := dial(2).Attend(t.Context(), "a", ""); err == nil || !strings.Contains(err.Error(), "certificate") {

@@ -147,7 +147,7 @@ func (m *Member) tell(changed ...fleet.Key) {
 }
 
 // Pass makes a pass over c for the leader, or says that it is to be made later.
-func (m *Member) Pass(ctx context.Context, leader string, c *fleet.Cluster) reconcile.Result {
+func (m *Member) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	postponed := reconcile.Result{Err: agent.ErrPostponed, After: again}
 	h, permit := m.begin(leader, c.Key)
 	if h == nil {
@@ -164,7 +164,7 @@ func (m *Member) Pass(ctx context.Context, leader string, c *fleet.Cluster) reco
 	case <-ctx.Done():
 		return postponed
 	}
-	res := h.reconciler.Pass(ctx, c)
+	res := h.reconciler.Pass(ctx, c, known)
 	if ctx.Err() != nil { // what it says is of the interruption
 		return postponed
 	}

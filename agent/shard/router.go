@@ -13,7 +13,7 @@ import (
 // A Peer is a replica as the leader reaches it. *Member is the leader's own.
 type Peer interface {
 	Attend(ctx context.Context, leader, answer string) (question string, changed []fleet.Key, err error)
-	Pass(ctx context.Context, leader string, c *fleet.Cluster) reconcile.Result
+	Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result
 }
 
 // A Router is the leader's reconciler: it hands each pass to the replica that
@@ -150,7 +150,7 @@ func (r *Router) attend(p *peer, identity string) {
 const gap = 50 * time.Millisecond
 
 // Pass implements agent.Reconciler.
-func (r *Router) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (r *Router) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	r.mu.Lock()
 	r.keys[c.Key] = true
 	p := r.peers[r.holders[Of(c.Key, r.member.o.Shards)]]
@@ -161,7 +161,7 @@ func (r *Router) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	return p.Pass(ctx, r.member.o.Identity, c)
+	return p.Pass(ctx, r.member.o.Identity, c, known)
 }
 
 // Forget implements agent.Reconciler. The replica that made the last pass over a

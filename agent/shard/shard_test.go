@@ -111,7 +111,7 @@ func (w *world) lead(ctx context.Context, r *replica, t *election.Term) {
 	for _, k := range keys() {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				res := router.Pass(ctx, &fleet.Cluster{Key: k})
+				res := router.Pass(ctx, &fleet.Cluster{Key: k}, fleet.Memory{})
 				if res.Err == nil {
 					w.mu.Lock()
 					w.last[k] = time.Now()
@@ -150,11 +150,11 @@ func (l line) Attend(ctx context.Context, leader, answer string) (string, []flee
 }
 
 // Pass goes on at the other end when the line breaks: nobody tells it.
-func (l line) Pass(ctx context.Context, leader string, c *fleet.Cluster) reconcile.Result {
+func (l line) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	if l.broken() {
 		return reconcile.Result{Err: agent.ErrPostponed, After: time.Second}
 	}
-	return l.to.Pass(context.WithoutCancel(ctx), leader, c)
+	return l.to.Pass(context.WithoutCancel(ctx), leader, c, known)
 }
 
 // acting is a reconciler whose passes act for a while.
@@ -164,7 +164,7 @@ type acting struct {
 	may  func(fleet.Key) error
 }
 
-func (a *acting) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (a *acting) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	for range 20 {
 		if ctx.Err() != nil || a.may(c.Key) != nil {
 			return reconcile.Result{Err: errors.New("not allowed")}

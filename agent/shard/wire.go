@@ -17,7 +17,10 @@ import (
 // A message is a cluster with its secrets beside it: a fleet.Secret never lets
 // itself be written.
 type message struct {
-	Cluster fleet.Cluster
+	Cluster struct {
+		fleet.Cluster
+		fleet.Memory
+	}
 	// Given are the cluster's Secrets; Referred are those of its objects and Stored what
 	// they refer to beside these, in the order of objects, which finds them.
 	Given    map[string]content
@@ -84,9 +87,10 @@ func hidden(c *fleet.Cluster, visit func(*fleet.Secret)) {
 	}
 }
 
-// encode returns c as bytes that contain its secrets.
-func encode(c *fleet.Cluster) ([]byte, error) {
-	m := message{Cluster: *c}
+// encode returns c, and what is known of it, as bytes that contain its secrets.
+func encode(c *fleet.Cluster, known fleet.Memory) ([]byte, error) {
+	var m message
+	m.Cluster.Cluster, m.Cluster.Memory = *c, known
 	m.Cluster.Secrets = nil
 	if c.Secrets != nil {
 		m.Given = make(map[string]content, len(c.Secrets))
@@ -94,7 +98,7 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 	for name, d := range c.Secrets {
 		m.Given[name] = reveal(d)
 	}
-	objects(reflect.ValueOf(&m.Cluster).Elem(), false, func(o *fleet.Object) {
+	objects(reflect.ValueOf(&m.Cluster.Cluster).Elem(), false, func(o *fleet.Object) {
 		var referred map[string]content
 		if o.Secrets != nil {
 			referred = make(map[string]content, len(o.Secrets))
@@ -108,13 +112,13 @@ func encode(c *fleet.Cluster) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// decode returns the cluster in b.
-func decode(b []byte) (*fleet.Cluster, error) {
+// decode returns the cluster in b, and what is known of it.
+func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
 	var m message
 	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("not a cluster: %w", err)
+		return nil, fleet.Memory{}, fmt.Errorf("not a cluster: %w", err)
 	}
-	c := &m.Cluster
+	c := &m.Cluster.Cluster
 	if m.Given != nil {
 		c.Secrets = make(map[string]fleet.SecretData, len(m.Given))
 	}
@@ -131,7 +135,7 @@ func decode(b []byte) (*fleet.Cluster, error) {
 		*s, sent = fleet.NewSecret(sent[0]), sent[1:]
 	})
 	if missing+len(sent) != 0 {
-		return nil, fmt.Errorf("not a cluster: the content of %d things in it is missing, and there is that of %d that it has not", missing, len(sent))
+		return nil, fleet.Memory{}, fmt.Errorf("not a cluster: the content of %d things in it is missing, and there is that of %d that it has not", missing, len(sent))
 	}
 	var failed error
 	next := 0
@@ -153,12 +157,12 @@ func decode(b []byte) (*fleet.Cluster, error) {
 		}
 	})
 	if next != len(m.Referred) {
-		return nil, fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), next)
+		return nil, fleet.Memory{}, fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), next)
 	}
 	if failed != nil {
-		return nil, failed
+		return nil, fleet.Memory{}, failed
 	}
-	return c, nil
+	return c, m.Cluster.Memory, nil
 }
 
 func reveal(d fleet.SecretData) content {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,21 +83,48 @@ var revealed = cmp.Comparer(func(a, b fleet.Secret) bool { return string(a.Revea
 
 // TestNothingIsLost sends a cluster that has a value in each field there is.
 func TestNothingIsLost(t *testing.T) {
-	var full fleet.Cluster
-	fill(reflect.ValueOf(&full).Elem(), 0)
-	for name, c := range map[string]fleet.Cluster{"Full": full, "Empty": {}} {
-		b, err := encode(&c)
+	var full message
+	fill(reflect.ValueOf(&full.Cluster).Elem(), -1)
+	full.Cluster.Cluster.Residence = fleet.Residence{} // the memory has it
+	for name, m := range map[string]message{"Full": full, "Empty": {}} {
+		c, known := &m.Cluster.Cluster, m.Cluster.Memory
+		b, err := encode(c, known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decode(b)
+		got, remembered, err := decode(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Hashes are made where a cluster is decoded: what they are made of is not sent.
-		if diff := cmp.Diff(&c, got, revealed, cmpopts.IgnoreFields(fleet.Bootstrap{}, "Hashed")); diff != "" {
+		if diff := cmp.Diff(c, got, revealed, cmpopts.IgnoreFields(fleet.Bootstrap{}, "Hashed")) + cmp.Diff(known, remembered); diff != "" {
 			t.Errorf("%s (-sent +received):\n%s", name, diff)
 		}
+	}
+}
+
+// TestWireOfReleased holds the names by which replicas of released versions send and
+// read the memory of a cluster: while replicas are upgraded, both versions work.
+func TestWireOfReleased(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	known := fleet.Memory{
+		Fingerprint: "f", Remediation: fleet.Remediation{Machine: "m", At: at, Retry: 2}, Spells: []fleet.Spell{{Machine: "m", Since: at}},
+		Milestones: fleet.Milestones{Began: at}, Residence: fleet.Residence{Provider: "p"}, Clock: fleet.Clock{Ahead: time.Hour, Since: at},
+	}
+	b, err := encode(&fleet.Cluster{Key: fleet.Key{Namespace: "ns", Name: "c"}}, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"Order":"f"`, `"Remediation":{"Machine":"m","At":"2026-01-02T03:04:05Z","Retry":2}`, `"Spells":[{"Machine":"m",`,
+		`"Milestones":{"Began":"2026-01-02T03:04:05Z",`, `"Residence":{"Provider":"p",`, `"Clock":{"Ahead":3600000000000,"Since":"2026-01-02T03:04:05Z"}`,
+	} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("the wire lacks %s:\n%s", want, b)
+		}
+	}
+	if !strings.HasPrefix(string(b), `{"Cluster":{"Fleet":"","Key":{"Namespace":"ns","Name":"c"}`) {
+		t.Errorf("the cluster is not where released versions have it:\n%s", b)
 	}
 }
 

@@ -24,7 +24,7 @@ func (v *view) hold(at fleet.Attempt) time.Duration {
 	case fleet.SyncNode:
 		return time.Minute
 	case fleet.RefreshToken:
-		return Memory
+		return AttemptsLast
 	}
 	return 5 * time.Second
 }

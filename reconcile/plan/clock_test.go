@@ -316,6 +316,7 @@ func (w *world) blink(n *fleet.Node, does bool) {
 // not change what they are told, back and forth.
 func TestClocksOnTheBorder(t *testing.T) {
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
+	var memory fleet.Memory
 	for _, step := range []struct {
 		ahead time.Duration
 		told  bool
@@ -333,13 +334,13 @@ func TestClocksOnTheBorder(t *testing.T) {
 		{-59 * time.Second, true},
 		{-29 * time.Second, false},
 	} {
-		in := plan.Input{Desired: c, Now: time.Now()}
+		in := plan.Input{Desired: c, Memory: memory, Now: time.Now()}
 		in.Observed.Workload = fleet.Workload{Reachable: true, Ahead: step.ahead}
 		p := plan.Compute(in)
 		i := slices.IndexFunc(p.Conditions, func(c fleet.Condition) bool { return c.Type == "ClocksAgree" })
 		if told := i >= 0; told != step.told {
 			t.Errorf("%s ahead: told %t, want %t; remembered %s", step.ahead, told, step.told, p.Clock.Ahead)
 		}
-		c.Clock = p.Clock
+		memory = p.Memory
 	}
 }

@@ -24,7 +24,7 @@ func (v *view) there() time.Time { return v.Now.Add(v.Observed.Workload.Ahead) }
 // drifts is remembered anew once it surely is, or surely is no more, as far off as people
 // are told of: what is remembered stays the same on the border.
 func (v *view) compareClocks() {
-	v.out.Clock = v.Desired.Clock
+	v.out.Clock = v.Memory.Clock
 	ahead := v.Observed.Workload.Ahead
 	was := v.out.Clock.Ahead
 	switch {

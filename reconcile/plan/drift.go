@@ -13,13 +13,13 @@ import (
 // makes to the infrastructure mends it in any case: one call brings all in line.
 func (v *view) mendDrift() {
 	i := v.Observed.Infrastructure
-	mark := fleet.OrderMark(v.Desired, i.Machines)
+	mark := fleet.Fingerprint(v.Desired, i.Machines)
 	if len(i.Drift) == 0 {
-		v.out.Order = mark
+		v.out.Fingerprint = mark
 		return
 	}
 	foreign := slices.DeleteFunc(slices.Clone(i.Drift), func(d string) bool { return slices.Contains(i.Upkeep, d) })
-	if len(foreign) == 0 || v.Order != mark || v.Desired.Drift == "" || v.Desired.Drift == fleet.DriftCorrect {
+	if len(foreign) == 0 || v.Memory.Fingerprint != mark || v.Desired.Drift == "" || v.Desired.Drift == fleet.DriftCorrect {
 		v.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: strings.Join(i.Drift, "; ")})
 		return
 	}

@@ -12,12 +12,12 @@ import (
 func TestOrderIsRemembered(t *testing.T) {
 	s := newScript()
 	in := s.in
-	order := func() string { return plan.Compute(in).Order }
+	order := func() string { return plan.Compute(in).Fingerprint }
 	first := order()
 	if first == "" {
 		t.Fatal("infrastructure in line has no mark")
 	}
-	in.Order, in.Observed.Infrastructure.Drift = first, []string{"a rule is missing"}
+	in.Memory.Fingerprint, in.Observed.Infrastructure.Drift = first, []string{"a rule is missing"}
 	if got := order(); got != first {
 		t.Errorf("with drift the mark is %q, want that of before, %q", got, first)
 	}

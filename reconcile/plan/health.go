@@ -39,7 +39,7 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 		return
 	}
 	if !v.Observed.Infrastructure.Ready {
-		v.out.Spells = v.Desired.Spells // what was waited out is not over
+		v.out.Spells = v.Memory.Spells // what was waited out is not over
 		return
 	}
 	var sick []*machine
@@ -185,7 +185,7 @@ func (v *view) failedFirst(m *machine) bool {
 // lost answer made more than once, and none of them is known to have become a control
 // plane: what is remembered says so, and this agent has heard nothing yet.
 func (v *view) firstTwice() bool {
-	return v.oneName() && v.NeverAnswered && v.Desired.Residence.ControlPlane == fleet.NeverInitialized
+	return v.oneName() && v.NeverAnswered && v.Memory.Residence.ControlPlane == fleet.NeverInitialized
 }
 
 // oneName reports whether all machines of the cluster have the same name.

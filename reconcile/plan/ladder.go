@@ -31,7 +31,7 @@ func ladder() []rung {
 func (v *view) climb() {
 	v.out.Phase = v.phase()
 	v.followRemediation()
-	v.out.Order = v.Order
+	v.out.Fingerprint = v.Memory.Fingerprint
 	v.keepTrust()
 	v.keepKubeconfig()
 	v.keepNetworking()

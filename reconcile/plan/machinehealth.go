@@ -148,7 +148,7 @@ func (v *view) spell(m *machine, condition string, status fleet.ConditionStatus,
 		Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status,
 		Since: v.stamp(), Transition: transition.UTC().Truncate(time.Second),
 	}
-	for _, old := range v.Desired.Spells {
+	for _, old := range v.Memory.Spells {
 		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
 			(old.ProviderID == s.ProviderID || old.ProviderID == "") {
 			s.Since = v.from(old.Since)
@@ -173,7 +173,7 @@ func (v *view) keepSpells() {
 	if !v.blind {
 		return
 	}
-	for _, s := range v.Desired.Spells {
+	for _, s := range v.Memory.Spells {
 		if slices.ContainsFunc(v.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
 			v.remember(s)
 		}
@@ -184,7 +184,7 @@ func (v *view) keepSpells() {
 // that was seen, since its infrastructure was ready.
 // Source: Cluster API, MachineHealthCheck, spec.checks.nodeStartupTimeoutSeconds.
 func (v *view) startedAt(m *machine) time.Time {
-	told := slices.ContainsFunc(v.Desired.Spells, func(s fleet.Spell) bool {
+	told := slices.ContainsFunc(v.Memory.Spells, func(s fleet.Spell) bool {
 		return s.Machine == m.Name && s.Condition == clusterv1.MachineInfrastructureReadyCondition
 	})
 	switch {

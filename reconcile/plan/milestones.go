@@ -11,7 +11,7 @@ import (
 // knows.
 func (v *view) passMilestones() {
 	m := &v.out.Milestones
-	*m = v.Desired.Milestones
+	*m = v.Memory.Milestones
 	if v.deleting() && v.residence.ControlPlane != fleet.InitializedOnce {
 		m.ControlPlane, m.Provisioned = time.Time{}, time.Time{}
 	}

@@ -15,7 +15,7 @@ func TestMilestones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := w.milestones
+	made := w.memory.Milestones
 	legs := made.Legs()
 	if len(legs) != 4 {
 		t.Fatalf("legs %v of %+v", legs, made)
@@ -37,16 +37,16 @@ func TestMilestones(t *testing.T) {
 	if err := w.rest(500); err != nil {
 		t.Fatal(err)
 	}
-	if w.milestones != made {
-		t.Errorf("growing it gives %+v, want %+v", w.milestones, made)
+	if w.memory.Milestones != made {
+		t.Errorf("growing it gives %+v, want %+v", w.memory.Milestones, made)
 	}
-	w.milestones = fleet.Milestones{}
-	if w.pass(); w.milestones != (fleet.Milestones{}) {
-		t.Errorf("one that was there has %+v", w.milestones)
+	w.memory.Milestones = fleet.Milestones{}
+	if w.pass(); w.memory.Milestones != (fleet.Milestones{}) {
+		t.Errorf("one that was there has %+v", w.memory.Milestones)
 	}
 	empty := newWorld(d)
-	empty.milestones = made
-	if empty.pass(); empty.milestones != (fleet.Milestones{Began: empty.now}) {
-		t.Errorf("one that is made again has %+v", empty.milestones)
+	empty.memory.Milestones = made
+	if empty.pass(); empty.memory.Milestones != (fleet.Milestones{Began: empty.now}) {
+		t.Errorf("one that is made again has %+v", empty.memory.Milestones)
 	}
 }

@@ -39,12 +39,12 @@ func (v *view) keepToken(m *machine) {
 	if m.leaving || m.sick != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
 		return
 	}
-	if age := v.Now.Sub(m.MadeAt()); age >= 0 && age < Memory {
-		v.wake(Memory - age)
+	if age := v.Now.Sub(m.MadeAt()); age >= 0 && age < AttemptsLast {
+		v.wake(AttemptsLast - age)
 		return
 	}
 	v.do(fleet.Action{Kind: fleet.RefreshToken, Pool: m.Pool, Machine: m.Name, Reason: "the machine has not joined yet"})
-	v.wake(Memory)
+	v.wake(AttemptsLast)
 }
 
 // sync brings the Node of m in line with its pool, and marks it as ours.

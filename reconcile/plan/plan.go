@@ -9,16 +9,16 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Memory is how long an attempt is to be remembered where the settle window is
+// AttemptsLast is how long an attempt is to be remembered where the settle window is
 // shorter: some actions are repeated, but not more often than that.
-const Memory = 5 * time.Minute
+const AttemptsLast = 5 * time.Minute
 
 // Input is all that a decision may depend on.
 type Input struct {
 	Desired  *fleet.Cluster
 	Observed fleet.Observed
 	// Attempts are the actions of this agent that are answered or open and not
-	// older than a settle window or Memory, whichever is longer.
+	// older than a settle window or AttemptsLast, whichever is longer.
 	Attempts []fleet.Attempt
 	// Since is when this agent began to look at the cluster as its owner. No
 	// machine is created before a settle window has passed from it: what
@@ -29,10 +29,8 @@ type Input struct {
 	// ClockSet is when the clock that Now is by was last set, by that clock; zero: it was
 	// not while this agent looked.
 	ClockSet time.Time
-	// Remediation is that of the last plan, whoever made it.
-	Remediation fleet.Remediation
-	// Order is that of the last plan, whoever made it; empty: not known.
-	Order      string
+	// Memory is that of the last plan, whoever made it.
+	Memory     fleet.Memory
 	foreseeing bool // it is for Preview, which tells what comes later as well
 
 	// Answered is when the API server of the cluster last answered this agent; zero:
@@ -61,27 +59,8 @@ type Plan struct {
 	Pools    []fleet.PoolReport
 	Machines []fleet.MachineReport
 
-	// Remediation is the attempt to replace an unhealthy control-plane machine that
-	// is under way and that no machine tells of yet: to be remembered.
-	Remediation fleet.Remediation
-
-	// Spells are the conditions of machines that health checks wait out: to be
-	// remembered.
-	Spells []fleet.Spell
-
-	// Milestones are when the cluster came how far: to be remembered.
-	Milestones fleet.Milestones
-
-	// Residence is where the cluster lives: to be remembered.
-	Residence fleet.Residence
-
-	// Clock is how the agents' clock compares with that of the API server: to be
-	// remembered.
-	Clock fleet.Clock
-
-	// Order is the fleet.OrderMark with which the infrastructure was last as it is
-	// to be: to be remembered.
-	Order string
+	// Memory is for the next plan, whoever makes it.
+	fleet.Memory
 
 	// NeedEtcd says that the plan needs the etcd members, which were not looked
 	// at, before it can say more.

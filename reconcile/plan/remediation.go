@@ -204,7 +204,7 @@ func (v *view) begun(m *machine, remove func()) {
 // followRemediation keeps the attempt that is under way in mind: until the
 // machine that came of it shows, or none is to come.
 func (v *view) followRemediation() {
-	g, r := v.groups[0], v.Remediation
+	g, r := v.groups[0], v.Memory.Remediation
 	came := slices.ContainsFunc(g.all, func(m *machine) bool {
 		asked := m.AskedAt()
 		return m.Origin.Remediation == r || m.Name != r.Machine && asked.After(v.from(r.At)) && !asked.After(v.Now)

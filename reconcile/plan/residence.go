@@ -12,7 +12,7 @@ import (
 // locate compares where the cluster was seen with where it lives. What agrees is
 // learned; what contradicts is kept as it was remembered, and nothing is done.
 func (v *view) locate() {
-	v.residence = v.Desired.Residence
+	v.residence = v.Memory.Residence
 	wish := v.recreate()
 	if wish != "" && !v.Observed.Workload.Reachable {
 		v.residence = fleet.Residence{Recreated: wish}
@@ -134,7 +134,7 @@ func (v *view) learn() {
 		r.ControlPlane = fleet.NeverInitialized // of what would be made again
 	case r.ControlPlane == fleet.DeletionBegan && (v.deleting() || v.controlPlaneGoes()): // what still answers may not for long
 	case r.ControlPlane == fleet.DeletionBegan && !v.initialized() && !v.answersWithNodes(): // until it answers
-	case v.everInitialized() || v.answersWithNodes() || !v.Desired.Milestones.ControlPlane.IsZero() && len(v.machines) > 0:
+	case v.everInitialized() || v.answersWithNodes() || !v.Memory.Milestones.ControlPlane.IsZero() && len(v.machines) > 0:
 		r.ControlPlane = fleet.InitializedOnce
 	case r.ControlPlane == fleet.NeverInitialized && !v.NeverAnswered && !v.foreseeing:
 		r.ControlPlane = "" // something answered, if only to refuse: what comes of it will show
@@ -189,6 +189,6 @@ func (v *view) stay() {
 	if v.deleting() {
 		v.out.Phase = fleet.PhaseDeleting
 	}
-	v.out.Remediation, v.out.Order, v.out.Spells = v.Remediation, v.Order, v.Desired.Spells
+	v.out.Remediation, v.out.Fingerprint, v.out.Spells = v.Memory.Remediation, v.Memory.Fingerprint, v.Memory.Spells
 	v.note("%s", v.displaced)
 }

@@ -166,7 +166,7 @@ func TestResourcePreview(t *testing.T) {
 	}
 	in.Observed = fleet.Observed{At: in.Now}
 	in.Observed.Secrets.Missing = fleet.Authorities()
-	in.Desired = in.Desired.WithResidence(fleet.Residence{})
+	in.Memory.Residence = fleet.Residence{}
 	want = []string{"create cluster : the cluster has no infrastructure", "create eu-1-cp: pool eu-1-cp wants 1 machine, has 0", "apply resources cni: the cluster does not have its 1 object"}
 	if d := cmp.Diff(want, preview(in)); d != "" {
 		t.Errorf("changes of a new cluster: -want +got\n%s", d)

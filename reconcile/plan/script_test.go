@@ -78,8 +78,8 @@ func (s *script) finish() {
 	})
 	slices.SortFunc(o.Workload.Nodes, func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.etcd.Members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
-	if s.in.Order = s.before; s.before == "same" {
-		s.in.Order = fleet.OrderMark(s.in.Desired, o.Infrastructure.Machines)
+	if s.in.Memory.Fingerprint = s.before; s.before == "same" {
+		s.in.Memory.Fingerprint = fleet.Fingerprint(s.in.Desired, o.Infrastructure.Machines)
 	}
 	if s.known {
 		o.Workload.Etcd = &s.etcd

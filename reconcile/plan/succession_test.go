@@ -83,7 +83,7 @@ func TestSuccessorsClock(t *testing.T) {
 			}))
 			until(t, w, time.Hour, func() bool { return len(w.machines) == 2 })
 			w.boot = 6 * time.Minute
-			until(t, w, time.Hour, func() bool { return len(w.spells) > 1 })
+			until(t, w, time.Hour, func() bool { return len(w.memory.Spells) > 1 })
 			succeeded(w, second)
 			hour(w)
 			made(t, w, 2)
@@ -156,9 +156,9 @@ func TestSuccessorsClock(t *testing.T) {
 				}
 				succeeded(w, second)
 				w.since = w.clock().Add(-w.settle / 2)
-				was := w.clocks
+				was := w.memory.Clock
 				w.plan()
-				if w.clocks != was {
+				if w.memory.Clock != was {
 					clocks++
 				}
 				w.since = w.clock().Add(-w.settle) // the agent before it lives on for the pass
@@ -222,7 +222,7 @@ func TestFirstMachineByAnotherClock(t *testing.T) {
 				t.Fatal(err)
 			}
 			if forgotten { // the agent ended before it told
-				w.residence, w.milestones = fleet.Residence{}, fleet.Milestones{}
+				w.memory.Residence, w.memory.Milestones = fleet.Residence{}, fleet.Milestones{}
 			}
 			w.outage = true
 			succeeded(w, second)

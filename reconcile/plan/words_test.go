@@ -74,7 +74,7 @@ func (s *script) read(f []string) error {
 		s.in.Desired.Drift = fleet.DriftPolicy(w["drift"])
 		s.before = w["before"]
 		s.in.NeverAnswered = w.is("never-answered")
-		s.in.Remediation = s.remediation(w["remediation"])
+		s.in.Memory.Remediation = s.remediation(w["remediation"])
 		s.in.Desired.Rotate = rotate(w)
 		s.in.Desired.Network.ServiceDomain = w["domain"]
 		if w.is("services") {
@@ -121,7 +121,7 @@ func (s *script) read(f []string) error {
 			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: strings.TrimPrefix(d, "-"), ControlPlane: !strings.HasPrefix(d, "-")})
 		}
 	case "lives":
-		r := &s.in.Desired.Residence
+		r := &s.in.Memory.Residence
 		r.Provider, r.ControlPlane, r.Recreated = cmp.Or(w["provider"], "sim"), fleet.Initialization(w["control-plane"]), w["recreated"]
 		for _, p := range places(w["places"]) {
 			r.Places = append(r.Places, p.Place)
@@ -220,7 +220,7 @@ func (s *script) read(f []string) error {
 	case "spell":
 		c := strings.Split(w["condition"], ":")
 		d, _ := time.ParseDuration(c[2])
-		s.in.Desired.Spells = append(s.in.Desired.Spells, fleet.Spell{
+		s.in.Memory.Spells = append(s.in.Memory.Spells, fleet.Spell{
 			Machine: s.name(f[1]), ProviderID: fleet.ProviderID("sim://" + cmp.Or(w["id"], f[1])),
 			Condition: c[0], Status: fleet.ConditionStatus(c[1]), Since: s.in.Now.Add(-d),
 		})
@@ -432,7 +432,7 @@ func (s *script) watched(m fleet.Machine, w words, c corev1.NodeCondition) {
 	at := c.LastTransitionTime.UTC()
 	for _, condition := range []string{string(c.Type), clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition} {
 		for _, status := range []fleet.ConditionStatus{fleet.True, fleet.False, fleet.StatusUnknown} {
-			s.in.Desired.Spells = append(s.in.Desired.Spells, fleet.Spell{
+			s.in.Memory.Spells = append(s.in.Memory.Spells, fleet.Spell{
 				Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status, Since: at, Transition: at,
 			})
 		}

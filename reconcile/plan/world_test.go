@@ -50,11 +50,7 @@ type world struct {
 	since    time.Time
 	answered bool // the API server answered since since
 
-	remediation fleet.Remediation // that the last plan told of
-	milestones  fleet.Milestones  // the same
-	spells      []fleet.Spell     // the same
-	residence   fleet.Residence   // the same
-	clocks      fleet.Clock       // the same
+	memory fleet.Memory // of the last plan, but for the fingerprint
 
 	log        []string
 	violations []string
@@ -157,9 +153,7 @@ func (w *world) reachable() bool {
 
 // input is what an agent sees now.
 func (w *world) input(etcd bool) plan.Input {
-	desired := *w.desired
-	desired.Milestones, desired.Spells, desired.Residence, desired.Clock = w.milestones, w.spells, w.residence, w.clocks
-	in := plan.Input{Desired: &desired, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered, Remediation: w.remediation}
+	in := plan.Input{Desired: w.desired, Memory: w.memory, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered}
 	o := &in.Observed
 	o.At = w.clock()
 	o.Infrastructure = w.infra
@@ -206,7 +200,8 @@ func (w *world) plan() (plan.Input, plan.Plan) {
 		in = w.input(true)
 		p = plan.Compute(in)
 	}
-	w.remediation, w.milestones, w.spells, w.residence, w.clocks = p.Remediation, p.Milestones, p.Spells, p.Residence, p.Clock
+	w.memory = p.Memory
+	w.memory.Fingerprint = ""
 	return in, p
 }
 
@@ -222,7 +217,7 @@ func (w *world) pass() plan.Plan {
 
 func (w *world) remember(a fleet.Action, answered bool) {
 	w.attempts = append(slices.DeleteFunc(w.attempts, func(o fleet.Attempt) bool {
-		return o.Action.Operation == a.Operation || w.clock().Sub(o.At) > max(w.settle, plan.Memory)
+		return o.Action.Operation == a.Operation || w.clock().Sub(o.At) > max(w.settle, plan.AttemptsLast)
 	}), fleet.Attempt{Action: a, At: w.clock(), Answered: answered})
 }
 
@@ -260,7 +255,7 @@ func (w *world) advance(d time.Duration) {
 		now := w.desired
 		w.desired = q.desired // a late machine is what it was asked to be
 		w.carryOut(q.action)
-		if q.action.Kind == fleet.DeleteMachine && w.residence.ControlPlane == fleet.InitializedOnce && !w.hasControlPlane() {
+		if q.action.Kind == fleet.DeleteMachine && w.memory.Residence.ControlPlane == fleet.InitializedOnce && !w.hasControlPlane() {
 			w.overtaken = true
 		}
 		w.desired = now

@@ -143,18 +143,20 @@ func report(phase fleet.Phase) fleet.Report {
 				Conditions: []fleet.Condition{{Type: "Ready", Status: fleet.False, Reason: "NotReady", Message: "* NodeHealthy: no node yet"}},
 			},
 		},
-		Residence: fleet.Residence{
-			Provider: "inmemory", Endpoint: fleet.Endpoint{Host: "10.0.0.1", Port: 6443}, ControlPlane: fleet.InitializedOnce, Recreated: "1",
-			Places: []fleet.Place{{ID: "a", Access: "key a"}, {ID: "b"}},
+		Waiting: []string{"machine eu-1-md-0-9xw4t to become a node"},
+		Memory: fleet.Memory{
+			Residence: fleet.Residence{
+				Provider: "inmemory", Endpoint: fleet.Endpoint{Host: "10.0.0.1", Port: 6443}, ControlPlane: fleet.InitializedOnce, Recreated: "1",
+				Places: []fleet.Place{{ID: "a", Access: "key a"}, {ID: "b"}},
+			},
+			Clock:      fleet.Clock{Ahead: -45 * time.Minute, Since: time.Date(2026, 1, 2, 3, 0, 30, 0, time.UTC)},
+			Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
+			Spells: []fleet.Spell{{
+				Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+			}, {
+				Machine: "eu-1-cp-6k2xq", Condition: "Ready", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC), Transition: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+			}},
 		},
-		Clock:      fleet.Clock{Ahead: -45 * time.Minute, Since: time.Date(2026, 1, 2, 3, 0, 30, 0, time.UTC)},
-		Waiting:    []string{"machine eu-1-md-0-9xw4t to become a node"},
-		Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
-		Spells: []fleet.Spell{{
-			Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
-		}, {
-			Machine: "eu-1-cp-6k2xq", Condition: "Ready", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC), Transition: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
-		}},
 		Actions: []string{"CreateMachine eu-1-md-0-9xw4t: pool eu-1-md-0 has 0 of 1 machines"},
 	}
 }

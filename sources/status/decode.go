@@ -355,8 +355,10 @@ func reportOf(f reportFile) fleet.Report {
 		Problems: fleetProblems(f.Problems),
 		Failure:  f.Failure,
 
-		Remediation: fleet.ParseRemediation(f.Remediation), Order: f.Order, Spells: fleetSpells(f.Spells), Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(),
-		Clock: f.Clock.fleet(),
+		Memory: fleet.Memory{
+			Remediation: fleet.ParseRemediation(f.Remediation), Fingerprint: f.Order, Spells: fleetSpells(f.Spells),
+			Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(), Clock: f.Clock.fleet(),
+		},
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{

@@ -197,7 +197,7 @@ func (s *stack) cluster() *fleet.Cluster {
 // pass makes one, and has servers boot.
 func (s *stack) pass() {
 	s.Helper()
-	s.last = s.reconciler.Pass(s.Context(), s.cluster().WithResidence(s.lives))
+	s.last = s.reconciler.Pass(s.Context(), s.cluster(), fleet.Memory{Residence: s.lives})
 	if s.last.Report.Phase != "" {
 		s.lives = s.last.Report.Residence
 	}

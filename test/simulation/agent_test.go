@@ -214,12 +214,12 @@ type watched struct {
 }
 
 // Pass implements agent.Reconciler.
-func (w watched) Pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (w watched) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	w.in.mu.Lock()
 	t := turn{cluster: c, began: time.Now(), clock: w.in.now(), away: w.in.life.away}
 	w.in.turns[c.Key] = t
 	w.in.mu.Unlock()
-	res := w.Reconciler.Pass(context.WithValue(ctx, awayKey{}, t.away), c)
+	res := w.Reconciler.Pass(context.WithValue(ctx, awayKey{}, t.away), c, known)
 	if !w.in.dead.Load() {
 		w.in.judgeReasons(t, res.Plan.Actions)
 		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, slices.Concat(res.Plan.Waiting, res.Plan.Notes))

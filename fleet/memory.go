@@ -1,0 +1,19 @@
+package fleet
+
+// A Memory is what one pass over a cluster tells the next and nothing else tells:
+// neither Git, nor the infrastructure, nor the cluster itself. It is part of the
+// report, so it is kept on the status branch. A zero field is not known.
+type Memory struct {
+	// Remediation is the attempt to replace an unhealthy control-plane machine that
+	// is under way; zero: none is, or the machine that came of it tells.
+	Remediation Remediation `json:",omitzero"`
+	// Fingerprint is the Fingerprint of the infrastructure when it was last as it is
+	// to be; empty: it never was.
+	Fingerprint string `json:"Order,omitempty"` // replicas of older versions read this name
+	// Spells are the conditions of machines that health checks wait out, in the order
+	// of machines.
+	Spells     []Spell    `json:",omitempty"`
+	Milestones Milestones `json:",omitzero"` // when the cluster came how far
+	Residence  Residence  `json:",omitzero"` // where the cluster lives
+	Clock      Clock      `json:",omitzero"` // how agents' clock compares with that of the cluster's API server
+}
