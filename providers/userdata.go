@@ -2,10 +2,15 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/cloudconfig"
 )
 
 // UserData is what a machine boots with. It is plain text: to compress and to
@@ -53,5 +58,42 @@ func (u UserData) Fit(limit int) ([]byte, error) {
 	}
 	return nil, fleet.Errorf(fleet.Invalid, "hand over the user data",
 		"it has %s and %d is the limit: move large files into the image, or let preKubeadmCommands fetch them; "+
-			"encryptionAlgorithm ECDSA-P256 makes the certificates of a control plane smaller", size, limit)
+			"encryptionAlgorithm ECDSA-P256 makes the certificates of a control plane smaller%s", size, limit, u.largest())
+}
+
+// largest names the files that fill the user data, for people; empty where none is known.
+func (u UserData) largest() string {
+	type file struct {
+		path string
+		size int
+	}
+	var files []file
+	plain := u.Content.Reveal()
+	if u.Format == "ignition" {
+		var c struct {
+			Storage struct {
+				Files []struct {
+					Path     string
+					Contents struct{ Source string }
+				}
+			}
+		}
+		_ = json.Unmarshal(plain, &c) // what cannot be read has no files
+		for _, f := range c.Storage.Files {
+			files = append(files, file{f.Path, len(f.Contents.Source)})
+		}
+	} else {
+		for _, f := range cloudconfig.Files(plain) {
+			files = append(files, file{f.Path, len(f.Content)})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b file) int { return cmp.Compare(b.size, a.size) })
+	var list []string
+	for _, f := range files[:min(3, len(files))] {
+		list = append(list, fmt.Sprintf("%s with %d", f.path, f.size))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "; the largest files are " + strings.Join(list, ", ")
 }

@@ -29,6 +29,7 @@ func TestFit(t *testing.T) {
 		"does not fit":          {"cloud-config", hard.String(), 1000, "bytes compressed and 1000 is the limit"},
 		"Ignition fits":         {"ignition", soft, 3600, "plain"},
 		"Ignition does not fit": {"ignition", soft, 3599, "it has 3600 bytes and 3599 is the limit"},
+		"the largest are named": {"cloud-config", "write_files: [{path: /a, content: " + hard.String() + "}, {path: /b, content: x}]", 1000, "; the largest files are /a with 4096, /b with 1"},
 		"another format":        {"papyrus", soft, 3600, `images read cloud-config and Ignition, and it is "papyrus"`},
 	} {
 		u := providers.UserData{Format: c.format, Content: fleet.NewSecret([]byte(c.content))}

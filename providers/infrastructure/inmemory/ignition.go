@@ -48,6 +48,9 @@ type ignitionResource struct {
 	Compression string `json:"compression"`
 }
 
+// maxFile bounds what a compressed file may become.
+const maxFile = 16 << 20
+
 // metadataFile is where Flatcar's agent writes what it learns of the machine.
 const metadataFile = "/run/metadata/flatcar"
 

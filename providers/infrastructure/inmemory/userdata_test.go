@@ -300,7 +300,7 @@ users: [{name: core}]
 func TestReadCloudConfigErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"no path":          {"write_files: [{content: a}]", "no path"},
-		"unknown encoding": {"write_files: [{path: /a, content: a, encoding: rot13}]", `unknown encoding "rot13"`},
+		"unknown encoding": {"write_files: [{path: /a, content: a, encoding: rot13}]", `no encoding "rot13"`},
 		"broken base64":    {"write_files: [{path: /a, content: '%', encoding: base64}]", "illegal base64"},
 		"broken gzip":      {"write_files: [{path: /a, content: " + b64("plain text, no archive") + ", encoding: gz+b64}]", "gzip"},
 		"mode in words":    {"write_files: [{path: /a, content: a, permissions: rw}]", "no octal number"},

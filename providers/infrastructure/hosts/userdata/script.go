@@ -2,14 +2,12 @@ package userdata
 
 import (
 	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
+
+	"fairlead.dev/providers/cloudconfig"
 )
 
 //go:embed steps.sh
@@ -36,7 +34,7 @@ func CloudInit(data []byte, m Metadata) ([]byte, error) {
 	for _, f := range c.WriteFiles {
 		fmt.Fprintf(&b, "keep %s\n", quote(f.Path))
 	}
-	users, err := c.users()
+	users, err := c.NewUsers()
 	if err != nil {
 		return nil, err
 	}
@@ -64,15 +62,15 @@ func Script(data []byte, m Metadata) ([]byte, error) {
 		return nil, err
 	}
 	fmt.Fprintf(&b, "name_host %s\n", quote(m.Name))
-	users, err := c.users()
+	users, err := c.NewUsers()
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range users {
-		u.write(&b)
+	for i := range users {
+		writeUser(&b, &users[i])
 	}
 	for i := range c.WriteFiles {
-		if err := c.WriteFiles[i].write(&b); err != nil {
+		if err := writeFile(&b, &c.WriteFiles[i]); err != nil {
 			return nil, fmt.Errorf("write_files[%d] (%s): %w", i, c.WriteFiles[i].Path, err)
 		}
 	}
@@ -85,23 +83,15 @@ func Script(data []byte, m Metadata) ([]byte, error) {
 
 // commands writes those of the module called name, which run in one shell whose last
 // command says how it went, as cloud-init has it.
-func commands(b *bytes.Buffer, name string, list []json.RawMessage) error {
+func commands(b *bytes.Buffer, name string, list []cloudconfig.Command) error {
 	if len(list) == 0 {
 		return nil
 	}
 	var script strings.Builder
-	for i, raw := range list {
-		var line string
-		var words []string
-		switch {
-		case json.Unmarshal(raw, &line) == nil:
-		case json.Unmarshal(raw, &words) == nil:
-			for j, w := range words {
-				words[j] = quote(w)
-			}
-			line = strings.Join(words, " ")
-		default:
-			return fmt.Errorf("%s[%d] is neither a text nor a list of texts", name, i)
+	for i, c := range list {
+		line, err := c.Line(quote)
+		if err != nil {
+			return fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
 		script.WriteString(line + "\n")
 	}
@@ -110,12 +100,13 @@ func commands(b *bytes.Buffer, name string, list []json.RawMessage) error {
 	return nil
 }
 
-func (f *file) write(b *bytes.Buffer) error {
-	content, err := f.decoded()
+// writeFile writes the steps that write f.
+func writeFile(b *bytes.Buffer, f *cloudconfig.File) error {
+	content, err := f.Decoded()
 	if err != nil {
 		return err
 	}
-	mode, err := f.mode()
+	mode, err := f.Mode()
 	if err != nil {
 		return err
 	}
@@ -127,90 +118,13 @@ func (f *file) write(b *bytes.Buffer) error {
 	if f.Append {
 		how = "append"
 	}
-	fmt.Fprintf(b, "keep %s\nfile %s %s %s %s <<'END'\n%s\nEND\n", quote(f.Path),
+	fmt.Fprintf(b, "keep %s\nfile %s %s %04o %s <<'END'\n%s\nEND\n", quote(f.Path),
 		quote(f.Path), how, mode, quote(owner), base64.StdEncoding.EncodeToString(content))
 	return nil
 }
 
-// mode reads permissions: YAML has read an unquoted 0640 as an octal number already.
-func (f *file) mode() (string, error) {
-	if len(f.Permissions) == 0 || string(f.Permissions) == "null" {
-		return "0644", nil
-	}
-	var text string
-	if json.Unmarshal(f.Permissions, &text) == nil {
-		if _, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 12); err != nil {
-			return "", fmt.Errorf("permissions %q are no octal number", text)
-		}
-		return strings.TrimPrefix(text, "0o"), nil
-	}
-	var n uint16
-	if err := json.Unmarshal(f.Permissions, &n); err != nil {
-		return "", fmt.Errorf("permissions %s are no number", f.Permissions)
-	}
-	return fmt.Sprintf("%04o", n), nil
-}
-
-// mostFile bounds what a compressed file may become.
-const mostFile = 16 << 20
-
-// decoded undoes the encoding, by its names in cloud-init.
-func (f *file) decoded() ([]byte, error) {
-	encoding := strings.ToLower(f.Encoding)
-	if encoding == "" || encoding == "text/plain" {
-		return []byte(f.Content), nil
-	}
-	data := []byte(f.Content)
-	zip, plain := strings.CutPrefix(encoding, "gz")
-	if plain {
-		zip = strings.TrimPrefix(strings.TrimPrefix(zip, "ip"), "+")
-	}
-	switch zip {
-	case "b64", "base64":
-		var err error
-		if data, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(f.Content), "")); err != nil {
-			return nil, fmt.Errorf("the content is not in %s", f.Encoding)
-		}
-	case "":
-	default:
-		return nil, fmt.Errorf("there is no encoding %q", f.Encoding)
-	}
-	if !plain {
-		return data, nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("the content is not in %s", f.Encoding)
-	}
-	out, err := io.ReadAll(io.LimitReader(r, mostFile+1))
-	if err != nil || len(out) > mostFile {
-		return nil, fmt.Errorf("the content is not in %s, or larger than %d bytes", f.Encoding, mostFile)
-	}
-	return out, nil
-}
-
-// users returns those that are to be made. "default" is the image's own, which a
-// host that exists has already, or does not want.
-func (c *config) users() ([]user, error) {
-	var out []user
-	for i, raw := range c.Users {
-		var name string
-		if json.Unmarshal(raw, &name) == nil {
-			if name != "default" {
-				return nil, fmt.Errorf("users[%d] is neither a user nor default", i)
-			}
-			continue
-		}
-		var u user
-		if err := json.Unmarshal(raw, &u); err != nil || u.Name == "" || strings.ContainsAny(u.Name, " \t\n:/") {
-			return nil, fmt.Errorf("users[%d] has no name that a user can have, or a field of another type", i)
-		}
-		out = append(out, u)
-	}
-	return out, nil
-}
-
-func (u *user) write(b *bytes.Buffer) {
+// writeUser writes the steps that make u.
+func writeUser(b *bytes.Buffer, u *cloudconfig.User) {
 	fmt.Fprintf(b, "newcomer %s\nuser %s", quote(u.Name), quote(u.Name))
 	for _, o := range []struct{ flag, value string }{
 		{"--comment", u.Gecos},

@@ -1,7 +1,6 @@
 package userdata
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -32,21 +31,17 @@ func Secrets(data []byte, m Metadata) ([]string, error) {
 		}
 	}
 	for _, f := range c.WriteFiles {
-		if content, err := f.decoded(); err == nil {
+		if content, err := f.Decoded(); err == nil {
 			add(string(content))
 		}
 	}
-	for _, raw := range slices.Concat(c.BootCmd, c.RunCmd) {
-		var line string
-		var words []string
-		if json.Unmarshal(raw, &line) == nil {
+	plain := func(word string) string { return word }
+	for _, command := range slices.Concat(c.BootCmd, c.RunCmd) {
+		if line, err := command.Line(plain); err == nil {
 			add(line)
 		}
-		if json.Unmarshal(raw, &words) == nil {
-			add(strings.Join(words, " "))
-		}
 	}
-	users, err := c.users()
+	users, err := c.NewUsers()
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,10 @@ package userdata
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
+	"fairlead.dev/providers/cloudconfig"
 )
 
 // Metadata are the variables of a machine, which user data names as
@@ -68,76 +66,9 @@ func (m Metadata) jinja() map[string]string {
 	return out
 }
 
-// A config is the part of cloud-init's configuration that Fairlead writes.
-// Source: cloud-init, reference of modules.
-type config struct {
-	WriteFiles []file            `json:"write_files,omitempty"`
-	BootCmd    []json.RawMessage `json:"bootcmd,omitempty"`
-	RunCmd     []json.RawMessage `json:"runcmd,omitempty"`
-	Users      []json.RawMessage `json:"users,omitempty"` // "default", or a user
-	NTP        json.RawMessage   `json:"ntp,omitempty"`
-	DiskSetup  json.RawMessage   `json:"disk_setup,omitempty"`
-	FSSetup    json.RawMessage   `json:"fs_setup,omitempty"`
-	Mounts     json.RawMessage   `json:"mounts,omitempty"`
-}
-
-type file struct {
-	Path        string          `json:"path"`
-	Encoding    string          `json:"encoding,omitempty"`
-	Owner       string          `json:"owner,omitempty"`
-	Permissions json.RawMessage `json:"permissions,omitempty"`
-	Append      bool            `json:"append,omitempty"`
-	Content     string          `json:"content"`
-}
-
-type user struct {
-	Name              string   `json:"name"`
-	Passwd            string   `json:"passwd,omitempty"`
-	Gecos             string   `json:"gecos,omitempty"`
-	Groups            string   `json:"groups,omitempty"`
-	HomeDir           string   `json:"homedir,omitempty"`
-	Inactive          string   `json:"inactive,omitempty"`
-	LockPasswd        *bool    `json:"lock_passwd,omitempty"`
-	Shell             string   `json:"shell,omitempty"`
-	PrimaryGroup      string   `json:"primary_group,omitempty"`
-	Sudo              string   `json:"sudo,omitempty"`
-	SSHAuthorizedKeys []string `json:"ssh_authorized_keys,omitempty"`
-}
-
-// read reads data as cloud-init would. Its errors quote nothing of it: keys are in
-// there.
-func read(data []byte, m Metadata) (*config, error) {
-	text := string(data)
-	first, rest, _ := strings.Cut(text, "\n")
-	if strings.TrimSpace(first) == "## template: jinja" {
-		var err error
-		if text, err = render(rest, m.jinja()); err != nil {
-			return nil, err
-		}
-		first, _, _ = strings.Cut(text, "\n")
-	}
-	if strings.TrimSpace(first) != "#cloud-config" {
-		return nil, fmt.Errorf("the user data is no cloud-config")
-	}
-	var known map[string]json.RawMessage
-	if err := documents.Unmarshal([]byte(text), &known, documents.BuiltLimits()); err != nil {
-		return nil, fmt.Errorf("the user data is no YAML")
-	}
-	c := new(config)
-	if err := documents.UnmarshalStrict([]byte(text), c, documents.BuiltLimits()); err != nil {
-		for _, key := range slices.Sorted(maps.Keys(known)) {
-			if !slices.Contains([]string{"write_files", "bootcmd", "runcmd", "users", "ntp", "disk_setup", "fs_setup", "mounts"}, key) {
-				return nil, fmt.Errorf("the user data has %s, which is not supported", key)
-			}
-		}
-		return nil, fmt.Errorf("the user data has a field that is not supported, or of another type")
-	}
-	for i, f := range c.WriteFiles {
-		if !strings.HasPrefix(f.Path, "/") || strings.ContainsAny(f.Path, "\n\x00") {
-			return nil, fmt.Errorf("write_files[%d]: the path %q is not absolute, or more than a line", i, f.Path)
-		}
-	}
-	return c, nil
+// read reads data as cloud-init would, and refuses what the steps do not do.
+func read(data []byte, m Metadata) (*cloudconfig.Config, error) {
+	return cloudconfig.Reader{Variables: m.jinja(), Strict: true}.Read(data)
 }
 
 // OnlyCloudInit returns what of the user data only cloud-init does: its modules, in
