@@ -161,7 +161,7 @@ func (r *reader) identify(ctx context.Context, h *machineHost, e *remote.Endpoin
 		return nil
 	}
 	k := fleet.Key{Namespace: h.ns, Name: ref.Name}
-	data, err := r.secretData(ctx, k, h.secrets)
+	data, err := r.secrets.Find(ctx, k, h.secrets)
 	if err != nil {
 		return err
 	}
@@ -171,20 +171,4 @@ func (r *reader) identify(ctx context.Context, h *machineHost, e *remote.Endpoin
 	}
 	e.KnownHosts = fmt.Appendf(e.KnownHosts, "\n%s", data["known_hosts"].Reveal())
 	return nil
-}
-
-// secretData returns the Secret called k: that of Git, else that of the store.
-func (r *reader) secretData(ctx context.Context, k fleet.Key, git map[fleet.Key]fleet.SecretData) (fleet.SecretData, error) {
-	if d, ok := git[k]; ok {
-		return d, nil
-	}
-	op := "find Secret " + k.String()
-	if r.secret == nil {
-		return nil, fleet.Errorf(fleet.Unauthorized, op, "Git does not hold it (add it to the overlay, encrypted)")
-	}
-	d, err := r.secret(ctx, k)
-	if fleet.KindOf(err) == fleet.NotFound {
-		return nil, fleet.Errorf(fleet.Unauthorized, op, "neither Git nor the secret store has it (add it to the overlay, encrypted, or put it in with: fairlead secrets set %s --from-file ssh-privatekey=FILE)", k)
-	}
-	return d, err
 }

@@ -11,17 +11,18 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
+	"fairlead.dev/providers/objects"
 )
 
 // A reader looks at hosts. It has nothing to change one with: what is asked of it
 // alone, such as Observe, cannot act.
 type reader struct {
-	log    *slog.Logger
-	tick   time.Duration                                                    // how old a look may be
-	settle time.Duration                                                    // how long a change may take to show
-	secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error) // nil: there are none
-	shelf  *shelf
-	hosts  querier
+	log     *slog.Logger
+	tick    time.Duration // how old a look may be
+	settle  time.Duration // how long a change may take to show
+	secrets objects.Secrets
+	shelf   *shelf
+	hosts   querier
 }
 
 // A querier runs scripts that change nothing.

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
+	"fairlead.dev/providers/objects"
 )
 
 // A Provider is the infrastructure provider of machines that exist.
@@ -59,7 +60,10 @@ func New(o Options) *Provider {
 	dialer := remote.NewDialer(o.AgentSocket)
 	c := connections{dialer}
 	return &Provider{
-		reader: &reader{log: o.Log, tick: o.Tick, settle: o.Settle, secret: o.Secret, shelf: &shelf{looks: make(map[string]*kept)}, hosts: c},
+		reader: &reader{
+			log: o.Log, tick: o.Tick, settle: o.Settle, shelf: &shelf{looks: make(map[string]*kept)}, hosts: c,
+			secrets: objects.Secrets{Store: o.Secret, Example: "ssh-privatekey=FILE"},
+		},
 		dialer: dialer, writes: c, taken: make(map[string]bool),
 	}
 }

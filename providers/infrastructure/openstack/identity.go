@@ -1,15 +1,14 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/objects"
 )
 
 // home returns the project of what c's machines share.
@@ -40,7 +39,7 @@ func (p *Provider) projectOf(ctx context.Context, c *fleet.Cluster, pool fleet.P
 
 // project returns the session of the credential that ref of o names.
 func (p *Provider) project(ctx context.Context, c *fleet.Cluster, o fleet.Object, ref api.OpenStackIdentityReference) (*cloud.Project, error) {
-	key, secrets := fleet.Key{Namespace: cmpOr(o.Namespace, c.Key.Namespace), Name: ref.Name}, o.Secrets
+	key, secrets := fleet.Key{Namespace: cmp.Or(o.Namespace, c.Key.Namespace), Name: ref.Name}, o.Secrets
 	if ref.Type == api.IdentityCluster {
 		identity, err := identity(c, ref.Name)
 		if err != nil {
@@ -55,59 +54,35 @@ func (p *Provider) project(ctx context.Context, c *fleet.Cluster, o fleet.Object
 		}
 		key, secrets = fleet.Key{Namespace: spec.SecretRef.Namespace, Name: spec.SecretRef.Name}, identity.Secrets
 	}
-	data, err := p.secret(ctx, key, secrets)
+	data, err := p.secrets().Find(ctx, key, secrets)
 	if err != nil {
-		return nil, err
+		return nil, cloud.WrapLook("find Secret "+key.String(), err)
 	}
 	return p.sessions.Project(cloud.Credential{Secret: data, Cloud: ref.CloudName, Region: ref.Region, From: "Secret " + key.String()})
 }
 
-func cmpOr(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
+// secrets finds the Secrets with clouds.yaml.
+func (p *Provider) secrets() objects.Secrets {
+	return objects.Secrets{Store: p.o.Secret, Example: "clouds.yaml=FILE"}
 }
 
 // identity returns the OpenStackClusterIdentity called name.
 func identity(c *fleet.Cluster, name string) (*fleet.Object, error) {
-	i := slices.IndexFunc(c.Companions, func(o fleet.Object) bool {
-		return o.GVK.Kind == "OpenStackClusterIdentity" && o.Name == name
-	})
-	if i < 0 {
-		return nil, fleet.Errorf(fleet.Unauthorized, "find OpenStackClusterIdentity "+name, "the overlay of the cluster holds none of that name (add it to the overlay, or correct identityRef)")
+	if o := objects.Companion(c, "OpenStackClusterIdentity", name); o != nil {
+		return o, nil
 	}
-	return &c.Companions[i], nil
+	return nil, fleet.Errorf(fleet.Unauthorized, "find OpenStackClusterIdentity "+name, "the overlay of the cluster holds none of that name (add it to the overlay, or correct identityRef)")
 }
 
 // mayUse refuses an identity that is not for the namespace of c.
 func mayUse(c *fleet.Cluster, name string, spec *api.OpenStackClusterIdentitySpec) error {
 	op := "use OpenStackClusterIdentity " + name
-	if spec.NamespaceSelector == nil {
-		return nil
-	}
-	s, err := metav1.LabelSelectorAsSelector(spec.NamespaceSelector)
+	in, err := objects.LetsIn(spec.NamespaceSelector, c)
 	if err != nil {
 		return fleet.Errorf(fleet.Invalid, op, "namespaceSelector: %w", err)
 	}
-	if !s.Matches(labels.Set(c.NamespaceLabels)) {
+	if !in {
 		return fleet.Errorf(fleet.Unauthorized, op, "its namespaceSelector does not let in namespace %s (label the Namespace in Git, or change the selector)", c.Key.Namespace)
 	}
 	return nil
-}
-
-// secret returns the Secret called k: that of Git, else that of the store.
-func (p *Provider) secret(ctx context.Context, k fleet.Key, git map[fleet.Key]fleet.SecretData) (fleet.SecretData, error) {
-	if d, ok := git[k]; ok {
-		return d, nil
-	}
-	op := "find Secret " + k.String()
-	if p.o.Secret == nil {
-		return nil, fleet.Errorf(fleet.Unauthorized, op, "Git does not hold it (add it to the overlay, encrypted)")
-	}
-	d, err := p.o.Secret(ctx, k)
-	if fleet.KindOf(err) == fleet.NotFound {
-		return nil, fleet.Errorf(fleet.Unauthorized, op, "neither Git nor the secret store has it (add it to the overlay, encrypted, or put it in with: fairlead secrets set %s --from-file clouds.yaml=FILE)", k)
-	}
-	return d, cloud.WrapLook(op, err)
 }

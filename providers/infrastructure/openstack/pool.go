@@ -1,26 +1,19 @@
 package openstack
 
 import (
-	"slices"
-
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/objects"
 )
 
 // pools are the OpenStackFloatingIPPools of a cluster.
 type pools struct{ c *fleet.Cluster }
 
 func (p pools) find(name string) *fleet.Object {
-	i := slices.IndexFunc(p.c.Companions, func(o fleet.Object) bool {
-		return o.GVK.Kind == "OpenStackFloatingIPPool" && o.Name == name && o.Namespace == p.c.Key.Namespace
-	})
-	if i < 0 {
-		return nil
-	}
-	return &p.c.Companions[i]
+	return objects.Companion(p.c, "OpenStackFloatingIPPool", name)
 }
 
 // keep reports whether the cluster keeps the floating IPs of the pool called

@@ -1,12 +1,12 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/objects"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -56,23 +56,23 @@ func normalise(in any) (any, field.ErrorList) {
 	switch o := in.(type) {
 	case *HostCluster:
 		v.cluster(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *HostClusterTemplate:
 		v.cluster(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.errs
+		return &o.Spec.Template.Spec, v.Errs
 	case *HostMachine:
 		v.machine(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *HostMachineTemplate:
 		v.machine(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.errs
+		return &o.Spec.Template.Spec, v.Errs
 	case *HostPool:
 		v.pool(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *Host:
-		v.need(spec.Child("poolName"), o.Spec.PoolName, "name the HostPool that the host belongs to")
+		v.Required(spec.Child("poolName"), o.Spec.PoolName, "name the HostPool that the host belongs to")
 		v.host(spec, &o.Spec.HostDetails)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	}
 	return nil, field.ErrorList{field.InternalError(spec, fmt.Errorf("%T is no kind of this provider", in))}
 }
@@ -108,31 +108,20 @@ func secrets(spec any, namespace string) []fleet.Key {
 
 // ReadCluster returns the spec of a HostCluster that was normalised.
 func ReadCluster(o fleet.Object) (*HostClusterSpec, error) {
-	return read[HostClusterSpec](o, "HostCluster")
+	return objects.Read[HostClusterSpec](o, "HostCluster")
 }
 
 // ReadMachine returns the spec of a HostMachine, or of the machines of a
 // HostMachineTemplate, that was normalised.
 func ReadMachine(o fleet.Object) (*HostMachineSpec, error) {
 	if o.GVK.Kind == machineKind {
-		return read[HostMachineSpec](o, machineKind)
+		return objects.Read[HostMachineSpec](o, machineKind)
 	}
-	return read[HostMachineSpec](o, templateKind)
+	return objects.Read[HostMachineSpec](o, templateKind)
 }
 
 // ReadPool returns the spec of a HostPool that was normalised.
-func ReadPool(o fleet.Object) (*HostPoolSpec, error) { return read[HostPoolSpec](o, "HostPool") }
+func ReadPool(o fleet.Object) (*HostPoolSpec, error) { return objects.Read[HostPoolSpec](o, "HostPool") }
 
 // ReadHost returns the spec of a Host that was normalised.
-func ReadHost(o fleet.Object) (*HostSpec, error) { return read[HostSpec](o, "Host") }
-
-func read[T any](o fleet.Object, kind string) (*T, error) {
-	if o.GVK.Kind != kind {
-		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "it is a %s", o.GVK.Kind)
-	}
-	spec := new(T)
-	if err := json.Unmarshal(o.Spec, spec); err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "%w", err)
-	}
-	return spec, nil
-}
+func ReadHost(o fleet.Object) (*HostSpec, error) { return objects.Read[HostSpec](o, "Host") }

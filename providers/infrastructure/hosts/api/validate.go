@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -10,6 +9,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // The defaults.
@@ -20,62 +21,36 @@ const (
 )
 
 // A validator fills in defaults and collects what is wrong.
-type validator struct{ errs field.ErrorList }
-
-func (v *validator) add(e *field.Error) { v.errs = append(v.errs, e) }
-
-func (v *validator) need(at *field.Path, value, what string) bool {
-	if value == "" {
-		v.add(field.Required(at, what))
-	}
-	return value != ""
-}
-
-func (v *validator) port(at *field.Path, p int32) {
-	if p < 0 || p > 65535 {
-		v.add(field.Invalid(at, p, "must be between 1 and 65535"))
-	}
-}
-
-// address takes an IP address or a DNS name.
-func (v *validator) address(at *field.Path, a, what string) {
-	if !v.need(at, a, what) {
-		return
-	}
-	if _, err := netip.ParseAddr(a); err == nil || len(validation.IsDNS1123Subdomain(strings.ToLower(a))) == 0 {
-		return
-	}
-	v.add(field.Invalid(at, a, "must be an IP address or a DNS name; the port has a field of its own"))
-}
+type validator struct{ objects.Validator }
 
 func (v *validator) cluster(at *field.Path, s *HostClusterSpec) {
 	if b := s.LoadBalancer; b != nil {
-		v.need(at.Child("loadBalancer", "poolName"), b.PoolName, "the HostPool of the host that the load balancer runs on")
-		v.need(at.Child("loadBalancer", "hostName"), b.HostName, "the host of that pool that the load balancer runs on")
+		v.Required(at.Child("loadBalancer", "poolName"), b.PoolName, "the HostPool of the host that the load balancer runs on")
+		v.Required(at.Child("loadBalancer", "hostName"), b.HostName, "the host of that pool that the load balancer runs on")
 	}
 	at = at.Child("controlPlaneEndpoint")
 	if s.LoadBalancer == nil || s.ControlPlaneEndpoint.Host != "" {
-		v.address(at.Child("host"), s.ControlPlaneEndpoint.Host, "give a virtual IP that the control plane announces, "+
+		v.Address(at.Child("host"), s.ControlPlaneEndpoint.Host, "give a virtual IP that the control plane announces, "+
 			"a load balancer in front of it, or the address of the only control-plane host; or name a host for spec.loadBalancer")
 	}
-	v.port(at.Child("port"), s.ControlPlaneEndpoint.Port)
+	v.Port(at.Child("port"), s.ControlPlaneEndpoint.Port)
 	s.ControlPlaneEndpoint.Port = cmp.Or(s.ControlPlaneEndpoint.Port, defaultAPIPort)
 }
 
 func (v *validator) machine(at *field.Path, s *HostMachineSpec) {
 	if s.HostSelector != nil {
-		v.errs = append(v.errs, metav1validation.ValidateLabelSelector(s.HostSelector, metav1validation.LabelSelectorValidationOptions{}, at.Child("hostSelector"))...)
-		if _, err := metav1.LabelSelectorAsSelector(s.HostSelector); err != nil && len(v.errs) == 0 {
-			v.add(field.Invalid(at.Child("hostSelector"), s.HostSelector, err.Error()))
+		v.Errs = append(v.Errs, metav1validation.ValidateLabelSelector(s.HostSelector, metav1validation.LabelSelectorValidationOptions{}, at.Child("hostSelector"))...)
+		if _, err := metav1.LabelSelectorAsSelector(s.HostSelector); err != nil && len(v.Errs) == 0 {
+			v.Add(field.Invalid(at.Child("hostSelector"), s.HostSelector, err.Error()))
 		}
 	}
 	if s.MinCPUs < 0 {
-		v.add(field.Invalid(at.Child("minCPUs"), s.MinCPUs, "must not be negative"))
+		v.Add(field.Invalid(at.Child("minCPUs"), s.MinCPUs, "must not be negative"))
 	}
 	if s.MinMemory != "" {
 		q, err := resource.ParseQuantity(s.MinMemory)
 		if err != nil || q.Sign() < 0 {
-			v.add(field.Invalid(at.Child("minMemory"), s.MinMemory, `must be a quantity like "16Gi"`))
+			v.Add(field.Invalid(at.Child("minMemory"), s.MinMemory, `must be a quantity like "16Gi"`))
 		} else {
 			s.MinMemory = q.String()
 		}
@@ -83,7 +58,7 @@ func (v *validator) machine(at *field.Path, s *HostMachineSpec) {
 	switch s.Bootstrap = cmp.Or(s.Bootstrap, BootstrapAuto); s.Bootstrap {
 	case BootstrapAuto, BootstrapCloudInit, BootstrapScript:
 	default:
-		v.add(field.NotSupported(at.Child("bootstrap"), s.Bootstrap, []BootstrapMode{BootstrapAuto, BootstrapCloudInit, BootstrapScript}))
+		v.Add(field.NotSupported(at.Child("bootstrap"), s.Bootstrap, []BootstrapMode{BootstrapAuto, BootstrapCloudInit, BootstrapScript}))
 	}
 }
 
@@ -92,34 +67,34 @@ func (v *validator) pool(at *field.Path, s *HostPoolSpec) {
 	s.SSH.User = cmp.Or(s.SSH.User, defaultUser)
 	s.SSH.Port = cmp.Or(s.SSH.Port, defaultSSHPort)
 	if s.SSH.IdentityRef == nil && !s.SSH.Agent {
-		v.add(field.Required(at.Child("ssh", "identityRef"), "name a Secret with the key ssh-privatekey or password, or say agent: true"))
+		v.Add(field.Required(at.Child("ssh", "identityRef"), "name a Secret with the key ssh-privatekey or password, or say agent: true"))
 	}
 	if s.SSH.IdentityRef == nil && s.SSH.KnownHosts == "" {
-		v.add(field.Required(at.Child("ssh", "knownHosts"), "without the public keys of the hosts anybody could pose as one: "+
+		v.Add(field.Required(at.Child("ssh", "knownHosts"), "without the public keys of the hosts anybody could pose as one: "+
 			"get them with ssh-keyscan and compare them with what the hosts say themselves"))
 	}
 	seen := make(map[string]bool, len(s.Hosts))
 	for i := range s.Hosts {
 		h, at := &s.Hosts[i], at.Child("hosts").Index(i)
-		if v.need(at.Child("name"), h.Name, "a name that is unique in the pool") {
+		if v.Required(at.Child("name"), h.Name, "a name that is unique in the pool") {
 			for _, msg := range validation.IsDNS1123Subdomain(h.Name) {
-				v.add(field.Invalid(at.Child("name"), h.Name, msg))
+				v.Add(field.Invalid(at.Child("name"), h.Name, msg))
 			}
 		}
 		if seen[h.Name] {
-			v.add(field.Duplicate(at.Child("name"), h.Name))
+			v.Add(field.Duplicate(at.Child("name"), h.Name))
 		}
 		seen[h.Name] = true
-		v.errs = append(v.errs, metav1validation.ValidateLabels(h.Labels, at.Child("labels"))...)
+		v.Errs = append(v.Errs, metav1validation.ValidateLabels(h.Labels, at.Child("labels"))...)
 		v.host(at, &h.HostDetails)
 	}
 }
 
 func (v *validator) host(at *field.Path, h *HostDetails) {
-	v.address(at.Child("address"), h.Address, "the address that SSH connects to")
+	v.Address(at.Child("address"), h.Address, "the address that SSH connects to")
 	if h.FailureDomain != "" {
 		for _, msg := range validation.IsValidLabelValue(h.FailureDomain) {
-			v.add(field.Invalid(at.Child("failureDomain"), h.FailureDomain, msg))
+			v.Add(field.Invalid(at.Child("failureDomain"), h.FailureDomain, msg))
 		}
 	}
 	if h.SSH != nil {
@@ -129,13 +104,13 @@ func (v *validator) host(at *field.Path, h *HostDetails) {
 
 func (v *validator) ssh(at *field.Path, s *SSH) {
 	v.user(at.Child("user"), s.User)
-	v.port(at.Child("port"), s.Port)
+	v.Port(at.Child("port"), s.Port)
 	v.identity(at, s.IdentityRef, s.Agent)
 	if b := s.Bastion; b != nil {
 		at := at.Child("bastion")
-		v.address(at.Child("address"), b.Address, "the address of the bastion")
+		v.Address(at.Child("address"), b.Address, "the address of the bastion")
 		v.user(at.Child("user"), b.User)
-		v.port(at.Child("port"), b.Port)
+		v.Port(at.Child("port"), b.Port)
 		v.identity(at, b.IdentityRef, b.Agent)
 		b.Port = cmp.Or(b.Port, defaultSSHPort)
 	}
@@ -143,7 +118,7 @@ func (v *validator) ssh(at *field.Path, s *SSH) {
 
 func (v *validator) user(at *field.Path, user string) {
 	if strings.ContainsAny(user, " \t\r\n:/") {
-		v.add(field.Invalid(at, user, "must be the name of a user"))
+		v.Add(field.Invalid(at, user, "must be the name of a user"))
 	}
 }
 
@@ -151,8 +126,8 @@ func (v *validator) identity(at *field.Path, ref *IdentityReference, agent bool)
 	if ref == nil {
 		return
 	}
-	v.need(at.Child("identityRef", "name"), ref.Name, "the name of a Secret")
+	v.Required(at.Child("identityRef", "name"), ref.Name, "the name of a Secret")
 	if agent {
-		v.add(field.Forbidden(at.Child("agent"), "there is an identityRef already: leave out one of them"))
+		v.Add(field.Forbidden(at.Child("agent"), "there is an identityRef already: leave out one of them"))
 	}
 }

@@ -149,25 +149,25 @@ func normalise(in any) (any, field.ErrorList) {
 	switch o := in.(type) {
 	case *OpenStackCluster:
 		v.cluster(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *OpenStackClusterTemplate:
 		v.cluster(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.errs
+		return &o.Spec.Template.Spec, v.Errs
 	case *OpenStackMachine:
 		v.machine(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *OpenStackMachineTemplate:
 		v.machine(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.errs
+		return &o.Spec.Template.Spec, v.Errs
 	case *OpenStackClusterIdentity:
 		v.clusterIdentity(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *OpenStackFloatingIPPool:
 		v.pool(spec, &o.Spec)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *Image:
 		v.orcImage(spec, &o.Spec, o.Name)
-		return &o.Spec, v.errs
+		return &o.Spec, v.Errs
 	case *v1beta1Cluster:
 		s := v.convertCluster(spec, &o.Spec)
 		v.cluster(spec, s)

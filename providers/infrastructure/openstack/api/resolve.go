@@ -13,7 +13,7 @@ func resolve(spec any, companions func(kind string) map[string]any, at *field.Pa
 	var v validator
 	switch s := spec.(type) {
 	case *OpenStackMachineSpec:
-		return v.resolveMachine(at, s, companions(imageKind)), v.errs
+		return v.resolveMachine(at, s, companions(imageKind)), v.Errs
 	case *OpenStackClusterSpec:
 		if s.Bastion == nil || s.Bastion.Spec == nil {
 			return s, nil
@@ -21,7 +21,7 @@ func resolve(spec any, companions func(kind string) map[string]any, at *field.Pa
 		out, bastion := *s, *s.Bastion
 		bastion.Spec = v.resolveMachine(at.Child("bastion", "spec"), bastion.Spec, companions(imageKind))
 		out.Bastion = &bastion
-		return &out, v.errs
+		return &out, v.Errs
 	}
 	return spec, nil
 }
@@ -46,7 +46,7 @@ func (v *validator) resolveMachine(at *field.Path, s *OpenStackMachineSpec, imag
 	}
 	found, there := images[ref.Name]
 	if !there {
-		v.invalid(at.Child("image", "imageRef", "name"), ref.Name,
+		v.Invalid(at.Child("image", "imageRef", "name"), ref.Name,
 			"the overlay holds no Image of that name in the namespace; it holds "+strings.Join(slices.Sorted(maps.Keys(images)), ", "))
 		return &out
 	}

@@ -75,7 +75,7 @@ func (v *validator) convertMachine(at *field.Path, in *v1beta1MachineSpec) *Open
 	}
 	switch {
 	case in.FlavorID != nil:
-		v.forbidden(at.Child("flavor"), in.Flavor != nil, "flavorID is given too: leave out one of the two")
+		v.Forbidden(at.Child("flavor"), in.Flavor != nil, "flavorID is given too: leave out one of the two")
 		out.Flavor.ID = in.FlavorID
 	case in.Flavor != nil:
 		out.Flavor.Filter = &FlavorFilter{Name: in.Flavor}
@@ -129,8 +129,8 @@ func (v *validator) writtenAsV1Beta1() field.ErrorList {
 		"spec.flavor.filter", "spec.flavor",
 		"spec.flavor.id", "spec.flavorID",
 	)
-	for _, e := range v.errs {
+	for _, e := range v.Errs {
 		e.Field = names.Replace(e.Field)
 	}
-	return v.errs
+	return v.Errs
 }

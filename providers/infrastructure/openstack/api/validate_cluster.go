@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/objects"
 )
 
 // cluster checks the spec of a cluster and fills in its defaults.
@@ -20,10 +22,10 @@ func (v *validator) cluster(at *field.Path, s *OpenStackClusterSpec) {
 	s.ControlPlaneEndpoint = v.endpoint(at.Child("controlPlaneEndpoint"), s.ControlPlaneEndpoint)
 	zones := at.Child("controlPlaneAvailabilityZones")
 	for i, z := range s.ControlPlaneAvailabilityZones {
-		v.required(zones.Index(i), z, "the name of an availability zone")
+		v.Required(zones.Index(i), z, "the name of an availability zone")
 	}
-	s.ControlPlaneAvailabilityZones = set(v, zones, s.ControlPlaneAvailabilityZones)
-	v.forbidden(at.Child("controlPlaneOmitAvailabilityZone"), isTrue(s.ControlPlaneOmitAvailabilityZone) && len(s.ControlPlaneAvailabilityZones) > 0,
+	s.ControlPlaneAvailabilityZones = objects.Set(v, zones, s.ControlPlaneAvailabilityZones)
+	v.Forbidden(at.Child("controlPlaneOmitAvailabilityZone"), isTrue(s.ControlPlaneOmitAvailabilityZone) && len(s.ControlPlaneAvailabilityZones) > 0,
 		"controlPlaneAvailabilityZones names zones: leave out one of the two")
 	v.bastion(at.Child("bastion"), s)
 }
@@ -36,7 +38,7 @@ func (v *validator) networks(at *field.Path, s *OpenStackClusterSpec) {
 	v.router(at.Child("router"), s.Router)
 	managed := at.Child("managedSubnets")
 	if len(s.ManagedSubnets) > 1 {
-		v.add(field.TooMany(managed, len(s.ManagedSubnets), 1))
+		v.Add(field.TooMany(managed, len(s.ManagedSubnets), 1))
 	}
 	for i := range s.ManagedSubnets {
 		v.managedSubnet(managed.Index(i), &s.ManagedSubnets[i])
@@ -44,75 +46,75 @@ func (v *validator) networks(at *field.Path, s *OpenStackClusterSpec) {
 	if m := s.ManagedNetwork; m != nil {
 		at := at.Child("managedNetwork")
 		if m.MTU == nil && m.EnablePortSecurity == nil {
-			v.add(field.Required(at, "it is empty: leave it out"))
+			v.Add(field.Required(at, "it is empty: leave it out"))
 		}
 		if m.MTU != nil {
-			within(v, at.Child("mtu"), *m.MTU, 68, 65536, "must be between 68 and 65536")
+			objects.Within(v, at.Child("mtu"), *m.MTU, 68, 65536, "must be between 68 and 65536")
 		}
 	}
 	if m := s.ManagedRouter; m != nil {
 		at := at.Child("managedRouter", "externalIPs")
 		if len(m.ExternalIPs) == 0 {
-			v.add(field.Required(at, "it is empty: leave out managedRouter"))
+			v.Add(field.Required(at, "it is empty: leave out managedRouter"))
 		}
 		for i, e := range m.ExternalIPs {
 			if e.FixedIP != "" {
-				v.ip(at.Index(i).Child("fixedIP"), e.FixedIP)
+				v.IP(at.Index(i).Child("fixedIP"), e.FixedIP)
 			}
 			v.subnet(at.Index(i).Child("subnet"), &e.Subnet)
 		}
 	}
 	if len(s.ManagedSubnets) > 0 {
 		const why = "managedSubnets makes the network: leave out one of the two"
-		v.forbidden(at.Child("network"), s.Network != nil, why)
-		v.forbidden(at.Child("subnets"), len(s.Subnets) > 0, why)
-		v.forbidden(at.Child("primarySubnet"), s.PrimarySubnet != nil, why)
-		v.forbidden(at.Child("managedRouter"), s.ManagedRouter != nil && s.Router != nil, "router names one that exists: leave out one of the two")
+		v.Forbidden(at.Child("network"), s.Network != nil, why)
+		v.Forbidden(at.Child("subnets"), len(s.Subnets) > 0, why)
+		v.Forbidden(at.Child("primarySubnet"), s.PrimarySubnet != nil, why)
+		v.Forbidden(at.Child("managedRouter"), s.ManagedRouter != nil && s.Router != nil, "router names one that exists: leave out one of the two")
 		return
 	}
 	if s.Network == nil && len(s.Subnets) == 0 {
-		v.add(field.Required(managed, "or name the network and subnets that exist in network and subnets"))
+		v.Add(field.Required(managed, "or name the network and subnets that exist in network and subnets"))
 	}
 	const why = "it says how to make what managedSubnets asks for, and there are none"
 	if m := s.ManagedNetwork; m != nil {
-		v.forbidden(at.Child("managedNetwork", "mtu"), m.MTU != nil, why)
-		v.forbidden(at.Child("managedNetwork", "enablePortSecurity"), m.EnablePortSecurity != nil, why)
+		v.Forbidden(at.Child("managedNetwork", "mtu"), m.MTU != nil, why)
+		v.Forbidden(at.Child("managedNetwork", "enablePortSecurity"), m.EnablePortSecurity != nil, why)
 	}
-	v.forbidden(at.Child("managedRouter"), s.ManagedRouter != nil, why)
+	v.Forbidden(at.Child("managedRouter"), s.ManagedRouter != nil, why)
 }
 
 func (v *validator) managedSubnet(at *field.Path, s *SubnetSpec) {
-	v.required(at.Child("cidr"), s.CIDR, `a range of addresses such as "10.6.0.0/24"`)
+	v.Required(at.Child("cidr"), s.CIDR, `a range of addresses such as "10.6.0.0/24"`)
 	p, err := netip.ParsePrefix(s.CIDR)
 	switch {
 	case s.CIDR == "":
 	case err != nil:
-		v.invalid(at.Child("cidr"), s.CIDR, `must be a range of addresses such as "10.6.0.0/24"`)
+		v.Invalid(at.Child("cidr"), s.CIDR, `must be a range of addresses such as "10.6.0.0/24"`)
 		return
 	case p != p.Masked():
-		v.invalid(at.Child("cidr"), s.CIDR, "is an address in the range: write "+p.Masked().String())
+		v.Invalid(at.Child("cidr"), s.CIDR, "is an address in the range: write "+p.Masked().String())
 		return
 	}
 	for i, d := range s.DNSNameservers {
 		at := at.Child("dnsNameservers").Index(i)
-		if a := v.ip(at, d); a.IsValid() && p.IsValid() && a.Is4() != p.Addr().Is4() {
-			v.invalid(at, d, "must be of the same IP version as cidr")
+		if a := v.IP(at, d); a.IsValid() && p.IsValid() && a.Is4() != p.Addr().Is4() {
+			v.Invalid(at, d, "must be of the same IP version as cidr")
 		}
 	}
 	for i, pool := range s.AllocationPools {
 		at := at.Child("allocationPools").Index(i)
-		start, end := v.ip(at.Child("start"), pool.Start), v.ip(at.Child("end"), pool.End)
+		start, end := v.IP(at.Child("start"), pool.Start), v.IP(at.Child("end"), pool.End)
 		if !start.IsValid() || !end.IsValid() || !p.IsValid() {
 			continue
 		}
 		if !p.Contains(start) {
-			v.invalid(at.Child("start"), pool.Start, "must be in cidr")
+			v.Invalid(at.Child("start"), pool.Start, "must be in cidr")
 		}
 		if !p.Contains(end) {
-			v.invalid(at.Child("end"), pool.End, "must be in cidr")
+			v.Invalid(at.Child("end"), pool.End, "must be in cidr")
 		}
 		if end.Less(start) {
-			v.invalid(at.Child("end"), pool.End, "must not be below start")
+			v.Invalid(at.Child("end"), pool.End, "must not be below start")
 		}
 	}
 }
@@ -124,11 +126,11 @@ func (v *validator) external(at *field.Path, s *OpenStackClusterSpec) {
 		return
 	}
 	const why = "the external network is switched off"
-	v.forbidden(at.Child("externalNetwork"), s.ExternalNetwork != nil, why)
-	v.forbidden(at.Child("bastion", "floatingIP"), s.Bastion != nil && s.Bastion.FloatingIP != nil, why)
-	v.forbidden(at.Child("managedRouter"), s.ManagedRouter != nil, why)
+	v.Forbidden(at.Child("externalNetwork"), s.ExternalNetwork != nil, why)
+	v.Forbidden(at.Child("bastion", "floatingIP"), s.Bastion != nil && s.Bastion.FloatingIP != nil, why)
+	v.Forbidden(at.Child("managedRouter"), s.ManagedRouter != nil, why)
 	if s.APIServer == nil || s.APIServer.EnableFloatingIP == nil || *s.APIServer.EnableFloatingIP {
-		v.add(field.Required(at.Child("apiServer", "enableFloatingIP"), "the external network is switched off: switch the floating IP of the API server off too"))
+		v.Add(field.Required(at.Child("apiServer", "enableFloatingIP"), "the external network is switched off: switch the floating IP of the API server off too"))
 	}
 }
 
@@ -137,8 +139,8 @@ func (v *validator) endpoint(at *field.Path, e *clusterv1.APIEndpoint) *clusterv
 	if e == nil || *e == (clusterv1.APIEndpoint{}) {
 		return nil
 	}
-	v.required(at.Child("host"), e.Host, "there is a port")
-	v.text(at.Child("host"), e.Host, 512)
+	v.Required(at.Child("host"), e.Host, "there is a port")
+	v.Text(at.Child("host"), e.Host, 512)
 	if e.Port != 0 {
 		v.portNumber(at.Child("port"), e.Port)
 	}
@@ -146,7 +148,7 @@ func (v *validator) endpoint(at *field.Path, e *clusterv1.APIEndpoint) *clusterv
 }
 
 func (v *validator) portNumber(at *field.Path, n int32) {
-	within(v, at, n, 1, 65535, "must be between 1 and 65535")
+	objects.Within(v, at, n, 1, 65535, "must be between 1 and 65535")
 }
 
 // bastion checks the bastion and fills in its defaults.
@@ -159,10 +161,10 @@ func (v *validator) bastion(at *field.Path, s *OpenStackClusterSpec) {
 		b.Enabled = new(true)
 	}
 	if *b.Enabled && b.Spec == nil {
-		v.add(field.Required(at.Child("spec"), "flavor and image of the bastion"))
+		v.Add(field.Required(at.Child("spec"), "flavor and image of the bastion"))
 	}
 	if !isEmpty(b.FloatingIP) {
-		v.ipv4(at.Child("floatingIP"), *b.FloatingIP)
+		v.IPv4(at.Child("floatingIP"), *b.FloatingIP)
 	}
 	if b.Spec != nil {
 		v.machine(at.Child("spec"), b.Spec)

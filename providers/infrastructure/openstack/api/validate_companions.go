@@ -4,32 +4,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 func (v *validator) clusterIdentity(at *field.Path, s *OpenStackClusterIdentitySpec) {
 	ref := at.Child("secretRef")
-	v.object(ref.Child("name"), s.SecretRef.Name, "the name of a Secret with clouds.yaml")
-	v.required(ref.Child("namespace"), s.SecretRef.Namespace, "the namespace of the Secret")
+	v.Object(ref.Child("name"), s.SecretRef.Name, "the name of a Secret with clouds.yaml")
+	v.Required(ref.Child("namespace"), s.SecretRef.Namespace, "the namespace of the Secret")
 	if s.SecretRef.Namespace != "" {
 		for _, msg := range validation.IsDNS1123Label(s.SecretRef.Namespace) {
-			v.invalid(ref.Child("namespace"), s.SecretRef.Namespace, msg)
+			v.Invalid(ref.Child("namespace"), s.SecretRef.Namespace, msg)
 		}
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s.NamespaceSelector); err != nil {
-		v.add(&field.Error{Type: field.ErrorTypeInvalid, Field: at.Child("namespaceSelector").String(), BadValue: field.OmitValueType{}, Detail: err.Error()})
+		v.Add(&field.Error{Type: field.ErrorTypeInvalid, Field: at.Child("namespaceSelector").String(), BadValue: field.OmitValueType{}, Detail: err.Error()})
 	}
 }
 
 func (v *validator) pool(at *field.Path, s *OpenStackFloatingIPPoolSpec) {
 	v.identity(at.Child("identityRef"), &s.IdentityRef)
 	v.network(at.Child("floatingIPNetwork"), s.FloatingIPNetwork)
-	enum(v, at.Child("reclaimPolicy"), s.ReclaimPolicy, ReclaimDelete, ReclaimRetain)
+	objects.Enum(v, at.Child("reclaimPolicy"), s.ReclaimPolicy, ReclaimDelete, ReclaimRetain)
 	if s.MaxIPs != nil && *s.MaxIPs < 0 {
-		v.invalid(at.Child("maxIPs"), *s.MaxIPs, "must not be negative")
+		v.Invalid(at.Child("maxIPs"), *s.MaxIPs, "must not be negative")
 	}
 	ips := at.Child("preAllocatedFloatingIPs")
 	for i, ip := range s.PreAllocatedFloatingIPs {
-		v.ipv4(ips.Index(i), ip)
+		v.IPv4(ips.Index(i), ip)
 	}
-	s.PreAllocatedFloatingIPs = set(v, ips, s.PreAllocatedFloatingIPs)
+	s.PreAllocatedFloatingIPs = objects.Set(v, ips, s.PreAllocatedFloatingIPs)
 }

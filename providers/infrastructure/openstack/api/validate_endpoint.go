@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // apiServer checks where the API server is to answer, and fills in defaults.
@@ -18,12 +20,12 @@ func (v *validator) apiServer(at *field.Path, s *OpenStackClusterSpec) {
 	floating := a.EnableFloatingIP == nil || *a.EnableFloatingIP
 	balanced := a.ManagedLoadBalancer.IsEnabled()
 	if !isEmpty(a.FixedIP) {
-		v.ip(at.Child("fixedIP"), *a.FixedIP)
-		v.forbidden(at.Child("fixedIP"), floating && !balanced, "the endpoint is the floating IP; without a load balancer nothing has a fixed IP")
+		v.IP(at.Child("fixedIP"), *a.FixedIP)
+		v.Forbidden(at.Child("fixedIP"), floating && !balanced, "the endpoint is the floating IP; without a load balancer nothing has a fixed IP")
 	}
 	if !isEmpty(a.FloatingIP) {
-		v.ipv4(at.Child("floatingIP"), *a.FloatingIP)
-		v.forbidden(at.Child("floatingIP"), !floating, "the floating IP is switched off")
+		v.IPv4(at.Child("floatingIP"), *a.FloatingIP)
+		v.Forbidden(at.Child("floatingIP"), !floating, "the floating IP is switched off")
 	}
 	if a.ManagedLoadBalancer != nil {
 		v.loadBalancer(at.Child("managedLoadBalancer"), a)
@@ -48,20 +50,20 @@ func (v *validator) loadBalancer(at *field.Path, a *APIServer) {
 	for i, p := range lb.AdditionalPorts {
 		v.portNumber(ports.Index(i), p)
 		if a.Port != nil && p == int32(*a.Port) {
-			v.add(field.Duplicate(ports.Index(i), p))
+			v.Add(field.Duplicate(ports.Index(i), p))
 		}
 	}
-	lb.AdditionalPorts = set(v, ports, lb.AdditionalPorts)
+	lb.AdditionalPorts = objects.Set(v, ports, lb.AdditionalPorts)
 	cidrs := at.Child("allowedCIDRs")
 	for i, c := range lb.AllowedCIDRs {
-		if p := v.prefix(cidrs.Index(i), c); p.IsValid() {
+		if p := v.Prefix(cidrs.Index(i), c); p.IsValid() {
 			lb.AllowedCIDRs[i] = p.String()
 		}
 	}
-	lb.AllowedCIDRs = set(v, cidrs, lb.AllowedCIDRs)
+	lb.AllowedCIDRs = objects.Set(v, cidrs, lb.AllowedCIDRs)
 	v.network(at.Child("network"), lb.Network)
 	if len(lb.Subnets) > 1 {
-		v.add(field.TooMany(at.Child("subnets"), len(lb.Subnets), 1))
+		v.Add(field.TooMany(at.Child("subnets"), len(lb.Subnets), 1))
 	}
 	v.subnets(at.Child("subnets"), lb.Subnets)
 	if lb.Monitor == nil {
@@ -73,9 +75,9 @@ func (v *validator) loadBalancer(at *field.Path, a *APIServer) {
 	m.MaxRetries = cmp.Or(m.MaxRetries, monitorMaxRetries)
 	m.MaxRetriesDown = cmp.Or(m.MaxRetriesDown, monitorMaxRetriesDown)
 	const seconds = "must be a number of seconds"
-	within(v, at.Child("delay"), m.Delay, 1, 86400, seconds)
-	within(v, at.Child("timeout"), m.Timeout, 1, 86400, seconds)
+	objects.Within(v, at.Child("delay"), m.Delay, 1, 86400, seconds)
+	objects.Within(v, at.Child("timeout"), m.Timeout, 1, 86400, seconds)
 	const probes = "must be between 1 and 10"
-	within(v, at.Child("maxRetries"), m.MaxRetries, 1, 10, probes)
-	within(v, at.Child("maxRetriesDown"), m.MaxRetriesDown, 1, 10, probes)
+	objects.Within(v, at.Child("maxRetries"), m.MaxRetries, 1, 10, probes)
+	objects.Within(v, at.Child("maxRetriesDown"), m.MaxRetriesDown, 1, 10, probes)
 }

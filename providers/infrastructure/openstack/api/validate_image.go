@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // maxImageTags is how many tags an Image may have.
@@ -18,38 +20,38 @@ func (v *validator) orcImage(at *field.Path, s *ImageSpec, name string) {
 	if s.ManagementPolicy == "" {
 		s.ManagementPolicy = Managed
 	}
-	enum(v, at.Child("managementPolicy"), s.ManagementPolicy, Managed, Unmanaged)
+	objects.Enum(v, at.Child("managementPolicy"), s.ManagementPolicy, Managed, Unmanaged)
 	ref := at.Child("cloudCredentialsRef")
-	v.object(ref.Child("secretName"), s.CloudCredentialsRef.SecretName, "the name of a Secret with clouds.yaml")
-	v.required(ref.Child("cloudName"), s.CloudCredentialsRef.CloudName, "an entry of clouds.yaml")
+	v.Object(ref.Child("secretName"), s.CloudCredentialsRef.SecretName, "the name of a Secret with clouds.yaml")
+	v.Required(ref.Child("cloudName"), s.CloudCredentialsRef.CloudName, "an entry of clouds.yaml")
 	if s.ManagementPolicy == Unmanaged {
-		v.forbidden(at.Child("resource"), s.Resource != nil, "an image that exists is not made: leave it out, or make managementPolicy managed")
-		v.forbidden(at.Child("managedOptions"), s.ManagedOptions != nil, "an image that exists stays what it is: leave it out, or make managementPolicy managed")
+		v.Forbidden(at.Child("resource"), s.Resource != nil, "an image that exists is not made: leave it out, or make managementPolicy managed")
+		v.Forbidden(at.Child("managedOptions"), s.ManagedOptions != nil, "an image that exists stays what it is: leave it out, or make managementPolicy managed")
 		v.imageImport(at.Child("import"), s.Import)
 		return
 	}
-	v.forbidden(at.Child("import"), s.Import != nil, "an image that exists is not made: make managementPolicy unmanaged, or leave it out")
+	v.Forbidden(at.Child("import"), s.Import != nil, "an image that exists is not made: make managementPolicy unmanaged, or leave it out")
 	if s.ManagedOptions == nil {
 		s.ManagedOptions = new(ManagedOptions)
 	}
 	if s.ManagedOptions.OnDelete == "" {
 		s.ManagedOptions.OnDelete = OnDeleteDelete
 	}
-	enum(v, at.Child("managedOptions", "onDelete"), s.ManagedOptions.OnDelete, OnDeleteDelete, OnDeleteDetach)
+	objects.Enum(v, at.Child("managedOptions", "onDelete"), s.ManagedOptions.OnDelete, OnDeleteDelete, OnDeleteDetach)
 	if s.Resource == nil {
-		v.add(field.Required(at.Child("resource"), "what the image is made of; for one that exists make managementPolicy unmanaged"))
+		v.Add(field.Required(at.Child("resource"), "what the image is made of; for one that exists make managementPolicy unmanaged"))
 		return
 	}
 	v.imageResource(at.Child("resource"), s.Resource, name)
 	if p := s.Resource.Protected; p != nil && *p && !s.Detach() {
-		v.forbidden(at.Child("resource", "protected"), true, "Glance deletes no image that is protected: make managedOptions.onDelete detach, or leave it out")
+		v.Forbidden(at.Child("resource", "protected"), true, "Glance deletes no image that is protected: make managedOptions.onDelete detach, or leave it out")
 	}
 }
 
 // imageImport checks what finds an image that exists.
 func (v *validator) imageImport(at *field.Path, i *ImageImport) {
 	if i == nil {
-		v.add(field.Required(at, "what finds the image: id or filter"))
+		v.Add(field.Required(at, "what finds the image: id or filter"))
 		return
 	}
 	f := i.Filter
@@ -64,7 +66,7 @@ func (v *validator) imageImport(at *field.Path, i *ImageImport) {
 // visibility checks who sees an image.
 func (v *validator) visibility(at *field.Path, s *string) {
 	if s != nil {
-		enum(v, at, *s, "public", "private", "shared", "community")
+		objects.Enum(v, at, *s, "public", "private", "shared", "community")
 	}
 }
 
@@ -73,28 +75,28 @@ func (v *validator) imageResource(at *field.Path, r *ImageResource, name string)
 	if isEmpty(r.Name) {
 		r.Name = &name
 	}
-	v.text(at.Child("name"), *r.Name, maxName)
+	v.Text(at.Child("name"), *r.Name, maxName)
 	if len(r.Tags) > maxImageTags {
-		v.add(field.TooMany(at.Child("tags"), len(r.Tags), maxImageTags))
+		v.Add(field.TooMany(at.Child("tags"), len(r.Tags), maxImageTags))
 	}
 	for i, t := range r.Tags {
-		v.forbidden(at.Child("tags").Index(i), strings.HasPrefix(t, "fairlead.dev:"), "tags that begin with fairlead.dev: say whose the image is")
+		v.Forbidden(at.Child("tags").Index(i), strings.HasPrefix(t, "fairlead.dev:"), "tags that begin with fairlead.dev: say whose the image is")
 	}
 	r.Tags = v.tags(at.Child("tags"), r.Tags)
 	v.visibility(at.Child("visibility"), r.Visibility)
 	v.imageProperties(at.Child("properties"), r.Properties)
 	if r.Content == nil {
-		v.add(field.Required(at.Child("content"), "what is in the image"))
+		v.Add(field.Required(at.Child("content"), "what is in the image"))
 		return
 	}
 	c, at := r.Content, at.Child("content")
 	if c.ContainerFormat == "" {
 		c.ContainerFormat = "bare"
 	}
-	enum(v, at.Child("containerFormat"), c.ContainerFormat, "bare", "ami", "ari", "aki", "compressed", "docker", "ova", "ovf")
-	enum(v, at.Child("diskFormat"), c.DiskFormat, "qcow2", "raw", "iso", "vmdk", "vhd", "vhdx", "vdi", "ploop", "ami", "ari", "aki")
+	objects.Enum(v, at.Child("containerFormat"), c.ContainerFormat, "bare", "ami", "ari", "aki", "compressed", "docker", "ova", "ovf")
+	objects.Enum(v, at.Child("diskFormat"), c.DiskFormat, "qcow2", "raw", "iso", "vmdk", "vhd", "vhdx", "vdi", "ploop", "ami", "ari", "aki")
 	if c.Download == nil {
-		v.add(field.Required(at.Child("download"), "where the content comes from"))
+		v.Add(field.Required(at.Child("download"), "where the content comes from"))
 		return
 	}
 	v.download(at.Child("download"), c.Download)
@@ -106,12 +108,12 @@ var hashPattern = regexp.MustCompile(`^[0-9a-f]+$`)
 // an algorithm whose hashes Glance does not tell cannot be checked.
 // Source: Image API reference, "Show image": checksum and os_hash_value.
 func (v *validator) download(at *field.Path, d *ImageDownload) {
-	v.text(at.Child("url"), d.URL, 2048)
+	v.Text(at.Child("url"), d.URL, 2048)
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-		v.invalid(at.Child("url"), d.URL, `must be an address that Glance can download from, such as "https://images.example.com/node.qcow2"`)
+		v.Invalid(at.Child("url"), d.URL, `must be an address that Glance can download from, such as "https://images.example.com/node.qcow2"`)
 	} else if u.User != nil {
-		v.add(field.Forbidden(at.Child("url"), "no password may be in Git: have the image where it needs none"))
+		v.Add(field.Forbidden(at.Child("url"), "no password may be in Git: have the image where it needs none"))
 	}
 	h := d.Hash
 	if h == nil {
@@ -121,11 +123,11 @@ func (v *validator) download(at *field.Path, d *ImageDownload) {
 	lengths := map[string]int{HashMD5: 32, HashSHA512: 128}
 	switch {
 	case h.Algorithm == "sha1" || h.Algorithm == "sha256":
-		v.invalid(at.Child("algorithm"), h.Algorithm, "Glance does not tell this hash of what it downloads: give the md5 or sha512, or leave hash out")
+		v.Invalid(at.Child("algorithm"), h.Algorithm, "Glance does not tell this hash of what it downloads: give the md5 or sha512, or leave hash out")
 	case lengths[h.Algorithm] == 0:
-		enum(v, at.Child("algorithm"), h.Algorithm, HashMD5, HashSHA512)
+		objects.Enum(v, at.Child("algorithm"), h.Algorithm, HashMD5, HashSHA512)
 	case len(h.Value) != lengths[h.Algorithm] || !hashPattern.MatchString(h.Value):
-		v.invalid(at.Child("value"), h.Value, "must be a hash of that algorithm, in lower-case hexadecimal")
+		v.Invalid(at.Child("value"), h.Value, "must be a hash of that algorithm, in lower-case hexadecimal")
 	}
 }
 
@@ -144,10 +146,10 @@ func (v *validator) imageProperties(at *field.Path, p *ImageProperties) {
 		switch {
 		case s == nil:
 		case len(values) > 0:
-			enum(v, at, *s, values...)
+			objects.Enum(v, at, *s, values...)
 		default:
-			v.required(at, *s, "leave the field out, or say something")
-			v.text(at, *s, maxName)
+			v.Required(at, *s, "leave the field out, or say something")
+			v.Text(at, *s, maxName)
 		}
 	}
 	positive(at.Child("minDiskGB"), p.MinDiskGB)

@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // machine checks the spec of a machine and fills in its defaults.
 func (v *validator) machine(at *field.Path, s *OpenStackMachineSpec) {
 	v.flavor(at.Child("flavor"), &s.Flavor)
 	v.image(at.Child("image"), &s.Image)
-	v.text(at.Child("sshKeyName"), s.SSHKeyName, maxName)
+	v.Text(at.Child("sshKeyName"), s.SSHKeyName, maxName)
 	v.securityGroups(at.Child("securityGroups"), s.SecurityGroups)
 	v.serverGroup(at.Child("serverGroup"), s.ServerGroup)
 	s.Tags = v.serverTags(at.Child("tags"), s.Tags)
@@ -34,16 +36,16 @@ var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]+$`)
 func (v *validator) metadata(at *field.Path, list []ServerMetadata) {
 	for i, m := range list {
 		key, value := at.Index(i).Child("key"), at.Index(i).Child("value")
-		v.text(key, m.Key, maxName)
-		v.text(value, m.Value, maxName)
-		v.required(key, m.Key, "")
-		v.required(value, m.Value, "")
+		v.Text(key, m.Key, maxName)
+		v.Text(value, m.Value, maxName)
+		v.Required(key, m.Key, "")
+		v.Required(value, m.Value, "")
 		if m.Key != "" && !metadataKey.MatchString(m.Key) {
-			v.invalid(key, m.Key, `Nova takes letters, digits, spaces and any of "-_:."`)
+			v.Invalid(key, m.Key, `Nova takes letters, digits, spaces and any of "-_:."`)
 		}
-		v.forbidden(key, strings.HasPrefix(m.Key, "fairlead.dev:"), "keys that begin with fairlead.dev: say whose the server is")
+		v.Forbidden(key, strings.HasPrefix(m.Key, "fairlead.dev:"), "keys that begin with fairlead.dev: say whose the server is")
 	}
-	unique(v, at, list, "key", func(m ServerMetadata) string { return m.Key })
+	objects.Unique(v, at, list, "key", func(m ServerMetadata) string { return m.Key })
 	slices.SortFunc(list, func(a, b ServerMetadata) int { return cmp.Compare(a.Key, b.Key) })
 }
 
@@ -58,49 +60,49 @@ func (v *validator) disks(at *field.Path, s *OpenStackMachineSpec) {
 	for i := range s.AdditionalBlockDevices {
 		d, at := &s.AdditionalBlockDevices[i], at.Index(i)
 		name := at.Child("name")
-		v.required(name, d.Name, "")
-		v.text(name, d.Name, maxServerTag)
-		v.forbidden(name, d.Name == "root", "root is the volume that a server boots from")
+		v.Required(name, d.Name, "")
+		v.Text(name, d.Name, maxServerTag)
+		v.Forbidden(name, d.Name == "root", "root is the volume that a server boots from")
 		if strings.ContainsAny(d.Name, ",/") {
-			v.invalid(name, d.Name, `must not have a comma or a "/": it is a tag of the device`)
+			v.Invalid(name, d.Name, `must not have a comma or a "/": it is a tag of the device`)
 		}
 		v.size(at.Child("sizeGiB"), d.SizeGiB)
 		storage := at.Child("storage")
-		enum(v, storage.Child("type"), d.Storage.Type, LocalBlockDevice, VolumeBlockDevice)
+		objects.Enum(v, storage.Child("type"), d.Storage.Type, LocalBlockDevice, VolumeBlockDevice)
 		if d.Storage.Volume != nil {
-			v.forbidden(storage.Child("volume"), d.Storage.Type == LocalBlockDevice, "a local disk is no volume")
+			v.Forbidden(storage.Child("volume"), d.Storage.Type == LocalBlockDevice, "a local disk is no volume")
 			v.volume(storage.Child("volume"), d.Storage.Volume)
 		}
 	}
-	unique(v, at, s.AdditionalBlockDevices, "name", func(d AdditionalBlockDevice) string { return d.Name })
+	objects.Unique(v, at, s.AdditionalBlockDevices, "name", func(d AdditionalBlockDevice) string { return d.Name })
 }
 
 func (v *validator) size(at *field.Path, gib int32) {
 	if gib < 1 {
-		v.invalid(at, gib, "must be at least 1")
+		v.Invalid(at, gib, "must be at least 1")
 	}
 }
 
 // volume checks what a volume is made with and fills in where its availability
 // zone comes from.
 func (v *validator) volume(at *field.Path, b *BlockDeviceVolume) {
-	v.text(at.Child("type"), b.Type, maxName)
+	v.Text(at.Child("type"), b.Type, maxName)
 	z := b.AvailabilityZone
 	if z == nil {
 		return
 	}
 	at = at.Child("availabilityZone")
 	z.From = cmp.Or(z.From, VolumeAZFromName)
-	enum(v, at.Child("from"), z.From, VolumeAZFromName, VolumeAZFromMachine)
+	objects.Enum(v, at.Child("from"), z.From, VolumeAZFromName, VolumeAZFromMachine)
 	switch {
 	case z.Name == nil:
 		if z.From == VolumeAZFromName {
-			v.add(field.Required(at.Child("name"), "or from: Machine, for the zone of the machine"))
+			v.Add(field.Required(at.Child("name"), "or from: Machine, for the zone of the machine"))
 		}
 	case z.From == VolumeAZFromMachine:
-		v.forbidden(at.Child("name"), true, "the zone is that of the machine")
+		v.Forbidden(at.Child("name"), true, "the zone is that of the machine")
 	case *z.Name == "" || strings.Contains(string(*z.Name), " "):
-		v.invalid(at.Child("name"), *z.Name, "must not be empty or have spaces")
+		v.Invalid(at.Child("name"), *z.Name, "must not be empty or have spaces")
 	}
 }
 
@@ -109,10 +111,10 @@ func (v *validator) hints(at *field.Path, s *OpenStackMachineSpec) {
 	list := s.SchedulerHintAdditionalProperties
 	for i, h := range list {
 		at := at.Index(i)
-		v.required(at.Child("name"), h.Name, "")
-		v.forbidden(at.Child("name"), h.Name == "group" && s.ServerGroup != nil, "the hint is given by serverGroup")
+		v.Required(at.Child("name"), h.Name, "")
+		v.Forbidden(at.Child("name"), h.Name == "group" && s.ServerGroup != nil, "the hint is given by serverGroup")
 		at = at.Child("value")
-		enum(v, at.Child("type"), h.Value.Type, SchedulerHintTypeBool, SchedulerHintTypeString, SchedulerHintTypeNumber)
+		objects.Enum(v, at.Child("type"), h.Value.Type, SchedulerHintTypeBool, SchedulerHintTypeString, SchedulerHintTypeNumber)
 		for _, f := range []struct {
 			typ  SchedulerHintValueType
 			name string
@@ -123,16 +125,16 @@ func (v *validator) hints(at *field.Path, s *OpenStackMachineSpec) {
 			{SchedulerHintTypeString, "string", h.Value.String != nil},
 		} {
 			if f.typ == h.Value.Type && !f.set {
-				v.add(field.Required(at.Child(f.name), "the type is "+string(f.typ)))
+				v.Add(field.Required(at.Child(f.name), "the type is "+string(f.typ)))
 			}
-			v.forbidden(at.Child(f.name), f.typ != h.Value.Type && f.set, "the type is "+string(h.Value.Type))
+			v.Forbidden(at.Child(f.name), f.typ != h.Value.Type && f.set, "the type is "+string(h.Value.Type))
 		}
 		if t := h.Value.String; t != nil {
-			v.required(at.Child("string"), *t, "")
-			v.text(at.Child("string"), *t, maxName)
+			v.Required(at.Child("string"), *t, "")
+			v.Text(at.Child("string"), *t, maxName)
 		}
 	}
-	unique(v, at, list, "name", func(h SchedulerHintAdditionalProperty) string { return h.Name })
+	objects.Unique(v, at, list, "name", func(h SchedulerHintAdditionalProperty) string { return h.Name })
 	slices.SortFunc(list, func(a, b SchedulerHintAdditionalProperty) int { return cmp.Compare(a.Name, b.Name) })
 }
 
@@ -146,7 +148,7 @@ func (v *validator) floatingIPPool(at *field.Path, s *OpenStackMachineSpec) {
 		g := group
 		r.APIGroup = &g
 	}
-	enum(v, at.Child("apiGroup"), *r.APIGroup, group)
-	enum(v, at.Child("kind"), r.Kind, "OpenStackFloatingIPPool")
-	v.object(at.Child("name"), r.Name, "the name of an OpenStackFloatingIPPool")
+	objects.Enum(v, at.Child("apiGroup"), *r.APIGroup, group)
+	objects.Enum(v, at.Child("kind"), r.Kind, "OpenStackFloatingIPPool")
+	v.Object(at.Child("name"), r.Name, "the name of an OpenStackFloatingIPPool")
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // choose checks that one of id and filter is given, and that the filter is not
@@ -11,11 +13,11 @@ import (
 func (v *validator) choose(at *field.Path, id *string, filter, empty bool) {
 	switch {
 	case id == nil && !filter:
-		v.add(field.Required(at, "give id or filter"))
+		v.Add(field.Required(at, "give id or filter"))
 	case id != nil && filter:
-		v.add(field.Forbidden(at, "give id or filter, not both"))
+		v.Add(field.Forbidden(at, "give id or filter, not both"))
 	case empty:
-		v.add(field.Required(at.Child("filter"), "it is empty and would match everything"))
+		v.Add(field.Required(at.Child("filter"), "it is empty and would match everything"))
 	}
 }
 
@@ -23,7 +25,7 @@ func (v *validator) choose(at *field.Path, id *string, filter, empty bool) {
 func (v *validator) chooseUUID(at *field.Path, id *string, filter, empty bool) {
 	v.choose(at, id, filter, empty)
 	if id != nil {
-		v.uuid(at.Child("id"), *id)
+		v.UUID(at.Child("id"), *id)
 	}
 }
 
@@ -49,17 +51,17 @@ func (v *validator) subnet(at *field.Path, p *SubnetParam) {
 	at = at.Child("filter")
 	v.tagFilter(at, &f.FilterByNeutronTags)
 	if f.IPVersion != 0 && f.IPVersion != 4 && f.IPVersion != 6 {
-		v.invalid(at.Child("ipVersion"), f.IPVersion, "must be 4 or 6")
+		v.Invalid(at.Child("ipVersion"), f.IPVersion, "must be 4 or 6")
 	}
 	if f.GatewayIP != "" {
-		v.ip(at.Child("gatewayIP"), f.GatewayIP)
+		v.IP(at.Child("gatewayIP"), f.GatewayIP)
 	}
 	if f.CIDR != "" {
-		v.prefix(at.Child("cidr"), f.CIDR)
+		v.Prefix(at.Child("cidr"), f.CIDR)
 	}
 	modes := []string{"", "slaac", "dhcpv6-stateful", "dhcpv6-stateless"}
-	enum(v, at.Child("ipv6AddressMode"), f.IPv6AddressMode, modes...)
-	enum(v, at.Child("ipv6RAMode"), f.IPv6RAMode, modes...)
+	objects.Enum(v, at.Child("ipv6AddressMode"), f.IPv6AddressMode, modes...)
+	objects.Enum(v, at.Child("ipv6RAMode"), f.IPv6RAMode, modes...)
 }
 
 func (v *validator) subnets(at *field.Path, list []SubnetParam) {
@@ -91,25 +93,25 @@ func (v *validator) securityGroups(at *field.Path, list []SecurityGroupParam) {
 // image checks p. What an imageRef names is known when the overlay is.
 func (v *validator) image(at *field.Path, p *ImageParam) {
 	if r := p.ImageRef; r != nil {
-		v.forbidden(at, p.ID != nil || p.Filter != nil, "give one of id, filter and imageRef")
-		v.required(at.Child("imageRef", "name"), r.Name, "the name of the image")
+		v.Forbidden(at, p.ID != nil || p.Filter != nil, "give one of id, filter and imageRef")
+		v.Required(at.Child("imageRef", "name"), r.Name, "the name of the image")
 		return
 	}
 	f := p.Filter
 	v.chooseUUID(at, p.ID, f != nil, f != nil && isEmpty(f.Name) && len(f.Tags) == 0)
 	if f != nil {
-		f.Tags = set(v, at.Child("filter", "tags"), f.Tags)
+		f.Tags = objects.Set(v, at.Child("filter", "tags"), f.Tags)
 	}
 }
 
 func (v *validator) flavor(at *field.Path, p *FlavorParam) {
 	if p.ID == nil && p.Filter == nil {
-		v.add(field.Required(at, "a flavor, by name or by id"))
+		v.Add(field.Required(at, "a flavor, by name or by id"))
 		return
 	}
 	v.choose(at, p.ID, p.Filter != nil, p.Filter != nil && isEmpty(p.Filter.Name))
 	if p.ID != nil {
-		v.required(at.Child("id"), *p.ID, "the id of the flavor")
+		v.Required(at.Child("id"), *p.ID, "the id of the flavor")
 	}
 }
 
@@ -127,12 +129,12 @@ func (v *validator) tagFilter(at *field.Path, f *FilterByNeutronTags) {
 	}{{"tags", &f.Tags}, {"tagsAny", &f.TagsAny}, {"notTags", &f.NotTags}, {"notTagsAny", &f.NotTagsAny}} {
 		at := at.Child(l.name)
 		for i, t := range *l.tags {
-			v.required(at.Index(i), string(t), "a tag is not empty")
+			v.Required(at.Index(i), string(t), "a tag is not empty")
 			if strings.Contains(string(t), ",") {
-				v.invalid(at.Index(i), t, "must not have a comma")
+				v.Invalid(at.Index(i), t, "must not have a comma")
 			}
 		}
-		*l.tags = set(v, at, *l.tags)
+		*l.tags = objects.Set(v, at, *l.tags)
 	}
 }
 
@@ -141,9 +143,9 @@ func (v *validator) identity(at *field.Path, r *OpenStackIdentityReference) {
 	if r.Type == "" {
 		r.Type = IdentitySecret
 	}
-	enum(v, at.Child("type"), r.Type, IdentitySecret, IdentityCluster)
-	v.object(at.Child("name"), r.Name, "the name of a Secret with clouds.yaml, or of an OpenStackClusterIdentity")
-	v.required(at.Child("cloudName"), r.CloudName, "an entry of clouds.yaml")
+	objects.Enum(v, at.Child("type"), r.Type, IdentitySecret, IdentityCluster)
+	v.Object(at.Child("name"), r.Name, "the name of a Secret with clouds.yaml, or of an OpenStackClusterIdentity")
+	v.Required(at.Child("cloudName"), r.CloudName, "an entry of clouds.yaml")
 }
 
 func isEmpty(s *string) bool { return s == nil || *s == "" }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // ports checks the ports of a machine.
@@ -20,7 +22,7 @@ func (v *validator) ports(at *field.Path, s *OpenStackMachineSpec) {
 			suffix = *p.NameSuffix
 		}
 		if suffixes[suffix] {
-			v.invalid(at.Child("nameSuffix"), suffix, "another port of the machine has this name")
+			v.Invalid(at.Child("nameSuffix"), suffix, "another port of the machine has this name")
 		}
 		suffixes[suffix] = true
 	}
@@ -29,37 +31,37 @@ func (v *validator) ports(at *field.Path, s *OpenStackMachineSpec) {
 func (v *validator) port(at *field.Path, p *PortOpts) {
 	v.network(at.Child("network"), p.Network)
 	if p.Description != nil {
-		v.text(at.Child("description"), *p.Description, MaxDescription)
+		v.Text(at.Child("description"), *p.Description, MaxDescription)
 	}
 	if p.NameSuffix != nil {
-		v.required(at.Child("nameSuffix"), *p.NameSuffix, "or leave it out, for the index of the port")
-		v.text(at.Child("nameSuffix"), *p.NameSuffix, maxNameSuffix)
+		v.Required(at.Child("nameSuffix"), *p.NameSuffix, "or leave it out, for the index of the port")
+		v.Text(at.Child("nameSuffix"), *p.NameSuffix, maxNameSuffix)
 	}
 	for i, f := range p.FixedIPs {
 		at := at.Child("fixedIPs").Index(i)
 		if f.Subnet == nil && isEmpty(f.IPAddress) {
-			v.add(field.Required(at, "give a subnet, an ipAddress, or both"))
+			v.Add(field.Required(at, "give a subnet, an ipAddress, or both"))
 		}
 		v.subnet(at.Child("subnet"), f.Subnet)
 		if !isEmpty(f.IPAddress) {
-			v.ip(at.Child("ipAddress"), *f.IPAddress)
+			v.IP(at.Child("ipAddress"), *f.IPAddress)
 		}
 	}
 	v.securityGroups(at.Child("securityGroups"), p.SecurityGroups)
 	p.Tags = v.tags(at.Child("tags"), p.Tags)
-	v.mac(at.Child("macAddress"), p.MACAddress)
+	v.MAC(at.Child("macAddress"), p.MACAddress)
 	for i, a := range p.AllowedAddressPairs {
 		at := at.Child("allowedAddressPairs").Index(i)
-		v.required(at.Child("ipAddress"), a.IPAddress, "")
+		v.Required(at.Child("ipAddress"), a.IPAddress, "")
 		if a.IPAddress != "" {
-			v.prefix(at.Child("ipAddress"), a.IPAddress)
+			v.Prefix(at.Child("ipAddress"), a.IPAddress)
 		}
-		v.mac(at.Child("macAddress"), a.MACAddress)
+		v.MAC(at.Child("macAddress"), a.MACAddress)
 	}
 	if p.EnablePortSecurity != nil && !*p.EnablePortSecurity {
 		const why = "a port without port security has none"
-		v.forbidden(at.Child("securityGroups"), len(p.SecurityGroups) > 0, why)
-		v.forbidden(at.Child("allowedAddressPairs"), len(p.AllowedAddressPairs) > 0, why)
+		v.Forbidden(at.Child("securityGroups"), len(p.SecurityGroups) > 0, why)
+		v.Forbidden(at.Child("allowedAddressPairs"), len(p.AllowedAddressPairs) > 0, why)
 	}
 	v.valueSpecs(at.Child("valueSpecs"), p)
 }
@@ -79,13 +81,13 @@ func portKeys() []string {
 func (v *validator) valueSpecs(at *field.Path, p *PortOpts) {
 	for i, s := range p.ValueSpecs {
 		at := at.Index(i)
-		v.required(at.Child("name"), s.Name, "")
-		v.required(at.Child("key"), s.Key, "")
-		v.required(at.Child("value"), s.Value, "")
-		v.forbidden(at.Child("key"), slices.Contains(portKeys(), s.Key),
+		v.Required(at.Child("name"), s.Name, "")
+		v.Required(at.Child("key"), s.Key, "")
+		v.Required(at.Child("value"), s.Value, "")
+		v.Forbidden(at.Child("key"), slices.Contains(portKeys(), s.Key),
 			fmt.Sprintf("%s is set by Fairlead: use the port's field for it, if it has one", s.Key))
 	}
-	unique(v, at, p.ValueSpecs, "name", func(s ValueSpec) string { return s.Name })
-	unique(v, at, p.ValueSpecs, "key", func(s ValueSpec) string { return s.Key })
+	objects.Unique(v, at, p.ValueSpecs, "name", func(s ValueSpec) string { return s.Name })
+	objects.Unique(v, at, p.ValueSpecs, "key", func(s ValueSpec) string { return s.Key })
 	slices.SortFunc(p.ValueSpecs, func(a, b ValueSpec) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/providers/objects"
 )
 
 // managedSecurityGroups checks the rules of the managed security groups and
@@ -24,31 +26,31 @@ func (v *validator) managedSecurityGroups(at *field.Path, s *OpenStackClusterSpe
 		for i := range l.rules {
 			v.rule(at.Index(i), &l.rules[i], s.Bastion.IsEnabled())
 		}
-		unique(v, at, l.rules, "name", func(r SecurityGroupRuleSpec) string { return r.Name })
+		objects.Unique(v, at, l.rules, "name", func(r SecurityGroupRuleSpec) string { return r.Name })
 	}
 }
 
 func (v *validator) rule(at *field.Path, r *SecurityGroupRuleSpec, bastion bool) {
-	v.required(at.Child("name"), r.Name, "")
+	v.Required(at.Child("name"), r.Name, "")
 	if r.Description != nil {
-		v.text(at.Child("description"), *r.Description, maxName)
+		v.Text(at.Child("description"), *r.Description, maxName)
 	}
-	enum(v, at.Child("direction"), r.Direction, "ingress", "egress")
+	objects.Enum(v, at.Child("direction"), r.Direction, "ingress", "egress")
 	if isEmpty(r.EtherType) {
 		r.EtherType = new("IPv4")
 		if r.RemoteIPPrefix != nil && strings.Contains(*r.RemoteIPPrefix, ":") {
 			r.EtherType = new("IPv6")
 		}
 	}
-	enum(v, at.Child("etherType"), *r.EtherType, "IPv4", "IPv6")
+	objects.Enum(v, at.Child("etherType"), *r.EtherType, "IPv4", "IPv6")
 	v.protocol(at, r)
 	v.remote(at, r)
 	groups := at.Child("remoteManagedGroups")
 	for i, g := range r.RemoteManagedGroups {
-		enum(v, groups.Index(i), g, SecurityGroupBastion, SecurityGroupControlPlane, SecurityGroupWorker)
-		v.forbidden(groups.Index(i), g == SecurityGroupBastion && !bastion, "the cluster has no bastion")
+		objects.Enum(v, groups.Index(i), g, SecurityGroupBastion, SecurityGroupControlPlane, SecurityGroupWorker)
+		v.Forbidden(groups.Index(i), g == SecurityGroupBastion && !bastion, "the cluster has no bastion")
 	}
-	r.RemoteManagedGroups = set(v, groups, r.RemoteManagedGroups)
+	r.RemoteManagedGroups = objects.Set(v, groups, r.RemoteManagedGroups)
 }
 
 // protocol checks protocol and ports, which are type and code with ICMP.
@@ -58,22 +60,22 @@ func (v *validator) protocol(at *field.Path, r *SecurityGroupRuleSpec) {
 	if isEmpty(r.Protocol) {
 		const why = "there are no ports without a protocol"
 		r.Protocol = nil
-		v.forbidden(low, r.PortRangeMin != nil, why)
-		v.forbidden(high, r.PortRangeMax != nil, why)
+		v.Forbidden(low, r.PortRangeMin != nil, why)
+		v.Forbidden(high, r.PortRangeMax != nil, why)
 		return
 	}
 	if n, err := strconv.Atoi(*r.Protocol); err == nil && (n < 0 || n > 255) {
-		v.invalid(at.Child("protocol"), *r.Protocol, "must be the name of a protocol or a number between 0 and 255")
+		v.Invalid(at.Child("protocol"), *r.Protocol, "must be the name of a protocol or a number between 0 and 255")
 	}
 	if slices.Contains([]string{"icmp", "icmpv6", "ipv6-icmp", "1", "58"}, *r.Protocol) {
 		const why = "is type or code of ICMP: must be between 1 and 255, leave it out for all; 0 cannot be asked for alone"
 		if r.PortRangeMin != nil {
-			within(v, low, *r.PortRangeMin, 1, 255, why)
+			objects.Within(v, low, *r.PortRangeMin, 1, 255, why)
 		}
 		if r.PortRangeMax != nil {
-			within(v, high, *r.PortRangeMax, 1, 255, why)
+			objects.Within(v, high, *r.PortRangeMax, 1, 255, why)
 			if r.PortRangeMin == nil {
-				v.add(field.Required(low, "there is a portRangeMax"))
+				v.Add(field.Required(low, "there is a portRangeMax"))
 			}
 		}
 		return
@@ -81,14 +83,14 @@ func (v *validator) protocol(at *field.Path, r *SecurityGroupRuleSpec) {
 	switch {
 	case r.PortRangeMin == nil && r.PortRangeMax == nil:
 	case r.PortRangeMin == nil:
-		v.add(field.Required(low, "there is a portRangeMax"))
+		v.Add(field.Required(low, "there is a portRangeMax"))
 	case r.PortRangeMax == nil:
-		v.add(field.Required(high, "there is a portRangeMin"))
+		v.Add(field.Required(high, "there is a portRangeMin"))
 	default:
 		v.portNumber(low, *r.PortRangeMin)
 		v.portNumber(high, *r.PortRangeMax)
 		if *r.PortRangeMin > *r.PortRangeMax {
-			v.invalid(high, *r.PortRangeMax, "must not be below portRangeMin")
+			v.Invalid(high, *r.PortRangeMax, "must not be below portRangeMin")
 		}
 	}
 }
@@ -105,12 +107,12 @@ func (v *validator) remote(at *field.Path, r *SecurityGroupRuleSpec) {
 	if !isEmpty(r.RemoteIPPrefix) {
 		remotes++
 		at := at.Child("remoteIPPrefix")
-		if p := v.prefix(at, *r.RemoteIPPrefix); p.IsValid() {
+		if p := v.Prefix(at, *r.RemoteIPPrefix); p.IsValid() {
 			if p.Addr().Is4() != (*r.EtherType == "IPv4") {
-				v.invalid(at, *r.RemoteIPPrefix, "must be of the rule's etherType, "+*r.EtherType)
+				v.Invalid(at, *r.RemoteIPPrefix, "must be of the rule's etherType, "+*r.EtherType)
 			}
 			r.RemoteIPPrefix = new(p.String())
 		}
 	}
-	v.forbidden(at, remotes > 1, "give one of remoteManagedGroups, remoteGroupID and remoteIPPrefix")
+	v.Forbidden(at, remotes > 1, "give one of remoteManagedGroups, remoteGroupID and remoteIPPrefix")
 }

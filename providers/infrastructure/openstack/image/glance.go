@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imageimport"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -139,7 +140,7 @@ func create(ctx context.Context, p *cloud.Project, o cloud.Owner, w Want) (*imag
 	}
 	if q := r.Properties; q != nil {
 		opts.Properties = properties(q)
-		opts.MinDisk, opts.MinRAM = int(deref(q.MinDiskGB)), int(deref(q.MinMemoryMB))
+		opts.MinDisk, opts.MinRAM = int(ptr.Deref(q.MinDiskGB, 0)), int(ptr.Deref(q.MinMemoryMB, 0))
 	}
 	return images.Create(ctx, c, opts).Extract()
 }
@@ -229,14 +230,6 @@ func remove(ctx context.Context, p *cloud.Project, id string) (bool, error) {
 		return false, nil
 	}
 	return false, err
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }
 
 // noWay says that Glance does not download.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -156,11 +157,11 @@ func (m *maker) server(ctx context.Context, opts servers.CreateOpts, group strin
 	for _, h := range m.r.Spec.SchedulerHintAdditionalProperties {
 		switch h.Value.Type {
 		case api.SchedulerHintTypeBool:
-			hints[h.Name] = deref(h.Value.Bool, false)
+			hints[h.Name] = ptr.Deref(h.Value.Bool, false)
 		case api.SchedulerHintTypeNumber:
-			hints[h.Name] = deref(h.Value.Number, 0)
+			hints[h.Name] = ptr.Deref(h.Value.Number, 0)
 		case api.SchedulerHintTypeString:
-			hints[h.Name] = deref(h.Value.String, "")
+			hints[h.Name] = ptr.Deref(h.Value.String, "")
 		}
 	}
 	_, err = servers.Create(ctx, client,

@@ -13,6 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/portstrustedvif"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -46,16 +47,16 @@ func (m *maker) ports(ctx context.Context) ([]port, error) {
 	for i := range specs {
 		o, field := &specs[i], fmt.Sprintf("ports[%d]", i)
 		t := port{
-			name:        m.r.name() + "-" + deref(o.NameSuffix, strconv.Itoa(i)),
-			description: cloud.FormatOwner(deref(o.Description, ""), m.r.Owner),
+			name:        m.r.name() + "-" + ptr.Deref(o.NameSuffix, strconv.Itoa(i)),
+			description: cloud.FormatOwner(ptr.Deref(o.Description, ""), m.r.Owner),
 			tags:        m.r.tags(o.Tags...),
-			trunk:       deref(o.Trunk, m.r.Spec.Trunk),
+			trunk:       ptr.Deref(o.Trunk, m.r.Spec.Trunk),
 			opts:        o.ResolvedPortSpecFields,
 		}
 		if t.network, t.fixedIPs, err = m.target(field, o); err != nil {
 			return nil, err
 		}
-		if deref(o.EnablePortSecurity, true) {
+		if ptr.Deref(o.EnablePortSecurity, true) {
 			if t.groups, err = securityGroupIDs(ctx, m.p, field+".securityGroups", o.SecurityGroups); err != nil {
 				return nil, err
 			}
@@ -92,7 +93,7 @@ func (m *maker) target(field string, o *api.PortOpts) (string, []ports.IP, error
 	}
 	var ips []ports.IP
 	for j, f := range o.FixedIPs {
-		ip := ports.IP{IPAddress: deref(f.IPAddress, "")}
+		ip := ports.IP{IPAddress: ptr.Deref(f.IPAddress, "")}
 		if f.Subnet != nil {
 			s, err := network.FindSubnet(m.s, fmt.Sprintf("%s.fixedIPs[%d].subnet", field, j), id, f.Subnet)
 			if err != nil {
@@ -153,7 +154,7 @@ func (m *maker) ensurePort(ctx context.Context, t port) (string, error) {
 func (m *maker) portOpts(ctx context.Context, t port) (ports.CreateOptsBuilder, error) {
 	base := ports.CreateOpts{
 		Name: t.name, NetworkID: t.network, Description: t.description, AdminStateUp: t.opts.AdminStateUp,
-		MACAddress: deref(t.opts.MACAddress, ""), PropagateUplinkStatus: t.opts.PropagateUplinkStatus,
+		MACAddress: ptr.Deref(t.opts.MACAddress, ""), PropagateUplinkStatus: t.opts.PropagateUplinkStatus,
 	}
 	if len(t.fixedIPs) > 0 {
 		base.FixedIPs = t.fixedIPs
@@ -161,9 +162,9 @@ func (m *maker) portOpts(ctx context.Context, t port) (ports.CreateOptsBuilder, 
 	if len(t.groups) > 0 {
 		base.SecurityGroups = &t.groups
 	}
-	if deref(t.opts.EnablePortSecurity, true) {
+	if ptr.Deref(t.opts.EnablePortSecurity, true) {
 		for _, a := range t.opts.AllowedAddressPairs {
-			base.AllowedAddressPairs = append(base.AllowedAddressPairs, ports.AddressPair{IPAddress: a.IPAddress, MACAddress: deref(a.MACAddress, "")})
+			base.AllowedAddressPairs = append(base.AllowedAddressPairs, ports.AddressPair{IPAddress: a.IPAddress, MACAddress: ptr.Deref(a.MACAddress, "")})
 		}
 	}
 	if len(t.opts.ValueSpecs) > 0 {
@@ -179,10 +180,10 @@ func (m *maker) portOpts(ctx context.Context, t port) (ports.CreateOptsBuilder, 
 	}
 	profile := make(map[string]any)
 	if b := t.opts.Profile; b != nil {
-		if deref(b.OVSHWOffload, false) {
+		if ptr.Deref(b.OVSHWOffload, false) {
 			profile["capabilities"] = []string{"switchdev"}
 		}
-		if deref(b.TrustedVF, false) {
+		if ptr.Deref(b.TrustedVF, false) {
 			// Newer Neutron has an attribute for it and refuses the profile.
 			own, err := m.p.Extension(ctx, "port-trusted-vif")
 			if err != nil {
@@ -199,7 +200,7 @@ func (m *maker) portOpts(ctx context.Context, t port) (ports.CreateOptsBuilder, 
 		profile = nil
 	}
 	return portsbinding.CreateOptsExt{
-		CreateOptsBuilder: out, HostID: deref(t.opts.HostID, ""), VNICType: deref(t.opts.VNICType, ""), Profile: profile,
+		CreateOptsBuilder: out, HostID: ptr.Deref(t.opts.HostID, ""), VNICType: ptr.Deref(t.opts.VNICType, ""), Profile: profile,
 	}, nil
 }
 

@@ -93,10 +93,3 @@ func oldest[T any](all []*T, created func(*T) int64, id func(*T) string) []*T {
 	})
 	return all
 }
-
-func deref[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
-}

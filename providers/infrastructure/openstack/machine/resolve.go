@@ -13,6 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/pagination"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -73,7 +74,7 @@ func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam, as Ima
 	case param.ID != nil:
 		return *param.ID, nil
 	}
-	named := deref(param.Filter, api.ImageFilter{})
+	named := ptr.Deref(param.Filter, api.ImageFilter{})
 	f := api.ImageImportFilter{Name: named.Name, Tags: named.Tags}
 	if as.Import != nil {
 		f = *as.Import
@@ -84,7 +85,7 @@ func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam, as Ima
 			return pagination.Pager{}, err
 		}
 		return images.List(c, images.ListOpts{
-			Name: deref(f.Name, ""), Tags: f.Tags, Visibility: images.ImageVisibility(deref(f.Visibility, "")), Status: images.ImageStatusActive,
+			Name: ptr.Deref(f.Name, ""), Tags: f.Tags, Visibility: images.ImageVisibility(ptr.Deref(f.Visibility, "")), Status: images.ImageStatusActive,
 		}), nil
 	}, func(page pagination.Page) (out []found, err error) {
 		list, err := images.ExtractImages(page)
@@ -103,7 +104,7 @@ func flavorID(ctx context.Context, p *cloud.Project, param api.FlavorParam) (str
 	if param.ID != nil {
 		return *param.ID, nil
 	}
-	f := deref(param.Filter, api.FlavorFilter{})
+	f := ptr.Deref(param.Filter, api.FlavorFilter{})
 	all, err := ask(ctx, p, "flavor", nil, func() (pagination.Pager, error) {
 		c, err := p.Compute(ctx)
 		if err != nil {
@@ -120,7 +121,7 @@ func flavorID(ctx context.Context, p *cloud.Project, param api.FlavorParam) (str
 	if err != nil {
 		return "", err
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != deref(f.Name, "") })
+	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != ptr.Deref(f.Name, "") })
 	return one("flavor", "flavor", f, all)
 }
 
@@ -131,7 +132,7 @@ func serverGroupID(ctx context.Context, p *cloud.Project, param *api.ServerGroup
 	if param.ID != nil {
 		return *param.ID, nil
 	}
-	f := deref(param.Filter, api.ServerGroupFilter{})
+	f := ptr.Deref(param.Filter, api.ServerGroupFilter{})
 	all, err := ask(ctx, p, "server group", nil, func() (pagination.Pager, error) {
 		c, err := p.Compute(ctx)
 		if err != nil {
@@ -148,7 +149,7 @@ func serverGroupID(ctx context.Context, p *cloud.Project, param *api.ServerGroup
 	if err != nil {
 		return "", err
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != deref(f.Name, "") })
+	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != ptr.Deref(f.Name, "") })
 	return one("server group", "serverGroup", f, all)
 }
 
@@ -160,7 +161,7 @@ func securityGroupIDs(ctx context.Context, p *cloud.Project, field string, param
 			out = append(out, *param.ID)
 			continue
 		}
-		f := deref(param.Filter, api.SecurityGroupFilter{})
+		f := ptr.Deref(param.Filter, api.SecurityGroupFilter{})
 		all, err := ask(ctx, p, "security group", f, func() (pagination.Pager, error) {
 			c, err := p.Network(ctx)
 			if err != nil {

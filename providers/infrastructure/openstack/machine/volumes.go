@@ -9,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/blockstorage/v3/volumes"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -100,7 +101,7 @@ func (m *maker) volumeZone(z *api.VolumeAvailabilityZone) string {
 	case z.From == api.VolumeAZFromMachine:
 		return m.r.Zone
 	}
-	return string(deref(z.Name, ""))
+	return string(ptr.Deref(z.Name, ""))
 }
 
 // awaitVolumes waits until Cinder has made the volumes.

@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -21,16 +22,16 @@ func (v *view) lbDiffers(d *decision, lb loadbalancers.LoadBalancer) {
 		}
 		return p
 	}
-	if want := deref(v.balancer().Provider, ""); want != "" && lb.Provider != "" && alias(want) != alias(lb.Provider) {
+	if want := ptr.Deref(v.balancer().Provider, ""); want != "" && lb.Provider != "" && alias(want) != alias(lb.Provider) {
 		d.differs(field+".provider", "load balancer %s is of provider %s "+putBack, lb.Name, lb.Provider)
 	}
-	if want := deref(v.balancer().AvailabilityZone, ""); want != "" && lb.AvailabilityZone != "" && want != lb.AvailabilityZone {
+	if want := ptr.Deref(v.balancer().AvailabilityZone, ""); want != "" && lb.AvailabilityZone != "" && want != lb.AvailabilityZone {
 		d.differs(field+".availabilityZone", "load balancer %s is in zone %s "+putBack, lb.Name, lb.AvailabilityZone)
 	}
-	if want := deref(v.apiServer().FixedIP, ""); want != "" && lb.VipAddress != "" && !sameAddress(want, lb.VipAddress) {
+	if want := ptr.Deref(v.apiServer().FixedIP, ""); want != "" && lb.VipAddress != "" && !sameAddress(want, lb.VipAddress) {
 		d.differs("apiServer.fixedIP", "load balancer %s has the address %s "+putBack, lb.Name, lb.VipAddress)
 	}
-	if want := deref(v.balancer().Flavor, ""); want != "" {
+	if want := ptr.Deref(v.balancer().Flavor, ""); want != "" {
 		if has, ok := v.flavorOf(lb); ok && has != want {
 			d.differs(field+".flavor", "load balancer %s is of flavor %s "+putBack, lb.Name, cmp.Or(has, "none"))
 		}

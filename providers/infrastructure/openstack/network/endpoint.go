@@ -9,6 +9,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -19,7 +20,7 @@ import (
 
 const defaultPort = 6443
 
-func (v *view) apiServer() api.APIServer { return deref(v.spec.APIServer, api.APIServer{}) }
+func (v *view) apiServer() api.APIServer { return ptr.Deref(v.spec.APIServer, api.APIServer{}) }
 
 func (v *view) balancer() *api.APIServerLoadBalancer { return v.apiServer().ManagedLoadBalancer }
 
@@ -28,8 +29,8 @@ func (v *view) balancer() *api.APIServerLoadBalancer { return v.apiServer().Mana
 func (v *view) port() int32 { return cmp.Or(v.known().Port, v.askedPort()) }
 
 func (v *view) askedPort() int32 {
-	return cmp.Or(deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Port, v.cluster.Endpoint.Port,
-		int32(deref(v.apiServer().Port, 0)), v.cluster.Network.APIServerPort, defaultPort)
+	return cmp.Or(ptr.Deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Port, v.cluster.Endpoint.Port,
+		int32(ptr.Deref(v.apiServer().Port, 0)), v.cluster.Network.APIServerPort, defaultPort)
 }
 
 // known returns where the machines of a cluster know the API server, which was there
@@ -44,7 +45,7 @@ func (v *view) known() fleet.Endpoint {
 
 // host returns where Git says that the API server answers, if it does.
 func (v *view) host() string {
-	return cmp.Or(deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Host, v.cluster.Endpoint.Host)
+	return cmp.Or(ptr.Deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Host, v.cluster.Endpoint.Host)
 }
 
 // floating reports whether the API server has a floating IP: where there is an
@@ -55,7 +56,7 @@ func (v *view) floating(d *decision) bool {
 }
 
 func (v *view) wantsFloating(d *decision) bool {
-	return deref(v.apiServer().EnableFloatingIP, true) && d.place.ExternalNetwork != ""
+	return ptr.Deref(v.apiServer().EnableFloatingIP, true) && d.place.ExternalNetwork != ""
 }
 
 // endpoint decides where the API server answers: at the host that Git names, a
@@ -73,13 +74,13 @@ func (v *view) endpoint(d *decision) {
 	if v.endedLoadBalancer(d) {
 		return
 	}
-	fixed := deref(v.apiServer().FixedIP, "")
+	fixed := ptr.Deref(v.apiServer().FixedIP, "")
 	if kept, ok := v.keptFixedIP(d); ok && kept != fixed {
 		d.differs("apiServer.fixedIP", "the machines know the API server at %s, Git says %s "+putBack, kept, cmp.Or(fixed, "none"))
 		fixed = kept
 	}
 	switch {
-	case deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !v.floating(d) && !d.missing:
+	case ptr.Deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !v.floating(d) && !d.missing:
 		d.fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
 			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))
 	case v.balancer().IsEnabled():

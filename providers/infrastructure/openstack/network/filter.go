@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -84,7 +85,7 @@ func FindSubnet(s *cloud.Snapshot, field, network string, p *api.SubnetParam) (s
 // findNetwork looks among those of all that also let through, all where it is nil.
 func findNetwork(field string, all []cloud.Network, p *api.NetworkParam, also func(cloud.Network) bool) (cloud.Network, error) {
 	var c common
-	c.id = deref(p.ID, "")
+	c.id = ptr.Deref(p.ID, "")
 	if f := p.Filter; f != nil {
 		c.name, c.description, c.project, c.tags = f.Name, f.Description, f.ProjectID, f.FilterByNeutronTags
 	}
@@ -96,7 +97,7 @@ func findNetwork(field string, all []cloud.Network, p *api.NetworkParam, also fu
 func findSubnet(field string, all []subnets.Subnet, network string, p *api.SubnetParam) (subnets.Subnet, error) {
 	var c common
 	var f api.SubnetFilter
-	c.id = deref(p.ID, "")
+	c.id = ptr.Deref(p.ID, "")
 	if p.Filter != nil {
 		f = *p.Filter
 		c.name, c.description, c.project, c.tags = f.Name, f.Description, f.ProjectID, f.FilterByNeutronTags
@@ -114,7 +115,7 @@ func findSubnet(field string, all []subnets.Subnet, network string, p *api.Subne
 
 func findRouter(field string, all []routers.Router, p *api.RouterParam) (routers.Router, error) {
 	var c common
-	c.id = deref(p.ID, "")
+	c.id = ptr.Deref(p.ID, "")
 	if f := p.Filter; f != nil {
 		c.name, c.description, c.project, c.tags = f.Name, f.Description, f.ProjectID, f.FilterByNeutronTags
 	}

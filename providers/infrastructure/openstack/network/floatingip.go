@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -48,7 +49,7 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 
 // askedFloatingIP returns the address that Git names, if it does.
 func (v *view) askedFloatingIP() string {
-	if asked := deref(v.apiServer().FloatingIP, ""); asked != "" {
+	if asked := ptr.Deref(v.apiServer().FloatingIP, ""); asked != "" {
 		return asked
 	}
 	if isAddress(v.host()) {

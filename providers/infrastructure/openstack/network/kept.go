@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -53,7 +54,7 @@ func clusterPorts(spec *api.OpenStackMachineSpec) []string {
 	var out []string
 	for i, p := range spec.Ports {
 		if p.Network == nil && len(p.FixedIPs) == 0 {
-			out = append(out, deref(p.NameSuffix, strconv.Itoa(i)))
+			out = append(out, ptr.Deref(p.NameSuffix, strconv.Itoa(i)))
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -98,7 +99,7 @@ func (v *view) missingLoadBalancer(d *decision) {
 	subnet := d.place.primary()
 	o := loadbalancers.CreateOpts{
 		Name: v.name("kubeapi"), Description: v.description(forEndpoint), Tags: v.spec.Tags,
-		Provider: deref(v.balancer().Provider, ""), AvailabilityZone: deref(v.balancer().AvailabilityZone, ""),
+		Provider: ptr.Deref(v.balancer().Provider, ""), AvailabilityZone: ptr.Deref(v.balancer().AvailabilityZone, ""),
 	}
 	if p := v.balancer().Network; p != nil {
 		n, err := findNetwork("apiServer.managedLoadBalancer.network", v.all.networks, p, nil)
@@ -122,7 +123,7 @@ func (v *view) missingLoadBalancer(d *decision) {
 	if o.VipSubnetID = subnet; subnet != "" {
 		o.VipNetworkID = ""
 	}
-	wanted := deref(v.apiServer().FixedIP, "")
+	wanted := ptr.Deref(v.apiServer().FixedIP, "")
 	if wanted == "" && !v.floating(d) {
 		wanted = cmp.Or(v.host(), v.cluster.LostHost())
 	}
@@ -141,7 +142,7 @@ func (v *view) makeLoadBalancer(ctx context.Context, h *hand, o loadbalancers.Cr
 			return err
 		}
 	}
-	if name := deref(v.balancer().Flavor, ""); name != "" {
+	if name := ptr.Deref(v.balancer().Flavor, ""); name != "" {
 		if o.FlavorID, err = flavor(ctx, h.Project, name); err != nil {
 			return err
 		}

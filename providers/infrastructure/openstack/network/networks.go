@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/portsecurity"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -25,7 +26,7 @@ func (v *view) managed() bool { return len(v.spec.ManagedSubnets) > 0 }
 // there is. None is as good as one that is switched off. Where that is not clear
 // any more, because networks came or went, what the cluster has of one stays there.
 func (v *view) external(d *decision) {
-	if !deref(v.spec.EnableExternalNetwork, true) {
+	if !ptr.Deref(v.spec.EnableExternalNetwork, true) {
 		return
 	}
 	asked := v.spec.ExternalNetwork

@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -136,7 +137,7 @@ func (v *view) gatewayAddresses(d *decision) ([]routers.ExternalFixedIP, bool) {
 	}
 	var out []routers.ExternalFixedIP
 	for i, e := range v.spec.ManagedRouter.ExternalIPs {
-		id := deref(e.Subnet.ID, "") // what lies outside may not be visible: an id is taken as it is
+		id := ptr.Deref(e.Subnet.ID, "") // what lies outside may not be visible: an id is taken as it is
 		if id == "" {
 			s, err := findSubnet(fmt.Sprintf("managedRouter.externalIPs[%d].subnet", i), v.all.subnets, d.place.ExternalNetwork, &e.Subnet)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/providers/infrastructure/openstack/api"
 )
@@ -255,10 +256,10 @@ func (s ruleSet) custom(out map[api.ManagedSecurityGroupName][]described) error 
 func (s ruleSet) resolve(r api.SecurityGroupRuleSpec) ([]described, error) {
 	base := described{
 		rule{
-			direction: r.Direction, family: deref(r.EtherType, ""), protocol: deref(r.Protocol, ""),
-			min: int(deref(r.PortRangeMin, 0)), max: int(deref(r.PortRangeMax, 0)),
-			group: deref(r.RemoteGroupID, ""), prefix: deref(r.RemoteIPPrefix, ""),
-		}, deref(r.Description, ""),
+			direction: r.Direction, family: ptr.Deref(r.EtherType, ""), protocol: ptr.Deref(r.Protocol, ""),
+			min: int(ptr.Deref(r.PortRangeMin, 0)), max: int(ptr.Deref(r.PortRangeMax, 0)),
+			group: ptr.Deref(r.RemoteGroupID, ""), prefix: ptr.Deref(r.RemoteIPPrefix, ""),
+		}, ptr.Deref(r.Description, ""),
 	}
 	if base.family == "" {
 		base.family = ipv4
@@ -289,11 +290,4 @@ func familyOf(s string) string {
 		return ipv6
 	}
 	return ipv4
-}
-
-func deref[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }
