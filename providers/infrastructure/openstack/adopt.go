@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 var _ providers.Adopter = (*Provider)(nil)
@@ -20,8 +21,8 @@ var _ providers.Adopter = (*Provider)(nil)
 // mark that it is to carry.
 type claim struct {
 	what     string // "port eu-1-md-0-x7k2p-0"
-	owner    cloud.Owner
-	has      cloud.Owner // zero: nobody's
+	owner    snapshot.Owner
+	has      snapshot.Owner // zero: nobody's
 	done     bool
 	balancer string // id of the load balancer that has to take the change
 	project  *cloud.Project
@@ -81,7 +82,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 		return err
 	}
 	for _, x := range all {
-		if x.has == (cloud.Owner{}) {
+		if x.has == (snapshot.Owner{}) {
 			continue
 		}
 		if err := x.apply(ctx, x.release); err != nil {
@@ -148,7 +149,7 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 	if err != nil {
 		return nil, cloud.WrapLook(op, err)
 	}
-	f := &finder{cluster: c, sight: got, owner: cloud.OwnerOf(c), name: c.Key.Namespace + "-" + c.Key.Name}
+	f := &finder{cluster: c, sight: got, owner: snapshot.OwnerOf(c), name: c.Key.Namespace + "-" + c.Key.Name}
 	if err := f.shared(ctx); err != nil {
 		return nil, cloud.Wrap(op, err)
 	}
@@ -156,7 +157,7 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 		return nil, cloud.Wrap(op, err)
 	}
 	for _, x := range f.claims {
-		if x.has != (cloud.Owner{}) && x.has.Shared() != f.owner {
+		if x.has != (snapshot.Owner{}) && x.has.Shared() != f.owner {
 			return nil, fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.what, x.has.Cluster, x.has.Fleet)
 		}
 	}
@@ -176,7 +177,7 @@ func (s *sight) placeWith(id string) (place, bool) {
 // bastionTags are those of the bastion of c.
 func (s *sight) bastionTags(c *fleet.Cluster) map[string]string {
 	tags := c.Tags()
-	tags[fleet.TagMachine] = string(cloud.OwnerOf(c).Bastion().Machine)
+	tags[fleet.TagMachine] = string(cloud.Bastion(snapshot.OwnerOf(c)).Machine)
 	tags[fleet.TagRole] = string(cloud.RoleBastion)
 	tags[fleet.TagTemplate] = string(s.bastionTemplate())
 	return tags

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A bastion is a server that is part of what machines share. It is no machine:
@@ -58,7 +59,7 @@ func (s *sight) bastionDrift(c *fleet.Cluster) []string {
 		}
 	}
 	if create {
-		out = append(out, "make bastion "+string(cloud.OwnerOf(c).Bastion().Machine))
+		out = append(out, "make bastion "+string(cloud.Bastion(snapshot.OwnerOf(c)).Machine))
 	}
 	return out
 }
@@ -66,7 +67,7 @@ func (s *sight) bastionDrift(c *fleet.Cluster) []string {
 // ensureBastion takes the next step.
 func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight) error {
 	remove, create := s.bastionPlan()
-	o := cloud.OwnerOf(c).Bastion()
+	o := cloud.Bastion(snapshot.OwnerOf(c))
 	for _, v := range remove {
 		if err := p.keeper.Delete(ctx, s.home, o, fleet.ProviderID(machine.IDPrefix+v.ID), pools{c}.keep); err != nil {
 			return cloud.Wrap("remove bastion "+v.Name, err)
@@ -103,5 +104,5 @@ func (p *Provider) deleteBastions(ctx context.Context, at place, c *fleet.Cluste
 	if len(at.machines.Bastions) == 0 {
 		return nil
 	}
-	return p.keeper.Delete(ctx, at.project, cloud.OwnerOf(c).Bastion(), "", pools{c}.keep)
+	return p.keeper.Delete(ctx, at.project, cloud.Bastion(snapshot.OwnerOf(c)), "", pools{c}.keep)
 }

@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A finder looks for what Cluster API's provider for OpenStack made of a cluster,
@@ -23,7 +24,7 @@ import (
 type finder struct {
 	cluster *fleet.Cluster
 	sight   *sight
-	owner   cloud.Owner
+	owner   snapshot.Owner
 	name    string // of the cluster there: "namespace-name"
 	project string // id of the project of what machines share
 	claims  []claim
@@ -54,7 +55,7 @@ const (
 
 // describe adds a claim of a thing whose mark is in its description. before is
 // what it says without one.
-func (f *finder) describe(p *cloud.Project, what, description string, o cloud.Owner, text, before, balancer string, set func(context.Context, string) error) {
+func (f *finder) describe(p *cloud.Project, what, description string, o snapshot.Owner, text, before, balancer string, set func(context.Context, string) error) {
 	has, _ := cloud.ParseOwner(description)
 	want := cloud.FormatOwner(text, o)
 	f.claims = append(f.claims, claim{
@@ -169,7 +170,7 @@ func (f *finder) managedGroups() error {
 
 // floating claims a floating IP that the provider made. One that people made, and
 // the manifests name, stays theirs.
-func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o cloud.Owner, text string) {
+func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o snapshot.Owner, text string) {
 	before, marked := f.theirs(), false
 	if has, ok := cloud.ParseOwner(ip.Description); ok && has.Shared() == f.owner {
 		marked = true

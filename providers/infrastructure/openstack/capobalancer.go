@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // octavia returns a setter that asks Octavia of p.
@@ -130,9 +131,9 @@ func (f *finder) members(ctx context.Context, machines map[string]fleet.MachineN
 	return nil
 }
 
-func (f *finder) member(p *cloud.Project, client *gophercloud.ServiceClient, lb, pool string, m lbpools.Member, o cloud.Owner) {
+func (f *finder) member(p *cloud.Project, client *gophercloud.ServiceClient, lb, pool string, m lbpools.Member, o snapshot.Owner) {
 	mark := cloud.FormatOwner("", o)
-	var has cloud.Owner
+	var has snapshot.Owner
 	var plain []string
 	for _, t := range m.Tags {
 		if owner, ok := cloud.ParseOwner(t); ok {

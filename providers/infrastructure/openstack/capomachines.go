@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // machines finds the servers and what is part of each.
@@ -39,18 +40,18 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 	}
 	if b := f.sight.spec.Bastion; b.IsEnabled() && b.Spec != nil {
 		at := f.sight.places[0]
-		name := string(f.owner.Bastion().Machine)
+		name := string(cloud.Bastion(f.owner).Machine)
 		i := slices.IndexFunc(at.snapshot.Servers.All, func(s servers.Server) bool { return s.Name == name || s.Name == f.name+"-bastion" })
 		if i < 0 {
 			return fleet.Errorf(fleet.NotFound, "find server "+name, "the project has none, and the manifests say that there is a bastion")
 		}
-		f.server(at, at.snapshot.Servers.All[i], f.owner.Bastion(), f.sight.bastionTags(f.cluster))
+		f.server(at, at.snapshot.Servers.All[i], cloud.Bastion(f.owner), f.sight.bastionTags(f.cluster))
 	}
 	return f.members(ctx, wanted)
 }
 
 // server claims a server, its ports, trunks, volumes and floating IPs.
-func (f *finder) server(at place, v servers.Server, o cloud.Owner, tags map[string]string) {
+func (f *finder) server(at place, v servers.Server, o snapshot.Owner, tags map[string]string) {
 	p, s := at.project, at.snapshot
 	want := maps.Clone(v.Metadata)
 	if want == nil {
@@ -83,7 +84,7 @@ func (f *finder) server(at place, v servers.Server, o cloud.Owner, tags map[stri
 	}
 }
 
-func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o cloud.Owner) {
+func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o snapshot.Owner) {
 	said, _, _ := strings.Cut(t.Description, " [fairlead.dev ")
 	text, before := said, said
 	if strings.HasPrefix(t.Description, "[fairlead.dev ") || said == f.theirs() || said == "" {
@@ -107,7 +108,7 @@ func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o clo
 	}
 }
 
-func (f *finder) volume(p *cloud.Project, t volumes.Volume, o cloud.Owner, tags map[string]string) {
+func (f *finder) volume(p *cloud.Project, t volumes.Volume, o snapshot.Owner, tags map[string]string) {
 	want := maps.Clone(t.Metadata)
 	if want == nil {
 		want = make(map[string]string)

@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A login is a credential of the cluster, and the project that it leads to.
@@ -152,7 +153,7 @@ func (p *Provider) lookAtImages(ctx context.Context, c *fleet.Cluster, s *sight)
 	}
 	for i := range s.places {
 		if at := &s.places[i]; len(wants[i]) > 0 || c.Delete || !at.named {
-			at.images = p.images.Look(ctx, at.project, at.snapshot, cloud.OwnerOf(c), wants[i])
+			at.images = p.images.Look(ctx, at.project, at.snapshot, snapshot.OwnerOf(c), wants[i])
 		}
 	}
 	return nil
@@ -192,6 +193,6 @@ func (p *Provider) imageOf(ctx context.Context, c *fleet.Cluster, spec *api.Open
 	if err != nil {
 		return machine.Image{}, err
 	}
-	id, err := p.images.Look(ctx, project, s, cloud.OwnerOf(c), wants[at]).ID(ref.Name)
+	id, err := p.images.Look(ctx, project, s, snapshot.OwnerOf(c), wants[at]).ID(ref.Name)
 	return machine.Image{ID: id}, err
 }

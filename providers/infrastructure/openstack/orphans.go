@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/snapshot"
 )
 
 // Orphans implements providers.Sweeper. It looks at every project that clusters
@@ -40,12 +41,12 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	gone := machine.Gone{Fleet: id, Clusters: make(map[fleet.Key]bool)}
 	var all []*cloud.Project
 	keys := keysOf(clusters)
-	var ended []cloud.Owner // whose deletion Git asks for
+	var ended []snapshot.Owner // whose deletion Git asks for
 	var errs []error
 	for _, c := range clusters {
 		gone.Clusters[c.Key] = true
 		if c.Delete {
-			ended = append(ended, cloud.OwnerOf(c))
+			ended = append(ended, snapshot.OwnerOf(c))
 		}
 		if c.Provider != api.ProviderName {
 			continue
@@ -58,7 +59,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	}
 	var out []lost
 	for _, project := range all {
-		s, err := project.Snapshot(ctx, cloud.Owner{})
+		s, err := project.Snapshot(ctx, snapshot.Owner{})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -72,7 +73,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		for _, c := range clusters {
 			left[c.Key] = p.keeper.Observe(project, s, c)
 		}
-		gone.Left = func(o cloud.Owner) bool { return left[o.Cluster].Left(o) }
+		gone.Left = func(o snapshot.Owner) bool { return left[o.Cluster].Left(o) }
 		images, err := image.Orphans(ctx, project, s, id, haveImages(clusters))
 		errs = append(errs, err)
 		at := lost{project: project, snapshot: s, orphans: slices.Concat(machine.Orphans(s, gone), network.Orphans(s, id, keys), network.Ended(s, ended, keys), images)}

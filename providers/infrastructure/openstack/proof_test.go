@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // plugged counts the ports that servers have, and volumes that are attached.
@@ -295,7 +296,7 @@ func TestPartOfAnother(t *testing.T) {
 		w.await(0, fleet.MachineRunning)
 		port := w.cloud.Add("alpha", ost.Ports, ost.Object{
 			"name": string(w.name(1)) + "-0", "device_id": w.server(0).ID(), "device_owner": "compute:az1",
-			"description": cloud.FormatOwner("", cloud.OwnerOf(&w.cluster).Part(w.name(1))),
+			"description": cloud.FormatOwner("", snapshot.OwnerOf(&w.cluster).Part(w.name(1))),
 		})
 		w.meddle()
 		got := w.observe()

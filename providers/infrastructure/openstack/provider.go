@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A Provider is the infrastructure provider of OpenStack.
@@ -21,7 +22,7 @@ type Provider struct {
 	sessions *cloud.Sessions
 	keeper   *machine.Keeper
 	images   *image.Keeper
-	watched  watched
+	watch    *snapshot.Watch[*cloud.Project]
 }
 
 var (
@@ -50,7 +51,7 @@ func New(o Options) *Provider {
 	if o.Settle == 0 {
 		o.Settle = DefaultSettle
 	}
-	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watched: newWatched()}
+	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watch: snapshot.NewWatch[*cloud.Project]()}
 }
 
 // Close closes the connections to the clouds.
@@ -117,8 +118,8 @@ const (
 // fits refuses a cluster whose names leave no room for the marks of what would be
 // made for it.
 func fits(op string, c *fleet.Cluster) error {
-	o := cloud.OwnerOf(c)
-	part := o.Part(fleet.MachineName(strings.Repeat("x", max(longestMachine, len(o.Bastion().Machine)))))
+	o := snapshot.OwnerOf(c)
+	part := o.Part(fleet.MachineName(strings.Repeat("x", max(longestMachine, len(cloud.Bastion(o).Machine)))))
 	over := max(-1-cloud.Room(part), longestPurpose-cloud.Room(o))
 	if over <= 0 {
 		return nil
@@ -137,7 +138,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err := fits(op, c); err != nil {
 		return err
 	}
-	defer got.home.Changed(cloud.OwnerOf(c))
+	defer got.home.Changed(snapshot.OwnerOf(c))
 	_, unknown, err := failureDomains(ctx, got.home, got.spec)
 	if err != nil {
 		return cloud.WrapLook(op, err)
@@ -164,7 +165,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return cloud.WrapLook(op, err)
 	}
-	o := cloud.OwnerOf(c)
+	o := snapshot.OwnerOf(c)
 	var errs []error
 	bastions := 0
 	for _, at := range got.places {
@@ -211,7 +212,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err := inZone(ctx, home, spec, r); err != nil {
 		return cloud.Wrap(what, err)
 	}
-	o := cloud.OwnerOf(c).Part(r.Name)
+	o := snapshot.OwnerOf(c).Part(r.Name)
 	return p.keeper.Create(ctx, project, o, func(s *cloud.Snapshot) (machine.Request, error) {
 		at := s
 		if project != home {
@@ -265,7 +266,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	if err != nil {
 		return cloud.WrapLook(op, err)
 	}
-	o := cloud.OwnerOf(c).Part(name)
+	o := snapshot.OwnerOf(c).Part(name)
 	var errs []error
 	for _, at := range got.places {
 		if err := machine.Doubt(at.snapshot, o); err != nil {
@@ -296,7 +297,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *sight, at p
 	if i < 0 || c.Delete || twins > 1 {
 		return nil
 	}
-	o := cloud.OwnerOf(c).Part(name)
+	o := snapshot.OwnerOf(c).Part(name)
 	err := network.RemoveMember(ctx, got.home, got.homeSnapshot(), o)
 	got.home.Changed(o)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A sight is what was seen of a cluster, in every project that it is in.
@@ -54,7 +55,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 	projects := projectsOf(reached)
 	for _, r := range reached {
 		project := r.project
-		s, err := project.Snapshot(ctx, cloud.OwnerOf(c))
+		s, err := project.Snapshot(ctx, snapshot.OwnerOf(c))
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +64,8 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 	if err := p.lookAtImages(ctx, c, out); err != nil {
 		return nil, err
 	}
-	p.watched.set(cloud.OwnerOf(c), projects)
-	p.keeper.Only(cloud.OwnerOf(c), projects)
+	p.watch.Looked(snapshot.OwnerOf(c), projects)
+	p.keeper.Only(snapshot.OwnerOf(c), projects)
 	out.net = network.Observe(out.homeSnapshot(), c, spec)
 	return out, nil
 }

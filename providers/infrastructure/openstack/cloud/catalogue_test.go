@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A service that is added, moves or goes away while the agent runs is found, and a
@@ -20,11 +21,11 @@ func TestCatalogueChanges(t *testing.T) {
 			t.Helper()
 			for range 7 { // minutes
 				time.Sleep(time.Minute)
-				if _, err := p.Snapshot(t.Context(), cloud.Owner{}); err != nil {
+				if _, err := p.Snapshot(t.Context(), snapshot.Owner{}); err != nil {
 					t.Logf("%s: %v", when, err)
 				}
 			}
-			s := see(t, p, cloud.Owner{})
+			s := see(t, p, snapshot.Owner{})
 			if got := s.LoadBalancers.Get(lb) != nil; got != want {
 				t.Errorf("%s: the load balancer is seen: %v, want %v", when, got, want)
 			}

@@ -22,6 +22,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/providers/snapshot"
 )
 
 // listsAtOnce is how many listings of one look run at the same time.
@@ -99,18 +101,18 @@ func list[T any](ctx context.Context, what string, client *gophercloud.ServiceCl
 }
 
 // marked reads the owner of a thing out of its description.
-func marked[T any](description func(*T) string) func(*T) (Owner, bool) {
-	return func(t *T) (Owner, bool) { return ParseOwner(description(t)) }
+func marked[T any](description func(*T) string) func(*T) (snapshot.Owner, bool) {
+	return func(t *T) (snapshot.Owner, bool) { return ParseOwner(description(t)) }
 }
 
 // markedIn is marked for what other projects show too: those that share it, and
 // all of them to an administrator. What it says about things of theirs proves
 // nothing.
-func markedIn[T any](project string, described func(*T) (project, description string)) func(*T) (Owner, bool) {
-	return func(t *T) (Owner, bool) {
+func markedIn[T any](project string, described func(*T) (project, description string)) func(*T) (snapshot.Owner, bool) {
+	return func(t *T) (snapshot.Owner, bool) {
 		in, description := described(t)
 		if in != project {
-			return Owner{}, false
+			return snapshot.Owner{}, false
 		}
 		return ParseOwner(description)
 	}
@@ -138,7 +140,7 @@ func (p *Project) lookAtPorts(ctx context.Context, s *Snapshot, project string) 
 	all, err := list(ctx, "ports", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return ports.List(c, ports.ListOpts{ProjectID: project})
 	}, func(page pagination.Page) (out []Port, err error) { return out, ports.ExtractPortsInto(page, &out) })
-	s.Ports = newSet(all, func(t *Port) string { return t.ID }, marked(func(t *Port) string { return t.Description }))
+	s.Ports = snapshot.NewSet(all, func(t *Port) string { return t.ID }, marked(func(t *Port) string { return t.Description }))
 	return err
 }
 
@@ -149,7 +151,7 @@ func (p *Project) lookAtNetworks(ctx context.Context, s *Snapshot, project strin
 	}, func(page pagination.Page) (out []Network, err error) {
 		return out, networks.ExtractNetworksInto(page, &out)
 	})
-	s.Networks = newSet(all, func(t *Network) string { return t.ID }, markedIn(project, func(t *Network) (string, string) { return t.ProjectID, t.Description }))
+	s.Networks = snapshot.NewSet(all, func(t *Network) string { return t.ID }, markedIn(project, func(t *Network) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
@@ -158,7 +160,7 @@ func (p *Project) lookAtSubnets(ctx context.Context, s *Snapshot, project string
 	all, err := list(ctx, "subnets", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return subnets.List(c, subnets.ListOpts{})
 	}, subnets.ExtractSubnets)
-	s.Subnets = newSet(all, func(t *subnets.Subnet) string { return t.ID }, markedIn(project, func(t *subnets.Subnet) (string, string) { return t.ProjectID, t.Description }))
+	s.Subnets = snapshot.NewSet(all, func(t *subnets.Subnet) string { return t.ID }, markedIn(project, func(t *subnets.Subnet) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
@@ -167,7 +169,7 @@ func (p *Project) lookAtSecurityGroups(ctx context.Context, s *Snapshot, project
 	all, err := list(ctx, "security groups", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return groups.List(c, groups.ListOpts{})
 	}, groups.ExtractGroups)
-	s.SecurityGroups = newSet(all, func(t *groups.SecGroup) string { return t.ID }, markedIn(project, func(t *groups.SecGroup) (string, string) { return t.ProjectID, t.Description }))
+	s.SecurityGroups = snapshot.NewSet(all, func(t *groups.SecGroup) string { return t.ID }, markedIn(project, func(t *groups.SecGroup) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
@@ -176,7 +178,7 @@ func (p *Project) lookAtRouters(ctx context.Context, s *Snapshot, project string
 	all, err := list(ctx, "routers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return routers.List(c, routers.ListOpts{})
 	}, routers.ExtractRouters)
-	s.Routers = newSet(all, func(t *routers.Router) string { return t.ID }, markedIn(project, func(t *routers.Router) (string, string) { return t.ProjectID, t.Description }))
+	s.Routers = snapshot.NewSet(all, func(t *routers.Router) string { return t.ID }, markedIn(project, func(t *routers.Router) (string, string) { return t.ProjectID, t.Description }))
 	return err
 }
 
@@ -185,7 +187,7 @@ func (p *Project) lookAtFloatingIPs(ctx context.Context, s *Snapshot, project st
 	all, err := list(ctx, "floating IPs", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return floatingips.List(c, floatingips.ListOpts{ProjectID: project})
 	}, floatingips.ExtractFloatingIPs)
-	s.FloatingIPs = newSet(all, func(t *floatingips.FloatingIP) string { return t.ID }, marked(func(t *floatingips.FloatingIP) string { return t.Description }))
+	s.FloatingIPs = snapshot.NewSet(all, func(t *floatingips.FloatingIP) string { return t.ID }, marked(func(t *floatingips.FloatingIP) string { return t.Description }))
 	return err
 }
 
@@ -197,7 +199,7 @@ func (p *Project) lookAtTrunks(ctx context.Context, s *Snapshot, project string)
 	all, err := list(ctx, "trunks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return trunks.List(c, trunks.ListOpts{ProjectID: project})
 	}, trunks.ExtractTrunks)
-	s.Trunks = newSet(all, func(t *trunks.Trunk) string { return t.ID }, marked(func(t *trunks.Trunk) string { return t.Description }))
+	s.Trunks = snapshot.NewSet(all, func(t *trunks.Trunk) string { return t.ID }, marked(func(t *trunks.Trunk) string { return t.Description }))
 	return err
 }
 
@@ -209,8 +211,8 @@ func (p *Project) lookAtVolumes(ctx context.Context, s *Snapshot) error {
 	all, err := list(ctx, "volumes", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return volumes.List(c, volumes.ListOpts{})
 	}, volumes.ExtractVolumes)
-	s.Volumes = newSet(all, func(t *volumes.Volume) string { return t.ID },
-		func(t *volumes.Volume) (Owner, bool) { return MetadataOwner(t.Metadata) })
+	s.Volumes = snapshot.NewSet(all, func(t *volumes.Volume) string { return t.ID },
+		func(t *volumes.Volume) (snapshot.Owner, bool) { return MetadataOwner(t.Metadata) })
 	return err
 }
 
@@ -222,7 +224,7 @@ func (p *Project) lookAtLoadBalancers(ctx context.Context, s *Snapshot, project 
 	all, err := list(ctx, "load balancers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return loadbalancers.List(c, loadbalancers.ListOpts{ProjectID: project})
 	}, loadbalancers.ExtractLoadBalancers)
-	s.LoadBalancers = newSet(all, func(t *loadbalancers.LoadBalancer) string { return t.ID }, marked(func(t *loadbalancers.LoadBalancer) string { return t.Description }))
+	s.LoadBalancers = snapshot.NewSet(all, func(t *loadbalancers.LoadBalancer) string { return t.ID }, marked(func(t *loadbalancers.LoadBalancer) string { return t.Description }))
 	if err == nil {
 		p.nameFlavors(ctx, s)
 	}
@@ -237,7 +239,7 @@ func (p *Project) lookAtListeners(ctx context.Context, s *Snapshot, project stri
 	all, err := list(ctx, "listeners", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return listeners.List(c, listeners.ListOpts{ProjectID: project})
 	}, listeners.ExtractListeners)
-	s.Listeners = newSet(all, func(t *listeners.Listener) string { return t.ID }, marked(func(t *listeners.Listener) string { return t.Description }))
+	s.Listeners = snapshot.NewSet(all, func(t *listeners.Listener) string { return t.ID }, marked(func(t *listeners.Listener) string { return t.Description }))
 	return err
 }
 
@@ -252,7 +254,7 @@ func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) 
 	if err != nil {
 		return err
 	}
-	s.Pools = newSet(all, func(t *pools.Pool) string { return t.ID }, marked(func(t *pools.Pool) string { return t.Description }))
+	s.Pools = snapshot.NewSet(all, func(t *pools.Pool) string { return t.ID }, marked(func(t *pools.Pool) string { return t.Description }))
 	return p.lists.fill(ctx, c, &s.Pools)
 }
 
@@ -264,6 +266,6 @@ func (p *Project) lookAtMonitors(ctx context.Context, s *Snapshot, project strin
 	all, err := list(ctx, "health monitors", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return monitors.List(c, monitors.ListOpts{ProjectID: project})
 	}, monitors.ExtractMonitors)
-	s.Monitors = newSet(all, func(t *monitors.Monitor) string { return t.ID }, func(*monitors.Monitor) (Owner, bool) { return Owner{}, false })
+	s.Monitors = snapshot.NewSet(all, func(t *monitors.Monitor) string { return t.ID }, func(*monitors.Monitor) (snapshot.Owner, bool) { return snapshot.Owner{}, false })
 	return err
 }

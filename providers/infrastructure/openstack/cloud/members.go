@@ -7,6 +7,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/pagination"
+
+	"fairlead.dev/providers/snapshot"
 )
 
 // members remembers the members of pools by id. Their address and port never
@@ -21,7 +23,7 @@ func newMembers() members { return members{mu: new(sync.Mutex), byID: make(map[s
 
 // fill completes the members of the pools that fleets own, and forgets those
 // that are gone.
-func (m *members) fill(ctx context.Context, c *gophercloud.ServiceClient, s *Set[pools.Pool]) error {
+func (m *members) fill(ctx context.Context, c *gophercloud.ServiceClient, s *snapshot.Set[pools.Pool]) error {
 	there := make(map[string]pools.Member)
 	for i := range s.All {
 		pool := &s.All[i]

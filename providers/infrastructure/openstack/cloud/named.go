@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/snapshot"
 )
 
 // graves remembers servers that Nova does not know, by id: an id is given once.
@@ -142,10 +143,10 @@ func errCellDown(op, id string) error {
 
 // serverSet is the set of servers in project. What the metadata of others says
 // proves nothing.
-func serverSet(all []servers.Server, project string) Set[servers.Server] {
-	return newSet(all, func(t *servers.Server) string { return t.ID }, func(t *servers.Server) (Owner, bool) {
+func serverSet(all []servers.Server, project string) snapshot.Set[servers.Server] {
+	return snapshot.NewSet(all, func(t *servers.Server) string { return t.ID }, func(t *servers.Server) (snapshot.Owner, bool) {
 		if t.TenantID != "" && t.TenantID != project {
-			return Owner{}, false
+			return snapshot.Owner{}, false
 		}
 		return MetadataOwner(t.Metadata)
 	})

@@ -5,41 +5,24 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/snapshot"
 )
-
-// An Owner says whose a thing is: a cluster's, or where Machine is set, part of
-// that machine.
-type Owner struct {
-	Fleet   fleet.ID
-	Cluster fleet.Key
-	Machine fleet.MachineName
-}
-
-// OwnerOf returns the owner of what the machines of c share.
-func OwnerOf(c *fleet.Cluster) Owner { return Owner{Fleet: c.Fleet, Cluster: c.Key} }
-
-// Part returns the owner of the parts of o's machine called name.
-func (o Owner) Part(name fleet.MachineName) Owner {
-	o.Machine = name
-	return o
-}
-
-// Shared returns the cluster of o.
-func (o Owner) Shared() Owner { return o.Part("") }
 
 // RoleBastion is the role tag of a bastion, which is no machine of the cluster.
 const RoleBastion = fleet.Role("bastion")
 
 // Bastion returns the owner of the parts of the bastion of o's cluster. Its name ends
 // in no hash, so that no machine is called so.
-func (o Owner) Bastion() Owner { return o.Part(fleet.MachineName(o.Cluster.Name + "-bastion")) }
+func Bastion(o snapshot.Owner) snapshot.Owner {
+	return o.Part(fleet.MachineName(o.Cluster.Name + "-bastion"))
+}
 
 // IsBastion reports whether tags, of a server of o's cluster, are those of the bastion:
 // the name says so, and the role says nothing else. A machine whose role somebody
 // changed has its own name still.
-func (o Owner) IsBastion(tags map[string]string) bool {
+func IsBastion(o snapshot.Owner, tags map[string]string) bool {
 	role := fleet.Role(tags[fleet.TagRole])
-	return tags[fleet.TagMachine] == string(o.Bastion().Machine) && role != fleet.RoleControlPlane && role != fleet.RoleWorker
+	return tags[fleet.TagMachine] == string(Bastion(o).Machine) && role != fleet.RoleControlPlane && role != fleet.RoleWorker
 }
 
 // MaxDescription is how many characters Neutron and Octavia take as a
@@ -50,7 +33,7 @@ const MaxDescription = 255
 // text that people gave, if any, and the mark of o. The description is the one
 // field that holds an owner from the very call that makes the thing. A text that
 // is longer than Room is cut.
-func FormatOwner(text string, o Owner) string {
+func FormatOwner(text string, o snapshot.Owner) string {
 	if runes := []rune(text); len(runes) > Room(o) {
 		text = string(runes[:max(0, Room(o))])
 	}
@@ -62,9 +45,9 @@ func FormatOwner(text string, o Owner) string {
 
 // Room is how many characters the text before the mark of o may have; below zero
 // the mark itself does not fit.
-func Room(o Owner) int { return MaxDescription - len(markOf(o)) - len(" ") }
+func Room(o snapshot.Owner) int { return MaxDescription - len(markOf(o)) - len(" ") }
 
-func markOf(o Owner) string {
+func markOf(o snapshot.Owner) string {
 	part := ""
 	if o.Machine != "" {
 		part = " machine=" + string(o.Machine)
@@ -76,15 +59,15 @@ var mark = regexp.MustCompile(`(?s)^(?:.* )?\[fairlead\.dev fleet=([^\s\[\]=]+) 
 
 // ParseOwner returns the owner that a description ends with. Anything but the
 // exact form of FormatOwner is nobody's.
-func ParseOwner(description string) (Owner, bool) {
+func ParseOwner(description string) (snapshot.Owner, bool) {
 	if !strings.HasSuffix(description, "]") {
-		return Owner{}, false
+		return snapshot.Owner{}, false
 	}
 	m := mark.FindStringSubmatch(description)
 	if m == nil {
-		return Owner{}, false
+		return snapshot.Owner{}, false
 	}
-	return Owner{
+	return snapshot.Owner{
 		Fleet: fleet.ID(m[1]), Cluster: fleet.Key{Namespace: m[2], Name: m[3]}, Machine: fleet.MachineName(m[4]),
 	}, true
 }
@@ -113,11 +96,11 @@ func replaceKeys(in map[string]string, from, to string) map[string]string {
 }
 
 // MetadataOwner returns the owner that metadata names.
-func MetadataOwner(metadata map[string]string) (Owner, bool) {
+func MetadataOwner(metadata map[string]string) (snapshot.Owner, bool) {
 	tags := Tags(metadata)
 	k, err := fleet.ParseKey(tags[fleet.TagCluster])
 	if err != nil || tags[fleet.TagFleet] == "" || !strings.Contains(tags[fleet.TagCluster], "/") {
-		return Owner{}, false
+		return snapshot.Owner{}, false
 	}
-	return Owner{Fleet: fleet.ID(tags[fleet.TagFleet]), Cluster: k, Machine: fleet.MachineName(tags[fleet.TagMachine])}, true
+	return snapshot.Owner{Fleet: fleet.ID(tags[fleet.TagFleet]), Cluster: k, Machine: fleet.MachineName(tags[fleet.TagMachine])}, true
 }

@@ -8,14 +8,15 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
-func eu1() cloud.Owner {
-	return cloud.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+func eu1() snapshot.Owner {
+	return snapshot.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}}
 }
 
 func TestFormatOwner(t *testing.T) {
-	for want, o := range map[string]cloud.Owner{
+	for want, o := range map[string]snapshot.Owner{
 		"[fairlead.dev fleet=fleet-a cluster=prod/eu-1]":             eu1(),
 		"[fairlead.dev fleet=fleet-a cluster=prod/eu-1 machine=m-0]": eu1().Part("m-0"),
 	} {

@@ -1,9 +1,11 @@
 package cloud
 
+import "fairlead.dev/providers/snapshot"
+
 // A Part is a port or a volume of a machine.
 type Part struct {
 	Name  string // for people: "port eu-1-md-0-5f2a90c1-0"
-	Owner Owner
+	Owner snapshot.Owner
 }
 
 // Plugged returns the parts of machines, whoever's, that the server with id has.

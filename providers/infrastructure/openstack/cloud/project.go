@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/snapshot"
 )
 
 // Options say how to reach clouds. Zero values mean the defaults.
@@ -120,12 +121,12 @@ type Project struct {
 	catalogued time.Time       // when the catalogue was read
 	lacking    map[string]bool // see Lacks
 
-	choosing chan struct{} // holds one: see Alone
-	shelf    shelf
-	lookup   lookups
-	lists    members
-	faults   faults
-	graves   graves
+	choosing  chan struct{} // holds one: see Alone
+	snapshots *snapshot.Cache[*Snapshot]
+	lookup    lookups
+	lists     members
+	faults    faults
+	graves    graves
 }
 
 func newProject(o Options, c Credential, l login) *Project {
@@ -139,14 +140,16 @@ func newProject(o Options, c Credential, l login) *Project {
 	if o.Rate < 0 {
 		limit, burst = rate.Inf, 1
 	}
-	return &Project{
+	p := &Project{
 		o: o, from: c.From, login: l, used: time.Now(),
 		t:          &transport{base: base, rate: rate.NewLimiter(limit, burst), observe: o.Observe, services: make(map[string]string)},
 		connecting: make(chan struct{}, 1),
 		clients:    make(map[service]*gophercloud.ServiceClient), absent: make(map[service]bool),
 		lacking: make(map[string]bool), choosing: make(chan struct{}, 1), faults: newFaults(),
-		shelf: newShelf(), lookup: newLookups(), lists: newMembers(), graves: newGraves(),
+		lookup: newLookups(), lists: newMembers(), graves: newGraves(),
 	}
+	p.snapshots = snapshot.NewCache(o.Tick, "list what is in the project", p.list)
+	return p
 }
 
 func (p *Project) close() {

@@ -1,7 +1,6 @@
 package cloud_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 const tick = 10 * time.Second
@@ -54,7 +54,7 @@ func looks(c *ost.Cloud) int {
 	return n
 }
 
-func see(t *testing.T, p *cloud.Project, o cloud.Owner) *cloud.Snapshot {
+func see(t *testing.T, p *cloud.Project, o snapshot.Owner) *cloud.Snapshot {
 	t.Helper()
 	s, err := p.Snapshot(t.Context(), o)
 	if err != nil {
@@ -88,81 +88,6 @@ func TestSnapshotIsShared(t *testing.T) {
 		calls = len(c.Calls())
 		if n := looks(c); n != 1 || calls > 13 {
 			t.Errorf("after a tick: %d looks with %d calls, want 1 with 13", n, calls)
-		}
-	})
-}
-
-// What a cluster or machine changed it sees; others do not pay for it.
-func TestSnapshotAfterAChange(t *testing.T) {
-	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
-		see(t, p, eu1())
-		other := eu1()
-		other.Cluster.Name = "eu-2"
-		m0, m1 := eu1().Part("m-0"), eu1().Part("m-1")
-		for reason, tc := range map[string]struct {
-			changed, by cloud.Owner
-			looks       int
-		}{
-			"another cluster":                  {eu1(), other, 0},
-			"the cluster":                      {eu1(), eu1(), 1},
-			"its machine":                      {m0, eu1(), 1},
-			"the machine":                      {m0, m0, 1},
-			"another machine":                  {m0, m1, 0},
-			"what the machines share":          {eu1(), m0, 1},
-			"a machine of another cluster too": {m0, other, 0},
-		} {
-			time.Sleep(2 * tick)
-			see(t, p, cloud.Owner{})
-			looks(c)
-			p.Changed(tc.changed)
-			see(t, p, tc.by)
-			if n := looks(c); n != tc.looks {
-				t.Errorf("%s: %d looks, want %d", reason, n, tc.looks)
-			}
-		}
-	})
-}
-
-// A look that began before the change is not good enough, though it ends after it.
-func TestSnapshotUnderWay(t *testing.T) {
-	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
-		see(t, p, eu1())
-		time.Sleep(2 * tick)
-		looks(c)
-		c.Set(func(o *ost.Options) { o.Delays.Call = time.Second })
-		var wg sync.WaitGroup
-		wg.Go(func() { see(t, p, cloud.Owner{}) })
-		synctest.Wait()
-		began := time.Now()
-		p.Changed(eu1())
-		if s := see(t, p, eu1()); s.Began.Before(began) || s.Began.Equal(began) {
-			t.Errorf("snapshot began at %v, want after the change at %v", s.Began, began)
-		}
-		wg.Wait()
-		if n := looks(c); n != 2 {
-			t.Errorf("%d looks, want 2", n)
-		}
-	})
-}
-
-// Whoever gives up leaves the look to the others.
-func TestSnapshotGivenUp(t *testing.T) {
-	inBubble(t, cloud.Options{}, func(t *testing.T, c *ost.Cloud, p *cloud.Project) {
-		c.Set(func(o *ost.Options) { o.Delays.Call = time.Second })
-		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if _, err := p.Snapshot(ctx, eu1()); fleet.KindOf(err) != fleet.Unavailable {
-				t.Errorf("given up: %v, want kind Unavailable", err)
-			}
-		})
-		synctest.Wait()
-		wg.Go(func() { see(t, p, eu1()) })
-		synctest.Wait()
-		cancel()
-		wg.Wait()
-		if n := looks(c); n != 1 {
-			t.Errorf("%d looks, want 1", n)
 		}
 	})
 }

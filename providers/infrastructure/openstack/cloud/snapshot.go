@@ -23,6 +23,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A Network is a network with the extensions that matter.
@@ -46,33 +47,32 @@ type Port struct {
 type Snapshot struct {
 	Began time.Time
 
-	Servers        Set[servers.Server]
-	Networks       Set[Network]
-	Subnets        Set[subnets.Subnet]
-	Ports          Set[Port]
-	Routers        Set[routers.Router]
-	SecurityGroups Set[groups.SecGroup] // with their rules
-	FloatingIPs    Set[floatingips.FloatingIP]
-	Trunks         Set[trunks.Trunk] // empty where Neutron has none
+	Servers        snapshot.Set[servers.Server]
+	Networks       snapshot.Set[Network]
+	Subnets        snapshot.Set[subnets.Subnet]
+	Ports          snapshot.Set[Port]
+	Routers        snapshot.Set[routers.Router]
+	SecurityGroups snapshot.Set[groups.SecGroup] // with their rules
+	FloatingIPs    snapshot.Set[floatingips.FloatingIP]
+	Trunks         snapshot.Set[trunks.Trunk] // empty where Neutron has none
 
 	// The load balancers are empty where the catalogue has no Octavia. Members of
 	// pools that a fleet owns have their addresses; of others only the id is known.
-	LoadBalancers Set[loadbalancers.LoadBalancer]
-	Listeners     Set[listeners.Listener]
-	Pools         Set[pools.Pool]
-	Monitors      Set[monitors.Monitor] // these carry no mark: they are whose their pool is
+	LoadBalancers snapshot.Set[loadbalancers.LoadBalancer]
+	Listeners     snapshot.Set[listeners.Listener]
+	Pools         snapshot.Set[pools.Pool]
+	Monitors      snapshot.Set[monitors.Monitor] // these carry no mark: they are whose their pool is
 
 	// LoadBalancerFlavors has the names of Octavia's flavors by id, where a load
 	// balancer of a fleet has one and the project may list them.
 	LoadBalancerFlavors map[string]string
 
-	Volumes Set[volumes.Volume] // empty where the catalogue has no Cinder
+	Volumes snapshot.Set[volumes.Volume] // empty where the catalogue has no Cinder
 
 	// Lacks has what the cloud does not have: LacksTags, and what Project.Lacks noted.
 	Lacks map[string]bool
 
 	plugged map[string][]Part // by server
-	seq     uint64
 	memo    *memo
 }
 
@@ -102,9 +102,9 @@ func Beside[T any](s *Snapshot, question string, ask func() (T, error)) (T, erro
 }
 
 // Clusters returns the clusters that own anything, in no order, each once.
-func (s *Snapshot) Clusters() []Owner {
-	seen := make(map[Owner]bool)
-	for _, list := range [][]Owner{
+func (s *Snapshot) Clusters() []snapshot.Owner {
+	seen := make(map[snapshot.Owner]bool)
+	for _, list := range [][]snapshot.Owner{
 		s.Servers.Owners(), s.Networks.Owners(), s.Subnets.Owners(), s.Ports.Owners(), s.Routers.Owners(),
 		s.SecurityGroups.Owners(), s.FloatingIPs.Owners(), s.Trunks.Owners(), s.LoadBalancers.Owners(),
 		s.Listeners.Owners(), s.Pools.Owners(), s.Volumes.Owners(),
@@ -113,32 +113,32 @@ func (s *Snapshot) Clusters() []Owner {
 			seen[o] = true
 		}
 	}
-	out := make([]Owner, 0, len(seen))
+	out := make([]snapshot.Owner, 0, len(seen))
 	for o := range seen {
 		out = append(out, o)
 	}
 	return out
 }
 
-// Snapshot returns what is in the project, never older than the tick. For a
-// cluster it was begun after every change of it that Changed was told of; for a
-// machine after those of the machine and of what all machines share. All that
-// ask at one time share one look.
-func (p *Project) Snapshot(ctx context.Context, o Owner) (*Snapshot, error) {
-	return p.shelf.get(ctx, p.o.Tick, o, func(ctx context.Context, seq uint64) (*Snapshot, error) {
-		s, err := p.look(ctx)
-		if err != nil {
-			p.mistrust()
-			if fleet.KindOf(err) == fleet.NotFound { // a service is not where it was: nothing is known to be gone
-				err = fleet.Errorf(fleet.Unavailable, "look at the project", "%w", err)
-			}
-			return nil, err
+// Snapshot returns what is in the project, never older than the tick, and good enough
+// for o: see snapshot.Cache.
+func (p *Project) Snapshot(ctx context.Context, o snapshot.Owner) (*Snapshot, error) {
+	return p.snapshots.Get(ctx, o)
+}
+
+// list lists what is in the project.
+func (p *Project) list(ctx context.Context) (*Snapshot, error) {
+	s, err := p.look(ctx)
+	if err != nil {
+		p.mistrust()
+		if fleet.KindOf(err) == fleet.NotFound { // a service is not where it was: nothing is known to be gone
+			err = fleet.Errorf(fleet.Unavailable, "look at the project", "%w", err)
 		}
-		s.seq = seq
-		return s, nil
-	})
+		return nil, err
+	}
+	return s, nil
 }
 
 // Changed says that something of o was changed, or may have been: what was seen
 // before is not good enough for it any more.
-func (p *Project) Changed(o Owner) { p.shelf.changed(o) }
+func (p *Project) Changed(o snapshot.Owner) { p.snapshots.Changed(o) }

@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A step is one change of an image.
@@ -189,7 +190,7 @@ func (v *View) removeUnless(ctx context.Context, id, mine string) (gone bool, er
 	held := slices.ContainsFunc(now.Tags, func(t string) bool {
 		return t != mine && (strings.HasPrefix(t, tagUsed) || strings.HasPrefix(t, tagKept))
 	})
-	if held || slices.ContainsFunc(v.boots[id], func(o cloud.Owner) bool { return o != v.owner }) {
+	if held || slices.ContainsFunc(v.boots[id], func(o snapshot.Owner) bool { return o != v.owner }) {
 		return false, nil
 	}
 	return remove(ctx, v.project, id)

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // The tags of an image. Glance's URLs of tags have no room for a "/".
@@ -124,7 +125,7 @@ func lastTask(ctx context.Context, p *cloud.Project, id string) (*task, error) {
 }
 
 // create makes the image of w for the cluster of o, without content.
-func create(ctx context.Context, p *cloud.Project, o cloud.Owner, w Want) (*images.Image, error) {
+func create(ctx context.Context, p *cloud.Project, o snapshot.Owner, w Want) (*images.Image, error) {
 	c, err := p.Image(ctx)
 	if err != nil {
 		return nil, err

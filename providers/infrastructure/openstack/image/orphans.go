@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // KindOrphan is the kind of orphan that this package knows.
@@ -70,7 +71,7 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 		return fleet.Errorf(fleet.Conflict, what, "servers boot from it, or volumes are made of it (remove them first)")
 	}
 	gone, err := remove(ctx, p, o.ID)
-	p.Changed(cloud.Owner{Fleet: id, Cluster: o.Cluster})
+	p.Changed(snapshot.Owner{Fleet: id, Cluster: o.Cluster})
 	if err == nil && !gone {
 		err = fleet.Errorf(fleet.Conflict, what, "Glance keeps it: something is made of it, or it is protected")
 	}

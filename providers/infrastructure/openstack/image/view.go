@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A Want is an image that a cluster wants to be there.
@@ -73,18 +74,18 @@ type View struct {
 	keeper  *Keeper
 	project *cloud.Project
 	id      string // of the project
-	owner   cloud.Owner
+	owner   snapshot.Owner
 	wants   []Want
 	all     []images.Image   // of the fleet
 	tasks   map[string]*task // of wanted images without content, the youngest
 	ways    []string         // to import, where something has to be
-	boots   map[string][]cloud.Owner
+	boots   map[string][]snapshot.Owner
 	err     error // why nothing is known
 }
 
 // Look sees the images of p for the cluster of o. What Glance does not tell shows in
 // what follows from the View.
-func (k *Keeper) Look(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner, wants []Want) *View {
+func (k *Keeper) Look(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, wants []Want) *View {
 	v := &View{keeper: k, project: p, owner: o.Shared(), wants: wants, tasks: make(map[string]*task), boots: booted(s)}
 	if v.id, v.err = p.ID(ctx); v.err != nil {
 		return v
@@ -112,8 +113,8 @@ func (k *Keeper) Look(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, 
 
 // booted returns whose servers boot from which image, or from a volume that was made
 // of it: what Nova needs to make a server again is not deleted.
-func booted(s *cloud.Snapshot) map[string][]cloud.Owner {
-	out := make(map[string][]cloud.Owner)
+func booted(s *cloud.Snapshot) map[string][]snapshot.Owner {
+	out := make(map[string][]snapshot.Owner)
 	for i := range s.Servers.All {
 		v := &s.Servers.All[i]
 		if id, ok := v.Image["id"].(string); ok && id != "" {

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A maker makes one server.
@@ -35,7 +36,7 @@ type made struct {
 // it is definitely refused, nothing that it made is left.
 //
 // request returns r for what is in the project.
-func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o cloud.Owner, request func(*cloud.Snapshot) (Request, error)) error {
+func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner, request func(*cloud.Snapshot) (Request, error)) error {
 	op := "create machine " + o.Cluster.Namespace + "/" + string(o.Machine)
 	if !k.begin(at{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")

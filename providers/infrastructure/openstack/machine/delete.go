@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // IDPrefix is what the provider id of a server begins with.
@@ -16,7 +17,7 @@ const IDPrefix = "openstack:///"
 // Delete asks for the end of the servers of o, or of the one with id where that
 // is not empty, and removes the parts of a machine whose servers are gone. keeps
 // says which pools keep their floating IPs. Nothing there is success.
-func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
+func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
 	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
 	if !k.begin(at{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
@@ -49,7 +50,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o cloud.Owner, id
 
 // deleteServer asks Nova once: a server that is on its way out is left to it. One
 // that Nova keeps after its deletion is to go for good.
-func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o cloud.Owner, v *servers.Server) error {
+func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.Owner, v *servers.Server) error {
 	if v.Status == softDeleted {
 		return k.purge(ctx, p, o, v)
 	}
@@ -72,7 +73,7 @@ const softDeleted = "SOFT_DELETED"
 
 // purge ends a server that Nova keeps. Where that is not allowed, it is left to
 // Nova.
-func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o cloud.Owner, v *servers.Server) error {
+func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o snapshot.Owner, v *servers.Server) error {
 	client, err := p.Compute(ctx)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // What a server is, its metadata and the marks of its ports and volumes say, both
@@ -17,7 +18,7 @@ import (
 
 // doubtful returns m, of cluster o, which has a part of another machine than its
 // metadata says. Its name is that of its parts, if those are of the same cluster.
-func doubtful(m fleet.Machine, o cloud.Owner, part cloud.Part) fleet.Machine {
+func doubtful(m fleet.Machine, o snapshot.Owner, part cloud.Part) fleet.Machine {
 	of := part.Owner
 	if of.Shared() != o {
 		damage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s of fleet %s", part.Name, of.Machine, of.Cluster, of.Fleet))
@@ -31,7 +32,7 @@ func doubtful(m fleet.Machine, o cloud.Owner, part cloud.Part) fleet.Machine {
 }
 
 // strange returns machine o, a part of which v has, whose metadata says nothing of it.
-func strange(s *cloud.Snapshot, v *servers.Server, o cloud.Owner, part string) fleet.Machine {
+func strange(s *cloud.Snapshot, v *servers.Server, o snapshot.Owner, part string) fleet.Machine {
 	is, ours := s.Servers.Owner(v.ID)
 	if ours && is.Shared() == o.Shared() { // it is another of the cluster's, and has parts of that too
 		return fleet.Machine{
@@ -69,7 +70,7 @@ func complete(m *fleet.Machine, c *fleet.Cluster) {
 }
 
 // Doubt gives the kind Conflict where s does not tell whether a server is machine o.
-func Doubt(s *cloud.Snapshot, o cloud.Owner) error {
+func Doubt(s *cloud.Snapshot, o snapshot.Owner) error {
 	there, own := s.Servers.Of(o), partsOf(s, o)[o]
 	for _, v := range there {
 		if part, yes := s.Contradiction(v.ID); yes && !Leaving(v) {

@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // ensureFloating attaches a floating IP to the port of the server: the one that
@@ -168,7 +169,7 @@ func (m *maker) ofPool(f *floatingips.FloatingIP, pool *Pool) bool {
 }
 
 // keptBy returns the floating IPs that the pools of the cluster of o keep.
-func keptBy(s *cloud.Snapshot, o cloud.Owner) []*floatingips.FloatingIP {
+func keptBy(s *cloud.Snapshot, o snapshot.Owner) []*floatingips.FloatingIP {
 	return slices.DeleteFunc(s.FloatingIPs.SharedBy(o), func(f *floatingips.FloatingIP) bool {
 		return !strings.HasPrefix(f.Description, poolText)
 	})
@@ -176,7 +177,7 @@ func keptBy(s *cloud.Snapshot, o cloud.Owner) []*floatingips.FloatingIP {
 
 // release gives a floating IP of a machine back: to its pool where that keeps
 // them, else to the cloud.
-func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o cloud.Owner, keeps func(pool string) bool) error {
+func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o snapshot.Owner, keeps func(pool string) bool) error {
 	client, err := p.Network(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A Keeper makes and removes servers, one thing at a time for each machine, and
@@ -25,7 +26,7 @@ type Keeper struct {
 // at is a machine in a project.
 type at struct {
 	project *cloud.Project
-	machine cloud.Owner
+	machine snapshot.Owner
 }
 
 // NewKeeper returns a Keeper for a cloud that shows every change after settle.
@@ -55,7 +56,7 @@ func (k *Keeper) end(m at) {
 
 // Only forgets what is known of machines of o in other projects than those, as of
 // a credential that was rotated away.
-func (k *Keeper) Only(o cloud.Owner, projects []*cloud.Project) {
+func (k *Keeper) Only(o snapshot.Owner, projects []*cloud.Project) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	elsewhere := func(m at) bool { return m.machine.Shared() == o && !slices.Contains(projects, m.project) }
@@ -100,7 +101,7 @@ func (k *Keeper) purges(id string, all bool) bool {
 }
 
 // bury forgets the servers of cluster o in p that s has no more.
-func (k *Keeper) bury(p *cloud.Project, o cloud.Owner, s *cloud.Snapshot) {
+func (k *Keeper) bury(p *cloud.Project, o snapshot.Owner, s *cloud.Snapshot) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.asked, func(id string, m at) bool {
@@ -116,10 +117,10 @@ func (k *Keeper) bury(p *cloud.Project, o cloud.Owner, s *cloud.Snapshot) {
 // into those that may still get theirs and those that are left over. Between the
 // two are those of a machine that the plan knows to be missing by now: it may be
 // created again, and takes them. now is when the look began.
-func (k *Keeper) judge(p *cloud.Project, o cloud.Owner, without map[cloud.Owner]*parts, with map[cloud.Owner]bool, now time.Time) (awaited, left map[cloud.Owner]*parts) {
+func (k *Keeper) judge(p *cloud.Project, o snapshot.Owner, without map[snapshot.Owner]*parts, with map[snapshot.Owner]bool, now time.Time) (awaited, left map[snapshot.Owner]*parts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	awaited, left = make(map[cloud.Owner]*parts), make(map[cloud.Owner]*parts)
+	awaited, left = make(map[snapshot.Owner]*parts), make(map[snapshot.Owner]*parts)
 	here := func(m at) bool { return m.project == p && m.machine.Shared() == o && without[m.machine] == nil }
 	maps.DeleteFunc(k.first, func(m at, _ time.Time) bool { return here(m) })
 	maps.DeleteFunc(k.had, func(m at, _ bool) bool { return here(m) && !with[m.machine] })

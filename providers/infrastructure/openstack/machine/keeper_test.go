@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // Parts that a look found left over are not removed once their machine has a
@@ -31,7 +32,7 @@ func TestCleanLooksAgain(t *testing.T) {
 		})
 		cluster := &fleet.Cluster{Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
 		pool := fleet.Pool{Name: "md", Role: fleet.RoleWorker, Template: "1-md"}
-		owner := cloud.OwnerOf(cluster).Part("m-0")
+		owner := snapshot.OwnerOf(cluster).Part("m-0")
 		flavor, image := "m1.small", "ubuntu"
 		k := machine.NewKeeper(settle)
 		create := func() error {
@@ -47,7 +48,7 @@ func TestCleanLooksAgain(t *testing.T) {
 		}
 		look := func() machine.Observation {
 			time.Sleep(2 * time.Second)
-			s, err := p.Snapshot(t.Context(), cloud.OwnerOf(cluster))
+			s, err := p.Snapshot(t.Context(), snapshot.OwnerOf(cluster))
 			if err != nil {
 				t.Fatal(err)
 			}

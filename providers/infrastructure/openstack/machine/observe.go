@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // An Observation is what was seen of the servers of a cluster.
@@ -22,22 +23,22 @@ type Observation struct {
 	Exists   bool     // something is there, if only parts
 	Drift    []string // leftovers, for people, sorted
 
-	left map[cloud.Owner]*parts
+	left map[snapshot.Owner]*parts
 	kept []*servers.Server // that Nova keeps, though they were asked to go
 }
 
 // Observe sorts what s, a look at p, has of the machines of c.
 func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) Observation {
-	o := cloud.OwnerOf(c)
+	o := snapshot.OwnerOf(c)
 	var out Observation
 	k.bury(p, o, s)
-	with := make(map[cloud.Owner]bool)
+	with := make(map[snapshot.Owner]bool)
 	for _, v := range s.Servers.Of(o) {
 		owner, _ := s.Servers.Owner(v.ID)
 		tags := cloud.Tags(v.Metadata)
 		part, doubted := s.Contradiction(v.ID)
 		doubted = doubted && !Leaving(v)
-		if !doubted && o.IsBastion(tags) {
+		if !doubted && cloud.IsBastion(o, tags) {
 			with[owner] = true
 			out.Bastions = append(out.Bastions, v)
 			continue
@@ -59,7 +60,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		}
 		out.Machines = append(out.Machines, m)
 	}
-	without := make(map[cloud.Owner]*parts)
+	without := make(map[snapshot.Owner]*parts)
 	for owner, all := range partsOf(s, o) {
 		out.Exists = true
 		if with[owner] {
@@ -69,7 +70,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		switch {
 		case v == nil:
 			without[owner] = all
-		case Leaving(v), owner == o.Bastion(): // making another is refused, and says why
+		case Leaving(v), owner == cloud.Bastion(o): // making another is refused, and says why
 		default:
 			m := strange(s, v, owner, part)
 			complete(&m, c)
@@ -181,7 +182,7 @@ const spareNames = 64
 
 // expected returns the machine that parts without a server are for. Their marks
 // have its name only: one that Git does not ask for any more is not shown.
-func expected(c *fleet.Cluster, o cloud.Owner, p *parts) (fleet.Machine, bool) {
+func expected(c *fleet.Cluster, o snapshot.Owner, p *parts) (fleet.Machine, bool) {
 	pool, ok := poolOf(c, o.Machine)
 	return fleet.Machine{
 		Name: o.Machine, Pool: pool.Name, Role: pool.Role, Template: pool.Template, Version: pool.Version,
@@ -228,7 +229,7 @@ func (p *parts) created() time.Time {
 // over too: a machine may have got its server since. Servers that were asked to go
 // and that Nova keeps go for good.
 func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, keeps func(pool string) bool) error {
-	errs := []error{k.clean(ctx, p, obs.left, keeps, func(o cloud.Owner, s *cloud.Snapshot) bool { return k.isLeft(at{p, o}, s.Began) })}
+	errs := []error{k.clean(ctx, p, obs.left, keeps, func(o snapshot.Owner, s *cloud.Snapshot) bool { return k.isLeft(at{p, o}, s.Began) })}
 	for _, v := range obs.kept {
 		if o, ours := cloud.MetadataOwner(v.Metadata); ours {
 			errs = append(errs, k.purge(ctx, p, o, v))
@@ -239,8 +240,8 @@ func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, k
 
 // DeleteParts removes the parts of all machines of o whose servers are gone,
 // awaited or not, and the floating IPs that pools keep: the whole cluster is to go.
-func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner, keeps func(pool string) bool) error {
-	errs := []error{k.clean(ctx, p, partsOf(s, o), keeps, func(cloud.Owner, *cloud.Snapshot) bool { return true })}
+func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, keeps func(pool string) bool) error {
+	errs := []error{k.clean(ctx, p, partsOf(s, o), keeps, func(snapshot.Owner, *cloud.Snapshot) bool { return true })}
 	for _, f := range keptBy(s, o) {
 		errs = append(errs, release(ctx, p, f, o, func(string) bool { return false }))
 		p.Changed(o)
@@ -248,15 +249,15 @@ func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Sna
 	return cloud.Join(errs...)
 }
 
-func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[cloud.Owner]*parts, keeps func(pool string) bool, may func(cloud.Owner, *cloud.Snapshot) bool) error {
+func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.Owner]*parts, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
 	var errs []error
-	for _, o := range slices.SortedFunc(maps.Keys(all), func(a, b cloud.Owner) int { return cmp.Compare(a.Machine, b.Machine) }) {
+	for _, o := range slices.SortedFunc(maps.Keys(all), func(a, b snapshot.Owner) int { return cmp.Compare(a.Machine, b.Machine) }) {
 		errs = append(errs, k.cleanOne(ctx, p, o, keeps, may))
 	}
 	return cloud.Join(errs...)
 }
 
-func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o cloud.Owner, keeps func(pool string) bool, may func(cloud.Owner, *cloud.Snapshot) bool) error {
+func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o snapshot.Owner, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
 	if !k.begin(at{p, o}) {
 		return nil
 	}

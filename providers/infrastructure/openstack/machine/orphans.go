@@ -14,6 +14,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // The kinds of orphan that this package finds and removes.
@@ -35,10 +36,10 @@ const csiCluster = "cinder.csi.openstack.org/cluster"
 type Gone struct {
 	Fleet    fleet.ID
 	Clusters map[fleet.Key]bool       // those that are there
-	Left     func(o cloud.Owner) bool // of a cluster that is there
+	Left     func(o snapshot.Owner) bool // of a cluster that is there
 }
 
-func (g Gone) why(o cloud.Owner, ours bool, part bool) (string, bool) {
+func (g Gone) why(o snapshot.Owner, ours bool, part bool) (string, bool) {
 	switch {
 	case !ours || o.Fleet != g.Fleet:
 		return "", false
@@ -51,13 +52,13 @@ func (g Gone) why(o cloud.Owner, ours bool, part bool) (string, bool) {
 }
 
 // Left returns which machines of the cluster that obs is of have parts left over.
-func (obs Observation) Left(o cloud.Owner) bool { return obs.left[o] != nil }
+func (obs Observation) Left(o snapshot.Owner) bool { return obs.left[o] != nil }
 
 // Orphans lists servers and their parts that belong to nothing any more, and
 // volumes that clusters made for themselves.
 func Orphans(s *cloud.Snapshot, g Gone) []fleet.Orphan {
 	var out []fleet.Orphan
-	add := func(kind, id, name string, o cloud.Owner, ours, part bool, created time.Time) {
+	add := func(kind, id, name string, o snapshot.Owner, ours, part bool, created time.Time) {
 		if reason, yes := g.why(o, ours, part); yes {
 			out = append(out, fleet.Orphan{Cluster: o.Cluster, Kind: kind, ID: id, Name: name, Reason: reason, Created: created})
 		}
@@ -139,7 +140,7 @@ func orphan(s *cloud.Snapshot, o fleet.Orphan) *parts {
 // whether o is of a kind that is removed here. A part of a server that is there gives
 // the kind Conflict.
 func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID, o fleet.Orphan) (bool, error) {
-	defer p.Changed(cloud.Owner{Fleet: id, Cluster: o.Cluster})
+	defer p.Changed(snapshot.Owner{Fleet: id, Cluster: o.Cluster})
 	what := o.Kind + " " + o.Name
 	if err := orphan(s, o).unused(ctx, p); err != nil {
 		return true, err

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // parts is what belongs to one machine besides its server.
@@ -23,9 +24,9 @@ type parts struct {
 }
 
 // partsOf returns the parts of all machines of the cluster of o, by machine.
-func partsOf(s *cloud.Snapshot, o cloud.Owner) map[cloud.Owner]*parts {
-	out := make(map[cloud.Owner]*parts)
-	get := func(o cloud.Owner) *parts {
+func partsOf(s *cloud.Snapshot, o snapshot.Owner) map[snapshot.Owner]*parts {
+	out := make(map[snapshot.Owner]*parts)
+	get := func(o snapshot.Owner) *parts {
 		if out[o] == nil {
 			out[o] = new(parts)
 		}
@@ -79,7 +80,7 @@ func (p *parts) settled() *parts {
 // removeParts removes the parts of a machine whose server is gone. Where one of
 // them is that of a server which is there after all, they all stay, and the error
 // is of kind Conflict.
-func removeParts(ctx context.Context, p *cloud.Project, o cloud.Owner, all *parts, keeps func(pool string) bool) error {
+func removeParts(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *parts, keeps func(pool string) bool) error {
 	if err := all.unused(ctx, p); err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func removeParts(ctx context.Context, p *cloud.Project, o cloud.Owner, all *part
 
 // takeApart removes parts: what holds others first. What cannot be removed does not
 // keep the rest.
-func takeApart(ctx context.Context, p *cloud.Project, o cloud.Owner, all *parts, keeps func(pool string) bool) error {
+func takeApart(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *parts, keeps func(pool string) bool) error {
 	defer p.Changed(o)
 	var errs []error
 	for _, f := range all.floating {

@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // unused proves that no server has any of p: Neutron and Cinder say whose a part
@@ -79,7 +80,7 @@ func (p *parts) portIDs() []string {
 
 // holder returns the server that has one of p, with that part's name, where it does
 // not say that it is the machine of o; nil where there is none.
-func (p *parts) holder(s *cloud.Snapshot, o cloud.Owner) (v *servers.Server, part string) {
+func (p *parts) holder(s *cloud.Snapshot, o snapshot.Owner) (v *servers.Server, part string) {
 	other := func(id string) *servers.Server {
 		if is, _ := s.Servers.Owner(id); id == "" || is == o {
 			return nil
@@ -103,7 +104,7 @@ func (p *parts) holder(s *cloud.Snapshot, o cloud.Owner) (v *servers.Server, par
 
 // lostMark says that a server which has a part of machine o does not say that it is
 // that machine.
-func lostMark(v *servers.Server, part string, o cloud.Owner) error {
+func lostMark(v *servers.Server, part string, o snapshot.Owner) error {
 	return fleet.Errorf(fleet.Conflict, fmt.Sprintf("tell whose server %s is", v.ID),
 		"%s of machine %s belongs to it, and it lost the mark of that machine (put its metadata back, or take the %s off it)", part, o.Machine, part)
 }

@@ -7,11 +7,12 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A Request is a server to make.
 type Request struct {
-	Owner    cloud.Owner       // with the name of the machine, which is that of the server
+	Owner    snapshot.Owner       // with the name of the machine, which is that of the server
 	Tags     map[string]string // ownership tags
 	Spec     *api.OpenStackMachineSpec
 	Image    Image    // in place of that of Spec, where Spec refers to one
@@ -55,7 +56,7 @@ type Pool struct {
 
 // TooLong is how many characters the name of p is too long to be marked with the
 // machines of o.
-func (p *Pool) TooLong(o cloud.Owner) int {
+func (p *Pool) TooLong(o snapshot.Owner) int {
 	const machine = 63 // the longest name of one
 	return len(p.text()) - cloud.Room(o) + machine + len(" machine=")
 }

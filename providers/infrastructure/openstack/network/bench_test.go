@@ -9,13 +9,14 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // One look at one of 200 clusters of six machines in a project.
 func BenchmarkObserve(b *testing.B) {
 	w := &world{TB: b, spec: managed(), cluster: cluster("eu-1"), cloud: ost.New(ost.Options{})}
 	w.restart()
-	snapshot := func() *cloud.Snapshot {
+	look := func() *cloud.Snapshot {
 		s, err := w.project.Snapshot(b.Context(), w.owner())
 		if err != nil {
 			b.Fatal(err)
@@ -23,19 +24,19 @@ func BenchmarkObserve(b *testing.B) {
 		return s
 	}
 	for range 20 {
-		if err := network.Ensure(b.Context(), w.project, snapshot(), w.cluster, w.spec); err != nil {
+		if err := network.Ensure(b.Context(), w.project, look(), w.cluster, w.spec); err != nil {
 			b.Fatal(err)
 		}
 	}
-	own := cloud.OwnerOf(w.cluster)
-	st := network.Observe(snapshot(), w.cluster, w.spec)
+	own := snapshot.OwnerOf(w.cluster)
+	st := network.Observe(look(), w.cluster, w.spec)
 	if !st.Ready {
 		b.Fatal(st.Message)
 	}
 	for c := range 200 {
 		for m := range 6 {
 			name := fmt.Sprintf("m-%d-%d", c, m)
-			owner := cloud.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: fmt.Sprint("c", c)}, Machine: fleet.MachineName(name)}
+			owner := snapshot.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: fmt.Sprint("c", c)}, Machine: fleet.MachineName(name)}
 			if c == 0 {
 				owner = own.Part(fleet.MachineName(name))
 			}
@@ -46,10 +47,10 @@ func BenchmarkObserve(b *testing.B) {
 				"fixed_ips": []ost.Object{{"subnet_id": "s", "ip_address": "10.0.0.1"}},
 			})
 		}
-		text := cloud.FormatOwner("nodes", cloud.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: fmt.Sprint("c", c)}})
+		text := cloud.FormatOwner("nodes", snapshot.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: fmt.Sprint("c", c)}})
 		w.cloud.Add("alpha", ost.Networks, ost.Object{"name": "n", "description": text})
 	}
-	s := snapshot()
+	s := look()
 	for b.Loop() {
 		if st := network.Observe(s, w.cluster, w.spec); !st.Ready {
 			b.Fatal(st.Message)

@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // grow makes a cluster with two machines of the control plane.
@@ -75,7 +76,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 // cluster's own: of a fleet with clusters of the same names, of one whose mark
 // only looks alike, and of nobody. It returns how many they are.
 func neighbour(w *world) map[ost.Kind]int {
-	other := cloud.Owner{Fleet: "fleet-b", Cluster: w.cluster.Key}
+	other := snapshot.Owner{Fleet: "fleet-b", Cluster: w.cluster.Key}
 	for _, text := range []string{
 		cloud.FormatOwner("nodes", other), cloud.FormatOwner("nodes", w.owner()) + " copied", "",
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // Delete takes the steps towards removing what the machines of the cluster of o
@@ -21,7 +22,7 @@ import (
 // it works whatever became of Git. Nothing there is success; what has to be
 // gone first, a load balancer or a part of the bastion, is no error. While machines
 // of the cluster are there the error is of kind Conflict.
-func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
+func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner) error {
 	v := ownedView(s, o.Shared())
 	if n := len(v.machines) + len(v.held); n > 0 {
 		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its machines are there", n)

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 func withoutBalancer(a *api.APIServer) *api.OpenStackClusterSpec {
@@ -135,7 +136,7 @@ func TestFloatingIPOfTheUser(t *testing.T) {
 		words  string
 	}{
 		"in use":    {ost.Object{"port_id": "somewhere"}, "it is on port somewhere"},
-		"another's": {ost.Object{"description": cloud.FormatOwner("API server", cloud.Owner{Fleet: "fleet-b", Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}})}, "it belongs to cluster prod/eu-1 of fleet fleet-b"},
+		"another's": {ost.Object{"description": cloud.FormatOwner("API server", snapshot.Owner{Fleet: "fleet-b", Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}})}, "it belongs to cluster prod/eu-1 of fleet fleet-b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, spec(), func(w *world) {

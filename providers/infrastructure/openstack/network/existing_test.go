@@ -7,9 +7,9 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
-	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // userNetwork puts a network of the user's with two subnets behind a router into
@@ -250,7 +250,7 @@ func TestOrphans(t *testing.T) {
 		if got := network.Orphans(w.snapshot(), "fleet-a", living2); len(got) != len(want)-1 {
 			t.Errorf("with a cluster of the same name elsewhere: %v", got)
 		}
-		mine := len(w.snapshot().Networks.SharedBy(cloud.OwnerOf(w.cluster)))
+		mine := len(w.snapshot().Networks.SharedBy(snapshot.OwnerOf(w.cluster)))
 		for range 20 {
 			left := network.Orphans(w.snapshot(), "fleet-a", living)
 			for _, o := range left {
@@ -281,8 +281,8 @@ func TestEnded(t *testing.T) {
 			add(ost.SecurityGroups, ost.Object{"name": "lb-sg-1", "description": "Security Group for default/web Service LoadBalancer in cluster " + name})
 		}
 		kinds := func(cluster string, others ...fleet.Key) (out []string) {
-			o := cloud.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: cluster}}
-			for _, is := range network.Ended(w.snapshot(), []cloud.Owner{o}, append(others, o.Cluster)) {
+			o := snapshot.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: cluster}}
+			for _, is := range network.Ended(w.snapshot(), []snapshot.Owner{o}, append(others, o.Cluster)) {
 				out = append(out, is.Kind+" "+is.Name)
 			}
 			return out

@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // Nothing that machines need goes before they are gone; what is under way is
@@ -183,7 +184,7 @@ func TestForeignMember(t *testing.T) {
 	inBubble(t, managed(), func(w *world) {
 		w.settle()
 		pool := w.one(ost.Pools, all).ID()
-		other := cloud.Owner{Fleet: "fleet-b", Cluster: w.cluster.Key, Machine: "cp-9"}
+		other := snapshot.Owner{Fleet: "fleet-b", Cluster: w.cluster.Key, Machine: "cp-9"}
 		for i, tags := range [][]string{{}, {"mine"}, {cloud.FormatOwner("", other)}} {
 			w.cloud.Add("alpha", ost.Members, ost.Object{"name": "m", "address": "192.0.2." + string(rune('1'+i)), "protocol_port": 6443, "pool": pool, "tags": tags})
 		}

@@ -9,12 +9,13 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A hand is what steps act with.
 type hand struct {
 	*cloud.Project
-	owner cloud.Owner
+	owner snapshot.Owner
 }
 
 // client returns the client of Neutron.

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A world is a cloud, and a program that keeps one cluster in it.
@@ -62,7 +63,7 @@ func (w *world) restart() {
 	w.project = p
 }
 
-func (w *world) owner() cloud.Owner { return cloud.OwnerOf(w.cluster) }
+func (w *world) owner() snapshot.Owner { return snapshot.OwnerOf(w.cluster) }
 
 // snapshot looks at the cloud.
 func (w *world) snapshot() *cloud.Snapshot {

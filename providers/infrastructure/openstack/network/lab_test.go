@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/snapshot"
 	"fairlead.dev/test/lab/openstack/lab"
 )
 
@@ -80,10 +81,10 @@ func TestOnTheLab(t *testing.T) {
 	}
 
 	l.service(st.Place)
-	if err := network.Delete(t.Context(), p, l.snapshot(), cloud.OwnerOf(l.cluster)); fleet.KindOf(err) != fleet.Conflict {
+	if err := network.Delete(t.Context(), p, l.snapshot(), snapshot.OwnerOf(l.cluster)); fleet.KindOf(err) != fleet.Conflict {
 		t.Errorf("removed while a machine is there: %v", err)
 	}
-	if err := network.RemoveMember(t.Context(), p, l.snapshot(), cloud.OwnerOf(l.cluster).Part("cp-0")); err != nil {
+	if err := network.RemoveMember(t.Context(), p, l.snapshot(), snapshot.OwnerOf(l.cluster).Part("cp-0")); err != nil {
 		t.Error(err)
 	}
 	l.unserve()
@@ -104,7 +105,7 @@ type labWorld struct {
 
 func (l *labWorld) snapshot() *cloud.Snapshot {
 	l.Helper()
-	s, err := l.project.Snapshot(l.Context(), cloud.OwnerOf(l.cluster))
+	s, err := l.project.Snapshot(l.Context(), snapshot.OwnerOf(l.cluster))
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (l *labWorld) remove() {
 		if !network.Observe(s, l.cluster, l.spec).Exists {
 			return true
 		}
-		err = network.Delete(l.Context(), l.project, s, cloud.OwnerOf(l.cluster))
+		err = network.Delete(l.Context(), l.project, s, snapshot.OwnerOf(l.cluster))
 		return false
 	}, func() { l.Fatalf("not removed: %v", err) })
 }
@@ -160,7 +161,7 @@ func (l *labWorld) poll(done func() bool, late func()) {
 func (l *labWorld) server(name string, at network.Placement) string {
 	l.Helper()
 	ctx := l.Context()
-	owner := cloud.OwnerOf(l.cluster).Part(fleet.MachineName(name))
+	owner := snapshot.OwnerOf(l.cluster).Part(fleet.MachineName(name))
 	port, err := ports.Create(ctx, l.lab.Network, ports.CreateOpts{
 		NetworkID: at.Network, Name: name, Description: cloud.FormatOwner("", owner), SecurityGroups: &[]string{at.ControlPlaneGroup},
 		FixedIPs: []ports.IP{{SubnetID: at.Subnets[1]}, {SubnetID: at.Subnets[0]}},

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // State is what is there of what the machines of a cluster share.
@@ -85,7 +86,7 @@ func Ensure(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.C
 // RemoveMember takes a machine of the control plane out of the load balancer,
 // before it is removed. A load balancer that takes no change at this moment gives
 // the kind Conflict; one that is broken, and a machine that is no member, nothing.
-func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o cloud.Owner) error {
+func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner) error {
 	v := ownedView(s, o.Shared())
 	var blocked []string
 	errs, _ := perform(ctx, p, v, func() *decision {

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // The kinds of orphan that this package knows.
@@ -56,7 +57,7 @@ const Unproven = "not removed, since nothing proves it"
 // it made for Services of clusters that were deleted, and left nothing else. Nothing
 // proves that they are right, so that none of it is removed. A cluster that has
 // anything in s is passed over. clusters are all that Git has. Sorted.
-func Ended(s *cloud.Snapshot, ended []cloud.Owner, clusters []fleet.Key) []fleet.Orphan {
+func Ended(s *cloud.Snapshot, ended []snapshot.Owner, clusters []fleet.Key) []fleet.Orphan {
 	var out []fleet.Orphan
 	there := s.Clusters()
 	for _, o := range ended {
@@ -108,14 +109,14 @@ func (v *view) nameTaken(s *cloud.Snapshot, clusters []fleet.Key) bool {
 	name := v.owner.Cluster.Name
 	return name == "kubernetes" ||
 		slices.ContainsFunc(clusters, func(k fleet.Key) bool { return k != v.owner.Cluster && k.Name == name }) ||
-		slices.ContainsFunc(s.Clusters(), func(o cloud.Owner) bool { return o != v.owner && o.Cluster.Name == name })
+		slices.ContainsFunc(s.Clusters(), func(o snapshot.Owner) bool { return o != v.owner && o.Cluster.Name == name })
 }
 
 // RemoveOrphan takes the steps towards removing o, one of what Orphans gave for
 // the same arguments, that are possible at this moment. What is not there, or no
 // orphan any more, is success; what others hang on gives the kind Conflict.
 func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID, clusters []fleet.Key, o fleet.Orphan) error {
-	owner := cloud.Owner{Fleet: id, Cluster: o.Cluster}
+	owner := snapshot.Owner{Fleet: id, Cluster: o.Cluster}
 	if slices.Contains(clusters, o.Cluster) {
 		return nil
 	}

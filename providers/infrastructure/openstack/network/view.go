@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A view is a project as one cluster sees it: the snapshot, and on top of it what
@@ -27,7 +28,7 @@ import (
 type view struct {
 	cluster *fleet.Cluster
 	spec    *api.OpenStackClusterSpec
-	owner   cloud.Owner
+	owner   snapshot.Owner
 	at      time.Time // when the snapshot was begun
 
 	all  things // of the project, and what others let it use
@@ -72,14 +73,14 @@ type machine struct {
 }
 
 func newView(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) *view {
-	v := ownedView(s, cloud.OwnerOf(c))
+	v := ownedView(s, snapshot.OwnerOf(c))
 	v.cluster, v.spec = c, spec
 	v.standing()
 	return v
 }
 
 // ownedView is a view without what Git says.
-func ownedView(s *cloud.Snapshot, o cloud.Owner) *view {
+func ownedView(s *cloud.Snapshot, o snapshot.Owner) *view {
 	v := &view{
 		owner: o, at: s.Began, lacks: s.Lacks, lbFlavors: s.LoadBalancerFlavors,
 		all: things{
@@ -148,7 +149,7 @@ func (v *view) see(all *cloud.Snapshot) {
 			}
 			continue
 		}
-		if v.owner.IsBastion(tags) {
+		if cloud.IsBastion(v.owner, tags) {
 			v.bastion = append(v.bastion, s.ID)
 			continue
 		}

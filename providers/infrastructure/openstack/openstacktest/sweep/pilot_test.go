@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/snapshot"
 )
 
 // A pilot keeps one cluster as the agent does: it looks, does what may be done
@@ -223,7 +224,7 @@ func counts(c *ost.Cloud) map[ost.Kind]int {
 // neighbours puts things of others into project alpha: of another fleet with a
 // cluster of the same name, and of nobody, called as the cluster's own are.
 func neighbours(c *ost.Cloud, cluster *fleet.Cluster) {
-	theirs := cloud.Owner{Fleet: "fleet-b", Cluster: cluster.Key}
+	theirs := snapshot.Owner{Fleet: "fleet-b", Cluster: cluster.Key}
 	for name, pool := range (&pilot{cluster: *cluster}).wanted() {
 		tags := cluster.MachineTags(pool, name, "op")
 		tags[fleet.TagFleet] = string(theirs.Fleet)

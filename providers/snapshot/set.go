@@ -1,18 +1,21 @@
-package cloud
+package snapshot
 
 import "slices"
 
-// A Set is everything of one kind in a project, found by id and by owner.
+// A Set is everything of one kind in a snapshot, found by id and by owner.
 type Set[T any] struct {
 	All    []T
-	owners []Owner // of All; zero where it is not a fleet's
+	owners []Owner // of All; zero where a thing carries no mark
 	byID   map[string]int
 	byOwn  map[Owner][]int // by cluster
 }
 
-func newSet[T any](all []T, id func(*T) string, owner func(*T) (Owner, bool)) Set[T] {
+// NewSet returns a Set of all. id tells things apart; what is listed twice, as where
+// pages overlap while things come and go, is in it once. owner reports whose a thing
+// is; false: it carries no mark.
+func NewSet[T any](all []T, id func(*T) string, owner func(*T) (Owner, bool)) Set[T] {
 	seen := make(map[string]bool, len(all))
-	all = slices.DeleteFunc(all, func(t T) bool { // pages may overlap while things come and go
+	all = slices.DeleteFunc(all, func(t T) bool {
 		again := seen[id(&t)]
 		seen[id(&t)] = true
 		return again
