@@ -65,7 +65,7 @@ func describe(t *testing.T, c fleet.Cluster) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "%s: %d %s %s %s, format %q, zone %q, volume %v\n", p.Name, p.Replicas, p.Version,
-			*m.Image.Filter.Name, *m.Flavor.Filter.Name, p.Bootstrap.Field("format"), p.FailureDomain, m.RootVolume != nil)
+			*m.Image.Filter.Name, *m.Flavor.Filter.Name, strings.Trim(string(p.Bootstrap.Field("format")), `"`), p.FailureDomain, m.RootVolume != nil)
 	}
 	return b.String()
 }
