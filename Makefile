@@ -54,7 +54,7 @@ generate: ## write again what is generated: coverage, CLI and metrics pages, gol
 	go generate ./...
 	UPDATE=1 go test ./agent/metrics ./agent/cli -run Generated -count=1
 	go test ./sources/status -run TestDocs -count=1 -update
-	go test ./providers/bootstrap/kubeadm -run Golden -count=1 -update
+	go test ./providers/distribution/kubeadm -run Golden -count=1 -update
 
 .PHONY: verify
 verify: generate ## regenerate and fail on a difference
@@ -107,7 +107,7 @@ test-chart: ## run the agent from its image as the chart installs it; take its r
 .PHONY: test-kubeadm
 test-kubeadm: ## hold what is written for kubeadm against kubeadm of every minor version, and an upgrade against kubeadm's own (builds what is missing, 3 minutes each)
 	go run ./test/kube/binaries/build kubeadm-1.33 kubeadm-1.34 kubeadm-1.35 kubeadm-1.36
-	go test ./providers/bootstrap/kubeadm ./providers/workload -run 'Kubeadm|RealUpgrade' -count=1 -v
+	go test ./providers/distribution/kubeadm ./providers/workload -run 'Kubeadm|RealUpgrade' -count=1 -v
 
 .PHONY: test-autoscaler
 test-autoscaler: ## run the cluster-autoscaler that FAIRLEAD_CLUSTER_AUTOSCALER names against an agent (40 s; needs kubectl; docs/autoscaler.md)

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"

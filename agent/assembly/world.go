@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/dryrun"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/limit"

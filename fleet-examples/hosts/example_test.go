@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/hosts"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
 	"fairlead.dev/reconcile/plan"

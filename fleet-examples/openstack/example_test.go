@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/openstack"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/render"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // TestRealEtcdRotation takes the authority of a real etcd of three members through

@@ -8,7 +8,7 @@ import (
 
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // oldAuthorities gives the cluster authorities that expire in a week.

@@ -38,7 +38,7 @@ var rules = []rule{
 	{from: "render", to: []string{module + "providers", module + "reconcile", module + "agent"}, deep: true, reason: "rendering knows no provider: kinds are handed to it"},
 	{from: "sources", to: []string{module + "providers", module + "reconcile", module + "render", module + "agent"}, deep: true, reason: "a source knows files, not clusters"},
 	{from: "providers", to: []string{module + "reconcile", module + "render", module + "sources", module + "agent"}, deep: true, reason: "a provider is used, it uses no room above it"},
-	{from: "reconcile", to: []string{module + "agent", module + "sources", module + "render", module + "providers/all", module + "providers/infrastructure", module + "providers/bootstrap", module + "providers/workload"}, deep: true, reason: "the reconciler knows contracts, not providers"},
+	{from: "reconcile", to: []string{module + "agent", module + "sources", module + "render", module + "providers/all", module + "providers/infrastructure", module + "providers/distribution", module + "providers/workload"}, deep: true, reason: "the reconciler knows contracts, not providers"},
 	{from: "", to: []string{module + "providers/all"}, except: []string{"agent"}, reason: "only the agent knows the list of providers"},
 	{from: "", to: []string{"github.com/go-git/"}, except: []string{"sources/git"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"sigs.k8s.io/kustomize/"}, except: []string{"render/kustomize"}, reason: "one heavy dependency, one package"},
@@ -54,7 +54,7 @@ var rules = []rule{
 	{from: "", to: []string{"github.com/prometheus/"}, except: []string{"agent/metrics", "agent/shard"}, reason: "metrics have a room, and replicas count what they share; other rooms offer hooks"},
 	{from: "", to: []string{"go.opentelemetry.io/"}, except: []string{"agent/tracing"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"github.com/spf13/cobra"}, except: []string{"agent"}, reason: "the command line is the agent's"},
-	{from: "", to: []string{"github.com/coreos/ignition/", "github.com/coreos/butane/"}, except: []string{"providers/bootstrap/kubeadm"}, reason: "one heavy dependency, one package"},
+	{from: "", to: []string{"github.com/coreos/ignition/", "github.com/coreos/butane/"}, except: []string{"providers/distribution/kubeadm"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"filippo.io/age"}, except: []string{"agent/secrets", "render/sops"}, reason: "only what keeps secrets and what decrypts a repository has keys"},
 }
 

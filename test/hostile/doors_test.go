@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/agent/webhook"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/sources/status"

@@ -7,7 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
 )

@@ -18,7 +18,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
-	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
 // Each stage of a rotation trusts whoever signs in the stages beside it, and the

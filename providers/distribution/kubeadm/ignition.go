@@ -14,7 +14,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
-	"fairlead.dev/providers/bootstrap/kubeadm/ignition"
+	"fairlead.dev/providers/distribution/kubeadm/ignition"
 )
 
 // The names that Cluster API gives the parts of an Ignition config. People rely

@@ -8,7 +8,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
 // discover makes sure that the join configuration says how to find and trust

@@ -21,7 +21,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // ignite returns the config as the Ignition of Flatcar and Fedora CoreOS reads it.

@@ -12,7 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
-	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
 // The part of a kubeconfig that is written and read here.

@@ -11,7 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
 // Rotate implements providers.Bootstrap. Which of two is trusted first in a

@@ -11,8 +11,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
-	"fairlead.dev/providers/bootstrap/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
 // While two authorities of the cluster are trusted, kube-controller-manager is

@@ -8,7 +8,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"github.com/google/go-cmp/cmp"
 
-	"fairlead.dev/providers/bootstrap/kubeadm/ignition"
+	"fairlead.dev/providers/distribution/kubeadm/ignition"
 )
 
 // everything is all that a Container Linux Config can say and Ignition 3 can do.

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/bootstrap/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 var cluster = &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
