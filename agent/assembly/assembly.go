@@ -296,6 +296,27 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	}), nil
 }
 
+// Render returns the fleet at the newest revision of the source.
+func (s Settings) Render(ctx context.Context, o RenderOptions) (fleet.Fleet, error) {
+	source, err := s.OpenSource()
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	rev, err := source.Resolve(ctx)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	tree, err := source.Fetch(ctx, rev)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	r, err := s.NewRenderer(o)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	return r.Render(ctx, rev, tree)
+}
+
 // ReadStatus returns what the status branch called name says, and of what counts for
 // nothing by RequestKeys, why.
 func (s Settings) ReadStatus(ctx context.Context, name string) (status.Status, error) {

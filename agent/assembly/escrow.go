@@ -97,22 +97,6 @@ func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escr
 
 // EscrowOf returns what fleet.yaml of the source says of an escrow.
 func (s Settings) EscrowOf(ctx context.Context) (fleet.Escrow, error) {
-	source, err := s.OpenSource()
-	if err != nil {
-		return fleet.Escrow{}, err
-	}
-	rev, err := source.Resolve(ctx)
-	if err != nil {
-		return fleet.Escrow{}, err
-	}
-	tree, err := source.Fetch(ctx, rev)
-	if err != nil {
-		return fleet.Escrow{}, err
-	}
-	r, err := s.NewRenderer(RenderOptions{AllowUnset: true, Sealed: func(string, string) {}})
-	if err != nil {
-		return fleet.Escrow{}, err
-	}
-	f, err := r.Render(ctx, rev, tree)
+	f, err := s.Render(ctx, RenderOptions{AllowUnset: true, Sealed: func(string, string) {}})
 	return f.Config.Escrow, err
 }

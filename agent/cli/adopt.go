@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/agent/adopt"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers/all"
@@ -186,7 +187,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 		Management: m, Fleet: id, Folder: own.into,
 		Kinds: registry.Kinds(), Decoder: decode.New(id, registry.Kinds()),
 		Load: func(ctx context.Context) (fleet.Fleet, error) {
-			return part{settings: here, path: "."}.load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
+			return wholeOf(here).load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
 		},
 		Look: w.Looker().Look, Infrastructure: w.Infrastructure, Secrets: lent,
 		Status: func(ctx context.Context) (status.Status, error) {
@@ -256,7 +257,7 @@ func showAdopted(w io.Writer, results []adopt.Result, done string) error {
 			fmt.Fprintln(w, "  "+r.Err.Error())
 		}
 	}
-	fmt.Fprintf(w, "%d of %s: %s\n", len(results)-failed, count(len(results), "cluster"), done)
+	fmt.Fprintf(w, "%d of %s: %s\n", len(results)-failed, output.Count(len(results), "cluster"), done)
 	if failed > 0 {
 		return &exitError{exitFailure}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 )
 
@@ -82,8 +83,8 @@ or with what you have:
 	}
 	root.Annotations = map[string]string{selfAnnotation: s.Self}
 	root.SetIn(s.In)
-	root.SetOut(plainly(s.Out))
-	root.SetErr(plainly(s.Err))
+	root.SetOut(output.Plain(s.Out))
+	root.SetErr(output.Plain(s.Err))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},

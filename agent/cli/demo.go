@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/demo"
+	"fairlead.dev/agent/output"
 )
 
 func newDemo(version string) *cobra.Command {
@@ -27,10 +28,10 @@ It needs git, and no cloud, credentials or containers.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
-			if f := file(out); f != nil {
+			if f := output.Terminal(out); f != nil {
 				out = f // the story is drawn
 			}
-			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: drawable(out), Keep: keep, Version: version, Plan: planText})
+			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: output.Width(out), Keep: keep, Version: version})
 			if err != nil {
 				return &exitError{exitFailure}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
@@ -110,7 +111,7 @@ alone. The exit code is 1 where something cannot be restored.`,
 		Example: `  fairlead secrets escrow verify --source https://git.example.com/fleet.git --identity-file escrow.txt`,
 		Args:    args(cobra.NoArgs),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addEscrow(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		e, err := f.open(cmd)
@@ -121,16 +122,16 @@ alone. The exit code is 1 where something cannot be restored.`,
 		if f.identity != "" {
 			good = "can be restored"
 		}
-		t, rows := table{header: []string{"ENTRY", "HOLDS", "GONE SINCE", "STATE"}}, []escrowRow{}
+		t, rows := output.Table{Header: []string{"ENTRY", "HOLDS", "GONE SINCE", "STATE"}}, []escrowRow{}
 		for _, entry := range e.Entries {
 			row := escrowRow{Entry: entry.Name, Gone: entry.Gone, State: cmp.Or(entry.Problem, good)}
 			for _, name := range entry.Holds {
 				row.Holds = append(row.Holds, string(name))
 			}
 			rows = append(rows, row)
-			t.add(row.Entry, strings.Join(row.Holds, " "), row.Gone, row.State)
+			t.Add(row.Entry, strings.Join(row.Holds, " "), row.Gone, row.State)
 		}
-		if err := t.write(cmd.OutOrStdout(), format(*output), rows); err != nil {
+		if err := t.Write(cmd.OutOrStdout(), output.Format(*form), rows); err != nil {
 			return err
 		}
 		if problems := e.Problems(); len(problems) > 0 {
@@ -161,7 +162,7 @@ wrote the escrow: name with --request-keys whose signature counts.`,
   fairlead secrets escrow restore --escrow-folder /mnt/escrow --identity-file escrow.txt --secrets kubernetes:home.kubeconfig`,
 		Args: args(cobra.NoArgs),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addEscrow(cmd)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -178,11 +179,11 @@ wrote the escrow: name with --request-keys whose signature counts.`,
 		}
 		defer closeStore()
 		done, restoreErr := e.Restore(cmd.Context(), store)
-		t := table{header: []string{"SECRET", "RESULT"}}
+		t := output.Table{Header: []string{"SECRET", "RESULT"}}
 		for _, r := range done {
-			t.add(r.Name, r.Result)
+			t.Add(r.Name, r.Result)
 		}
-		if err := t.write(cmd.OutOrStdout(), format(*output), done); err != nil {
+		if err := t.Write(cmd.OutOrStdout(), output.Format(*form), done); err != nil {
 			return err
 		}
 		if problems := e.Problems(); len(problems) > 0 {

@@ -7,15 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/scope"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 )
 
 // valueFlags are the flags that fill in variables.
@@ -57,8 +58,17 @@ func (v *valueFlags) options() assembly.RenderOptions {
 // A part is a place in a fleet: the whole fleet, a folder or a file.
 type part struct {
 	settings assembly.Settings // with the source, or its path, set to the root of the fleet
-	path     string            // from the root; "." is all of it
+	scope    scope.Scope       // which part it is
 	source   sources.Source    // open already; nil: not yet
+}
+
+// wholeOf returns the whole fleet that s names.
+func wholeOf(s assembly.Settings) part { return part{settings: s, scope: scope.All} }
+
+// status returns what the status branch says of the part.
+func (p part) status(ctx context.Context, branch string) (status.Status, error) {
+	s, err := p.settings.ReadStatus(ctx, branch)
+	return p.scope.Status(s), err
 }
 
 // locate finds the fleet that a path of this computer is in: the nearest folder
@@ -87,13 +97,13 @@ func locate(ctx context.Context, s assembly.Settings) (part, error) {
 		return part{}, err
 	}
 	s.Source = root
-	return part{settings: s, path: filepath.ToSlash(rel)}, nil
+	return part{settings: s, scope: scope.Scope(filepath.ToSlash(rel))}, nil
 }
 
 // locateIn finds the fleet that a path of a repository is in.
 func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if s.Path == "" {
-		return part{settings: s, path: "."}, nil
+		return wholeOf(s), nil
 	}
 	source, err := s.OpenSource()
 	if err != nil {
@@ -117,7 +127,7 @@ func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	p := part{settings: s, path: filepath.ToSlash(rel), source: source}
+	p := part{settings: s, scope: scope.Scope(filepath.ToSlash(rel)), source: source}
 	if p.settings.Path = root; root == "." {
 		p.settings.Path = ""
 	}
@@ -125,7 +135,7 @@ func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	if _, err := fs.Stat(tree, p.path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(tree, string(p.scope)); errors.Is(err, fs.ErrNotExist) {
 		return part{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
 	}
 	return p, nil
@@ -164,7 +174,7 @@ func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 // load renders the fleet and keeps what lies in the part.
 func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
 	f, err := p.loadAll(ctx, o)
-	return p.keep(f), err
+	return p.scope.Fleet(f), err
 }
 
 // loadFolder renders the kustomization in the part, which the fleet does not select. The
@@ -181,7 +191,7 @@ func (p part) loadFolder(ctx context.Context, o assembly.RenderOptions) (fleet.F
 	if _, err := renderer.Render(ctx, rev, tree); err != nil { // for its classes
 		return fleet.Fleet{}, err
 	}
-	return renderer.Folder(ctx, rev, tree, p.path)
+	return renderer.Folder(ctx, rev, tree, string(p.scope))
 }
 
 // loadAll renders the fleet that the part lies in.
@@ -201,29 +211,6 @@ func (p part) loadAll(ctx context.Context, o assembly.RenderOptions) (fleet.Flee
 	return f, err
 }
 
-// keep returns what of f lies in the part.
-func (p part) keep(f fleet.Fleet) fleet.Fleet {
-	var clusters []fleet.Cluster
-	for _, c := range f.Clusters {
-		if p.has(c.Overlay) {
-			clusters = append(clusters, c)
-		}
-	}
-	f.Clusters, f.Problems, f.Warnings = clusters, p.concerning(f.Problems), p.concerning(f.Warnings)
-	return f
-}
-
-// concerning returns the problems that are about the part.
-func (p part) concerning(problems []fleet.Problem) []fleet.Problem {
-	var out []fleet.Problem
-	for _, q := range problems {
-		if q.Overlay == "" || p.has(q.Overlay) {
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
 // isClone reports whether the part is files of a Git repository whose status
 // branch nobody named.
 func (p part) isClone() bool {
@@ -237,13 +224,8 @@ func (p part) isClone() bool {
 // empty says that no cluster was found in the part.
 func (p part) empty() error {
 	where := redacted(p.settings.Source)
-	if p.path != "." {
-		where = p.path + " of " + where
+	if p.scope != scope.All {
+		where = string(p.scope) + " of " + where
 	}
 	return fmt.Errorf("there is no cluster in %s: is it the right place? Clusters are folders with a kustomization.yaml below clusters/, or below what fleet.yaml names", where)
-}
-
-// has reports whether an overlay lies in the part.
-func (p part) has(overlay string) bool {
-	return p.path == "." || overlay == p.path || strings.HasPrefix(overlay, p.path+"/")
 }

@@ -38,7 +38,7 @@ func (m *mover) addHome(cmd *cobra.Command) {
 // branch opens the status branch, and returns the fleet, and how to find all its
 // clusters.
 func (m *mover) branch(ctx context.Context, s assembly.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
-	p := part{settings: s, path: "."}
+	p := wholeOf(s)
 	v := &valueFlags{warn: func(string) {}}
 	loaded, err := p.load(ctx, v.options())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -74,5 +75,13 @@ func TestInterruptAtAQuestion(t *testing.T) {
 	var out bytes.Buffer
 	if yes, err := agreed(ctx, in, &out, "Remove?"); yes || !errors.Is(err, context.Canceled) {
 		t.Errorf("it answers %v, %v", yes, err)
+	}
+}
+
+func TestAgreed(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yesterday\n": false} {
+		if got, err := agreed(t.Context(), strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want || err != nil {
+			t.Errorf("%q: %t, %v, want %t", answer, got, err, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 )
 
@@ -41,7 +42,7 @@ secrets are: with the same --source, or the same --secrets.`,
 		if err != nil {
 			return err
 		}
-		_, err = exact(cmd.OutOrStdout()).Write(d[fleet.KubeconfigKey].Reveal())
+		_, err = output.Exact(cmd.OutOrStdout()).Write(d[fleet.KubeconfigKey].Reveal())
 		return err
 	}
 	return cmd

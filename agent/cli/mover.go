@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/files"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -34,7 +35,7 @@ type mover struct {
 	name, takeOver, into string
 	dryRun, undo, keep   bool
 	home                 homeFlags
-	recovery             recovery
+	recovery             recoveryFlags
 	interval             time.Duration
 	logFormat, logLevel  string
 	logFile              string
@@ -200,7 +201,7 @@ func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pi
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
-		return preview(ctx, cmd.OutOrStdout(), p)
+		return showSteps(ctx, cmd.OutOrStdout(), p)
 	case m.undo:
 		return p.Undo(ctx)
 	case !m.local || w.Arrived(owner):
@@ -218,7 +219,7 @@ func (m *mover) stay(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, ex
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
-		return preview(ctx, cmd.OutOrStdout(), p)
+		return showSteps(ctx, cmd.OutOrStdout(), p)
 	case m.undo:
 		return p.Undo(ctx)
 	}
@@ -267,16 +268,17 @@ func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options
 	return err
 }
 
-func preview(ctx context.Context, out io.Writer, p *pivot.Pivot) error {
+// showSteps shows what a move would do.
+func showSteps(ctx context.Context, out io.Writer, p *pivot.Pivot) error {
 	steps, err := p.Preview(ctx)
 	if err != nil {
 		return err
 	}
-	t := table{header: []string{"STEP", "STATE", "WHY"}}
+	t := output.Table{Header: []string{"STEP", "STATE", "WHY"}}
 	for _, s := range steps {
-		t.add(string(s.Name), string(s.State), s.Why)
+		t.Add(string(s.Name), string(s.State), s.Why)
 	}
-	return t.write(out, formatTable, steps)
+	return t.Write(out, output.FormatTable, steps)
 }
 
 // stepScreen prints steps as they go, a line for each change.

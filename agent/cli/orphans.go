@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,11 @@ import (
 
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/orphans"
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/scope"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 )
 
 func newOrphans(version string) *cobra.Command {
@@ -42,7 +48,7 @@ after what was found elsewhere.`,
   fairlead orphans ./fleet -o json | jq -r '.orphans[].id'`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addSource(cmd)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
@@ -55,7 +61,7 @@ after what was found elsewhere.`,
 		if err != nil {
 			return err
 		}
-		if p.path != "." {
+		if p.scope != scope.All {
 			return &usageError{fmt.Errorf("orphans are looked for in a whole fleet: name its root, %s", redacted(p.settings.Source))}
 		}
 		var m *metrics.Metrics // with none, the world is one to look at
@@ -67,21 +73,21 @@ after what was found elsewhere.`,
 			return err
 		}
 		defer w.Close()
-		s, err := newSweep(cmd.Context(), p, f, w.Infrastructure)
+		s, err := newScan(cmd.Context(), p, f, w.Infrastructure)
 		if err != nil {
 			return err
 		}
-		unseen := s.look(cmd.Context(), time.Now())
-		if err := s.show(cmd.OutOrStdout(), format(*output)); err != nil {
+		unseen := s.Look(cmd.Context(), time.Now())
+		if err := s.Write(cmd.OutOrStdout(), output.Format(*form)); err != nil {
 			return err
 		}
-		left := len(s.removable()) + len(s.vanished)
-		if remove && len(s.removable()) > 0 {
-			if !s.recorded {
+		left := len(s.Removable()) + len(s.Vanished())
+		if remove && len(s.Removable()) > 0 {
+			if !s.Recorded() {
 				return errors.Join(unseen, errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository"))
 			}
 			if !yes {
-				ok, err := agreed(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", count(len(s.removable()), "thing")))
+				ok, err := agreed(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", output.Count(len(s.Removable()), "thing")))
 				if err != nil {
 					return err
 				}
@@ -89,9 +95,11 @@ after what was found elsewhere.`,
 					return &exitError{exitChanges}
 				}
 			}
-			errs := s.remove(cmd.Context(), cmd.ErrOrStderr())
+			errs := s.Remove(cmd.Context(), func(o fleet.Orphan) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "removed %s %s\n", o.Kind, cmp.Or(o.Name, o.ID))
+			})
 			unseen = errors.Join(append(errs, unseen)...)
-			left = len(s.vanished)
+			left = len(s.Vanished())
 		}
 		if unseen != nil {
 			return unseen
@@ -102,6 +110,24 @@ after what was found elsewhere.`,
 		return nil
 	}
 	return cmd
+}
+
+// newScan reads the fleet and its status branch. What cannot be read in full is
+// an error.
+func newScan(ctx context.Context, p part, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
+	loaded, err := p.load(ctx, assembly.RenderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := p.status(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the status branch: %w", err)
+	}
+	s, err := orphans.New(orphans.Options{Fleet: loaded, Status: recorded, Open: open})
+	if err == nil && len(loaded.Clusters) == 0 {
+		return nil, p.empty()
+	}
+	return s, err
 }
 
 // agreed asks a question, and reports whether the answer is yes. No answer is no.

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"fairlead.dev/agent/output"
 )
 
 // A page is what a proxy in front of a cloud answers, by somebody who means harm.
@@ -18,28 +20,6 @@ const (
 	steering = "\x1b\x07\r\u202e"
 	controls = "\x1b\x07\r"
 )
-
-// What others say cannot steer a terminal, in whatever format, nor fill the screen.
-func TestTablesArePlain(t *testing.T) {
-	for _, f := range []format{formatTable, formatMarkdown, formatJSON, formatYAML} {
-		var b bytes.Buffer
-		table := table{header: []string{"NAME", "MESSAGE"}}
-		table.add("one", page)
-		if err := table.write(&b, f, map[string]string{"message": page}); err != nil {
-			t.Fatal(err)
-		}
-		unwanted := steering
-		if f == formatJSON || f == formatYAML {
-			unwanted = controls
-		}
-		if strings.ContainsAny(b.String(), unwanted) {
-			t.Errorf("%s: %.200q", f, b.String())
-		}
-		if (f == formatTable || f == formatMarkdown) && b.Len() > 8000 {
-			t.Errorf("%s has %d bytes", f, b.Len())
-		}
-	}
-}
 
 // What commands say is plain in a pipe and a file as it is on a terminal, but for what
 // other programs are to read.
@@ -60,31 +40,8 @@ func TestPipesArePlain(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if _, err := exact(cmd.OutOrStdout()).Write([]byte(page)); err != nil || b.String() != page {
+	if _, err := output.Exact(cmd.OutOrStdout()).Write([]byte(page)); err != nil || b.String() != page {
 		t.Errorf("what is to be exact is %.200q, %v", b.String(), err)
-	}
-}
-
-func TestPlanIsPlain(t *testing.T) {
-	for _, f := range []format{formatTable, formatMarkdown, formatJSON, formatYAML} {
-		var b bytes.Buffer
-		cmd := New("test", Streams{In: strings.NewReader(""), Out: &b, Err: &b})
-		out := &planned{
-			Changes:  []change{{Change: "create machine", Cluster: page, Machine: page, Reason: page}},
-			Problems: []problem{{Message: page, line: page}}, Orphans: []string{page}, Notes: []string{page}, Errors: []string{page}, at: page,
-		}
-		if err := out.show(cmd.OutOrStdout(), f); err != nil {
-			t.Fatal(err)
-		}
-		if strings.ContainsAny(b.String(), steering) {
-			t.Errorf("%s: %.300q", f, b.String())
-		}
-	}
-}
-
-func TestScreenIsNotSteered(t *testing.T) {
-	if got := unsteered("a\tb\n" + page); strings.ContainsAny(got, steering) || !strings.HasPrefix(got, "a\tb\n<p>") {
-		t.Errorf("got %.200q", got)
 	}
 }
 

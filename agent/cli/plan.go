@@ -5,16 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/preview"
+	"fairlead.dev/agent/scope"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/sources/status"
 )
 
@@ -47,7 +45,7 @@ something is wrong.`,
   fairlead plan ./fleet --inmemory-url http://127.0.0.1:8080/inmemory`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addSource(cmd)
 	f.addRender(cmd)
 	f.addFolders(cmd)
@@ -66,7 +64,7 @@ something is wrong.`,
 		if err != nil {
 			return err
 		}
-		if err := out.show(cmd.OutOrStdout(), format(*output)); err != nil {
+		if err := out.Write(cmd.OutOrStdout(), output.Format(*form)); err != nil {
 			return err
 		}
 		switch {
@@ -80,40 +78,8 @@ something is wrong.`,
 	return cmd
 }
 
-// planned is what plan found.
-type planned struct {
-	Revision string    `json:"revision"`
-	Clusters int       `json:"clusters"`
-	Changes  []change  `json:"changes"`
-	Rolls    []roll    `json:"rolls,omitempty"` // what differs from the base
-	Problems []problem `json:"problems,omitempty"`
-	Orphans  []string  `json:"orphans,omitempty"`
-	Notes    []string  `json:"notes,omitempty"`  // what was not looked at
-	Errors   []string  `json:"errors,omitempty"` // what could not be looked at
-
-	at      string      // the revision, short
-	lacking []fleet.Key // clusters with machines whose secrets are not here
-}
-
-// change is one plan.Change.
-type change struct {
-	Change  string `json:"change"`
-	Cluster string `json:"cluster"`
-	Pool    string `json:"pool,omitempty"`
-	Machine string `json:"machine,omitempty"`
-	By      string `json:"by,omitempty"`
-	Addon   string `json:"addon,omitempty"`
-	Reason  string `json:"reason"`
-}
-
-func changeOf(c plan.Change) change {
-	return change{
-		Change: string(c.Kind), Cluster: c.Cluster.String(), Pool: string(c.Pool),
-		Machine: string(c.Machine), By: string(c.By), Addon: c.Addon, Reason: c.Reason,
-	}
-}
-
-func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*planned, error) {
+// makePlan looks at what is in p, and changes nothing.
+func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*preview.Plan, error) {
 	all, err := p.loadAll(ctx, v.options())
 	if err != nil {
 		return nil, err
@@ -122,23 +88,14 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
 	}
-	loaded := p.keep(agent.KeepParts(s, all))
-	s = p.keepStatus(s)
-	outlook := agent.Foresee(s, loaded)
-	for i, c := range outlook.Clusters {
-		if c.Key == f.gone {
-			outlook.Clusters[i] = c.Recreating(f.recreate)
-		}
-	}
-	if p.path != "." && len(outlook.Clusters)+len(outlook.Problems)+len(outlook.Pruned)+len(outlook.Orphans) == 0 {
+	out := preview.New(preview.Options{
+		Fleet: all, Status: s, Scope: p.scope, Folder: assembly.IsFolder(p.settings.Source), Recreate: f.gone, RecreateAs: f.recreate,
+	})
+	if p.scope != scope.All && out.Empty() {
 		return nil, p.empty()
 	}
-	out := &planned{
-		at:       loaded.Revision.Ref + "@" + loaded.Revision.Short(),
-		Revision: loaded.Revision.String(), Clusters: len(outlook.Clusters), Changes: []change{}, Problems: problemsOf(outlook.Problems),
-	}
 	if f.base != "" {
-		if err := out.roll(ctx, p, f.base, loaded, v.options()); err != nil {
+		if err := p.compare(ctx, out, f.base, v.options()); err != nil {
 			return nil, err
 		}
 	}
@@ -147,150 +104,57 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*plan
 		return nil, err
 	}
 	defer w.Close()
-	if err := out.look(ctx, w, outlook); err != nil {
+	if err := out.Look(ctx, w.Looker()); err != nil { //nolint:contextcheck // each look has its own
 		return nil, err
 	}
-	for _, r := range outlook.Pruned {
-		out.prune(r)
-	}
-	out.move(p, s.Owner, loaded.Config.Home)
-	for _, k := range outlook.Orphans {
-		out.Orphans = append(out.Orphans, k.String())
-	}
-	if n := heeded(s, outlook.Clusters); s.Signed && !s.Checked && n > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
-	}
-	if s.Owner.Agent == "" && p.isClone() {
-		out.Notes = append(out.Notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
-	}
-	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(outlook.Clusters, func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
-		out.Notes = append(out.Notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
-	}
+	out.Notes = append(out.Notes, p.notes(s, out)...)
 	return out, nil
 }
 
-// heeded counts what people ask for and decide on the status branch that is in a plan of
-// clusters.
-func heeded(s status.Status, clusters []*fleet.Cluster) (n int) {
-	planned := func(k fleet.Key) bool {
-		return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key == k })
+// notes are what a person who plans p on the command line should know of the plan.
+func (p part) notes(s status.Status, out *preview.Plan) []string {
+	var notes []string
+	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
+		notes = append(notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
 	}
-	for _, r := range s.Requests {
-		if r.Stands() && planned(r.Cluster) {
-			n++
-		}
+	if s.Owner.Agent == "" && p.isClone() {
+		notes = append(notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
 	}
-	for _, d := range s.Scales {
-		if planned(d.Cluster) {
-			n++
-		}
+	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
+		notes = append(notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
 	}
-	return n
+	return notes
 }
 
-// planText plans what s names, as people see it.
-func planText(ctx context.Context, s assembly.Settings) (string, error) {
-	out, err := makePlan(ctx, part{settings: s, path: "."}, &sourceFlags{}, &valueFlags{})
+// compare adds to out what differs from p at the revision called name.
+func (p part) compare(ctx context.Context, out *preview.Plan, name string, o assembly.RenderOptions) error {
+	b, err := p.base(ctx, name)
 	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	err = out.show(&b, formatTable)
-	return b.String(), err
-}
-
-// status returns what the status branch says of the part.
-func (p part) status(ctx context.Context, branch string) (status.Status, error) {
-	s, err := p.settings.ReadStatus(ctx, branch)
-	return p.keepStatus(s), err
-}
-
-// keepStatus returns what s says of the part.
-func (p part) keepStatus(s status.Status) status.Status {
-	s.Clusters = slices.DeleteFunc(slices.Clone(s.Clusters), func(c status.Cluster) bool { return !p.has(c.Report.Overlay) })
-	return s
-}
-
-// look compares each cluster with what is, several at once.
-func (out *planned) look(ctx context.Context, w *assembly.World, outlook agent.Outlook) error {
-	clusters := outlook.Clusters
-	looker := w.Looker() //nolint:contextcheck // each look has its own
-	type result struct {
-		changes []plan.Change
-		stays   []string
-		lacking bool
-		err     error
-	}
-	results := make([]result, len(clusters))
-	var g errgroup.Group
-	g.SetLimit(16)
-	for i, c := range clusters {
-		g.Go(func() error {
-			seen, err := looker.Look(ctx, c)
-			if err != nil {
-				results[i].err = err
-				return nil
-			}
-			if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
-				results[i].lacking = true
-				seen.Secrets.Missing = nil
-			}
-			in := plan.Input{Desired: c, Memory: outlook.Memory[c.Key], Observed: seen, Now: seen.At}
-			results[i].changes, results[i].stays = plan.Preview(in), plan.Obstacles(in)
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
 		return err
 	}
-	for i, res := range results {
-		for _, c := range res.changes {
-			out.Changes = append(out.Changes, changeOf(c))
-		}
-		for _, why := range res.stays {
-			out.Notes = append(out.Notes, clusters[i].Key.String()+": "+why)
-		}
-		if res.lacking {
-			out.lacking = append(out.lacking, clusters[i].Key)
-			out.Notes = append(out.Notes, fmt.Sprintf("the secrets of %s are not here, so its API server was not asked: name the agent's with --secrets", clusters[i].Key))
-		}
-		if res.err != nil {
-			out.Errors = append(out.Errors, res.err.Error())
-		}
+	before, err := b.load(ctx, o)
+	if err != nil {
+		return fmt.Errorf("cannot read what to compare with: %w", err)
 	}
-	return ctx.Err()
+	out.Compare(before)
+	return nil
 }
 
-// moveFleet is what a change of the agent's home is called.
-const moveFleet = "move fleet"
-
-// move adds the way of the fleet to the home that fleet.yaml names.
-func (out *planned) move(p part, now fleet.Owner, home fleet.Home) {
-	to := pivot.AgentOf(home.Cluster)
-	switch {
-	case !home.Declared(), now.Agent == to, p.path != ".":
-		return
-	case now.Agent == "" && assembly.IsFolder(p.settings.Source):
-		out.Notes = append(out.Notes, fmt.Sprintf("the fleet moves to its home %s once an agent follows it from a repository", home.Cluster))
-		return
+// base returns the part at the revision that is compared with: a branch, tag or
+// commit of its repository, another folder, or the URL of a repository.
+func (p part) base(ctx context.Context, name string) (part, error) {
+	s := p.settings
+	if !assembly.IsFolder(s.Source) {
+		s.Ref = name
+		return part{settings: s, scope: p.scope}, nil
 	}
-	from := cmp.Or(now.Agent, "the agent that claims the fleet")
-	out.Changes = append(out.Changes, change{
-		Change: moveFleet, Cluster: home.Cluster.String(),
-		Reason: fmt.Sprintf("fleet.yaml names it as home: %s hands the fleet over to %s once the cluster is provisioned; no machine changes", from, to),
-	})
-}
-
-// prune adds the deletion of a cluster that vanished.
-func (out *planned) prune(r fleet.Report) {
-	const reason = "the cluster vanished from Git and fleet.yaml says to prune"
-	if r.Phase == fleet.PhaseDeleted {
-		return
+	s.Source, s.Ref, s.Path = name, "", ""
+	if !assembly.IsFolder(name) {
+		return part{settings: s, scope: p.scope}, nil
 	}
-	out.Changes = append(out.Changes, changeOf(plan.Change{Kind: plan.DeleteCluster, Cluster: r.Cluster, Reason: reason}))
-	for _, m := range r.Machines {
-		out.Changes = append(out.Changes, changeOf(plan.Change{
-			Kind: plan.DeleteMachine, Cluster: r.Cluster, Pool: m.Machine.Pool, Machine: m.Machine.Name, Reason: reason,
-		}))
+	b, err := locate(ctx, s)
+	if err != nil {
+		return part{}, fmt.Errorf("--base %s: the source is a folder, so it names another folder, or the URL of a repository: %w", name, err)
 	}
+	return b, nil
 }

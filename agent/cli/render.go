@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
 )
@@ -30,7 +31,7 @@ something cannot be rendered; what can be is shown all the same.`,
   fairlead render https://git.example.com/fleet.git --path clusters/prod`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
-	output := outputFlag(cmd, formatYAML, formatJSON)
+	form := outputFlag(cmd, output.FormatYAML, output.FormatJSON)
 	f := addSource(cmd)
 	f.addRender(cmd)
 	f.addFolders(cmd)
@@ -51,7 +52,7 @@ something cannot be rendered; what can be is shown all the same.`,
 		if err != nil {
 			return err
 		}
-		objects, problems, err := renderer.Objects(cmd.Context(), tree, p.path)
+		objects, problems, err := renderer.Objects(cmd.Context(), tree, string(p.scope))
 		if c, ok := errors.AsType[*render.ConfigError](err); ok {
 			problems, err = c.Problems, nil
 		}
@@ -63,7 +64,7 @@ something cannot be rendered; what can be is shown all the same.`,
 				return err
 			}
 		}
-		if err := showObjects(cmd, format(*output), objects); err != nil {
+		if err := showObjects(cmd, output.Format(*form), objects); err != nil {
 			return err
 		}
 		for _, q := range problems {
@@ -77,9 +78,9 @@ something cannot be rendered; what can be is shown all the same.`,
 	return cmd
 }
 
-func showObjects(cmd *cobra.Command, form format, objects []render.Object) error {
-	out := exact(cmd.OutOrStdout())
-	if form == formatYAML {
+func showObjects(cmd *cobra.Command, form output.Format, objects []render.Object) error {
+	out := output.Exact(cmd.OutOrStdout())
+	if form == output.FormatYAML {
 		for i, o := range objects {
 			if i > 0 {
 				fmt.Fprintln(out, "---")

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/statusview"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -36,7 +38,7 @@ is in the history of the status branch.`,
 		Example: `  fairlead requests --source https://git.example.com/fleet.git`,
 		Args:    args(cobra.NoArgs),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	w := &wishing{cmd: cmd, f: addSource(cmd)}
 	w.f.addStatus(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +58,7 @@ is in the history of the status branch.`,
 		if err != nil && len(list) == 0 {
 			return err
 		}
-		t := table{header: []string{"REQUEST", "STATE", "BY", "AT", "SIGNED", "MESSAGE"}}
+		t := output.Table{Header: []string{"REQUEST", "STATE", "BY", "AT", "SIGNED", "MESSAGE"}}
 		views := []requestView{}
 		for _, r := range list {
 			v := requestView{
@@ -71,10 +73,10 @@ is in the history of the status branch.`,
 				v.Until = &r.Until
 			}
 			views = append(views, v)
-			t.add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
+			t.Add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
 		}
-		if form := format(*output); form != formatTable || len(views) > 0 {
-			return errors.Join(t.write(cmd.OutOrStdout(), form, views), err)
+		if form := output.Format(*form); form != output.FormatTable || len(views) > 0 {
+			return errors.Join(t.Write(cmd.OutOrStdout(), form, views), err)
 		}
 		if deaf := p.heard(cmd.Context(), branch); deaf != nil && err == nil {
 			return fmt.Errorf("there are no requests here: %w", deaf)
@@ -91,9 +93,9 @@ func signedRequest(r fleet.Request, checked bool) string {
 	case r.Distrusted != "":
 		return r.Distrusted
 	case checked:
-		return signedYes
+		return statusview.SignedYes
 	case r.Signature != "":
-		return signedNotChecked
+		return statusview.SignedNotChecked
 	}
 	return "No"
 }

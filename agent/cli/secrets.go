@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -50,7 +51,7 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (assembly.Secre
 	if _, shared := store.(reconcile.SharedStore); !shared || f.settings.Source == "" {
 		return store, closeStore, nil
 	}
-	loaded, err := part{settings: s, path: "."}.load(cmd.Context(), assembly.RenderOptions{})
+	loaded, err := wholeOf(s).load(cmd.Context(), assembly.RenderOptions{})
 	if err != nil {
 		closeStore()
 		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)
@@ -168,7 +169,7 @@ are shown with --show; with --key as well, one value alone and as it is.`,
   fairlead secrets get prod/cloud-config --show --key clouds.yaml > clouds.yaml`,
 		Args: args(cobra.ExactArgs(1)),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addSource(cmd)
 	f.addSecrets(cmd)
 	cmd.Flags().BoolVar(&show, "show", false, "show the values")
@@ -194,12 +195,12 @@ are shown with --show; with --key as well, one value alone and as it is.`,
 				return fmt.Errorf("the Secret %s has no key %q; it has %s", k, only, strings.Join(slices.Sorted(maps.Keys(data)), ", "))
 			}
 			if show {
-				_, err := exact(cmd.OutOrStdout()).Write(value.Reveal())
+				_, err := output.Exact(cmd.OutOrStdout()).Write(value.Reveal())
 				return err
 			}
 			data = fleet.SecretData{only: value}
 		}
-		return showSecret(cmd.OutOrStdout(), format(*output), data, show)
+		return showSecret(cmd.OutOrStdout(), output.Format(*form), data, show)
 	}
 	return cmd
 }
@@ -211,10 +212,10 @@ type secretValue struct {
 	Value string `json:"value,omitempty"`
 }
 
-func showSecret(w io.Writer, form format, data fleet.SecretData, show bool) error {
-	t := table{header: []string{"KEY", "BYTES"}}
+func showSecret(w io.Writer, form output.Format, data fleet.SecretData, show bool) error {
+	t := output.Table{Header: []string{"KEY", "BYTES"}}
 	if show {
-		t.header = append(t.header, "VALUE")
+		t.Header = append(t.Header, "VALUE")
 	}
 	values := []secretValue{}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -224,10 +225,10 @@ func showSecret(w io.Writer, form format, data fleet.SecretData, show bool) erro
 			v.Value = string(data[key].Reveal())
 			row = append(row, fmt.Sprintf("%q", v.Value))
 		}
-		t.add(row...)
+		t.Add(row...)
 		values = append(values, v)
 	}
-	return t.write(exact(w), form, values)
+	return t.Write(output.Exact(w), form, values)
 }
 
 func newSecretsList() *cobra.Command {
@@ -236,7 +237,7 @@ func newSecretsList() *cobra.Command {
 		Short: "List the Secrets that were set",
 		Args:  args(cobra.NoArgs),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addSource(cmd)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -249,12 +250,12 @@ func newSecretsList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t, names := table{header: []string{"NAMESPACE", "NAME"}}, []string{}
+		t, names := output.Table{Header: []string{"NAMESPACE", "NAME"}}, []string{}
 		for _, k := range keys {
-			t.add(k.Namespace, k.Name)
+			t.Add(k.Namespace, k.Name)
 			names = append(names, k.String())
 		}
-		return t.write(cmd.OutOrStdout(), format(*output), names)
+		return t.Write(cmd.OutOrStdout(), output.Format(*form), names)
 	}
 	return cmd
 }

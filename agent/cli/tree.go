@@ -3,15 +3,14 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/statusview"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -76,113 +75,38 @@ the others too.`,
 	return cmd
 }
 
-// A branch is a line of the tree with what hangs on it.
-type branch struct {
-	name       string
-	conditions []metav1.Condition // as clusters have them; the first is shown beside the name
-	note       string
-	below      []branch
-}
-
 func showTree(w io.Writer, clusters []status.Cluster, all bool) error {
-	t := table{header: []string{"NAME", "STATUS", "REASON", "SINCE", "MESSAGE"}, style: statusStyle}
+	t := output.Table{Header: []string{"NAME", "STATUS", "REASON", "SINCE", "MESSAGE"}, Style: statusStyle}
 	for _, c := range clusters {
-		t.grow(treeOf(c), "", "", all)
+		grow(&t, statusview.TreeOf(c), "", "", all)
 	}
-	return t.plain(w)
+	return t.Text(w)
 }
 
-// treeOf puts a cluster, its pools and their machines in a tree.
-func treeOf(c status.Cluster) branch {
-	r := c.Report
-	root := branch{name: "Cluster " + r.Cluster.String(), conditions: c.Cluster.Status.Conditions, note: string(r.Phase) + legs(r.Milestones)}
-	for _, p := range r.Pools {
-		if p.Kind == fleet.LoneMachine && p.Current > 0 {
-			continue // below, it stands for itself
-		}
-		b := branch{
-			name: fleet.ObjectKind(p.Role, p.Kind) + " " + string(p.Name),
-			note: fmt.Sprintf("%d of %d ready, %d up to date, %s", p.Ready, p.Desired, p.UpToDate, p.Version),
-		}
-		for i, m := range r.Machines {
-			if m.Machine.Pool == p.Name {
-				b.below = append(b.below, machineBranch(m, c.Machines[i]))
-			}
-		}
-		root.below = append(root.below, b)
-	}
-	for i, m := range r.Machines {
-		if !slices.ContainsFunc(r.Pools, func(p fleet.PoolReport) bool { return p.Name == m.Machine.Pool && p.Kind != fleet.LoneMachine }) {
-			root.below = append(root.below, machineBranch(m, c.Machines[i]))
-		}
-	}
-	return root
-}
-
-// legs says how long a cluster took to come as far as it is.
-func legs(m fleet.Milestones) string {
-	var parts []string
-	for _, l := range m.Legs() {
-		if l.Phase == fleet.PhaseProvisioned {
-			return fmt.Sprintf(" after %s (%s)", l.Took, strings.Join(parts, ", "))
-		}
-		parts = append(parts, string(l.Phase)+" "+l.Took.String())
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-func machineBranch(m fleet.MachineReport, o clusterv1.Machine) branch {
-	note := string(m.Phase)
-	if !m.UpToDate {
-		note += ", outdated"
-	}
-	if took := m.Joined.Sub(m.Machine.Created); !m.Joined.IsZero() && !m.Machine.Created.IsZero() && took > 0 {
-		note += ", joined after " + took.Round(time.Second).String()
-	}
-	if m.Machine.Message != "" {
-		note += ": " + m.Machine.Message
-	}
-	return branch{name: "Machine " + string(m.Machine.Name), conditions: o.Status.Conditions, note: note}
-}
-
-// headline is the condition that stands for its object.
-func (b branch) headline() (metav1.Condition, bool) {
-	for _, name := range []string{"Available", "Ready"} {
-		for _, c := range b.conditions {
-			if c.Type == name {
-				return c, true
-			}
-		}
-	}
-	return metav1.Condition{}, false
-}
-
-// grow adds b and what is below it. first and rest are the lines to draw before
-// its name and before what is below.
-func (t *table) grow(b branch, first, rest string, all bool) {
-	head, ok := b.headline()
+// grow adds n and what is below it to t. first and rest are the lines to draw before
+// its name and before what is below. lipgloss/tree draws lines of text alone: here each
+// is a row of a table.
+func grow(t *output.Table, n statusview.Node, first, rest string, all bool) {
+	head, ok := n.Headline()
 	if ok {
-		t.add(first+b.name, string(head.Status), head.Reason, since(head), b.note)
+		t.Add(first+n.Name, string(head.Status), head.Reason, since(head), n.Note)
 	} else {
-		t.add(first+b.name, "", "", "", b.note)
+		t.Add(first+n.Name, "", "", "", n.Note)
 	}
 	var shown []metav1.Condition
-	for _, c := range b.conditions {
-		if all || !good(c) {
+	for _, c := range n.Conditions {
+		if all || !statusview.Good(c) {
 			shown = append(shown, c)
 		}
 	}
-	total := len(shown) + len(b.below)
+	total := len(shown) + len(n.Below)
 	for i, c := range shown {
 		fork, _ := forks(i == total-1)
-		t.add(rest+fork+c.Type, string(c.Status), c.Reason, since(c), strings.ReplaceAll(c.Message, "\n", "; "))
+		t.Add(rest+fork+c.Type, string(c.Status), c.Reason, since(c), strings.ReplaceAll(c.Message, "\n", "; "))
 	}
-	for i, below := range b.below {
+	for i, below := range n.Below {
 		fork, line := forks(len(shown)+i == total-1)
-		t.grow(below, rest+fork, rest+line, all)
+		grow(t, below, rest+fork, rest+line, all)
 	}
 }
 
@@ -191,22 +115,6 @@ func forks(last bool) (fork, line string) {
 		return "└─", "  "
 	}
 	return "├─", "│ "
-}
-
-// negative are the conditions that are as they should be when False.
-func negative(name string) bool {
-	switch name {
-	case "Paused", "RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating":
-		return true
-	}
-	return false
-}
-
-func good(c metav1.Condition) bool {
-	if negative(c.Type) {
-		return c.Status == metav1.ConditionFalse
-	}
-	return c.Status == metav1.ConditionTrue
 }
 
 func since(c metav1.Condition) string {
@@ -224,7 +132,7 @@ func statusStyle(row []string) lipgloss.Style {
 	switch {
 	case row[1] == "" || row[1] == "Unknown":
 		return st
-	case object || !negative(kind):
+	case object || !statusview.Negative(kind):
 		return st.Foreground(lipgloss.Color(map[string]string{"True": "2", "False": "1"}[row[1]]))
 	case row[1] == "True":
 		return st.Foreground(lipgloss.Color("3"))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 )
 
@@ -27,7 +28,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
   fairlead validate https://git.example.com/fleet.git --ref feature`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
-	output := outputFlag(cmd, formatTable, formatJSON, formatYAML, formatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addSource(cmd)
 	f.addRender(cmd)
 	f.addFolders(cmd)
@@ -51,7 +52,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 				return err
 			}
 		}
-		if err := showValidation(cmd, format(*output), loaded); err != nil {
+		if err := showValidation(cmd, output.Format(*form), loaded); err != nil {
 			return err
 		}
 		if len(loaded.Problems) > 0 {
@@ -64,15 +65,15 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 
 // validation is what validate shows as JSON and YAML.
 type validation struct {
-	Revision string    `json:"revision"`
-	Clusters []string  `json:"clusters"`
-	Problems []problem `json:"problems"`
-	Warnings []problem `json:"warnings,omitempty"`
+	Revision string           `json:"revision"`
+	Clusters []string         `json:"clusters"`
+	Problems []output.Problem `json:"problems"`
+	Warnings []output.Problem `json:"warnings,omitempty"`
 }
 
-func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
+func showValidation(cmd *cobra.Command, form output.Format, f fleet.Fleet) error {
 	out := cmd.OutOrStdout()
-	if form == formatTable {
+	if form == output.FormatTable {
 		for _, p := range f.Problems {
 			fmt.Fprintln(out, p)
 		}
@@ -84,13 +85,13 @@ func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
 		}
 		return nil
 	}
-	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: problemsOf(f.Problems), Warnings: problemsOf(f.Warnings)}
+	v := validation{Revision: f.Revision.String(), Clusters: []string{}, Problems: output.Problems(f.Problems), Warnings: output.Problems(f.Warnings)}
 	for _, c := range f.Clusters {
 		v.Clusters = append(v.Clusters, c.Key.String())
 	}
-	t := table{header: []string{"PLACE", "OBJECT", "FIELD", "PROBLEM", "HINT"}}
+	t := output.Table{Header: []string{"PLACE", "OBJECT", "FIELD", "PROBLEM", "HINT"}}
 	add := func(p fleet.Problem, before string) {
-		t.add(cmp.Or(p.File, p.Overlay), p.Object, p.Field, before+p.Message, p.Hint)
+		t.Add(cmp.Or(p.File, p.Overlay), p.Object, p.Field, before+p.Message, p.Hint)
 	}
 	for _, p := range f.Problems {
 		add(p, "")
@@ -98,22 +99,14 @@ func showValidation(cmd *cobra.Command, form format, f fleet.Fleet) error {
 	for _, p := range f.Warnings {
 		add(p, "warning: ")
 	}
-	return t.write(out, form, v)
+	return t.Write(out, form, v)
 }
 
 // verdict returns "2 clusters: good", and how many warnings there are.
 func verdict(f fleet.Fleet) string {
-	text := count(len(f.Clusters), "cluster") + ": good"
+	text := output.Count(len(f.Clusters), "cluster") + ": good"
 	if n := len(f.Warnings); n > 0 {
-		text += ", " + count(n, "warning")
+		text += ", " + output.Count(n, "warning")
 	}
 	return text
-}
-
-// count returns "1 cluster", "2 clusters".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -15,11 +15,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/preview"
+	"fairlead.dev/agent/scope"
 	"fairlead.dev/agent/server"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
@@ -35,8 +39,6 @@ type Options struct {
 	Width   int  // of Out, where it is a terminal that may be drawn on; else 0
 	Keep    bool // leave all of it running at the end, until ctx ends
 	Version string
-	// Plan returns what the command plan says of settings.
-	Plan func(ctx context.Context, s assembly.Settings) (string, error)
 }
 
 // demo is a demonstration that runs.
@@ -203,13 +205,37 @@ func (d *demo) plan(ctx context.Context) error {
 	s := d.settings
 	s.Source, s.StatusRepository = d.repository.dir, d.repoURL
 	s.Providers = map[string]map[string]string{"inmemory": {"url": d.listen + "/inmemory"}}
-	text, err := d.o.Plan(ctx, s)
+	text, err := planOf(ctx, s)
 	if err != nil {
 		return fmt.Errorf("cannot plan: %w", err)
 	}
 	d.screen.line("    %s", d.screen.faint("fairlead plan ./fleet"))
 	d.screen.indented(text)
 	return nil
+}
+
+// planOf returns what the command plan says of the fleet that s names.
+func planOf(ctx context.Context, s assembly.Settings) (string, error) {
+	rendered, err := s.Render(ctx, assembly.RenderOptions{})
+	if err != nil {
+		return "", err
+	}
+	recorded, err := s.ReadStatus(ctx, rendered.Config.StatusBranch)
+	if err != nil {
+		return "", err
+	}
+	world, err := assembly.OpenWorld(ctx, s, nil)
+	if err != nil {
+		return "", err
+	}
+	defer world.Close()
+	p := preview.New(preview.Options{Fleet: rendered, Status: recorded, Scope: scope.All, Folder: true})
+	if err := p.Look(ctx, world.Looker()); err != nil { //nolint:contextcheck // each look has its own
+		return "", err
+	}
+	var text strings.Builder
+	err = p.Write(&text, output.FormatTable)
+	return text.String(), err
 }
 
 // prepare makes the clone that the pushes come from, and the observer.

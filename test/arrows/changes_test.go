@@ -45,7 +45,7 @@ func mayChange() map[string]string {
 		"agent/assembly.Create":        "the gate before the secrets: a decorator",
 		"agent/assembly.Replace":       "the same",
 		"agent/assembly.Delete":        "the same",
-		"agent/cli.removeOne":          "people remove orphans",
+		"agent/orphans.removeOne":      "people remove orphans",
 		"agent/pivot.put":              "people move a fleet, with its secrets",
 		"agent/pivot.clean":            "secrets that were copied leave the place they were in",
 		"agent/pivot.takeBack":         "secrets that a pivot that is undone copied",

@@ -1,4 +1,4 @@
-package cli
+package orphans
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/sources/status"
@@ -49,7 +50,7 @@ func (s *sweeping) RemoveOrphan(_ context.Context, _ fleet.ID, _ []*fleet.Cluste
 	return nil
 }
 
-func TestSweep(t *testing.T) {
+func TestScan(t *testing.T) {
 	now := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
 	running, making, gone := fleet.Key{Namespace: "prod", Name: "running"}, fleet.Key{Namespace: "prod", Name: "making"}, fleet.Key{Namespace: "prod", Name: "gone"}
 	orphan := func(id string, k fleet.Key, age time.Duration) fleet.Orphan {
@@ -67,7 +68,7 @@ func TestSweep(t *testing.T) {
 		orphan("of one that vanished", gone, time.Hour),
 		orphan("of nobody", fleet.Key{Namespace: "prod", Name: "forgotten"}, time.Hour),
 	}}
-	s := &sweep{
+	s := &Scan{
 		id: "f", providers: []string{"p", "q"},
 		clusters: map[string][]*fleet.Cluster{"p": {{Key: running}}},
 		settled:  map[fleet.Key]bool{running: true, making: false}, gone: map[fleet.Key]bool{gone: true}, vanished: []fleet.Key{gone},
@@ -78,14 +79,14 @@ func TestSweep(t *testing.T) {
 			return struct{ providers.Infrastructure }{}, nil
 		},
 	}
-	if err := s.look(t.Context(), now); err != nil {
+	if err := s.Look(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]fleet.Key{running}, p.asked); diff != "" {
 		t.Errorf("clusters that the provider was given: -want +got:\n%s", diff)
 	}
 	var b bytes.Buffer
-	if err := s.show(&b, formatMarkdown); err != nil {
+	if err := s.Write(&b, output.FormatMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	want := `| PROVIDER | PLACE | KIND | NAME | ID | CLUSTER | CREATED | REASON |
@@ -103,7 +104,7 @@ the provider q cannot look for orphans
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if errs := s.remove(t.Context(), &b); len(errs) > 0 {
+	if errs := s.Remove(t.Context(), func(fleet.Orphan) {}); len(errs) > 0 {
 		t.Error(errs)
 	}
 	if diff := cmp.Diff([]string{"of unknown age", "of nobody", "first"}, p.removed); diff != "" {
@@ -112,11 +113,11 @@ the provider q cannot look for orphans
 }
 
 // Where clusters lived, as the status branch has it, is looked at too.
-func TestSweepWhereClustersLived(t *testing.T) {
+func TestScanWhereClustersLived(t *testing.T) {
 	running, gone := fleet.Key{Namespace: "prod", Name: "running"}, fleet.Key{Namespace: "prod", Name: "gone"}
 	lives := fleet.Residence{Provider: "p", Places: []fleet.Place{{ID: "a"}, {ID: "b", Access: "key b"}}}
-	s := &sweep{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
-	s.know([]fleet.Cluster{{Key: running, Provider: "p"}, {Key: fleet.Key{Namespace: "prod", Name: "new"}, Provider: "p"}}, []status.Cluster{
+	s := &Scan{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
+	s.classify([]fleet.Cluster{{Key: running, Provider: "p"}, {Key: fleet.Key{Namespace: "prod", Name: "new"}, Provider: "p"}}, []status.Cluster{
 		{Report: fleet.Report{Cluster: running, Memory: fleet.Memory{Residence: lives}, Phase: fleet.PhaseProvisioned}},
 		{Report: fleet.Report{Cluster: gone, Memory: fleet.Memory{Residence: lives}}},
 	}, nil)
@@ -132,14 +133,14 @@ func TestSweepWhereClustersLived(t *testing.T) {
 	}
 }
 
-func TestSweepTellsWhatStays(t *testing.T) {
+func TestScanTellsWhatStays(t *testing.T) {
 	p := &sweeping{after: map[string]string{"a": "a router"}, orphans: []fleet.Orphan{{Provider: "p", Kind: "port", ID: "a"}, {Provider: "p", Kind: "port", ID: "b"}}}
-	s := &sweep{providers: []string{"p"}, open: func(string) (providers.Infrastructure, error) { return p, nil }}
-	if err := s.look(t.Context(), time.Time{}); err != nil {
+	s := &Scan{providers: []string{"p"}, open: func(string) (providers.Infrastructure, error) { return p, nil }}
+	if err := s.Look(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	errs := s.remove(t.Context(), &b)
+	errs := s.Remove(t.Context(), func(fleet.Orphan) {})
 	if err := errors.Join(errs...); len(errs) != 1 || !strings.Contains(err.Error(), "a router is in the way") {
 		t.Errorf("got %v", err)
 	}
@@ -149,18 +150,18 @@ func TestSweepTellsWhatStays(t *testing.T) {
 }
 
 // What one provider could not look at hides nothing of what was found.
-func TestSweepInPart(t *testing.T) {
+func TestScanInPart(t *testing.T) {
 	away := errors.New("Glance is away")
 	p := &sweeping{unseen: away, orphans: []fleet.Orphan{{Provider: "p", Kind: "port", ID: "a"}}}
 	q := &sweeping{orphans: []fleet.Orphan{{Provider: "q", Kind: "port", ID: "b"}}}
 	locked := errors.New("the key is locked")
-	s := &sweep{providers: []string{"p", "locked", "q"}, open: func(name string) (providers.Infrastructure, error) {
+	s := &Scan{providers: []string{"p", "locked", "q"}, open: func(name string) (providers.Infrastructure, error) {
 		if name == "locked" {
 			return nil, locked
 		}
 		return map[string]*sweeping{"p": p, "q": q}[name], nil
 	}}
-	err := s.look(t.Context(), time.Time{})
+	err := s.Look(t.Context(), time.Time{})
 	if !errors.Is(err, away) || !errors.Is(err, locked) {
 		t.Errorf("what could not be looked at: %v", err)
 	}
@@ -169,25 +170,17 @@ func TestSweepInPart(t *testing.T) {
 	}
 }
 
-func TestAgreed(t *testing.T) {
-	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yesterday\n": false} {
-		if got, err := agreed(t.Context(), strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want || err != nil {
-			t.Errorf("%q: %t, %v, want %t", answer, got, err, want)
-		}
-	}
-}
-
 // What a cluster left behind that is deleted, while Git has it, is not passed over.
-func TestSweepOfDeletedClusters(t *testing.T) {
+func TestScanOfDeletedClusters(t *testing.T) {
 	k := func(name string) fleet.Key { return fleet.Key{Namespace: "prod", Name: name} }
-	s := &sweep{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
+	s := &Scan{clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{}}
 	var inGit []fleet.Cluster
 	var recorded []status.Cluster
 	for _, phase := range []fleet.Phase{fleet.PhaseDeleted, fleet.PhaseDeleting, fleet.PhaseWorkers} {
 		inGit = append(inGit, fleet.Cluster{Key: k(string(phase)), Provider: "p"})
 		recorded = append(recorded, status.Cluster{Report: fleet.Report{Cluster: k(string(phase)), Phase: phase}})
 	}
-	s.know(inGit, recorded, nil)
+	s.classify(inGit, recorded, nil)
 	want := map[fleet.Key]bool{k("Deleted"): true, k("Deleting"): false, k("Workers"): false}
 	if diff := cmp.Diff(want, s.settled); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -1,9 +1,13 @@
-package cli
+package output
 
-import "fairlead.dev/fleet"
+import (
+	"fmt"
 
-// problem is a fleet.Problem as JSON and YAML show it.
-type problem struct {
+	"fairlead.dev/fleet"
+)
+
+// A Problem is a fleet.Problem as JSON and YAML show it.
+type Problem struct {
 	Overlay string `json:"overlay,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
 	File    string `json:"file,omitempty"`
@@ -15,12 +19,13 @@ type problem struct {
 }
 
 // String returns the problem on one line.
-func (p problem) String() string { return p.line }
+func (p Problem) String() string { return p.line }
 
-func problemsOf(list []fleet.Problem) []problem {
-	out := make([]problem, 0, len(list))
+// Problems returns list as it is shown.
+func Problems(list []fleet.Problem) []Problem {
+	out := make([]Problem, 0, len(list))
 	for _, p := range list {
-		v := problem{
+		v := Problem{
 			Overlay: p.Overlay, File: p.File, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint, line: p.String(),
 		}
 		if p.Cluster != (fleet.Key{}) {
@@ -29,4 +34,12 @@ func problemsOf(list []fleet.Problem) []problem {
 		out = append(out, v)
 	}
 	return out
+}
+
+// Count returns "1 cluster", "2 clusters".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,4 +1,4 @@
-package cli
+package preview
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"fairlead.dev/agent/output"
 	"fairlead.dev/reconcile/plan"
 )
 
-// show writes the plan.
-func (out *planned) show(w io.Writer, form format) error {
-	t := table{header: []string{"", "CHANGE", "CLUSTER", "POOL", "MACHINE", "REASON"}}
-	for _, c := range out.Changes {
+// Write writes the plan to w.
+func (p *Plan) Write(w io.Writer, form output.Format) error {
+	t := output.Table{Header: []string{"", "CHANGE", "CLUSTER", "POOL", "MACHINE", "REASON"}}
+	for _, c := range p.Changes {
 		machine := c.Machine
 		if c.By != "" {
 			machine += " → " + c.By
@@ -21,37 +22,37 @@ func (out *planned) show(w io.Writer, form format) error {
 		if c.Addon != "" {
 			machine = c.Addon
 		}
-		t.add(sign(plan.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
+		t.Add(sign(plan.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
 	}
 	switch form {
-	case formatJSON, formatYAML:
-		return t.write(w, form, out)
-	case formatMarkdown:
-		return out.markdown(w, &t)
+	case output.FormatJSON, output.FormatYAML:
+		return t.Write(w, form, p)
+	case output.FormatMarkdown:
+		return p.markdown(w, &t)
 	}
-	if len(out.Changes) > 0 {
-		t.style = changeStyle
-		if err := t.plain(w); err != nil {
+	if len(p.Changes) > 0 {
+		t.Style = changeStyle
+		if err := t.Text(w); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s at %s: %s\n", count(out.Clusters, "cluster"), out.at, out.summary())
-	for _, line := range out.remarks() {
+	fmt.Fprintf(w, "%s at %s: %s\n", output.Count(p.Clusters, "cluster"), p.at, p.summary())
+	for _, line := range p.remarks() {
 		fmt.Fprintln(w, line)
 	}
 	return nil
 }
 
-func (out *planned) markdown(w io.Writer, t *table) error {
-	fmt.Fprintf(w, "### Fairlead plan: %s\n\n%s at `%s`.\n", out.summary(), count(out.Clusters, "cluster"), out.at)
-	if len(out.Changes) > 0 {
+func (p *Plan) markdown(w io.Writer, t *output.Table) error {
+	fmt.Fprintf(w, "### Fairlead plan: %s\n\n%s at `%s`.\n", p.summary(), output.Count(p.Clusters, "cluster"), p.at)
+	if len(p.Changes) > 0 {
 		fmt.Fprintln(w)
-		if err := t.markdown(w); err != nil {
+		if err := t.Markdown(w); err != nil {
 			return err
 		}
 	}
-	if remarks := out.remarks(); len(remarks) > 0 {
+	if remarks := p.remarks(); len(remarks) > 0 {
 		fmt.Fprintln(w)
 		for _, line := range remarks {
 			fmt.Fprintf(w, "- %s\n", line)
@@ -61,30 +62,30 @@ func (out *planned) markdown(w io.Writer, t *table) error {
 }
 
 // remarks are what is to be said beside the changes, a line each.
-func (out *planned) remarks() []string {
+func (p *Plan) remarks() []string {
 	var lines []string
-	for _, p := range out.Problems {
-		lines = append(lines, "problem: "+p.String())
+	for _, q := range p.Problems {
+		lines = append(lines, "problem: "+q.String())
 	}
-	for _, e := range out.Errors {
-		lines = append(lines, "error: "+strings.ReplaceAll(e, "\n", "; "))
+	for _, e := range p.Errors {
+		lines = append(lines, "error: "+oneLine(e))
 	}
-	for _, r := range out.Rolls {
+	for _, r := range p.Rollouts {
 		lines = append(lines, "rolls: "+r.String())
 	}
-	for _, o := range out.Orphans {
+	for _, o := range p.Orphans {
 		lines = append(lines, "orphan: "+o+" vanished from Git and stays as it is")
 	}
-	for _, n := range out.Notes {
+	for _, n := range p.Notes {
 		lines = append(lines, "note: "+n)
 	}
 	return lines
 }
 
 // summary counts the changes: "create 3 machines, replace 2 machines".
-func (out *planned) summary() string {
+func (p *Plan) summary() string {
 	counts := make(map[string]int)
-	for _, c := range out.Changes {
+	for _, c := range p.Changes {
 		counts[c.Change]++
 	}
 	var parts []string
@@ -106,14 +107,14 @@ func (out *planned) summary() string {
 		{plan.UninstallRelease, "remove", "release"},
 	} {
 		if n := counts[string(k.kind)]; n > 0 {
-			parts = append(parts, k.verb+" "+count(n, k.noun))
+			parts = append(parts, k.verb+" "+output.Count(n, k.noun))
 		}
 	}
 	if counts[moveFleet] > 0 {
 		parts = append(parts, "move the fleet")
 	}
 	switch {
-	case len(out.Errors) > 0:
+	case len(p.Errors) > 0:
 		parts = append(parts, "not everything could be looked at")
 	case len(parts) == 0:
 		return "nothing to do"
@@ -136,3 +137,5 @@ func changeStyle(row []string) lipgloss.Style {
 	colours := map[string]string{"+": "2", "-": "1", "~": "3"}
 	return lipgloss.NewStyle().Foreground(lipgloss.Color(colours[row[0]]))
 }
+
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
