@@ -28,11 +28,14 @@ import (
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/reports"
+	"fairlead.dev/agent/requests"
+	"fairlead.dev/agent/scales"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/reconcile/queue"
+	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -86,11 +89,11 @@ type Ledger struct {
 	// anything.
 	ReadCluster func(ctx context.Context, k fleet.Key) (status.Cluster, bool, error)
 	// Requests are what people ask for on the branch; nil: nobody can.
-	Requests Requests
+	Requests requests.Branch
 	// Wrote reports whether a commit of that hash was made here; nil: nobody knows.
 	Wrote func(hash string) bool
 	// Scales are the numbers of machines on the branch; nil: Git says all.
-	Scales Scales
+	Scales scales.Branch
 	// Signed says that what counts on the branch is signed.
 	Signed bool
 	// Writer returns what writes to the branch, as long as owner owns the fleet.
@@ -178,7 +181,9 @@ type Agent struct {
 	branch     string     // name of the status branch
 	ledger     Ledger
 	status     sources.StatusWriter // set before owned is closed
-	reports    *reports.Store
+	requests   *requests.Requests   // nil: nobody can ask; set before owned is closed
+	scales     *scales.Scales       // nil: Git says all; set before owned is closed
+	targets    targets
 	applied    chan struct{} // closed once a first revision is held to
 	owned      chan struct{} // closed once the fleet is owned
 	owner      atomic.Pointer[fleet.Owner]
@@ -192,16 +197,6 @@ type Agent struct {
 
 	retries   tries // of the newest revision
 	restoring tries // of last good definitions
-
-	mu      sync.Mutex
-	delay   delay                       // zero: the newest revision could be got
-	unfound map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
-	desired desired
-	refused fleet.Revision         // newest revision that cannot be used, so that it is reported once
-	pruning bool                   // the newest revision asks for what vanishes to be deleted
-	strays  map[string][]fleet.Key // clusters with the fleet's tags, by provider, as last listed
-	wishes  wishes
-	scaling scaling
 
 	nudge      nudges
 	escrow     escrowing
@@ -224,16 +219,16 @@ func New(o Options, p Parts) *Agent {
 	a := &Agent{
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
-		retries: tries{}, restoring: tries{}, unfound: make(map[fleet.Key]fleet.Problem),
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), compacting: compacting{retell: make(chan struct{}, 1)}, homing: newHoming(), scaling: scaling{deciding: make(chan struct{}, 1)},
-		reports: reports.New(), survey: make(chan struct{}, 1), strays: make(map[string][]fleet.Key),
+		retries: tries{}, restoring: tries{},
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), compacting: compacting{retell: make(chan struct{}, 1)}, homing: newHoming(),
+		targets: targets{reports: reports.New()}, survey: make(chan struct{}, 1),
 		ready: health.NewReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
 	}
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
-	a.reports.Follow(p.Metrics.Changed)
+	a.targets.reports.Follow(p.Metrics.Changed)
 	return a
 }
 
@@ -376,8 +371,16 @@ func (a *Agent) locate(ctx context.Context) error {
 	}
 	var err error
 	a.branch = name
-	a.ledger, err = a.p.Ledger(name)
-	return err
+	if a.ledger, err = a.p.Ledger(name); err != nil {
+		return err
+	}
+	if a.ledger.Requests != nil {
+		a.requests = requests.New(requests.Parts{Branch: a.ledger.Requests, Fleet: decisions{a}, Recorded: a.recordOf, Notify: a.tell, Log: a.p.Log})
+	}
+	if a.ledger.Scales != nil {
+		a.scales = scales.New(scales.Parts{Branch: a.ledger.Scales, Fleet: decisions{a}, Signed: a.ledger.Signed, Notify: a.tell, Log: a.p.Log})
+	}
+	return nil
 }
 
 // remember reads the status branch, until it can be read: without it the agent
@@ -386,26 +389,22 @@ func (a *Agent) locate(ctx context.Context) error {
 func (a *Agent) remember(ctx context.Context) bool {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		s, err := a.ledger.Read(ctx)
+		var before rollout.State
 		if err == nil {
-			err = a.recallWishes(ctx)
-		}
-		if err == nil {
-			err = a.recallScales(ctx)
+			before, err = a.recall(ctx, s)
 		}
 		if err == nil {
 			list := make([]fleet.Report, len(s.Clusters))
 			for i, c := range s.Clusters {
 				list[i] = c.Report
 			}
-			a.reports.Recall(list)
+			a.targets.reports.Recall(list)
 			a.p.Metrics.Restore(s.Clusters)
 			a.homing.recall(s.Fleet.Home)
 			if a.lineage() != nil {
 				a.followed = s.Fleet.Applied
 			}
-			a.mu.Lock()
-			a.desired = recall(s)
-			a.mu.Unlock()
+			a.targets.begin(before)
 			return true
 		}
 		a.ready.Set(readyRevision, "the status branch cannot be read: "+err.Error())

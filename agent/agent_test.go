@@ -48,7 +48,7 @@ type world struct {
 	published int   // times that the status writer began
 	unwritten error // why the status cannot be written
 	desk      desk
-	scales    scales
+	scales    numbers
 	desired   int                          // machines of every pool, in every report
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
@@ -441,7 +441,7 @@ func TestRenamedFleet(t *testing.T) {
 		bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
 			expect(t, "an agent that only knows the name from the status branch does nothing either", w.took(), []string(nil))
 			says(t, w)
-			expect(t, "a plan says the same", len(Foresee(w.record, renamed).Problems), 1)
+			expect(t, "a plan says the same", len(Foresee(w.record, renamed, time.Now()).Problems), 1)
 		})
 	})
 	t.Run("Empty", func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/agent/health"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
 )
@@ -34,9 +35,8 @@ func (a *Agent) poll(ctx context.Context) error {
 		a.restoring.later()
 		return nil
 	}
-	a.mu.Lock()
-	current, refused := a.desired.revision, a.refused
-	a.mu.Unlock()
+	now := a.targets.now()
+	current, refused := now.Revision(), now.Refused()
 	stale := a.stale()
 	if stale {
 		clear(a.restoring) // what came may be what was missing there too
@@ -45,9 +45,9 @@ func (a *Agent) poll(ctx context.Context) error {
 	case other && a.retries.due(rev) || stale:
 		a.take(ctx, rev)
 	case !other:
-		a.givesUp()
+		a.givesUp(rev)
 	}
-	for _, step := range []func(context.Context){a.reread, a.restore, a.heed, a.readScales} {
+	for _, step := range []func(context.Context){a.reread, a.restore, a.answer, a.size} {
 		goesOn()
 		step(ctx)
 	}
@@ -90,92 +90,69 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		return
 	case err != nil:
 		a.p.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
-		a.setDelay(delay{})
 		a.untrusted = errors.Is(err, sources.ErrUntrusted)
 		a.refusedAgain(rev)
 		a.p.Metrics.SetRefused(true)
-		a.refuse(rev, err)
+		a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Refused: err.Error()}}, a.queue.AddBulk)
 		return
 	}
-	a.arrived()
+	clear(a.retries)
 	a.untrusted = false
 	if a.lineage() != nil {
 		a.followed = rev
 	}
 	a.p.Metrics.SetRefused(false)
-	a.mu.Lock()
-	a.refused, a.pruning = fleet.Revision{}, f.Config.Prune.Enabled
-	next, changed := a.desired.advance(f)
-	if want := f.Config.StatusBranch; a.o.StatusBranch == "" && want != a.branch {
-		next.problems = append(next.problems, fleet.Problem{
-			File: "fleet.yaml", Field: "spec.status.branch",
-			Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", a.branch),
-			Hint:    "restart the agent to move it to " + want,
-		})
-	}
-	a.desired = next
-	a.mu.Unlock()
+	d := a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &f, Beside: a.otherBranch(f)}}, a.queue.AddBulk)
+	problems := d.State.Problems()
 	a.p.Log.Info("holding to a new revision", "revision", rev,
-		"clusters", len(f.Clusters), "changed", len(changed), "problems", len(next.problems))
-	for _, p := range next.problems {
+		"clusters", len(f.Clusters), "changed", len(d.Changed), "problems", len(problems))
+	for _, p := range problems {
 		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
-	for _, k := range changed {
-		a.queue.AddBulk(k)
-	}
 	a.begin()
-	a.tell()
 	poke(a.survey)
 	a.escrow.poke()
 	poke(a.homing.c)
 }
 
-func (a *Agent) renamed(f fleet.Fleet) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.desired.renamed(f)
+// otherBranch says that f names another status branch than the one that is written to.
+func (a *Agent) otherBranch(f fleet.Fleet) []fleet.Problem {
+	want := f.Config.StatusBranch
+	if a.o.StatusBranch != "" || want == a.branch {
+		return nil
+	}
+	return []fleet.Problem{{
+		File: "fleet.yaml", Field: "spec.status.branch",
+		Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", a.branch),
+		Hint:    "restart the agent to move it to " + want,
+	}}
 }
 
 // settled reports whether trying again with the same revision cannot help: what is
 // in it is refused.
 func settled(err error) bool { return fleet.KindOf(err) == fleet.Invalid }
 
-// refuse reports that rev cannot be used at all. What was held to before goes on.
-func (a *Agent) refuse(rev fleet.Revision, err error) {
-	problems := []fleet.Problem{{Message: err.Error(), Hint: "everything stays at the last revision that was good"}}
-	a.mu.Lock()
-	same := a.refused == rev && slices.Equal(a.desired.problems, problems)
-	a.refused, a.desired.problems = rev, problems
-	a.mu.Unlock()
-	if !same {
-		a.tell()
-	}
-}
-
 // tell reports the fleet as a whole.
 func (a *Agent) tell() {
 	a.telling.Lock()
 	defer a.telling.Unlock()
-	a.mu.Lock()
-	d, pruning, refused, delayed := a.desired, a.pruning, a.refused, a.delay.rev
-	vanished, behind, known := d.orphans(), d.behind(), len(d.clusters)
-	orphans, damaged := a.withStrays(vanished), d.damaged()
-	a.mu.Unlock()
+	now := a.targets.now().Status()
+	problems := a.homing.with(a.compacting.with(a.escrow.with(now.Problems)))
+	if a.requests != nil {
+		if p, ok := a.requests.Problem(); ok {
+			problems = append(problems, p)
+		}
+	}
+	if a.scales != nil {
+		if p, ok := a.scales.Problem(); ok {
+			problems = append(problems, p)
+		}
+	}
 	s := sources.FleetStatus{
-		Fleet: d.fleet, Revision: d.revision, Applied: d.applied, Broken: len(d.problems) > 0, Behind: behind,
-		Problems: slices.Concat(a.unreadable(a.homing.with(a.compacting.with(a.escrow.with(a.late(d.problems))))), damaged), Orphans: orphans, Home: a.homing.status(), Sources: d.sources,
+		Fleet: now.Fleet, Revision: now.Revision, Applied: now.Applied, Broken: now.Broken, Behind: now.Behind,
+		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: a.homing.status(), Sources: now.Sources,
 	}
-	switch {
-	case !delayed.IsZero(): // what is in it nobody knows
-		s.Revision, s.Broken = delayed, false
-	case !refused.IsZero():
-		s.Revision = refused
-	}
-	blocked := 0
-	if pruning {
-		blocked = len(vanished)
-	}
-	a.p.Metrics.SetFleet(s, known, blocked)
+	a.p.Metrics.SetFleet(s, now.Clusters, now.Blocked)
 	a.status.PutFleet(s)
 }
 
@@ -204,136 +181,4 @@ func (a *Agent) begin() {
 		close(a.applied)
 		a.ready.Set(readyRevision, "")
 	}
-}
-
-// restore looks up the last good definition of clusters that are known by name
-// alone: broken in the newest revision, or half deleted when an agent ended. It
-// is in the revision that the status branch names. While that cannot be got the
-// cluster is left alone and reported; where it is not in there, for good.
-func (a *Agent) restore(ctx context.Context) {
-	a.mu.Lock()
-	wanted := make(map[fleet.Revision][]fleet.Key)
-	held := !a.desired.revision.IsZero() // before, nothing is done and all are known by name alone
-	for k, h := range a.desired.clusters {
-		if held && h.cluster == nil && h.recorded != nil && !h.orphan {
-			wanted[h.recorded.Revision] = append(wanted[h.recorded.Revision], k)
-		}
-	}
-	a.mu.Unlock()
-	a.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })
-	if a.unfoundOnly(wanted) {
-		a.tell()
-	}
-	for rev, keys := range wanted {
-		if !a.restoring.due(rev) {
-			continue
-		}
-		slices.SortFunc(keys, fleet.Key.Compare)
-		f, err := a.ancestor(ctx, rev)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && !settled(err) {
-			a.p.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
-			a.restoring.failed(rev, err)
-			a.notFound(rev, keys, err)
-			a.tell()
-			if fleet.KindOf(err) == fleet.Unavailable {
-				return // nor can any other be got: a poll is to end
-			}
-			continue
-		}
-		late := a.lateIn(f, keys)
-		keys = slices.DeleteFunc(keys, func(k fleet.Key) bool { return slices.Contains(late, k) })
-		if len(late) > 0 {
-			err := lateError(f)
-			a.restoring.failed(rev, err)
-			a.notFound(rev, late, err)
-		} else {
-			delete(a.restoring, rev)
-		}
-		a.forgetUnfound(keys)
-		for _, k := range keys {
-			i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
-			if err != nil || i < 0 {
-				a.lost(k, rev, err)
-				continue
-			}
-			// Its folder may have been built for another revision that has it only as a
-			// part; this one is where it is found again.
-			a.found(k, at(&f.Clusters[i], rev))
-		}
-		a.tell()
-	}
-}
-
-// lateIn returns those of keys that f lacks for want of what may be there later.
-func (a *Agent) lateIn(f fleet.Fleet, keys []fleet.Key) []fleet.Key {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var late []fleet.Key
-	for _, k := range keys {
-		has := slices.ContainsFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
-		if !has && slices.Contains(f.Late, a.desired.clusters[k].overlay()) {
-			late = append(late, k)
-		}
-	}
-	return late
-}
-
-// lateError says what f lacks, in the words of its first problem of that kind.
-func lateError(f fleet.Fleet) error {
-	i := slices.IndexFunc(f.Problems, func(p fleet.Problem) bool { return slices.Contains(f.Late, p.Overlay) })
-	if i < 0 {
-		return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "something that it needs cannot be got")
-	}
-	return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "%s", f.Problems[i].Message)
-}
-
-// found holds cluster k to its last good definition.
-func (a *Agent) found(k fleet.Key, c *fleet.Cluster) {
-	a.mu.Lock()
-	if h, ok := a.desired.clusters[k]; ok && h.cluster == nil {
-		a.desired.clusters[k] = h.restored(c)
-	}
-	a.mu.Unlock()
-	a.p.Log.Info("holding to the last good revision", "cluster", k, "revision", c.Revision)
-	a.queue.AddBulk(k)
-}
-
-// lost leaves cluster k alone: nothing good is known of it.
-func (a *Agent) lost(k fleet.Key, rev fleet.Revision, err error) {
-	if a.overAndGone(k) {
-		a.drop(k)
-		return
-	}
-	a.mu.Lock()
-	h := a.desired.clusters[k]
-	h.recorded = nil
-	a.desired.clusters[k] = h
-	why := "does not have it"
-	if err != nil {
-		why = "is refused: " + oneLine(err)
-	}
-	a.desired.problems = append(slices.Clone(a.desired.problems), fleet.Problem{
-		Overlay: h.overlay(), Cluster: k,
-		Message: "the cluster is left alone: revision " + rev.String() + ", which had its last good definition, " + why,
-		Hint:    "repair the newest revision",
-	})
-	a.mu.Unlock()
-	a.p.Log.Error("cannot find the last good definition, leaving the cluster alone", "cluster", k, "revision", rev, "error", err)
-}
-
-// newest returns the newest revision that was seen: good, refused, or one that
-// cannot be got yet.
-func (a *Agent) newest() fleet.Revision {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case !a.delay.rev.IsZero():
-		return a.delay.rev
-	case !a.refused.IsZero():
-		return a.refused
-	}
-	return a.desired.revision
 }

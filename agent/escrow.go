@@ -120,29 +120,12 @@ func keepFor(ctx context.Context, keeper Escrow, clusters, named []fleet.Key) ([
 
 // escrowed returns what is to be kept in escrow.
 func (a *Agent) escrowed() (fleet.ID, fleet.Escrow, []fleet.Key) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var keys []fleet.Key
-	for k := range a.desired.clusters {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, fleet.Key.Compare)
-	return a.desired.fleet, a.desired.escrow, keys
+	now := a.targets.now()
+	return now.ID(), now.Config().Escrow, now.Keys()
 }
 
 // storedSecrets returns the Secrets in the store that clusters refer to, sorted.
-func (a *Agent) storedSecrets() []fleet.Key {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var keys []fleet.Key
-	for _, h := range a.desired.clusters {
-		if h.cluster != nil {
-			keys = append(keys, h.cluster.StoredSecrets()...)
-		}
-	}
-	slices.SortFunc(keys, fleet.Key.Compare)
-	return slices.Compact(keys)
-}
+func (a *Agent) storedSecrets() []fleet.Key { return a.targets.now().StoredSecrets() }
 
 // escrowProblem makes err part of the status, or takes back what was.
 func (a *Agent) escrowProblem(err error) {

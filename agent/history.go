@@ -59,9 +59,7 @@ func (a *Agent) keepHistory(ctx context.Context) error {
 	var refused time.Time
 	var of fleet.HistoryBound
 	for {
-		a.mu.Lock()
-		bound := a.desired.history
-		a.mu.Unlock()
+		bound := a.targets.now().Config().StatusHistory
 		if bound != of {
 			refused, of = time.Time{}, bound
 		}

@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources"
 )
 
@@ -47,13 +48,19 @@ func writing(w sources.StatusWriter) *Agent {
 	return a
 }
 
+// bounded has fleet.yaml ask for a history of that many commits.
+func bounded(a *Agent, commits int) {
+	f := fleet.Fleet{Config: fleet.Config{StatusHistory: fleet.HistoryBound{Commits: commits}}}
+	a.targets.decide(rollout.Input{Newest: &rollout.Revision{Fleet: &f}})
+}
+
 // A server that refuses is told once, asked again after a day or with another bound, and
 // what it refused is taken back once it does not.
 func TestHistoryRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &historian{err: fleet.Errorf(fleet.Unauthorized, "compact", "protected branch")}
 		a := writing(w)
-		a.desired.history = fleet.HistoryBound{Commits: 100}
+		bounded(a, 100)
 		a.owner.Store(&fleet.Owner{Agent: "me"})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -82,9 +89,7 @@ func TestHistoryRefused(t *testing.T) {
 			t.Error("the problem is told twice")
 		default:
 		}
-		a.mu.Lock()
-		a.desired.history = fleet.HistoryBound{Commits: 200}
-		a.mu.Unlock()
+		bounded(a, 200)
 		w.mu.Lock()
 		w.err = nil
 		w.mu.Unlock()

@@ -156,10 +156,8 @@ func (a *Agent) keepHome(ctx context.Context) error {
 
 // housed returns what fleet.yaml says of a home, and all clusters that are known.
 func (a *Agent) housed() (fleet.ID, fleet.Home, []fleet.Key) {
-	id, _, keys := a.escrowed()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return id, a.desired.home, keys
+	now := a.targets.now()
+	return now.ID(), now.Config().Home, now.Keys()
 }
 
 // mover returns what is to be done next for the fleet to be at home; nil for

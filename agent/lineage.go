@@ -40,7 +40,7 @@ func (a *Agent) ancestor(ctx context.Context, rev fleet.Revision) (fleet.Fleet, 
 func (a *Agent) named(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	f, err := a.render(ctx, rev)
 	if err == nil {
-		err = a.renamed(f)
+		err = a.targets.now().Renamed(f)
 	}
 	return f, err
 }

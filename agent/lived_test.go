@@ -37,8 +37,8 @@ func TestReminded(t *testing.T) {
 		},
 	}
 	asked := &asked{}
-	a := &Agent{reports: reports.New(), reconciler: asked}
-	a.reports.Recall([]fleet.Report{told})
+	a := &Agent{targets: targets{reports: reports.New()}, reconciler: asked}
+	a.targets.reports.Recall([]fleet.Report{told})
 	check := func(from string, want fleet.Report) {
 		t.Helper()
 		a.pass(t.Context(), &fleet.Cluster{Key: k})
@@ -48,8 +48,8 @@ func TestReminded(t *testing.T) {
 	}
 	check("the status branch", told)
 	newer := fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned, Memory: fleet.Memory{Fingerprint: "n"}}
-	a.reports.Put(newer, nil)
+	a.targets.reports.Put(newer, nil)
 	check("the last pass", newer)
-	a.reports.Forget(k)
+	a.targets.reports.Forget(k)
 	check("a cluster of that name that came before", fleet.Report{})
 }

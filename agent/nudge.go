@@ -41,7 +41,7 @@ func (a *Agent) Poll() {
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	n := &a.nudge
 	wait := jitter(a.pace())
-	if len(n.again) > 0 && a.newest() == n.before {
+	if len(n.again) > 0 && a.targets.now().Newest() == n.before {
 		wait, n.again = min(wait, n.again[0]), n.again[1:]
 	}
 	timer := time.NewTimer(a.restoring.sooner(a.retries.sooner(wait)))
@@ -65,7 +65,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 		case <-n.c:
 		default:
 		}
-		n.last, n.before, n.again = time.Now(), a.newest(), []time.Duration{lookAgain, lookLast}
+		n.last, n.before, n.again = time.Now(), a.targets.now().Newest(), []time.Duration{lookAgain, lookLast}
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil

@@ -28,7 +28,7 @@ func (a *Agent) own(ctx context.Context) error {
 			a.saw(next)
 			a.hold(next, next.To != "" && next.To != a.o.Name) // before the first pass: one before this may have agreed to a move
 			a.status = a.ledger.Writer(owner)
-			a.reports.Follow(a.publishReport)
+			a.targets.reports.Follow(a.publishReport)
 			a.reconciler = a.p.Reconciler(a.may, a.queue.Add)
 			close(a.owned)
 			return nil

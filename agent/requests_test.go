@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources/status"
 )
 
@@ -129,7 +130,7 @@ func TestReconcileRequest(t *testing.T) {
 		expect(t, "and the answer says so", w.desk.said(r), "Done: looked at it: Provisioned")
 		time.Sleep(3 * time.Minute)
 		expect(t, "once", w.took(), []string(nil))
-		time.Sleep(keepAnswers + time.Hour)
+		time.Sleep(rollout.KeepAnswers + time.Hour)
 		expect(t, "answers are not kept for ever", w.desk.said(r), "gone")
 	})
 }
@@ -296,49 +297,11 @@ func TestRotateRequest(t *testing.T) {
 		w.mu.Unlock()
 		time.Sleep(30 * time.Minute)
 		expect(t, "it is done", w.desk.said(r), "Done")
-		time.Sleep(keepAnswers + time.Hour)
+		time.Sleep(rollout.KeepAnswers + time.Hour)
 		expect(t, "what the machines were made for stays", w.had().Rotate[fleet.RotateCertificates], value)
 		w.desk.ask(r)
 		if again := w.had().Rotate[fleet.RotateCertificates]; again == value {
 			t.Error("asking again is no new wish")
-		}
-	})
-}
-
-// What goes in stages is done with the last of them.
-func TestStagedRotation(t *testing.T) {
-	r := fleet.Request{Wish: fleet.WishRotate, Cluster: keyA, What: fleet.RotateEtcdCA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
-	wish := map[fleet.Rotation]string{fleet.RotateEtcdCA: "@1"}
-	mark := fleet.TrustMark([]byte("@1"))
-	for _, c := range []struct {
-		reason string
-		now    fleet.RotationState
-		want   bool
-	}{
-		{"not begun", fleet.RotationState{}, false},
-		{"first stage", fleet.RotationState{Wish: mark, Stage: fleet.RotationTrust}, false},
-		{"last stage", fleet.RotationState{Wish: mark, Stage: fleet.RotationDone}, true},
-		{"of an older wish", fleet.RotationState{Wish: "older", Stage: fleet.RotationDone}, false},
-	} {
-		g := glance{[]fleet.Request{r}, wish, map[fleet.SecretName]fleet.RotationState{fleet.EtcdCA: c.now}}
-		expect(t, c.reason, g.rotated(r.What), c.want)
-	}
-}
-
-// A pass that did not know of a request does not fulfil it.
-func TestHeedlessPassFulfilsNothing(t *testing.T) {
-	w := newWorld(fleetWithPool())
-	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
-		r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
-		for heeded, want := range map[bool]fleet.RequestState{false: fleet.RequestAccepted, true: fleet.RequestDone} {
-			g := glance{}
-			if heeded {
-				g.heeded = []fleet.Request{r}
-			}
-			a.mu.Lock()
-			a.wishes.passed[keyA] = g
-			a.mu.Unlock()
-			expect(t, "state", a.fulfilled(r, time.Now()).State, want)
 		}
 	})
 }
@@ -358,9 +321,9 @@ func TestProtectedIsNotAbandoned(t *testing.T) {
 }
 
 // A plan heeds what an agent would.
-func TestForeseenWishes(t *testing.T) {
+func TestForeseeRequests(t *testing.T) {
 	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada", Answer: fleet.Answer{State: fleet.RequestAccepted}}
-	out := Foresee(status.Status{Requests: []fleet.Request{r}}, fleetWithPool())
+	out := Foresee(status.Status{Requests: []fleet.Request{r}}, fleetWithPool(), time.Now())
 	if len(out.Clusters) != 1 || out.Clusters[0].Suspension == nil {
 		t.Errorf("a plan has %+v", out.Clusters)
 	}
@@ -550,7 +513,7 @@ func TestDistrustedRequests(t *testing.T) {
 		"unsigned":           {func(r *fleet.Request) { r.Distrusted = "it is not signed" }, "Refused: it is not signed: ask with --signing-key, and one of the keys that may ask"},
 		"answered by itself": {func(r *fleet.Request) { r.Distrusted, r.Answer.State = "it is not signed", fleet.RequestAccepted }, "Refused: it is not signed: ask with --signing-key, and one of the keys that may ask"},
 		"signed":             {func(r *fleet.Request) { r.Signature = "x" }, "Accepted"},
-		"an old one again":   {func(r *fleet.Request) { r.Signature, r.At = "x", r.At.Add(-keepAnswers-time.Hour) }, "Refused: it was signed more than a week ago: ask again"},
+		"an old one again":   {func(r *fleet.Request) { r.Signature, r.At = "x", r.At.Add(-rollout.KeepAnswers-time.Hour) }, "Refused: it was signed more than a week ago: ask again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(fleetWithPool())
@@ -568,4 +531,35 @@ func TestDistrustedRequests(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What Git has is not known before the first revision: until then nothing is forgotten,
+// and no request is answered as if Git had nothing.
+func TestRequestsBeforeTheFirstRevision(t *testing.T) {
+	deleting := fleetWithPool()
+	deleting.Clusters[0].Delete = true
+	w := newWorld(deleting)
+	w.phases[keyA] = fleet.PhaseDeleting
+	w.record.Clusters = []status.Cluster{{Report: fleet.Report{Cluster: keyA, Phase: fleet.PhaseDeleting, Revision: revision("1")}}}
+	accepted := fleet.Answer{State: fleet.RequestAccepted, At: time.Unix(2, 0)}
+	abandon := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA, By: "Ada", At: time.Unix(1, 0), Answer: accepted}
+	suspend := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyB, By: "Ada", At: time.Unix(1, 0), Answer: accepted}
+	reconcile := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA, By: "Ada", At: time.Unix(1, 0)}
+	w.desk.list = []fleet.Request{abandon, suspend, reconcile}
+	w.refused[revision("1").Digest] = fleet.Errorf(fleet.Unavailable, "render", "no answer")
+	bubble(t, w, Options{StatusBranch: "status"}, func(t *testing.T, _ *Agent) {
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		expect(t, "forgotten without a revision", w.forgotten, []fleet.Key(nil))
+		expect(t, "a request to abandon", w.desk.said(abandon), "Accepted")
+		expect(t, "a suspension of a cluster that is not on the record", w.desk.said(suspend), "Accepted")
+		expect(t, "a request that nobody answered", w.desk.said(reconcile), "")
+		w.mu.Lock()
+		delete(w.refused, revision("1").Digest)
+		w.mu.Unlock()
+		time.Sleep(15 * time.Minute)
+		synctest.Wait()
+		expect(t, "its phase", w.of(keyA).Phase, fleet.PhaseAbandoned)
+		expect(t, "nothing was deleted", w.took(), []string(nil))
+	})
 }

@@ -2,10 +2,10 @@ package agent
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources"
 )
 
@@ -68,27 +68,14 @@ func (t tries) sooner(wait time.Duration) time.Duration {
 	return wait
 }
 
-// A delay is the newest revision that could not be got yet, and why.
-type delay struct {
-	rev     fleet.Revision
-	problem fleet.Problem
-}
-
-// delayed takes down that rev could not be got. Once is no news: a forge may tell
-// of a push before all of its servers have it.
+// delayed notes that rev could not be got. Once is no news: a forge may tell of a push
+// before all of its servers have it.
 func (a *Agent) delayed(rev fleet.Revision, err error) {
 	a.retries.only(func(r fleet.Revision) bool { return r == rev })
 	if a.retries.failed(rev, err) < 2 {
 		return
 	}
-	d := delay{rev, fleet.Problem{
-		Message: "the newest revision " + rev.String() + " cannot be got yet: " + oneLine(err),
-		Hint:    "everything stays at the last revision that was good; the agent tries again by itself",
-	}}
-	if d != a.waitsFor() {
-		a.setDelay(d)
-		a.tell()
-	}
+	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Late: err.Error()}}, a.queue.AddBulk)
 }
 
 // refusedAgain has the refused revision rev looked at again where another trusted key
@@ -100,98 +87,9 @@ func (a *Agent) refusedAgain(rev fleet.Revision) {
 	}
 }
 
-// givesUp forgets a revision that could not be got and that one which is known has
+// givesUp forgets a revision that could not be got and that rev, which is known, has
 // taken the place of.
-func (a *Agent) givesUp() {
-	told := a.waitsFor() != (delay{})
-	a.arrived()
-	if told {
-		a.tell()
-	}
-}
-
-// arrived forgets what was tried again for the newest revision.
-func (a *Agent) arrived() {
+func (a *Agent) givesUp(rev fleet.Revision) {
 	clear(a.retries)
-	a.setDelay(delay{})
-}
-
-// waitsFor returns the revision that the agent tries again to get, if there is one.
-func (a *Agent) waitsFor() delay {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.delay
-}
-
-func (a *Agent) setDelay(d delay) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.delay = d
-}
-
-// late adds what cannot be got yet to problems.
-func (a *Agent) late(problems []fleet.Problem) []fleet.Problem {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	problems = slices.Clone(problems)
-	if !a.delay.rev.IsZero() {
-		problems = append(problems, a.delay.problem)
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(a.unfound), fleet.Key.Compare) {
-		problems = append(problems, a.unfound[k])
-	}
-	return problems
-}
-
-// notFound tells of clusters whose last good definition, of revision rev, cannot
-// be got yet. They are left alone until it is.
-func (a *Agent) notFound(rev fleet.Revision, keys []fleet.Key, err error) {
-	for _, k := range keys {
-		if a.overAndGone(k) {
-			a.drop(k)
-			continue
-		}
-		a.mu.Lock()
-		h := a.desired.clusters[k]
-		a.unfound[k] = fleet.Problem{
-			Overlay: h.overlay(), Cluster: k,
-			Message: "its last good definition, of revision " + rev.String() + ", cannot be got yet, and the cluster is left alone until then: " + oneLine(err),
-			Hint:    "repair the newest revision; the agent tries again by itself",
-		}
-		a.mu.Unlock()
-	}
-}
-
-// overAndGone reports whether the cluster k was deleted and Git has it no more: no
-// definition is needed to forget it.
-func (a *Agent) overAndGone(k fleet.Key) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	h := a.desired.clusters[k]
-	return h.recorded != nil && h.recorded.Phase == fleet.PhaseDeleted && !h.inGit
-}
-
-// unfoundOnly forgets what is told of clusters that are not in wanted, and reports
-// whether that was anything.
-func (a *Agent) unfoundOnly(wanted map[fleet.Revision][]fleet.Key) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before := len(a.unfound)
-	maps.DeleteFunc(a.unfound, func(k fleet.Key, _ fleet.Problem) bool {
-		for _, keys := range wanted {
-			if slices.Contains(keys, k) {
-				return false
-			}
-		}
-		return true
-	})
-	return len(a.unfound) != before
-}
-
-func (a *Agent) forgetUnfound(keys []fleet.Key) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, k := range keys {
-		delete(a.unfound, k)
-	}
+	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev}}, a.queue.AddBulk)
 }

@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// scales is where decisions lie, in memory.
-type scales struct {
+// numbers is where decisions lie, in memory.
+type numbers struct {
 	mu       sync.Mutex
 	list     []fleet.Scale
 	deaf     bool          // nothing can be read
@@ -20,7 +20,7 @@ type scales struct {
 	slow     chan struct{} // nothing is written until it is closed
 }
 
-func (s *scales) List(context.Context) ([]fleet.Scale, error) {
+func (s *numbers) List(context.Context) ([]fleet.Scale, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.deaf {
@@ -29,7 +29,7 @@ func (s *scales) List(context.Context) ([]fleet.Scale, error) {
 	return slices.Clone(s.list), nil
 }
 
-func (s *scales) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Scale) error {
+func (s *numbers) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Scale) error {
 	if s.slow != nil {
 		<-s.slow
 	}
@@ -45,7 +45,7 @@ func (s *scales) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Sca
 	return nil
 }
 
-func (s *scales) say(list ...fleet.Scale) {
+func (s *numbers) say(list ...fleet.Scale) {
 	s.mu.Lock()
 	s.list = list
 	s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *scales) say(list ...fleet.Scale) {
 	synctest.Wait()
 }
 
-func (s *scales) said() []fleet.Scale {
+func (s *numbers) said() []fleet.Scale {
 	l, _ := s.List(context.Background())
 	return l
 }

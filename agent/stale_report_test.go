@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources/status"
 )
 
@@ -30,14 +31,13 @@ func TestStatusDoesNotGoBack(t *testing.T) {
 // TestForgottenDuringAPass: the report of a pass that ends after its cluster was
 // forgotten does not bring it back.
 func TestForgottenDuringAPass(t *testing.T) {
-	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
 	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
-		a.mu.Lock()
-		h := a.desired.clusters[keyA]
-		a.mu.Unlock()
-		res := w.Pass(t.Context(), h.cluster, fleet.Memory{})
-		a.release(keyA)
-		if _, known := a.reported(h, "", res.Report, res, nil); known {
+		target, _ := a.targets.now().Target(keyA)
+		res := w.Pass(t.Context(), target.Cluster, fleet.Memory{})
+		w.push("2")
+		expect(t, "it is forgotten", a.drop(keyA), true)
+		if _, known := a.reported(rollout.Pass{Target: target, Report: res.Report}, nil, res); known {
 			t.Error("a cluster that is forgotten is reported")
 		}
 		if _, there := w.report(keyA); there {
@@ -71,28 +71,4 @@ func TestBehind(t *testing.T) {
 		expect(t, "a refused revision is seen", w.whole().Revision.Hash(), "3")
 		expect(t, "and not applied", w.whole().Applied, revision("2"))
 	})
-}
-
-// TestBehindAfterARestart: an agent that starts takes a cluster for behind where the
-// status branch does not say that it is as the revision says.
-func TestBehindAfterARestart(t *testing.T) {
-	there := fleet.Report{Cluster: keyA, Digest: "x", Overlay: clusterOf(keyA, "1", "x").Overlay, Phase: fleet.PhaseProvisioned}
-	for name, c := range map[string]struct {
-		reason string
-		change func(r *fleet.Report)
-		want   []fleet.Key
-	}{
-		"there":              {"the report is of this definition", func(*fleet.Report) {}, nil},
-		"another definition": {"it was pushed while nobody ran", func(r *fleet.Report) { r.Digest = "w" }, []fleet.Key{keyA}},
-		"on its way":         {"it was not there yet", func(r *fleet.Report) { r.Phase = fleet.PhaseWorkers }, []fleet.Key{keyA}},
-		"failing":            {"nobody knows", func(r *fleet.Report) { r.Failure = "no route" }, []fleet.Key{keyA}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := there
-			c.change(&r)
-			f := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))
-			d, _ := recall(status.Status{Clusters: []status.Cluster{{Report: r}}}).advance(f)
-			expect(t, c.reason, d.behind(), c.want)
-		})
-	}
 }

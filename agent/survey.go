@@ -2,11 +2,11 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/reconcile/rollout"
 )
 
 const (
@@ -27,10 +27,7 @@ func (a *Agent) surveys(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		a.mu.Lock()
-		used := a.desired.providers()
-		a.mu.Unlock()
-		for _, name := range used {
+		for _, name := range a.targets.now().Providers() {
 			again, ok := asked[name]
 			if !ok {
 				again = make(chan struct{}, 1)
@@ -79,37 +76,12 @@ func (a *Agent) surveyed(ctx context.Context, name string, again <-chan struct{}
 func (a *Agent) list(ctx context.Context, name string, lister providers.Lister) error {
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
-	a.mu.Lock()
-	id := a.desired.fleet
-	a.mu.Unlock()
-	keys, err := lister.Clusters(ctx, id)
+	keys, err := lister.Clusters(ctx, a.targets.now().ID())
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	before := a.withStrays(nil)
-	a.strays[name] = keys
-	changed := !slices.Equal(before, a.withStrays(nil))
-	a.mu.Unlock()
-	if changed {
-		a.tell()
-	}
+	a.decide(rollout.Input{Tagged: map[string][]fleet.Key{name: keys}}, a.queue.AddBulk)
 	return nil
-}
-
-// withStrays returns vanished, the clusters that vanished from Git, and those that
-// providers in use have and Git never had, sorted. The caller holds a.mu.
-func (a *Agent) withStrays(vanished []fleet.Key) []fleet.Key {
-	out := slices.Clone(vanished)
-	for _, name := range a.desired.providers() {
-		for _, k := range a.strays[name] {
-			if _, known := a.desired.clusters[k]; !known {
-				out = append(out, k)
-			}
-		}
-	}
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out)
 }
 
 func (a *Agent) follows(ctx context.Context, name string, w providers.Watcher) {

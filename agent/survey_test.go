@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 )
 
 // silent is a cloud that never answers.
@@ -23,14 +24,16 @@ func (silent) Clusters(ctx context.Context, _ fleet.ID) ([]fleet.Key, error) {
 func TestSurveyHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := fleet.Key{Namespace: "prod", Name: "eu-1"}
-		a := &Agent{strays: map[string][]fleet.Key{"cloud": {k}}}
+		a := &Agent{}
+		there := fleetOf("1", fleet.Prune{}, fleet.Cluster{Key: keyA, Provider: "cloud"})
+		a.targets.decide(rollout.Input{Newest: &rollout.Revision{Fleet: &there}, Tagged: map[string][]fleet.Key{"cloud": {k}}})
 		began := time.Now()
 		err := a.list(t.Context(), "cloud", silent{})
 		if took := time.Since(began); err == nil || took != 2*time.Minute {
 			t.Errorf("it ended after %s with %v, want 2m and an error", took, err)
 		}
-		if !slices.Equal(a.strays["cloud"], []fleet.Key{k}) {
-			t.Errorf("there are %v, want %v still", a.strays["cloud"], k)
+		if got := a.targets.now().Status().Orphans; !slices.Equal(got, []fleet.Key{k}) {
+			t.Errorf("there are %v, want %v still", got, k)
 		}
 	})
 }

@@ -9,26 +9,22 @@ import (
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
+	"fairlead.dev/reconcile/rollout"
 )
 
 // work makes one pass over the cluster called k.
 func (a *Agent) work(ctx context.Context, k fleet.Key) {
-	a.mu.Lock()
-	h, ok := a.desired.clusters[k]
-	drift := a.desired.drift
-	a.mu.Unlock()
-	if !ok || h.cluster == nil || h.orphan || h.damaged != "" || a.o.Only != (fleet.Key{}) && a.o.Only != k {
+	t, known := a.targets.now().Target(k)
+	if !known || t.Why != "" || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
-	c, heeded := a.granted(h.cluster)
-	c = a.sized(c).WithDrift(drift)
-	if c.Abandon {
-		a.abandoned(ctx, c, h, drift)
+	if t.Cluster.Abandon {
+		a.abandoned(ctx, t)
 		return
 	}
-	c, problems := a.sheltered(ctx, c)
+	c, problems := a.sheltered(ctx, t.Cluster)
 	started := time.Now()
-	ctx, end := a.p.Tracer.Span(ctx, "pass", "cluster", k.String(), "revision", h.cluster.Revision.String())
+	ctx, end := a.p.Tracer.Span(ctx, "pass", "cluster", k.String(), "revision", c.Revision.String())
 	res := a.pass(ctx, c)
 	end(res.Err)
 	if ctx.Err() != nil {
@@ -39,10 +35,10 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	report := res.Report
-	report.Problems, report.Digest = slices.Concat(h.problems, problems), h.cluster.Digest
-	report, known := a.reported(h, drift, report, res, &reports.Pass{
-		Definition: h.cluster, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(), Err: res.Err,
-	})
+	report.Problems, report.Digest = slices.Concat(t.Problems, problems), c.Digest
+	report, known = a.reported(rollout.Pass{Target: t, Report: report, Rotations: res.Observed.Secrets.Rotations}, &reports.Pass{
+		Definition: t.Definition, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(), Err: res.Err,
+	}, res)
 	if !known {
 		a.reconciler.Forget(k)
 		return
@@ -58,8 +54,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		a.p.Log.Info("forgetting the cluster", "cluster", k)
 		return
 	}
-	a.sizes(ctx, c, report)
-	a.took(c, heeded, res.Observed.Secrets.Rotations)
+	a.firstSizes(ctx, c, report)
 	if report.Phase != "" {
 		a.acts(ctx)
 	}
@@ -86,35 +81,21 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if a.o.Only != (fleet.Key{}) {
 		c = withoutWorkers(c)
 	}
-	last, _ := a.reports.Last(c.Key)
+	last, _ := a.targets.reports.Last(c.Key)
 	if a.o.Only != (fleet.Key{}) {
 		c = c.WithResidence(last.Residence).Recreating(a.o.Recreate)
 	}
 	return a.reconciler.Pass(ctx, c, last.Memory)
 }
 
-// reported takes in the report of a pass over a cluster that was held to as h, with
-// that policy for drift, and returns the newest one. It reports false where the
-// cluster was forgotten meanwhile: then the report is of nothing.
-func (a *Agent) reported(h held, drift fleet.DriftPolicy, r fleet.Report, res reconcile.Result, pass *reports.Pass) (fleet.Report, bool) {
-	a.mu.Lock()
-	now, known := a.desired.clusters[r.Cluster]
-	if !known {
-		a.mu.Unlock()
-		return r, false
-	}
-	r = a.reports.Put(r, pass)
-	arrived := now.behind && now.cluster == h.cluster && now.inGit == h.inGit && slices.Equal(now.problems, h.problems) &&
-		a.desired.drift == drift && res.Report.Phase != "" && atRest(r, res)
-	if arrived {
-		now.behind = false
-		a.desired.clusters[r.Cluster] = now
-	}
-	a.mu.Unlock()
-	if arrived {
-		a.tell()
-	}
-	return r, true
+// reported takes in a pass and returns the newest report of its cluster. It reports
+// false where the cluster was forgotten meanwhile: then the report is of nothing.
+func (a *Agent) reported(p rollout.Pass, of *reports.Pass, res reconcile.Result) (fleet.Report, bool) {
+	r, d, known := a.targets.passed(p, of, func(newest fleet.Report) bool {
+		return res.Report.Phase != "" && atRest(newest, res)
+	})
+	a.effect(d, a.queue.Add)
+	return r, known
 }
 
 // atRest reports whether a pass found nothing to do and nothing to wait for.
@@ -148,28 +129,5 @@ func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
 // drop forgets a cluster that is deleted, unless Git still has it: then its
 // status says that it is deleted until the files go.
 func (a *Agent) drop(k fleet.Key) bool {
-	a.mu.Lock()
-	if a.desired.clusters[k].inGit {
-		a.mu.Unlock()
-		return false
-	}
-	a.forget(k)
-	a.mu.Unlock()
-	a.forgotten(k)
-	return true
-}
-
-// forget has nothing known of the cluster any more. The caller holds a.mu, so that
-// no pass that is under way brings its report after it, and calls forgotten then.
-func (a *Agent) forget(k fleet.Key) {
-	delete(a.desired.clusters, k)
-	delete(a.wishes.passed, k)
-	a.reports.Forget(k)
-}
-
-// forgotten does what follows from forget.
-func (a *Agent) forgotten(k fleet.Key) {
-	a.reconciler.Forget(k)
-	a.tell()
-	poke(a.survey)
+	return len(a.decide(rollout.Input{Gone: []fleet.Key{k}}, a.queue.Add).Forgotten) > 0
 }

@@ -44,7 +44,7 @@ type Scan struct {
 
 // New returns a scan of a fleet that is known in full: a fleet with problems is an error.
 func New(o Options) (*Scan, error) {
-	outlook := agent.Foresee(o.Status, o.Fleet)
+	outlook := agent.Foresee(o.Status, o.Fleet, time.Now())
 	problems := slices.Concat(o.Fleet.Problems, outlook.Problems)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet has %s, so what belongs to it is not known: %s; fairlead validate tells all", output.Count(len(problems), "problem"), problems[0])

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -75,7 +76,7 @@ func changeOf(c plan.Change) Change {
 func New(o Options) *Plan {
 	o.Fleet = o.Scope.Fleet(agent.KeepParts(o.Status, o.Fleet))
 	o.Status = o.Scope.Status(o.Status)
-	p := &Plan{o: o, outlook: agent.Foresee(o.Status, o.Fleet), Changes: []Change{}}
+	p := &Plan{o: o, outlook: agent.Foresee(o.Status, o.Fleet, time.Now()), Changes: []Change{}}
 	for i, c := range p.outlook.Clusters {
 		if c.Key == o.Recreate {
 			p.outlook.Clusters[i] = c.Recreating(o.RecreateAs)

@@ -35,6 +35,10 @@ var rules = []rule{
 		from: "reconcile/plan", deep: false, reason: "plan is pure: nothing of the world reaches it",
 		to: []string{"context", "net", "os", "log", "math/rand", "sync", "io", "crypto/rand", "runtime", module + "providers", module + "sources", module + "render", module + "agent"},
 	},
+	{
+		from: "reconcile/rollout", deep: false, reason: "rollout is pure: it knows the words, and nothing of the world reaches it",
+		to: []string{"context", "net", "os", "log", "math/rand", "sync", "io", "crypto/rand", "runtime", module + "providers", module + "sources", module + "render", module + "agent", module + "reconcile"},
+	},
 	{from: "render", to: []string{module + "providers", module + "reconcile", module + "agent"}, deep: true, reason: "rendering knows no provider: kinds are handed to it"},
 	{from: "sources", to: []string{module + "providers", module + "reconcile", module + "render", module + "agent"}, deep: true, reason: "a source knows files, not clusters"},
 	{from: "providers", to: []string{module + "reconcile", module + "render", module + "sources", module + "agent"}, deep: true, reason: "a provider is used, it uses no room above it"},

@@ -24,21 +24,22 @@ type fault struct {
 func faults() []fault {
 	const (
 		rollout, controlPlane = "reconcile/plan/rollout.go", "reconcile/plan/controlplane.go"
-		desired, nodes        = "agent/desired.go", "reconcile/plan/nodes.go"
+		nodes                 = "reconcile/plan/nodes.go"
+		advance, prune        = "reconcile/rollout/advance.go", "reconcile/rollout/prune.go"
 	)
 	return []fault{
 		{"paused clusters are worked on", "SuspendedUntouched", []edit{
 			{"reconcile/plan/claim.go", "if v.paused() {", "if v.paused() && !BROKEN {"},
 		}},
 		{"what vanished from Git is deleted", "OrphansUntouched", []edit{
-			{desired, "case len(f.Clusters) == 0 && len(f.Problems) == 0:", "case len(f.Clusters) == 0 && len(f.Problems) == 0 && !BROKEN:"},
-			{desired, "case !f.Config.Prune.Enabled:", "case !f.Config.Prune.Enabled && !BROKEN:"},
-			{desired, "case len(vanished) > limit:", "case len(vanished) > limit && !BROKEN:"},
+			{prune, "case len(f.Clusters) == 0 && len(f.Problems) == 0:", "case len(f.Clusters) == 0 && len(f.Problems) == 0 && !BROKEN:"},
+			{prune, "case !f.Config.Prune.Enabled:", "case !f.Config.Prune.Enabled && !BROKEN:"},
+			{prune, "case len(vanished) > limit:", "case len(vanished) > limit && !BROKEN:"},
 		}},
 		{"broken files are taken for a deletion", "NothingDeletedThatGitHas", []edit{
 			{
-				desired, "next.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
-				"if BROKEN && old.cluster != nil {\n\t\t\t\told.cluster = deleted(old.cluster)\n\t\t\t}\n\t\t\tnext.clusters[k] = held{cluster: old.cluster, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
+				advance, "s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
+				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\ts.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
 			},
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{

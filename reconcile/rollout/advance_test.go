@@ -1,4 +1,4 @@
-package agent
+package rollout
 
 import (
 	"testing"
@@ -6,8 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/sources"
-	"fairlead.dev/sources/status"
 )
 
 var (
@@ -35,16 +33,22 @@ type standing struct {
 	Problems int
 }
 
-func standings(d desired) map[string]standing {
+func standings(s State) map[string]standing {
 	out := make(map[string]standing)
-	for k, h := range d.clusters {
-		s := standing{Orphan: h.orphan, Problems: len(h.problems)}
-		if h.cluster != nil {
-			s.Revision, s.Delete = h.cluster.Revision.Hash(), h.cluster.Delete
+	for _, k := range s.Keys() {
+		t, _ := s.Target(k)
+		now := standing{Orphan: t.Why == whyVanished, Problems: len(t.Problems)}
+		if t.Cluster != nil {
+			now.Revision, now.Delete = t.Cluster.Revision.Hash(), t.Cluster.Delete
 		}
-		out[k.String()] = s
+		out[k.String()] = now
 	}
 	return out
+}
+
+// follow returns the decision on f as the newest revision.
+func follow(s State, f fleet.Fleet) Decision {
+	return Decide(Input{Before: s, Newest: &Revision{Revision: f.Revision, Fleet: &f}})
 }
 
 func TestAdvance(t *testing.T) {
@@ -224,39 +228,29 @@ func TestAdvance(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var d desired
+			var s State
 			for _, f := range tc.from {
-				d, _ = d.advance(f)
+				s = follow(s, f).State
 			}
-			got, changed := d.advance(tc.to)
-			if diff := cmp.Diff(tc.want, standings(got)); diff != "" {
+			got := follow(s, tc.to)
+			if diff := cmp.Diff(tc.want, standings(got.State)); diff != "" {
 				t.Errorf("%s\nstandings (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.changed, changed); diff != "" {
+			if diff := cmp.Diff(tc.changed, got.Changed); diff != "" {
 				t.Errorf("%s\nchanged (-want +got):\n%s", tc.reason, diff)
 			}
-			if len(got.problems) != tc.problems {
-				t.Errorf("%s\ngot problems %v, want %d", tc.reason, got.problems, tc.problems)
+			if problems := got.State.Problems(); len(problems) != tc.problems {
+				t.Errorf("%s\ngot problems %v, want %d", tc.reason, problems, tc.problems)
 			}
 		})
 	}
 }
 
-// recorded returns what is held to after reports.
-func recorded(reports map[fleet.Key]fleet.Report, s sources.FleetStatus) desired {
-	out := status.Status{Fleet: s}
-	for k, r := range reports {
-		r.Cluster = k
-		out.Clusters = append(out.Clusters, status.Cluster{Report: r})
-	}
-	return recall(out)
-}
-
 func TestAdvanceFromRecord(t *testing.T) {
-	record := func(phase fleet.Phase, orphans ...fleet.Key) desired {
-		return recorded(map[fleet.Key]fleet.Report{
-			keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase},
-		}, sources.FleetStatus{Orphans: orphans})
+	record := func(phase fleet.Phase, orphans ...fleet.Key) State {
+		return Recorded(Record{
+			Reports: []fleet.Report{{Cluster: keyB, Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase}}, Orphans: orphans,
+		})
 	}
 	prune := fleet.Prune{Enabled: true, Limit: 5}
 	good := clusterOf(keyB, "1", "x")
@@ -264,7 +258,7 @@ func TestAdvanceFromRecord(t *testing.T) {
 	protected.Protect = true
 	tests := map[string]struct {
 		reason string
-		record desired
+		record State
 		to     fleet.Fleet
 		found  *fleet.Cluster // the last good definition; nil is good
 		want   standing       // once it was found
@@ -277,9 +271,9 @@ func TestAdvanceFromRecord(t *testing.T) {
 		},
 		"Unchanged": {
 			reason: "One whose content is the recorded one keeps the recorded revision, so that a restart writes nothing.",
-			record: recorded(map[fleet.Key]fleet.Report{
-				keyB: {Revision: revision("1"), Overlay: "clusters/prod/b", Phase: fleet.PhaseProvisioned, Digest: "x"},
-			}, sources.FleetStatus{}),
+			record: Recorded(Record{Reports: []fleet.Report{
+				{Cluster: keyB, Revision: revision("1"), Overlay: "clusters/prod/b", Phase: fleet.PhaseProvisioned, Digest: "x"},
+			}}),
 			to:   fleetOf("2", prune, clusterOf(keyA, "2", "x"), clusterOf(keyB, "2", "x")),
 			want: standing{Revision: "1"},
 		},
@@ -341,16 +335,45 @@ func TestAdvanceFromRecord(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, _ := tc.record.advance(tc.to)
-			h := d.clusters[keyB]
-			if h.cluster == nil && h.recorded != nil && !h.orphan {
+			s := follow(tc.record, tc.to).State
+			for rev, keys := range s.Wanted() {
 				if tc.found == nil {
 					tc.found = &good
 				}
-				d.clusters[keyB] = h.restored(tc.found)
+				f := fleetOf("1", fleet.Prune{}, *tc.found)
+				if diff := cmp.Diff([]fleet.Key{keyB}, keys); diff != "" {
+					t.Errorf("wanted of %s (-want +got):\n%s", rev, diff)
+				}
+				s = Decide(Input{Before: s, Older: []Revision{{Revision: rev, Fleet: &f}}}).State
 			}
-			if diff := cmp.Diff(tc.want, standings(d)["prod/b"]); diff != "" {
+			if diff := cmp.Diff(tc.want, standings(s)["prod/b"]); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBehindAfterARestart: an agent that starts takes a cluster for behind where the
+// status branch does not say that it is as the revision says.
+func TestBehindAfterARestart(t *testing.T) {
+	there := fleet.Report{Cluster: keyA, Digest: "x", Overlay: clusterOf(keyA, "1", "x").Overlay, Phase: fleet.PhaseProvisioned}
+	for name, c := range map[string]struct {
+		reason string
+		change func(r *fleet.Report)
+		want   []fleet.Key
+	}{
+		"there":              {"the report is of this definition", func(*fleet.Report) {}, nil},
+		"another definition": {"it was pushed while nobody ran", func(r *fleet.Report) { r.Digest = "w" }, []fleet.Key{keyA}},
+		"on its way":         {"it was not there yet", func(r *fleet.Report) { r.Phase = fleet.PhaseWorkers }, []fleet.Key{keyA}},
+		"failing":            {"nobody knows", func(r *fleet.Report) { r.Failure = "no route" }, []fleet.Key{keyA}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := there
+			c.change(&r)
+			f := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))
+			got := follow(Recorded(Record{Reports: []fleet.Report{r}}), f).State.Status().Behind
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
 	}

@@ -1,59 +1,60 @@
-package agent
+package rollout
 
 import (
-	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
 )
 
-// consider decides on a request that nobody answered.
-func (a *Agent) consider(ctx context.Context, r fleet.Request, now time.Time) fleet.Answer {
-	a.mu.Lock()
-	h, ok := a.desired.clusters[r.Cluster]
-	a.mu.Unlock()
-	accept := fleet.Answer{State: fleet.RequestAccepted}
+// consider decides on a request that nobody answered. An empty answer leaves it for
+// later.
+func (s State) consider(r fleet.Request, q Requests, now time.Time) fleet.Answer {
+	c, known := s.clusters[r.Cluster]
+	if s.revision.IsZero() && (s.refused.IsZero() || r.Wish == fleet.WishAbandon) {
+		return fleet.Answer{} // what Git has nobody knows yet
+	}
 	switch {
-	case !ok:
+	case !known:
 		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)
 	case r.Wish == fleet.WishAbandon:
-		return a.considerAbandon(ctx, r, h)
-	case h.orphan:
-		return refusal("the cluster vanished from Git and is left alone: put it back, or abandon it")
-	case h.cluster == nil:
-		return refusal("no definition of the cluster can be used: fairlead status says why")
+		return considerAbandon(r, c, q)
+	case c.orphan:
+		return refusal(whyVanished + ": put it back, or abandon it")
+	case c.definition == nil:
+		return refusal(whyNoDefinition + ": fairlead status says why")
 	}
 	switch r.Wish {
 	case fleet.WishSuspend:
 		switch {
-		case h.cluster.Paused:
+		case c.definition.Paused:
 			return refusal("Git pauses the cluster already")
 		case !r.Until.IsZero() && !now.Before(r.Until):
 			return refusal("%s is over", r.Until.UTC().Format(time.RFC3339))
 		}
 	case fleet.WishReplace, fleet.WishRemediate:
-		return a.considerMachine(ctx, r, h.cluster)
+		return considerMachine(r, c.definition, q)
 	}
-	return accept
+	return fleet.Answer{State: fleet.RequestAccepted}
 }
 
-func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.Cluster) fleet.Answer {
-	there, _, err := a.ledger.ReadCluster(ctx, r.Cluster)
-	if err != nil {
-		return fleet.Answer{} // with the next poll
+// considerMachine decides whether a machine of c may be taken out.
+func considerMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer {
+	there, read := q.Recorded[r.Cluster]
+	if !read {
+		return fleet.Answer{}
 	}
-	machines := there.Report.Machines
-	i := slices.IndexFunc(machines, func(m fleet.MachineReport) bool {
+	i := slices.IndexFunc(there.Machines, func(m fleet.MachineReport) bool {
 		return m.Machine.Name == r.Machine && m.Machine.ProviderID == r.ProviderID
 	})
 	if i < 0 {
 		return refusal("the cluster has no machine %s with the provider id %s: fairlead tree shows them", r.Machine, r.ProviderID)
 	}
-	m := machines[i].Machine
+	m := there.Machines[i].Machine
 	p, ok := c.Pool(m.Pool)
-	others := slices.ContainsFunc(machines, func(o fleet.MachineReport) bool {
+	others := slices.ContainsFunc(there.Machines, func(o fleet.MachineReport) bool {
 		return o.Machine.ProviderID != m.ProviderID && controls(c, o.Machine)
 	})
 	switch {
@@ -73,8 +74,8 @@ func (a *Agent) considerMachine(ctx context.Context, r fleet.Request, c *fleet.C
 	return accept
 }
 
-// mayControl reports whether m may be of the control plane of c: one of its tags says so,
-// whatever people did to the other one.
+// mayControl reports whether m may be of the control plane of c: one of its tags says
+// so, whatever people did to the other one.
 func mayControl(c *fleet.Cluster, m fleet.Machine) bool {
 	p, ok := c.Pool(m.Pool)
 	return m.Role == fleet.RoleControlPlane || ok && p.Role == fleet.RoleControlPlane
@@ -106,34 +107,34 @@ func controls(c *fleet.Cluster, m fleet.Machine) bool {
 	return m.Role == fleet.RoleControlPlane && m.Damaged == "" && c.Contradicts(&m) == ""
 }
 
-// considerAbandon decides whether a cluster may be forgotten that is on its way out,
-// which carryOut does once the answer is written. What is in Git and wanted there
-// would come back with the next pass.
-func (a *Agent) considerAbandon(ctx context.Context, r fleet.Request, h held) fleet.Answer {
+// considerAbandon decides whether a cluster that is on its way out may be forgotten,
+// which happens once the answer is written. What is in Git and wanted there would come
+// back with the next pass.
+func considerAbandon(r fleet.Request, c cluster, q Requests) fleet.Answer {
 	switch {
-	case h.cluster != nil && h.cluster.Protect:
+	case c.definition != nil && c.definition.Protect:
 		return refusal("the cluster is protected by %s: remove that first", fleet.ProtectAnnotation)
-	case h.inGit && !h.deleting():
+	case c.inGit && !c.deleting():
 		return refusal("the cluster is in Git: remove it there, or annotate it with %s: %s", fleet.DeleteAnnotation, fleet.Abandon)
 	}
-	return fleet.Answer{State: fleet.RequestAccepted, Message: a.leftBehind(ctx, r.Cluster)}
+	return fleet.Answer{State: fleet.RequestAccepted, Message: LeftBehind(q.Recorded[r.Cluster])}
 }
 
-// carryOut does what of list was accepted and concerns no pass: it forgets the
-// clusters that are to be abandoned and that Git does not have.
-func (a *Agent) carryOut(list []fleet.Request) {
-	for _, r := range list {
-		if r.Wish != fleet.WishAbandon || !r.Open() || r.Answer.State != fleet.RequestAccepted {
-			continue
-		}
-		a.mu.Lock()
-		h, ok := a.desired.clusters[r.Cluster]
-		a.mu.Unlock()
-		if ok && !h.inGit {
-			a.release(r.Cluster)
-			a.Poll() // for the answer that it is done
-		}
+// LeftBehind says what stays of a cluster that is forgotten, by what the status branch
+// says of it; zero: nobody knows.
+func LeftBehind(r fleet.Report) string {
+	if r.Cluster == (fleet.Key{}) {
+		return "what stays behind is not known: fairlead orphans looks for it"
 	}
+	var list []string
+	for _, m := range r.Machines {
+		list = append(list, fmt.Sprintf("machine %s (%s)", m.Machine.Name, m.Machine.ProviderID))
+	}
+	if e := r.Endpoint; !e.IsZero() {
+		list = append(list, fmt.Sprintf("API server at %s:%d", e.Host, e.Port))
+	}
+	list = append(list, "the infrastructure around them, and the cluster's secrets")
+	return "stays behind: " + strings.Join(list, ", ") + "; fairlead orphans finds what carries the fleet's tags"
 }
 
 func refusal(format string, args ...any) fleet.Answer {

@@ -1,29 +1,28 @@
-package agent
+package rollout
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"fairlead.dev/fleet"
 )
 
-// live reports whether the cluster is one that Git is to keep: a revision that
-// does not declare it any more takes something away.
-func (d desired) live(h held) bool {
-	known := h.inGit || d.revision.IsZero() && h.recorded != nil
-	return known && !h.orphan && !h.pruned && !h.deleting() && !h.abandoned()
+// live reports whether the cluster is one that Git is to keep: a revision that does not
+// declare it any more takes something away.
+func (s State) live(c cluster) bool {
+	known := c.inGit || s.revision.IsZero() && c.recorded != nil
+	return known && !c.orphan && !c.pruned && !c.deleting() && !c.abandoned()
 }
 
-// keepParts returns f with a problem at both ends for each overlay that includes
-// the folder of a live cluster, and without the clusters of such overlays: who may
-// change one folder cannot make the cluster of another one vanish, nor define it.
-func (d desired) keepParts(f fleet.Fleet) fleet.Fleet {
+// KeepParts returns f with a problem at both ends for each overlay that includes the
+// folder of a live cluster, and without the clusters of such overlays: who may change
+// one folder cannot make the cluster of another one vanish, nor define it. Decide does
+// that itself; this is for those who show a part of a fleet, and take it from the whole.
+func (s State) KeepParts(f fleet.Fleet) fleet.Fleet {
 	at := map[string][]fleet.Key{} // live clusters, by folder
-	for _, k := range slices.SortedFunc(maps.Keys(d.clusters), fleet.Key.Compare) {
-		if h := d.clusters[k]; d.live(h) {
-			at[h.overlay()] = append(at[h.overlay()], k)
-		}
+	for _, k := range s.keysOf(s.live) {
+		folder := s.clusters[k].overlay()
+		at[folder] = append(at[folder], k)
 	}
 	declared := make(map[fleet.Key]bool, len(f.Clusters))
 	for i := range f.Clusters {
@@ -34,7 +33,7 @@ func (d desired) keepParts(f fleet.Fleet) fleet.Fleet {
 	for _, p := range f.Parts {
 		keys := slices.Clone(at[p.Folder])
 		for _, k := range p.Clusters {
-			if h, known := d.clusters[k]; known && d.live(h) && !declared[k] && !slices.Contains(keys, k) {
+			if c, known := s.clusters[k]; known && s.live(c) && !declared[k] && !slices.Contains(keys, k) {
 				keys = append(keys, k)
 			}
 		}

@@ -1,0 +1,162 @@
+package rollout
+
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// follow takes in what was seen of the newest revision.
+func (d *Decision) follow(r Revision) {
+	s := &d.State
+	switch {
+	case r.Late != "":
+		d.delay(r)
+		return
+	case s.late != (late{}):
+		s.late, d.Told = late{}, true
+	}
+	refused := r.Refused
+	if r.Fleet != nil {
+		if err := s.Renamed(*r.Fleet); err != nil {
+			refused = err.Error()
+		}
+	}
+	switch {
+	case refused != "":
+		d.refuse(r.Revision, refused)
+	case r.Fleet != nil:
+		d.advance(*r.Fleet)
+		s.problems = append(s.problems, r.Beside...)
+	}
+}
+
+// delay notes that the newest revision cannot be got yet.
+func (d *Decision) delay(r Revision) {
+	l := late{r.Revision, fleet.Problem{
+		Message: "the newest revision " + r.Revision.String() + " cannot be got yet: " + oneLine(r.Late),
+		Hint:    "everything stays at the last revision that was good; the agent tries again by itself",
+	}}
+	if l != d.State.late {
+		d.State.late, d.Told = l, true
+	}
+}
+
+// refuse notes that rev can never be used. What clusters were held to before goes on.
+func (d *Decision) refuse(rev fleet.Revision, why string) {
+	s := &d.State
+	problems := []fleet.Problem{{Message: why, Hint: "everything stays at the last revision that was good"}}
+	if s.refused != rev || !slices.Equal(s.problems, problems) {
+		d.Told = true
+	}
+	s.refused, s.problems = rev, problems
+}
+
+// Renamed says why f cannot follow: all that exists carries the fleet's id, and under
+// another one it would be created a second time and the first forgotten.
+func (s State) Renamed(f fleet.Fleet) error {
+	if s.id == "" || f.ID == s.id || len(s.clusters) == 0 {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, "follow revision "+f.Revision.String(),
+		"its fleet is called %q, and everything that exists belongs to fleet %q: put metadata.name: %s into fleet.yaml, or start with --fleet-id %s where fleet.yaml has no name",
+		f.ID, s.id, s.id, s.id)
+}
+
+// advance makes f the newest revision. The clusters whose definition or standing
+// changes are changed.
+//
+// A definition that is equal to the present one does not replace it: its revision stays
+// the one that brought the last change. A cluster that f has a problem with stays at
+// its last good definition. One that f does not mention becomes an orphan, unless its
+// deletion was asked for before or f says to prune.
+//
+// A cluster whose folder another overlay includes did not vanish: see KeepParts.
+func (d *Decision) advance(f fleet.Fleet) {
+	before := d.State
+	f = before.KeepParts(f)
+	s := &d.State
+	s.id, s.revision, s.applied, s.refused = f.ID, f.Revision, f.Revision, fleet.Revision{}
+	s.config, s.problems = f.Config, slices.Clone(f.Problems)
+	s.clusters = make(map[fleet.Key]cluster, len(f.Clusters))
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		old := before.clusters[c.Key]
+		s.clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged}
+	}
+	var vanished []fleet.Key
+	for k, old := range before.clusters {
+		if _, ok := s.clusters[k]; ok {
+			continue
+		}
+		if problems := concerning(f.Problems, k, old.overlay()); len(problems) > 0 {
+			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}
+			continue
+		}
+		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged}
+		switch {
+		case old.deleting() || old.abandoned():
+			c.orphan = false
+		case !old.orphan && !old.pruned:
+			vanished = append(vanished, k)
+		}
+		s.clusters[k] = c
+	}
+	s.prune(f, sorted(vanished))
+	changed := before.changed(*s)
+	s.markBehind(before, changed)
+	d.Changed, d.Told = append(d.Changed, changed...), true
+}
+
+// replacedBy returns the definition of a cluster that the newest revision defines as c:
+// the one from before where that is the same.
+func (old cluster) replacedBy(c *fleet.Cluster) *fleet.Cluster {
+	switch {
+	case old.definition != nil && old.inGit && same(c, old.definition.Digest, old.definition.Overlay):
+		return old.definition
+	case old.recorded != nil && !old.orphan && !old.deleting() && same(c, old.recorded.Digest, old.recorded.Overlay):
+		return at(c, old.recorded.Revision)
+	}
+	return c
+}
+
+// same reports whether c is the definition with that digest, of that overlay.
+func same(c *fleet.Cluster, digest, overlay string) bool {
+	return c.Digest == digest && c.Overlay == overlay
+}
+
+// at returns c with the revision that brought it.
+func at(c *fleet.Cluster, rev fleet.Revision) *fleet.Cluster {
+	out := *c
+	out.Revision = rev
+	return &out
+}
+
+// concerning returns the problems that keep cluster k, of folder overlay, from being
+// applied. A problem without a place may concern any cluster.
+func concerning(problems []fleet.Problem, k fleet.Key, overlay string) []fleet.Problem {
+	var out []fleet.Problem
+	for _, p := range problems {
+		switch {
+		case p.Cluster == k,
+			p.Cluster == fleet.Key{} && p.Overlay == overlay,
+			p.Cluster == fleet.Key{} && p.Overlay == "":
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// changed returns the keys of next that a pass has something new to say about, sorted.
+func (s State) changed(next State) []fleet.Key {
+	var out []fleet.Key
+	for k, n := range next.clusters {
+		o, ok := s.clusters[k]
+		same := ok && s.config.Drift == next.config.Drift && o.definition == n.definition &&
+			o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
+		if !same {
+			out = append(out, k)
+		}
+	}
+	return sorted(out)
+}

@@ -1,0 +1,95 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// A Pass is what a pass over a cluster found.
+type Pass struct {
+	Target    Target       // that the pass was over
+	Report    fleet.Report // the newest one, with what this pass could not see
+	AtRest    bool         // nothing was to be done or waited for
+	Rotations map[fleet.SecretName]fleet.RotationState
+}
+
+// heeded is the last pass over a cluster that something is asked of.
+type heeded struct {
+	requests []fleet.Request           // that stood
+	wishes   map[fleet.Rotation]string // with these requests
+	granted  map[fleet.SecretName]fleet.RotationState
+}
+
+// passed takes in a pass.
+func (d *Decision) passed(p Pass, in Input) {
+	s := &d.State
+	k := p.Report.Cluster
+	now, known := s.clusters[k]
+	if !known {
+		return
+	}
+	if now.behind && p.AtRest && now.is(p.Target.of) && s.config.Drift == p.Target.drift {
+		s.own()
+		now.behind = false
+		s.clusters[k] = now
+		d.Told = true
+	}
+	if len(p.Target.Requests) == 0 || p.Target.Cluster == nil {
+		return
+	}
+	s.heeded = maps.Clone(s.heeded)
+	if s.heeded == nil {
+		s.heeded = make(map[fleet.Key]heeded)
+	}
+	s.heeded[k] = heeded{p.Target.Requests, p.Target.Cluster.Rotate, p.Rotations}
+	for _, r := range p.Target.Requests {
+		d.Due = d.Due || r.Open() && s.fulfilled(r, p.Report, in.Now).State != r.Answer.State
+	}
+}
+
+// is reports whether c is held to the same as o.
+func (c cluster) is(o cluster) bool {
+	return c.definition == o.definition && c.inGit == o.inGit && slices.Equal(c.problems, o.problems)
+}
+
+// markBehind marks the clusters that are behind: those that were so before, and those
+// that changed and whose last report is not of what they are held to now.
+func (s *State) markBehind(before State, changed []fleet.Key) {
+	for k, c := range s.clusters {
+		old := before.clusters[k]
+		_, isNew := slices.BinarySearchFunc(changed, k, fleet.Key.Compare)
+		c.behind = !c.orphan && (old.behind || isNew && !c.atRest(old))
+		s.clusters[k] = c
+	}
+}
+
+// atRest reports whether the record by which old is known tells that the cluster is as
+// c says.
+func (c cluster) atRest(old cluster) bool {
+	r, wanted := old.recorded, c.definition
+	return r != nil && old.definition == nil && !old.orphan && wanted != nil && same(wanted, r.Digest, r.Overlay) &&
+		!wanted.Delete && !wanted.Abandon && r.Phase == fleet.PhaseProvisioned && r.Failure == "" && len(r.Problems)+len(c.problems) == 0
+}
+
+// gone forgets those of keys that Git does not have.
+func (d *Decision) gone(keys []fleet.Key) {
+	for _, k := range keys {
+		if c, known := d.State.clusters[k]; known && !c.inGit {
+			d.State.own()
+			d.forget(k)
+		}
+	}
+}
+
+// forget has nothing known of cluster k any more.
+func (d *Decision) forget(k fleet.Key) {
+	s := &d.State
+	delete(s.clusters, k)
+	if _, ok := s.heeded[k]; ok {
+		s.heeded = maps.Clone(s.heeded)
+		delete(s.heeded, k)
+	}
+	d.Forgotten, d.Told = append(d.Forgotten, k), true
+}

@@ -1,0 +1,63 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// prune marks the clusters that vanished with f for deletion, if f says so and it is
+// safe to believe.
+func (s *State) prune(f fleet.Fleet, vanished []fleet.Key) {
+	if len(vanished) == 0 {
+		return
+	}
+	refuse := func(message, hint string) {
+		s.problems = append(s.problems, fleet.Problem{File: "fleet.yaml", Message: message, Hint: hint})
+	}
+	names := make([]string, len(vanished))
+	for i, k := range vanished {
+		names[i] = k.String()
+	}
+	list := strings.Join(names, ", ")
+	switch limit := f.Config.Prune.Limit; {
+	case len(f.Clusters) == 0 && len(f.Problems) == 0:
+		refuse("the revision has no clusters at all: nothing is deleted, "+list+" stay as they are",
+			"put the files back, or delete a cluster with the annotation "+fleet.DeleteAnnotation)
+	case !f.Config.Prune.Enabled:
+	case len(vanished) > limit:
+		refuse(fmt.Sprintf("%d clusters vanished and prune.limit is %d: nothing is deleted, %s stay as they are", len(vanished), limit, list),
+			"put the files back, and remove them again with a higher limit or in steps")
+	default:
+		for _, k := range vanished {
+			s.clusters[k] = s.clusters[k].prune()
+		}
+	}
+}
+
+// prune returns c as one that is to be deleted, unless it is protected.
+func (c cluster) prune() cluster {
+	if c.definition != nil && c.definition.Protect {
+		return c
+	}
+	c.orphan, c.pruned = false, true
+	if c.definition != nil {
+		c.definition = deleted(c.definition)
+	}
+	return c
+}
+
+// deleted returns c with the request to delete it.
+func deleted(c *fleet.Cluster) *fleet.Cluster {
+	out := *c
+	out.Delete = true
+	return &out
+}
+
+// abandoned returns c with the request to abandon it.
+func abandoned(c *fleet.Cluster) *fleet.Cluster {
+	out := *c
+	out.Abandon = true
+	return &out
+}

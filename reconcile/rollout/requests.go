@@ -1,0 +1,188 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// KeepAnswers is how long an answer stays on the status branch, and how old a signed
+// request may be.
+const KeepAnswers = 7 * 24 * time.Hour
+
+// Requests are what people ask for on the status branch.
+type Requests struct {
+	List []fleet.Request // all, with the answers that are written
+	// Recorded is what the status branch says of the clusters that unanswered requests
+	// name, zero where it says nothing. Where a cluster is missing the branch could not
+	// be read.
+	Recorded map[fleet.Key]fleet.Report
+}
+
+// request takes in what people ask for. What was accepted, and written, stands from now
+// on; what is not answered yet is.
+func (d *Decision) request(q Requests, in Input) {
+	s := &d.State
+	for _, r := range q.List {
+		answer := s.answer(r, q, in)
+		switch {
+		case answer.State != r.Answer.State:
+			answer.At = in.Now.UTC().Truncate(time.Second)
+			r.Answer = answer
+			d.Answers = append(d.Answers, r)
+		case s.expired(r, in.Now):
+			d.Expired = append(d.Expired, r)
+		}
+	}
+	d.stand(withDamaged(accepted(q.List), q.List, s.standing))
+	for _, r := range q.List {
+		if r.Wish == fleet.WishAbandon && r.Open() && r.Answer.State == fleet.RequestAccepted && !s.revision.IsZero() {
+			before := len(d.Forgotten)
+			d.gone([]fleet.Key{r.Cluster})
+			d.Due = d.Due || len(d.Forgotten) > before // for the answer that it is done
+		}
+	}
+}
+
+// answer returns the answer to r, which is the one that it has where nothing is new.
+func (s State) answer(r fleet.Request, q Requests, in Input) fleet.Answer {
+	switch {
+	case r.Unreadable: // the file stays as it is, for somebody to repair
+	case r.Distrusted != "" && r.Answer.State != fleet.RequestRefused: // whatever somebody wrote as its answer
+		return refusal("%s: ask with --signing-key, and one of the keys that may ask", r.Distrusted)
+	case r.Answer.State == "" && r.Signature != "" && in.Now.Sub(r.At) > KeepAnswers:
+		return refusal("it was signed more than a week ago: ask again")
+	case r.Answer.State == "":
+		return s.consider(r, q, in.Now)
+	case r.Open() && !s.revision.IsZero(): // before the first, what Git has nobody knows
+		return s.fulfilled(r, in.Reports[r.Cluster], in.Now)
+	}
+	return r.Answer
+}
+
+// expired reports whether the answer to r was there long enough.
+func (s State) expired(r fleet.Request, now time.Time) bool {
+	return !r.Unreadable && !r.Open() && now.Sub(r.Answer.At) > KeepAnswers && !r.Stands()
+}
+
+// accepted returns the requests of list that stand, by cluster.
+func accepted(list []fleet.Request) map[fleet.Key][]fleet.Request {
+	out := make(map[fleet.Key][]fleet.Request)
+	for _, r := range list {
+		if r.Stands() {
+			out[r.Cluster] = append(out[r.Cluster], r)
+		}
+	}
+	return out
+}
+
+// withDamaged returns now with the suspensions that stood before and of which list says
+// that they cannot be read, so that nobody can tell whose they are: who has no key can
+// stop no cluster by writing what cannot be read, and start none by damaging a file.
+func withDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request, before map[fleet.Key][]fleet.Request) map[fleet.Key][]fleet.Request {
+	for _, r := range list {
+		if !r.Unreadable || r.Distrusted == "" || slices.ContainsFunc(now[r.Cluster], r.Same) {
+			continue
+		}
+		if i := slices.IndexFunc(before[r.Cluster], r.Same); i >= 0 {
+			now[r.Cluster] = append(now[r.Cluster], before[r.Cluster][i])
+		}
+	}
+	return now
+}
+
+// stand makes now the requests that stand. The clusters of which others stood before
+// are changed.
+func (d *Decision) stand(now map[fleet.Key][]fleet.Request) {
+	s := &d.State
+	for k, list := range now {
+		if slices.ContainsFunc(list, missingIn(s.standing[k])) {
+			d.Changed = append(d.Changed, k)
+		}
+	}
+	for k, old := range s.standing {
+		over := slices.DeleteFunc(slices.Clone(old), func(r fleet.Request) bool { return r.Wish == fleet.WishReconcile })
+		if slices.ContainsFunc(over, missingIn(now[k])) {
+			d.Changed = append(d.Changed, k)
+		}
+	}
+	kept := make(map[fleet.Key]heeded)
+	for k, h := range s.heeded {
+		if len(now[k]) > 0 {
+			kept[k] = h
+		}
+	}
+	s.standing, s.heeded = now, kept
+}
+
+func missingIn(list []fleet.Request) func(fleet.Request) bool {
+	return func(r fleet.Request) bool { return !slices.ContainsFunc(list, r.Is) }
+}
+
+// suspendedUntil returns when the next suspension ends that was asked for; zero: none
+// ends.
+func (s State) suspendedUntil(now time.Time) time.Time {
+	var next time.Time
+	for _, list := range s.standing {
+		for _, r := range list {
+			if r.Wish == fleet.WishSuspend && r.Until.After(now) && (next.IsZero() || r.Until.Before(next)) {
+				next = r.Until
+			}
+		}
+	}
+	return next
+}
+
+// fulfilled returns the answer to r, which was accepted: that it is done, or the one
+// that it has. report is the newest of its cluster.
+func (s State) fulfilled(r fleet.Request, report fleet.Report, now time.Time) fleet.Answer {
+	last, passed := s.heeded[r.Cluster]
+	c, known := s.clusters[r.Cluster]
+	done := fleet.Answer{State: fleet.RequestDone}
+	switch {
+	case !known && r.Wish == fleet.WishAbandon:
+		done.Message = r.Answer.Message
+		return done
+	case !known || c.orphan:
+		done.Message = "the cluster is gone from the fleet"
+		return done
+	case r.Wish == fleet.WishSuspend && !r.Until.IsZero() && !now.Before(r.Until):
+		done.Message = "the time is over"
+		return done
+	case !passed || !slices.ContainsFunc(last.requests, r.Is):
+		return r.Answer
+	}
+	switch r.Wish {
+	case fleet.WishReconcile:
+		done.Message = "looked at it: " + string(report.Phase)
+		if report.Failure != "" {
+			done.Message += ", " + report.Failure
+		}
+		return done
+	case fleet.WishReplace, fleet.WishRemediate:
+		there := func(m fleet.MachineReport) bool { return m.Machine.ProviderID == r.ProviderID }
+		if report.Phase != "" && !slices.ContainsFunc(report.Machines, there) {
+			done.Message = "the machine is gone"
+			return done
+		}
+		if r.Wish == fleet.WishRemediate && remainsLast(c.definition, report.Machines, r.ProviderID) {
+			return refusal(lastMachine)
+		}
+	case fleet.WishRotate:
+		if report.Phase == fleet.PhaseProvisioned && last.rotated(r.What) {
+			return done
+		}
+	}
+	return r.Answer
+}
+
+// rotated reports whether what is as it was asked for. What has no stages is so once
+// the machines are.
+func (h heeded) rotated(what fleet.Rotation) bool {
+	if what.Authority() == "" {
+		return true
+	}
+	now := h.granted[what.Authority()]
+	return !now.UnderWay() && now.Wish == fleet.TrustMark([]byte(h.wishes[what]))
+}

@@ -1,0 +1,154 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// Wanted returns the older revisions that hold last good definitions, with the clusters
+// that need them, sorted. Such a cluster is known by name alone: it is broken in the
+// newest revision, or was half deleted when an agent ended. Until its definition is
+// found, nothing is done to it.
+func (s State) Wanted() map[fleet.Revision][]fleet.Key {
+	wanted := make(map[fleet.Revision][]fleet.Key)
+	if s.revision.IsZero() { // nothing is done before the first, and all are known by name alone
+		return wanted
+	}
+	for _, k := range s.keysOf(cluster.wants) {
+		rev := s.clusters[k].recorded.Revision
+		wanted[rev] = append(wanted[rev], k)
+	}
+	return wanted
+}
+
+// wants reports whether the last good definition is to be found.
+func (c cluster) wants() bool { return c.definition == nil && c.recorded != nil && !c.orphan }
+
+// restore takes in what came of an older revision: the last good definitions of
+// clusters, or that these are not there yet, or never.
+func (d *Decision) restore(r Revision) {
+	s := &d.State
+	keys := s.Wanted()[r.Revision]
+	if len(keys) == 0 {
+		return
+	}
+	s.own()
+	f, lost := fleet.Fleet{}, r.Refused
+	if r.Fleet != nil {
+		f = *r.Fleet
+		if err := s.Renamed(f); err != nil {
+			lost = err.Error()
+		}
+	}
+	for _, k := range keys {
+		later := r.Late
+		i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
+		if i < 0 && slices.Contains(f.Late, s.clusters[k].overlay()) {
+			later = lateError(f).Error()
+		}
+		switch over := s.clusters[k].overAndGone(); {
+		case later != "" && !over:
+			d.miss(k, r.Revision, later)
+		case later == "" && lost == "" && i >= 0:
+			// Its folder may have been built for another revision that has it only as a
+			// part; this one is where it is found again.
+			s.clusters[k] = s.clusters[k].restored(at(&f.Clusters[i], r.Revision))
+			d.Changed = append(d.Changed, k)
+		case over:
+			d.forget(k)
+		default:
+			d.lose(k, r.Revision, lost)
+		}
+	}
+	d.Told = true
+}
+
+// lateError says what f lacks, in the words of its first problem of that kind.
+func lateError(f fleet.Fleet) error {
+	i := slices.IndexFunc(f.Problems, func(p fleet.Problem) bool { return slices.Contains(f.Late, p.Overlay) })
+	if i < 0 {
+		return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "something that it needs cannot be got")
+	}
+	return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "%s", f.Problems[i].Message)
+}
+
+// overAndGone reports whether the cluster was deleted and Git has it no more: no
+// definition is needed to forget it.
+func (c cluster) overAndGone() bool {
+	return c.recorded != nil && c.recorded.Phase == fleet.PhaseDeleted && !c.inGit
+}
+
+// restored returns c with the definition found at the recorded revision.
+func (c cluster) restored(definition *fleet.Cluster) cluster {
+	switch {
+	case c.inGit || !c.pruned && !c.deleting():
+		if c.abandoned() {
+			definition = abandoned(definition)
+		}
+	case c.pruned && definition.Protect:
+		c.pruned, c.orphan = false, true
+	default:
+		definition = deleted(definition)
+	}
+	c.definition, c.recorded = definition, nil
+	return c
+}
+
+// miss notes that the last good definition of cluster k, of revision rev, cannot be got
+// yet. The cluster is left alone until it can.
+func (d *Decision) miss(k fleet.Key, rev fleet.Revision, why string) {
+	missing := maps.Clone(d.State.missing)
+	if missing == nil {
+		missing = make(map[fleet.Key]fleet.Problem)
+	}
+	missing[k] = fleet.Problem{
+		Overlay: d.State.clusters[k].overlay(), Cluster: k,
+		Message: "its last good definition, of revision " + rev.String() + ", cannot be got yet, and the cluster is left alone until then: " + oneLine(why),
+		Hint:    "repair the newest revision; the agent tries again by itself",
+	}
+	d.State.missing = missing
+}
+
+// lose leaves cluster k alone for good: nothing good is known of it.
+func (d *Decision) lose(k fleet.Key, rev fleet.Revision, refused string) {
+	s := &d.State
+	c := s.clusters[k]
+	c.recorded = nil
+	why := "does not have it"
+	if refused != "" {
+		why = "is refused: " + oneLine(refused)
+	}
+	s.problems = append(slices.Clone(s.problems), fleet.Problem{
+		Overlay: c.overlay(), Cluster: k,
+		Message: "the cluster is left alone: revision " + rev.String() + ", which had its last good definition, " + why,
+		Hint:    "repair the newest revision",
+	})
+	s.clusters[k] = c
+}
+
+// unmissed forgets the problems of last good definitions that are found, or not needed
+// any more.
+func (s *State) unmissed(d *Decision) {
+	over := func(k fleet.Key, _ fleet.Problem) bool { return !s.clusters[k].wants() }
+	for k, p := range s.missing {
+		if over(k, p) {
+			s.missing = maps.Clone(s.missing)
+			maps.DeleteFunc(s.missing, over)
+			d.Told = true
+			return
+		}
+	}
+}
+
+// oneLine returns text on one line, bounded.
+func oneLine(text string) string {
+	const most = 500
+	s := strings.Join(strings.Fields(text), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return s
+}

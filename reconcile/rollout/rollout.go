@@ -1,0 +1,94 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// Input is all that a decision follows from: what was decided before, and what is new.
+// What is left out of the news is as it was.
+type Input struct {
+	Before State
+	Now    time.Time
+
+	Newest   *Revision                   // the newest revision of the source, as it was seen now
+	Older    []Revision                  // revisions that State.Wanted named
+	Repaired map[fleet.Key]*fleet.Report // of State.Damaged, whose record can be read now; nil: there is none any more
+	Tagged   map[string][]fleet.Key      // clusters with tags of the fleet, by the provider that has them
+	Passes   []Pass
+	Gone     []fleet.Key // clusters that are deleted or abandoned: forgotten, unless Git has them
+	Requests *Requests
+	Sizes    *Sizes
+	Written  *Written
+	// Reports are the newest reports of the clusters that something is asked of, at
+	// least.
+	Reports map[fleet.Key]fleet.Report
+}
+
+// A Revision is one that was seen, and what came of it: Fleet, Refused or Late. Where
+// it is none of them, nothing is new about the revision.
+type Revision struct {
+	Revision fleet.Revision
+	Fleet    *fleet.Fleet    // as it was rendered
+	Beside   []fleet.Problem // with Fleet, that keep no cluster from being applied
+	Refused  string          // why it can never be used
+	Late     string          // why it cannot be got yet
+}
+
+// A Decision is what follows from an Input.
+type Decision struct {
+	State State
+
+	Changed   []fleet.Key // clusters that a pass has something new to say about, sorted
+	Forgotten []fleet.Key // clusters of which nothing is known any more, sorted
+	Told      bool        // State.Status says something else than before
+
+	Answers []fleet.Request // to be written, and then to be decided on again
+	Expired []fleet.Request // whose files are to go
+	Due     bool            // a pass made requests ready to be answered
+
+	Sign  []fleet.Scale // numbers that count, to be signed and written once more
+	Drop  []fleet.Scale // numbers of no pool that may be scaled
+	Doubt []string      // numbers that count for nothing, and why
+
+	// Again is when time alone changes something; zero: never.
+	Again time.Time
+}
+
+// Decide returns what follows from in.
+func Decide(in Input) Decision {
+	d := Decision{State: in.Before}
+	if in.Newest != nil {
+		d.follow(*in.Newest)
+	}
+	for _, r := range in.Older {
+		d.restore(r)
+	}
+	d.repair(in.Repaired)
+	d.tagged(in.Tagged)
+	for _, p := range in.Passes {
+		d.passed(p, in)
+	}
+	d.gone(in.Gone)
+	if in.Requests != nil {
+		d.request(*in.Requests, in)
+	}
+	if in.Written != nil {
+		d.written(*in.Written)
+	}
+	if in.Sizes != nil {
+		d.size(*in.Sizes)
+	}
+	d.State.unmissed(&d)
+	d.Again = d.State.suspendedUntil(in.Now)
+	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
+	return d
+}
+
+// sorted returns keys sorted, each once.
+func sorted(keys []fleet.Key) []fleet.Key {
+	slices.SortFunc(keys, fleet.Key.Compare)
+	return slices.Compact(keys)
+}

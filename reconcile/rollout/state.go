@@ -1,0 +1,180 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// State is what was decided about a fleet. It is a value: Decide returns another one
+// and leaves the one before as it is. The zero State knows no cluster.
+type State struct {
+	id       fleet.ID       // of the newest revision; before the first, of the record
+	revision fleet.Revision // newest that was rendered; zero before the first
+	applied  fleet.Revision // the same; before the first, what the agent before applied
+	config   fleet.Config   // of the newest revision
+	problems []fleet.Problem
+	refused  fleet.Revision // newest that can never be used
+	late     late
+	clusters map[fleet.Key]cluster
+	missing  map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
+	tagged   map[string][]fleet.Key      // clusters with tags of the fleet, by provider
+	standing map[fleet.Key][]fleet.Request
+	heeded   map[fleet.Key]heeded // of clusters that something is asked of
+	sizes    map[fleet.Key][]fleet.Scale
+}
+
+// A late revision is the newest one, which cannot be got yet, and why.
+type late struct {
+	revision fleet.Revision
+	problem  fleet.Problem
+}
+
+// A cluster is what is known of one.
+type cluster struct {
+	definition *fleet.Cluster  // that it is held to; nil: it is known by name alone
+	recorded   *fleet.Report   // where there is no definition: says where the last good one may be found
+	problems   []fleet.Problem // why the newest revision is not applied
+	inGit      bool            // the newest revision has it, good or broken
+	orphan     bool            // vanished from Git and left alone
+	pruned     bool            // vanished from Git and to be deleted
+	behind     bool            // no pass has found it at rest at its definition
+	damaged    string          // why the status branch cannot tell what became of it
+}
+
+// A Record is what the status branch says of a fleet.
+type Record struct {
+	Fleet   fleet.ID
+	Applied fleet.Revision
+	Reports []fleet.Report
+	Orphans []fleet.Key
+	Damaged map[fleet.Key]string // clusters whose file cannot be read, and why
+}
+
+// Recorded returns the state before the first revision: clusters are known by name
+// alone.
+func Recorded(r Record) State {
+	s := State{id: r.Fleet, applied: r.Applied, clusters: make(map[fleet.Key]cluster, len(r.Reports))}
+	for i := range r.Reports {
+		k := r.Reports[i].Cluster
+		s.clusters[k] = cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k)}
+	}
+	for k, why := range r.Damaged {
+		s.clusters[k] = cluster{damaged: why, orphan: true}
+	}
+	return s
+}
+
+// overlay returns the folder that the cluster was last rendered from.
+func (c cluster) overlay() string {
+	switch {
+	case c.definition != nil:
+		return c.definition.Overlay
+	case c.recorded != nil:
+		return c.recorded.Overlay
+	}
+	return ""
+}
+
+// deleting reports whether deletion was asked for, or had begun when the record was
+// written.
+func (c cluster) deleting() bool {
+	if c.definition != nil {
+		return c.definition.Delete
+	}
+	return c.recorded != nil && (c.recorded.Phase == fleet.PhaseDeleting || c.recorded.Phase == fleet.PhaseDeleted)
+}
+
+// abandoned reports whether the cluster is to be forgotten, once Git does not have it
+// any more.
+func (c cluster) abandoned() bool {
+	if c.definition != nil {
+		return c.definition.Abandon
+	}
+	return c.recorded != nil && c.recorded.Phase == fleet.PhaseAbandoned
+}
+
+// own makes the clusters of s its own, to be changed: those of the state before stay.
+func (s *State) own() {
+	if s.clusters = maps.Clone(s.clusters); s.clusters == nil {
+		s.clusters = make(map[fleet.Key]cluster)
+	}
+}
+
+// keysOf returns the clusters that which is true of, sorted.
+func (s State) keysOf(which func(cluster) bool) []fleet.Key {
+	var out []fleet.Key
+	for k, c := range s.clusters {
+		if which(c) {
+			out = append(out, k)
+		}
+	}
+	return sorted(out)
+}
+
+// ID returns the id of the fleet; empty: nothing says it yet.
+func (s State) ID() fleet.ID { return s.id }
+
+// Revision returns the revision that clusters are held to; zero before the first.
+func (s State) Revision() fleet.Revision { return s.revision }
+
+// Refused returns the newest revision where that can never be used; zero otherwise.
+func (s State) Refused() fleet.Revision { return s.refused }
+
+// Late returns the newest revision and its problem where it cannot be got yet; zero
+// otherwise.
+func (s State) Late() (fleet.Revision, fleet.Problem) { return s.late.revision, s.late.problem }
+
+// Newest returns the newest revision that was seen: good, refused, or late.
+func (s State) Newest() fleet.Revision {
+	switch {
+	case !s.late.revision.IsZero():
+		return s.late.revision
+	case !s.refused.IsZero():
+		return s.refused
+	}
+	return s.revision
+}
+
+// Config returns what fleet.yaml of the applied revision says.
+func (s State) Config() fleet.Config { return s.config }
+
+// Problems returns what is wrong with the newest revision.
+func (s State) Problems() []fleet.Problem { return s.problems }
+
+// Knows reports whether cluster k is known.
+func (s State) Knows(k fleet.Key) bool {
+	_, known := s.clusters[k]
+	return known
+}
+
+// Keys returns all clusters that are known, sorted.
+func (s State) Keys() []fleet.Key { return s.keysOf(func(cluster) bool { return true }) }
+
+// Damaged returns the clusters whose record cannot be read, sorted.
+func (s State) Damaged() []fleet.Key {
+	return s.keysOf(func(c cluster) bool { return c.damaged != "" })
+}
+
+// Providers returns the names of the infrastructure providers in use, sorted.
+func (s State) Providers() []string {
+	names := make(map[string]bool)
+	for _, c := range s.clusters {
+		if c.definition != nil {
+			names[c.definition.Provider] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// StoredSecrets returns the Secrets in the store that clusters refer to, sorted.
+func (s State) StoredSecrets() []fleet.Key {
+	var keys []fleet.Key
+	for _, c := range s.clusters {
+		if c.definition != nil {
+			keys = append(keys, c.definition.StoredSecrets()...)
+		}
+	}
+	return sorted(keys)
+}

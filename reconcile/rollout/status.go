@@ -1,0 +1,88 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// A Status is what is told of a fleet as a whole.
+type Status struct {
+	Fleet    fleet.ID
+	Revision fleet.Revision // newest that was seen
+	Applied  fleet.Revision // newest that clusters are held to
+	Broken   bool           // Problems are of Revision itself: not all of it is applied
+	Behind   []fleet.Key    // not yet as Applied says, sorted
+	Problems []fleet.Problem
+	Damaged  []fleet.Problem // a problem for each cluster of which nothing is known, sorted
+	Orphans  []fleet.Key     // vanished from Git, or with tags of the fleet and never in Git; sorted
+	Sources  []fleet.PinnedSource
+	Clusters int // that are known
+	Blocked  int // that vanished, that the fleet asks to delete, and that are left alone
+}
+
+// Status returns what is told of the fleet.
+func (s State) Status() Status {
+	vanished := s.orphans()
+	out := Status{
+		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0,
+		Behind:   s.keysOf(func(c cluster) bool { return c.behind }),
+		Problems: s.told(), Damaged: s.damaged(), Orphans: s.withTagged(vanished),
+		Sources: s.config.Sources, Clusters: len(s.clusters),
+	}
+	if !s.late.revision.IsZero() {
+		out.Broken = false // what is in it nobody knows
+	}
+	if s.config.Prune.Enabled {
+		out.Blocked = len(vanished)
+	}
+	return out
+}
+
+// told returns the problems of the newest revision, and of what cannot be got yet.
+func (s State) told() []fleet.Problem {
+	problems := slices.Clone(s.problems)
+	if !s.late.revision.IsZero() {
+		problems = append(problems, s.late.problem)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(s.missing), fleet.Key.Compare) {
+		problems = append(problems, s.missing[k])
+	}
+	return problems
+}
+
+// orphans returns the clusters that vanished and are left alone, sorted.
+func (s State) orphans() []fleet.Key {
+	return s.keysOf(func(c cluster) bool { return c.orphan })
+}
+
+// withTagged returns vanished, the clusters that vanished from Git, and those that
+// providers in use have and Git never had, sorted.
+func (s State) withTagged(vanished []fleet.Key) []fleet.Key {
+	out := slices.Clone(vanished)
+	for _, name := range s.Providers() {
+		for _, k := range s.tagged[name] {
+			if _, known := s.clusters[k]; !known {
+				out = append(out, k)
+			}
+		}
+	}
+	return sorted(out)
+}
+
+// tagged takes in which clusters with tags of the fleet providers have.
+func (d *Decision) tagged(news map[string][]fleet.Key) {
+	if len(news) == 0 {
+		return
+	}
+	s := &d.State
+	before := s.withTagged(nil)
+	tagged := maps.Clone(s.tagged)
+	if tagged == nil {
+		tagged = make(map[string][]fleet.Key)
+	}
+	maps.Copy(tagged, news)
+	s.tagged = tagged
+	d.Told = d.Told || !slices.Equal(before, s.withTagged(nil))
+}

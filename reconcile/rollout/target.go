@@ -1,0 +1,47 @@
+package rollout
+
+import "fairlead.dev/fleet"
+
+// A Target is what one cluster is held to.
+type Target struct {
+	// Cluster is the definition with the requests that stand, the numbers of machines
+	// and the drift policy; nil: no definition can be used.
+	Cluster    *fleet.Cluster
+	Definition *fleet.Cluster  // as its revision has it
+	Requests   []fleet.Request // that stand
+	Problems   []fleet.Problem // why the newest revision is not applied
+	InGit      bool            // the newest revision has it, good or broken
+	Pruned     bool            // vanished from Git and to be deleted
+	// Why says, for people, why nothing is done to the cluster; empty: it is worked on.
+	Why string
+
+	of    cluster
+	drift fleet.DriftPolicy
+}
+
+// Why nothing is done to a cluster.
+const (
+	whyVanished     = "the cluster vanished from Git and is left alone"
+	whyNoDefinition = "no definition of the cluster can be used"
+)
+
+// Target returns what cluster k is held to, and whether it is known.
+func (s State) Target(k fleet.Key) (Target, bool) {
+	c, known := s.clusters[k]
+	t := Target{
+		Definition: c.definition, Requests: s.standing[k], Problems: c.problems, InGit: c.inGit, Pruned: c.pruned,
+		of: c, drift: s.config.Drift,
+	}
+	switch {
+	case c.damaged != "":
+		t.Why = c.damaged
+	case c.orphan:
+		t.Why = whyVanished
+	case c.definition == nil:
+		t.Why = whyNoDefinition
+	}
+	if c.definition != nil {
+		t.Cluster = c.definition.Heeding(t.Requests).Scaled(s.sizes[k]).WithDrift(s.config.Drift)
+	}
+	return t, known
+}
