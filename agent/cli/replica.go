@@ -14,9 +14,8 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
-	"fairlead.dev/agent/election"
 	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/shard"
+	"fairlead.dev/agent/replicas"
 	"fairlead.dev/fleet"
 )
 
@@ -25,7 +24,7 @@ type replicaFlags struct {
 	elect     bool
 	namespace string
 	lease     string
-	timing    election.Timing
+	timing    replicas.Timing
 	name      string // of this replica
 	address   string // host at which the others reach this replica
 	shards    int
@@ -38,9 +37,9 @@ func (f *replicaFlags) add(cmd *cobra.Command) {
 	settings(cmd, "leader-election")
 	fs.StringVar(&f.lease, "leader-election-lease", "", "name of the Lease (default: --name)")
 	fs.StringVar(&f.namespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the Lease (default: POD_NAMESPACE, or that of the pod or kubeconfig)")
-	fs.DurationVar(&f.timing.Duration, "leader-election-lease-duration", election.DefaultDuration, "for which a silent leader is respected")
-	fs.DurationVar(&f.timing.Deadline, "leader-election-renew-deadline", election.DefaultDeadline, "for which the leader acts without having renewed the Lease")
-	fs.DurationVar(&f.timing.Retry, "leader-election-retry-period", election.DefaultRetry, "between renewals, and between tries to lead")
+	fs.DurationVar(&f.timing.Duration, "leader-election-lease-duration", replicas.DefaultDuration, "for which a silent leader is respected")
+	fs.DurationVar(&f.timing.Deadline, "leader-election-renew-deadline", replicas.DefaultDeadline, "for which the leader acts without having renewed the Lease")
+	fs.DurationVar(&f.timing.Retry, "leader-election-retry-period", replicas.DefaultRetry, "between renewals, and between tries to lead")
 	hostname, _ := os.Hostname()
 	fs.StringVar(&f.name, "replica-name", orElse(os.Getenv("POD_NAME"), hostname), "name of this replica, for people (default: POD_NAME, or the host name)")
 	fs.StringVar(&f.address, "replica-address", orElse(os.Getenv("POD_IP"), "127.0.0.1"), "address at which other replicas reach this one (default: POD_IP, or 127.0.0.1)")
@@ -115,14 +114,14 @@ func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options,
 		return r.lead(ctx, s, o, w, m, nil)
 	}
 	_, kubeconfig, _ := strings.Cut(s.Secrets, ":")
-	c, err := election.Connect(kubeconfig, r.flags.timing)
+	c, err := replicas.Connect(kubeconfig, r.flags.timing)
 	if err != nil {
 		return err
 	}
 	c.Namespace = orElse(r.flags.namespace, c.Namespace)
 	lease := orElse(r.flags.lease, o.Name)
 	s.Lease = assembly.Lease{Namespace: c.Namespace, Name: lease}
-	r.log, r.identity = s.Log, election.NewIdentity(r.flags.name, r.flags.address)
+	r.log, r.identity = s.Log, replicas.NewIdentity(r.flags.name, r.flags.address)
 	var sharing *sharing
 	if r.flags.shards > 1 {
 		if sharing, err = r.share(ctx, c, lease, o, w, m); err != nil {
@@ -131,16 +130,16 @@ func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options,
 		s.Passes = sharing.passes
 		o.Workers *= r.flags.shards // that wait for an answer; each replica bounds its own
 	}
-	e, err := election.New(election.Options{
-		Leases: c.Leases, Namespace: c.Namespace, Name: lease, Labels: shard.Labels(lease),
-		Identity: r.identity, Timing: r.flags.timing, Led: func(id string) { r.leader.Store(&id) }, Log: s.Log,
+	e, err := replicas.NewElector(replicas.ElectionOptions{
+		Leases: c.Leases, Namespace: c.Namespace, Name: lease, Labels: replicas.Labels(lease),
+		Identity: r.identity, Timing: r.flags.timing, OnLeader: func(id string) { r.leader.Store(&id) }, Log: s.Log,
 	})
 	if err != nil {
 		return err
 	}
 	elect := func(ctx context.Context) error {
-		return e.Run(ctx, func(ctx context.Context, t *election.Term) error {
-			return r.lead(ctx, s, o, w, m, t.Held)
+		return e.Run(ctx, func(ctx context.Context, t *replicas.Term) error {
+			return r.lead(ctx, s, o, w, m, t.Leading)
 		})
 	}
 	if sharing != nil {
@@ -156,7 +155,7 @@ func (r *replica) Leader() (address string, self bool) {
 		return "", true
 	}
 	if id := r.leader.Load(); id != nil {
-		return election.At(*id, r.port), false
+		return replicas.At(*id, r.port), false
 	}
 	return "", false
 }

@@ -10,28 +10,27 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/assembly"
-	"fairlead.dev/agent/election"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/replicas"
 	"fairlead.dev/agent/server"
-	"fairlead.dev/agent/shard"
 	"fairlead.dev/fleet"
 )
 
 // A sharing is what replicas share the clusters with.
 type sharing struct {
-	member *shard.Member
-	dialer *shard.Dialer
+	member *replicas.Replica
+	dialer *replicas.Dialer
 	listen net.Listener
 }
 
 // share gets this replica ready to work on a part of the clusters, and gives it
 // its identity.
-func (r *replica) share(ctx context.Context, c *election.Connection, lease string, o agent.Options, w *assembly.World, m *metrics.Metrics) (*sharing, error) {
-	seed, err := shard.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
+func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *assembly.World, m *metrics.Metrics) (*sharing, error) {
+	seed, err := replicas.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
 	if err != nil {
 		return nil, err
 	}
-	config, err := shard.TLS(seed)
+	config, err := replicas.TLS(seed)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +39,12 @@ func (r *replica) share(ctx context.Context, c *election.Connection, lease strin
 		return nil, fmt.Errorf("cannot serve other replicas: %w", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	r.identity = election.NewIdentity(r.flags.name, net.JoinHostPort(r.flags.address, port))
-	shards := shard.NewMetrics()
+	r.identity = replicas.NewIdentity(r.flags.name, net.JoinHostPort(r.flags.address, port))
+	shards := replicas.NewMetrics()
 	m.Register(shards.Collectors()...)
 	return &sharing{
-		dialer: shard.NewDialer(config), listen: tls.NewListener(l, config),
-		member: shard.New(shard.Options{
+		dialer: replicas.NewDialer(config), listen: tls.NewListener(l, config),
+		member: replicas.New(replicas.Options{
 			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
 			Shards: r.flags.shards, Workers: o.Workers, Timing: r.flags.timing,
 			Reconciler: w.Passes,
@@ -72,5 +71,5 @@ func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Co
 
 // passes makes the passes of a leader by way of all replicas.
 func (s *sharing) passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
-	return shard.NewRouter(s.member, s.dialer.Dial, may, changed)
+	return replicas.NewRouter(s.member, s.dialer.Dial, may, changed)
 }

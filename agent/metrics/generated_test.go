@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/shard"
+	"fairlead.dev/agent/replicas"
 )
 
 // TestGeneratedMetrics holds docs/metrics.md against the registry. UPDATE=1
 // writes it.
 func TestGeneratedMetrics(t *testing.T) {
 	m := metrics.Used()
-	shards := shard.NewMetrics()
+	shards := replicas.NewMetrics()
 	shards.Observer().Held(1)
 	shards.Observer().Taken(true)
 	m.Register(shards.Collectors()...)

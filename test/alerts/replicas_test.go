@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/replicas"
 	"fairlead.dev/test/kube"
 )
 
@@ -115,7 +115,7 @@ func TestReplicasOnPrometheus(t *testing.T) {
 // not renewed it and the other had been the first to see that.
 func depose(t *testing.T, k *kube.Server, namespace, lease string) {
 	t.Helper()
-	c, err := election.Connect(k.Kubeconfig, election.Timing{})
+	c, err := replicas.Connect(k.Kubeconfig, replicas.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,9 @@ func mayLeave() map[string]string {
 // TestNothingLeavesUnsanitised holds the functions of the program that write to the
 // streams of the process in another way than commands do against a list.
 func TestNothingLeavesUnsanitised(t *testing.T) {
-	only(t, mayLeave(), func(room string, fn *ast.FuncDecl) bool { return leaves(fn, room == "agent/cli" || room == "agent/output") },
+	only(t, mayLeave(), func(room string, fn *ast.FuncDecl) bool {
+		return leaves(fn, room == "agent/cli" || room == "agent/output")
+	},
 		"writes around the one exit: write to the streams of the command, or say in mayLeave why not",
 		"of mayLeave writes to nothing but the streams of commands")
 }

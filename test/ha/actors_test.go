@@ -17,7 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent/shard"
+	"fairlead.dev/agent/replicas"
 	"fairlead.dev/fleet"
 )
 
@@ -185,7 +185,7 @@ func (w *world) oneActs(what string) {
 		most := leads
 		switch key, isCluster := keyOf(on); {
 		case isCluster && len(taken) > 0:
-			most = taken[shard.Of(key, shards)]
+			most = taken[replicas.ShardOf(key, shards)]
 		case on == theCloud && len(taken) > 0:
 			continue // all act on it
 		}

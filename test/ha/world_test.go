@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/replicas"
 	cloud "fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/test/kube"
@@ -29,7 +29,7 @@ type world struct {
 	binary    string
 	namespace string
 	kube      *kube.Server
-	api       *election.Connection
+	api       *replicas.Connection
 	git       *gitserver.Server
 	url, bare string
 	cloudURL  string
@@ -57,7 +57,7 @@ func newWorldIn(t *testing.T, k *kube.Server, args ...string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), namespace: k.Namespace(), kube: k, args: args, replicas: make(map[string]*exec.Cmd), ending: make(map[string]chan struct{}), twice: make(map[string]bool), actors: newActors()}
 	var err error
-	w.api, err = election.Connect(k.Kubeconfig, election.Timing{})
+	w.api, err = replicas.Connect(k.Kubeconfig, replicas.Timing{})
 	w.must(err)
 	w.binary, err = built()
 	w.must(err)

@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"encoding/json"
@@ -103,7 +103,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestWireOfReleased holds the names by which replicas of released versions send and
+// TestWireOfReleased shards the names by which replicas of released versions send and
 // read the memory of a cluster: while replicas are upgraded, both versions work.
 func TestWireOfReleased(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

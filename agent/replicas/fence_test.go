@@ -1,4 +1,4 @@
-package election_test
+package replicas_test
 
 import (
 	"sync/atomic"
@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent/election"
+	"fairlead.dev/agent/replicas"
 )
 
 var updateOptions = metav1.UpdateOptions{}
@@ -16,7 +16,7 @@ var updateOptions = metav1.UpdateOptions{}
 func TestFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lapses atomic.Int64
-		f := election.NewFence(10*time.Second, election.Now, func() { lapses.Add(1) })
+		f := replicas.NewFence(10*time.Second, replicas.Now, func() { lapses.Add(1) })
 		expect := func(reason string, holds bool, lapsed int64) {
 			t.Helper()
 			synctest.Wait()
@@ -25,18 +25,18 @@ func TestFence(t *testing.T) {
 			}
 		}
 		expect("nothing was granted yet", false, 0)
-		asked := election.Now()
+		asked := replicas.Now()
 		time.Sleep(4 * time.Second)
 		f.Grant(asked)
 		time.Sleep(6*time.Second - time.Nanosecond)
 		expect("until ten seconds after it was asked for", true, 0)
-		f.Grant(election.Now())
+		f.Grant(replicas.Now())
 		f.Grant(asked)
 		time.Sleep(9 * time.Second)
 		expect("an older grant does not shorten a newer one", true, 0)
 		time.Sleep(time.Second)
 		expect("it is told that the time is up, and asks nobody", false, 1)
-		if f.Grant(election.Now()) {
+		if f.Grant(replicas.Now()) {
 			t.Error("what has ended was granted again")
 		}
 		expect("it stays so", false, 1)
@@ -45,8 +45,8 @@ func TestFence(t *testing.T) {
 
 func TestFenceAsksLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := election.NewFence(10*time.Second, election.Now, nil)
-		asked := election.Now()
+		f := replicas.NewFence(10*time.Second, replicas.Now, nil)
+		asked := replicas.Now()
 		time.Sleep(11 * time.Second)
 		if f.Grant(asked) || f.Holds() {
 			t.Error("an answer that came too late counts")
@@ -56,11 +56,11 @@ func TestFenceAsksLate(t *testing.T) {
 
 func TestFenceEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := election.NewFence(10*time.Second, election.Now, func() { t.Error("told of an end that was wanted") })
-		f.Grant(election.Now())
+		f := replicas.NewFence(10*time.Second, replicas.Now, func() { t.Error("told of an end that was wanted") })
+		f.Grant(replicas.Now())
 		f.End()
 		time.Sleep(time.Minute)
-		if f.Holds() || f.Grant(election.Now()) {
+		if f.Holds() || f.Grant(replicas.Now()) {
 			t.Error("it goes on after its end")
 		}
 	})

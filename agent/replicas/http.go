@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/election"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -22,45 +21,46 @@ import (
 // The paths that a replica serves to the leader. Everything is JSON; the
 // leader's identity is a query parameter.
 const (
-	attendPath = "/v1/attend"
-	passPath   = "/v1/pass"
-	leaderKey  = "leader"
+	heartbeatPath = "/v1/attend"
+	passPath      = "/v1/pass"
+	leaderKey     = "leader"
 )
 
 // maxBody bounds what one replica takes from another: the definition of a
 // cluster with its Secrets.
 const maxBody = 64 << 20
 
-type attendRequest struct{ Answer string }
+// A heartbeatRequest is a call of Heartbeat. Released versions know its fields by their names.
+type heartbeatRequest struct{ Answer string }
 
-type attendReply struct {
-	Question string
-	Changed  []fleet.Key
+type heartbeatReply struct {
+	Nonce   string `json:"Question"`
+	Changed []fleet.Key
 }
 
-// Handler serves m to the leader. It is for connections that TLS protects: what
+// Handler serves r to the leader. It is for connections that TLS protects: what
 // comes has secrets in it.
-func (m *Member) Handler() http.Handler {
+func (r *Replica) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+attendPath, func(w http.ResponseWriter, r *http.Request) {
-		var in attendRequest
-		if !read(w, r, func(b []byte) error { return json.Unmarshal(b, &in) }) {
+	mux.HandleFunc("POST "+heartbeatPath, func(w http.ResponseWriter, req *http.Request) {
+		var in heartbeatRequest
+		if !read(w, req, func(b []byte) error { return json.Unmarshal(b, &in) }) {
 			return
 		}
-		q, changed, err := m.Attend(r.Context(), r.URL.Query().Get(leaderKey), in.Answer)
+		nonce, changed, err := r.Heartbeat(req.Context(), req.URL.Query().Get(leaderKey), in.Answer)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		reply(w, attendReply{q, changed})
+		reply(w, heartbeatReply{nonce, changed})
 	})
-	mux.HandleFunc("POST "+passPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST "+passPath, func(w http.ResponseWriter, req *http.Request) {
 		var c *fleet.Cluster
 		var known fleet.Memory
-		if !read(w, r, func(b []byte) (err error) { c, known, err = decode(b); return err }) {
+		if !read(w, req, func(b []byte) (err error) { c, known, err = decode(b); return err }) {
 			return
 		}
-		res := m.Pass(r.Context(), r.URL.Query().Get(leaderKey), c, known)
+		res := r.Pass(req.Context(), req.URL.Query().Get(leaderKey), c, known)
 		if errors.Is(res.Err, agent.ErrPostponed) {
 			http.Error(w, res.Err.Error(), http.StatusMisdirectedRequest)
 			return
@@ -101,7 +101,7 @@ func NewDialer(c *tls.Config) *Dialer {
 
 // Dial returns the replica with that identity. It connects with the first call.
 func (d *Dialer) Dial(identity string) (Peer, error) {
-	address := election.Address(identity)
+	address := Address(identity)
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("the replica %s has no address: %w", identity, err)
 	}
@@ -116,20 +116,20 @@ type remote struct {
 
 var (
 	_ Peer = (*remote)(nil)
-	_ Peer = (*Member)(nil)
+	_ Peer = (*Replica)(nil)
 )
 
-// Attend implements Peer.
-func (r *remote) Attend(ctx context.Context, leader, answer string) (string, []fleet.Key, error) {
-	b, err := json.Marshal(attendRequest{answer})
+// Heartbeat implements Peer.
+func (r *remote) Heartbeat(ctx context.Context, leader, answer string) (string, []fleet.Key, error) {
+	b, err := json.Marshal(heartbeatRequest{answer})
 	if err != nil {
 		return "", nil, err
 	}
-	var out attendReply
-	if err := r.post(ctx, attendPath, leader, b, &out); err != nil {
+	var out heartbeatReply
+	if err := r.post(ctx, heartbeatPath, leader, b, &out); err != nil {
 		return "", nil, err
 	}
-	return out.Question, out.Changed, nil
+	return out.Nonce, out.Changed, nil
 }
 
 // Pass implements Peer. Where there is no answer, what was done is seen by the
@@ -141,7 +141,7 @@ func (r *remote) Pass(ctx context.Context, leader string, c *fleet.Cluster, know
 	}
 	var out outcome
 	if err := r.post(ctx, passPath, leader, b, &out); err != nil {
-		return reconcile.Result{Err: agent.ErrPostponed, After: again}
+		return reconcile.Result{Err: agent.ErrPostponed, After: retryAfter}
 	}
 	return out.result()
 }

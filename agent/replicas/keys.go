@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// seedKey is the key in the Secret that all replicas share. What it holds makes
+// seedKey is the key in the Secret that all replicas share. What it shards makes
 // the authority that replicas know each other by: who can read it could read the
 // secrets of clusters as well.
 const seedKey = "seed"
@@ -55,7 +55,7 @@ const serverName = "replica.fairlead.dev"
 
 // life is how long the certificate of a replica is good for, which is made when
 // it starts.
-const life = 10 * 365 * 24 * time.Hour
+const certificateLife = 10 * 365 * 24 * time.Hour
 
 // TLS returns what both ends of a connection between replicas use. Only who
 // knows seed can make a certificate that the other side takes.
@@ -68,7 +68,7 @@ func TLS(seed []byte) (*tls.Config, error) {
 	now := time.Now()
 	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fairlead replicas"},
-		NotBefore: time.Unix(0, 0), NotAfter: now.Add(2 * life),
+		NotBefore: time.Unix(0, 0), NotAfter: now.Add(2 * certificateLife),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	pool := x509.NewCertPool()
@@ -90,7 +90,7 @@ func TLS(seed []byte) (*tls.Config, error) {
 	}
 	leaf, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: serverName}, DNSNames: []string{serverName},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life), KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, ca, public, authority)
 	if err != nil {

@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"bytes"
@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/election"
-	"fairlead.dev/agent/election/leasetest"
+	"fairlead.dev/agent/replicas/leasetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -45,12 +44,12 @@ func TestOverTheWire(t *testing.T) {
 	if err := m.step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.view.leader = "a"
+	m.leases.leader = "a"
 	server := httptest.NewUnstartedServer(m.Handler())
 	server.TLS = config(t, 1)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	identity := election.NewIdentity("b", server.Listener.Addr().String())
+	identity := NewIdentity("b", server.Listener.Addr().String())
 	dial := func(seed byte) Peer {
 		p, err := NewDialer(config(t, seed)).Dial(identity)
 		if err != nil {
@@ -63,12 +62,12 @@ func TestOverTheWire(t *testing.T) {
 	if res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{}); res.Err == nil || len(r.got) > 0 {
 		t.Error("a pass was made before the leader answered a question")
 	}
-	q, _, err := dial(1).Attend(t.Context(), "a", "")
+	q, _, err := dial(1).Heartbeat(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.tell(c.Key)
-	_, changed, err := dial(1).Attend(t.Context(), "a", q)
+	m.notify(c.Key)
+	_, changed, err := dial(1).Heartbeat(t.Context(), "a", q)
 	if err != nil || len(changed) != 1 || changed[0] != c.Key {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
@@ -82,13 +81,13 @@ func TestOverTheWire(t *testing.T) {
 	if res := dial(1).Pass(t.Context(), "somebody", c, fleet.Memory{}); res.Err == nil || len(r.got) > 0 {
 		t.Error("a pass was made for one that is not the leader")
 	}
-	if _, _, err := dial(2).Attend(t.Context(), "a", ""); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, _, err := dial(2).Heartbeat(t.Context(), "a", ""); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("one with another secret was let in: %v", err)
 	}
 	plain := server.Client()
 	plain.Transport.(*http.Transport).TLSClientConfig.Certificates = nil
 	plain.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
-	if res, err := plain.Post(server.URL+attendPath, "", nil); err == nil {
+	if res, err := plain.Post(server.URL+heartbeatPath, "", nil); err == nil {
 		t.Errorf("one without a certificate was answered %s", res.Status)
 	}
 }

@@ -1,4 +1,4 @@
-package election
+package replicas
 
 import (
 	"crypto/rand"

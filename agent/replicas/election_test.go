@@ -1,4 +1,4 @@
-package election_test
+package replicas_test
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/election"
-	"fairlead.dev/agent/election/leasetest"
+	"fairlead.dev/agent/replicas"
+	"fairlead.dev/agent/replicas/leasetest"
 )
 
 const lease = "fairlead"
 
-// A world is replicas that stand for election.
+// A world is replicas that stand for replicas.
 type world struct {
 	t   *testing.T
 	ctx context.Context
@@ -52,14 +52,14 @@ func (w *world) start(name string, err error) *replica {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)
 	r := &replica{Client: w.api.Client(), name: name, end: cancel, done: make(chan error, 1)}
-	e, failed := election.New(election.Options{
+	e, failed := replicas.NewElector(replicas.ElectionOptions{
 		Leases: r, Namespace: "fairlead-system", Name: lease, Identity: name, Now: w.now,
 	})
 	if failed != nil {
 		w.t.Fatal(failed)
 	}
 	go func() {
-		r.done <- e.Run(ctx, func(ctx context.Context, t *election.Term) error {
+		r.done <- e.Run(ctx, func(ctx context.Context, t *replicas.Term) error {
 			w.mu.Lock()
 			w.led = append(w.led, name)
 			w.mu.Unlock()
@@ -83,8 +83,8 @@ func (w *world) start(name string, err error) *replica {
 }
 
 // act acts, if that is allowed.
-func (w *world) act(name string, t *election.Term) {
-	if t.Held() != nil {
+func (w *world) act(name string, t *replicas.Term) {
+	if t.Leading() != nil {
 		return
 	}
 	w.mu.Lock()
@@ -96,10 +96,10 @@ func (w *world) act(name string, t *election.Term) {
 	}
 }
 
-func (w *world) now() election.Instant {
+func (w *world) now() replicas.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i := election.Now()
+	i := replicas.Now()
 	i.Wall = i.Wall.Add(w.wall)
 	return i
 }
@@ -347,14 +347,14 @@ func TestWorkEnds(t *testing.T) {
 func TestStuckWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := leasetest.New()
-		e, err := election.New(election.Options{Leases: api.Client(), Namespace: "n", Name: lease, Identity: "a"})
+		e, err := replicas.NewElector(replicas.ElectionOptions{Leases: api.Client(), Namespace: "n", Name: lease, Identity: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done, free := make(chan error, 1), make(chan struct{})
 		go func() {
-			done <- e.Run(ctx, func(context.Context, *election.Term) error { <-free; return nil })
+			done <- e.Run(ctx, func(context.Context, *replicas.Term) error { <-free; return nil })
 		}()
 		time.Sleep(time.Minute)
 		cancel()
@@ -370,15 +370,15 @@ func TestStuckWork(t *testing.T) {
 
 func TestTiming(t *testing.T) {
 	for name, c := range map[string]struct {
-		timing election.Timing
+		timing replicas.Timing
 		want   string
 	}{
-		"Defaults":     {election.Timing{}, ""},
-		"Fast":         {election.Timing{Duration: 3 * time.Second, Deadline: 2 * time.Second, Retry: 500 * time.Millisecond}, ""},
-		"NoMargin":     {election.Timing{Duration: 10 * time.Second}, "the renew deadline 10s must be shorter than the lease duration 10s"},
-		"LongRetry":    {election.Timing{Retry: 9 * time.Second}, "the retry period 9s must be shorter"},
-		"HalfASecond":  {election.Timing{Duration: 1500 * time.Millisecond, Deadline: time.Second, Retry: 100 * time.Millisecond}, "whole seconds"},
-		"NegativeTime": {election.Timing{Retry: -1}, "the retry period -1ns"},
+		"Defaults":     {replicas.Timing{}, ""},
+		"Fast":         {replicas.Timing{Duration: 3 * time.Second, Deadline: 2 * time.Second, Retry: 500 * time.Millisecond}, ""},
+		"NoMargin":     {replicas.Timing{Duration: 10 * time.Second}, "the renew deadline 10s must be shorter than the lease duration 10s"},
+		"LongRetry":    {replicas.Timing{Retry: 9 * time.Second}, "the retry period 9s must be shorter"},
+		"HalfASecond":  {replicas.Timing{Duration: 1500 * time.Millisecond, Deadline: time.Second, Retry: 100 * time.Millisecond}, "whole seconds"},
+		"NegativeTime": {replicas.Timing{Retry: -1}, "the retry period -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.timing.WithDefaults().Check()

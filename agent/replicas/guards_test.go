@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/election"
-	"fairlead.dev/agent/election/leasetest"
+	"fairlead.dev/agent/replicas/leasetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -32,8 +31,8 @@ func (s *stubborn) Pass(_ context.Context, c *fleet.Cluster, _ fleet.Memory) rec
 
 func (s *stubborn) Forget(fleet.Key) {}
 
-// member returns a member that was not run yet.
-func member(client *leasetest.Client, identity string) (*Member, *stubborn) {
+// fresh returns a replica that was not run yet.
+func fresh(client *leasetest.Client, identity string) (*Replica, *stubborn) {
 	s := &stubborn{free: make(chan struct{}), said: make(chan error, 8)}
 	return New(Options{
 		Leases: client, Namespace: "n", Agent: "fairlead", Identity: identity, Shards: 1, Workers: 4,
@@ -44,21 +43,21 @@ func member(client *leasetest.Client, identity string) (*Member, *stubborn) {
 	}), s
 }
 
-// alone returns a member that holds all shards and follows leader "a".
-func alone(t *testing.T, api *leasetest.API) (*Member, *stubborn) {
+// alone returns a replica that holds all shards and follows leader "a".
+func alone(t *testing.T, api *leasetest.API) (*Replica, *stubborn) {
 	t.Helper()
-	m, s := member(api.Client(), "b")
+	m, s := fresh(api.Client(), "b")
 	if err := m.step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.view.leader = "a"
+	m.leases.leader = "a"
 	return m, s
 }
 
-func answer(t *testing.T, m *Member) {
+func answer(t *testing.T, m *Replica) {
 	t.Helper()
-	q, _, err := m.Attend(t.Context(), "a", "")
-	if err != nil || !m.permitted("a", q) {
+	q, _, err := m.Heartbeat(t.Context(), "a", "")
+	if err != nil || !m.accept("a", q) {
 		t.Fatalf("question %q, error %v", q, err)
 	}
 }
@@ -74,9 +73,9 @@ func TestOnePassAtATime(t *testing.T) {
 		done := make(chan reconcile.Result, 1)
 		go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}) }()
 		synctest.Wait()
-		m.view.leader = "c"
-		q, _, _ := m.Attend(t.Context(), "c", "")
-		if !m.permitted("c", q) {
+		m.leases.leader = "c"
+		q, _, _ := m.Heartbeat(t.Context(), "c", "")
+		if !m.accept("c", q) {
 			t.Fatal("the new leader is not heard")
 		}
 		go func() { // what should be refused at once would wait for this
@@ -95,11 +94,11 @@ func TestOnePassAtATime(t *testing.T) {
 // everything.
 func TestRightToAct(t *testing.T) {
 	for name, c := range map[string]struct {
-		lose  func(t *testing.T, m *Member)
-		holds bool
+		lose   func(t *testing.T, m *Replica)
+		shards bool
 	}{
-		"Undisturbed": {func(*testing.T, *Member) {}, true},
-		"LeaderSilent": {func(t *testing.T, m *Member) {
+		"Undisturbed": {func(*testing.T, *Replica) {}, true},
+		"LeaderSilent": {func(t *testing.T, m *Replica) {
 			for range 6 { // the session goes on
 				time.Sleep(2 * time.Second)
 				if err := m.step(t.Context()); err != nil {
@@ -107,22 +106,22 @@ func TestRightToAct(t *testing.T) {
 				}
 			}
 		}, false},
-		"SessionSilent": {func(t *testing.T, m *Member) {
+		"SessionSilent": {func(t *testing.T, m *Replica) {
 			time.Sleep(9 * time.Second)
-			m.view.leader = "a"
+			m.leases.leader = "a"
 			answer(t, m)
 			time.Sleep(2 * time.Second)
 		}, false},
-		"SessionRemoved": {func(t *testing.T, m *Member) { // by hand: its shards are free at once
+		"SessionRemoved": {func(t *testing.T, m *Replica) { // by hand: its shards are free at once
 			if err := m.api.Delete(t.Context(), m.session.Name, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			go func() { _ = m.step(t.Context()) }() // it ends when the pass has
 			synctest.Wait()
 		}, false},
-		"ShardGiven": {func(_ *testing.T, m *Member) {
+		"ShardGiven": {func(_ *testing.T, m *Replica) {
 			m.mu.Lock()
-			m.holds[0].ended = true
+			m.shards[0].ended = true
 			m.mu.Unlock()
 		}, false},
 	} {
@@ -135,7 +134,7 @@ func TestRightToAct(t *testing.T) {
 				synctest.Wait()
 				c.lose(t, m)
 				close(s.free)
-				if err := <-s.said; (err == nil) != c.holds {
+				if err := <-s.said; (err == nil) != c.shards {
 					t.Errorf("may act: %v", err)
 				}
 				<-done
@@ -152,35 +151,35 @@ func TestRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := leasetest.New()
 		a, _ := alone(t, api)
-		b, _ := member(api.Client(), "c")
+		b, _ := fresh(api.Client(), "c")
 		if err := b.step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		stale, err := look(t.Context(), b.api, "fairlead")
+		stale, err := listLeases(t.Context(), b.api, "fairlead")
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.bury(t.Context(), stale)
+		b.evict(t.Context(), b.session.Name, stale)
 		time.Sleep(9 * time.Second)
-		if err := a.renew(t.Context()); err != nil { // b has not heard of it
+		if _, err := a.renew(t.Context()); err != nil { // b has not heard of it
 			t.Fatal(err)
 		}
 		time.Sleep(7 * time.Second)
-		b.bury(t.Context(), stale)
-		if err := a.renew(t.Context()); err != nil || api.Lease(a.session.Name) == nil {
+		b.evict(t.Context(), b.session.Name, stale)
+		if _, err := a.renew(t.Context()); err != nil || api.Lease(a.session.Name) == nil {
 			t.Errorf("the session was ended though it was renewed: %v", err)
 		}
-		now, err := look(t.Context(), b.api, "fairlead")
+		now, err := listLeases(t.Context(), b.api, "fairlead")
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.bury(t.Context(), now)
-		time.Sleep(election.DefaultDuration)
-		b.bury(t.Context(), now)
+		b.evict(t.Context(), b.session.Name, now)
+		time.Sleep(DefaultDuration)
+		b.evict(t.Context(), b.session.Name, now)
 		if api.Lease(a.session.Name) != nil {
 			t.Error("a session that is silent goes on")
 		}
-		if err := a.renew(t.Context()); err == nil {
+		if _, err := a.renew(t.Context()); err == nil {
 			t.Error("a session that was ended is renewed")
 		}
 		b.close(t.Context())
@@ -194,7 +193,7 @@ func TestLostAnswersOfSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := leasetest.New()
 		client := api.Client()
-		m, _ := member(client, "b")
+		m, _ := fresh(client, "b")
 		lose := func(what string, write func() error) {
 			t.Helper()
 			client.Fail(leasetest.Faults{LoseAnswers: true})
@@ -205,7 +204,7 @@ func TestLostAnswersOfSessions(t *testing.T) {
 		}
 		sessions := func() int {
 			t.Helper()
-			v, err := look(t.Context(), m.api, "fairlead")
+			v, err := listLeases(t.Context(), m.api, "fairlead")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,13 +223,13 @@ func TestLostAnswersOfSessions(t *testing.T) {
 			t.Errorf("of one replica there are %d sessions", n)
 		}
 		step()
-		name, h := m.session.Name, m.holds[0]
+		name, h := m.session.Name, m.shards[0]
 		if h == nil {
 			t.Fatal("the shard is not held")
 		}
 		lose("a renewal", func() error { return m.step(t.Context()) })
 		step()
-		if m.session.Name != name || m.holds[0] != h || h.ctx.Err() != nil {
+		if m.session.Name != name || m.shards[0] != h || h.ctx.Err() != nil {
 			t.Error("a renewal without an answer cost the session")
 		}
 
@@ -253,14 +252,14 @@ func TestChangesAreHeard(t *testing.T) {
 		m, _ := alone(t, leasetest.New())
 		attend := func(answer string) (string, []fleet.Key) {
 			t.Helper()
-			q, changed, err := m.Attend(t.Context(), "a", answer)
+			q, changed, err := m.Heartbeat(t.Context(), "a", answer)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return q, changed
 		}
 		q, _ := attend("")
-		m.tell(someCluster.Key)
+		m.notify(someCluster.Key)
 		if _, changed := attend(q); len(changed) != 1 { // an answer that does not come
 			t.Fatalf("told of %v", changed)
 		}

@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// A Peer is a replica as the leader reaches it. *Member is the leader's own.
+// A Peer is a replica as the leader reaches it. *Replica is the leader's own.
 type Peer interface {
-	Attend(ctx context.Context, leader, answer string) (question string, changed []fleet.Key, err error)
+	Heartbeat(ctx context.Context, leader, answer string) (nonce string, changed []fleet.Key, err error)
 	Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result
 }
 
 // A Router is the leader's reconciler: it hands each pass to the replica that
 // holds the cluster's shard.
 type Router struct {
-	member  *Member
+	replica *Replica
 	dial    func(identity string) (Peer, error)
 	may     func(fleet.Key) error
 	changed func(fleet.Key)
@@ -38,13 +38,13 @@ type peer struct {
 
 var _ agent.Reconciler = (*Router)(nil)
 
-// NewRouter returns the reconciler of the leader whose own replica is m. dial
+// NewRouter returns the reconciler of the leader whose own replica is own. dial
 // connects to the replica with that identity. may says whether this process
 // still leads and owns the fleet; changed is told of clusters that are to be
 // looked at.
-func NewRouter(m *Member, dial func(identity string) (Peer, error), may func(fleet.Key) error, changed func(fleet.Key)) *Router {
+func NewRouter(own *Replica, dial func(identity string) (Peer, error), may func(fleet.Key) error, changed func(fleet.Key)) *Router {
 	return &Router{
-		member: m, dial: dial, may: may, changed: changed,
+		replica: own, dial: dial, may: may, changed: changed,
 		peers: make(map[string]*peer), holders: make(map[int]string), keys: make(map[fleet.Key]bool),
 	}
 }
@@ -54,23 +54,18 @@ func (r *Router) Attend(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for ctx.Err() == nil {
-		r.meet(ctx, &wg)
-		if !pause(ctx, r.member.o.Timing.Retry/2) {
+		r.connect(ctx, &wg)
+		if !pause(ctx, r.replica.o.Timing.Retry/2) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// meet begins to attend to new replicas, leaves those that are gone, and asks
+// connect begins to keep in touch with new replicas, ends that with those that are gone, and asks
 // for passes over the clusters of shards that changed hands.
-func (r *Router) meet(ctx context.Context, wg *sync.WaitGroup) {
-	r.member.mu.Lock()
-	v, own := r.member.view, ""
-	if r.member.session != nil {
-		own = r.member.session.Name
-	}
-	r.member.mu.Unlock()
+func (r *Router) connect(ctx context.Context, wg *sync.WaitGroup) {
+	known, own := r.replica.known()
 	r.mu.Lock()
 	var moved []fleet.Key
 	defer func() {
@@ -79,89 +74,89 @@ func (r *Router) meet(ctx context.Context, wg *sync.WaitGroup) {
 		}
 	}()
 	defer r.mu.Unlock()
-	for name, l := range v.sessions {
+	for name, l := range known.sessions {
 		if r.peers[name] != nil {
 			continue
 		}
-		var to Peer = r.member
+		var to Peer = r.replica
 		if name != own {
 			var err error
 			if to, err = r.dial(holder(l)); err != nil {
-				r.member.o.Log.Warn("cannot reach a replica", "replica", holder(l), "error", err)
+				r.replica.o.Log.Warn("cannot reach a replica", "replica", holder(l), "error", err)
 				continue
 			}
 		}
 		p := &peer{Peer: to}
 		p.ctx, p.end = context.WithCancel(ctx)
 		r.peers[name] = p
-		wg.Go(func() { r.attend(p, holder(l)) })
+		wg.Go(func() { r.keepAlive(p, holder(l)) })
 	}
 	for name, p := range r.peers {
-		if _, alive := v.sessions[name]; !alive {
+		if _, alive := known.sessions[name]; !alive {
 			p.end()
 			delete(r.peers, name)
 		}
 	}
-	for i := range r.member.o.Shards {
-		now := v.holderOf(i)
+	for i := range r.replica.o.Shards {
+		now := known.holderOf(i)
 		if now == r.holders[i] {
 			continue
 		}
 		r.holders[i] = now
 		for k := range r.keys {
-			if now != "" && Of(k, r.member.o.Shards) == i {
+			if now != "" && ShardOf(k, r.replica.o.Shards) == i {
 				moved = append(moved, k)
 			}
 		}
 	}
 }
 
-// attend answers the questions of p as long as this process leads.
-func (r *Router) attend(p *peer, identity string) {
+// keepAlive returns the nonces of p as long as this process leads.
+func (r *Router) keepAlive(p *peer, identity string) {
 	answer, failed := "", false
 	for p.ctx.Err() == nil {
 		if err := r.may(fleet.Key{}); err != nil { // the answer would be no proof
 			answer = ""
-			pause(p.ctx, again)
+			pause(p.ctx, retryAfter)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(p.ctx, r.member.o.Timing.Deadline)
-		question, changed, err := p.Attend(ctx, r.member.o.Identity, answer)
+		ctx, cancel := context.WithTimeout(p.ctx, r.replica.o.Timing.Deadline)
+		nonce, changed, err := p.Heartbeat(ctx, r.replica.o.Identity, answer)
 		cancel()
 		if p.ctx.Err() != nil {
 			return
 		}
 		if failed != (err != nil) {
 			failed = err != nil
-			r.member.o.Log.Info("talking to a replica", "replica", identity, "error", err)
+			r.replica.o.Log.Info("talking to a replica", "replica", identity, "error", err)
 		}
 		for _, k := range changed {
 			r.changed(k)
 		}
-		wait := gap
-		if answer = question; err != nil || question == "" {
-			wait = r.member.o.Timing.Retry / 2
+		wait := minInterval
+		if answer = nonce; err != nil || nonce == "" {
+			wait = r.replica.o.Timing.Retry / 2
 		}
 		pause(p.ctx, wait)
 	}
 }
 
-// gap is the least time between two calls: changes that come in it are one.
-const gap = 50 * time.Millisecond
+// minInterval is the least time between two calls: changes that come in it are one.
+const minInterval = 50 * time.Millisecond
 
 // Pass implements agent.Reconciler.
 func (r *Router) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	r.mu.Lock()
 	r.keys[c.Key] = true
-	p := r.peers[r.holders[Of(c.Key, r.member.o.Shards)]]
+	p := r.peers[r.holders[ShardOf(c.Key, r.replica.o.Shards)]]
 	r.mu.Unlock()
 	if p == nil || r.may(c.Key) != nil {
-		return reconcile.Result{Err: agent.ErrPostponed, After: again}
+		return reconcile.Result{Err: agent.ErrPostponed, After: retryAfter}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	return p.Pass(ctx, r.member.o.Identity, c, known)
+	return p.Pass(ctx, r.replica.o.Identity, c, known)
 }
 
 // Forget implements agent.Reconciler. The replica that made the last pass over a
@@ -170,16 +165,4 @@ func (r *Router) Forget(k fleet.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.keys, k)
-}
-
-// pause waits for d and reports whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"cmp"
@@ -30,28 +30,28 @@ const (
 // Labels returns the labels that the Lease of the leader of agent is to have.
 func Labels(agent string) map[string]string { return map[string]string{AgentLabel: agent} }
 
-// Of returns the shard of k, of n.
-func Of(k fleet.Key, n int) int {
+// ShardOf returns the shard of k, of n.
+func ShardOf(k fleet.Key, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(k.String())) // it never fails
 	return int(h.Sum32() % uint32(n))
 }
 
-// A view is all Leases of an agent's replicas at one time. It comes from one
-// answer of the API server: sessions and shards in it belong together.
-type view struct {
+// leases are all Leases of an agent's replicas at one time. They come from one
+// answer of the API server: sessions and shards in them belong together.
+type leases struct {
 	leader   string                          // identity; empty: nobody
 	sessions map[string]coordinationv1.Lease // by name of the Lease
 	shards   map[int]coordinationv1.Lease
 }
 
-// look returns the Leases of agent as they are now.
-func look(ctx context.Context, api coordinationv1client.LeaseInterface, agent string) (view, error) {
+// listLeases returns the Leases of agent as they are now.
+func listLeases(ctx context.Context, api coordinationv1client.LeaseInterface, agent string) (leases, error) {
 	list, err := api.List(ctx, metav1.ListOptions{LabelSelector: AgentLabel + "=" + agent})
 	if err != nil {
-		return view{}, fmt.Errorf("cannot list the replicas' leases: %w", err)
+		return leases{}, fmt.Errorf("cannot list the replicas' leases: %w", err)
 	}
-	v := view{sessions: make(map[string]coordinationv1.Lease), shards: make(map[int]coordinationv1.Lease)}
+	v := leases{sessions: make(map[string]coordinationv1.Lease), shards: make(map[int]coordinationv1.Lease)}
 	for _, l := range list.Items {
 		switch l.Labels[roleLabel] {
 		case roleSession:
@@ -76,11 +76,11 @@ func holder(l coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// holderOf returns the session that holds shard i, or nothing: one that has
-// ended holds nothing.
-func (v view) holderOf(i int) string {
-	s := holder(v.shards[i])
-	if _, alive := v.sessions[s]; !alive {
+// holderOf returns the session that shards shard i, or nothing: one that has
+// ended shards nothing.
+func (l leases) holderOf(i int) string {
+	s := holder(l.shards[i])
+	if _, alive := l.sessions[s]; !alive {
 		return ""
 	}
 	return s
@@ -88,29 +88,29 @@ func (v view) holderOf(i int) string {
 
 // otherCount returns a session whose replica does not divide the clusters into n
 // shards, if there is one. What the two call shard 1 are different clusters.
-func (v view) otherCount(n int) (coordinationv1.Lease, bool) {
-	for _, name := range slices.Sorted(maps.Keys(v.sessions)) {
-		if l := v.sessions[name]; l.Labels[countLabel] != strconv.Itoa(n) {
-			return l, true
+func (l leases) otherCount(n int) (coordinationv1.Lease, bool) {
+	for _, name := range slices.Sorted(maps.Keys(l.sessions)) {
+		if s := l.sessions[name]; s.Labels[countLabel] != strconv.Itoa(n) {
+			return s, true
 		}
 	}
 	return coordinationv1.Lease{}, false
 }
 
-// balance says which of n shards the session self is to give back and to take.
-// Equal views give all sessions answers that fit each other: every one has its
+// balance says which of n shards the session self is to release and to acquire.
+// Equal leases give all sessions answers that fit each other: every one has its
 // share, and those who hold most keep the bigger ones.
-func (v view) balance(self string, n int) (give, take []int) {
-	held := make(map[string][]int, len(v.sessions))
+func (l leases) balance(self string, n int) (release, acquire []int) {
+	held := make(map[string][]int, len(l.sessions))
 	var free []int
 	for i := range n {
-		if s := v.holderOf(i); s != "" {
+		if s := l.holderOf(i); s != "" {
 			held[s] = append(held[s], i)
 		} else {
 			free = append(free, i)
 		}
 	}
-	order := slices.SortedFunc(maps.Keys(v.sessions), func(a, b string) int {
+	order := slices.SortedFunc(maps.Keys(l.sessions), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(held[b]), len(held[a])), cmp.Compare(a, b))
 	})
 	place := slices.Index(order, self)
@@ -127,10 +127,10 @@ func (v view) balance(self string, n int) (give, take []int) {
 	}
 	// Each begins at another place, so that they seldom want the same.
 	for j := range free {
-		if len(take) < share-len(mine) {
-			take = append(take, free[(j+place*len(free)/len(order))%len(free)])
+		if len(acquire) < share-len(mine) {
+			acquire = append(acquire, free[(j+place*len(free)/len(order))%len(free)])
 		}
 	}
-	slices.Sort(take)
-	return nil, take
+	slices.Sort(acquire)
+	return nil, acquire
 }

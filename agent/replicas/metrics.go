@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import "github.com/prometheus/client_golang/prometheus"
 

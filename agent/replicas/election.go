@@ -1,4 +1,4 @@
-package election
+package replicas
 
 import (
 	"cmp"
@@ -54,26 +54,26 @@ func (t Timing) Check() error {
 	return nil
 }
 
-// Options are those of an Elector. Leases, Namespace, Name and Identity are
+// ElectionOptions are those of an Elector. Leases, Namespace, Name and Identity are
 // required.
-type Options struct {
+type ElectionOptions struct {
 	Leases    coordinationv1client.LeasesGetter
 	Namespace string
 	Name      string            // of the Lease
 	Labels    map[string]string // of the Lease
 	Identity  string            // of this process: no other ever has it
 	Timing    Timing
-	// Led is called with the identity of each new leader.
-	Led func(identity string)
-	Now func() Instant // default Now
-	Log *slog.Logger   // default: none
+	// OnLeader is called with the identity of each new leader.
+	OnLeader func(identity string)
+	Now      func() Instant // default Now
+	Log      *slog.Logger   // default: none
 }
 
 // An Elector takes part in elections.
-type Elector struct{ o Options }
+type Elector struct{ o ElectionOptions }
 
 // New returns an Elector.
-func New(o Options) (*Elector, error) {
+func NewElector(o ElectionOptions) (*Elector, error) {
 	o.Timing = o.Timing.WithDefaults()
 	if err := o.Timing.Check(); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func New(o Options) (*Elector, error) {
 // A Term is one unbroken time of leading.
 type Term struct{ fence *Fence }
 
-// Held is nil as long as this process surely leads.
-func (t *Term) Held() error {
+// Leading is nil as long as this process surely leads.
+func (t *Term) Leading() error {
 	if t.fence.Holds() {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context, *Term) er
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(elected) },
 			OnStoppedLeading: lose,
-			OnNewLeader:      e.led,
+			OnNewLeader:      e.announce,
 		},
 	})
 	if err != nil {
@@ -161,45 +161,45 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context, *Term) er
 		defer close(worked)
 		done <- lead(working, t)
 	}()
-	if err := wait(working, done); err != nil && leading.Err() == nil || errors.Is(err, errStuck) {
+	if err := returned(working, done); err != nil && leading.Err() == nil || errors.Is(err, errNotEnded) {
 		return false, err
 	}
 	return leading.Err() != nil, nil
 }
 
-// patience is how long work may take to end with its term.
-const patience = 20 * time.Second
+// shutdownGrace is how long work may take to end with its term.
+const shutdownGrace = 20 * time.Second
 
-// errStuck ends the process: whoever still works must not stand again, nor give
+// errNotEnded ends the process: whoever still works must not stand again, nor give
 // the Lease back.
-var errStuck = errors.New("the leader's work did not end with its term")
+var errNotEnded = errors.New("the leader's work did not end with its term")
 
-// wait returns what the work returns. ctx is that of the work.
-func wait(ctx context.Context, done <-chan error) error {
+// returned returns what the work returns. ctx is that of the work.
+func returned(ctx context.Context, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(shutdownGrace)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		return errStuck
+		return errNotEnded
 	}
 }
 
-func (e *Elector) led(identity string) {
+func (e *Elector) announce(identity string) {
 	if identity == "" {
 		return
 	}
 	if identity != e.o.Identity {
 		e.o.Log.Info("following the leader", "leader", identity)
 	}
-	if e.o.Led != nil {
-		e.o.Led(identity)
+	if e.o.OnLeader != nil {
+		e.o.OnLeader(identity)
 	}
 }
 

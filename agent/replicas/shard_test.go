@@ -1,4 +1,4 @@
-package shard
+package replicas
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/election"
-	"fairlead.dev/agent/election/leasetest"
+	"fairlead.dev/agent/replicas/leasetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -38,7 +37,7 @@ type world struct {
 
 // A replica is one process.
 type replica struct {
-	*Member
+	*Replica
 	client *leasetest.Client
 	name   string
 	end    context.CancelFunc
@@ -76,36 +75,36 @@ func (w *world) startWith(name string, shards int) *replica {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)
 	r := &replica{client: w.api.Client(), name: name, end: cancel}
-	r.Member = New(Options{
+	r.Replica = New(Options{
 		Leases: r.client, Namespace: "n", Agent: "fairlead", Identity: name, Shards: shards, Workers: 4,
 		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) agent.Reconciler { return &acting{w, name, may} },
 	})
 	w.mu.Lock()
 	w.replicas[name] = r
 	w.mu.Unlock()
-	e, err := election.New(election.Options{Leases: r.client, Namespace: "n", Name: "fairlead", Labels: Labels("fairlead"), Identity: name})
+	e, err := NewElector(ElectionOptions{Leases: r.client, Namespace: "n", Name: "fairlead", Labels: Labels("fairlead"), Identity: name})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	r.done.Go(func() { _ = r.Run(ctx) })
 	r.done.Go(func() {
-		_ = e.Run(ctx, func(ctx context.Context, t *election.Term) error { w.lead(ctx, r, t); return nil })
+		_ = e.Run(ctx, func(ctx context.Context, t *Term) error { w.lead(ctx, r, t); return nil })
 	})
 	return r
 }
 
 // lead asks for a pass over each cluster, again and again.
-func (w *world) lead(ctx context.Context, r *replica, t *election.Term) {
+func (w *world) lead(ctx context.Context, r *replica, t *Term) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	router := NewRouter(r.Member, func(identity string) (Peer, error) {
+	router := NewRouter(r.Replica, func(identity string) (Peer, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return line{w, r, w.replicas[identity]}, nil
 	}, func(fleet.Key) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return errors.Join(w.lost, t.Held())
+		return errors.Join(w.lost, t.Leading())
 	}, func(fleet.Key) {})
 	wg.Go(func() { _ = router.Attend(ctx) })
 	for _, k := range keys() {
@@ -137,12 +136,12 @@ func (l line) broken() bool {
 	return l.from.apart || l.to.apart
 }
 
-func (l line) Attend(ctx context.Context, leader, answer string) (string, []fleet.Key, error) {
+func (l line) Heartbeat(ctx context.Context, leader, answer string) (string, []fleet.Key, error) {
 	if l.broken() {
 		pause(ctx, time.Second)
 		return "", nil, errApart
 	}
-	q, changed, err := l.to.Attend(ctx, leader, answer)
+	q, changed, err := l.to.Heartbeat(ctx, leader, answer)
 	if l.broken() {
 		return "", nil, errApart
 	}
@@ -219,10 +218,10 @@ func (w *world) everyCluster(within time.Duration) {
 	}
 }
 
-// shares returns how many shards each live session holds, sorted.
+// shares returns how many shards each live session shards, sorted.
 func (w *world) shares() []int {
 	w.t.Helper()
-	v, err := look(w.t.Context(), w.api.Client().Leases("n"), "fairlead")
+	v, err := listLeases(w.t.Context(), w.api.Client().Leases("n"), "fairlead")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -310,7 +309,7 @@ func TestAnotherNumberOfShards(t *testing.T) {
 		held := func(r *replica) int {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return len(r.holds)
+			return len(r.shards)
 		}
 		time.Sleep(30 * time.Second)
 		if held(first)+held(second) > 0 || held(old[0])+held(old[1]) != shards {
@@ -383,7 +382,7 @@ func TestHandedOver(t *testing.T) {
 		w.mu.Lock()
 		w.lost = errors.New("another agent owns the fleet")
 		w.mu.Unlock()
-		time.Sleep(election.DefaultDeadline + tick)
+		time.Sleep(DefaultDeadline + tick)
 		if got := w.actors(2 * tick); len(got) > 0 {
 			t.Errorf("%v still act", got)
 		}
@@ -401,22 +400,22 @@ func TestStaleAnswer(t *testing.T) {
 		r, leader := w.follower(), w.leader().name
 		w.cut(r, false, true)
 		time.Sleep(20 * time.Second)
-		q, _, err := r.Attend(t.Context(), leader, "")
+		q, _, err := r.Heartbeat(t.Context(), leader, "")
 		if err != nil || q == "" {
 			t.Fatalf("question %q, error %v", q, err)
 		}
-		time.Sleep(election.DefaultDeadline)
-		if r.permitted(leader, q) {
+		time.Sleep(DefaultDeadline)
+		if r.accept(leader, q) {
 			t.Error("an answer to a question of long ago permits to act")
 		}
-		q, _, _ = r.Attend(t.Context(), leader, "")
-		if r.permitted("somebody", q) || !r.permitted(leader, q) {
+		q, _, _ = r.Heartbeat(t.Context(), leader, "")
+		if r.accept("somebody", q) || !r.accept(leader, q) {
 			t.Error("the answer of the leader counts, and no other")
 		}
 	})
 }
 
-// TestLostAnswersOfLeases holds what was taken though nobody heard of it.
+// TestLostAnswersOfLeases shards what was taken though nobody heard of it.
 func TestLostAnswersOfLeases(t *testing.T) {
 	run(t, 1, func(w *world) {
 		r := w.start("late")
