@@ -14,6 +14,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/render/topology"
 )
@@ -239,14 +240,14 @@ func (a *Adoption) foresee(ctx context.Context, c *candidate) error {
 			State: fleet.MachineRunning, Created: c.found.machines[i].GetCreationTimestamp().Time,
 		})
 	}
-	for _, change := range plan.Preview(plan.Input{Desired: c.desired, Observed: seen, Now: seen.At}) {
+	for _, change := range forecast.Of(plan.Input{Desired: c.desired, Observed: seen, Now: seen.At}).Changes {
 		c.refuse(c.cluster, "", "bring it to rest in Cluster API first", "Fairlead would %s", describe(change))
 	}
 	return nil
 }
 
 // describe says a change for people.
-func describe(c plan.Change) string {
+func describe(c forecast.Change) string {
 	text := string(c.Kind)
 	if c.Machine != "" {
 		text += " machine " + string(c.Machine)

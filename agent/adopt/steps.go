@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
 
@@ -132,7 +133,7 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	if len(seen.Infrastructure.Machines) != len(c.machines) {
 		wrong = append(wrong, fmt.Sprintf("%d machines are seen, and there are %d", len(seen.Infrastructure.Machines), len(c.machines)))
 	}
-	for _, change := range plan.Preview(plan.Input{Desired: &running, Observed: seen, Now: seen.At}) {
+	for _, change := range forecast.Of(plan.Input{Desired: &running, Observed: seen, Now: seen.At}).Changes {
 		wrong = append(wrong, "Fairlead would "+describe(change))
 	}
 	if !seen.Infrastructure.Ready {

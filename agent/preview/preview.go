@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/scope"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/sources/status"
 )
@@ -54,7 +55,7 @@ type Plan struct {
 	locked  []fleet.Key   // clusters with machines whose secrets are not here
 }
 
-// A Change is one plan.Change.
+// A Change is one forecast.Change.
 type Change struct {
 	Change  string `json:"change"`
 	Cluster string `json:"cluster"`
@@ -65,7 +66,7 @@ type Change struct {
 	Reason  string `json:"reason"`
 }
 
-func changeOf(c plan.Change) Change {
+func changeOf(c forecast.Change) Change {
 	return Change{
 		Change: string(c.Kind), Cluster: c.Cluster.String(), Pool: string(c.Pool),
 		Machine: string(c.Machine), By: string(c.By), Addon: c.Addon, Reason: c.Reason,
@@ -149,7 +150,7 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 
 // A result is what one cluster differs in from what is.
 type result struct {
-	changes   []plan.Change
+	changes   []forecast.Change
 	obstacles []string
 	locked    bool // its secrets are not here
 	err       error
@@ -165,7 +166,8 @@ func compare(ctx context.Context, looker Looker, c *fleet.Cluster, m fleet.Memor
 		seen.Secrets.Missing = nil
 	}
 	in := plan.Input{Desired: c, Memory: m, Observed: seen, Now: seen.At}
-	r.changes, r.obstacles = plan.Preview(in), plan.Obstacles(in)
+	f := forecast.Of(in)
+	r.changes, r.obstacles = f.Changes, f.Notes
 	return r
 }
 
@@ -213,10 +215,10 @@ func (p *Plan) prune(r fleet.Report) {
 	if r.Phase == fleet.PhaseDeleted {
 		return
 	}
-	p.Changes = append(p.Changes, changeOf(plan.Change{Kind: plan.DeleteCluster, Cluster: r.Cluster, Reason: reason}))
+	p.Changes = append(p.Changes, changeOf(forecast.Change{Kind: forecast.DeleteCluster, Cluster: r.Cluster, Reason: reason}))
 	for _, m := range r.Machines {
-		p.Changes = append(p.Changes, changeOf(plan.Change{
-			Kind: plan.DeleteMachine, Cluster: r.Cluster, Pool: m.Machine.Pool, Machine: m.Machine.Name, Reason: reason,
+		p.Changes = append(p.Changes, changeOf(forecast.Change{
+			Kind: forecast.DeleteMachine, Cluster: r.Cluster, Pool: m.Machine.Pool, Machine: m.Machine.Name, Reason: reason,
 		}))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"fairlead.dev/agent/output"
-	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/reconcile/forecast"
 )
 
 // Write writes the plan to w.
@@ -22,7 +22,7 @@ func (p *Plan) Write(w io.Writer, form output.Format) error {
 		if c.Addon != "" {
 			machine = c.Addon
 		}
-		t.Add(sign(plan.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
+		t.Add(sign(forecast.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
 	}
 	switch form {
 	case output.FormatJSON, output.FormatYAML:
@@ -90,21 +90,21 @@ func (p *Plan) summary() string {
 	}
 	var parts []string
 	for _, k := range []struct {
-		kind       plan.ChangeKind
+		kind       forecast.ChangeKind
 		verb, noun string
 	}{
-		{plan.CreateCluster, "create", "cluster"},
-		{plan.DeleteCluster, "delete", "cluster"},
-		{plan.CreateMachine, "create", "machine"},
-		{plan.ReplaceMachine, "replace", "machine"},
-		{plan.DeleteMachine, "delete", "machine"},
-		{plan.UpdateNode, "update", "node"},
-		{plan.UpdateShared, "update", "infrastructure"},
-		{plan.ApplyResources, "apply", "addon"},
-		{plan.PruneResources, "prune", "addon"},
-		{plan.InstallRelease, "install", "release"},
-		{plan.UpgradeRelease, "upgrade", "release"},
-		{plan.UninstallRelease, "remove", "release"},
+		{forecast.CreateCluster, "create", "cluster"},
+		{forecast.DeleteCluster, "delete", "cluster"},
+		{forecast.CreateMachine, "create", "machine"},
+		{forecast.ReplaceMachine, "replace", "machine"},
+		{forecast.DeleteMachine, "delete", "machine"},
+		{forecast.UpdateNode, "update", "node"},
+		{forecast.UpdateShared, "update", "infrastructure"},
+		{forecast.ApplyResources, "apply", "addon"},
+		{forecast.PruneResources, "prune", "addon"},
+		{forecast.InstallRelease, "install", "release"},
+		{forecast.UpgradeRelease, "upgrade", "release"},
+		{forecast.UninstallRelease, "remove", "release"},
 	} {
 		if n := counts[string(k.kind)]; n > 0 {
 			parts = append(parts, k.verb+" "+output.Count(n, k.noun))
@@ -122,11 +122,11 @@ func (p *Plan) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-func sign(k plan.ChangeKind) string {
+func sign(k forecast.ChangeKind) string {
 	switch k {
-	case plan.CreateCluster, plan.CreateMachine, plan.InstallRelease:
+	case forecast.CreateCluster, forecast.CreateMachine, forecast.InstallRelease:
 		return "+"
-	case plan.DeleteCluster, plan.DeleteMachine, plan.PruneResources, plan.UninstallRelease:
+	case forecast.DeleteCluster, forecast.DeleteMachine, forecast.PruneResources, forecast.UninstallRelease:
 		return "-"
 	}
 	return "~"

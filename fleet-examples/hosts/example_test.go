@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
@@ -109,7 +110,7 @@ func TestPlan(t *testing.T) {
 			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
 			Since:    now.Add(-time.Hour), Settle: time.Minute, Now: now,
 		}
-		changes := plan.Preview(in)
+		changes := forecast.Of(in).Changes
 		got[key] = fmt.Sprintf("%v, then %d changes from %q", plan.Compute(in).Actions, len(changes), changes[0].Kind)
 	}
 	const first = "[EnsureCertificates EnsureInfrastructure], then "

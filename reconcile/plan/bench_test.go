@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
 
@@ -29,7 +30,7 @@ func BenchmarkCompute(b *testing.B) {
 			in := w.input(true)
 			b.ReportAllocs()
 			for b.Loop() {
-				plan.Preview(in)
+				forecast.Of(in)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -16,14 +15,6 @@ func (v *view) overdue(m *machine) string {
 	}
 	if what := m.Origin.Trust.Lacks(v.trust(m.Role)); what != "" {
 		return "rotation of " + what
-	}
-	if r, _, _, ok := v.rotation(); ok && v.foreseeing {
-		switch {
-		case r == fleet.RotateCA:
-			return fmt.Sprintf("rotation of %s, in stages that replace every worker twice and every control-plane machine four times", r)
-		case m.Role == fleet.RoleControlPlane:
-			return fmt.Sprintf("rotation of %s, in three stages that replace every control-plane machine", r)
-		}
 	}
 	return v.expiring(m)
 }

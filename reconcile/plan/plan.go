@@ -30,8 +30,7 @@ type Input struct {
 	// not while this agent looked.
 	ClockSet time.Time
 	// Memory is that of the last plan, whoever made it.
-	Memory     fleet.Memory
-	foreseeing bool // it is for Preview, which tells what comes later as well
+	Memory fleet.Memory
 
 	// Answered is when the API server of the cluster last answered this agent; zero:
 	// it has not.
@@ -70,38 +69,6 @@ type Plan struct {
 	// only an event or the next regular look brings anything new.
 	After time.Duration
 }
-
-// A Change is one difference between what Git asks for and what is, as people
-// review it: not what may be done now, but all that will be done.
-type Change struct {
-	Kind    ChangeKind
-	Cluster fleet.Key
-	Pool    fleet.PoolName
-	Machine fleet.MachineName // the machine to be; of a replacement the old one
-	By      fleet.MachineName // of a replacement, the new machine
-	Addon   string            // ClusterResourceSet that is applied or pruned, "namespace/name" of a release of Helm
-	Reason  string
-}
-
-// A ChangeKind says what happens to a machine, a cluster or an addon.
-type ChangeKind string
-
-// The kinds of change.
-const (
-	CreateCluster  ChangeKind = "create cluster"
-	DeleteCluster  ChangeKind = "delete cluster"
-	CreateMachine  ChangeKind = "create"
-	ReplaceMachine ChangeKind = "replace"
-	DeleteMachine  ChangeKind = "delete"
-	UpdateNode     ChangeKind = "update in place"
-	UpdateShared   ChangeKind = "update infrastructure" // what the machines of a cluster share, and need of it
-	ApplyResources ChangeKind = "apply resources"
-	PruneResources ChangeKind = "prune resources"
-
-	InstallRelease   ChangeKind = "install release"
-	UpgradeRelease   ChangeKind = "upgrade release"
-	UninstallRelease ChangeKind = "remove release"
-)
 
 // Compute returns the plan for in.
 func Compute(in Input) Plan {

@@ -12,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/reconcile/forecast"
 )
 
 // drawCluster draws a cluster with health checks for all of its machines.
@@ -150,13 +150,13 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 			}
 		}
 		var told []string
-		for _, ch := range plan.Preview(w.input(false)) {
+		for _, ch := range forecast.Of(w.input(false)).Changes {
 			switch ch.Kind {
-			case plan.CreateMachine:
+			case forecast.CreateMachine:
 				told = append(told, "create "+string(ch.Machine))
-			case plan.DeleteMachine:
+			case forecast.DeleteMachine:
 				told = append(told, "delete "+string(ch.Machine))
-			case plan.ReplaceMachine:
+			case forecast.ReplaceMachine:
 				told = append(told, "delete "+string(ch.Machine), "create "+string(ch.By))
 			}
 		}
@@ -181,7 +181,7 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 		if !slices.Equal(told, slices.Compact(done)) {
 			t.Fatalf("PreviewIsWhatHappens: told\n%s\ndone\n%s\n%s", strings.Join(told, "\n"), strings.Join(done, "\n"), strings.Join(tail(w.log, 60), "\n"))
 		}
-		if rest := plan.Preview(w.input(false)); !w.desired.Delete && len(rest) > 0 {
+		if rest := forecast.Of(w.input(false)).Changes; !w.desired.Delete && len(rest) > 0 {
 			t.Fatalf("PreviewIsWhatHappens: at rest it tells %v", rest)
 		}
 	})

@@ -208,32 +208,3 @@ func (v *view) releaseCondition(l *ledger) {
 	}
 	l.set(helmReleaseReady, true, clusterv1.ReadyReason, "", notes)
 }
-
-// previewReleases returns what will be installed, upgraded and removed.
-func (v *view) previewReleases() []Change {
-	if v.blind && v.everInitialized() {
-		return nil
-	}
-	var out []Change
-	change := func(kind ChangeKind, name, reason string) {
-		out = append(out, v.addonChange(kind, name, reason))
-	}
-	for i := range v.Desired.Releases {
-		r := &v.Desired.Releases[i]
-		why := v.whyInstall(r)
-		if why == "" || r.Paused {
-			continue
-		}
-		kind := UpgradeRelease
-		if v.releaseState(r.ReleaseRef) == nil {
-			kind = InstallRelease
-		}
-		change(kind, r.ReleaseRef.String(), fmt.Sprintf("%s of %s: %s", r.Chart, r.Chart.Repository, why))
-	}
-	for i := range v.Observed.Workload.Releases {
-		if have := &v.Observed.Workload.Releases[i]; v.goes(have) {
-			change(UninstallRelease, have.ReleaseRef.String(), whyReleaseNotInGit)
-		}
-	}
-	return out
-}

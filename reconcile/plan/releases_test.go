@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
 
@@ -166,7 +167,7 @@ func TestReleasePreview(t *testing.T) {
 	in.Desired = change(in.Desired, func(d *fleet.Cluster) { d.Releases = []fleet.Release{release("a"), release("b")} })
 	in.Observed.Workload.Releases = []fleet.ReleaseState{state("b"), state("c")}
 	var got []string
-	for _, c := range plan.Preview(in) {
+	for _, c := range forecast.Of(in).Changes {
 		got = append(got, fmt.Sprintf("%s %s: %s", c.Kind, c.Addon, c.Reason))
 	}
 	want := []string{

@@ -136,7 +136,7 @@ func (v *view) learn() {
 	case r.ControlPlane == fleet.DeletionBegan && !v.initialized() && !v.answersWithNodes(): // until it answers
 	case v.everInitialized() || v.answersWithNodes() || !v.Memory.Milestones.ControlPlane.IsZero() && len(v.machines) > 0:
 		r.ControlPlane = fleet.InitializedOnce
-	case r.ControlPlane == fleet.NeverInitialized && !v.NeverAnswered && !v.foreseeing:
+	case r.ControlPlane == fleet.NeverInitialized && !v.NeverAnswered:
 		r.ControlPlane = "" // something answered, if only to refuse: what comes of it will show
 	case r.ControlPlane == "" && len(v.machines) == 0 && !asked && !v.Observed.Secrets.Kubeconfig.Exists:
 		r.ControlPlane = fleet.NeverInitialized

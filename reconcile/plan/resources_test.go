@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
 
@@ -144,7 +145,7 @@ func TestResourcePreview(t *testing.T) {
 	}
 	preview := func(in plan.Input) []string {
 		var out []string
-		for _, c := range plan.Preview(in) {
+		for _, c := range forecast.Of(in).Changes {
 			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s%s: %s", c.Kind, c.Addon, c.Pool, c.Reason)))
 		}
 		return out
@@ -167,7 +168,7 @@ func TestResourcePreview(t *testing.T) {
 	in.Observed = fleet.Observed{At: in.Now}
 	in.Observed.Secrets.Missing = fleet.Authorities()
 	in.Memory.Residence = fleet.Residence{}
-	want = []string{"create cluster : the cluster has no infrastructure", "create eu-1-cp: pool eu-1-cp wants 1 machine, has 0", "apply resources cni: the cluster does not have its 1 object"}
+	want = []string{"create cluster : the cluster has no infrastructure", "create eu-1-cp: first machine of the control plane", "apply resources cni: the cluster does not have its 1 object"}
 	if d := cmp.Diff(want, preview(in)); d != "" {
 		t.Errorf("changes of a new cluster: -want +got\n%s", d)
 	}

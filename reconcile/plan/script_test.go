@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
 
@@ -200,7 +201,7 @@ func (s *script) conditions() string {
 
 func (s *script) preview() string {
 	var b strings.Builder
-	for _, c := range plan.Preview(s.in) {
+	for _, c := range forecast.Of(s.in).Changes {
 		fmt.Fprintf(&b, "%s %s", c.Kind, c.Machine)
 		if c.By != "" {
 			fmt.Fprintf(&b, " by %s", c.By)

@@ -21,7 +21,6 @@ type staging struct {
 	*fleet.Topology
 	to      string // the version that Git asks for
 	cluster *fleet.Cluster
-	all     bool // tell where it ends, not what comes next
 	has     map[fleet.PoolName]span
 	slots   int // pools that may still begin
 
@@ -55,7 +54,7 @@ func (v *view) stage() {
 	d := *v.Desired
 	d.Workers = slices.Clone(d.Workers)
 	s := &staging{
-		Topology: t, to: d.ControlPlane.Version, cluster: &d, all: v.foreseeing, slots: t.Concurrency, has: map[fleet.PoolName]span{},
+		Topology: t, to: d.ControlPlane.Version, cluster: &d, slots: t.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
 	}
 	for _, m := range v.machines {
@@ -93,7 +92,7 @@ func (s *staging) stageControlPlane() {
 	h, ok := s.has[cp.Name]
 	s.step = s.to
 	if !ok || h.oldest == s.to { // it is new, or there
-		s.begun = ok && !s.all && h.mixed()
+		s.begun = ok && h.mixed()
 		return
 	}
 	steps, why := s.way(h.oldest)
@@ -103,13 +102,10 @@ func (s *staging) stageControlPlane() {
 		return
 	}
 	s.step, s.next = h.oldest, steps
-	for len(s.next) > 0 && (s.step == h.oldest || s.all) {
-		if s.behind = s.tooOld(s.next[0]); s.behind != "" {
-			break
-		}
+	if s.behind = s.tooOld(s.next[0]); s.behind == "" {
 		s.step, s.next = s.next[0], s.next[1:]
 	}
-	s.begun = !s.all && (h.mixed() || s.step != h.oldest)
+	s.begun = h.mixed() || s.step != h.oldest
 	switch {
 	case s.step == h.oldest:
 		s.stay(cp, h, fmt.Sprintf("control plane %s waits until pool %s is upgraded", cp.Name, s.behind), false)
@@ -152,7 +148,7 @@ func (s *staging) tooOld(control string) string {
 	oldest, name := "", fleet.PoolName("")
 	for _, p := range s.cluster.Workers {
 		h, ok := s.has[p.Name]
-		if ok && (!s.all || s.Deferred[p.Name] != "") && (oldest == "" || s.older(h.oldest, oldest)) {
+		if ok && (oldest == "" || s.older(h.oldest, oldest)) {
 			oldest, name = h.oldest, p.Name
 		}
 	}
@@ -195,7 +191,7 @@ func (s *staging) stageWorker(p *fleet.Pool) {
 	case s.begun, s.step != s.to && s.behind == "", !s.older(h.oldest, s.step):
 		s.waiting = append(s.waiting, string(p.Name))
 		s.stay(p, h, fmt.Sprintf("pool %s waits until the control plane is upgraded", p.Name), false)
-	case s.slots <= 0 && !h.mixed() && !s.all && !onDelete(p):
+	case s.slots <= 0 && !h.mixed() && !onDelete(p):
 		s.waiting = append(s.waiting, string(p.Name))
 		s.stay(p, h, fmt.Sprintf("pool %s waits for its turn to be upgraded", p.Name), false)
 	default:

@@ -1,11 +1,9 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"fairlead.dev/fleet"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -61,52 +59,4 @@ func (v *view) topologyState() (reason, message string) {
 		reason = clusterv1.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason
 	}
 	return reason, "Upgrading to " + s.to + ": " + strings.Join(parts, "; ")
-}
-
-// Obstacles says, for people, what of in.Desired repeated Compute does not come to
-// as long as Git does not change: all of it where the cluster was not found where it
-// lives, else what a class or people keep from being upgraded.
-func Obstacles(in Input) []string {
-	in.foreseeing = true
-	v := look(in)
-	s := v.staging
-	if v.displaced != "" && !v.paused() {
-		return []string{v.displaced}
-	}
-	if s == nil || v.paused() {
-		return nil
-	}
-	out := slices.Clone(s.put)
-	if s.blocked != "" {
-		out = append(out, s.blocked)
-	}
-	if s.behind != "" {
-		out = append(out, fmt.Sprintf("%s stays at %s as long as %s is not upgraded", v.Desired.ControlPlane.Name, s.step, s.behind))
-	}
-	for _, why := range s.frozen {
-		out = append(out, why)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// stops returns the versions by whose way the machines of a pool get to that of
-// the pool, for people.
-func (s *staging) stops(p *fleet.Pool) string {
-	if s == nil || s.blocked != "" {
-		return ""
-	}
-	h, control := s.has[p.Name], s.has[s.cluster.ControlPlane.Name]
-	steps, _ := s.way(control.oldest)
-	var stops []string
-	last, reached := h.oldest, control.oldest
-	for _, step := range steps {
-		if p.Role == fleet.RoleControlPlane && s.older(h.oldest, reached) || p.Role == fleet.RoleWorker && minor(step) > minor(last)+mostSkew {
-			stops, last = append(stops, reached), reached
-		}
-		if reached = step; step == p.Version {
-			break
-		}
-	}
-	return after(" by way of ", strings.Join(stops, ", "))
 }

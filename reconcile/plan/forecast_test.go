@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
 
@@ -127,14 +128,14 @@ func (d deed) String() string {
 
 // told is what Preview tells of machines.
 func (f *foretold) told() (out []deed) {
-	for _, ch := range plan.Preview(f.input(true)) {
+	for _, ch := range forecast.Of(f.input(true)).Changes {
 		gone := deed{fleet.DeleteMachine, ch.Pool, ch.Machine, ch.Reason}
 		switch ch.Kind {
-		case plan.CreateMachine:
+		case forecast.CreateMachine:
 			out = append(out, deed{fleet.CreateMachine, ch.Pool, ch.Machine, ch.Reason})
-		case plan.DeleteMachine:
+		case forecast.DeleteMachine:
 			out = append(out, gone)
-		case plan.ReplaceMachine:
+		case forecast.ReplaceMachine:
 			out = append(out, gone, deed{fleet.CreateMachine, ch.Pool, ch.By, ch.Reason})
 		}
 	}

@@ -1,0 +1,297 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
+)
+
+// A model is a cluster as its infrastructure and its API server show it, in which
+// every action succeeds at once.
+type model struct {
+	git      *fleet.Cluster
+	memory   fleet.Memory
+	now      time.Time
+	silent   bool // the API server never answered
+	observed fleet.Observed
+
+	deleted []fleet.Attempt // machines: their names are not given again at once
+	made    int             // machines that were made
+	members uint64
+}
+
+// blink is for how long an attempt is remembered in a time that does not pass.
+const blink = time.Nanosecond
+
+// Ids of machines and members that the model makes.
+const (
+	madeID     = "forecast://"
+	madeMember = 1 << 62
+)
+
+func (m *model) input() plan.Input {
+	return plan.Input{
+		Desired: m.git, Observed: m.observed, Memory: m.memory, Now: m.now,
+		Attempts: m.deleted, Settle: blink, NeverAnswered: m.silent && !m.observed.Workload.Reachable,
+	}
+}
+
+// carryOut does what a asks for, of a cluster that is to be as desired says now.
+func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
+	o := &m.observed
+	switch a.Kind {
+	case fleet.EnsureCertificates:
+		o.Secrets.Missing = nil
+	case fleet.EnsureInfrastructure:
+		m.ensureInfrastructure(desired)
+	case fleet.EnsureKubeconfig:
+		o.Secrets.Kubeconfig = fleet.KubeconfigState{Exists: true, Endpoint: o.Infrastructure.Endpoint, NotBefore: m.now, NotAfter: m.now.AddDate(1, 0, 0)}
+	case fleet.RotateAuthority:
+		m.rotate(a)
+	case fleet.CreateMachine:
+		m.createMachine(desired, a)
+	case fleet.DeleteMachine:
+		m.deleteMachine(a)
+	case fleet.DeleteInfrastructure:
+		o.Infrastructure = fleet.Infrastructure{Places: o.Infrastructure.Places}
+	case fleet.DeleteSecrets:
+		o.Secrets = fleet.SecretState{Missing: desired.Authorities()}
+	default:
+		m.carryOutInside(desired, a)
+	}
+}
+
+// carryOutInside does what needs the API server.
+func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
+	w := &m.observed.Workload
+	switch a.Kind {
+	case fleet.SyncNode:
+		if n := m.node(a.Node); n != nil {
+			sync(desired, a, n)
+		}
+	case fleet.DrainNode:
+		if n := m.node(a.Node); n != nil {
+			m.drain(n)
+		}
+	case fleet.DeleteNode:
+		w.Nodes = slices.DeleteFunc(w.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })
+	case fleet.RemoveMember:
+		w.Etcd.Members = slices.DeleteFunc(w.Etcd.Members, func(e fleet.Member) bool { return e.ID == a.Member })
+	case fleet.SyncKubeadmConfig:
+		m.kubeadm().Version, m.kubeadm().Config = desired.ControlPlane.Version, desired.ControlPlane.ConfigMark()
+	case fleet.SyncAddons:
+		m.kubeadm().Addons = desired.ControlPlane.AddonsMark()
+	case fleet.ApplyResources:
+		m.apply(desired, a)
+	case fleet.PruneResources:
+		m.prune(desired, a)
+	case fleet.InstallRelease, fleet.UninstallRelease:
+		m.release(desired, a)
+	case fleet.DeleteExternalResources:
+		w.External = nil
+	}
+}
+
+func (m *model) kubeadm() *fleet.Kubeadm {
+	if m.observed.Workload.Kubeadm == nil {
+		m.observed.Workload.Kubeadm = &fleet.Kubeadm{}
+	}
+	return m.observed.Workload.Kubeadm
+}
+
+func (m *model) node(name string) *fleet.Node {
+	nodes := m.observed.Workload.Nodes
+	if i := slices.IndexFunc(nodes, func(n fleet.Node) bool { return n.Name == name }); i >= 0 {
+		return &nodes[i]
+	}
+	return nil
+}
+
+// ensureInfrastructure makes what machines share as it is to be. Where its endpoint is
+// not known before it is made, it gets one that stands for it.
+func (m *model) ensureInfrastructure(desired *fleet.Cluster) {
+	i := &m.observed.Infrastructure
+	i.Exists, i.Ready, i.Message, i.Drift, i.Upkeep = true, true, "", nil, nil
+	for _, e := range []fleet.Endpoint{m.memory.Residence.Endpoint, desired.NamedEndpoint(), {Host: "unknown", Port: 6443}} {
+		if i.Endpoint.IsZero() {
+			i.Endpoint = e
+		}
+	}
+}
+
+// createMachine makes a machine, which boots and joins at once.
+func (m *model) createMachine(desired *fleet.Cluster, a fleet.Action) {
+	p, _ := desired.Pool(a.Pool)
+	m.made++
+	made := fleet.Machine{
+		Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprint(madeID, m.made)), Pool: p.Name, Role: p.Role, Template: p.Template,
+		Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain, State: fleet.MachineRunning,
+		Created: m.now.Add(time.Duration(m.made)), // in the order in which they come
+		Origin:  fleet.Origin{Made: m.now, Remediation: a.Remediation, Trust: desired.Trust(p.Role, m.observed.Secrets.Marks)},
+	}
+	if a.Join == fleet.JoinInit {
+		m.observed.Workload.Reachable, m.observed.Workload.Message = true, ""
+		m.kubeadm().Version = p.Version
+	}
+	i := &m.observed.Infrastructure
+	i.Machines = append(i.Machines, made)
+	slices.SortFunc(i.Machines, func(a, b fleet.Machine) int {
+		return cmp.Or(compare(string(a.Name), string(b.Name)), compare(string(a.ProviderID), string(b.ProviderID)))
+	})
+	m.join(desired, &made)
+}
+
+// join gives a machine its Node, which is ready for long, and its member of etcd.
+func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
+	w := &m.observed.Workload
+	p, known := desired.Pool(machine.Pool)
+	if machine.Role == fleet.RoleControlPlane {
+		p, known = desired.ControlPlane, true
+	}
+	n := fleet.Node{
+		Name: string(machine.Name), ProviderID: machine.ProviderID, KubeletVersion: machine.Version,
+		Labels: map[string]string{}, Annotations: map[string]string{},
+		ControlPlane: machine.Role == fleet.RoleControlPlane,
+	}
+	if !known {
+		p = fleet.Pool{Name: machine.Pool, Role: machine.Role}
+	}
+	if same, ok := p.Has(machine.Template); ok && !same {
+		p = p.OfOutdated()
+	}
+	m.recover(&n, &p)
+	maps.Copy(n.Labels, p.NodeLabels)
+	maps.Copy(n.Annotations, fleet.NodeAnnotations(desired.Key, p, machine.Name))
+	n.Taints = fleet.NodeTaints(p, n.Annotations, nil)
+	w.Nodes = append(w.Nodes, n)
+	slices.SortFunc(w.Nodes, func(a, b fleet.Node) int { return compare(a.Name, b.Name) })
+	m.enroll(&n)
+}
+
+// enroll makes the machine of a control-plane Node a member of etcd, where it is none.
+func (m *model) enroll(n *fleet.Node) {
+	e := m.observed.Workload.Etcd
+	if e == nil || !n.ControlPlane || slices.ContainsFunc(e.Members, func(o fleet.Member) bool { return o.Name == n.Name }) {
+		return
+	}
+	m.members++
+	e.Members = append(e.Members, fleet.Member{ID: madeMember + m.members, Name: n.Name, Healthy: n.Ready})
+	slices.SortFunc(e.Members, func(a, b fleet.Member) int { return compare(a.Name, b.Name) })
+}
+
+// recover makes a Node of p ready, and for long enough to be available.
+func (m *model) recover(n *fleet.Node, p *fleet.Pool) {
+	long := m.now.Add(m.observed.Workload.Ahead).AddDate(-1, 0, 0)
+	n.Ready, n.Created, n.ControlPlaneReady = true, long, n.ControlPlane
+	set := func(kind corev1.NodeConditionType, status corev1.ConditionStatus) {
+		n.Conditions = slices.DeleteFunc(slices.Clone(n.Conditions), func(c corev1.NodeCondition) bool { return c.Type == kind })
+		n.Conditions = append(n.Conditions, corev1.NodeCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(long)})
+	}
+	set(corev1.NodeReady, corev1.ConditionTrue)
+	for _, g := range p.ReadinessGates {
+		status := corev1.ConditionTrue
+		if g.Polarity == clusterv1.NegativePolarityCondition {
+			status = corev1.ConditionFalse
+		}
+		set(corev1.NodeConditionType(g.ConditionType), status)
+	}
+}
+
+// deleteMachine removes a machine. Its Node stays, and is not ready; its member of etcd
+// stays, unless it left before.
+func (m *model) deleteMachine(a fleet.Action) {
+	if p, _ := m.git.Pool(a.Pool); p.Kind != fleet.LoneMachine { // which has but one name
+		m.deleted = append(m.deleted, fleet.Attempt{Action: a, At: m.now, Answered: true})
+	}
+	i, w := &m.observed.Infrastructure, &m.observed.Workload
+	var gone fleet.ProviderID
+	i.Machines = slices.DeleteFunc(i.Machines, func(o fleet.Machine) bool {
+		is := o.Name == a.Machine && (a.ProviderID == "" || a.ProviderID == o.ProviderID) && !o.Silent
+		if is {
+			gone = o.ProviderID
+		}
+		return is
+	})
+	shared := slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Name == a.Machine })
+	for j := range w.Nodes {
+		if n := &w.Nodes[j]; n.ProviderID == gone && gone != "" || n.Name == string(a.Machine) && !shared {
+			n.Ready, n.ControlPlaneReady = false, false
+			for k := range members(w) {
+				if w.Etcd.Members[k].Name == n.Name {
+					w.Etcd.Members[k].Healthy = false
+				}
+			}
+		}
+	}
+	if !slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Role == fleet.RoleControlPlane }) {
+		*w = fleet.Workload{} // the data of etcd went with its machines
+		if !m.git.ExternalEtcd() {
+			w.Etcd = &fleet.Etcd{}
+		}
+	}
+}
+
+func members(w *fleet.Workload) []fleet.Member {
+	if w.Etcd == nil {
+		return nil
+	}
+	return w.Etcd.Members
+}
+
+// sync brings a Node in line, as the executor does.
+func sync(desired *fleet.Cluster, a fleet.Action, n *fleet.Node) {
+	p, known := desired.Pool(a.Pool)
+	if !known {
+		p.Name = a.Pool
+	}
+	if a.Outdated {
+		p = p.OfOutdated()
+	}
+	n.Taints = fleet.NodeTaints(p, n.Annotations, n.Taints)
+	maps.Copy(n.Annotations, fleet.NodeAnnotations(desired.Key, p, a.Machine))
+	maps.Copy(n.Labels, p.NodeLabels)
+}
+
+// drain moves everything away from a Node, and takes its hooks away.
+func (m *model) drain(n *fleet.Node) {
+	n.Draining, n.Unschedulable, n.DrainStarted, n.Drained = true, true, m.now, m.now
+	n.Pods, n.Volumes = nil, nil
+	for _, prefix := range []string{clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.PreTerminateDeleteHookAnnotationPrefix} {
+		maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return len(fleet.Hooks(prefix, map[string]string{key: ""})) > 0 })
+	}
+}
+
+// rotate takes the rotation of an authority to its next stage.
+func (m *model) rotate(a fleet.Action) {
+	s := &m.observed.Secrets
+	s.Rotations, s.Marks = maps.Clone(s.Rotations), maps.Clone(s.Marks)
+	if s.Rotations == nil {
+		s.Rotations = map[fleet.SecretName]fleet.RotationState{}
+	}
+	if s.Marks == nil {
+		s.Marks = map[fleet.SecretName]string{}
+	}
+	s.Rotations[a.Authority] = fleet.RotationState{Wish: a.Wish, Stage: a.Stage, Since: m.now}
+	if a.Stage == fleet.RotationHold {
+		return
+	}
+	mark := string(a.Stage) + a.Wish
+	if a.Authority == fleet.ClusterCA {
+		trusted := "both"
+		if a.Stage == fleet.RotationDone {
+			trusted = "new"
+		}
+		mark = trusted + a.Wish + "." + mark
+		s.Kubeconfig.Former = true
+	}
+	s.Marks[a.Authority] = mark
+}
