@@ -229,6 +229,8 @@ type infrastructure struct {
 	*world
 }
 
+func (i infrastructure) Abilities() providers.Abilities { return providers.Abilities{Watcher: i} }
+
 func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastructure, error) {
 	return fleet.Infrastructure{}, errors.New("not used")
 }

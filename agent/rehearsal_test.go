@@ -81,6 +81,10 @@ func TestRehearsalGoesOn(t *testing.T) {
 // deadCloud is a provider whose listing never answers.
 type deadCloud struct{ infrastructure }
 
+func (d deadCloud) Abilities() providers.Abilities {
+	return providers.Abilities{Watcher: d, Lister: d}
+}
+
 func (deadCloud) Clusters(ctx context.Context, _ fleet.ID) ([]fleet.Key, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -88,6 +92,8 @@ func (deadCloud) Clusters(ctx context.Context, _ fleet.ID) ([]fleet.Key, error) 
 
 // stray is a provider that has a cluster which Git never had.
 type stray struct{ infrastructure }
+
+func (s stray) Abilities() providers.Abilities { return providers.Abilities{Watcher: s, Lister: s} }
 
 func (stray) Clusters(context.Context, fleet.ID) ([]fleet.Key, error) {
 	return []fleet.Key{keyB}, nil

@@ -57,15 +57,15 @@ func (a *Agent) surveyed(ctx context.Context, name string, again <-chan struct{}
 			retry = time.After(surveyAgain) // the passes over its clusters report it
 			continue
 		}
-		if w, ok := providers.As[providers.Watcher](infra); ok && !watched {
+		can := providers.AbilitiesOf(infra)
+		if w := can.Watcher; w != nil && !watched {
 			watched = true
 			a.watches.Go(func() { a.follows(ctx, name, w) })
 		}
-		lister, ok := providers.As[providers.Lister](infra)
-		if !ok {
+		if can.Lister == nil {
 			continue
 		}
-		if err := a.list(ctx, name, lister); err != nil && ctx.Err() == nil {
+		if err := a.list(ctx, name, can.Lister); err != nil && ctx.Err() == nil {
 			a.p.Log.Warn("cannot list clusters for orphans, keeping what is known", "provider", name, "error", err)
 			retry = time.After(surveyAgain)
 		}

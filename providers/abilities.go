@@ -6,9 +6,26 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Abilities are what an Infrastructure can do beyond the contract. Each is an
-// interface of its own, found with As: Watcher, Lister, Sweeper, Adopter, Charts,
-// NodeIdentifier and Closer.
+// Abilities are what an Infrastructure can do beyond the contract; nil: it cannot. The
+// provider declares them, and whatever stands before it declares them again, as they
+// are to be used.
+type Abilities struct {
+	Watcher        Watcher
+	Lister         Lister
+	Sweeper        Sweeper
+	Adopter        Adopter
+	Charts         Charts
+	NodeIdentifier NodeIdentifier
+	Closer         Closer
+}
+
+// AbilitiesOf returns what p declares; nothing where p declares nothing.
+func AbilitiesOf(p Infrastructure) Abilities {
+	if d, ok := p.(interface{ Abilities() Abilities }); ok {
+		return d.Abilities()
+	}
+	return Abilities{}
+}
 
 // Watcher is an Infrastructure that can tell when machines change.
 type Watcher interface {
@@ -47,39 +64,3 @@ type NodeIdentifier interface {
 
 // A Closer is an Infrastructure that keeps something open, such as connections.
 type Closer interface{ Close() }
-
-// A Decorator is an Infrastructure that stands before another one and has a say in
-// how the other one's abilities are used: it limits them, say, or refuses what
-// changes something. One that is no Decorator is passed by.
-type Decorator interface {
-	Infrastructure
-
-	// Ability finds, inside of the decorator, the ability whose interface target
-	// points to, and stores it there as it is to be used. It reports false where
-	// there is none to be had. It never stores what leads past the decorator:
-	// nothing that can be asserted to another interface.
-	Ability(target any) bool
-}
-
-// As finds the first T in a chain of decorated providers. A Decorator that has no
-// Unwrap ends the chain: what it does not hand out is not to be had.
-func As[T any](p Infrastructure) (T, bool) {
-	for p != nil {
-		if t, ok := p.(T); ok {
-			return t, true
-		}
-		if d, ok := p.(Decorator); ok {
-			var t T
-			if d.Ability(&t) {
-				return t, true
-			}
-		}
-		w, ok := p.(interface{ Unwrap() Infrastructure })
-		if !ok {
-			break
-		}
-		p = w.Unwrap()
-	}
-	var zero T
-	return zero, false
-}

@@ -14,7 +14,7 @@ import (
 // of the release, and as long as it is not done well in Tries. It ends with the
 // right to act on the cluster, and with Forget.
 //
-// An Infrastructure whose clusters run nothing may be one, found with As.
+// An Infrastructure whose clusters run nothing may be one.
 type Charts interface {
 	// Install begins to install r, or to upgrade what is there to it. One that is as
 	// r says is left as it is. One that somebody else installed is taken over where
@@ -56,7 +56,7 @@ func (NoCharts) Forget(fleet.Key) {}
 // ChartsOf returns what installs charts into the clusters of p: p itself where it
 // does, or else charts.
 func ChartsOf(p Infrastructure, charts Charts) Charts {
-	if own, ok := As[Charts](p); ok {
+	if own := AbilitiesOf(p).Charts; own != nil {
 		return own
 	}
 	return charts

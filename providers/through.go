@@ -18,40 +18,35 @@ type Use struct {
 // error that the caller gets instead.
 type Around func(ctx context.Context, u Use, call func() error) error
 
-// Through is a Decorator's Ability: it finds the ability in p whose interface target
-// points to, and stores it with around before each of its calls. What is stored has
-// the methods of that one interface and no others.
+// Through returns a with around before each call of its abilities. What it returns has
+// the methods of that one ability and no others, so that nothing leads past around.
 //
-// Three abilities have no calls to stand before, and are found as they are: Watcher,
-// whose only call lasts, NodeIdentifier and Closer. An ability that is not named
-// here is not found.
-func Through(p Infrastructure, target any, around Around) bool {
-	switch t := target.(type) {
-	case *Lister:
-		return found(p, t, func(l Lister) Lister { return lister{l, around} })
-	case *Sweeper:
-		return found(p, t, func(s Sweeper) Sweeper { return sweeper{s, around} })
-	case *Adopter:
-		return found(p, t, func(a Adopter) Adopter { return adopter{a, around} })
-	case *Charts:
-		return found(p, t, func(c Charts) Charts { return charts{c, around} })
-	case *Watcher:
-		return found(p, t, func(w Watcher) Watcher { return struct{ Watcher }{w} })
-	case *NodeIdentifier:
-		return found(p, t, func(n NodeIdentifier) NodeIdentifier { return struct{ NodeIdentifier }{n} })
-	case *Closer:
-		return found(p, t, func(c Closer) Closer { return struct{ Closer }{c} })
+// Three abilities have no calls to stand before, and stay as they are: Watcher, whose
+// only call lasts, NodeIdentifier and Closer.
+func (a Abilities) Through(around Around) Abilities {
+	var out Abilities
+	if a.Watcher != nil {
+		out.Watcher = struct{ Watcher }{a.Watcher}
 	}
-	return false
-}
-
-// found stores the T of p, wrapped.
-func found[T any](p Infrastructure, target *T, wrap func(T) T) bool {
-	in, ok := As[T](p)
-	if ok {
-		*target = wrap(in)
+	if a.Lister != nil {
+		out.Lister = lister{a.Lister, around}
 	}
-	return ok
+	if a.Sweeper != nil {
+		out.Sweeper = sweeper{a.Sweeper, around}
+	}
+	if a.Adopter != nil {
+		out.Adopter = adopter{a.Adopter, around}
+	}
+	if a.Charts != nil {
+		out.Charts = charts{a.Charts, around}
+	}
+	if a.NodeIdentifier != nil {
+		out.NodeIdentifier = struct{ NodeIdentifier }{a.NodeIdentifier}
+	}
+	if a.Closer != nil {
+		out.Closer = struct{ Closer }{a.Closer}
+	}
+	return out
 }
 
 type lister struct {

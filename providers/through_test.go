@@ -2,9 +2,6 @@ package providers_test
 
 import (
 	"context"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,70 +19,49 @@ import (
 	"fairlead.dev/providers/trace"
 )
 
-// An ability is one of package providers, and what is known of it.
-type ability struct {
-	get func(providers.Infrastructure) (any, bool) // As
-	is  func(any) bool
-	// plain says why decorators do not stand before its calls; empty: they do.
-	plain string
-}
-
-func as[T any](p providers.Infrastructure) (any, bool) { return providers.As[T](p) }
-
-func is[T any](x any) bool { _, ok := x.(T); return ok }
-
-func abilities() map[string]ability {
-	return map[string]ability{
-		"Watcher":        {as[providers.Watcher], is[providers.Watcher], "its call lasts for ever"},
-		"Lister":         {as[providers.Lister], is[providers.Lister], ""},
-		"Sweeper":        {as[providers.Sweeper], is[providers.Sweeper], ""},
-		"Adopter":        {as[providers.Adopter], is[providers.Adopter], ""},
-		"Charts":         {as[providers.Charts], is[providers.Charts], ""},
-		"NodeIdentifier": {as[providers.NodeIdentifier], is[providers.NodeIdentifier], "it asks nobody"},
-		"Closer":         {as[providers.Closer], is[providers.Closer], "it asks nobody"},
+// plain are the abilities whose calls decorators do not stand before, and why.
+func plain() map[string]string {
+	return map[string]string{
+		"Watcher":        "its call lasts for ever",
+		"NodeIdentifier": "it asks nobody",
+		"Closer":         "it asks nobody",
 	}
 }
 
-// contracts are the interfaces of package providers that are no abilities.
-func contracts() []string {
-	return []string{"Bootstrap", "Decorator", "Infrastructure", "Observer", "Workload", "WorkloadObserver"}
+// each calls f with the name and the value of each ability of a.
+func each(a providers.Abilities, f func(name string, ability reflect.Value)) {
+	v := reflect.ValueOf(a)
+	for i := range v.NumField() {
+		f(v.Type().Field(i).Name, v.Field(i))
+	}
 }
 
-// TestAbilitiesAreKnown: whoever adds an interface to the package says here what of it
-// changes something, or that it is no ability.
+// TestAbilitiesAreKnown: whoever adds an ability says in Changes what of it changes
+// something.
 func TestAbilitiesAreKnown(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", nil, parser.SkipObjectResolution) //nolint:staticcheck // one folder without build tags
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, f := range packages["providers"].Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			spec, ok := n.(*ast.TypeSpec)
-			if ok && spec.Name.IsExported() {
-				if _, ok := spec.Type.(*ast.InterfaceType); ok && !slices.Contains(contracts(), spec.Name.Name) {
-					got = append(got, spec.Name.Name)
-				}
-			}
-			return true
-		})
-	}
-	slices.Sort(got)
-	got = slices.Compact(got) // files of tests are parsed as well
-	var want []string
-	for name := range abilities() {
-		want = append(want, name)
-	}
-	slices.Sort(want)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("interfaces that are neither abilities nor contracts (-known +there): %s", d)
-	}
+	each(providers.Abilities{}, func(name string, ability reflect.Value) {
+		var got, want []string
+		for method := range providers.Changes()[name] {
+			got = append(got, method)
+		}
+		for m := range ability.Type().Methods() {
+			want = append(want, m.Name)
+		}
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" || ability.Type().Name() != name {
+			t.Errorf("methods of %s in Changes (-wanted +there): %s", name, d)
+		}
+	})
 }
 
 // able has every ability, and notes which methods are called.
 type able struct {
 	providers.Infrastructure
 	called *[]string
+}
+
+func (a able) Abilities() providers.Abilities {
+	return providers.Abilities{Watcher: a, Lister: a, Sweeper: a, Adopter: a, Charts: a, NodeIdentifier: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
@@ -137,11 +113,6 @@ func (a able) Forget(fleet.Key)                   { a.note("Forget") }
 func (a able) NodeID() string                     { a.note("NodeID"); return "" }
 func (a able) Close()                             { a.note("Close") }
 
-// newer is an ability that no decorator knows.
-type newer interface{ Reboot() }
-
-func (a able) Reboot() { a.note("Reboot") }
-
 // call calls the method of x called name with the zero values of its arguments, and
 // returns its error.
 func call(t *testing.T, x any, name string) error {
@@ -166,10 +137,10 @@ func call(t *testing.T, x any, name string) error {
 	return nil
 }
 
-// methods returns the names of the methods that the type of x has.
-func methods(x any) []string {
+// methods returns the names of the methods that a type has.
+func methods(of reflect.Type) []string {
 	var out []string
-	for m := range reflect.TypeOf(x).Methods() {
+	for m := range of.Methods() {
 		out = append(out, m.Name)
 	}
 	return out
@@ -185,21 +156,16 @@ func TestDryRunIsNotWalkedAround(t *testing.T) {
 		"as it is used": retry.New(dryrun.New(limit.New(in, limit.Options{InFlight: 1})), retry.Options{}),
 		"innermost":     trace.New(limit.New(dryrun.New(in), limit.Options{}), func(context.Context, trace.Call) {}),
 	} {
-		for name, a := range abilities() {
-			got, ok := a.get(p)
-			if !ok {
-				t.Errorf("%s: %s is not found", chain, name)
-				continue
+		each(providers.AbilitiesOf(p), func(name string, ability reflect.Value) {
+			if ability.IsNil() {
+				t.Errorf("%s: %s is not there", chain, name)
+				return
 			}
-			for other, b := range abilities() {
-				if other != name && b.is(got) {
-					t.Errorf("%s: what is found as %s is %s as well", chain, name, other)
-				}
+			got := ability.Interface()
+			if d := cmp.Diff(methods(ability.Type()), methods(ability.Elem().Type())); d != "" {
+				t.Errorf("%s: %s leads to more than its own methods (-its +there): %s", chain, name, d)
 			}
-			if is[providers.Infrastructure](got) {
-				t.Errorf("%s: what is found as %s is an Infrastructure as well", chain, name)
-			}
-			for _, method := range methods(got) {
+			for _, method := range methods(ability.Type()) {
 				called = nil
 				err := call(t, got, method)
 				changes := providers.Changes()[name][method]
@@ -212,13 +178,7 @@ func TestDryRunIsNotWalkedAround(t *testing.T) {
 					t.Errorf("%s: %s.%s called %q of the provider inside, want it", chain, name, method, called)
 				}
 			}
-		}
-		if _, ok := providers.As[newer](p); ok {
-			t.Errorf("%s: an ability that nobody knows is found", chain)
-		}
-		if _, ok := providers.As[able](p); ok {
-			t.Errorf("%s: the provider inside is found", chain)
-		}
+		})
 	}
 }
 
@@ -230,13 +190,15 @@ func TestAbilitiesAreDecorated(t *testing.T) {
 		in := able{called: &called}
 		busy := limit.New(in, limit.Options{PerSecond: 1})
 		tracing := trace.New(in, func(_ context.Context, c trace.Call) { told = append(told, c.Operation) })
-		for name, a := range abilities() {
-			if a.plain != "" {
-				continue
+		each(busy.Abilities(), func(name string, ability reflect.Value) {
+			if plain()[name] != "" {
+				return
 			}
-			limited, _ := a.get(busy)
-			traced, _ := a.get(tracing)
-			for _, method := range methods(limited) {
+			of := func(p providers.Infrastructure) any {
+				return reflect.ValueOf(providers.AbilitiesOf(p)).FieldByName(name).Interface()
+			}
+			limited, traced := of(busy), of(tracing)
+			for _, method := range methods(ability.Type()) {
 				if method == "Tries" { // asks nobody
 					continue
 				}
@@ -251,14 +213,14 @@ func TestAbilitiesAreDecorated(t *testing.T) {
 					t.Errorf("%s.%s: %v, and told of %q", name, method, err, told)
 				}
 				called = nil
-				failing, _ := a.get(retry.New(flaky{in: able{called: &called}}, retry.Options{}))
+				failing := of(retry.New(flaky{in: able{called: &called}}, retry.Options{}))
 				err := call(t, failing, method)
 				if attempts, changes := len(called), providers.Changes()[name][method]; method != "Forget" &&
 					(err == nil || changes && attempts != 1 || !changes && attempts != 4) {
 					t.Errorf("%s.%s is called %d times while it is unavailable: %v", name, method, attempts, err)
 				}
 			}
-		}
+		})
 	})
 }
 
@@ -268,9 +230,8 @@ type flaky struct {
 	in able
 }
 
-// Ability implements providers.Decorator.
-func (f flaky) Ability(target any) bool {
-	return providers.Through(f.in, target, func(_ context.Context, u providers.Use, call func() error) error {
+func (f flaky) Abilities() providers.Abilities {
+	return f.in.Abilities().Through(func(_ context.Context, u providers.Use, call func() error) error {
 		_ = call()
 		return fleet.Errorf(fleet.Unavailable, u.Op, "503")
 	})

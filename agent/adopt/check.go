@@ -65,7 +65,7 @@ func (a *Adoption) finished(ctx context.Context, c *candidate) (bool, error) {
 		return false, err
 	}
 	done := false
-	if adopter, ok := providers.As[providers.Adopter](p); ok {
+	if adopter := providers.AbilitiesOf(p).Adopter; adopter != nil {
 		marks, err := adopter.Adoptable(ctx, c.desired, c.machines)
 		done = err == nil && len(marks) == 0
 	}
@@ -261,8 +261,8 @@ func (a *Adoption) checkMarks(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	adopter, ok := providers.As[providers.Adopter](p)
-	if !ok {
+	adopter := providers.AbilitiesOf(p).Adopter
+	if adopter == nil {
 		c.refuse(c.cluster, "spec.infrastructureRef", "", "the provider %s cannot take over what it did not make", c.desired.Provider)
 		return nil
 	}

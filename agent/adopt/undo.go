@@ -91,8 +91,8 @@ func (a *Adoption) giveBack(ctx context.Context, f *found, there *fleet.Cluster)
 	if err != nil {
 		return err
 	}
-	adopter, ok := providers.As[providers.Adopter](p)
-	if !ok {
+	adopter := providers.AbilitiesOf(p).Adopter
+	if adopter == nil {
 		return fleet.Errorf(fleet.Invalid, "undo the adoption of "+f.key.String(), "the provider %s cannot take over what it did not make", there.Provider)
 	}
 	a.o.Say(f.key, Mark, "is taken off everything again")

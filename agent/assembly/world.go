@@ -51,7 +51,8 @@ type World struct {
 
 	mu     sync.Mutex
 	open   map[string]providers.Infrastructure
-	charts []*helm.Charts // one for each reconciler
+	memory *inmemory.Cloud // of this process; nil: it is not open
+	charts []*helm.Charts  // one for each reconciler
 }
 
 // OpenWorld opens the secret store and gets ready to open providers. Without
@@ -91,6 +92,9 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 	p, err := w.registry.Open(context.Background(), name, o)
 	if err != nil {
 		return nil, err
+	}
+	if in, ok := p.(*inmemory.Provider); ok {
+		w.memory, _ = in.API().(*inmemory.Cloud)
 	}
 	p = limit.New(p, limit.Options{InFlight: maxInFlight})
 	if w.metrics == nil {
@@ -139,12 +143,7 @@ func (w *World) InMemory() http.Handler {
 func (w *World) inMemory() (*inmemory.Cloud, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	provider, ok := providers.As[*inmemory.Provider](w.open[inmemory.ProviderName])
-	if !ok {
-		return nil, false
-	}
-	cloud, ok := provider.API().(*inmemory.Cloud)
-	return cloud, ok
+	return w.memory, w.memory != nil
 }
 
 // Looker returns what looks at the clusters of w, and has nothing to change them with.
@@ -219,7 +218,7 @@ func (w *World) Close() error {
 	w.Workload.Close()
 	var errs []error
 	for _, p := range w.open {
-		if c, ok := providers.As[providers.Closer](p); ok {
+		if c := providers.AbilitiesOf(p).Closer; c != nil {
 			c.Close()
 		}
 	}

@@ -132,8 +132,8 @@ func (s *Scan) Look(ctx context.Context, now time.Time) error {
 			errs = append(errs, err)
 			continue
 		}
-		sweeper, ok := providers.As[providers.Sweeper](p)
-		if !ok {
+		sweeper := providers.AbilitiesOf(p).Sweeper
+		if sweeper == nil {
 			s.notes = append(s.notes, "the provider "+name+" cannot look for orphans")
 			continue
 		}

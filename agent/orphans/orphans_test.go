@@ -28,6 +28,8 @@ type sweeping struct {
 	settling time.Duration
 }
 
+func (s *sweeping) Abilities() providers.Abilities { return providers.Abilities{Sweeper: s} }
+
 func (s *sweeping) Settle() time.Duration { return s.settling }
 
 func (s *sweeping) Orphans(_ context.Context, _ fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {

@@ -41,8 +41,8 @@ func (s *Scan) removeOne(ctx context.Context, o fleet.Orphan) error {
 	if err != nil {
 		return err
 	}
-	sweeper, ok := providers.As[providers.Sweeper](p)
-	if !ok {
+	sweeper := providers.AbilitiesOf(p).Sweeper
+	if sweeper == nil {
 		return fleet.Errorf(fleet.Invalid, "remove "+o.Kind+" "+o.Name, "the provider %s does not remove orphans", o.Provider)
 	}
 	return sweeper.RemoveOrphan(ctx, s.id, s.clusters[o.Provider], o)

@@ -37,6 +37,8 @@ const (
 	dismantlesAtHome annexFault = "looks for machines at home alone before it deletes infrastructure"
 )
 
+func (a annex) Abilities() providers.Abilities { return providers.AbilitiesOf(a.Infrastructure) }
+
 func (a annex) Unwrap() providers.Infrastructure { return a.Infrastructure }
 
 // named reports whether Git leads to the second cloud, and leads whether anything does.

@@ -23,11 +23,18 @@ const lag = 5 * time.Second
 // cloudOf digs the cloud out of a provider, mutants included.
 func cloudOf(t testing.TB, p providers.Infrastructure) *counting {
 	t.Helper()
-	in, ok := providers.As[*inmemory.Provider](p)
-	if !ok {
-		t.Fatal("not a provider in memory")
+	for {
+		switch q := p.(type) {
+		case *inmemory.Provider:
+			return q.API().(*counting)
+		case interface {
+			Unwrap() providers.Infrastructure
+		}:
+			p = q.Unwrap()
+		default:
+			t.Fatal("not a provider in memory")
+		}
 	}
-	return in.API().(*counting)
 }
 
 // counting is a cloud of which the nth listing fails, the answer to the nth change is
@@ -344,6 +351,12 @@ func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet
 		return m.removeOrphan(m.Infrastructure, ctx, o)
 	}
 	return m.Infrastructure.(providers.Sweeper).RemoveOrphan(ctx, id, clusters, o)
+}
+
+func (m mutant) Abilities() providers.Abilities {
+	out := providers.AbilitiesOf(m.Infrastructure)
+	out.Watcher, out.Lister, out.Sweeper = m, m, m
+	return out
 }
 
 func (m mutant) Unwrap() providers.Infrastructure { return m.Infrastructure }

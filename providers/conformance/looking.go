@@ -75,15 +75,16 @@ func (b *bench) look(when string) {
 		_, err := b.p.Observe(ctx, b.c)
 		report("Observe", err)
 	}
-	if l, ok := providers.As[providers.Lister](b.p); ok {
+	can := providers.AbilitiesOf(b.p)
+	if l := can.Lister; l != nil {
 		_, err := l.Clusters(ctx, testFleet)
 		report("Clusters", err)
 	}
-	if s, ok := providers.As[providers.Sweeper](b.p); ok {
+	if s := can.Sweeper; s != nil {
 		_, err := s.Orphans(ctx, testFleet, []*fleet.Cluster{b.c})
 		report("Orphans", err)
 	}
-	if a, ok := providers.As[providers.Adopter](b.p); ok {
+	if a := can.Adopter; a != nil {
 		_, err := a.Adoptable(ctx, b.c, nil)
 		report("Adoptable", err)
 	}

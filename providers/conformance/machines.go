@@ -254,8 +254,8 @@ func foreignMachine(t testing.TB, o Options) {
 
 func clustersAreListed(t testing.TB, o Options) {
 	b := newBench(t, o)
-	l, ok := providers.As[providers.Lister](b.p)
-	if !b.can("Lister", ok) {
+	l := providers.AbilitiesOf(b.p).Lister
+	if !b.can("Lister", l != nil) {
 		return
 	}
 	second := b.cluster(testFleet, fleet.Key{Namespace: "test", Name: "eu-1"})
@@ -272,8 +272,8 @@ func clustersAreListed(t testing.TB, o Options) {
 
 func changesAreTold(t testing.TB, o Options) {
 	b := newBench(t, o)
-	w, ok := providers.As[providers.Watcher](b.p)
-	if !b.can("Watcher", ok) {
+	w := providers.AbilitiesOf(b.p).Watcher
+	if !b.can("Watcher", w != nil) {
 		return
 	}
 	b.ensure(b.c)

@@ -29,8 +29,8 @@ func orphansLeaveNothing(t testing.TB, o Options) {
 func (b *bench) sweep() *fleet.Cluster {
 	b.t.Helper()
 	t := b.t
-	s, ok := providers.As[providers.Sweeper](b.p)
-	if !b.can("Sweeper", ok) {
+	s := providers.AbilitiesOf(b.p).Sweeper
+	if !b.can("Sweeper", s != nil) {
 		return nil
 	}
 	gone := b.cluster(testFleet, fleet.Key{Namespace: "test", Name: "gone"})

@@ -11,11 +11,10 @@ import (
 )
 
 // A Provider refuses every change with an error of kind Invalid, those of abilities
-// as well. It has no Unwrap, so that nothing leads past it: an ability that
-// providers.Through does not know is not there, and neither is the provider inside.
+// as well.
 type Provider struct{ p providers.Infrastructure }
 
-var _ providers.Decorator = (*Provider)(nil)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // New returns p with its changes refused.
 func New(p providers.Infrastructure) *Provider { return &Provider{p} }
@@ -24,9 +23,9 @@ var errDryRun = errors.New("this is a dry run, which changes nothing")
 
 func refuse(op string) error { return &fleet.Error{Kind: fleet.Invalid, Op: op, Err: errDryRun} }
 
-// Ability implements providers.Decorator.
-func (p *Provider) Ability(target any) bool {
-	return providers.Through(p.p, target, func(_ context.Context, u providers.Use, call func() error) error {
+// Abilities returns those of the provider inside, decorated.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.AbilitiesOf(p.p).Through(func(_ context.Context, u providers.Use, call func() error) error {
 		if u.Changes {
 			return refuse(u.Op)
 		}

@@ -26,7 +26,7 @@ type Provider struct {
 	slots chan struct{} // nil: no bound
 }
 
-var _ providers.Decorator = (*Provider)(nil)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // New returns p within the bounds.
 func New(p providers.Infrastructure, o Options) *Provider {
@@ -40,12 +40,9 @@ func New(p providers.Infrastructure, o Options) *Provider {
 	return l
 }
 
-// Unwrap returns the provider inside.
-func (l *Provider) Unwrap() providers.Infrastructure { return l.p }
-
-// Ability implements providers.Decorator.
-func (l *Provider) Ability(target any) bool {
-	return providers.Through(l.p, target, func(ctx context.Context, u providers.Use, call func() error) error {
+// Abilities returns those of the provider inside, decorated.
+func (l *Provider) Abilities() providers.Abilities {
+	return providers.AbilitiesOf(l.p).Through(func(ctx context.Context, u providers.Use, call func() error) error {
 		if err := l.enter(ctx, u.Op); err != nil {
 			return err
 		}

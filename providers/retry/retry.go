@@ -24,7 +24,7 @@ type Provider struct {
 	o Options
 }
 
-var _ providers.Decorator = (*Provider)(nil)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // New returns p with its looks repeated.
 func New(p providers.Infrastructure, o Options) *Provider {
@@ -37,12 +37,9 @@ func New(p providers.Infrastructure, o Options) *Provider {
 	return &Provider{Infrastructure: p, o: o}
 }
 
-// Unwrap returns the provider inside.
-func (p *Provider) Unwrap() providers.Infrastructure { return p.Infrastructure }
-
-// Ability implements providers.Decorator.
-func (p *Provider) Ability(target any) bool {
-	return providers.Through(p.Infrastructure, target, func(ctx context.Context, u providers.Use, call func() error) error {
+// Abilities returns those of the provider inside, decorated.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.AbilitiesOf(p.Infrastructure).Through(func(ctx context.Context, u providers.Use, call func() error) error {
 		if u.Changes {
 			return call()
 		}

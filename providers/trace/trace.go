@@ -24,7 +24,7 @@ type Provider struct {
 	tell func(context.Context, Call)
 }
 
-var _ providers.Decorator = (*Provider)(nil)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // New returns p with tell called after each call, from the caller's goroutine and
 // with its context.
@@ -32,12 +32,9 @@ func New(p providers.Infrastructure, tell func(context.Context, Call)) *Provider
 	return &Provider{p: p, tell: tell}
 }
 
-// Unwrap returns the provider inside.
-func (t *Provider) Unwrap() providers.Infrastructure { return t.p }
-
-// Ability implements providers.Decorator.
-func (t *Provider) Ability(target any) bool {
-	return providers.Through(t.p, target, func(ctx context.Context, u providers.Use, call func() error) error {
+// Abilities returns those of the provider inside, decorated.
+func (t *Provider) Abilities() providers.Abilities {
+	return providers.AbilitiesOf(t.p).Through(func(ctx context.Context, u providers.Use, call func() error) error {
 		start := time.Now()
 		err := call()
 		t.ended(ctx, u.Method, u.Cluster, start, err)

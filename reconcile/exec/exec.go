@@ -278,7 +278,7 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
 		Authorities: make(map[fleet.SecretName]fleet.SecretData, 4),
 	}
-	if n, ok := providers.As[providers.NodeIdentifier](w.Infrastructure); ok {
+	if n := providers.AbilitiesOf(w.Infrastructure).NodeIdentifier; n != nil {
 		in.NodeID = n.NodeID()
 	}
 	marks := make(map[fleet.SecretName]string, 4)

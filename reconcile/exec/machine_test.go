@@ -59,6 +59,8 @@ func (m *maker) CreateMachine(_ context.Context, _ fleet.OperationID, r provider
 	return nil
 }
 
+func (m *maker) Abilities() providers.Abilities { return providers.Abilities{NodeIdentifier: m} }
+
 // NodeID implements providers.NodeIdentifier.
 func (m *maker) NodeID() string { return "id of the machine" }
 

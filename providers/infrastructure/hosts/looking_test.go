@@ -85,8 +85,8 @@ func TestLookingChangesNothing(t *testing.T) {
 	}
 	thaw(b.hosts[0])
 	b.ensure(c)
-	b.until("it was started", c, func(i fleet.Infrastructure) bool {
-		return state(i, "cp-0") == fleet.MachineRunning && b.hosts[0].Read("/etc/kubernetes/kubelet.conf") != ""
+	b.until("it ran to its end", c, func(i fleet.Infrastructure) bool {
+		return state(i, "cp-0") == fleet.MachineRunning && b.hosts[0].Exec("find /var/lib/fairlead/host/machines -name finished") != ""
 	})
 
 	b.inLine(c)

@@ -7,12 +7,9 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
-
-var _ providers.Sweeper = (*Provider)(nil)
 
 // orphanMachine is the kind of an orphan: a host that is claimed for a cluster which
 // is not there.

@@ -30,10 +30,7 @@ type Provider struct {
 	taken map[string]bool // machines being made and hosts being claimed, in this process
 }
 
-var (
-	_ providers.Infrastructure = (*Provider)(nil)
-	_ providers.NodeIdentifier = (*Provider)(nil)
-)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
@@ -66,6 +63,11 @@ func New(o Options) *Provider {
 		},
 		dialer: dialer, writes: c, taken: make(map[string]bool),
 	}
+}
+
+// Abilities tells what it can do beyond the contract.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.Abilities{Sweeper: p, NodeIdentifier: p, Closer: p}
 }
 
 // Close closes the connections to hosts.

@@ -10,8 +10,6 @@ import (
 	"fairlead.dev/providers"
 )
 
-var _ providers.Adopter = (*Provider)(nil)
-
 // A retagging gives one thing of the cloud other tags.
 type retagging struct {
 	what, id   string

@@ -21,7 +21,7 @@ const defaultSettle = time.Second
 // Factory returns the factory of this provider. A cloud in this process is made
 // by each New and lives until its Close; [Provider.API] gives it out:
 //
-//	p, _ := providers.As[*inmemory.Provider](infrastructure)
+//	p, ok := infrastructure.(*inmemory.Provider)
 //	cloud, ok := p.API().(*inmemory.Cloud)
 func Factory() providers.Factory {
 	return providers.Factory{Name: ProviderName, Kinds: Kinds(), New: open, Settings: []providers.Setting{

@@ -6,10 +6,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers"
 )
-
-var _ providers.Sweeper = (*Provider)(nil)
 
 // The kinds of orphan, in the order in which they can be removed.
 const (

@@ -19,11 +19,7 @@ type Provider struct {
 	settle time.Duration
 }
 
-var (
-	_ providers.Infrastructure = (*Provider)(nil)
-	_ providers.Watcher        = (*Provider)(nil)
-	_ providers.Lister         = (*Provider)(nil)
-)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // NewProvider returns the provider of a cloud that shows every change after
 // settle at the latest.
@@ -33,6 +29,11 @@ func NewProvider(api API, settle time.Duration) *Provider {
 
 // API returns the cloud: a *Cloud where it is in this process.
 func (p *Provider) API() API { return p.api }
+
+// Abilities tells what it can do beyond the contract.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.Abilities{Watcher: p, Lister: p, Sweeper: p, Adopter: p, Charts: p, Closer: p}
+}
 
 // Close closes the cloud where it is in this process, and the connections to it
 // where it is not.

@@ -331,7 +331,7 @@ func TestFactory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, ok := providers.As[*Provider](in)
+			p, ok := in.(*Provider)
 			if !ok {
 				t.Fatal("no *Provider")
 			}

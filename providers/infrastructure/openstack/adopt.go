@@ -15,8 +15,6 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-var _ providers.Adopter = (*Provider)(nil)
-
 // A claim is one thing that Cluster API's provider made for a cluster, and the
 // mark that it is to carry.
 type claim struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"

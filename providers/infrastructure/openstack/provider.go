@@ -25,12 +25,7 @@ type Provider struct {
 	watch    *snapshot.Watch[*cloud.Project]
 }
 
-var (
-	_ providers.Infrastructure = (*Provider)(nil)
-	_ providers.Watcher        = (*Provider)(nil)
-	_ providers.Lister         = (*Provider)(nil)
-	_ providers.Sweeper        = (*Provider)(nil)
-)
+var _ providers.Infrastructure = (*Provider)(nil)
 
 // Options say how to reach clouds. Zero values mean the defaults.
 type Options struct {
@@ -52,6 +47,11 @@ func New(o Options) *Provider {
 		o.Settle = DefaultSettle
 	}
 	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watch: snapshot.NewWatch[*cloud.Project]()}
+}
+
+// Abilities tells what it can do beyond the contract.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.Abilities{Watcher: p, Lister: p, Sweeper: p, Adopter: p, Closer: p}
 }
 
 // Close closes the connections to the clouds.

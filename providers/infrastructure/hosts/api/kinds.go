@@ -121,7 +121,9 @@ func ReadMachine(o fleet.Object) (*HostMachineSpec, error) {
 }
 
 // ReadPool returns the spec of a HostPool that was normalised.
-func ReadPool(o fleet.Object) (*HostPoolSpec, error) { return objects.Read[HostPoolSpec](o, "HostPool") }
+func ReadPool(o fleet.Object) (*HostPoolSpec, error) {
+	return objects.Read[HostPoolSpec](o, "HostPool")
+}
 
 // ReadHost returns the spec of a Host that was normalised.
 func ReadHost(o fleet.Object) (*HostSpec, error) { return objects.Read[HostSpec](o, "Host") }

@@ -35,7 +35,7 @@ const csiCluster = "cinder.csi.openstack.org/cluster"
 // whether parts of a machine of one that is there are left over.
 type Gone struct {
 	Fleet    fleet.ID
-	Clusters map[fleet.Key]bool       // those that are there
+	Clusters map[fleet.Key]bool          // those that are there
 	Left     func(o snapshot.Owner) bool // of a cluster that is there
 }
 

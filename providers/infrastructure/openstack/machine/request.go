@@ -12,7 +12,7 @@ import (
 
 // A Request is a server to make.
 type Request struct {
-	Owner    snapshot.Owner       // with the name of the machine, which is that of the server
+	Owner    snapshot.Owner    // with the name of the machine, which is that of the server
 	Tags     map[string]string // ownership tags
 	Spec     *api.OpenStackMachineSpec
 	Image    Image    // in place of that of Spec, where Spec refers to one
