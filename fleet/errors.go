@@ -3,6 +3,8 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // An ErrorKind says what can be done about an error; the kind alone decides
@@ -40,12 +42,58 @@ func (e *Error) Error() string { return "cannot " + e.Op + ": " + e.Err.Error() 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of the first *Error in err's tree, or Unknown.
+// KindOf returns the kind of the first *Error in err's tree, or of what JoinErrors made,
+// whichever comes first; else Unknown.
 func KindOf(err error) ErrorKind {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Kind
+	if e, ok := errors.AsType[interface {
+		error
+		kind() ErrorKind
+	}](err); ok {
+		return e.kind()
 	}
 	return Unknown
+}
+
+func (e *Error) kind() ErrorKind { return e.Kind }
+
+// joined is several errors as one.
+type joined []error
+
+// JoinErrors returns errs, without those that are nil, as one error; nil where all are. Its
+// text has theirs in order. It is of the first one's kind, but for Unanswered, which
+// counts most, and Invalid, which counts least: the others may go by themselves.
+func JoinErrors(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return joined(errs)
+}
+
+func (j joined) Error() string {
+	var out []string
+	for _, err := range j {
+		out = append(out, err.Error())
+	}
+	return strings.Join(out, "; ")
+}
+
+func (j joined) Unwrap() []error { return j }
+
+func (j joined) kind() ErrorKind {
+	out := Invalid
+	for _, err := range j {
+		switch k := KindOf(err); {
+		case k == Unanswered:
+			return k
+		case out == Invalid:
+			out = k
+		}
+	}
+	return out
 }
 
 // Refused reports whether err proves that the other side did nothing, so that

@@ -26,10 +26,22 @@ type Infrastructure struct {
 	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
 	Upkeep         []string        // those of Drift that machines cause or need, and not people: mended whatever the policy
 	Machines       []Machine       // sorted by name, then provider id
+	// Failures are requests that the provider took, that failed later, and of which no
+	// machine tells. Sorted by machine, each the last of its machine, until that is asked
+	// for again or for as long as the provider knows of it.
+	Failures []Failure
 	// Places are where the provider looked, known even where nothing exists: first
 	// where what machines share is or would be made, then the others. Empty where the
 	// provider has no places to tell apart.
 	Places []PlaceSeen
+}
+
+// A Failure is a request for a machine that was taken and failed, and left nothing.
+type Failure struct {
+	Machine   MachineName
+	Operation OperationID
+	At        time.Time
+	Message   string // the provider's own words
 }
 
 // A FailureDomain is a place where machines fail together.
@@ -47,6 +59,10 @@ const (
 	MachineRunning  MachineState = "Running"  // powered on
 	MachineFailed   MachineState = "Failed"   // will never run: Message says why
 	MachineDeleting MachineState = "Deleting" // on its way out
+	// MachineReleased is no part of the cluster any more, and its host is busy still, as
+	// with cleaning. Its name is free, it holds nothing of what machines share, and
+	// nothing is asked of it.
+	MachineReleased MachineState = "Released"
 )
 
 // A Machine is one instance at a provider, with the ownership tags that were

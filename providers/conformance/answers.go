@@ -66,7 +66,7 @@ func lostAnswerOfCreate(t testing.TB, o Options) {
 // does, until it is not there.
 func (b *bench) remove(name fleet.MachineName) {
 	b.t.Helper()
-	there := func(m fleet.Machine) bool { return m.Name == name }
+	there := func(m fleet.Machine) bool { return m.Name == name && m.State != fleet.MachineReleased }
 	for range rounds {
 		if err := b.p.DeleteMachine(b.t.Context(), "op-delete", b.c, name, ""); err != nil {
 			b.t.Fatalf("DeleteMachine(%s) = %v, want no error", name, err)

@@ -110,6 +110,8 @@ func Checks() []Check {
 		{"RememberedPlace", rememberedPlace},
 		{"DamagedTagsAreShown", damagedTags},
 		{"FailedMachine", failedMachine},
+		{"FailedRequest", failedRequest},
+		{"ReleasedMachine", releasedMachine},
 		{"UserDataOfAnotherFormat", userDataOfAnotherFormat},
 		{"UserDataTooLarge", userDataTooLarge},
 		{"OrphansAreSwept", orphansAreSwept},
@@ -235,7 +237,7 @@ func operation(name fleet.MachineName) fleet.OperationID { return fleet.Operatio
 func (b *bench) machines(c *fleet.Cluster) (names []fleet.MachineName, ids []fleet.ProviderID) {
 	b.t.Helper()
 	for _, m := range b.observe(c).Machines {
-		if m.State != fleet.MachineDeleting {
+		if m.State != fleet.MachineDeleting && m.State != fleet.MachineReleased {
 			names, ids = append(names, m.Name), append(ids, m.ProviderID)
 		}
 	}

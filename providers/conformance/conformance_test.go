@@ -157,6 +157,20 @@ func hooks() conformance.Hooks {
 				t.Fatal(err)
 			}
 		},
+		FailCreate: func(t testing.TB, p providers.Infrastructure) func() {
+			set := func(names ...string) {
+				if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, FailCreate: names}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set("*")
+			return func() { set() }
+		},
+		SlowRelease: func(t testing.TB, p providers.Infrastructure) {
+			if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, SlowRelease: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		},
 		Elsewhere: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
 			pool := c.Workers[0]
 			pool.Annotations = map[string]string{annexed: ""}
@@ -275,7 +289,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
 				"FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -742,6 +756,33 @@ func mutants() map[string]struct {
 					}
 				}
 				return got, err
+			},
+		}},
+		"forgets requests that failed": {"FailedRequest", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				got.Failures = nil
+				return got, err
+			},
+		}},
+		"takes what is released for its own": {"ReleasedMachine", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				for i := range got.Machines {
+					if got.Machines[i].State == fleet.MachineReleased {
+						got.Machines[i].State = fleet.MachineRunning
+					}
+				}
+				return got, err
+			},
+		}},
+		"gives no name twice while a host is busy": {"ReleasedMachine", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				got, err := p.Observe(ctx, r.Cluster)
+				if err == nil && slices.ContainsFunc(got.Machines, func(m fleet.Machine) bool { return m.Name == r.Name }) {
+					return fleet.Errorf(fleet.Conflict, "create", "it is there")
+				}
+				return p.CreateMachine(ctx, op, r)
 			},
 		}},
 		"takes every format for its own": {"UserDataOfAnotherFormat", mutant{

@@ -34,6 +34,14 @@ type Hooks struct {
 	// FailBoot has the next machines of p not start, and their infrastructure say so.
 	FailBoot func(t testing.TB, p providers.Infrastructure)
 
+	// FailCreate has requests for machines of p fail after they were taken, until end is
+	// called.
+	FailCreate func(t testing.TB, p providers.Infrastructure) (end func())
+
+	// SlowRelease has the hosts of machines of p be busy for many settle windows after
+	// the machines went.
+	SlowRelease func(t testing.TB, p providers.Infrastructure)
+
 	// Elsewhere returns c with its workers in another place of p's infrastructure than
 	// what machines share, and with all that leads there.
 	Elsewhere func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster

@@ -2,7 +2,6 @@ package hosts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -71,7 +70,7 @@ func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) erro
 		return nil
 	}
 	errs = append(errs, fmt.Errorf("%d of the %d other hosts of HostPool %s took a note of it, and %d have to, for the day on which its host does not answer", held, len(others), c.Pool, enough))
-	return fleet.Errorf(fleet.Unavailable, "note what is on host "+c.Pool+"/"+c.Host, "%w", errors.Join(errs...))
+	return fleet.Errorf(fleet.Unavailable, "note what is on host "+c.Pool+"/"+c.Host, "%w", fleet.JoinErrors(errs...))
 }
 
 // withdraw drops the notes of a claim that was not made. One that stays is stale.

@@ -3,7 +3,6 @@ package hosts
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -76,7 +75,7 @@ func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clu
 		x, y := a.orphan(), b.orphan()
 		return cmp.Or(x.Cluster.Compare(y.Cluster), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Name, y.Name))
 	})
-	return out, errors.Join(errs...)
+	return out, fleet.JoinErrors(errs...)
 }
 
 // RemoveOrphan implements providers.Sweeper: the host cleans itself, and is free.

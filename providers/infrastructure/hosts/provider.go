@@ -3,7 +3,6 @@ package hosts
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -106,9 +105,9 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 	}
 	started := p.startWaiting(ctx, r.machines(c))
 	if err := p.note(ctx, op, c, r, b.trusted(r.unnoted(c))); err != nil {
-		return wrap(what, errors.Join(err, started))
+		return wrap(what, fleet.JoinErrors(err, started))
 	}
-	return wrap(what, errors.Join(p.ensureBalancer(ctx, op, c, b), started))
+	return wrap(what, fleet.JoinErrors(p.ensureBalancer(ctx, op, c, b), started))
 }
 
 // startWaiting starts the machines of list that wait for it.
@@ -130,7 +129,7 @@ func (p *Provider) startWaiting(ctx context.Context, list []found) error {
 			errs = append(errs, wrap("start the machine on host "+s.host.String(), err))
 		}
 	})
-	return errors.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // note brings the notes of c on the hosts in line with what is there: unnoted are the
@@ -168,7 +167,7 @@ func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Clus
 		done.Add(1)
 	})
 	if 2*done.Load() < asked.Load() || done.Load() == 0 {
-		return errors.Join(errs...)
+		return fleet.JoinErrors(errs...)
 	}
 	return nil
 }
@@ -213,7 +212,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 			errs = append(errs, err)
 		}
 	})
-	return wrap(op, errors.Join(errs...))
+	return wrap(op, fleet.JoinErrors(errs...))
 }
 
 // run runs a script that changes a host; what was seen of it is outdated then.

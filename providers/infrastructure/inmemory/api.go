@@ -28,7 +28,9 @@ type API interface {
 	// Conflict. Nothing there gives the kind NotFound.
 	DeleteNetwork(ctx context.Context, id string) error
 
-	// CreateVM starts a machine; it makes a second one when called twice.
+	// CreateVM starts a machine; it makes a second one when called twice. A request may
+	// fail after it was taken: VMs tells of that for ten minutes, or until the same tags
+	// are asked for again.
 	CreateVM(ctx context.Context, s VMSpec) (VM, error)
 	// DeleteVM removes it, a silent one once it is back. Nothing there gives the
 	// kind NotFound.
@@ -94,6 +96,10 @@ type VMSpec struct {
 	Addresses []string         `json:"addresses,omitempty"`
 }
 
+// owned reports whether the machine is part of a cluster: it is neither released nor was
+// the request for it refused.
+func (v VM) owned() bool { return v.Refused == "" && v.State != fleet.MachineReleased }
+
 // A VM is a machine.
 type VM struct {
 	ID            string             `json:"id"`
@@ -105,7 +111,8 @@ type VM struct {
 	// Message says why it failed to start, or what its console shows while it
 	// has no Node.
 	Message   string           `json:"message,omitempty"`
-	Silent    bool             `json:"silent,omitempty"` // nobody reaches it: see Faults
+	Refused   string           `json:"refused,omitempty"` // there never was one: why the request for it failed after it was taken
+	Silent    bool             `json:"silent,omitempty"`  // nobody reaches it: see Faults
 	Provider  fleet.ProviderID `json:"providerID"`
 	Created   time.Time        `json:"created"`
 	Addresses []string         `json:"addresses,omitempty"`

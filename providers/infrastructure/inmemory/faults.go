@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -41,15 +42,20 @@ type Faults struct {
 	// FailBoot are names of machines, with the wildcards of path.Match, that
 	// end in state Failed instead of running.
 	FailBoot []string `json:"failBoot,omitempty"`
+	// FailCreate are names of machines, as in FailBoot, the request for which fails after
+	// it was taken.
+	FailCreate []string `json:"failCreate,omitempty"`
+	// SlowRelease is how long a machine shows as Released after its deletion.
+	SlowRelease time.Duration `json:"slowRelease,omitempty"`
 	// SilentWithoutPower makes machines hosts that nobody reaches while their
 	// power is cut: they show as silent, and one that is deleted meanwhile shows
 	// as Deleting until its power is back.
 	SilentWithoutPower bool `json:"silentWithoutPower,omitempty"`
 }
 
-// failsBoot reports whether a machine called name is to fail.
-func (f Faults) failsBoot(name string) bool {
-	for _, pattern := range f.FailBoot {
+// matches reports whether name is one of patterns.
+func matches(patterns []string, name string) bool {
+	for _, pattern := range patterns {
 		if ok, err := path.Match(pattern, name); ok && err == nil {
 			return true
 		}
@@ -75,7 +81,7 @@ func (c *Cloud) Faults(context.Context) (Faults, error) {
 
 // SetFaults implements Control.
 func (c *Cloud) SetFaults(_ context.Context, f Faults) error {
-	for _, pattern := range f.FailBoot {
+	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fleet.Errorf(fleet.Invalid, "set faults", "pattern %q: %w", pattern, err)
 		}
@@ -168,7 +174,7 @@ func (c *Cloud) quotaExceeded(op string) error {
 	}
 	n := 0
 	for _, v := range c.vms {
-		if v.deleted.IsZero() || v.held {
+		if v.Refused == "" && (v.deleted.IsZero() || v.held) {
 			n++
 		}
 	}

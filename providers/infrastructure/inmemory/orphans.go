@@ -39,7 +39,7 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		out = append(out, o)
 	}
 	for _, v := range vms {
-		if v.State != fleet.MachineDeleting {
+		if v.State != fleet.MachineDeleting && v.owned() {
 			add(fleet.Orphan{Kind: orphanVM, ID: v.ID, Name: v.Name, Created: v.Created}, v.Tags)
 		}
 	}

@@ -12,7 +12,7 @@ func (c *Cloud) DeleteVM(ctx context.Context, id string) error {
 	op := "delete server " + id
 	return c.change(ctx, op, func() error {
 		v, ok := c.vms[id]
-		if !ok || !v.deleted.IsZero() {
+		if !ok || !v.deleted.IsZero() || v.Refused != "" {
 			return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
 		}
 		v.deleted, v.held = time.Now(), c.silent(v)
@@ -26,20 +26,34 @@ func (c *Cloud) DeleteVM(ctx context.Context, id string) error {
 	})
 }
 
-// release has the deleted machine vanish.
+// release has the deleted machine vanish, after its host was cleaned where that takes
+// time.
 func (c *Cloud) release(v *vm) {
 	delete(v.network.vms, v.ID)
 	o := ownerOf(v.Tags)
 	if c.faults.SlowDelete > 0 {
 		c.showed(o)
 	}
+	clean := c.faults.SlowRelease
 	c.after(c.faults.Lag+c.faults.SlowDelete, func() {
-		delete(c.vms, v.ID)
-		if delete(c.owned[o], v.ID); len(c.owned[o]) == 0 {
-			delete(c.owned, o)
+		if clean == 0 {
+			c.drop(v)
+			return
 		}
+		v.State = fleet.MachineReleased
 		c.changed(o)
+		c.after(clean, func() { c.drop(v) })
 	})
+}
+
+// drop forgets a machine.
+func (c *Cloud) drop(v *vm) {
+	o := ownerOf(v.Tags)
+	delete(c.vms, v.ID)
+	if delete(c.owned[o], v.ID); len(c.owned[o]) == 0 {
+		delete(c.owned, o)
+	}
+	c.changed(o)
 }
 
 // silent reports whether nobody reaches the machine, not even the cloud.

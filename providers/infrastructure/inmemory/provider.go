@@ -53,7 +53,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, err
 	}
-	vms, err := p.machines(ctx, op, c, "")
+	vms, err := p.vms(ctx, op, c, "")
 	if err != nil {
 		return fleet.Infrastructure{}, err
 	}
@@ -63,7 +63,8 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	}
 	var out fleet.Infrastructure
 	if id != "" {
-		out.Places = []fleet.PlaceSeen{{Place: fleet.Place{ID: "in-memory cloud " + id}, Used: len(networks)+len(vms) > 0, Named: true}}
+		used := len(networks) > 0 || slices.ContainsFunc(vms, VM.owned)
+		out.Places = []fleet.PlaceSeen{{Place: fleet.Place{ID: "in-memory cloud " + id}, Used: used, Named: true}}
 	}
 	if len(networks) > 0 {
 		out.Exists, out.Ready, out.Endpoint = true, true, networks[0].Endpoint
@@ -74,6 +75,10 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	}
 	for _, v := range vms {
 		m := fleet.MachineFromTags(v.Tags)
+		if v.Refused != "" {
+			out.Failures = append(out.Failures, fleet.Failure{Machine: m.Name, Operation: m.Operation, At: v.Created, Message: v.Refused})
+			continue
+		}
 		m.ProviderID, m.FailureDomain = v.Provider, v.FailureDomain
 		m.State, m.Message, m.Silent = v.State, v.Message, v.Silent
 		m.Created, m.Addresses = v.Created, v.Addresses
@@ -85,6 +90,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		}
 		return strings.Compare(string(a.ProviderID), string(b.ProviderID))
 	})
+	slices.SortFunc(out.Failures, func(a, b fleet.Failure) int { return strings.Compare(string(a.Machine), string(b.Machine)) })
 	return out, nil
 }
 
@@ -97,8 +103,15 @@ func (p *Provider) networks(ctx context.Context, op string, c *fleet.Cluster) ([
 	return list, nil
 }
 
-// machines lists those of c, or those of them called name.
+// machines lists those of c, or those of them called name, that are part of it.
 func (p *Provider) machines(ctx context.Context, op string, c *fleet.Cluster, name fleet.MachineName) ([]VM, error) {
+	list, err := p.vms(ctx, op, c, name)
+	return slices.DeleteFunc(list, func(v VM) bool { return !v.owned() }), err
+}
+
+// vms lists the machines of c, or those of them called name, with those that are
+// released and those that never were.
+func (p *Provider) vms(ctx context.Context, op string, c *fleet.Cluster, name fleet.MachineName) ([]VM, error) {
 	tags := c.Tags()
 	if name != "" {
 		tags[fleet.TagMachine] = string(name)
@@ -275,7 +288,9 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		add(n.Tags)
 	}
 	for _, v := range vms {
-		add(v.Tags)
+		if v.owned() {
+			add(v.Tags)
+		}
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
 	return slices.Compact(out), nil

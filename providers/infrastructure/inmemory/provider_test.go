@@ -91,6 +91,20 @@ func TestConformance(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
+			FailCreate: func(t testing.TB, p providers.Infrastructure) func() {
+				set := func(names ...string) {
+					if err := clouds[p].SetFaults(t.Context(), Faults{Lag: testLag, FailCreate: names}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				set("*")
+				return func() { set() }
+			},
+			SlowRelease: func(t testing.TB, p providers.Infrastructure) {
+				if err := clouds[p].SetFaults(t.Context(), Faults{Lag: testLag, SlowRelease: time.Hour}); err != nil {
+					t.Fatal(err)
+				}
+			},
 			FailureDomain: "a",
 		},
 		Cluster: testCluster,

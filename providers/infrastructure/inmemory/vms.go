@@ -60,7 +60,7 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 				continue
 			}
 			shown := v.VM
-			if !v.deleted.IsZero() && time.Since(v.deleted) >= c.faults.Lag {
+			if !v.deleted.IsZero() && v.State != fleet.MachineReleased && time.Since(v.deleted) >= c.faults.Lag {
 				shown.State = fleet.MachineDeleting
 			}
 			if c.silent(v) {
@@ -112,16 +112,47 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 		}
 		c.vms[v.ID], n.vms[v.ID] = v, v
 		o := ownerOf(v.Tags)
+		c.dropRefused(o, v.Name)
 		if c.owned[o] == nil {
 			c.owned[o] = make(map[string]*vm)
 		}
 		c.owned[o][v.ID] = v
-		c.after(v.takes("vm", v.timing.VM), func() { c.powerOn(v) })
+		fails := matches(c.faults.FailCreate, v.Name)
+		c.after(v.takes("vm", v.timing.VM), func() {
+			if fails {
+				c.refuse(v)
+				return
+			}
+			c.powerOn(v)
+		})
 		c.showed(o)
 		out = v.VM
 		return nil
 	})
 	return out, err
+}
+
+// tellRefused is how long is told of a request that failed.
+const tellRefused = 10 * time.Minute
+
+// refuse has the request for the machine fail: there is none.
+func (c *Cloud) refuse(v *vm) {
+	if !v.deleted.IsZero() {
+		return
+	}
+	v.Refused, v.Created = "The operation failed: insufficient disk space on datastore.", time.Now()
+	delete(v.network.vms, v.ID)
+	c.changed(ownerOf(v.Tags))
+	c.after(tellRefused, func() { c.drop(v) })
+}
+
+// dropRefused forgets the requests for a machine of o that failed: it is asked for again.
+func (c *Cloud) dropRefused(o Owner, name string) {
+	for _, v := range c.owned[o] {
+		if v.Refused != "" && v.Name == name {
+			c.drop(v)
+		}
+	}
 }
 
 // takes returns how long a part of the machine takes to start. The jitter
@@ -150,7 +181,7 @@ func (c *Cloud) powerOn(v *vm) {
 		return
 	}
 	defer c.changed(ownerOf(v.Tags))
-	if c.faults.failsBoot(v.Name) {
+	if matches(c.faults.FailBoot, v.Name) {
 		v.State = fleet.MachineFailed
 		v.Message = "No valid host was found. There are not enough hosts available."
 		return

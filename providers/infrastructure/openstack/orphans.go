@@ -82,7 +82,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		}
 		out = append(out, at)
 	}
-	return out, cloud.WrapLook(op, cloud.Join(errs...))
+	return out, cloud.WrapLook(op, fleet.JoinErrors(errs...))
 }
 
 // merge adds to all those of more that it lacks. Where it cannot tell, it gives all as

@@ -155,7 +155,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 			errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 		}
 	}
-	return cloud.Wrap(op, cloud.Join(append(errs, unknown)...))
+	return cloud.Wrap(op, fleet.JoinErrors(append(errs, unknown)...))
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.
@@ -187,7 +187,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 			}
 		}
 	}
-	return cloud.Wrap(op, cloud.Join(errs...))
+	return cloud.Wrap(op, fleet.JoinErrors(errs...))
 }
 
 // CreateMachine implements providers.Infrastructure.
@@ -277,7 +277,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		}
 		errs = append(errs, p.keeper.Delete(ctx, at.project, o, id, pools{c}.keep))
 	}
-	return cloud.Wrap(op, cloud.Join(errs...))
+	return cloud.Wrap(op, fleet.JoinErrors(errs...))
 }
 
 // leave takes a running machine of the control plane out of the load balancer, and

@@ -34,11 +34,9 @@ func Wrap(op string, err error) error {
 	if e, ok := err.(*fleet.Error); ok && (e.Op == op || e.Op == "") { //nolint:errorlint // only the outermost may say the same twice
 		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
 	}
-	if e, ok := err.(joined); ok { //nolint:errorlint // as above
-		return &fleet.Error{Kind: e.kind(), Op: op, Err: e}
-	}
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		return &fleet.Error{Kind: e.Kind, Op: op, Err: err}
+	_, several := err.(interface{ Unwrap() []error }) //nolint:errorlint // as above
+	if _, ok := errors.AsType[*fleet.Error](err); ok || several {
+		return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
 	}
 	if e, ok := reauthentication(err); ok {
 		return &fleet.Error{Kind: unsent(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", words(e))}
@@ -62,46 +60,6 @@ func unsent(k fleet.ErrorKind) fleet.ErrorKind {
 		return fleet.Unavailable
 	}
 	return k
-}
-
-// joined is several errors as one.
-type joined []error
-
-// Join returns errs, without those that are none, as one error. It is of the
-// first one's kind, but for a call without an answer, which counts most, and what
-// waits for Git, which counts least: the others may go by themselves.
-func Join(errs ...error) error {
-	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
-	switch len(errs) {
-	case 0:
-		return nil
-	case 1:
-		return errs[0]
-	}
-	return joined(errs)
-}
-
-func (j joined) Error() string {
-	var out []string
-	for _, err := range j {
-		out = append(out, err.Error())
-	}
-	return strings.Join(out, "; ")
-}
-
-func (j joined) Unwrap() []error { return j }
-
-func (j joined) kind() fleet.ErrorKind {
-	out := fleet.Invalid
-	for _, err := range j {
-		switch k := fleet.KindOf(err); {
-		case k == fleet.Unanswered:
-			return k
-		case out == fleet.Invalid:
-			out = k
-		}
-	}
-	return out
 }
 
 // NotFound reports whether err says that the thing is not there.

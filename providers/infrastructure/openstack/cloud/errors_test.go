@@ -103,18 +103,18 @@ func TestWrapSaysWhatWasAsked(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	a, b := fleet.Errorf(fleet.Conflict, "a", "x"), fleet.Errorf(fleet.Unanswered, "b", "y")
-	err := cloud.Wrap("do both", cloud.Join(nil, a, b))
+	err := cloud.Wrap("do both", fleet.JoinErrors(nil, a, b))
 	if got := err.Error(); got != "cannot do both: cannot a: x; cannot b: y" || fleet.KindOf(err) != fleet.Unanswered {
 		t.Errorf("%q of kind %s", got, fleet.KindOf(err))
 	}
 	invalid, busy := fleet.Errorf(fleet.Invalid, "c", "x"), fleet.Errorf(fleet.Unavailable, "d", "y")
-	if got := fleet.KindOf(cloud.Wrap("do both", cloud.Join(invalid, busy, a))); got != fleet.Unavailable {
+	if got := fleet.KindOf(cloud.Wrap("do both", fleet.JoinErrors(invalid, busy, a))); got != fleet.Unavailable {
 		t.Errorf("what waits for Git beside what does not is %s, want %s", got, fleet.Unavailable)
 	}
-	if got := cloud.Join(nil, a); !errors.Is(got, a) {
+	if got := fleet.JoinErrors(nil, a); !errors.Is(got, a) {
 		t.Errorf("one of them = %v", got)
 	}
-	if cloud.Join(nil, nil) != nil {
+	if fleet.JoinErrors(nil, nil) != nil {
 		t.Error("none is an error")
 	}
 	if !cloud.NotFound(gophercloud.ErrUnexpectedResponseCode{Actual: http.StatusNotFound}) || cloud.NotFound(a) || cloud.NotFound(nil) {

@@ -221,7 +221,7 @@ func (v *View) Ensure(ctx context.Context) error {
 			break
 		}
 	}
-	return cloud.Join(append(errs, faults...)...)
+	return fleet.JoinErrors(append(errs, faults...)...)
 }
 
 // Delete lets go of the images of the cluster, all of whose machines are gone.
@@ -248,7 +248,7 @@ func (v *View) Delete(ctx context.Context) error {
 		}
 		errs = append(errs, cloud.Wrap("delete image "+i.Name, v.release(ctx, i)))
 	}
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // State is what is there of what a cluster wants.

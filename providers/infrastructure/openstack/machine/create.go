@@ -58,7 +58,7 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	defer p.Changed(o)
 	if err := m.make(ctx); err != nil {
 		if fleet.Refused(err) && !m.keep {
-			err = cloud.Join(err, m.undo(ctx))
+			err = fleet.JoinErrors(err, m.undo(ctx))
 		}
 		return cloud.Wrap(op, err)
 	}

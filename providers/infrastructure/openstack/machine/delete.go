@@ -45,7 +45,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 		}
 		errs = append(errs, k.deleteServer(ctx, p, o, v))
 	}
-	return cloud.Wrap(op, cloud.Join(errs...))
+	return cloud.Wrap(op, fleet.JoinErrors(errs...))
 }
 
 // deleteServer asks Nova once: a server that is on its way out is left to it. One

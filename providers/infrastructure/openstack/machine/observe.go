@@ -235,7 +235,7 @@ func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, k
 			errs = append(errs, k.purge(ctx, p, o, v))
 		}
 	}
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // DeleteParts removes the parts of all machines of o whose servers are gone,
@@ -246,7 +246,7 @@ func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Sna
 		errs = append(errs, release(ctx, p, f, o, func(string) bool { return false }))
 		p.Changed(o)
 	}
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.Owner]*parts, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
@@ -254,7 +254,7 @@ func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.O
 	for _, o := range slices.SortedFunc(maps.Keys(all), func(a, b snapshot.Owner) int { return cmp.Compare(a.Machine, b.Machine) }) {
 		errs = append(errs, k.cleanOne(ctx, p, o, keeps, may))
 	}
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o snapshot.Owner, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {

@@ -98,7 +98,7 @@ func takeApart(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *par
 	if len(all.trunks)+len(all.ports) > 0 {
 		client, err := p.Network(ctx)
 		if err != nil {
-			return cloud.Join(append(errs, err)...)
+			return fleet.JoinErrors(append(errs, err)...)
 		}
 		for _, t := range all.trunks {
 			errs = append(errs, deleted("trunk "+t.Name, trunks.Delete(ctx, client, t.ID).Err))
@@ -108,7 +108,7 @@ func takeApart(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *par
 		}
 	}
 	errs = append(errs, removeVolumes(ctx, p, all.settled().volumes))
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume) error {
@@ -127,7 +127,7 @@ func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume)
 		}
 		errs = append(errs, deleted("volume "+v.Name, volumes.Delete(ctx, client, v.ID, volumes.DeleteOpts{}).Err))
 	}
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // deleted is the error of a deletion: what is gone is success.
@@ -173,7 +173,7 @@ func (m *maker) remove(ctx context.Context) error {
 	for _, id := range m.made.volumes {
 		all.volumes = append(all.volumes, &volumes.Volume{ID: id, Name: id})
 	}
-	return cloud.Join(append(errs, takeApart(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
+	return fleet.JoinErrors(append(errs, takeApart(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
 }
 
 func (m *maker) keepsFloating(pool string) bool {

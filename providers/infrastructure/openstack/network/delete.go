@@ -28,7 +28,7 @@ func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot
 		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its machines are there", n)
 	}
 	errs, _ := perform(ctx, p, v, v.undo)
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // undo follows what is to be removed. It is pure.

@@ -80,7 +80,7 @@ func (v *view) exists() bool {
 func Ensure(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) error {
 	v := newView(s, c, spec)
 	errs, d := perform(ctx, p, v, v.decide)
-	return cloud.Join(append(errs, d.faults...)...)
+	return fleet.JoinErrors(append(errs, d.faults...)...)
 }
 
 // RemoveMember takes a machine of the control plane out of the load balancer,
@@ -97,7 +97,7 @@ func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o sn
 	if len(errs) == 0 && len(blocked) > 0 {
 		errs = append(errs, fleet.Errorf(fleet.Conflict, "take machine "+string(o.Machine)+" out of the load balancer", "%s", blocked[0]))
 	}
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // HandOver puts the floating IP of the API server on another machine of the control
@@ -112,7 +112,7 @@ func HandOver(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet
 		d.steps = filter(d.steps, func(s step) bool { return s.handsOver })
 		return d
 	})
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // stuckAfter is how long a load balancer may be pending. Octavia does not take

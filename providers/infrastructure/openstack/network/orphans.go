@@ -130,7 +130,7 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 		}
 		return d
 	})
-	return cloud.Join(errs...)
+	return fleet.JoinErrors(errs...)
 }
 
 // A lost thing is an orphan, with what removes it.
