@@ -563,3 +563,19 @@ func TestRequestsBeforeTheFirstRevision(t *testing.T) {
 		expect(t, "nothing was deleted", w.took(), []string(nil))
 	})
 }
+
+// An agent that ends between the answer and the deed leaves the deed to the next one.
+func TestAbandonAfterARestart(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x")))
+	w.record.Fleet.Orphans = []fleet.Key{keyA}
+	w.record.Clusters = []status.Cluster{{Report: fleet.Report{Cluster: keyA, Phase: fleet.PhaseProvisioned, Revision: revision("0")}}}
+	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA, By: "Ada", At: time.Unix(1, 0), Answer: fleet.Answer{State: fleet.RequestAccepted, Message: "stays behind"}}
+	w.desk.list = []fleet.Request{r}
+	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "the answer", w.desk.said(r), "Done: stays behind")
+		expect(t, "its status goes", w.forgotten, []fleet.Key{keyA, keyA}) // by reconciler and status
+		expect(t, "and it is no orphan", w.whole().Orphans, []fleet.Key(nil))
+	})
+}

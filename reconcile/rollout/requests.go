@@ -141,7 +141,9 @@ func (s State) fulfilled(r fleet.Request, report fleet.Report, now time.Time) fl
 	c, known := s.clusters[r.Cluster]
 	done := fleet.Answer{State: fleet.RequestDone}
 	switch {
-	case !known && r.Wish == fleet.WishAbandon:
+	case r.Wish == fleet.WishAbandon && known: // it is done once it is forgotten
+		return r.Answer
+	case r.Wish == fleet.WishAbandon:
 		done.Message = r.Answer.Message
 		return done
 	case !known || c.orphan:
