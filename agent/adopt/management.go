@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"fairlead.dev/agent/kube"
 	"fairlead.dev/fleet"
 )
 
@@ -44,22 +44,22 @@ const managementTimeout = 30 * time.Second
 // current context or in the one that is named.
 func Connect(ctx context.Context, kubeconfig, in string) (*Management, error) {
 	const op = "reach the management cluster"
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: in}).ClientConfig()
+	access, err := kube.FromPerson(kubeconfig, in, managementOptions())
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "--kubeconfig: %w", err)
 	}
-	return Open(ctx, config)
+	return Open(ctx, access.Config)
+}
+
+func managementOptions() kube.Options {
+	return kube.Options{UserAgent: "fairlead-adopt", Timeout: managementTimeout, QPS: 50, Burst: 100}
 }
 
 // Open returns the management cluster that config leads to. It asks once what
 // that serves.
 func Open(ctx context.Context, config *rest.Config) (*Management, error) {
 	const op = "reach the management cluster"
-	config = rest.CopyConfig(config)
-	config.Timeout, config.UserAgent = managementTimeout, "fairlead-adopt"
-	config.QPS, config.Burst = 50, 100
+	config = managementOptions().Apply(rest.CopyConfig(config))
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)

@@ -98,7 +98,7 @@ func (d *demo) run(ctx context.Context, started time.Time) error {
 	}
 	d.introduce()
 	for _, s := range steps() {
-		if err := d.play(ctx, s); err != nil {
+		if err := d.runStep(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -250,12 +250,9 @@ func (d *demo) prepare(ctx context.Context) error {
 	}
 	d.observer = &observer{
 		branch: branch, clusters: []fleet.Key{prod(), staging()},
-		kubeconfig: func(ctx context.Context, k fleet.Key) ([]byte, error) {
+		kubeconfig: func(ctx context.Context, k fleet.Key) (fleet.Secret, error) {
 			data, err := d.world.Secrets.Get(ctx, k, fleet.Kubeconfig)
-			if err != nil {
-				return nil, err
-			}
-			return data[fleet.KubeconfigKey].Reveal(), nil
+			return data[fleet.KubeconfigKey], err
 		},
 	}
 	return nil

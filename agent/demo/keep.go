@@ -13,7 +13,7 @@ func (d *demo) keep(ctx context.Context) error {
 		return err
 	}
 	file := filepath.Join(d.dir, "eu-1.kubeconfig")
-	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+	if err := os.WriteFile(file, kubeconfig.Reveal(), 0o600); err != nil {
 		return err
 	}
 	program, err := os.Executable()

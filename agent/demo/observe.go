@@ -7,14 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
-// A sight is what an outsider sees of the fleet at one time: the status branch
+// A snapshot is what an outsider sees of the fleet at one time: the status branch
 // and the API servers of the clusters. The demonstration believes nothing else.
-type sight struct {
+type snapshot struct {
 	head   fleet.Revision // of the status branch
 	status status.Status
 	nodes  map[fleet.Key][]node // of the clusters whose API server answers
@@ -30,28 +33,28 @@ type node struct {
 // An observer looks from outside.
 type observer struct {
 	branch     sources.Branch
-	kubeconfig func(ctx context.Context, k fleet.Key) ([]byte, error)
+	kubeconfig func(ctx context.Context, k fleet.Key) (fleet.Secret, error)
 	clusters   []fleet.Key
 
-	apis map[fleet.Key]*api
-	last fleet.Revision
-	read status.Status
+	nodes map[fleet.Key]corev1client.NodeInterface
+	last  fleet.Revision
+	read  status.Status
 }
 
 // look returns what is to be seen now. A cluster that does not answer has no
 // nodes in it.
-func (o *observer) look(ctx context.Context) (sight, error) {
+func (o *observer) look(ctx context.Context) (snapshot, error) {
 	head, tree, err := o.branch.Read(ctx)
 	if err != nil {
-		return sight{}, err
+		return snapshot{}, err
 	}
 	if head != o.last {
 		if o.read, err = status.Read(tree); err != nil {
-			return sight{}, err
+			return snapshot{}, err
 		}
 		o.last = head
 	}
-	s := sight{head: head, status: o.read, nodes: make(map[fleet.Key][]node)}
+	s := snapshot{head: head, status: o.read, nodes: make(map[fleet.Key][]node)}
 	for _, k := range o.clusters {
 		nodes, err := o.nodesOf(ctx, k)
 		if err != nil {
@@ -63,40 +66,40 @@ func (o *observer) look(ctx context.Context) (sight, error) {
 }
 
 func (o *observer) nodesOf(ctx context.Context, k fleet.Key) ([]node, error) {
-	a, ok := o.apis[k]
+	nodes, ok := o.nodes[k]
 	if !ok {
 		kubeconfig, err := o.kubeconfig(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		if a, err = newAPI(kubeconfig); err != nil {
+		if nodes, err = nodesIn(kubeconfig); err != nil {
 			return nil, err
 		}
-		if o.apis == nil {
-			o.apis = make(map[fleet.Key]*api)
+		if o.nodes == nil {
+			o.nodes = make(map[fleet.Key]corev1client.NodeInterface)
 		}
-		o.apis[k] = a
+		o.nodes[k] = nodes
 	}
-	list, err := a.nodes(ctx)
+	list, err := nodes.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		delete(o.apis, k)
+		delete(o.nodes, k)
 		return nil, err
 	}
 	out := []node{}
-	for _, n := range list {
+	for _, n := range list.Items {
 		out = append(out, node{name: n.Name, version: n.Status.NodeInfo.KubeletVersion, ready: ready(n)})
 	}
 	slices.SortFunc(out, func(a, b node) int { return strings.Compare(a.name, b.name) })
 	return out, nil
 }
 
-func (s sight) report(k fleet.Key) fleet.Report {
+func (s snapshot) report(k fleet.Key) fleet.Report {
 	c, _ := s.status.Cluster(k)
 	return c.Report
 }
 
 // names returns the nodes of k, sorted.
-func (s sight) names(k fleet.Key) []string {
+func (s snapshot) names(k fleet.Key) []string {
 	var out []string
 	for _, n := range s.nodes[k] {
 		out = append(out, n.name)
@@ -104,13 +107,13 @@ func (s sight) names(k fleet.Key) []string {
 	return out
 }
 
-// An expectation is a sight to wait for. It returns nil once it is seen, else
+// A condition is a snapshot to wait for. It returns nil once it is seen, else
 // what is missing.
-type expectation func(s sight) error
+type condition func(s snapshot) error
 
 // all waits for every one of es.
-func all(es ...expectation) expectation {
-	return func(s sight) error {
+func all(es ...condition) condition {
+	return func(s snapshot) error {
 		var errs []error
 		for _, e := range es {
 			errs = append(errs, e(s))
@@ -121,8 +124,8 @@ func all(es ...expectation) expectation {
 
 // running waits for cluster k to be Provisioned at revision, with as many
 // ready nodes of version, and as many machines, as Git asks for.
-func running(k fleet.Key, revision, version string, controlPlane, workers int) expectation {
-	return func(s sight) error {
+func running(k fleet.Key, revision, version string, controlPlane, workers int) condition {
+	return func(s snapshot) error {
 		r := s.report(k)
 		switch {
 		case r.Phase != fleet.PhaseProvisioned:
@@ -147,8 +150,8 @@ func running(k fleet.Key, revision, version string, controlPlane, workers int) e
 }
 
 // replaced waits until none of the old nodes of k is left.
-func replaced(k fleet.Key, old []string) expectation {
-	return func(s sight) error {
+func replaced(k fleet.Key, old []string) condition {
+	return func(s snapshot) error {
 		for _, n := range s.names(k) {
 			if slices.Contains(old, n) {
 				return fmt.Errorf("the node %s of %s is still there", n, k)
@@ -159,8 +162,8 @@ func replaced(k fleet.Key, old []string) expectation {
 }
 
 // untouched wants the nodes of k to be the ones that were there before.
-func untouched(k fleet.Key, old []string) expectation {
-	return func(s sight) error {
+func untouched(k fleet.Key, old []string) condition {
+	return func(s snapshot) error {
 		if now := s.names(k); !slices.Equal(now, old) {
 			return fmt.Errorf("the nodes of %s are %v, not %v as before", k, now, old)
 		}
@@ -169,8 +172,8 @@ func untouched(k fleet.Key, old []string) expectation {
 }
 
 // broken waits for a problem of k whose text has the words.
-func broken(k fleet.Key, words string) expectation {
-	return func(s sight) error {
+func broken(k fleet.Key, words string) condition {
+	return func(s snapshot) error {
 		for _, p := range s.report(k).Problems {
 			if strings.Contains(p.String(), words) {
 				return nil
@@ -181,8 +184,8 @@ func broken(k fleet.Key, words string) expectation {
 }
 
 // sound waits for k to have no problems.
-func sound(k fleet.Key) expectation {
-	return func(s sight) error {
+func sound(k fleet.Key) condition {
+	return func(s snapshot) error {
 		if n := len(s.report(k).Problems); n > 0 {
 			return fmt.Errorf("the status of %s has %d problems", k, n)
 		}
@@ -191,8 +194,8 @@ func sound(k fleet.Key) expectation {
 }
 
 // deleted waits for k to be deleted and its API server to be gone.
-func deleted(k fleet.Key) expectation {
-	return func(s sight) error {
+func deleted(k fleet.Key) condition {
+	return func(s snapshot) error {
 		if p := s.report(k).Phase; p != fleet.PhaseDeleted {
 			return fmt.Errorf("the status of %s is %q, not Deleted", k, p)
 		}
@@ -204,8 +207,8 @@ func deleted(k fleet.Key) expectation {
 }
 
 // gone waits for k to have no status any more.
-func gone(k fleet.Key) expectation {
-	return func(s sight) error {
+func gone(k fleet.Key) condition {
+	return func(s snapshot) error {
 		if _, ok := s.status.Cluster(k); ok {
 			return fmt.Errorf("%s still has a status", k)
 		}

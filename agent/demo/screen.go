@@ -70,7 +70,7 @@ func (s *screen) pushed(st step, revision string) {
 }
 
 // show tells how the clusters are.
-func (s *screen) show(seen sight) {
+func (s *screen) show(seen snapshot) {
 	lines := s.lines(seen)
 	if s.fancy {
 		s.redraw(lines)
@@ -85,7 +85,7 @@ func (s *screen) show(seen sight) {
 }
 
 // done ends a step.
-func (s *screen) done(seen sight, took time.Duration) {
+func (s *screen) done(seen snapshot, took time.Duration) {
 	s.show(seen)
 	for _, c := range seen.status.Clusters {
 		for _, p := range c.Report.Problems {
@@ -114,7 +114,7 @@ func (s *screen) redraw(lines []line) {
 // A line is what is told of one thing.
 type line struct{ key, text string }
 
-func (s *screen) lines(seen sight) []line {
+func (s *screen) lines(seen snapshot) []line {
 	var out []line
 	for _, c := range seen.status.Clusters {
 		r := c.Report
@@ -131,13 +131,13 @@ func (s *screen) lines(seen sight) []line {
 			out = append(out, line{r.Cluster.String() + " problem", fmt.Sprintf("%-13s %s", "", s.colour(red, "✗ ")+p.String())})
 		}
 		if r.Failure != "" {
-			out = append(out, line{r.Cluster.String() + " failure", fmt.Sprintf("%-13s %s", "", s.colour(yellow, "! ")+first(r.Failure))})
+			out = append(out, line{r.Cluster.String() + " failure", fmt.Sprintf("%-13s %s", "", s.colour(yellow, "! ")+firstLine(r.Failure))})
 		}
 	}
 	return out
 }
 
-func first(text string) string {
+func firstLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	if len(text) > 100 {
 		text = text[:100] + "…"

@@ -2,21 +2,15 @@ package replicas
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-)
 
-// namespaceFile has the namespace of the pod that a process runs in.
-// Source: Kubernetes, Accessing the Kubernetes API from a Pod.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	"fairlead.dev/agent/kube"
+)
 
 // A Connection leads to the cluster in which replicas find each other.
 type Connection struct {
@@ -29,44 +23,19 @@ type Connection struct {
 // to; empty is the cluster that this process runs in. Requests end in time for
 // t. It connects with the first request.
 func Connect(kubeconfig string, t Timing) (*Connection, error) {
-	config, namespace, err := connect(kubeconfig)
-	if errors.Is(err, rest.ErrNotInCluster) {
-		err = errors.New("this process runs in no cluster: name a kubeconfig, as in --secrets kubernetes:FILE")
-	}
+	access, err := kube.FromFile(kubeconfig, kube.Options{Timeout: t.WithDefaults().Deadline / 2})
 	if err != nil {
 		return nil, fmt.Errorf("cannot elect a leader: %w", err)
 	}
-	config.UserAgent = "fairlead"
-	config.QPS = -1
-	config.Timeout = t.WithDefaults().Deadline / 2
-	leases, err := coordinationv1client.NewForConfig(config)
+	leases, err := coordinationv1client.NewForConfig(access.Config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot elect a leader: %w", err)
 	}
-	secrets, err := corev1client.NewForConfig(config)
+	secrets, err := corev1client.NewForConfig(access.Config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot elect a leader: %w", err)
 	}
-	return &Connection{Leases: leases, Secrets: secrets, Namespace: namespace}, nil
-}
-
-func connect(kubeconfig string) (*rest.Config, string, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, "", err
-		}
-		b, err := os.ReadFile(namespaceFile)
-		return config, strings.TrimSpace(string(b)), err
-	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil)
-	config, err := loader.ClientConfig()
-	if err != nil {
-		return nil, "", err
-	}
-	namespace, _, err := loader.Namespace()
-	return config, namespace, err
+	return &Connection{Leases: leases, Secrets: secrets, Namespace: access.Namespace}, nil
 }
 
 // NewIdentity returns an identity that no other process has: the name of the

@@ -12,11 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"fairlead.dev/agent/kube"
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/reconcile"
 )
 
@@ -62,55 +61,37 @@ const (
 // the first call.
 func OpenKubernetes(kubeconfig string) (*Kubernetes, error) {
 	const op = "open secrets in Kubernetes"
-	config, err := rest.InClusterConfig()
-	if kubeconfig != "" {
-		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
-	}
-	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, fleet.Errorf(fleet.Invalid, op, "this process runs in no cluster: name a kubeconfig, as in --secrets kubernetes:FILE")
+	access, err := kube.FromFile(kubeconfig, kubernetesOptions())
+	if errors.Is(err, kube.ErrNotInCluster) {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
-	namespace, err := namespaceOf(kubeconfig)
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
-	}
-	return openAt(config, namespace)
+	return openAt(access)
 }
 
 // OpenKubeconfig opens the store in the cluster that the content of a kubeconfig leads
 // to, which is written nowhere. It connects with the first call.
 func OpenKubeconfig(content fleet.Secret) (*Kubernetes, error) {
 	const op = "open secrets in Kubernetes"
-	kubeconfig, err := documents.Plain(content.Reveal(), documents.DefaultLimits())
+	access, err := kube.FromContent(content, kubernetesOptions())
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	named, err := clientcmd.NewClientConfigFromBytes(kubeconfig)
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
-	}
-	config, err := named.ClientConfig()
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
-	}
-	namespace, _, err := named.Namespace()
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
-	}
-	return openAt(config, namespace)
+	return openAt(access)
 }
 
-// openAt opens the store that config leads to.
-func openAt(config *rest.Config, namespace string) (*Kubernetes, error) {
+// kubernetesOptions set no rate: the reconciler bounds what runs at once.
+func kubernetesOptions() kube.Options { return kube.Options{Timeout: kubernetesTimeout} }
+
+// openAt opens the store that access leads to.
+func openAt(access kube.Access) (*Kubernetes, error) {
 	const op = "open secrets in Kubernetes"
+	config := access.Config
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.UserAgent = "fairlead"
-	config.Timeout = kubernetesTimeout
-	config.QPS = -1 // the reconciler bounds what runs at once
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
@@ -118,7 +99,7 @@ func openAt(config *rest.Config, namespace string) (*Kubernetes, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	return &Kubernetes{api: api, host: config.Host, authority: config.CAData, namespace: namespace}, nil
+	return &Kubernetes{api: api, host: config.Host, authority: config.CAData, namespace: access.Namespace}, nil
 }
 
 // String names the cluster. It keeps fmt from what is inside k.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"fairlead.dev/agent/kube"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -125,7 +126,7 @@ func TestManySecretsAreListed(t *testing.T) {
 	secret("release", "", map[string][]byte{"x": []byte("nobody's business")})
 	server := httptest.NewServer(l)
 	defer server.Close()
-	k, err := openAt(&rest.Config{Host: server.URL}, "prod")
+	k, err := openAt(kube.Access{Config: &rest.Config{Host: server.URL}, Namespace: "prod"})
 	if err != nil {
 		t.Fatal(err)
 	}

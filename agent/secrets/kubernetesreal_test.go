@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +18,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/test/kube"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A real store is in a kube-apiserver, to which admin may do everything.

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
@@ -93,20 +91,4 @@ func (k *Kubernetes) Within(ctx context.Context, c fleet.Key) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// podNamespace has the namespace of the pod that a process runs in.
-// Source: Kubernetes, Accessing the Kubernetes API from a Pod.
-const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// namespaceOf returns the namespace that the file kubeconfig names, or that of
-// the pod where it is empty.
-func namespaceOf(kubeconfig string) (string, error) {
-	if kubeconfig == "" {
-		b, err := os.ReadFile(podNamespace)
-		return strings.TrimSpace(string(b)), err
-	}
-	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, nil).Namespace()
-	return namespace, err
 }

@@ -3,12 +3,11 @@ package secrets
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/fleet"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // What Cluster API made and owns is the fleet's own after Take: a garbage

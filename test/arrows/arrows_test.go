@@ -47,7 +47,7 @@ var rules = []rule{
 	{from: "", to: []string{"github.com/go-git/"}, except: []string{"sources/git"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"sigs.k8s.io/kustomize/"}, except: []string{"render/kustomize"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"k8s.io/apiextensions-apiserver/", "k8s.io/apiserver/", "github.com/google/cel-go/", "github.com/Masterminds/sprig/"}, except: []string{"render/topology"}, reason: "one heavy dependency, one package"},
-	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload", "agent/secrets", "agent/adopt", "agent/replicas", "agent/pivot", "agent/helm", "test/kube"}, reason: "one reaches the clusters that Fairlead makes, the others the one that keeps its secrets, the Leases of its replicas, clusters to take over or to live in; everybody else asks them"},
+	{from: "", to: []string{"k8s.io/client-go/", "k8s.io/kubectl/"}, except: []string{"providers/workload", "agent/secrets", "agent/adopt", "agent/replicas", "agent/pivot", "agent/helm", "agent/kube", "agent/demo", "test/kube"}, reason: "one reaches the clusters that Fairlead makes, the others the one that keeps its secrets, the Leases of its replicas, clusters to take over or to live in; everybody else asks them"},
 	{from: "", to: []string{"helm.sh/"}, except: []string{"agent/helm"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"oras.land/"}, except: []string{"agent/helm", "sources/oci"}, reason: "one speaks to registries of charts, the other to those of fleets"},
 	{from: "", to: []string{"google.golang.org/grpc"}, except: []string{"agent/autoscaler", "test/cli"}, reason: "one heavy dependency, one package; a test is its client"},

@@ -22,13 +22,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/kube"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 )
 
 // Options say what an agent in a home is to be like.
@@ -78,23 +77,18 @@ var _ pivot.Home = (*Home)(nil)
 // Open returns the home that a kubeconfig leads to. It connects with the first
 // call.
 func Open(o Options) (*Home, error) {
-	kubeconfig, err := documents.Plain(o.Kubeconfig.Reveal(), documents.DefaultLimits())
+	access, err := kube.FromContent(o.Kubeconfig, kube.Options{UserAgent: manager, Timeout: requestTimeout})
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "open the home", "its kubeconfig cannot be used: %w", err)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "open the home", "its kubeconfig cannot be used: %w", err)
-	}
-	config.QPS, config.Burst, config.UserAgent, config.Timeout = -1, -1, manager, requestTimeout
 	if o.Fleet != "" {
 		o.Release.Labels = map[string]string{fleet.TagFleet: string(o.Fleet)}
 	}
 	h := &Home{o: o}
-	if h.client, err = dynamic.NewForConfig(config); err != nil {
+	if h.client, err = dynamic.NewForConfig(access.Config); err != nil {
 		return nil, err
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(config)
+	d, err := discovery.NewDiscoveryClientForConfig(access.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -30,18 +30,18 @@ type step struct {
 	edit   func(r *repository) error
 	// expect returns what to wait for, knowing the revision that was pushed and
 	// what was to be seen before.
-	expect func(revision string, before sight) expectation
+	expect func(revision string, before snapshot) condition
 	limit  time.Duration
 }
 
-// steps is the story.
+// steps are the scenario.
 func steps() []step {
 	firstRevision := ""
 	return []step{
 		{
 			title: "Two clusters, out of nothing", commit: "Two clusters: prod/eu-1 and staging/eu-2",
 			edit: func(*repository) error { return nil },
-			expect: func(rev string, _ sight) expectation {
+			expect: func(rev string, _ snapshot) condition {
 				return all(running(prod(), rev, oldVersion, 3, 3), running(staging(), rev, oldVersion, 1, 1))
 			},
 			limit: 40 * time.Second,
@@ -51,7 +51,7 @@ func steps() []step {
 			edit: func(r *repository) error {
 				return r.replace(prodValues, `WORKER_MACHINE_COUNT: "3"`, `WORKER_MACHINE_COUNT: "4"`)
 			},
-			expect: func(rev string, _ sight) expectation {
+			expect: func(rev string, _ snapshot) condition {
 				firstRevision = rev
 				return running(prod(), rev, oldVersion, 3, 4)
 			},
@@ -62,7 +62,7 @@ func steps() []step {
 			edit: func(r *repository) error {
 				return r.replace(prodValues, oldVersion, newVersion)
 			},
-			expect: func(rev string, before sight) expectation {
+			expect: func(rev string, before snapshot) condition {
 				firstRevision = rev
 				return all(
 					running(prod(), rev, newVersion, 3, 4),
@@ -80,7 +80,7 @@ func steps() []step {
 				}
 				return r.replace(stagingValues, `WORKER_MACHINE_COUNT: "1"`, `WORKER_MACHINE_COUNT: "2"`)
 			},
-			expect: func(rev string, before sight) expectation {
+			expect: func(rev string, before snapshot) condition {
 				return all(
 					broken(prod(), "spec.replicas"),
 					running(prod(), firstRevision, newVersion, 3, 4),
@@ -95,7 +95,7 @@ func steps() []step {
 			edit: func(r *repository) error {
 				return r.replace(prodValues, `"five"`, `"5"`)
 			},
-			expect: func(rev string, _ sight) expectation {
+			expect: func(rev string, _ snapshot) condition {
 				return all(sound(prod()), running(prod(), rev, newVersion, 3, 5))
 			},
 			limit: 30 * time.Second,
@@ -111,7 +111,7 @@ func steps() []step {
         value: {`+fleet.DeleteAnnotation+`: "true"}
 `)
 			},
-			expect: func(_ string, before sight) expectation {
+			expect: func(_ string, before snapshot) condition {
 				return all(deleted(staging()), untouched(prod(), before.names(prod())))
 			},
 			limit: 30 * time.Second,
@@ -119,7 +119,7 @@ func steps() []step {
 		{
 			title: "Remove its files: nothing is left of it", commit: "staging/eu-2: remove",
 			edit: func(r *repository) error { return r.remove(stagingFolder) },
-			expect: func(_ string, before sight) expectation {
+			expect: func(_ string, before snapshot) condition {
 				return all(gone(staging()), untouched(prod(), before.names(prod())))
 			},
 			limit: 20 * time.Second,
@@ -131,7 +131,7 @@ func steps() []step {
 type failure struct {
 	step  step
 	cause error
-	seen  sight
+	seen  snapshot
 }
 
 // Error implements error.
@@ -140,9 +140,9 @@ func (f *failure) Error() string { return fmt.Sprintf("step %q: %v", f.step.titl
 // Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.cause }
 
-// play pushes what s says and waits until what s expects is seen, showing how
+// runStep pushes what s says and waits until what s expects is seen, showing how
 // it goes.
-func (d *demo) play(ctx context.Context, s step) error {
+func (d *demo) runStep(ctx context.Context, s step) error {
 	before, err := d.observer.look(ctx)
 	if err != nil {
 		return &failure{s, err, before}
