@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -443,7 +444,7 @@ func TestRenamedFleet(t *testing.T) {
 		bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
 			expect(t, "an agent that only knows the name from the status branch does nothing either", w.took(), []string(nil))
 			says(t, w)
-			expect(t, "a plan says the same", len(Foresee(w.record, renamed, time.Now()).Problems), 1)
+			expect(t, "a plan says the same", len(desired.Of(w.record, renamed, time.Now()).Problems), 1)
 		})
 	})
 	t.Run("Empty", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -89,9 +90,9 @@ func TestDamagedRecordOfAnOrphan(t *testing.T) {
 }
 
 // A plan does not say what would become of a cluster that nothing is known of.
-func TestForeseeDamaged(t *testing.T) {
+func TestDesiredOfDamaged(t *testing.T) {
 	f := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x"))
-	out := Foresee(damagedRecord(keyA), f, time.Now())
+	out := desired.Of(damagedRecord(keyA), f, time.Now())
 	if len(out.Clusters) != 1 || out.Clusters[0].Key != keyB || len(out.Problems) != 1 || out.Problems[0].Cluster != keyA {
 		t.Errorf("clusters %v, problems %v", out.Clusters, out.Problems)
 	}

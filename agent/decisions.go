@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/scales"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
@@ -24,7 +25,7 @@ func (a decisions) Report(k fleet.Key) (fleet.Report, bool) { return a.targets.r
 // recall returns what is decided before the first revision: what s, which the status
 // branch says, comes to, and what people asked for.
 func (a *Agent) recall(ctx context.Context, s status.Status) (rollout.State, error) {
-	in := rollout.Input{Before: recorded(s)}
+	in := rollout.Input{Before: desired.Recorded(s)}
 	if a.requests != nil {
 		q, err := a.requests.Read(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources/status"
@@ -321,9 +322,9 @@ func TestProtectedIsNotAbandoned(t *testing.T) {
 }
 
 // A plan heeds what an agent would.
-func TestForeseeRequests(t *testing.T) {
+func TestDesiredWithRequests(t *testing.T) {
 	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada", Answer: fleet.Answer{State: fleet.RequestAccepted}}
-	out := Foresee(status.Status{Requests: []fleet.Request{r}}, fleetWithPool(), time.Now())
+	out := desired.Of(status.Status{Requests: []fleet.Request{r}}, fleetWithPool(), time.Now())
 	if len(out.Clusters) != 1 || out.Clusters[0].Suspension == nil {
 		t.Errorf("a plan has %+v", out.Clusters)
 	}

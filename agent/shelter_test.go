@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -55,7 +56,7 @@ func TestHomeIsNotDeleted(t *testing.T) {
 			for _, k := range []fleet.Key{keyA, keyB} {
 				s.Clusters = append(s.Clusters, status.Cluster{Report: fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned}})
 			}
-			out := Foresee(s, c.next, time.Now())
+			out := desired.Of(s, c.next, time.Now())
 			goes := len(out.Pruned) > 0 || slices.ContainsFunc(out.Clusters, func(c *fleet.Cluster) bool { return c.Delete })
 			home := c.name == "home.prod.a" // a plan knows the name of the owner alone
 			if goes == home || len(out.Problems) > 0 != home {

@@ -7,7 +7,6 @@ import (
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
-	"fairlead.dev/sources/status"
 )
 
 // targets is what each cluster is held to, with the store of newest reports: a cluster
@@ -62,19 +61,6 @@ func (t *targets) passed(p rollout.Pass, of *reports.Pass, atRest func(fleet.Rep
 	p.Report = t.reports.Put(p.Report, of)
 	p.AtRest = atRest(p.Report)
 	return p.Report, t.decideLocked(rollout.Input{Passes: []rollout.Pass{p}}), true
-}
-
-// recorded returns what s, which the status branch says, comes to before the first
-// revision.
-func recorded(s status.Status) rollout.State {
-	r := rollout.Record{Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Orphans: s.Fleet.Orphans, Damaged: make(map[fleet.Key]string, len(s.Damaged))}
-	for _, c := range s.Clusters {
-		r.Reports = append(r.Reports, c.Report)
-	}
-	for _, c := range s.Damaged {
-		r.Damaged[c.Cluster] = c.Err.Error()
-	}
-	return rollout.Recorded(r)
 }
 
 // decide decides on what is new, and does what follows from that: add queues the

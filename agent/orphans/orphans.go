@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
@@ -44,8 +44,8 @@ type Scan struct {
 
 // New returns a scan of a fleet that is known in full: a fleet with problems is an error.
 func New(o Options) (*Scan, error) {
-	outlook := agent.Foresee(o.Status, o.Fleet, time.Now())
-	problems := slices.Concat(o.Fleet.Problems, outlook.Problems)
+	want := desired.Of(o.Status, o.Fleet, time.Now())
+	problems := slices.Concat(o.Fleet.Problems, want.Problems)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet has %s, so what belongs to it is not known: %s; fairlead validate tells all", output.Count(len(problems), "problem"), problems[0])
 	}
@@ -53,7 +53,7 @@ func New(o Options) (*Scan, error) {
 		id: o.Fleet.ID, revision: o.Fleet.Revision.String(), open: o.Open, recorded: o.Status.Owner.Agent != "",
 		clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{},
 	}
-	s.classify(o.Fleet.Clusters, o.Status.Clusters, outlook.Pruned)
+	s.classify(o.Fleet.Clusters, o.Status.Clusters, want.Pruned)
 	// What the owner lives in is no leftover, whoever forgot it: Git, or a status
 	// branch that was written anew.
 	if home, ok := pivot.HomeOf(o.Status.Owner.Agent); ok && !s.gone[home] {

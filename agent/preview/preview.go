@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/scope"
@@ -50,7 +50,7 @@ type Plan struct {
 	Errors   []string         `json:"errors,omitempty"` // what could not be looked at
 
 	o       Options       // narrowed to the scope
-	outlook agent.Outlook // what an agent would hold to
+	desired desired.Fleet // what an agent would hold to
 	at      string        // the revision, short
 	locked  []fleet.Key   // clusters with machines whose secrets are not here
 }
@@ -75,33 +75,33 @@ func changeOf(c forecast.Change) Change {
 
 // New returns a plan of what an agent would hold to. It has no changes before Look.
 func New(o Options) *Plan {
-	o.Fleet = o.Scope.Fleet(agent.KeepParts(o.Status, o.Fleet))
+	o.Fleet = o.Scope.Fleet(desired.KeepParts(o.Status, o.Fleet))
 	o.Status = o.Scope.Status(o.Status)
-	p := &Plan{o: o, outlook: agent.Foresee(o.Status, o.Fleet, time.Now()), Changes: []Change{}}
-	for i, c := range p.outlook.Clusters {
+	p := &Plan{o: o, desired: desired.Of(o.Status, o.Fleet, time.Now()), Changes: []Change{}}
+	for i, c := range p.desired.Clusters {
 		if c.Key == o.Recreate {
-			p.outlook.Clusters[i] = c.Recreating(o.RecreateAs)
+			p.desired.Clusters[i] = c.Recreating(o.RecreateAs)
 		}
 	}
 	p.at = o.Fleet.Revision.Ref + "@" + o.Fleet.Revision.Short()
-	p.Revision, p.Clusters = o.Fleet.Revision.String(), len(p.outlook.Clusters)
-	p.Problems = output.Problems(p.outlook.Problems)
+	p.Revision, p.Clusters = o.Fleet.Revision.String(), len(p.desired.Clusters)
+	p.Problems = output.Problems(p.desired.Problems)
 	return p
 }
 
 // Empty reports whether there is nothing in the scope, which may be the wrong one.
 func (p *Plan) Empty() bool {
-	return len(p.outlook.Clusters)+len(p.outlook.Problems)+len(p.outlook.Pruned)+len(p.outlook.Orphans) == 0
+	return len(p.desired.Clusters)+len(p.desired.Problems)+len(p.desired.Pruned)+len(p.desired.Orphans) == 0
 }
 
 // Desired returns the clusters that an agent would hold to Git, as it would.
-func (p *Plan) Desired() []*fleet.Cluster { return p.outlook.Clusters }
+func (p *Plan) Desired() []*fleet.Cluster { return p.desired.Clusters }
 
 // Requested counts the requests and the numbers of machines on the status branch that the
 // plan goes by.
 func (p *Plan) Requested() (n int) {
 	planned := func(k fleet.Key) bool {
-		return slices.ContainsFunc(p.outlook.Clusters, func(c *fleet.Cluster) bool { return c.Key == k })
+		return slices.ContainsFunc(p.desired.Clusters, func(c *fleet.Cluster) bool { return c.Key == k })
 	}
 	for _, r := range p.o.Status.Requests {
 		if r.Stands() && planned(r.Cluster) {
@@ -122,27 +122,27 @@ const atOnce = 16
 // Look compares each cluster with what is, and adds what would change. The error is that
 // of ctx: what could not be looked at is in p.Errors.
 func (p *Plan) Look(ctx context.Context, looker Looker) error {
-	results := make([]result, len(p.outlook.Clusters))
+	results := make([]result, len(p.desired.Clusters))
 	var g errgroup.Group
 	g.SetLimit(atOnce)
-	for i, c := range p.outlook.Clusters {
+	for i, c := range p.desired.Clusters {
 		g.Go(func() error {
-			results[i] = compare(ctx, looker, c, p.outlook.Memory[c.Key])
+			results[i] = compare(ctx, looker, c, p.desired.Memory[c.Key])
 			return nil
 		})
 	}
 	_ = g.Wait()
 	for i, res := range results {
-		p.add(p.outlook.Clusters[i].Key, res)
+		p.add(p.desired.Clusters[i].Key, res)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, r := range p.outlook.Pruned {
+	for _, r := range p.desired.Pruned {
 		p.prune(r)
 	}
 	p.move()
-	for _, k := range p.outlook.Orphans {
+	for _, k := range p.desired.Orphans {
 		p.Orphans = append(p.Orphans, k.String())
 	}
 	return nil

@@ -1,0 +1,80 @@
+package desired
+
+import (
+	"slices"
+	"time"
+
+	"fairlead.dev/agent/pivot"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
+	"fairlead.dev/sources/status"
+)
+
+// A Fleet is what an agent would hold clusters to.
+type Fleet struct {
+	Clusters []*fleet.Cluster           // as the revision has them, sorted
+	Memory   map[fleet.Key]fleet.Memory // of each of them
+	Pruned   []fleet.Report             // vanished and to be deleted, as last reported, sorted
+	Orphans  []fleet.Key                // vanished and left alone, sorted
+	Problems []fleet.Problem
+}
+
+// Recorded returns what is decided before the first revision, by what the status branch
+// says of clusters.
+func Recorded(s status.Status) rollout.State {
+	r := rollout.Record{Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Orphans: s.Fleet.Orphans, Damaged: make(map[fleet.Key]string, len(s.Damaged))}
+	for _, c := range s.Clusters {
+		r.Reports = append(r.Reports, c.Report)
+	}
+	for _, c := range s.Damaged {
+		r.Damaged[c.Cluster] = c.Err.Error()
+	}
+	return rollout.Recorded(r)
+}
+
+// KeepParts returns f with a problem at both ends for each overlay that includes the
+// folder of a cluster that is live by what the status branch says, and without the
+// clusters of such overlays. Of does that itself; this is for those who show a part of a
+// fleet, and take it from the whole.
+func KeepParts(s status.Status, f fleet.Fleet) fleet.Fleet { return Recorded(s).KeepParts(f) }
+
+// Of returns what an agent would make of f at now, after what the status branch says.
+func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
+	before := Recorded(s)
+	if err := before.Renamed(f); err != nil {
+		return Fleet{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
+	}
+	state := rollout.Decide(rollout.Input{Before: before, Now: now, Newest: &rollout.Revision{Revision: f.Revision, Fleet: &f}}).State
+	asked := rollout.Decide(rollout.Input{
+		Before: state, Now: now, Requests: &rollout.Requests{List: s.Requests}, Sizes: &rollout.Sizes{List: s.Scales},
+	}).State
+	told := state.Status()
+	out := Fleet{Memory: make(map[fleet.Key]fleet.Memory, len(f.Clusters)), Orphans: told.Orphans, Problems: slices.Concat(told.Problems, told.Damaged)}
+	home, _ := pivot.HomeOf(s.Owner.Agent)
+	for i := range f.Clusters {
+		t, _ := asked.Target(f.Clusters[i].Key)
+		if t.Why != "" {
+			continue // nobody knows what an agent would do
+		}
+		c := t.Cluster
+		if c.Delete && c.Key == home {
+			var p fleet.Problem
+			c, p = rollout.KeepHome(c)
+			out.Problems = append(out.Problems, p)
+		}
+		last, _ := s.Cluster(c.Key)
+		out.Clusters = append(out.Clusters, c.WithResidence(last.Report.Residence))
+		out.Memory[c.Key] = last.Report.Memory
+	}
+	for _, c := range s.Clusters {
+		switch t, _ := state.Target(c.Report.Cluster); {
+		case !t.Pruned:
+		case c.Report.Cluster == home:
+			_, p := rollout.KeepHome(&fleet.Cluster{Key: home})
+			out.Problems = append(out.Problems, p)
+		default:
+			out.Pruned = append(out.Pruned, c.Report)
+		}
+	}
+	return out
+}
