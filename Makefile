@@ -73,7 +73,7 @@ properties: ## let the planner's safety properties try thousands of new worlds (
 
 .PHONY: sweep
 sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about an hour; needs `make kube`)
-	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./agent/assembly -run Sweep -timeout 90m -v
+	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./agent/wiring -run Sweep -timeout 90m -v
 	FAIRLEAD_SWEEP=all go test ./test/pivot -timeout 120m -v
 
 .PHONY: soak

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/agent/adopt"
-	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -79,7 +79,7 @@ type world struct {
 	cloud  *inmemory.Cloud
 	old    *side
 	folder string
-	store  assembly.SecretStore
+	store  wiring.SecretStore
 	said   []string
 	call   func(string, inmemory.Moment) // is told of every call of the cloud
 }

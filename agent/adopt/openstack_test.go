@@ -18,8 +18,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/cli"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
@@ -200,7 +200,7 @@ func (s *stack) agent() {
 // report is what the status branch says of the cluster.
 func (s *stack) report() fleet.Report {
 	s.Helper()
-	st, err := assembly.Settings{Source: s.source}.ReadStatus(s.Context(), "fairlead/status")
+	st, err := wiring.Settings{Source: s.source}.ReadStatus(s.Context(), "fairlead/status")
 	if err != nil {
 		return fleet.Report{Failure: err.Error()} // there is no branch yet
 	}

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/agent/adopt"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/secrets"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
@@ -274,13 +274,13 @@ func objects(t testing.TB, manifests string) []*unstructured.Unstructured {
 type side struct {
 	*testing.T
 	id       fleet.ID
-	store    assembly.SecretStore
+	store    wiring.SecretStore
 	provider providers.Infrastructure
 	workload *workload.Client
 	r        *reconcile.Reconciler
 }
 
-func newSide(t *testing.T, id fleet.ID, store assembly.SecretStore, p providers.Infrastructure) *side {
+func newSide(t *testing.T, id fleet.ID, store wiring.SecretStore, p providers.Infrastructure) *side {
 	t.Helper()
 	s := &side{T: t, id: id, store: store, provider: p, workload: workload.New(workload.Options{Log: slog.New(slog.DiscardHandler)})}
 	t.Cleanup(s.workload.Close)
@@ -341,7 +341,7 @@ func (s *side) run(c *fleet.Cluster) reconcile.Result {
 
 // load renders a folder as an agent does.
 func load(folder string, id fleet.ID, identities ...string) func(context.Context) (fleet.Fleet, error) {
-	s := assembly.Settings{Source: folder, FleetID: string(id), Log: slog.New(slog.DiscardHandler), Secrets: filepath.Join(folder, "..", "no-secrets"), AgeIdentityFiles: identities}
+	s := wiring.Settings{Source: folder, FleetID: string(id), Log: slog.New(slog.DiscardHandler), Secrets: filepath.Join(folder, "..", "no-secrets"), AgeIdentityFiles: identities}
 	return func(ctx context.Context) (fleet.Fleet, error) {
 		source, err := s.OpenSource()
 		if err != nil {
@@ -355,7 +355,7 @@ func load(folder string, id fleet.ID, identities ...string) func(context.Context
 		if err != nil {
 			return fleet.Fleet{}, err
 		}
-		b, err := s.NewRenderer(assembly.RenderOptions{})
+		b, err := s.NewRenderer(wiring.RenderOptions{})
 		if err != nil {
 			return fleet.Fleet{}, err
 		}
@@ -364,4 +364,4 @@ func load(folder string, id fleet.ID, identities ...string) func(context.Context
 }
 
 // memory is a secret store that lasts as long as the test.
-func memory() assembly.SecretStore { return secrets.NewMemory() }
+func memory() wiring.SecretStore { return secrets.NewMemory() }

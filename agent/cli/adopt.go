@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/adopt"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers/all"
@@ -146,7 +146,7 @@ func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlag
 	}
 	world := followed
 	world.FleetID = string(id)
-	w, err := assembly.OpenWorld(ctx, world, m)
+	w, err := wiring.OpenWorld(ctx, world, m)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlag
 }
 
 // adoption puts the parts together.
-func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, followed assembly.Settings, branch string, id fleet.ID, out io.Writer) (*adopt.Adoption, error) {
+func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, followed wiring.Settings, branch string, id fleet.ID, out io.Writer) (*adopt.Adoption, error) {
 	registry, err := all.Registry()
 	if err != nil {
 		return nil, err
@@ -181,13 +181,13 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 		recipients = []string{s.Recipient()}
 	}
 	lent := adopt.Lend(w.Secrets, id)
-	w.Secrets, w.Gate = lent, &assembly.Gate{SecretStore: lent}
+	w.Secrets, w.Gate = lent, &wiring.Gate{SecretStore: lent}
 	var last fleet.Key
 	return adopt.New(adopt.Options{
 		Management: m, Fleet: id, Folder: own.into,
 		Kinds: registry.Kinds(), Decoder: decode.New(id, registry.Kinds()),
 		Load: func(ctx context.Context) (fleet.Fleet, error) {
-			return wholeOf(here).load(ctx, assembly.RenderOptions{Sealed: func(string, string) {}})
+			return wholeOf(here).load(ctx, wiring.RenderOptions{Sealed: func(string, string) {}})
 		},
 		Look: w.Looker().Look, Infrastructure: w.Infrastructure, Secrets: lent,
 		Status: func(ctx context.Context) (status.Status, error) {
@@ -207,7 +207,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *assembly.World, here, fo
 
 // fleetOf returns the name of the fleet in folder, as an agent has it that
 // follows it from where followed says.
-func fleetOf(here, followed assembly.Settings, folder string) (fleet.ID, error) {
+func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("--into %s is no folder: clone the fleet's repository there, or make an empty one", folder)
 	}

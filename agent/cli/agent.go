@@ -15,10 +15,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/wiring"
 )
 
 func newAgent(version string) *cobra.Command {
@@ -127,7 +127,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 const minHungAfter = 10 * time.Minute
 
 // check refuses flags that cannot be meant, and takes in what others say.
-func (f *agentFlags) check(s assembly.Settings) error {
+func (f *agentFlags) check(s wiring.Settings) error {
 	o := &f.options
 	if o.Name == "" {
 		return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
@@ -159,7 +159,7 @@ func (f *agentFlags) check(s assembly.Settings) error {
 }
 
 // run runs an agent and its pages until ctx ends.
-func (f *agentFlags) run(ctx context.Context, version string, s assembly.Settings) error {
+func (f *agentFlags) run(ctx context.Context, version string, s wiring.Settings) error {
 	m := metrics.New(version)
 	m.SetSource(s.Source)
 	s.Watchdog = health.NewWatchdog(f.hungAfter)
@@ -168,7 +168,7 @@ func (f *agentFlags) run(ctx context.Context, version string, s assembly.Setting
 		return err
 	}
 	defer flush()
-	world, err := assembly.OpenWorld(ctx, s, m)
+	world, err := wiring.OpenWorld(ctx, s, m)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func logEnd(log *slog.Logger, err error) {
 
 // pages returns the agent's own pages, and those of its in-memory cloud where they are
 // served.
-func (f *agentFlags) pages(s assembly.Settings, m *metrics.Metrics, ready http.Handler, world *assembly.World) (http.Handler, error) {
+func (f *agentFlags) pages(s wiring.Settings, m *metrics.Metrics, ready http.Handler, world *wiring.World) (http.Handler, error) {
 	mux := server.Pages{Metrics: m.Handler(s.Log), Health: s.Watchdog, Ready: ready, Profiling: f.profiling}.Handler()
 	serve, err := f.memory.served(s, f.listen)
 	if err != nil || !serve {

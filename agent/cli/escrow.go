@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
@@ -73,7 +73,7 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 
 // openEscrow opens the escrow in place, or where fleet.yaml says, with the
 // identities in a file, if one is named. It says so where nobody needs to have signed it.
-func openEscrow(cmd *cobra.Command, s assembly.Settings, place fleet.Escrow, identityFile string) (e *escrow.Escrow, signed bool, err error) {
+func openEscrow(cmd *cobra.Command, s wiring.Settings, place fleet.Escrow, identityFile string) (e *escrow.Escrow, signed bool, err error) {
 	if place.Folder == "" && place.Branch == "" {
 		if place, err = s.EscrowOf(cmd.Context()); err != nil {
 			return nil, false, err

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
 )
@@ -81,7 +81,7 @@ func environmentName(flag string) string {
 // sourceFlags are the flags of commands that read a fleet.
 type sourceFlags struct {
 	cmd       *cobra.Command
-	settings  assembly.Settings
+	settings  wiring.Settings
 	branch    string
 	base      string                        // revision to compare with, of commands that do
 	providers map[string]map[string]*string // settings, by provider and name
@@ -140,7 +140,7 @@ func (f *sourceFlags) addFolders(cmd *cobra.Command) {
 }
 
 // An allowFlag is a list of sources that may be pinned.
-type allowFlag []assembly.AllowedSource
+type allowFlag []wiring.AllowedSource
 
 // String implements pflag.Value.
 func (a *allowFlag) String() string {
@@ -153,7 +153,7 @@ func (a *allowFlag) String() string {
 
 // Set implements pflag.Value.
 func (a *allowFlag) Set(text string) error {
-	s, err := assembly.ParseAllowedSource(text)
+	s, err := wiring.ParseAllowedSource(text)
 	if err == nil {
 		*a = append(*a, s)
 	}
@@ -194,7 +194,7 @@ func (f *sourceFlags) addProviders(cmd *cobra.Command) {
 
 // from returns the settings, with the source that args name, if they do, and
 // the current folder where nothing names one.
-func (f *sourceFlags) from(args []string, log *slog.Logger) assembly.Settings {
+func (f *sourceFlags) from(args []string, log *slog.Logger) wiring.Settings {
 	s := f.settings
 	if len(args) > 0 {
 		s.Source = args[0]

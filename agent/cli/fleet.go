@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/scope"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
@@ -37,8 +37,8 @@ func addValues(cmd *cobra.Command) *valueFlags {
 // options returns how to render for people. A Secret that cannot be decrypted
 // here is passed over with a warning, once for each file: who checks a change
 // need not be one who may read secrets.
-func (v *valueFlags) options() assembly.RenderOptions {
-	o := assembly.RenderOptions{Values: v.set, AllowUnset: v.unset}
+func (v *valueFlags) options() wiring.RenderOptions {
+	o := wiring.RenderOptions{Values: v.set, AllowUnset: v.unset}
 	if v.warn == nil {
 		return o
 	}
@@ -57,13 +57,13 @@ func (v *valueFlags) options() assembly.RenderOptions {
 
 // A part is a place in a fleet: the whole fleet, a folder or a file.
 type part struct {
-	settings assembly.Settings // with the source, or its path, set to the root of the fleet
-	scope    scope.Scope       // which part it is
-	source   sources.Source    // open already; nil: not yet
+	settings wiring.Settings // with the source, or its path, set to the root of the fleet
+	scope    scope.Scope     // which part it is
+	source   sources.Source  // open already; nil: not yet
 }
 
 // wholeOf returns the whole fleet that s names.
-func wholeOf(s assembly.Settings) part { return part{settings: s, scope: scope.All} }
+func wholeOf(s wiring.Settings) part { return part{settings: s, scope: scope.All} }
 
 // status returns what the status branch says of the part.
 func (p part) status(ctx context.Context, branch string) (status.Status, error) {
@@ -74,8 +74,8 @@ func (p part) status(ctx context.Context, branch string) (status.Status, error) 
 // locate finds the fleet that a path of this computer is in: the nearest folder
 // upwards with a fleet.yaml, a folder clusters or a .git, else the folder
 // itself. In a repository it does so from the path that s names.
-func locate(ctx context.Context, s assembly.Settings) (part, error) {
-	if !assembly.IsFolder(s.Source) {
+func locate(ctx context.Context, s wiring.Settings) (part, error) {
+	if !wiring.IsFolder(s.Source) {
 		return locateIn(ctx, s)
 	}
 	s.Source, s.Path = filepath.Join(s.Source, filepath.FromSlash(s.Path)), ""
@@ -101,7 +101,7 @@ func locate(ctx context.Context, s assembly.Settings) (part, error) {
 }
 
 // locateIn finds the fleet that a path of a repository is in.
-func locateIn(ctx context.Context, s assembly.Settings) (part, error) {
+func locateIn(ctx context.Context, s wiring.Settings) (part, error) {
 	if s.Path == "" {
 		return wholeOf(s), nil
 	}
@@ -172,14 +172,14 @@ func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 }
 
 // load renders the fleet and keeps what lies in the part.
-func (p part) load(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
+func (p part) load(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	f, err := p.loadAll(ctx, o)
 	return p.scope.Fleet(f), err
 }
 
 // loadFolder renders the kustomization in the part, which the fleet does not select. The
 // error is of kind NotFound where there is none.
-func (p part) loadFolder(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
+func (p part) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -195,7 +195,7 @@ func (p part) loadFolder(ctx context.Context, o assembly.RenderOptions) (fleet.F
 }
 
 // loadAll renders the fleet that the part lies in.
-func (p part) loadAll(ctx context.Context, o assembly.RenderOptions) (fleet.Fleet, error) {
+func (p part) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -214,7 +214,7 @@ func (p part) loadAll(ctx context.Context, o assembly.RenderOptions) (fleet.Flee
 // isClone reports whether the part is files of a Git repository whose status
 // branch nobody named.
 func (p part) isClone() bool {
-	if !assembly.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
+	if !wiring.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
 		return false
 	}
 	_, err := os.Stat(filepath.Join(p.settings.Source, ".git"))

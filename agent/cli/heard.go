@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/sources/dir"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/status"
@@ -26,9 +26,9 @@ func (p part) heard(ctx context.Context, branch string) error {
 	where := redacted(p.settings.Source)
 	folder, isFolder := b.(*dir.Branch)
 	switch {
-	case isFolder && owner.Agent != "" && (folder.Followed() || !assembly.IsFolder(p.settings.Source)):
+	case isFolder && owner.Agent != "" && (folder.Followed() || !wiring.IsFolder(p.settings.Source)):
 		return nil
-	case isFolder && !assembly.IsFolder(p.settings.Source):
+	case isFolder && !wiring.IsFolder(p.settings.Source):
 		return fmt.Errorf("no agent has ever written the status of %s to the folder %s: start one, or name the right place with --status-repository", where, p.settings.StatusRepository)
 	case isFolder && owner.Agent != "" && !folder.Told():
 		return fmt.Errorf("it is not known whether an agent follows the folder %s: agent %q owns its fleet, and is of a version that did not say so. "+
@@ -46,7 +46,7 @@ func (p part) heard(ctx context.Context, branch string) error {
 // origin returns the repository that the folder is a clone of, fit to be shown,
 // or nothing where it is none or a status repository is named.
 func (p part) origin(ctx context.Context) string {
-	if !assembly.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
+	if !wiring.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
 		return ""
 	}
 	return redacted(git.Origin(ctx, p.settings.Source))

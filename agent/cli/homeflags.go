@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
@@ -37,7 +37,7 @@ func (m *mover) addHome(cmd *cobra.Command) {
 
 // branch opens the status branch, and returns the fleet, and how to find all its
 // clusters.
-func (m *mover) branch(ctx context.Context, s assembly.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
+func (m *mover) branch(ctx context.Context, s wiring.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
 	p := wholeOf(s)
 	v := &valueFlags{warn: func(string) {}}
 	loaded, err := p.load(ctx, v.options())
@@ -77,8 +77,8 @@ func (m *mover) branch(ctx context.Context, s assembly.Settings) (sources.Branch
 }
 
 // opener returns what opens the home k.
-func (h *homeFlags) opener(version string, s assembly.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from pivot.Store, branch string) (*assembly.HomeOpener, error) {
-	house := assembly.House{
+func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from pivot.Store, branch string) (*wiring.HomeOpener, error) {
+	house := wiring.House{
 		Fleet: id, Cluster: k, Version: version, Image: h.image, Namespace: h.namespace, Release: h.release, Branch: branch,
 	}
 	for _, name := range h.values {
@@ -101,11 +101,11 @@ func (h *homeFlags) opener(version string, s assembly.Settings, id fleet.ID, k f
 		return nil, err
 	}
 	// The file is written before the secrets are removed here.
-	return &assembly.HomeOpener{Options: o, Cluster: k, From: from, Otherwise: func() ([]byte, error) { return os.ReadFile(string(file)) }}, nil
+	return &wiring.HomeOpener{Options: o, Cluster: k, From: from, Otherwise: func() ([]byte, error) { return os.ReadFile(string(file)) }}, nil
 }
 
 // old returns the home that the fleet leaves.
-func (h *homeFlags) old(s assembly.Settings, id fleet.ID) (pivot.Home, error) {
+func (h *homeFlags) old(s wiring.Settings, id fleet.ID) (pivot.Home, error) {
 	_, name, _ := strings.Cut(s.Secrets, ":")
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
@@ -63,7 +63,7 @@ func (f *inMemoryFlags) add(cmd *cobra.Command) {
 
 // served reports whether the agent of s that listens at address serves its cloud. Where
 // nobody says so, only a person who tries things on one computer can reach it.
-func (f *inMemoryFlags) served(s assembly.Settings, address string) (bool, error) {
+func (f *inMemoryFlags) served(s wiring.Settings, address string) (bool, error) {
 	elsewhere := s.Providers[inmemory.ProviderName][inmemory.SettingURL] != ""
 	if f.asked {
 		if f.serve && elsewhere {
@@ -71,7 +71,7 @@ func (f *inMemoryFlags) served(s assembly.Settings, address string) (bool, error
 		}
 		return f.serve, nil
 	}
-	local := assembly.IsFolder(s.Source) || strings.HasPrefix(s.Source, "file://")
+	local := wiring.IsFolder(s.Source) || strings.HasPrefix(s.Source, "file://")
 	return local && !elsewhere && loopback(address), nil
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
@@ -30,7 +30,7 @@ secrets are: with the same --source, or the same --secrets.`,
 		if err != nil {
 			return &usageError{err}
 		}
-		w, err := assembly.OpenWorld(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), nil)
+		w, err := wiring.OpenWorld(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), nil)
 		if err != nil {
 			return err
 		}

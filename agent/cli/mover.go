@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/files"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -60,11 +60,11 @@ func (m *mover) add(cmd *cobra.Command) {
 }
 
 // begin is what every move needs.
-func (m *mover) begin(cmd *cobra.Command) (assembly.Settings, *pivot.Parts, pivot.Want, func(), error) {
-	fail := func(err error) (assembly.Settings, *pivot.Parts, pivot.Want, func(), error) {
-		return assembly.Settings{}, nil, pivot.Want{}, nil, err
+func (m *mover) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
+	fail := func(err error) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
+		return wiring.Settings{}, nil, pivot.Want{}, nil, err
 	}
-	if m.f.settings.Source == "" || assembly.IsFolder(m.f.settings.Source) {
+	if m.f.settings.Source == "" || wiring.IsFolder(m.f.settings.Source) {
 		return fail(&usageError{errors.New("--source must be the URL of a repository: another place cannot read a folder of this computer")})
 	}
 	w := pivot.Want{Keep: m.keep, Self: m.name}
@@ -105,7 +105,7 @@ func (m *mover) begin(cmd *cobra.Command) (assembly.Settings, *pivot.Parts, pivo
 	}
 	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
 	p := &pivot.Parts{
-		Arbiter: arbiter, From: assembly.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
+		Arbiter: arbiter, From: wiring.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
 		Status: func(ctx context.Context) (status.Status, error) {
 			_, tree, err := branch.Read(ctx)
 			if err != nil {
@@ -187,7 +187,7 @@ func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
 	if c, ok := into.(io.Closer); ok {
 		defer c.Close()
 	}
-	p.To = assembly.OfFleet(into, m.loaded.ID)
+	p.To = wiring.OfFleet(into, m.loaded.ID)
 	owner, err := p.Arbiter.Owner(cmd.Context())
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
 }
 
 // do makes the move beside an agent in this process, where there is to be one.
-func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pivot.Want, o agent.Options, owner fleet.Owner) error {
+func (m *mover) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, w pivot.Want, o agent.Options, owner fleet.Owner) error {
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
@@ -215,7 +215,7 @@ func (m *mover) do(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, w pi
 }
 
 // stay brings the fleet here and goes on as its agent.
-func (m *mover) stay(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, exit bool, _ pivot.Want, _ fleet.Owner) error {
+func (m *mover) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit bool, _ pivot.Want, _ fleet.Owner) error {
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
@@ -240,15 +240,15 @@ func (m *mover) stay(cmd *cobra.Command, s assembly.Settings, p *pivot.Pivot, ex
 // beside runs do while an agent works in this process, and tells it when that has
 // ended. The agent's end is an error only where it is not that it handed the fleet
 // over.
-func (m *mover) beside(ctx context.Context, s assembly.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
+func (m *mover) beside(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
 	numbers := metrics.New(m.version)
-	world, err := assembly.OpenWorld(ctx, s, numbers)
+	world, err := wiring.OpenWorld(ctx, s, numbers)
 	if err != nil {
 		return err
 	}
 	defer world.Close()
-	a, err := assembly.NewAgent(s, o, world, numbers)
+	a, err := wiring.NewAgent(s, o, world, numbers)
 	if err != nil {
 		return err
 	}

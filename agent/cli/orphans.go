@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/orphans"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/scope"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 )
@@ -68,7 +68,7 @@ after what was found elsewhere.`,
 		if remove {
 			m = metrics.New(version)
 		}
-		w, err := assembly.OpenWorld(cmd.Context(), p.settings, m)
+		w, err := wiring.OpenWorld(cmd.Context(), p.settings, m)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ after what was found elsewhere.`,
 // newScan reads the fleet and its status branch. What cannot be read in full is
 // an error.
 func newScan(ctx context.Context, p part, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
-	loaded, err := p.load(ctx, assembly.RenderOptions{})
+	loaded, err := p.load(ctx, wiring.RenderOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/preview"
 	"fairlead.dev/agent/scope"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -89,7 +89,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*prev
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
 	}
 	out := preview.New(preview.Options{
-		Fleet: all, Status: s, Scope: p.scope, Folder: assembly.IsFolder(p.settings.Source), Recreate: f.gone, RecreateAs: f.recreate,
+		Fleet: all, Status: s, Scope: p.scope, Folder: wiring.IsFolder(p.settings.Source), Recreate: f.gone, RecreateAs: f.recreate,
 	})
 	if p.scope != scope.All && out.Empty() {
 		return nil, p.empty()
@@ -99,7 +99,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*prev
 			return nil, err
 		}
 	}
-	w, err := assembly.OpenWorld(ctx, p.settings, nil)
+	w, err := wiring.OpenWorld(ctx, p.settings, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (p part) notes(s status.Status, out *preview.Plan) []string {
 }
 
 // compare adds to out what differs from p at the revision called name.
-func (p part) compare(ctx context.Context, out *preview.Plan, name string, o assembly.RenderOptions) error {
+func (p part) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
 	b, err := p.base(ctx, name)
 	if err != nil {
 		return err
@@ -144,12 +144,12 @@ func (p part) compare(ctx context.Context, out *preview.Plan, name string, o ass
 // commit of its repository, another folder, or the URL of a repository.
 func (p part) base(ctx context.Context, name string) (part, error) {
 	s := p.settings
-	if !assembly.IsFolder(s.Source) {
+	if !wiring.IsFolder(s.Source) {
 		s.Ref = name
 		return part{settings: s, scope: p.scope}, nil
 	}
 	s.Source, s.Ref, s.Path = name, "", ""
-	if !assembly.IsFolder(name) {
+	if !wiring.IsFolder(name) {
 		return part{settings: s, scope: p.scope}, nil
 	}
 	b, err := locate(ctx, s)

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/replicas"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
@@ -61,7 +61,7 @@ func orElse(s, otherwise string) string {
 }
 
 // check says what is wrong with the flags.
-func (f *replicaFlags) check(s assembly.Settings) error {
+func (f *replicaFlags) check(s wiring.Settings) error {
 	switch {
 	case f.shards < 0 || f.shards > maxShards:
 		return &usageError{fmt.Errorf("--shards must be from 0 to %d", maxShards)}
@@ -96,9 +96,9 @@ type replica struct {
 }
 
 // lead runs an agent until ctx ends, or the term that guard tells of.
-func (r *replica) lead(ctx context.Context, s assembly.Settings, o agent.Options, w *assembly.World, m *metrics.Metrics, guard func() error) error {
+func (r *replica) lead(ctx context.Context, s wiring.Settings, o agent.Options, w *wiring.World, m *metrics.Metrics, guard func() error) error {
 	o.Guard = guard
-	a, err := assembly.NewAgent(s, o, w, m)
+	a, err := wiring.NewAgent(s, o, w, m)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (r *replica) lead(ctx context.Context, s assembly.Settings, o agent.Options
 }
 
 // run takes part in the work until ctx ends.
-func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options, w *assembly.World, m *metrics.Metrics) error {
+func (r *replica) run(ctx context.Context, s wiring.Settings, o agent.Options, w *wiring.World, m *metrics.Metrics) error {
 	if !r.flags.elect {
 		return r.lead(ctx, s, o, w, m, nil)
 	}
@@ -120,7 +120,7 @@ func (r *replica) run(ctx context.Context, s assembly.Settings, o agent.Options,
 	}
 	c.Namespace = orElse(r.flags.namespace, c.Namespace)
 	lease := orElse(r.flags.lease, o.Name)
-	s.Lease = assembly.Lease{Namespace: c.Namespace, Name: lease}
+	s.Lease = wiring.Lease{Namespace: c.Namespace, Name: lease}
 	r.log, r.identity = s.Log, replicas.NewIdentity(r.flags.name, r.flags.address)
 	var sharing *sharing
 	if r.flags.shards > 1 {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -37,7 +37,7 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 
 // openStore opens the secret store that f names, and returns what closes it. Of
 // one that several fleets use it is the part of the fleet that f names.
-func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (assembly.SecretStore, func(), error) {
+func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (wiring.SecretStore, func(), error) {
 	s := f.from(nil, quiet(cmd.ErrOrStderr()))
 	store, err := s.OpenSecrets(cmd.Context(), mayMake)
 	if err != nil {
@@ -51,12 +51,12 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (assembly.Secre
 	if _, shared := store.(reconcile.SharedStore); !shared || f.settings.Source == "" {
 		return store, closeStore, nil
 	}
-	loaded, err := wholeOf(s).load(cmd.Context(), assembly.RenderOptions{})
+	loaded, err := wholeOf(s).load(cmd.Context(), wiring.RenderOptions{})
 	if err != nil {
 		closeStore()
 		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)
 	}
-	return assembly.OfFleet(store, loaded.ID), closeStore, nil
+	return wiring.OfFleet(store, loaded.ID), closeStore, nil
 }
 
 func newSecretsRecipient() *cobra.Command {

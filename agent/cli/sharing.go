@@ -9,10 +9,10 @@ import (
 	"github.com/oklog/run"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/replicas"
 	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
@@ -25,7 +25,7 @@ type sharing struct {
 
 // share gets this replica ready to work on a part of the clusters, and gives it
 // its identity.
-func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *assembly.World, m *metrics.Metrics) (*sharing, error) {
+func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *wiring.World, m *metrics.Metrics) (*sharing, error) {
 	seed, err := replicas.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/render"
 	"fairlead.dev/sources/status"
 )
@@ -67,14 +67,14 @@ which waiting does not mend, and 5 if it takes longer.`,
 // branch returns the name of the status branch: given, or what fleet.yaml says; the
 // default where that cannot be read.
 func (p part) branch(ctx context.Context, given string) (string, error) {
-	if given != "" || assembly.IsFolder(p.settings.Source) && p.settings.StatusRepository == "" {
+	if given != "" || wiring.IsFolder(p.settings.Source) && p.settings.StatusRepository == "" {
 		return given, nil // a folder has but one
 	}
 	_, tree, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	renderer, err := p.settings.NewRenderer(assembly.RenderOptions{})
+	renderer, err := p.settings.NewRenderer(wiring.RenderOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/tracing"
+	"fairlead.dev/agent/wiring"
 )
 
 // tracingFlags say where traces go.
@@ -26,7 +26,7 @@ func (f *tracingFlags) add(cmd *cobra.Command) {
 
 // open adds a tracer to s and its traces to logs and metrics, where traces are
 // asked for. What it returns sends the rest of them.
-func (f tracingFlags) open(ctx context.Context, version, name string, s *assembly.Settings, m *metrics.Metrics) (func(), error) {
+func (f tracingFlags) open(ctx context.Context, version, name string, s *wiring.Settings, m *metrics.Metrics) (func(), error) {
 	t, err := tracing.Open(ctx, tracing.Options{Endpoint: f.endpoint, Ratio: f.ratio, Name: name, Version: version, Log: s.Log})
 	if err != nil {
 		return nil, &usageError{err}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/certs"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/webhook"
+	"fairlead.dev/agent/wiring"
 )
 
 // webhookFlags say where an agent hears of pushes, and by which secrets.
@@ -34,7 +34,7 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 
 // handler returns what hears of pushes for r, or nil where that is not asked for, and how
 // it is served; nil is without TLS.
-func (f *webhookFlags) handler(s assembly.Settings, r *replica, m *metrics.Metrics, log *slog.Logger) (http.Handler, *tls.Config, error) {
+func (f *webhookFlags) handler(s wiring.Settings, r *replica, m *metrics.Metrics, log *slog.Logger) (http.Handler, *tls.Config, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {
 			return nil, nil, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}

@@ -19,12 +19,12 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/preview"
 	"fairlead.dev/agent/scope"
 	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/sources/git/gitserver"
@@ -47,8 +47,8 @@ type demo struct {
 	dir        string
 	repoURL    string
 	listen     string
-	settings   assembly.Settings
-	world      *assembly.World
+	settings   wiring.Settings
+	world      *wiring.World
 	repository *repository
 	observer   *observer
 	screen     *screen
@@ -150,15 +150,15 @@ func serve(ctx context.Context, h http.Handler, log *slog.Logger) (url string, s
 
 // startAgent starts an agent with its pages, as `fairlead agent` does.
 func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), err error) {
-	d.settings = assembly.Settings{
+	d.settings = wiring.Settings{
 		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
 		Secrets: filepath.Join(d.dir, "secrets"), Log: log,
 	}
 	m := metrics.New(d.o.Version)
-	if d.world, err = assembly.OpenWorld(ctx, d.settings, m); err != nil {
+	if d.world, err = wiring.OpenWorld(ctx, d.settings, m); err != nil {
 		return nil, err
 	}
-	a, err := assembly.NewAgent(d.settings, agent.Options{
+	a, err := wiring.NewAgent(d.settings, agent.Options{
 		Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8,
 	}, d.world, m)
 	if err != nil {
@@ -215,8 +215,8 @@ func (d *demo) plan(ctx context.Context) error {
 }
 
 // planOf returns what the command plan says of the fleet that s names.
-func planOf(ctx context.Context, s assembly.Settings) (string, error) {
-	rendered, err := s.Render(ctx, assembly.RenderOptions{})
+func planOf(ctx context.Context, s wiring.Settings) (string, error) {
+	rendered, err := s.Render(ctx, wiring.RenderOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -224,7 +224,7 @@ func planOf(ctx context.Context, s assembly.Settings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	world, err := assembly.OpenWorld(ctx, s, nil)
+	world, err := wiring.OpenWorld(ctx, s, nil)
 	if err != nil {
 		return "", err
 	}

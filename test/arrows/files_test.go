@@ -12,7 +12,7 @@ func mayWrite() map[string]string {
 	return map[string]string{
 		"agent/adopt.put":              "manifests, into a clone",
 		"agent/adopt.setHold":          "the same",
-		"agent/assembly.OpenSecrets":   "opens the secret store, which is encrypted",
+		"agent/wiring.OpenSecrets":     "opens the secret store, which is encrypted",
 		"agent/cli.Write":              "the kubeconfig of a home, where a person asked for it",
 		"agent/cli.begin":              "the log of bootstrap and pivot",
 		"agent/cli.pin":                "fleet.yaml, into a clone",

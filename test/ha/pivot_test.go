@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
@@ -105,7 +105,7 @@ func (w *world) move() *move {
 	w.must(err)
 	there, err := secrets.OpenKubernetes(w.kube.Kubeconfig)
 	w.must(err)
-	m.there = assembly.OfFleet(there, "harbour")
+	m.there = wiring.OfFleet(there, "harbour")
 	w.actors.check = m.mustOwn
 	return m
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/render"
@@ -125,7 +125,7 @@ func rendered(t *testing.T, files map[string]string) (clusters []string, problem
 		}
 		all[name] = text
 	}
-	b, err := assembly.Settings{FleetID: "hostile"}.NewRenderer(assembly.RenderOptions{Pinned: pinned{treeOf(elsewhere)}})
+	b, err := wiring.Settings{FleetID: "hostile"}.NewRenderer(wiring.RenderOptions{Pinned: pinned{treeOf(elsewhere)}})
 	if err != nil {
 		t.Fatal(err)
 	}

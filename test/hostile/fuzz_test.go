@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"fairlead.dev/agent/assembly"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/render"
@@ -87,7 +87,7 @@ func FuzzKubeconfig(f *testing.F) {
 func FuzzFleetYAML(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		b, err := assembly.Settings{FleetID: "hostile"}.NewRenderer(assembly.RenderOptions{})
+		b, err := wiring.Settings{FleetID: "hostile"}.NewRenderer(wiring.RenderOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

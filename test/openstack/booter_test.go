@@ -25,7 +25,7 @@ const lookInterval = 1500 * time.Millisecond
 // in-memory cloud, from the user data that Nova has for them.
 type booter struct {
 	project *lab.Project
-	network *wiring
+	network *routes
 	cloud   *inmemory.Cloud
 	pipes   *inmemory.PipeNetwork
 	log     *slog.Logger
@@ -41,7 +41,7 @@ func newBooter(t testing.TB, p *lab.Project, log *slog.Logger) *booter {
 	t.Helper()
 	pipes := inmemory.NewPipeNetwork()
 	b := &booter{
-		project: p, network: &wiring{project: p}, pipes: pipes, log: log,
+		project: p, network: &routes{project: p}, pipes: pipes, log: log,
 		cloud:    inmemory.NewCloud(inmemory.CloudOptions{Listen: pipes.Listen, AnyHost: true, Log: log}),
 		networks: make(map[string]string), booted: make(map[string]bool),
 		userData: make(map[string]map[string]int), refused: make(map[string]string),

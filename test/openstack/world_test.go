@@ -15,8 +15,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/keypairs"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/sources/git/gitserver"
@@ -88,7 +88,7 @@ type ship struct {
 	w    *world
 	t    *testing.T
 	repo *repository
-	s    assembly.Settings
+	s    wiring.Settings
 	stop func() // ends the agent
 
 	resync time.Duration        // of the agent
@@ -108,7 +108,7 @@ func (w *world) newShip(name string) *ship {
 func (w *world) newFleet(name string) *ship {
 	w.t.Helper()
 	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name), resync: 5 * time.Second, was: make(map[fleet.Key]string)}
-	h.s = assembly.Settings{
+	h.s = wiring.Settings{
 		Source: w.git.URL + "/" + name + ".git", StatusInterval: time.Second,
 		Secrets: filepath.Join(w.t.TempDir(), "secrets"), Log: w.log.With("fleet", name),
 		Providers: map[string]map[string]string{"openstack": {"tick": "3s", "settle": "4s", "rate": "200"}},
@@ -122,13 +122,13 @@ func (h *ship) start() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	m := metrics.New("test")
-	world, err := assembly.OpenWorld(ctx, h.s, m)
+	world, err := wiring.OpenWorld(ctx, h.s, m)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	world.Workload.Close()
 	world.Workload = workload.New(workload.Options{Dial: h.w.boots.Dial, Log: h.s.Log})
-	a, err := assembly.NewAgent(h.s, agent.Options{Name: "test", Interval: time.Second, Resync: h.resync, Workers: 16}, world, m)
+	a, err := wiring.NewAgent(h.s, agent.Options{Name: "test", Interval: time.Second, Resync: h.resync, Workers: 16}, world, m)
 	if err != nil {
 		h.t.Fatal(err)
 	}

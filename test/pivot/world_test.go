@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/assembly"
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/inmemory"
@@ -150,8 +150,8 @@ func (w *world) watched(name string, next http.Handler) http.Handler {
 	})
 }
 
-func (w *world) settings() assembly.Settings {
-	return assembly.Settings{
+func (w *world) settings() wiring.Settings {
+	return wiring.Settings{
 		Source: w.url, Secrets: w.dir, StatusInterval: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Providers: map[string]map[string]string{"inmemory": {"url": w.clouds[laptop]}},
 	}
@@ -164,11 +164,11 @@ func (w *world) local(o agent.Options) (stop func()) {
 	o.Name, o.Interval, o.Resync, o.Workers = laptop, 100*time.Millisecond, 10*time.Second, 4
 	m := metrics.New("v0")
 	ctx, cancel := context.WithCancel(context.Background())
-	place, err := assembly.OpenWorld(ctx, s, m)
+	place, err := wiring.OpenWorld(ctx, s, m)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a, err := assembly.NewAgent(s, o, place, m)
+	a, err := wiring.NewAgent(s, o, place, m)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,102 @@
+package wiring
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/secrets/escrow"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/git"
+)
+
+// OpenEscrow returns the place that e names.
+func (s Settings) OpenEscrow(e fleet.Escrow) (escrow.Place, error) {
+	if e.Folder != "" {
+		return escrow.Folder(e.Folder), nil
+	}
+	if e.Repository != "" {
+		if err := s.mayReach(e.Repository); err != nil {
+			return nil, err
+		}
+		s.StatusRepository = e.Repository
+	}
+	if s.StatusRepository == "" && IsFolder(s.Source) {
+		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "the source is a folder and has no branches: name spec.escrow.folder or spec.escrow.repository")
+	}
+	if f, err := s.statusFolder(); f != nil && err == nil {
+		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "the status is in a folder, which has no other branches: name spec.escrow.folder or spec.escrow.repository")
+	}
+	b, err := s.OpenBranch(e.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return escrow.Branch(e.Branch, b), nil
+}
+
+// OpenSignedEscrow returns the place that e names, to be read. Where there are request
+// keys, one of them must have signed the newest commit there, and signed is true. A
+// folder has no commits.
+func (s Settings) OpenSignedEscrow(e fleet.Escrow) (p escrow.Place, signed bool, err error) {
+	if p, err = s.OpenEscrow(e); err != nil || len(s.RequestKeys) == 0 || e.Folder != "" {
+		return p, false, err
+	}
+	url := cmp.Or(e.Repository, s.StatusRepository, s.Source)
+	s = s.ofStatus()
+	s.Ref, s.TrustedKeys = "refs/heads/"+e.Branch, s.RequestKeys
+	r, err := s.repository(url)
+	if err != nil {
+		return nil, false, err
+	}
+	return escrow.FromSource(p.String(), r), true, nil
+}
+
+// mayReach refuses to send the credentials to a host that only Git names.
+func (s Settings) mayReach(repository string) error {
+	host, err := hostOf(repository)
+	if err != nil {
+		return err
+	}
+	for _, known := range []string{s.StatusRepository, s.Source} {
+		if known == "" || IsFolder(known) {
+			continue
+		}
+		if h, err := hostOf(known); err == nil && h == host {
+			return nil
+		}
+	}
+	return fleet.Errorf(fleet.Invalid, "open the escrow",
+		"spec.escrow.repository is on another host than the fleet: its credentials are not sent there; use a branch of the status repository (--status-repository), or a folder")
+}
+
+func hostOf(repository string) (string, error) {
+	normal, err := git.NormaliseURL(repository)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(normal)
+	if err != nil {
+		return "", fmt.Errorf("the address of the escrow's repository cannot be read")
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// escrow returns what keeps the secrets of w in escrow. Nothing is written there
+// without asking guard.
+func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escrow) (agent.Escrow, error) {
+	return func(id fleet.ID, e fleet.Escrow) (agent.Escrow, error) {
+		p, err := s.OpenEscrow(e)
+		if err != nil {
+			return nil, err
+		}
+		return escrow.NewKeeper(guardedPlace{p, guard}, OfFleet(w.Secrets, id), escrow.Options{Fleet: id, Recipients: e.Recipients})
+	}
+}
+
+// EscrowOf returns what fleet.yaml of the source says of an escrow.
+func (s Settings) EscrowOf(ctx context.Context) (fleet.Escrow, error) {
+	f, err := s.Render(ctx, RenderOptions{AllowUnset: true, Sealed: func(string, string) {}})
+	return f.Config.Escrow, err
+}

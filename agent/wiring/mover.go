@@ -1,0 +1,213 @@
+package wiring
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/sources"
+)
+
+// declaredTurn is between looks while a declared move is under way, as often as
+// agents look then.
+const declaredTurn = 3 * time.Second
+
+// mover returns what moves the fleet of an agent with settings s to the home
+// that fleet.yaml names; nil where the agent does not do that by itself.
+func (s Settings) mover(source sources.Source, store SecretStore) func(agent.Move) (agent.Mover, error) {
+	if s.ChartVersion == "" {
+		return nil
+	}
+	return func(m agent.Move) (agent.Mover, error) {
+		if IsFolder(s.Source) {
+			return nil, fleet.Errorf(fleet.Invalid, "move the fleet", "it is in a folder of this computer, which a cluster cannot read: start the agent with --source URL, or remove spec.home")
+		}
+		if f, err := s.statusFolder(); f != nil || err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "move the fleet", "its status is in a folder of this computer, which a cluster cannot reach: name a Git repository with --status-repository, or remove spec.home")
+		}
+		own, err := s.ownStore(m, store)
+		if err != nil {
+			return nil, err
+		}
+		d := &declared{s: s, m: m, source: source, own: own}
+		return d, nil
+	}
+}
+
+// ownStore returns the secrets of the agent itself. One that lives in a cluster
+// of the fleet has no right there to list Secrets, and the kubeconfig of an
+// administrator of it: nothing that it could not do already is granted to it.
+func (s Settings) ownStore(m agent.Move, store SecretStore) (pivot.Store, error) {
+	own := OfFleet(store, m.Fleet)
+	here, inside := pivot.HomeOf(m.Self)
+	if !inside {
+		return own, nil
+	}
+	return &insideStore{Store: own, here: here, fleet: m.Fleet, s: s}, nil
+}
+
+// An insideStore is the store of an agent in the cluster here.
+type insideStore struct {
+	pivot.Store
+
+	here  fleet.Key
+	fleet fleet.ID
+	s     Settings
+}
+
+// ListSecrets implements pivot.Store.
+func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
+	h, err := i.s.existing(ctx, i.Store, i.here, fleet.Home{}, i.fleet)
+	if err != nil {
+		return nil, err
+	}
+	return h.Secrets().ListSecrets(ctx)
+}
+
+// Secrets implements reconcile.SecretLister.
+func (i *insideStore) Secrets(ctx context.Context, clusters []fleet.Key) (reconcile.StoredSecrets, error) {
+	return reconcile.SecretsOf(ctx, i.Store, clusters)
+}
+
+// existing opens the home k, in which an agent as in h may be installed.
+func (s Settings) existing(ctx context.Context, from pivot.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
+	o := HomeOpener{Cluster: k, From: from, open: s.openHome, Options: home.Options{
+		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
+	}}
+	return o.Open(ctx)
+}
+
+// declared is the move of a fleet to the home that fleet.yaml names.
+type declared struct {
+	s      Settings
+	m      agent.Move
+	source sources.Source
+	own    pivot.Store
+}
+
+var _ agent.Mover = (*declared)(nil)
+
+// Run implements agent.Mover.
+func (d *declared) Run(ctx context.Context, show func(step, why string)) error {
+	p, err := d.pivot(ctx, show)
+	if p == nil || err != nil {
+		return err
+	}
+	return p.Run(ctx)
+}
+
+// Undo implements agent.Mover.
+func (d *declared) Undo(ctx context.Context) error {
+	p, err := d.pivot(ctx, nil)
+	if p == nil || err != nil {
+		return err
+	}
+	return p.Undo(ctx)
+}
+
+// pivot returns the move as things are; nil where nothing is left of it.
+func (d *declared) pivot(ctx context.Context, show func(step, why string)) (*pivot.Pivot, error) {
+	k := d.m.Home.Cluster
+	w := pivot.Want{To: pivot.AgentOf(k), Home: k, Keep: d.m.Home.Keep, Whole: true}
+	p := pivot.Parts{
+		Arbiter: d.m.Ledger.Arbiter, Status: d.m.Ledger.Read, Clusters: d.m.Clusters, From: d.own,
+		ID: rand.Text, Turn: declaredTurn, Idle: d.m.Idle, Show: telling(show),
+	}
+	if d.m.Left != (fleet.Key{}) {
+		old, err := d.s.existing(ctx, d.own, d.m.Left, d.m.Home, d.m.Fleet)
+		if fleet.KindOf(err) == fleet.NotFound {
+			return nil, nil //nolint:nilnil // the old home is gone, and all that was in it
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.From, p.To, p.Old = old.Secrets(), d.own, old
+		return pivot.New(w, p), nil
+	}
+	owner, err := p.Arbiter.Owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, inside := pivot.HomeOf(d.m.Self); inside {
+		w.Keep = true // the new owner clears what is left
+	} else if owner.Agent == w.To {
+		// The secrets of the home go last: without them nothing is left.
+		if _, err := p.From.Get(ctx, k, fleet.Kubeconfig); fleet.KindOf(err) == fleet.NotFound {
+			return nil, nil //nolint:nilnil // all is done
+		}
+	}
+	opener, err := d.opener(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Home = opener.Open
+	return pivot.New(w, p), nil
+}
+
+// opener returns what opens the home as fleet.yaml wants it.
+func (d *declared) opener(ctx context.Context) (*HomeOpener, error) {
+	h := d.m.Home
+	house := House{
+		Fleet: d.m.Fleet, Cluster: h.Cluster, Version: d.s.ChartVersion, Image: h.Image, Namespace: h.Namespace, Release: h.Release,
+		Branch: d.s.StatusBranch,
+	}
+	if h.Values != "" {
+		var given map[string]any
+		if err := json.Unmarshal([]byte(h.Values), &given); err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "read spec.home.values", "%w", err)
+		}
+		house.Values = append(house.Values, given)
+	}
+	if len(h.Addons) > 0 {
+		rev, err := d.source.Resolve(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := d.source.Fetch(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		if house.Addons, err = home.ReadAddons(tree, h.Addons); err != nil {
+			return nil, err
+		}
+	}
+	o, err := d.s.HomeOptions(house)
+	return &HomeOpener{Options: o, Cluster: h.Cluster, From: d.own, open: d.s.openHome}, err
+}
+
+// telling returns what tells show of the step that is next. An error that may
+// pass stands until the step is another one, so that a status does not flap.
+func telling(show func(step, why string)) func([]pivot.Step) {
+	if show == nil {
+		return nil
+	}
+	var last pivot.Step
+	failing := false
+	return func(list []pivot.Step) {
+		var next pivot.Step
+		failed := false
+		for _, s := range list {
+			switch {
+			case s.State != pivot.Now:
+			case s.Name == pivot.Again && next.Name != "":
+				next.Why, failed = s.Why, true
+			case s.Name == pivot.Again:
+				next, failed = s, true
+			case next.Name == "":
+				next = s
+			}
+		}
+		if next.Name == "" || failing && !failed && next.Name == last.Name {
+			return
+		}
+		last, failing = next, failed
+		show(string(next.Name), next.Why)
+	}
+}

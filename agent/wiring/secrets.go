@@ -1,0 +1,108 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
+)
+
+// A SecretStore keeps the secrets of clusters, and Secrets that people give for
+// the use of providers.
+type SecretStore interface {
+	reconcile.SecretStore
+
+	// GetSecret returns the Secret k, or an error of kind NotFound.
+	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	// SetSecret stores the Secret k, whatever was there.
+	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
+	// DeleteSecret removes the Secret k. Nothing there is success.
+	DeleteSecret(ctx context.Context, k fleet.Key) error
+	// ListSecrets returns the keys of the Secrets that SetSecret stored, sorted.
+	ListSecrets(ctx context.Context) ([]fleet.Key, error)
+	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
+	// needs no right to list.
+	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
+}
+
+var (
+	_ SecretStore = (*secrets.File)(nil)
+	_ SecretStore = (*secrets.Memory)(nil)
+	_ SecretStore = (*secrets.Kubernetes)(nil)
+)
+
+// kubernetesStore is what Settings.Secrets says of a store in Kubernetes.
+const kubernetesStore = "kubernetes"
+
+// OpenSecrets opens the secret store. Who only looks makes none where there is
+// none.
+func (s Settings) OpenSecrets(ctx context.Context, mayMake bool) (SecretStore, error) {
+	if kind, kubeconfig, _ := strings.Cut(s.Secrets, ":"); kind == kubernetesStore {
+		return secrets.OpenKubernetes(kubeconfig)
+	}
+	d, err := s.secretsDir()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(d); errors.Is(err, fs.ErrNotExist) && !mayMake {
+		return secrets.NewMemory(), nil
+	}
+	return secrets.OpenFile(ctx, d, secrets.Options{})
+}
+
+// secretsDir returns the folder of the secret store, which need not be there.
+// It is for a store that is a folder.
+func (s Settings) secretsDir() (string, error) {
+	if s.Secrets != "" {
+		return s.Secrets, nil
+	}
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("cannot find a folder for secrets, name one with --secrets: %w", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	id, err := s.Identity()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(state, "fairlead", id, "secrets"), nil
+}
+
+// identities returns all age identities that are there to decrypt files of the
+// fleet, each Secret a file of them.
+func (s Settings) identities() ([]fleet.Secret, error) {
+	var all []fleet.Secret
+	for _, path := range s.AgeIdentityFiles {
+		names, err := files(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read age identities: %w", err)
+		}
+		for _, name := range names {
+			content, err := secrets.ReadIdentityFile(name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, content)
+		}
+	}
+	kind, _, _ := strings.Cut(s.Secrets, ":")
+	if d, err := s.secretsDir(); err == nil && kind != kubernetesStore {
+		content, err := secrets.ReadIdentityFile(filepath.Join(d, secrets.IdentityFile))
+		if err == nil {
+			all = append(all, content)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,165 @@
+package wiring
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// TestSigningKey: git takes what an agent signs for good, with each kind of key, and
+// another key in place of the first is used with the next commit.
+func TestSigningKey(t *testing.T) {
+	for _, program := range []string{"gpg", "ssh-keygen"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is missing: apt-get install gnupg openssh-client", program)
+		}
+	}
+	home, err := os.MkdirTemp("", "gpg") // short: gpg-agent's socket is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GNUPGHOME", home)
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
+	dir := t.TempDir()
+	run := func(name string, args ...string) string {
+		t.Helper()
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	t.Cleanup(func() {
+		_ = exec.Command("gpgconf", "--kill", "all").Run()
+		_ = os.RemoveAll(home)
+	})
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repo := filepath.Join(dir, "fleet.git")
+	run("git", "init", "--quiet", "--bare", repo)
+	commits := 0
+	commit := func(b sources.Branch) {
+		t.Helper()
+		commits++
+		head, _, err := b.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := sources.Commit{Edits: map[string][]byte{"n": []byte(strings.Repeat("n", commits))}, Message: "status"}
+		if _, err := b.Commit(t.Context(), head, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verified := func(want string) {
+		t.Helper()
+		out := run("git", "--git-dir", repo, "-c", "gpg.ssh.allowedSignersFile="+filepath.Join(dir, "signers"), "verify-commit", "fairlead/status")
+		if !strings.Contains(out, want) {
+			t.Errorf("git says %q, want %q", out, want)
+		}
+	}
+
+	folder := filepath.Join(dir, "key")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sshKey := filepath.Join(folder, identityKey)
+	run("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", sshKey)
+	write(filepath.Join(folder, passphraseKey), "secret\n")
+	public, err := os.ReadFile(sshKey + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(dir, "signers"), "agent@example.com "+string(public))
+	s := Settings{Source: repo, SigningKey: folder}
+	b, err := s.OpenBranch("fairlead/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(b)
+	verified(`Good "git" signature for agent@example.com`)
+
+	// From here on with OpenPGP: the same branch, another key.
+	run("gpg", "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "other", "--quick-generate-key", "agent <agent@example.com>", "ed25519", "sign")
+	for _, name := range []string{sshKey, sshKey + ".pub", filepath.Join(folder, passphraseKey)} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(folder, pgpKey), run("gpg", "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "other", "--armor", "--export-secret-keys", "agent@example.com"))
+	write(filepath.Join(folder, pgpPassphraseKey), "other")
+	commit(b)
+	verified("Good signature from \"agent <agent@example.com>\"")
+
+	// What cannot be used is told at the start.
+	write(filepath.Join(folder, pgpPassphraseKey), "wrong")
+	if _, err := s.OpenBranch("fairlead/status"); err == nil || !strings.Contains(err.Error(), "cannot be decrypted") {
+		t.Errorf("with a wrong passphrase: %v", err)
+	}
+	if _, err := (Settings{Source: repo, SigningKey: dir}).OpenBranch("fairlead/status"); err == nil || !strings.Contains(err.Error(), "has no signing key") {
+		t.Errorf("with a folder without a key: %v", err)
+	}
+}
+
+// TestTrustedKeys: an agent's source follows no commit that nobody trusted signed.
+func TestTrustedKeys(t *testing.T) {
+	dir := t.TempDir()
+	run := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	repo, trusted := filepath.Join(dir, "fleet"), filepath.Join(dir, "trusted")
+	run("git", "init", "--quiet", "--initial-branch=main", repo)
+	run("git", "-C", repo, "commit", "--quiet", "--allow-empty", "--message", "x")
+	if err := os.WriteFile(trusted, []byte("ada@example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDT3VoRTZYVnV0eZwDq0Tz7m0L0nL2Yc8vQnH4mC0k3a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		keys   []string
+		opens  string
+		refuse string
+	}{
+		"no keys":              {},
+		"a key":                {keys: []string{trusted}, refuse: "it is not signed"},
+		"keys that are not":    {keys: []string{filepath.Join(dir, "none")}, opens: "cannot read trusted keys"},
+		"a folder of no keys":  {keys: []string{filepath.Join(repo, ".git", "refs", "tags")}, opens: "is empty"},
+		"what is not any keys": {keys: []string{filepath.Join(repo, ".git", "HEAD")}, opens: "no public key of SSH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, err := Settings{Source: "file://" + filepath.Join(repo, ".git"), Ref: "main", TrustedKeys: c.keys}.OpenSource()
+			if c.opens != "" {
+				if err == nil || !strings.Contains(err.Error(), c.opens) {
+					t.Errorf("it opens with %v, want %q", err, c.opens)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rev, err := source.Resolve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = source.Fetch(t.Context(), rev)
+			if (c.refuse == "") != (err == nil) || c.refuse != "" && (fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), c.refuse)) {
+				t.Errorf("fetched with %v, want %q", err, c.refuse)
+			}
+		})
+	}
+	if _, err := (Settings{Source: dir, TrustedKeys: []string{trusted}}).OpenSource(); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder as the source: %v", err)
+	}
+}

@@ -1,0 +1,229 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/health"
+	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/tracing"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/dryrun"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/limit"
+	"fairlead.dev/providers/retry"
+	"fairlead.dev/providers/trace"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+)
+
+// maxInFlight bounds the calls that one provider is to answer at once.
+const maxInFlight = 64
+
+// A World is what clusters run on and what reaches them: providers, API servers
+// and the secrets to use them.
+type World struct {
+	Secrets  SecretStore
+	Workload *workload.Client
+
+	// Gate stands before Secrets where the reconciler uses them.
+	Gate *Gate
+
+	registry *providers.Registry
+	settings map[string]map[string]string
+	metrics  *metrics.Metrics
+	watchdog *health.Watchdog
+	tracer   *tracing.Tracer
+	log      *slog.Logger
+	closers  []io.Closer
+	library  helm.Library
+
+	mu     sync.Mutex
+	open   map[string]providers.Infrastructure
+	memory *inmemory.Cloud // of this process; nil: it is not open
+	charts []*helm.Charts  // one for each reconciler
+}
+
+// OpenWorld opens the secret store and gets ready to open providers. Without
+// metrics it is a world to look at: what would change something is refused.
+func OpenWorld(ctx context.Context, s Settings, m *metrics.Metrics) (*World, error) {
+	registry, err := all.Registry()
+	if err != nil {
+		return nil, err
+	}
+	store, err := s.OpenSecrets(ctx, m != nil)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{
+		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
+		registry: registry, settings: s.Providers, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
+		open: make(map[string]providers.Infrastructure),
+	}
+	w.Gate = &Gate{SecretStore: store}
+	if c, ok := store.(io.Closer); ok {
+		w.closers = append(w.closers, c)
+	}
+	return w, nil
+}
+
+// Infrastructure returns the provider of that name, opening it at first.
+func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, ok := w.open[name]; ok {
+		return p, nil
+	}
+	o := providers.Options{Log: w.log.With("provider", name), Settings: w.settings[name], Secret: w.Secrets.GetSecret}
+	if w.metrics != nil {
+		o.Requested = func(r providers.Request) { w.metrics.Requested(name, r.Service, r.Method, r.Status, r.Took) }
+	}
+	p, err := w.registry.Open(context.Background(), name, o)
+	if err != nil {
+		return nil, err
+	}
+	if in, ok := p.(*inmemory.Provider); ok {
+		w.memory, _ = in.API().(*inmemory.Cloud)
+	}
+	p = limit.New(p, limit.Options{InFlight: maxInFlight})
+	if w.metrics == nil {
+		p = dryrun.New(p)
+	} else {
+		p = trace.New(p, func(ctx context.Context, c trace.Call) {
+			w.metrics.Called(ctx, name, c.Operation, c.Kind, c.Duration)
+			var err error
+			if c.Kind != "" {
+				err = fleet.Errorf(c.Kind, "call "+name, "%s", c.Kind)
+			}
+			w.tracer.Done(ctx, "provider "+c.Operation, c.Duration, err, "provider", name, "cluster", c.Cluster.String())
+		})
+	}
+	p = retry.New(p, retry.Options{})
+	w.open[name] = p
+	return p, nil
+}
+
+// OpenInMemory opens the in-memory cloud of this process, before a cluster needs it.
+// It fails where the cloud is elsewhere.
+func (w *World) OpenInMemory() error {
+	if _, err := w.Infrastructure(inmemory.ProviderName); err != nil {
+		return err
+	}
+	if _, ok := w.inMemory(); !ok {
+		return fleet.Errorf(fleet.Invalid, "open the in-memory cloud", "it is in another process: --inmemory-url says so")
+	}
+	return nil
+}
+
+// InMemory serves the in-memory cloud of this process from when it is open: a request
+// opens none.
+func (w *World) InMemory() http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		cloud, ok := w.inMemory()
+		if !ok {
+			http.Error(rw, "there is no in-memory cloud in this agent: no cluster of its fleet is on one", http.StatusNotFound)
+			return
+		}
+		inmemory.Handler(cloud).ServeHTTP(rw, r)
+	})
+}
+
+// inMemory returns the in-memory cloud that is open in this process.
+func (w *World) inMemory() (*inmemory.Cloud, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.memory, w.memory != nil
+}
+
+// Looker returns what looks at the clusters of w, and has nothing to change them with.
+func (w *World) Looker() *reconcile.Looker {
+	return reconcile.NewLooker(reconcile.LookerOptions{
+		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
+		Workload:       w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Gate,
+	})
+}
+
+// Passes returns a reconciler that works on w and tells the watchdog of its passes.
+func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+	r, end := w.reconciler(may, changed)
+	return watchedPasses{r, w.watchdog, end}
+}
+
+type watchedPasses struct {
+	*reconcile.Reconciler
+	watchdog *health.Watchdog
+	end      func()
+}
+
+// Close ends the changes of charts that passes began, and waits for them.
+func (r watchedPasses) Close() { r.end() }
+
+// Pass implements agent.Reconciler.
+func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
+	_, ends := r.watchdog.Begin(health.Passing, c.Key.String())
+	defer ends()
+	return r.Reconciler.Pass(ctx, c, known)
+}
+
+// reconciler returns a reconciler that works on w, and what ends it.
+func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
+	charts, end := w.newCharts(may, changed)
+	return reconcile.New(reconcile.Options{
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Bootstrap: kubeadm.New(), Secrets: w.Gate,
+		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
+	}), end
+}
+
+// newCharts returns what installs charts for a reconciler, or nil in a world to look
+// at, and what lets go of it.
+func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (providers.Charts, func()) {
+	if w.metrics == nil {
+		return nil, func() {}
+	}
+	c := helm.NewCharts(helm.ChartsOptions{
+		Library: &w.library, May: may, Changed: changed, Log: w.log,
+		Ended: func(ctx context.Context, operation string, kind fleet.ErrorKind, took time.Duration) {
+			w.metrics.Called(ctx, "helm", operation, kind, took)
+		},
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.charts = append(w.charts, c)
+	return c, func() {
+		c.Close()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.charts = slices.DeleteFunc(w.charts, func(o *helm.Charts) bool { return o == c })
+	}
+}
+
+// Close closes what is open.
+func (w *World) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.charts { // of reconcilers that nobody closed
+		c.Close()
+	}
+	w.Workload.Close()
+	var errs []error
+	for _, p := range w.open {
+		if c := providers.AbilitiesOf(p).Closer; c != nil {
+			c.Close()
+		}
+	}
+	for _, c := range w.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
