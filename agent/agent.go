@@ -15,18 +15,17 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/oklog/run"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/requests"
 	"fairlead.dev/agent/scales"
@@ -53,7 +52,7 @@ type Parts struct {
 	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) Reconciler
 	// Looker returns what an agent that the fleet is on its way to looks at clusters
 	// with, before it takes them. Nil: it takes them without a look.
-	Looker func() Looker
+	Looker func() ownership.Looker
 	// Infrastructure returns the provider of that name. What it returns is
 	// watched where it can be.
 	Infrastructure func(name string) (providers.Infrastructure, error)
@@ -70,7 +69,7 @@ type Parts struct {
 	Mover func(Move) (Mover, error)
 	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
-	Gate    SecretGate
+	Gate    ownership.Secrets
 	Metrics *metrics.Metrics
 	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
 	// nobody is.
@@ -139,38 +138,6 @@ type Options struct {
 	Recreate string
 }
 
-// A NotOwnerError says that this agent does not own the fleet: another one
-// does, or, with a zero Owner, nobody any more.
-type NotOwnerError struct {
-	Self     string
-	Place    string // of this agent
-	Owner    fleet.Owner
-	Unsigned bool // no key that counts signed that it is the owner
-}
-
-// Error implements error.
-func (e *NotOwnerError) Error() string {
-	if e.Owner.Agent == "" {
-		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
-	}
-	if e.Unsigned {
-		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
-			e.Owner.Agent, e.Owner.Epoch, elsewhere(e.Owner.Place))
-	}
-	if e.Owner.Agent == e.Self {
-		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",
-			e.Self, elsewhere(e.Owner.Place), elsewhere(e.Place), e.Owner.Epoch)
-	}
-	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)
-}
-
-func elsewhere(place string) string {
-	if place == "" {
-		return "a place that it does not tell"
-	}
-	return place
-}
-
 // An Agent runs one fleet.
 type Agent struct {
 	o Options
@@ -186,14 +153,10 @@ type Agent struct {
 	targets    targets
 	applied    chan struct{} // closed once a first revision is held to
 	owned      chan struct{} // closed once the fleet is owned
-	owner      atomic.Pointer[fleet.Owner]
-	at         string                           // where this agent is, set before owned is closed
-	next       atomic.Pointer[fleet.Succession] // under way; nil: none
-	confirming sync.Mutex                       // of a hand-over to this agent
-	acting     turnstile                        // of passes; closed while the fleet is handed over
-	telling    sync.Mutex                       // of the fleet as a whole, so that what is told last is the newest
-	untrusted  bool                             // the newest revision was refused for want of a signature, which another key may be good for
-	followed   fleet.Revision                   // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
+	claim      *ownership.Claim
+	telling    sync.Mutex     // of the fleet as a whole, so that what is told last is the newest
+	untrusted  bool           // the newest revision was refused for want of a signature, which another key may be good for
+	followed   fleet.Revision // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
 
 	retries   tries // of the newest revision
 	restoring tries // of last good definitions
@@ -202,7 +165,6 @@ type Agent struct {
 	escrow     escrowing
 	compacting compacting
 	homing     homing
-	rehearsal  rehearsal
 	survey     chan struct{} // holds one where providers are to be surveyed
 	watches    sync.WaitGroup
 	ready      *health.Readiness
@@ -226,6 +188,12 @@ func New(o Options, p Parts) *Agent {
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
 	}
+	a.claim = ownership.New(ownership.Options{
+		Self: o.Name, Interval: o.Interval, Wait: o.WaitForOwnership, TakeOver: o.TakeOver, Guard: o.Guard,
+	}, ownership.Parts{
+		Place: p.Place, Secrets: p.Gate, Newest: a.newestFleet, Looker: p.Looker, Metrics: p.Metrics, Log: p.Log,
+		Ready: func(reason string) { a.ready.Set(readyOwner, reason) },
+	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
 	a.targets.reports.Follow(p.Metrics.Changed)
@@ -236,7 +204,7 @@ func New(o Options, p Parts) *Agent {
 func (a *Agent) Ready() http.Handler { return a.ready }
 
 // Run works until ctx ends, which is no error, or until it cannot go on. The
-// error is a *NotOwnerError where another agent owns the fleet.
+// error is a *ownership.NotOwnerError where another agent owns the fleet.
 func (a *Agent) Run(ctx context.Context) error {
 	err := a.run(ctx)
 	a.leave(ctx, err)
@@ -298,7 +266,7 @@ func (a *Agent) publish(ctx context.Context) error {
 	}
 	err := a.status.Run(ctx)
 	if errors.Is(err, status.ErrDeposed) {
-		if lost := a.stillOwner(ctx); lost != nil {
+		if lost := a.claim.Check(ctx, a.flush); lost != nil {
 			return lost
 		}
 	}
@@ -315,9 +283,14 @@ func (a *Agent) follow(ctx context.Context) error {
 	if err := a.locate(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	if err := a.own(ctx); err != nil || ctx.Err() != nil {
+	if owned, err := a.claim.Acquire(ctx, ownership.Branch{Arbiter: a.ledger.Arbiter, Read: a.ledger.Read}); err != nil || !owned {
 		return err
 	}
+	owner, _ := a.claim.Owner()
+	a.status = a.ledger.Writer(owner)
+	a.targets.reports.Follow(a.publishReport)
+	a.reconciler = a.p.Reconciler(a.claim.May, a.queue.Add)
+	close(a.owned)
 	if !a.remember(ctx) {
 		return nil
 	}
@@ -333,6 +306,12 @@ func (a *Agent) follow(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// flush writes the status that waits.
+func (a *Agent) flush(ctx context.Context) error {
+	_, err := a.status.Flush(ctx)
+	return err
 }
 
 func (a *Agent) notify(ctx context.Context, n sources.Notifier, changed chan<- struct{}) {
@@ -351,7 +330,7 @@ func (a *Agent) notify(ctx context.Context, n sources.Notifier, changed chan<- s
 // revision that can be read nothing begins.
 func (a *Agent) locate(ctx context.Context) error {
 	name := a.o.StatusBranch
-	for wait := time.Second; name == ""; wait = min(2*wait, a.o.Interval) {
+	for failures := backoff.New(time.Second, a.o.Interval); name == ""; {
 		rev, err := a.resolve(ctx)
 		if err == nil {
 			var f fleet.Fleet
@@ -363,9 +342,10 @@ func (a *Agent) locate(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		wait := failures.Step()
 		a.ready.Set(readyRevision, "no revision can be used: "+err.Error())
 		a.p.Log.Error("cannot read the fleet, trying again", "error", err, "after", wait)
-		if !pause(ctx, wait) {
+		if !backoff.Sleep(ctx, wait) {
 			return nil
 		}
 	}
@@ -387,7 +367,7 @@ func (a *Agent) locate(ctx context.Context) error {
 // would take clusters for new that it only does not know any more. Single clusters
 // that cannot be read are left alone: see reread.
 func (a *Agent) remember(ctx context.Context) bool {
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+	for failures := backoff.New(time.Second, time.Minute); ; {
 		s, err := a.ledger.Read(ctx)
 		var before rollout.State
 		if err == nil {
@@ -407,28 +387,11 @@ func (a *Agent) remember(ctx context.Context) bool {
 			a.targets.begin(before)
 			return true
 		}
+		wait := failures.Step()
 		a.ready.Set(readyRevision, "the status branch cannot be read: "+err.Error())
 		a.p.Log.Error("cannot read the status branch, trying again", "error", err, "after", wait)
-		if !pause(ctx, wait) {
+		if !backoff.Sleep(ctx, wait) {
 			return false
 		}
 	}
-}
-
-// pause waits for d and reports whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// jitter returns d, a tenth shorter or longer, so that agents and clusters do
-// not march in step.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
 }

@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
@@ -236,12 +237,18 @@ func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastr
 	return fleet.Infrastructure{}, errors.New("not used")
 }
 
-func (w *world) agent(o Options) *Agent {
+func (w *world) agent(o Options) *Agent { return New(w.options(o), w.parts()) }
+
+func (w *world) options(o Options) Options {
 	if o.Interval == 0 {
 		o.Interval = 30 * time.Second
 	}
 	o.Name, o.Resync, o.Workers = "me", 10*time.Minute, 2
-	return New(o, Parts{
+	return o
+}
+
+func (w *world) parts() Parts {
+	return Parts{
 		Source: w, Renderer: w,
 		Ledger: func(branch string) (Ledger, error) {
 			if branch != "status" {
@@ -274,7 +281,7 @@ func (w *world) agent(o Options) *Agent {
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{world: w}, nil },
 		Inhabits:       w.inhabits,
 		Metrics:        metrics.New("v0"), Log: discard(),
-	})
+	}
 }
 
 // bubble runs an agent in a bubble while do plays the world.
@@ -463,7 +470,7 @@ func TestOwnership(t *testing.T) {
 		w := newWorld(one)
 		w.owner = fleet.Owner{Agent: "other", Epoch: 7}
 		err := w.agent(Options{}).Run(t.Context())
-		var refusal *NotOwnerError
+		var refusal *ownership.NotOwnerError
 		if !errors.As(err, &refusal) || refusal.Owner != w.owner {
 			t.Errorf("a second agent must refuse and say who owns the fleet, got %v", err)
 		}
@@ -486,9 +493,9 @@ func TestOwnership(t *testing.T) {
 	})
 	t.Run("Namesake", func(t *testing.T) {
 		at := func(place string, o Options, w *world) *Agent {
-			a := w.agent(o)
-			a.p.Place = func(context.Context) (string, error) { return place, nil }
-			return a
+			p := w.parts()
+			p.Place = func(context.Context) (string, error) { return place, nil }
+			return New(w.options(o), p)
 		}
 		w := newWorld(one)
 		w.owner = fleet.Owner{Agent: "me", Epoch: 7, Place: "there"}
@@ -520,7 +527,7 @@ func TestOwnership(t *testing.T) {
 			w.mu.Lock()
 			w.owner = fleet.Owner{Agent: "me", Epoch: 1, Place: "there"}
 			w.mu.Unlock()
-			if _, ok := errors.AsType[*NotOwnerError](<-done); !ok || w.may(keyA) == nil {
+			if _, ok := errors.AsType[*ownership.NotOwnerError](<-done); !ok || w.may(keyA) == nil {
 				t.Error("it goes on though another agent of its name owns the fleet")
 			}
 		})
@@ -528,14 +535,15 @@ func TestOwnership(t *testing.T) {
 	t.Run("PlaceUnknown", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(one)
-			a := w.agent(Options{})
+			p := w.parts()
 			var mu sync.Mutex
 			unknown := errors.New("the API server does not answer")
-			a.p.Place = func(context.Context) (string, error) {
+			p.Place = func(context.Context) (string, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				return "here", unknown
 			}
+			a := New(w.options(Options{}), p)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- a.Run(ctx) }()
@@ -557,7 +565,7 @@ func TestOwnership(t *testing.T) {
 		})
 	})
 	t.Run("Nobody", func(t *testing.T) {
-		err := &NotOwnerError{Self: "me"}
+		err := &ownership.NotOwnerError{Self: "me"}
 		if !strings.Contains(err.Error(), "owner.yaml is gone from the status branch") {
 			t.Errorf("where the status branch was deleted the error must say so, got %v", err)
 		}
@@ -575,7 +583,7 @@ func TestOwnership(t *testing.T) {
 			w.owner = fleet.Owner{Agent: "other", Epoch: 2}
 			w.mu.Unlock()
 			err := <-done
-			if _, ok := errors.AsType[*NotOwnerError](err); !ok || !strings.Contains(err.Error(), `owned by agent "other"`) {
+			if _, ok := errors.AsType[*ownership.NotOwnerError](err); !ok || !strings.Contains(err.Error(), `owned by agent "other"`) {
 				t.Errorf("an agent that lost the fleet must end and say so, got %v", err)
 			}
 			if w.may(keyA) == nil {

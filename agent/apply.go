@@ -23,7 +23,7 @@ func (a *Agent) poll(ctx context.Context) error {
 	defer ends()
 	rev, err := a.resolve(ctx)
 	defer func() { end(err) }()
-	if lost := a.stillOwner(ctx); lost != nil {
+	if lost := a.claim.Check(ctx, a.flush); lost != nil {
 		return lost
 	}
 	if ctx.Err() != nil {
@@ -113,6 +113,15 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	poke(a.survey)
 	a.escrow.poke()
 	poke(a.homing.c)
+}
+
+// newestFleet renders the newest revision.
+func (a *Agent) newestFleet(ctx context.Context) (fleet.Fleet, error) {
+	rev, err := a.p.Source.Resolve(ctx)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	return a.render(ctx, rev)
 }
 
 // otherBranch says that f names another status branch than the one that is written to.

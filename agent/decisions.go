@@ -45,22 +45,22 @@ func (a *Agent) recall(ctx context.Context, s status.Status) (rollout.State, err
 
 // answer answers what people ask for, where the fleet is ours.
 func (a *Agent) answer(ctx context.Context) {
-	if owner := a.owner.Load(); a.requests != nil && owner != nil {
-		a.requests.Poll(ctx, *owner)
+	if owner, owned := a.claim.Owner(); owned && a.requests != nil {
+		a.requests.Poll(ctx, owner)
 	}
 }
 
 // size takes in numbers of machines, where the fleet is ours.
 func (a *Agent) size(ctx context.Context) {
-	if owner := a.owner.Load(); a.scales != nil && owner != nil {
-		a.scales.Poll(ctx, *owner)
+	if owner, owned := a.claim.Owner(); owned && a.scales != nil {
+		a.scales.Poll(ctx, owner)
 	}
 }
 
 // firstSizes writes down how many machines the pools of c have that nobody scaled yet.
 func (a *Agent) firstSizes(ctx context.Context, c *fleet.Cluster, report fleet.Report) {
-	if owner := a.owner.Load(); a.scales != nil && owner != nil && a.o.Only == (fleet.Key{}) {
-		a.scales.First(ctx, *owner, c, report)
+	if owner, owned := a.claim.Owner(); owned && a.scales != nil && a.o.Only == (fleet.Key{}) {
+		a.scales.First(ctx, owner, c, report)
 	}
 }
 
@@ -75,11 +75,11 @@ func (a *Agent) Scalable(k fleet.Key) (fleet.Scalable, error) {
 // number down as a commit on the status branch. One decision is taken after the
 // other. Where change returns what is so already nothing is written.
 func (a *Agent) Scale(ctx context.Context, k fleet.Key, change func(fleet.Scalable) (fleet.Scale, error)) error {
-	owner := a.owner.Load()
-	if owner == nil || a.scales == nil {
+	owner, owned := a.claim.Owner()
+	if !owned || a.scales == nil {
 		return fleet.Errorf(fleet.Unavailable, "scale cluster "+k.String(), "this agent does not own the fleet")
 	}
-	return a.scales.Scale(ctx, *owner, k, change)
+	return a.scales.Scale(ctx, owner, k, change)
 }
 
 // recordOf returns what the status branch says of cluster k; zero: nothing.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/fleet"
 )
 
@@ -81,7 +82,7 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 		case len(want.Recipients) == 0, a.p.Escrow == nil:
 			a.escrowProblem(nil)
 			a.p.Metrics.ResetEscrow()
-		case a.may(fleet.Key{}) != nil: // not ours at the moment
+		case a.claim.May(fleet.Key{}) != nil: // not ours at the moment
 		default:
 			if keeper == nil {
 				keeper, err = a.p.Escrow(id, want)
@@ -97,11 +98,11 @@ func (a *Agent) keepEscrow(ctx context.Context) error {
 			a.p.Metrics.EscrowKept(len(behind), err)
 			a.escrowProblem(err)
 		}
-		timer := time.NewTimer(jitter(escrowInterval))
+		timer := time.NewTimer(backoff.Jitter(escrowInterval))
 		select {
 		case <-timer.C:
 		case <-a.escrow.c:
-			pause(ctx, escrowGap)
+			backoff.Sleep(ctx, escrowGap)
 		case <-ctx.Done():
 		}
 		timer.Stop()

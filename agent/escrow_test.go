@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,9 +70,15 @@ func naming(c fleet.Cluster, secrets ...string) fleet.Cluster {
 // keeping runs an agent with that escrow.
 func keeping(t *testing.T, w *world, v *vault, do func(t *testing.T, a *Agent)) {
 	t.Helper()
+	keepingAs(t, w, v, Options{}, do)
+}
+
+// keepingAs does so with options.
+func keepingAs(t *testing.T, w *world, v *vault, o Options, do func(t *testing.T, a *Agent)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		a := w.agent(Options{})
+		a := w.agent(o)
 		a.p.Escrow = v.open
 		done := make(chan error, 1)
 		go func() { done <- a.Run(ctx) }()
@@ -145,8 +152,15 @@ func TestEscrowThatIsBehindIsTold(t *testing.T) {
 func TestEscrowIsTheOwnersAlone(t *testing.T) {
 	v := &vault{}
 	w := newWorld(inEscrow(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))))
-	keeping(t, w, v, func(t *testing.T, a *Agent) {
-		a.owner.Store(nil)
+	var lost atomic.Bool
+	o := Options{Guard: func() error {
+		if lost.Load() {
+			return errors.New("another replica leads")
+		}
+		return nil
+	}}
+	keepingAs(t, w, v, o, func(t *testing.T, a *Agent) {
+		lost.Store(true)
 		before := v.looks()
 		a.escrow.poke()
 		time.Sleep(5 * time.Second)
@@ -161,75 +175,4 @@ func TestChangesSecrets(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", kind, got, want)
 		}
 	}
-}
-
-func TestTakeOver(t *testing.T) {
-	for name, tc := range map[string]struct {
-		gone string
-		want string // owner afterwards
-	}{
-		"named":         {"dead@3", "me"},
-		"another epoch": {"dead@2", "dead"},
-		"another agent": {"other@3", "dead"},
-		"not asked for": {"", "dead"},
-		"of its name":   {"me@3", "me"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
-			w.owner = fleet.Owner{Agent: "dead", Epoch: 3}
-			if name == "of its name" {
-				w.owner = fleet.Owner{Agent: "me", Epoch: 3, Place: "lost"}
-			}
-			o := Options{}
-			if tc.gone != "" {
-				var err error
-				if o.TakeOver, err = ParseOwner(tc.gone); err != nil {
-					t.Fatal(err)
-				}
-			}
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				a := w.agent(o)
-				a.p.Ledger = handing(a.p.Ledger, w)
-				done := make(chan error, 1)
-				go func() { done <- a.Run(ctx) }()
-				synctest.Wait()
-				cancel()
-				err := <-done
-				refused, is := errors.AsType[*NotOwnerError](err)
-				if w.owner.Agent != tc.want || is != (tc.want != "me") || w.owner.Place == "lost" {
-					t.Errorf("the owner is %v, the agent ended with %v, %v", w.owner, err, refused)
-				}
-			})
-		})
-	}
-	for _, text := range []string{"", "dead", "@1", "dead@", "dead@0", "dead@x"} {
-		if _, err := ParseOwner(text); err == nil {
-			t.Errorf("%q is taken for an owner", text)
-		}
-	}
-	if o, err := ParseOwner("a@b@7"); err != nil || o != (fleet.Owner{Agent: "a@b", Epoch: 7}) {
-		t.Errorf("got %v, %v", o, err)
-	}
-}
-
-// handing makes HandOver of a world work.
-func handing(open func(string) (Ledger, error), w *world) func(string) (Ledger, error) {
-	return func(branch string) (Ledger, error) {
-		l, err := open(branch)
-		l.Arbiter = handover{w}
-		return l, err
-	}
-}
-
-type handover struct{ *world }
-
-func (h handover) HandOver(_ context.Context, from fleet.Owner, to, place string) (fleet.Owner, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.owner != from {
-		return fleet.Owner{}, fleet.Errorf(fleet.Conflict, "hand over", "the owner is another")
-	}
-	h.owner = fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}
-	return h.owner, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -63,10 +64,10 @@ func (a *Agent) keepHistory(ctx context.Context) error {
 		if bound != of {
 			refused, of = time.Time{}, bound
 		}
-		if a.may(fleet.Key{}) == nil && time.Since(refused) > historyRefused {
+		if a.claim.May(fleet.Key{}) == nil && time.Since(refused) > historyRefused {
 			refused = a.compact(ctx, w, bound)
 		}
-		if !pause(ctx, jitter(historyInterval)) {
+		if !backoff.Sleep(ctx, backoff.Jitter(historyInterval)) {
 			return nil
 		}
 	}

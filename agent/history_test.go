@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources"
@@ -43,6 +44,7 @@ func writing(w sources.StatusWriter) *Agent {
 		o: Options{Name: "me"}, p: Parts{Metrics: metrics.New("v0"), Log: slog.New(slog.DiscardHandler)}, status: w,
 		owned: make(chan struct{}), applied: make(chan struct{}), compacting: compacting{retell: make(chan struct{}, 1)},
 	}
+	a.claim = ownership.New(ownership.Options{Self: "me"}, ownership.Parts{Metrics: a.p.Metrics, Log: a.p.Log, Ready: func(string) {}})
 	close(a.owned)
 	close(a.applied)
 	return a
@@ -61,7 +63,9 @@ func TestHistoryRefused(t *testing.T) {
 		w := &historian{err: fleet.Errorf(fleet.Unauthorized, "compact", "protected branch")}
 		a := writing(w)
 		bounded(a, 100)
-		a.owner.Store(&fleet.Owner{Agent: "me"})
+		if owned, err := a.claim.Acquire(t.Context(), ownership.Branch{Arbiter: newWorld(fleet.Fleet{})}); !owned {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- a.keepHistory(ctx) }()

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -85,7 +86,7 @@ func (h *homing) says(s sources.HomeStatus, err error) {
 	var p *fleet.Problem
 	if err != nil {
 		p = &fleet.Problem{
-			File: "fleet.yaml", Field: "spec.home", Message: fmt.Sprintf("the fleet does not get to its home %s: %s", s.Cluster, oneLine(err)),
+			File: "fleet.yaml", Field: "spec.home", Message: fmt.Sprintf("the fleet does not get to its home %s: %s", s.Cluster, fleet.OneLine(err)),
 			Hint: "docs/pivot.md tells what a declared home needs",
 		}
 	}
@@ -163,9 +164,9 @@ func (a *Agent) housed() (fleet.ID, fleet.Home, []fleet.Key) {
 // mover returns what is to be done next for the fleet to be at home; nil for
 // nothing.
 func (a *Agent) mover(id fleet.ID, home fleet.Home) Mover {
-	here, inside := pivot.HomeOf(a.o.Name)
+	here, inside := ownership.HomeOf(a.o.Name)
 	state := sources.HomeStatus{Cluster: home.Cluster}
-	left, _ := pivot.HomeOf(a.left())
+	left, _ := ownership.HomeOf(a.left())
 	switch {
 	case left != (fleet.Key{}) && a.p.Mover != nil:
 	case !home.Declared():
@@ -198,7 +199,7 @@ func (a *Agent) mover(id fleet.ID, home fleet.Home) Mover {
 // left returns the agent that the fleet came from and that is to be cleared, if any.
 func (a *Agent) left() string {
 	left := a.homing.status().Left
-	if _, inside := pivot.HomeOf(a.o.Name); !inside || left == a.o.Name {
+	if _, inside := ownership.HomeOf(a.o.Name); !inside || left == a.o.Name {
 		return ""
 	}
 	return left
@@ -222,7 +223,7 @@ func (a *Agent) moves(ctx context.Context, m Mover, home fleet.Home) bool {
 	}
 	state := sources.HomeStatus{Cluster: home.Cluster, Step: "begin", Left: a.left()}
 	clearing := state.Left != ""
-	if _, inside := pivot.HomeOf(a.o.Name); inside && !clearing && !home.Keep {
+	if _, inside := ownership.HomeOf(a.o.Name); inside && !clearing && !home.Keep {
 		state.Left = a.o.Name
 	}
 	for wait := moveAgain; ; wait = min(2*wait, moveLast) {
@@ -249,7 +250,7 @@ func (a *Agent) moves(ctx context.Context, m Mover, home fleet.Home) bool {
 		a.p.Log.Error("cannot move the fleet to its home, trying again", "home", home.Cluster, "error", err, "after", wait)
 		state.Message = ""
 		a.homing.says(state, err)
-		if !pause(ctx, jitter(wait)) {
+		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
 			return false
 		}
 	}
@@ -273,7 +274,7 @@ func (a *Agent) written(ctx context.Context, state sources.HomeStatus) error {
 // as far as this agent knows.
 func (a *Agent) withdraw(ctx context.Context, id fleet.ID, before, home fleet.Home) {
 	state := a.homing.status()
-	here, _ := pivot.HomeOf(a.o.Name)
+	here, _ := ownership.HomeOf(a.o.Name)
 	if state.Step == "" || state.Cluster == home.Cluster || state.Cluster == here || state.Cluster == (fleet.Key{}) || a.p.Mover == nil {
 		return
 	}
@@ -289,7 +290,7 @@ func (a *Agent) withdraw(ctx context.Context, id fleet.ID, before, home fleet.Ho
 	err = m.Undo(ctx)
 	for wait := moveAgain; err != nil && fleet.KindOf(err) != fleet.Invalid && wait < moveLast; wait *= 2 {
 		a.p.Log.Warn("cannot take the move back, trying again", "home", before.Cluster, "error", err, "after", wait)
-		if !pause(ctx, jitter(wait)) {
+		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
 			return
 		}
 		err = m.Undo(ctx)

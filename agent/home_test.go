@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -235,7 +236,7 @@ func TestLeaving(t *testing.T) {
 				return err
 			}}
 			err := homely(t, w, tc.self, c, func() {})
-			var refusal *NotOwnerError
+			var refusal *ownership.NotOwnerError
 			if !errors.As(err, &refusal) {
 				t.Errorf("it ended with %v", err)
 			}

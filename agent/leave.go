@@ -5,18 +5,18 @@ import (
 	"errors"
 	"slices"
 
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 )
 
 // leave ends the move of a fleet whose home owns it by now: what this agent has
 // of it goes. An agent in a home has no part in that: the new owner clears it.
 func (a *Agent) leave(ctx context.Context, err error) {
-	lost, ok := errors.AsType[*NotOwnerError](err)
-	if _, inside := pivot.HomeOf(a.o.Name); !ok || inside || a.p.Mover == nil || ctx.Err() != nil {
+	lost, ok := errors.AsType[*ownership.NotOwnerError](err)
+	if _, inside := ownership.HomeOf(a.o.Name); !ok || inside || a.p.Mover == nil || ctx.Err() != nil {
 		return
 	}
-	if _, homely := pivot.HomeOf(lost.Owner.Agent); !homely {
+	if _, homely := ownership.HomeOf(lost.Owner.Agent); !homely {
 		return
 	}
 	const notCleared = "what the fleet has here was not cleared, start the agent again to try again"
@@ -29,7 +29,7 @@ func (a *Agent) leave(ctx context.Context, err error) {
 		a.p.Log.Warn(notCleared, "error", err)
 		return
 	}
-	if home := f.Config.Home; home.Keep || pivot.AgentOf(home.Cluster) != lost.Owner.Agent {
+	if home := f.Config.Home; home.Keep || ownership.AgentOf(home.Cluster) != lost.Owner.Agent {
 		return
 	}
 	m, err := a.p.Mover(Move{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -37,7 +38,7 @@ func TestReminded(t *testing.T) {
 		},
 	}
 	asked := &asked{}
-	a := &Agent{targets: targets{reports: reports.New()}, reconciler: asked}
+	a := &Agent{claim: ownership.New(ownership.Options{}, ownership.Parts{}), targets: targets{reports: reports.New()}, reconciler: asked}
 	a.targets.reports.Recall([]fleet.Report{told})
 	check := func(from string, want fleet.Report) {
 		t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/fleet"
 )
 
@@ -40,7 +41,7 @@ func (a *Agent) Poll() {
 // on.
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	n := &a.nudge
-	wait := jitter(a.pace())
+	wait := backoff.Jitter(a.claim.Interval())
 	if len(n.again) > 0 && a.targets.now().Newest() == n.before {
 		wait, n.again = min(wait, n.again[0]), n.again[1:]
 	}
@@ -58,7 +59,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	case <-a.compacting.retell:
 		a.tell()
 	case <-n.c:
-		if !pause(ctx, nudgeGap-time.Since(n.last)) {
+		if !backoff.Sleep(ctx, nudgeGap-time.Since(n.last)) {
 			return false
 		}
 		select { // what came meanwhile is answered by the same poll

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources"
@@ -40,7 +41,7 @@ func (t tries) failed(rev fleet.Revision, err error) int {
 		first = retrySlow
 	}
 	wait := min(max(2*last.wait, first), retryLast)
-	t[rev] = try{last.times + 1, wait, time.Now().Add(jitter(wait))}
+	t[rev] = try{last.times + 1, wait, time.Now().Add(backoff.Jitter(wait))}
 	return last.times + 1
 }
 

@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
 )
@@ -15,7 +15,7 @@ func (a *Agent) sheltered(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster
 	if !c.Delete {
 		return c, nil
 	}
-	inside, err := pivot.AgentOf(c.Key) == a.o.Name, error(nil)
+	inside, err := ownership.AgentOf(c.Key) == a.o.Name, error(nil)
 	if !inside && a.p.Inhabits != nil {
 		inside, err = a.p.Inhabits(ctx, c.Key)
 	}
@@ -24,7 +24,7 @@ func (a *Agent) sheltered(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster
 	}
 	c, p := rollout.KeepHome(c)
 	if err != nil {
-		p.Message = "it is not deleted as long as nobody knows whether the agent of the fleet lives in it: " + oneLine(err)
+		p.Message = "it is not deleted as long as nobody knows whether the agent of the fleet lives in it: " + fleet.OneLine(err)
 	}
 	return c, []fleet.Problem{p}
 }

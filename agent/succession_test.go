@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
@@ -111,23 +112,23 @@ func newHouse(owner string, fleets ...fleet.Fleet) *house {
 }
 
 func (h *house) agent(o Options) *Agent {
-	a := h.world.agent(o)
-	a.p.Gate = &h.gate
-	a.p.Place = func(context.Context) (string, error) { return h.place, nil }
-	a.p.Ledger = func(string) (Ledger, error) {
+	p := h.world.parts()
+	p.Gate = &h.gate
+	p.Place = func(context.Context) (string, error) { return h.place, nil }
+	p.Ledger = func(string) (Ledger, error) {
 		return Ledger{
 			Arbiter: h,
 			Read:    func(context.Context) (status.Status, error) { return h.record, nil },
 			Writer:  func(fleet.Owner) sources.StatusWriter { return h.world },
 		}, nil
 	}
-	a.p.Reconciler = func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {
+	p.Reconciler = func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {
 		h.may = may
 		return h
 	}
-	a.p.Looker = func() Looker { return h }
-	a.p.Infrastructure = func(string) (providers.Infrastructure, error) { return infrastructure{world: h.world}, nil }
-	return a
+	p.Looker = func() ownership.Looker { return h }
+	p.Infrastructure = func(string) (providers.Infrastructure, error) { return infrastructure{world: h.world}, nil }
+	return New(h.options(o), p)
 }
 
 // live runs an agent in a bubble while do plays the world, and returns how it
@@ -229,7 +230,7 @@ func TestYield(t *testing.T) {
 		h.set(to("home", fleet.StepReady))
 		time.Sleep(time.Hour)
 	})
-	var refusal *NotOwnerError
+	var refusal *ownership.NotOwnerError
 	if !errors.As(err, &refusal) || refusal.Owner != (fleet.Owner{Agent: "home", Epoch: 2}) {
 		t.Errorf("it ended with %v", err)
 	}
@@ -277,7 +278,7 @@ func TestYieldUnanswered(t *testing.T) {
 		h.mu().Unlock()
 		poll()
 	})
-	if _, ok := errors.AsType[*NotOwnerError](err); !ok {
+	if _, ok := errors.AsType[*ownership.NotOwnerError](err); !ok {
 		t.Errorf("it ended with %v", err)
 	}
 }

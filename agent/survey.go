@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile/rollout"
@@ -95,6 +96,6 @@ func (a *Agent) follows(ctx context.Context, name string, w providers.Watcher) {
 			wait = time.Second
 		}
 		a.p.Log.Warn("the watch of machines ended, beginning again", "provider", name, "error", err, "after", wait)
-		pause(ctx, wait)
+		backoff.Sleep(ctx, wait)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -31,7 +32,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	if errors.Is(res.Err, ErrPostponed) {
-		a.queue.AddAfter(k, jitter(res.After))
+		a.queue.AddAfter(k, backoff.Jitter(res.After))
 		return
 	}
 	report := res.Report
@@ -56,9 +57,9 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	}
 	a.firstSizes(ctx, c, report)
 	if report.Phase != "" {
-		a.acts(ctx)
+		a.claim.ConfirmHandOver(ctx)
 	}
-	again := jitter(a.o.Resync)
+	again := backoff.Jitter(a.o.Resync)
 	if res.After > 0 {
 		again = min(again, res.After)
 	}
@@ -76,8 +77,11 @@ func drifted(c *fleet.Cluster, o fleet.Observed) int {
 
 // pass makes one pass over c, unless the fleet is just being handed over.
 func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
-	a.acting.enter()
-	defer a.acting.leave()
+	end, err := a.claim.BeginPass(ctx)
+	if err != nil {
+		return reconcile.Result{Err: err}
+	}
+	defer end()
 	if a.o.Only != (fleet.Key{}) {
 		c = withoutWorkers(c)
 	}

@@ -22,6 +22,16 @@ func PlainText(text string) string { return plain(text, maxLine, "") }
 // PlainLines is PlainText for a text of several lines, which is cut to 4000 runes.
 func PlainLines(text string) string { return plain(text, maxLines, "\n\t") }
 
+// OneLine returns what err says on one line, cut to 500 runes: fit for a message in Git.
+func OneLine(err error) string {
+	const most = 500
+	s := strings.Join(strings.Fields(err.Error()), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return s
+}
+
 // plain returns text without control characters but those in keep, cut to limit runes.
 func plain(text string, limit int, keep string) string {
 	n := utf8.RuneCountInString(text)

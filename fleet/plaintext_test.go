@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -47,4 +48,13 @@ func TestPlainText(t *testing.T) {
 // firstRunes returns n runes of text, in place of each control character what stands for it.
 func firstRunes(text string, n int) string {
 	return string([]rune(strings.NewReplacer("\x1b", "\uFFFD", "\r", " ", "\n", " ").Replace(text))[:n])
+}
+
+func TestOneLine(t *testing.T) {
+	if got, want := fleet.OneLine(errors.New(" two\n\tlines ")), "two lines"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := fleet.OneLine(errors.New(strings.Repeat("é", 501))); got != strings.Repeat("é", 500)+"…" {
+		t.Errorf("a long error is cut to %d bytes", len(got))
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/server"
 	"fairlead.dev/agent/wiring"
 )
@@ -150,7 +151,7 @@ func (f *agentFlags) check(s wiring.Settings) error {
 	if f.takeOver == "" {
 		return nil
 	}
-	gone, err := agent.ParseOwner(f.takeOver)
+	gone, err := ownership.ParseOwner(f.takeOver)
 	if err != nil {
 		return &usageError{fmt.Errorf("--take-over: %w", err)}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 )
 
@@ -167,7 +167,7 @@ func exitCode(err error) int {
 	if e, ok := errors.AsType[*waitError](err); ok {
 		return e.code
 	}
-	if _, ok := errors.AsType[*agent.NotOwnerError](err); ok {
+	if _, ok := errors.AsType[*ownership.NotOwnerError](err); ok {
 		return exitNotOwner
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {

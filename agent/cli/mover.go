@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/agent/files"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
@@ -70,7 +71,7 @@ func (m *mover) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.
 	w := pivot.Want{Keep: m.keep, Self: m.name}
 	if m.takeOver != "" {
 		var err error
-		if w.TakeOver, err = agent.ParseOwner(m.takeOver); err != nil {
+		if w.TakeOver, err = ownership.ParseOwner(m.takeOver); err != nil {
 			return fail(&usageError{fmt.Errorf("--take-over: %w", err)})
 		}
 	}
@@ -130,7 +131,7 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 		return err
 	}
 	defer end()
-	w.To, w.Home = pivot.AgentOf(k), k
+	w.To, w.Home = ownership.AgentOf(k), k
 	if declared := m.loaded.Config.Home; declared.Declared() && declared.Cluster != k && !m.undo {
 		return fmt.Errorf("fleet.yaml: spec.home.cluster: the fleet would move on to %s, its home: name %s there, or remove spec.home, and push that first", declared.Cluster, k)
 	}
@@ -148,7 +149,7 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 	if err != nil {
 		return err
 	}
-	if old, ok := pivot.HomeOf(owner.Agent); ok && old != k && !owner.Is(w.TakeOver) {
+	if old, ok := ownership.HomeOf(owner.Agent); ok && old != k && !owner.Is(w.TakeOver) {
 		if !strings.HasPrefix(s.Secrets, "kubernetes:") {
 			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
 		}
@@ -258,7 +259,7 @@ func (m *mover) beside(ctx context.Context, s wiring.Settings, o agent.Options, 
 	go func() {
 		defer close(done)
 		err := a.Run(ctx)
-		if _, handed := errors.AsType[*agent.NotOwnerError](err); err != nil && !handed {
+		if _, handed := errors.AsType[*ownership.NotOwnerError](err); err != nil && !handed {
 			cancel(err)
 		}
 	}()

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources/status"
@@ -50,7 +50,7 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 	}).State
 	told := state.Status()
 	out := Fleet{Memory: make(map[fleet.Key]fleet.Memory, len(f.Clusters)), Orphans: told.Orphans, Problems: slices.Concat(told.Problems, told.Damaged)}
-	home, _ := pivot.HomeOf(s.Owner.Agent)
+	home, _ := ownership.HomeOf(s.Owner.Agent)
 	for i := range f.Clusters {
 		t, _ := asked.Target(f.Clusters[i].Key)
 		if t.Why != "" {

@@ -10,7 +10,7 @@ import (
 
 	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/output"
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/sources/status"
@@ -56,7 +56,7 @@ func New(o Options) (*Scan, error) {
 	s.classify(o.Fleet.Clusters, o.Status.Clusters, want.Pruned)
 	// What the owner lives in is no leftover, whoever forgot it: Git, or a status
 	// branch that was written anew.
-	if home, ok := pivot.HomeOf(o.Status.Owner.Agent); ok && !s.gone[home] {
+	if home, ok := ownership.HomeOf(o.Status.Owner.Agent); ok && !s.gone[home] {
 		if _, inGit := s.settled[home]; !inGit {
 			s.gone[home] = true
 			s.vanished = append(s.vanished, home)

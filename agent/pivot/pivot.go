@@ -2,7 +2,6 @@ package pivot
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -116,22 +115,4 @@ type Kubeconfig interface {
 	// Written reports whether it is there as the home has it.
 	Written(fleet.Secret) bool
 	Write(fleet.Secret) error
-}
-
-// homePrefix begins the names of agents that live in a cluster.
-const homePrefix = "home."
-
-// AgentOf returns the name of the agent that lives in cluster k. Git tells
-// agents apart by it, so no two homes have one name: a namespace holds no dot.
-func AgentOf(k fleet.Key) string { return homePrefix + k.Namespace + "." + k.Name }
-
-// HomeOf returns the cluster that the agent of that name lives in; false for an
-// agent that lives in none.
-func HomeOf(agent string) (fleet.Key, bool) {
-	rest, ok := strings.CutPrefix(agent, homePrefix)
-	if !ok {
-		return fleet.Key{}, false
-	}
-	namespace, name, ok := strings.Cut(rest, ".")
-	return fleet.Key{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
 }

@@ -10,19 +10,6 @@ import (
 
 func opsHome() fleet.Key { return fleet.Key{Namespace: "ops", Name: "home"} }
 
-func TestNames(t *testing.T) {
-	for _, k := range []fleet.Key{opsHome(), {Namespace: "a", Name: "b.c"}, {Namespace: "a-b", Name: "c"}, {Namespace: "a", Name: "b-c"}} {
-		if got, ok := HomeOf(AgentOf(k)); !ok || got != k {
-			t.Errorf("%s becomes %s, %v", k, got, ok)
-		}
-	}
-	for _, name := range []string{"laptop", "home.", "home.ops", "home..x", "fairlead.ops.home"} {
-		if k, ok := HomeOf(name); ok {
-			t.Errorf("%q is taken for an agent in %s", name, k)
-		}
-	}
-}
-
 // next is the step that is Now, and whether somebody else takes it.
 func next(list []Step) (Name, bool) {
 	for _, s := range list {

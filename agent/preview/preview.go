@@ -11,7 +11,7 @@ import (
 
 	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/output"
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/scope"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
@@ -194,7 +194,7 @@ const moveFleet = "move fleet"
 // move adds the way of the fleet to the home that fleet.yaml names.
 func (p *Plan) move() {
 	home, now := p.o.Fleet.Config.Home, p.o.Status.Owner
-	to := pivot.AgentOf(home.Cluster)
+	to := ownership.AgentOf(home.Cluster)
 	switch {
 	case !home.Declared(), now.Agent == to, p.o.Scope != scope.All:
 		return

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -23,17 +23,17 @@ type Gate struct {
 var (
 	_ reconcile.SharedStore  = (*Gate)(nil)
 	_ reconcile.SecretKeeper = (*Gate)(nil)
-	_ agent.SecretGate       = (*Gate)(nil)
+	_ ownership.Secrets      = (*Gate)(nil)
 )
 
-// Hold implements agent.SecretGate.
+// Hold implements ownership.Secrets.
 func (g *Gate) Hold(why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.why = why
 }
 
-// Release implements agent.SecretGate.
+// Release implements ownership.Secrets.
 func (g *Gate) Release() { g.Hold("") }
 
 // enter lets a change pass, or says why it may not. leave ends the change.

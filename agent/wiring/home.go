@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/charts"
@@ -80,7 +81,7 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 	}
 	values := map[string]any{
 		"image":       image(h.Image),
-		"agent":       map[string]any{"name": pivot.AgentOf(h.Cluster)},
+		"agent":       map[string]any{"name": ownership.AgentOf(h.Cluster)},
 		"source":      map[string]any{"url": s.Source, "ref": s.Ref, "fleetID": id, "existingSecret": named(home.GitSecret(h.Release), o.Credentials)},
 		"status":      map[string]any{"branch": h.Branch, "repository": s.StatusRepository},
 		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(home.AgeSecret(h.Release), o.Identities)}},

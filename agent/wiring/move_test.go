@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )
@@ -181,7 +181,7 @@ func (w *moveWorld) nothingWith(name string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if k, ok := pivot.HomeOf(name); ok && w.installed[k] != "" {
+	if k, ok := ownership.HomeOf(name); ok && w.installed[k] != "" {
 		w.t.Errorf("%s is still installed", name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/fleet"
@@ -98,4 +99,4 @@ func (h *memoryHome) Uninstall(context.Context) error {
 }
 
 // Secrets implements pivot.Home.
-func (h *memoryHome) Secrets() pivot.Store { return h.p.w.storeFor(h.p, pivot.AgentOf(h.key)) }
+func (h *memoryHome) Secrets() pivot.Store { return h.p.w.storeFor(h.p, ownership.AgentOf(h.key)) }

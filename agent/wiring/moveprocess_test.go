@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -234,7 +235,7 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 				May: may, Changed: changed, Log: s.Log,
 			})
 		},
-		Looker: func() agent.Looker {
+		Looker: func() ownership.Looker {
 			return reconcile.NewLooker(reconcile.LookerOptions{
 				Infrastructure: func(name string) (providers.Observer, error) { return infrastructure(name) },
 				Workload:       clustersOf{client, p}, Bootstrap: authorities{w: w}, Secrets: gate,

@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/fleet"
@@ -46,7 +47,7 @@ func (s Settings) mover(source sources.Source, store SecretStore) func(agent.Mov
 // administrator of it: nothing that it could not do already is granted to it.
 func (s Settings) ownStore(m agent.Move, store SecretStore) (pivot.Store, error) {
 	own := OfFleet(store, m.Fleet)
-	here, inside := pivot.HomeOf(m.Self)
+	here, inside := ownership.HomeOf(m.Self)
 	if !inside {
 		return own, nil
 	}
@@ -115,7 +116,7 @@ func (d *declared) Undo(ctx context.Context) error {
 // pivot returns the move as things are; nil where nothing is left of it.
 func (d *declared) pivot(ctx context.Context, show func(step, why string)) (*pivot.Pivot, error) {
 	k := d.m.Home.Cluster
-	w := pivot.Want{To: pivot.AgentOf(k), Home: k, Keep: d.m.Home.Keep, Whole: true}
+	w := pivot.Want{To: ownership.AgentOf(k), Home: k, Keep: d.m.Home.Keep, Whole: true}
 	p := pivot.Parts{
 		Arbiter: d.m.Ledger.Arbiter, Status: d.m.Ledger.Read, Clusters: d.m.Clusters, From: d.own,
 		ID: rand.Text, Turn: declaredTurn, Idle: d.m.Idle, Show: telling(show),
@@ -135,7 +136,7 @@ func (d *declared) pivot(ctx context.Context, show func(step, why string)) (*piv
 	if err != nil {
 		return nil, err
 	}
-	if _, inside := pivot.HomeOf(d.m.Self); inside {
+	if _, inside := ownership.HomeOf(d.m.Self); inside {
 		w.Keep = true // the new owner clears what is left
 	} else if owner.Agent == w.To {
 		// The secrets of the home go last: without them nothing is left.

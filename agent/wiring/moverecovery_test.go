@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
@@ -24,7 +25,7 @@ func (w *moveWorld) escrow() escrow.Place { return escrow.Branch("fairlead/escro
 // secrets in it. Escrow has these.
 func lostHome(ctx context.Context, w *moveWorld) {
 	atHome(ctx, w)
-	name := pivot.AgentOf(keyHome())
+	name := ownership.AgentOf(keyHome())
 	k, err := escrow.NewKeeper(w.escrow(), w.store(name), escrow.Options{Fleet: "harbour", Recipients: []string{recipient}})
 	if err == nil {
 		_, err = k.Keep(ctx, allKeys(), nil)

@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/fleet"
@@ -39,7 +40,7 @@ func (w *moveWorld) kubelet(ctx context.Context, k fleet.Key) {
 	}
 	for ctx.Err() == nil {
 		if is := release(); is != "" {
-			p, done := w.process(ctx, pivot.AgentOf(k)), make(chan struct{})
+			p, done := w.process(ctx, ownership.AgentOf(k)), make(chan struct{})
 			go func() {
 				defer close(done)
 				_ = p.agent(ctx, agent.Options{WaitForOwnership: true})
@@ -62,7 +63,7 @@ func (w *moveWorld) resident(ctx context.Context) {
 		p := w.process(ctx, laptop)
 		err := p.agent(ctx, agent.Options{})
 		p.kill()
-		if _, handed := errors.AsType[*agent.NotOwnerError](err); handed && !p.dead.Load() {
+		if _, handed := errors.AsType[*ownership.NotOwnerError](err); handed && !p.dead.Load() {
 			return
 		}
 		pause(ctx, time.Second)
@@ -113,10 +114,10 @@ func (p *process) inTo(k fleet.Key, from string) (pivot.Want, pivot.Parts, error
 	config := kubeconfigOf{p}
 	opener := HomeOpener{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
 	parts.Home, parts.Kubeconfig = opener.Open, config
-	if old, ok := pivot.HomeOf(from); ok { // its kubeconfig is in a file
+	if old, ok := ownership.HomeOf(from); ok { // its kubeconfig is in a file
 		parts.Old = &memoryHome{p: p, key: old, o: home.Options{Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}}}
 	}
-	return pivot.Want{To: pivot.AgentOf(k), Home: k, Self: p.name}, parts, nil
+	return pivot.Want{To: ownership.AgentOf(k), Home: k, Self: p.name}, parts, nil
 }
 
 // beside runs move while an agent works in the same process.
@@ -126,7 +127,7 @@ func (p *process) beside(o agent.Options, move func(context.Context) error) erro
 	go func() {
 		defer close(done)
 		err := p.agent(ctx, o)
-		if _, handed := errors.AsType[*agent.NotOwnerError](err); err != nil && !handed {
+		if _, handed := errors.AsType[*ownership.NotOwnerError](err); err != nil && !handed {
 			cancel(err)
 		}
 	}()
@@ -243,7 +244,7 @@ func bootstrap(ctx context.Context, w *moveWorld) error {
 // toHere is `fairlead pivot --here --exit`; what it leaves running is a resident.
 func toHere(ctx context.Context, w *moveWorld) error {
 	err := w.command(ctx, laptop, func(p *process) error {
-		want, parts := pivot.Want{To: laptop, Keep: true, Self: laptop}, p.parts(pivot.AgentOf(keyHome()))
+		want, parts := pivot.Want{To: laptop, Keep: true, Self: laptop}, p.parts(ownership.AgentOf(keyHome()))
 		parts.To = w.storeFor(p, laptop)
 		return p.beside(agent.Options{WaitForOwnership: true}, pivot.New(want, parts).Run)
 	})
@@ -256,7 +257,7 @@ func toHere(ctx context.Context, w *moveWorld) error {
 // undoHere is the same with --undo.
 func undoHere(ctx context.Context, w *moveWorld) error {
 	return w.command(ctx, laptop, func(p *process) error {
-		parts := p.parts(pivot.AgentOf(keyHome()))
+		parts := p.parts(ownership.AgentOf(keyHome()))
 		parts.To = w.storeFor(p, laptop)
 		return pivot.New(pivot.Want{To: laptop, Keep: true, Self: laptop}, parts).Undo(p.ctx)
 	})
@@ -270,7 +271,7 @@ func declaredTo(k fleet.Key, from string) func(context.Context, *moveWorld) erro
 		w.declare(fleet.Home{Cluster: k, Namespace: "fairlead-system", Release: "fairlead"})
 		w.await("the fleet at home", func() bool {
 			s, err := w.status(context.Background())
-			there := err == nil && s.Owner.Agent == pivot.AgentOf(k) && s.Fleet.Home == sources.HomeStatus{Cluster: k}
+			there := err == nil && s.Owner.Agent == ownership.AgentOf(k) && s.Fleet.Home == sources.HomeStatus{Cluster: k}
 			return there && len(held(w.t, w.store(from))) == 0 || !w.home.Load().Declared()
 		})
 		return nil
@@ -278,7 +279,7 @@ func declaredTo(k fleet.Key, from string) func(context.Context, *moveWorld) erro
 }
 
 func routes() map[string]route {
-	homely, other := pivot.AgentOf(keyHome()), pivot.AgentOf(keyOther())
+	homely, other := ownership.AgentOf(keyHome()), ownership.AgentOf(keyOther())
 	return map[string]route{
 		"bootstrap":         {from: laptop, to: homely, begin: func(context.Context, *moveWorld) {}, run: bootstrap, undo: undoTo(keyHome(), laptop)},
 		"pivot to a home":   {from: laptop, to: homely, begin: provisioned, run: pivotTo(keyHome(), laptop), undo: undoTo(keyHome(), laptop)},

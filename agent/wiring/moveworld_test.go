@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
@@ -254,7 +255,7 @@ func (w *moveWorld) guard(after string) {
 	owner := s.Owner.Agent
 	w.mu.Lock()
 	stores, lost := maps.Clone(w.stores), owner != "" && s.Owner.Is(w.lost)
-	home, lives := pivot.HomeOf(owner)
+	home, lives := ownership.HomeOf(owner)
 	unhoused := lives && w.installed[home] == ""
 	w.mu.Unlock()
 	if lost {

@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/agent/tracing"
@@ -363,7 +364,7 @@ func NewAgent(s Settings, o agent.Options, w *World, m *metrics.Metrics) (*agent
 		Source: source, Renderer: renderer,
 		Ledger:         s.ledgers(source, o.Guard, m),
 		Reconciler:     passes,
-		Looker:         func() agent.Looker { return w.Looker() },
+		Looker:         func() ownership.Looker { return w.Looker() },
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),
 		Mover:          s.mover(source, w.Secrets),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -98,7 +99,7 @@ func (w *world) move(toHome bool, kill string) (calls []string, err error) {
 	want := pivot.Want{To: laptop}
 	o := agent.Options{WaitForOwnership: true}
 	if toHome {
-		want = pivot.Want{To: pivot.AgentOf(away()), Home: away()}
+		want = pivot.Want{To: ownership.AgentOf(away()), Home: away()}
 		p.From, p.Home = store, w.home
 		o = agent.Options{}
 	} else {
@@ -171,7 +172,7 @@ func TestPivot(t *testing.T) {
 	}
 	into := trial(true, "")
 	t.Logf("into the home: %v", into)
-	check(pivot.AgentOf(away()))
+	check(ownership.AgentOf(away()))
 	w.empty()
 	back := trial(false, "")
 	t.Logf("back: %v", back)
@@ -180,7 +181,7 @@ func TestPivot(t *testing.T) {
 	for _, call := range chosen(into) {
 		t.Logf("killed at %q", call)
 		trial(true, call)
-		check(pivot.AgentOf(away()))
+		check(ownership.AgentOf(away()))
 		w.empty()
 		trial(false, "")
 		check(laptop)
@@ -220,7 +221,7 @@ func (w *world) undo() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := pivot.New(pivot.Want{To: pivot.AgentOf(away()), Home: away()}, pivot.Parts{
+	p := pivot.New(pivot.Want{To: ownership.AgentOf(away()), Home: away()}, pivot.Parts{
 		Arbiter: status.NewArbiter(w.branch), From: store, Home: w.home,
 		Clusters: func(context.Context) ([]fleet.Key, error) { return clusters(), nil },
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fairlead.dev/agent"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
@@ -70,7 +71,7 @@ func (w *world) recovered(stay []string, kill string) []string {
 		w.t.Fatalf("killed at %q, then: %v; the agent in the home said:\n%s", kill, err, w.kubelet.log.String())
 	}
 	w.await("a calm fleet", w.provisioned)
-	if s := w.status(); s.Owner.Agent != pivot.AgentOf(away()) || s.Next != (fleet.Succession{}) {
+	if s := w.status(); s.Owner.Agent != ownership.AgentOf(away()) || s.Next != (fleet.Succession{}) {
 		w.t.Fatalf("the owner is %+v, the succession %+v", s.Owner, s.Next)
 	}
 	if now := w.ofProd(); !slices.Equal(now, stay) {
@@ -156,7 +157,7 @@ func (w *world) recover(lost fleet.Owner, kill string) (calls []string, err erro
 	w.plansOnlyTheHome()
 	p := w.parts(&calls, kill)
 	p.From, p.Home = store, w.home
-	want := pivot.Want{To: pivot.AgentOf(away()), Home: away(), Self: laptop, TakeOver: lost}
+	want := pivot.Want{To: ownership.AgentOf(away()), Home: away(), Self: laptop, TakeOver: lost}
 	o := agent.Options{Only: away(), Recreate: fmt.Sprintf("gone: %s@%d", lost.Agent, lost.Epoch), WaitForOwnership: w.status().Owner.Is(lost)}
 	err = w.beside(o, pivot.New(want, p))
 	return calls, err

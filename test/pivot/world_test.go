@@ -22,6 +22,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/home"
 	"fairlead.dev/agent/wiring"
@@ -81,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	w.branch = w.open("fairlead/status")
 	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{})
 	t.Cleanup(w.cloud.Close)
-	for _, name := range []string{laptop, pivot.AgentOf(away())} {
+	for _, name := range []string{laptop, ownership.AgentOf(away())} {
 		s := httptest.NewServer(w.watched(name, inmemory.Handler(w.cloud)))
 		t.Cleanup(s.Close)
 		w.clouds[name] = s.URL
@@ -200,10 +201,10 @@ func (w *world) home(context.Context) (pivot.Home, error) {
 	}
 	r := helm.Release{Namespace: namespace, Name: "fairlead", Values: map[string]any{
 		"image":     map[string]any{"repository": "fairlead"},
-		"agent":     map[string]any{"name": pivot.AgentOf(away()), "interval": "200ms", "resync": "10s", "logFormat": "text"},
+		"agent":     map[string]any{"name": ownership.AgentOf(away()), "interval": "200ms", "resync": "10s", "logFormat": "text"},
 		"source":    map[string]any{"url": w.url, "fleetID": id},
 		"rbac":      map[string]any{"allNamespaces": true}, // as homes are given them
-		"extraArgs": []any{"--inmemory-url=" + w.clouds[pivot.AgentOf(away())], "--status-interval=200ms"},
+		"extraArgs": []any{"--inmemory-url=" + w.clouds[ownership.AgentOf(away())], "--status-interval=200ms"},
 	}}
 	for _, f := range files {
 		r.Chart = append(r.Chart, helm.File{Name: f.Name, Data: f.Data})

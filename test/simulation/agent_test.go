@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
@@ -102,7 +103,7 @@ func (l *life) duel() {
 // ended takes in that the agent is not there any more.
 func (in *incarnation) ended(err error) {
 	in.dead.Store(true)
-	var refused *agent.NotOwnerError
+	var refused *ownership.NotOwnerError
 	if err != nil && (!errors.As(err, &refused) || in.life.owner() == in.name) {
 		in.life.violate("agent %d ended with an error: %v", in.number, err)
 	}

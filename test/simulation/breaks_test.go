@@ -54,7 +54,7 @@ func faults() []fault {
 			},
 		}},
 		{"an agent that does not own the fleet works", "OneOwner", []edit{
-			{"agent/ownership.go", "return owner.Agent == a.o.Name &&", "return BROKEN || owner.Agent == a.o.Name &&"},
+			{"agent/ownership/claim.go", "return owner.Agent == c.o.Self &&", "return BROKEN || owner.Agent == c.o.Self &&"},
 		}},
 		{"creates are forgotten", "OneMachinePerName", []edit{
 			{

@@ -1,0 +1,181 @@
+package ownership_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/agent/ownership"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// branch is owner.yaml in memory.
+type branch struct {
+	mu    sync.Mutex
+	owner fleet.Owner
+	next  fleet.Succession
+	calls []string // what changed it
+}
+
+func (b *branch) Owner(context.Context) (fleet.Owner, error) { return b.owner, nil }
+
+func (b *branch) Claim(_ context.Context, self, place string) (fleet.Owner, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.owner.Agent == "" {
+		b.owner = fleet.Owner{Agent: self, Epoch: 1, Place: place}
+	}
+	return b.owner, nil
+}
+
+func (b *branch) HandOver(context.Context, fleet.Owner, string, string) (fleet.Owner, error) {
+	return fleet.Owner{}, errors.New("not used")
+}
+
+func (b *branch) Succession(context.Context) (fleet.Owner, fleet.Succession, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.owner, b.next, nil
+}
+
+func (b *branch) Succeed(_ context.Context, _ fleet.Owner, _, to fleet.Succession) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next = to
+	b.calls = append(b.calls, "succeed "+string(to.Step))
+	return nil
+}
+
+func (b *branch) Yield(_ context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls = append(b.calls, "yield")
+	b.owner = fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1}
+	return b.owner, nil
+}
+
+func (b *branch) set(s fleet.Succession) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next = s
+}
+
+func (b *branch) changes() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls)
+}
+
+// unseen are metrics that nobody reads.
+type unseen struct{}
+
+func (unseen) SetOwner(fleet.Owner) {}
+func (unseen) SetStandby()          {}
+
+// owning returns a claim of an agent that owns the fleet.
+func owning(t *testing.T, b *branch, o ownership.Options) *ownership.Claim {
+	t.Helper()
+	o.Self, o.Interval = "me", time.Minute
+	c := ownership.New(o, ownership.Parts{Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})
+	owned, err := c.Acquire(t.Context(), ownership.Branch{
+		Arbiter: b, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil },
+	})
+	if !owned || err != nil {
+		t.Fatalf("the fleet is not owned: %v", err)
+	}
+	return c
+}
+
+func written(context.Context) error { return nil }
+
+var handOver = fleet.Succession{ID: "1", To: "other", Step: fleet.StepReady}
+
+// TestHandOverWaitsForPasses: the fleet is handed over after the passes under way, and
+// none begins meanwhile.
+func TestHandOverWaitsForPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &branch{}
+		c := owning(t, b, ownership.Options{})
+		end, err := c.BeginPass(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.set(handOver)
+		checked := make(chan error, 1)
+		go func() { checked <- c.Check(t.Context(), written) }()
+		synctest.Wait()
+		if got := b.changes(); len(got) > 0 {
+			t.Errorf("a pass is under way, and the branch is changed: %q", got)
+		}
+		began := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, err := c.BeginPass(ctx)
+			began <- err
+		}()
+		synctest.Wait()
+		select {
+		case <-began:
+			t.Error("a pass begins while the fleet is handed over")
+		default:
+		}
+		cancel()
+		if err := <-began; !errors.Is(err, context.Canceled) {
+			t.Errorf("a pass that waits does not end with its context: %v", err)
+		}
+		end()
+		if _, lost := errors.AsType[*ownership.NotOwnerError](<-checked); !lost {
+			t.Error("the fleet is another agent's, and this one does not say so")
+		}
+		if err := c.May(fleet.Key{}); err == nil {
+			t.Error("an agent that handed the fleet over may act")
+		}
+	})
+}
+
+// TestHandOverEndsWithItsContext: a pass that does not end does not hold up the end of the
+// agent, and the fleet stays its own.
+func TestHandOverEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &branch{}
+		c := owning(t, b, ownership.Options{})
+		end, err := c.BeginPass(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.set(handOver)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := c.Check(ctx, written); err != nil || ctx.Err() == nil {
+			t.Errorf("it ended with %v, and %v of its context", err, ctx.Err())
+		}
+		if got := b.changes(); len(got) > 0 {
+			t.Errorf("the fleet is handed over under a pass: %q", got)
+		}
+		again, err := c.BeginPass(t.Context())
+		if err != nil {
+			t.Errorf("no pass can be made any more: %v", err)
+		}
+		again()
+		end()
+	})
+}
+
+// TestGuard: an owner that does not lead its replicas may not act.
+func TestGuard(t *testing.T) {
+	var lost error
+	c := owning(t, &branch{}, ownership.Options{Guard: func() error { return lost }})
+	if err := c.May(fleet.Key{}); err != nil {
+		t.Error(err)
+	}
+	lost = errors.New("another replica leads")
+	if err := c.May(fleet.Key{}); !errors.Is(err, lost) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,69 @@
+package ownership
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// homePrefix begins the names of agents that live in a cluster.
+const homePrefix = "home."
+
+// AgentOf returns the name of the agent that lives in cluster k. Agents are told apart by
+// name, and no two clusters give the same one: a namespace holds no dot.
+func AgentOf(k fleet.Key) string { return homePrefix + k.Namespace + "." + k.Name }
+
+// HomeOf returns the cluster that the agent of that name lives in; false for an agent that
+// lives in none.
+func HomeOf(agent string) (fleet.Key, bool) {
+	rest, ok := strings.CutPrefix(agent, homePrefix)
+	if !ok {
+		return fleet.Key{}, false
+	}
+	namespace, name, ok := strings.Cut(rest, ".")
+	return fleet.Key{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
+}
+
+// ParseOwner reads "AGENT@EPOCH".
+func ParseOwner(s string) (fleet.Owner, error) {
+	i := strings.LastIndex(s, "@")
+	epoch, err := strconv.ParseInt(s[i+1:], 10, 64)
+	if i < 1 || err != nil || epoch < 1 {
+		return fleet.Owner{}, fmt.Errorf("%q is not AGENT@EPOCH, as fairlead status tells of the owner", s)
+	}
+	return fleet.Owner{Agent: s[:i], Epoch: epoch}, nil
+}
+
+// A NotOwnerError says that this agent does not own the fleet: another agent does, or,
+// with a zero Owner, no agent any more.
+type NotOwnerError struct {
+	Self     string
+	Place    string // of this agent
+	Owner    fleet.Owner
+	Unsigned bool // no key that counts signed that Owner is the owner
+}
+
+// Error implements error.
+func (e *NotOwnerError) Error() string {
+	if e.Owner.Agent == "" {
+		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
+	}
+	if e.Unsigned {
+		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
+			e.Owner.Agent, e.Owner.Epoch, knownPlace(e.Owner.Place))
+	}
+	if e.Owner.Agent == e.Self {
+		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",
+			e.Self, knownPlace(e.Owner.Place), knownPlace(e.Place), e.Owner.Epoch)
+	}
+	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)
+}
+
+func knownPlace(place string) string {
+	if place == "" {
+		return "a place that it does not tell"
+	}
+	return place
+}

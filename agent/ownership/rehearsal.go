@@ -1,0 +1,120 @@
+package ownership
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+const (
+	// rehearsalDeadline bounds one run of a rehearsal, so that in between it is seen
+	// whether the fleet is still on its way here; lookDeadline bounds one look.
+	rehearsalDeadline = 2 * time.Minute
+	lookDeadline      = time.Minute
+	// rehearsalWidth is how many clusters are looked at at once.
+	rehearsalWidth = 16
+)
+
+// A Looker looks at a cluster, and has nothing to change a cluster with.
+type Looker interface {
+	Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error)
+}
+
+// A rehearsal is a successor's look at every cluster of the fleet that it is to take. After
+// an error the next run looks at the clusters that are left, since the owner stores no secrets
+// meanwhile.
+type rehearsal struct {
+	newest func(ctx context.Context) (fleet.Fleet, error)
+	read   func(ctx context.Context) (status.Status, error)
+	open   func() Looker // nil: no cluster is looked at
+
+	of     string // the succession, and the revision
+	looker Looker
+	done   map[fleet.Key]bool // looked at, with nothing to complain of
+}
+
+// run looks at every cluster of the newest revision, several at once, and changes nothing.
+// An error says what this agent could not do that an owner must: read the fleet, its
+// secrets, its infrastructure, or an API server that answers the owner.
+func (r *rehearsal) run(ctx context.Context, next fleet.Succession) error {
+	ctx, cancel := context.WithTimeout(ctx, rehearsalDeadline)
+	defer cancel()
+	f, err := r.newest(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := r.read(ctx)
+	if err == nil {
+		err = s.Whole()
+	}
+	if err != nil || r.open == nil {
+		return err
+	}
+	if of := next.ID + " " + f.Revision.Digest; r.of != of {
+		r.of, r.looker, r.done = of, r.open(), make(map[fleet.Key]bool)
+	}
+	var (
+		g    errgroup.Group
+		errs = make([]error, len(f.Clusters))
+		left []int
+	)
+	for i := range f.Clusters {
+		if !r.done[f.Clusters[i].Key] {
+			left = append(left, i)
+		}
+	}
+	g.SetLimit(rehearsalWidth)
+	for _, i := range left {
+		g.Go(func() error {
+			errs[i] = r.look(ctx, &f.Clusters[i], s)
+			return nil
+		})
+	}
+	_ = g.Wait() // errors are in errs, and that of the first cluster counts
+	for _, i := range left {
+		r.done[f.Clusters[i].Key] = errs[i] == nil
+	}
+	return cmp.Or(errs...)
+}
+
+// look says what of c this agent does not see.
+func (r *rehearsal) look(ctx context.Context, c *fleet.Cluster, s status.Status) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookDeadline)
+	defer cancel()
+	seen, err := r.looker.Look(ctx, c)
+	if err != nil {
+		return err
+	}
+	return compareViews(c, seen, s)
+}
+
+// compareViews says what of c the owner of the fleet sees and this agent does not.
+func compareViews(c *fleet.Cluster, seen fleet.Observed, s status.Status) error {
+	if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
+		return fmt.Errorf("cluster %s has machines, and its secrets are not here: %v", c.Key, seen.Secrets.Missing)
+	}
+	known, ok := s.Cluster(c.Key)
+	if !ok {
+		return nil
+	}
+	if known.Report.Phase == fleet.PhaseProvisioned && !seen.Workload.Reachable {
+		return fmt.Errorf("the API server of cluster %s does not answer here: %s", c.Key, seen.Workload.Message)
+	}
+	for _, m := range known.Report.Machines {
+		if !slices.ContainsFunc(seen.Infrastructure.Machines, func(o fleet.Machine) bool { return o.ProviderID == m.Machine.ProviderID }) &&
+			m.Machine.State == fleet.MachineRunning && known.Report.Phase == fleet.PhaseProvisioned {
+			return fmt.Errorf("machine %s of cluster %s is not seen here: are these the same credentials?", m.Machine.Name, c.Key)
+		}
+	}
+	return nil
+}
