@@ -1,12 +1,9 @@
 package cloud
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,13 +13,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/transport"
 )
-
-// unsentError says that a request never left.
-type unsentError struct{ err error }
-
-func (e *unsentError) Error() string { return e.err.Error() }
-func (e *unsentError) Unwrap() error { return e.err }
 
 // Wrap turns an error of a call to OpenStack into a *fleet.Error that says what
 // could not be done, in the cloud's own words. It is the one place that knows
@@ -39,7 +31,7 @@ func Wrap(op string, err error) error {
 		return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
 	}
 	if e, ok := reauthentication(err); ok {
-		return &fleet.Error{Kind: unsent(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", words(e))}
+		return &fleet.Error{Kind: transport.Look(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", words(e))}
 	}
 	return &fleet.Error{Kind: kindOf(err), Op: op, Err: words(err)}
 }
@@ -49,17 +41,9 @@ func Wrap(op string, err error) error {
 func WrapLook(op string, err error) error {
 	err = Wrap(op, err)
 	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		e.Kind = unsent(e.Kind)
+		e.Kind = transport.Look(e.Kind)
 	}
 	return err
-}
-
-// unsent is the kind of an error of a call that changes nothing.
-func unsent(k fleet.ErrorKind) fleet.ErrorKind {
-	if k == fleet.Unanswered {
-		return fleet.Unavailable
-	}
-	return k
 }
 
 // NotFound reports whether err says that the thing is not there.
@@ -92,23 +76,8 @@ func kindOf(err error) fleet.ErrorKind {
 	if r, ok := response(err); ok {
 		return kindOfStatus(r.Method, r.Actual, said(r.Body))
 	}
-	if _, ok := errors.AsType[*unsentError](err); ok {
-		return fleet.Unavailable
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return fleet.Unavailable
-	}
-	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "dial" {
-		return fleet.Unavailable
-	}
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		if e.Op == "Get" || e.Op == "Head" {
-			return fleet.Unavailable
-		}
-		return fleet.Unanswered
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fleet.Unanswered
+	if kind, ok := transport.KindOf(err); ok {
+		return kind
 	}
 	if missingService(err) {
 		return fleet.Invalid
@@ -166,10 +135,7 @@ var inTransit = regexp.MustCompile(`(?i)invalid volume: volume status must be`)
 func words(err error) error {
 	r, ok := response(err)
 	if !ok {
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), place(e.URL), e.Err)
-		}
-		return err
+		return transport.Plain(err)
 	}
 	text := said(r.Body)
 	if text == "" {
@@ -195,15 +161,6 @@ func nextStep(status int, text string) string {
 	return ""
 }
 
-// place names what was asked, without what a query may hold.
-func place(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "OpenStack"
-	}
-	return u.Scheme + "://" + u.Host + u.Path
-}
-
 // host names the other side of a URL, without what a query may hold.
 func host(raw string) string {
 	u, err := url.Parse(raw)
@@ -213,31 +170,11 @@ func host(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-const maxWords = 600
+// said returns what the body of an error says.
+func said(body []byte) string { return transport.Text(body, message) }
 
-var (
-	tag    = regexp.MustCompile(`(?s)<(head|style|script).*?</(head|style|script)>|<[a-zA-Z/!][^>]*>`)
-	spaces = regexp.MustCompile(`\s+`)
-)
-
-// said returns the message inside the body of an error. Keystone, Nova, Cinder,
-// Glance and Neutron wrap an object with "message", Octavia has "faultstring";
-// proxies answer with HTML.
-func said(body []byte) string {
-	text := string(body)
-	var object map[string]json.RawMessage
-	if json.Unmarshal(body, &object) == nil {
-		if m := message(object); m != "" {
-			text = m
-		}
-	}
-	text = strings.TrimSpace(spaces.ReplaceAllString(tag.ReplaceAllString(text, " "), " "))
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + "…"
-	}
-	return text
-}
-
+// message finds the message of an error. Keystone, Nova, Cinder, Glance and Neutron wrap
+// an object with "message", Octavia has "faultstring".
 func message(object map[string]json.RawMessage) string {
 	var s string
 	for _, key := range []string{"faultstring", "message"} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -12,93 +11,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
-	"golang.org/x/time/rate"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/transport"
 )
-
-// Options say how to reach clouds. Zero values mean the defaults.
-type Options struct {
-	Log     *slog.Logger
-	Tick    time.Duration     // how old a shared snapshot may be; see DefaultTick
-	Rate    float64           // requests per second and project; see DefaultRate; negative: no bound
-	Timeout time.Duration     // of one request; default 2 min
-	Observe func(Call)        // called with each request
-	Base    http.RoundTripper // instead of the network, in tests
-}
-
-// Defaults of Options.
-const (
-	DefaultTick = 10 * time.Second
-	DefaultRate = 20 // requests per second
-)
-
-func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Tick == 0 {
-		o.Tick = DefaultTick
-	}
-	if o.Rate == 0 {
-		o.Rate = DefaultRate
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
-	}
-	return o
-}
-
-// Sessions holds one Project per credential.
-type Sessions struct {
-	o Options
-
-	mu       sync.Mutex
-	projects map[string]*Project
-}
-
-// NewSessions returns Sessions without any project.
-func NewSessions(o Options) *Sessions {
-	return &Sessions{o: o.withDefaults(), projects: make(map[string]*Project)}
-}
-
-// Project returns the project of c. Nothing is asked of the cloud yet. The same
-// credential gives the same Project; a rotated one gives a new one.
-func (s *Sessions) Project(c Credential) (*Project, error) {
-	key := c.digest()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p, ok := s.projects[key]; ok {
-		p.used = time.Now()
-		return p, nil
-	}
-	l, err := c.parse()
-	if err != nil {
-		return nil, err
-	}
-	for k, p := range s.projects { // those of credentials that were rotated away
-		if time.Since(p.used) > time.Hour {
-			p.close()
-			delete(s.projects, k)
-		}
-	}
-	p := newProject(s.o, c, l)
-	s.projects[key] = p
-	return p, nil
-}
-
-// Tick is how old a shared snapshot may be.
-func (s *Sessions) Tick() time.Duration { return s.o.Tick }
-
-// Close closes idle connections.
-func (s *Sessions) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.projects {
-		p.close()
-	}
-}
 
 // A Project is one project of one cloud, as one user. It is safe for concurrent
 // use.
@@ -106,7 +23,8 @@ type Project struct {
 	o     Options
 	from  string
 	login login
-	t     *transport
+	t     *transport.Transport
+	at    *endpoints
 	used  time.Time // guarded by Sessions
 
 	connecting chan struct{} // holds one: who connects
@@ -136,13 +54,14 @@ func newProject(o Options, c Credential, l login) *Project {
 		t.TLSClientConfig, t.MaxIdleConnsPerHost = l.tls, 8
 		base = t
 	}
-	limit, burst := rate.Limit(o.Rate), int(2*o.Rate)+1
-	if o.Rate < 0 {
-		limit, burst = rate.Inf, 1
+	at := newEndpoints()
+	var sent func(transport.Call)
+	if o.Observe != nil {
+		sent = func(c transport.Call) { o.Observe(at.call(c)) }
 	}
 	p := &Project{
 		o: o, from: c.From, login: l, used: time.Now(),
-		t:          &transport{base: base, rate: rate.NewLimiter(limit, burst), observe: o.Observe, services: make(map[string]string)},
+		t: transport.New(transport.Options{Base: base, PerSecond: o.Rate, Sent: sent}), at: at,
 		connecting: make(chan struct{}, 1),
 		clients:    make(map[service]*gophercloud.ServiceClient), absent: make(map[service]bool),
 		lacking: make(map[string]bool), choosing: make(chan struct{}, 1), faults: newFaults(),
@@ -152,11 +71,7 @@ func newProject(o Options, c Credential, l login) *Project {
 	return p
 }
 
-func (p *Project) close() {
-	if t, ok := p.t.base.(*http.Transport); ok {
-		t.CloseIdleConnections()
-	}
-}
+func (p *Project) close() { p.t.CloseIdleConnections() }
 
 // Region returns the region that the credential names; it may be empty.
 func (p *Project) Region() string { return p.login.endpoint.Region }

@@ -11,18 +11,13 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/steps"
 )
-
-// A step is one change of an image.
-type step struct {
-	what string // for people
-	do   func(ctx context.Context) error
-}
 
 // A decision is what follows for one image that is wanted.
 type decision struct {
 	id      string // of the image, once servers may boot from it
-	steps   []step
+	steps   []steps.Step
 	awaited string // what Glance has to finish
 	fault   error  // what is wrong until Git changes, or somebody acts in the cloud
 }
@@ -40,7 +35,7 @@ func (v *View) decide(w Want) decision {
 		if !v.offered() {
 			return decision{fault: cloud.Wrap("make "+w.name(), noWay(v.ways))}
 		}
-		return decision{steps: []step{{"make " + w.name(), func(ctx context.Context) error { return v.make(ctx, w) }}}}
+		return decision{steps: []steps.Step{{What: "make " + w.name(), Do: func(ctx context.Context) error { return v.make(ctx, w) }}}}
 	}
 	d := decision{steps: v.use(w, i)}
 	switch i.Status {
@@ -53,7 +48,7 @@ func (v *View) decide(w Want) decision {
 	case images.ImageStatusQueued:
 		v.queued(w, i, &d)
 	case images.ImageStatusKilled:
-		d.steps = append(d.steps, step{"remove " + w.name() + ", whose content Glance could not keep", func(ctx context.Context) error {
+		d.steps = append(d.steps, steps.Step{What: "remove " + w.name() + ", whose content Glance could not keep", Do: func(ctx context.Context) error {
 			_, err := remove(ctx, v.project, i.ID)
 			return err
 		}})
@@ -83,7 +78,7 @@ func (v *View) queued(w Want, i *images.Image, d *decision) {
 		return
 	}
 	if !v.keeper.within(i.ID, retry, now) {
-		d.steps = append(d.steps, step{"import " + w.name(), func(ctx context.Context) error { return v.fetch(ctx, w, i.ID) }})
+		d.steps = append(d.steps, steps.Step{What: "import " + w.name(), Do: func(ctx context.Context) error { return v.fetch(ctx, w, i.ID) }})
 	}
 }
 
@@ -113,7 +108,7 @@ func (v *View) fetch(ctx context.Context, w Want, id string) error {
 }
 
 // use has the tags of i say that the cluster uses it, and what it wishes.
-func (v *View) use(w Want, i *images.Image) []step {
+func (v *View) use(w Want, i *images.Image) []steps.Step {
 	want, other := clusterTag(w.tag(), v.owner.Cluster), clusterTag(tagUsed, v.owner.Cluster)
 	if want == other {
 		other = clusterTag(tagKept, v.owner.Cluster)
@@ -121,7 +116,7 @@ func (v *View) use(w Want, i *images.Image) []step {
 	if slices.Contains(i.Tags, want) && !slices.Contains(i.Tags, other) {
 		return nil
 	}
-	return []step{{"note on " + w.name() + " that the cluster uses it", func(ctx context.Context) error {
+	return []steps.Step{{What: "note on " + w.name() + " that the cluster uses it", Do: func(ctx context.Context) error {
 		if err := tag(ctx, v.project, i.ID, want, true); err != nil {
 			return err
 		}
@@ -145,15 +140,15 @@ func (v *View) used() []*images.Image {
 
 // surplus returns what is to be done about images that the cluster wants no more and
 // that no server of it boots from.
-func (v *View) surplus() []step {
-	var out []step
+func (v *View) surplus() []steps.Step {
+	var out []steps.Step
 	for _, i := range v.used() {
 		best := v.best(keyOf(i))
 		wanted := best != nil && best.ID == i.ID && slices.ContainsFunc(v.wants, func(w Want) bool { return w.Fault == nil && w.Spec.Key() == keyOf(i) })
 		if wanted || slices.Contains(v.boots[i.ID], v.owner) {
 			continue
 		}
-		out = append(out, step{"let go of image " + i.Name + ", which no machine boots from", func(ctx context.Context) error { return v.release(ctx, i) }})
+		out = append(out, steps.Step{What: "let go of image " + i.Name + ", which no machine boots from", Do: func(ctx context.Context) error { return v.release(ctx, i) }})
 	}
 	return out
 }
@@ -208,19 +203,17 @@ func (v *View) Ensure(ctx context.Context) error {
 		return err
 	}
 	defer free()
-	var errs, faults []error
-	var steps []step
+	var faults []error
+	var todo []steps.Step
 	for _, w := range v.each() {
 		d := v.decide(w)
-		steps, faults = append(steps, d.steps...), append(faults, d.fault)
+		todo, faults = append(todo, d.steps...), append(faults, d.fault)
 	}
-	for _, s := range append(steps, v.surplus()...) {
-		err := cloud.Wrap(s.what, s.do(ctx))
+	todo = append(todo, v.surplus()...)
+	errs := steps.Perform(ctx, func() []steps.Step { return todo }, func(what string, err error) error {
 		v.project.Changed(v.owner)
-		if errs = append(errs, err); err != nil && (ctx.Err() != nil || fleet.KindOf(err) == fleet.Unanswered) {
-			break
-		}
-	}
+		return cloud.Wrap(what, err)
+	})
 	return fleet.JoinErrors(append(errs, faults...)...)
 }
 
@@ -274,7 +267,7 @@ func (v *View) State() State {
 			said = append(said, d.fault.Error())
 		}
 		for _, s := range d.steps {
-			said = append(said, s.what)
+			said = append(said, s.What)
 		}
 		out.Drift = append(out.Drift, said...)
 		if d.id != "" || !w.Needed {
@@ -287,11 +280,11 @@ func (v *View) State() State {
 		case d.awaited != "":
 			words = append(words, d.awaited)
 		case len(d.steps) > 0:
-			words = append(words, "still to do: "+d.steps[0].what)
+			words = append(words, "still to do: "+d.steps[0].What)
 		}
 	}
 	for _, s := range v.surplus() {
-		out.Drift = append(out.Drift, s.what)
+		out.Drift = append(out.Drift, s.What)
 	}
 	out.Message = strings.Join(words, "; ")
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/steps"
 )
 
 // A step is one change that brings the cloud nearer to what Git says.
@@ -21,7 +22,7 @@ type step struct {
 	// handsOver says that another machine serves the API server from then on.
 	handsOver bool
 	// do makes the change and enters its outcome into the view.
-	do func(ctx context.Context, h *hand) error
+	do func(ctx context.Context, sess *session) error
 }
 
 // A decision is what follows from a view.
@@ -79,27 +80,18 @@ func (v *view) decide() *decision {
 	return d
 }
 
-// perform does what is possible of what decide finds, deciding again after each
-// step, since it makes others possible. No step is tried twice. What one step
-// cannot do holds up only what depends on it, but for a call without an answer:
-// nothing follows on that before somebody looked.
+// perform takes the steps that decide finds, as far as they are possible, and returns
+// the errors and the last decision.
 func perform(ctx context.Context, p *cloud.Project, v *view, decide func() *decision) ([]error, *decision) {
-	h := &hand{Project: p, owner: v.owner}
-	tried := make(map[string]bool)
-	var errs []error
-	for {
-		d := decide()
-		i := slices.IndexFunc(d.steps, func(s step) bool { return !s.blocked && !tried[s.what] })
-		if i < 0 {
-			return errs, d
+	sess := &session{Project: p, owner: v.owner}
+	var last *decision
+	errs := steps.Perform(ctx, func() []steps.Step {
+		last = decide()
+		out := make([]steps.Step, 0, len(last.steps))
+		for _, s := range last.steps {
+			out = append(out, steps.Step{What: s.what, Blocked: s.blocked, Do: func(ctx context.Context) error { return s.do(ctx, sess) }})
 		}
-		s := d.steps[i]
-		tried[s.what] = true
-		if err := cloud.Wrap(s.what, s.do(ctx, h)); err != nil {
-			errs = append(errs, err)
-			if ctx.Err() != nil || fleet.KindOf(err) == fleet.Unanswered {
-				return errs, d
-			}
-		}
-	}
+		return out
+	}, cloud.Wrap)
+	return errs, last
 }

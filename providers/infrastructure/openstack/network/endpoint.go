@@ -178,12 +178,12 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 	}) {
 		return
 	}
-	d.add(step{what: "reserve address " + fixed, essential: true, do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	d.add(step{what: "reserve address " + fixed, essential: true, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		var p cloud.Port
 		err = ports.Create(ctx, c, ports.CreateOpts{
 			NetworkID: s.NetworkID, Name: v.name("kubeapi"), Description: v.description(forEndpoint),

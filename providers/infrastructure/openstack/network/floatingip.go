@@ -92,8 +92,8 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 	if asked != "" {
 		what = "make floating IP " + asked + " for the API server"
 	}
-	d.add(step{what: what, essential: true, do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	d.add(step{what: what, essential: true, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
@@ -103,10 +103,10 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 			}
 			f, ok := find(v.all.floatingIPs, func(f floatingips.FloatingIP) bool { return sameAddress(f.FloatingIP, asked) })
 			if ok && f.PortID == "" && port != "" {
-				return v.attach(f, port, "", "").do(ctx, h)
+				return v.attach(f, port, "", "").do(ctx, sess)
 			}
 		}
-		defer h.changed()
+		defer sess.changed()
 		f, err := floatingips.Create(ctx, c, floatingips.CreateOpts{
 			Description: v.description(forEndpoint), FloatingNetworkID: external, FloatingIP: asked, PortID: port,
 		}).Extract()
@@ -129,12 +129,12 @@ func (v *view) putFloatingIP(f floatingips.FloatingIP) {
 
 // attach puts f on a port.
 func (v *view) attach(f floatingips.FloatingIP, port, fixed, where string) step {
-	return step{what: "put floating IP " + f.FloatingIP + " on " + where, do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	return step{what: "put floating IP " + f.FloatingIP + " on " + where, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		got, err := floatingips.Update(ctx, c, f.ID, floatingips.UpdateOpts{PortID: &port, FixedIP: fixed}).Extract()
 		if err != nil {
 			return err

@@ -41,8 +41,8 @@ func (v *view) groups(d *decision) {
 			d.add(v.removeGroup(s))
 		}
 		if g == nil {
-			d.add(step{what: "make security group " + v.name(string(name)), essential: name != api.SecurityGroupBastion, do: func(ctx context.Context, h *hand) error {
-				return v.makeGroup(ctx, h, name)
+			d.add(step{what: "make security group " + v.name(string(name)), essential: name != api.SecurityGroupBastion, do: func(ctx context.Context, sess *session) error {
+				return v.makeGroup(ctx, sess, name)
 			}})
 			continue
 		}
@@ -92,12 +92,12 @@ func (v *view) groupUsed(g groups.SecGroup) bool {
 	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
 }
 
-func (v *view) makeGroup(ctx context.Context, h *hand, name api.ManagedSecurityGroupName) error {
-	c, err := h.client(ctx)
+func (v *view) makeGroup(ctx context.Context, sess *session, name api.ManagedSecurityGroupName) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.changed()
+	defer sess.changed()
 	g, err := groups.Create(ctx, c, groups.CreateOpts{Name: v.name(string(name)), Description: v.description(string(name))}).Extract()
 	if err != nil {
 		return err
@@ -134,25 +134,25 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 		if len(add) > 0 {
 			d.add(step{
 				what: fmt.Sprintf("add to security group %s: %s", g.Name, words(add, func(r described) string { return r.String() })),
-				do:   func(ctx context.Context, h *hand) error { return v.addRules(ctx, h, g.ID, add) },
+				do:   func(ctx context.Context, sess *session) error { return v.addRules(ctx, sess, g.ID, add) },
 			})
 		}
 		for _, r := range remove {
 			d.add(step{
 				what: fmt.Sprintf("remove from security group %s: %s (rule %s)", g.Name, observedRule(r), r.ID),
-				do:   func(ctx context.Context, h *hand) error { return v.removeRule(ctx, h, g.ID, r) },
+				do:   func(ctx context.Context, sess *session) error { return v.removeRule(ctx, sess, g.ID, r) },
 			})
 		}
 	}
 }
 
 // addRules makes them in one call, or where some are there already, one by one.
-func (v *view) addRules(ctx context.Context, h *hand, group string, add []described) error {
-	c, err := h.client(ctx)
+func (v *view) addRules(ctx context.Context, sess *session, group string, add []described) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.changed()
+	defer sess.changed()
 	var opts []rules.CreateOpts
 	for _, r := range add {
 		opts = append(opts, r.create(group))
@@ -183,12 +183,12 @@ func duplicate(err error) bool {
 	return err != nil && fleet.KindOf(cloud.Wrap("add rules", err)) == fleet.Conflict && strings.Contains(cloud.Wrap("", err).Error(), "already exist")
 }
 
-func (v *view) removeRule(ctx context.Context, h *hand, group string, r rules.SecGroupRule) error {
-	c, err := h.client(ctx)
+func (v *view) removeRule(ctx context.Context, sess *session, group string, r rules.SecGroupRule) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.changed()
+	defer sess.changed()
 	if err := gone(rules.Delete(ctx, c, r.ID).ExtractErr()); err != nil {
 		return err
 	}

@@ -25,12 +25,12 @@ func (v *view) poolsOf(lb loadbalancers.LoadBalancer) []pool {
 // lbStep is a step that changes lb or what is part of it. Octavia takes one such
 // change at a time: after it lb counts as pending.
 func (v *view) lbStep(lb loadbalancers.LoadBalancer, what string, essential bool, do func(context.Context, *gophercloud.ServiceClient) error) step {
-	return step{what: what, essential: essential, blocked: lb.ProvisioningStatus != lbActive, do: func(ctx context.Context, h *hand) error {
-		c, err := h.LoadBalancer(ctx)
+	return step{what: what, essential: essential, blocked: lb.ProvisioningStatus != lbActive, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.LoadBalancer(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		if err := do(ctx, c); err != nil {
 			return err
 		}

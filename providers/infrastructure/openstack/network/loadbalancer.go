@@ -127,13 +127,13 @@ func (v *view) missingLoadBalancer(d *decision) {
 	if wanted == "" && !v.floating(d) {
 		wanted = cmp.Or(v.host(), v.cluster.LostHost())
 	}
-	d.add(step{what: "make load balancer " + o.Name, essential: true, do: func(ctx context.Context, h *hand) error {
-		return v.makeLoadBalancer(ctx, h, o, wanted)
+	d.add(step{what: "make load balancer " + o.Name, essential: true, do: func(ctx context.Context, sess *session) error {
+		return v.makeLoadBalancer(ctx, sess, o, wanted)
 	}})
 }
 
-func (v *view) makeLoadBalancer(ctx context.Context, h *hand, o loadbalancers.CreateOpts, wanted string) error {
-	c, err := h.LoadBalancer(ctx)
+func (v *view) makeLoadBalancer(ctx context.Context, sess *session, o loadbalancers.CreateOpts, wanted string) error {
+	c, err := sess.LoadBalancer(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,11 +143,11 @@ func (v *view) makeLoadBalancer(ctx context.Context, h *hand, o loadbalancers.Cr
 		}
 	}
 	if name := ptr.Deref(v.balancer().Flavor, ""); name != "" {
-		if o.FlavorID, err = flavor(ctx, h.Project, name); err != nil {
+		if o.FlavorID, err = flavor(ctx, sess.Project, name); err != nil {
 			return err
 		}
 	}
-	defer h.changed()
+	defer sess.changed()
 	lb, err := loadbalancers.Create(ctx, c, o).Extract()
 	if err != nil {
 		return err
@@ -194,12 +194,12 @@ func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
 	if since < beforeFailover {
 		return
 	}
-	d.add(step{what: "fail over load balancer " + lb.Name, essential: true, do: func(ctx context.Context, h *hand) error {
-		c, err := h.LoadBalancer(ctx)
+	d.add(step{what: "fail over load balancer " + lb.Name, essential: true, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.LoadBalancer(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		if err := loadbalancers.Failover(ctx, c, lb.ID).ExtractErr(); err != nil {
 			err = cloud.Wrap("fail over load balancer "+lb.Name, err)
 			if fleet.KindOf(err) == fleet.Unauthorized {

@@ -47,10 +47,10 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 			return nil
 		})
 		make := s.do
-		s.do = func(ctx context.Context, h *hand) error {
-			err := make(ctx, h)
+		s.do = func(ctx context.Context, sess *session) error {
+			err := make(ctx, sess)
 			if refused {
-				h.Lacks(none)
+				sess.Lacks(none)
 			}
 			return err
 		}

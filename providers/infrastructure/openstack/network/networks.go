@@ -178,8 +178,8 @@ func (v *view) networkUsed(n cloud.Network) bool {
 	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && (ofRouter(p) || !ofNeutron(p)) })
 }
 
-func (v *view) makeNetwork(ctx context.Context, h *hand) error {
-	c, err := h.client(ctx)
+func (v *view) makeNetwork(ctx context.Context, sess *session) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (v *view) makeNetwork(ctx context.Context, h *hand) error {
 			o = mtu.CreateOptsExt{CreateOptsBuilder: o, MTU: int(*m.MTU)}
 		}
 	}
-	defer h.changed()
+	defer sess.changed()
 	var n cloud.Network
 	if err := networks.Create(ctx, c, o).ExtractInto(&n); err != nil {
 		return err
@@ -257,8 +257,8 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 	}
 	for _, i := range missing {
 		want := v.spec.ManagedSubnets[i]
-		d.add(step{what: "make subnet " + want.CIDR, essential: true, do: func(ctx context.Context, h *hand) error {
-			return v.makeSubnet(ctx, h, n, i, want)
+		d.add(step{what: "make subnet " + want.CIDR, essential: true, do: func(ctx context.Context, sess *session) error {
+			return v.makeSubnet(ctx, sess, n, i, want)
 		}})
 	}
 }
@@ -272,8 +272,8 @@ func (v *view) subnetUsed(s subnets.Subnet) bool {
 	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
 }
 
-func (v *view) makeSubnet(ctx context.Context, h *hand, n cloud.Network, i int, want api.SubnetSpec) error {
-	c, err := h.client(ctx)
+func (v *view) makeSubnet(ctx context.Context, sess *session, n cloud.Network, i int, want api.SubnetSpec) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (v *view) makeSubnet(ctx context.Context, h *hand, n cloud.Network, i int, 
 		// be for allocation pools, fixed IPs and the members of load balancers.
 		o.IPVersion, o.IPv6AddressMode, o.IPv6RAMode = gophercloud.IPv6, "dhcpv6-stateful", "dhcpv6-stateful"
 	}
-	defer h.changed()
+	defer sess.changed()
 	s, err := subnets.Create(ctx, c, o).Extract()
 	if err != nil {
 		return err
@@ -324,12 +324,12 @@ func (v *view) subnetDiffers(d *decision, s subnets.Subnet, want api.SubnetSpec)
 	if words == "" {
 		return
 	}
-	d.add(step{what: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	d.add(step{what: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		got, err := subnets.Update(ctx, c, s.ID, o).Extract()
 		if err != nil {
 			return err

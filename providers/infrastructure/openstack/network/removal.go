@@ -18,12 +18,12 @@ import (
 
 // removal is a step that removes one thing of Neutron. Nothing there is success.
 func removal(what string, do func(context.Context, *gophercloud.ServiceClient) error, drop func()) step {
-	return step{what: what, do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	return step{what: what, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		if err := gone(do(ctx, c)); err != nil {
 			return err
 		}
@@ -95,12 +95,12 @@ func (v *view) removePort(p cloud.Port) step {
 // is pending until it is gone.
 func (v *view) removeLoadBalancer(lb loadbalancers.LoadBalancer) step {
 	blocked := lb.ProvisioningStatus != lbActive && lb.ProvisioningStatus != lbError
-	return step{what: "remove load balancer " + lb.Name + " (" + lb.ID + ")", blocked: blocked, do: func(ctx context.Context, h *hand) error {
-		c, err := h.LoadBalancer(ctx)
+	return step{what: "remove load balancer " + lb.Name + " (" + lb.ID + ")", blocked: blocked, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.LoadBalancer(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		err = loadbalancers.Delete(ctx, c, lb.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr()
 		if err != nil && !cloud.NotFound(err) {
 			return err

@@ -49,8 +49,8 @@ func (v *view) managedRouter(d *decision) {
 		d.differs("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
 	case r == nil:
 		external := d.place.ExternalNetwork
-		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, h *hand) error {
-			return v.makeRouter(ctx, h, external)
+		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, sess *session) error {
+			return v.makeRouter(ctx, sess, external)
 		}})
 		return
 	}
@@ -71,8 +71,8 @@ func (v *view) routerUsed(r routers.Router) bool {
 // makeRouter makes it with its gateway, but for a gateway with given addresses:
 // the policy of some clouds takes those in a later call only.
 // Source: the OpenStack provider of Cluster API, which found out.
-func (v *view) makeRouter(ctx context.Context, h *hand, external string) error {
-	c, err := h.client(ctx)
+func (v *view) makeRouter(ctx context.Context, sess *session, external string) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (v *view) makeRouter(ctx context.Context, h *hand, external string) error {
 	if v.spec.ManagedRouter == nil {
 		o.GatewayInfo = &routers.GatewayInfo{NetworkID: external}
 	}
-	defer h.changed()
+	defer sess.changed()
 	r, err := routers.Create(ctx, c, o).Extract()
 	if err != nil {
 		return err
@@ -115,12 +115,12 @@ func (v *view) gateway(d *decision, r routers.Router) {
 	if len(want) > 0 {
 		what += " as " + words(want, func(f routers.ExternalFixedIP) string { return f.IPAddress + " in " + f.SubnetID })
 	}
-	d.add(step{what: what, essential: r.GatewayInfo.NetworkID == "", do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	d.add(step{what: what, essential: r.GatewayInfo.NetworkID == "", do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		got, err := routers.Update(ctx, c, r.ID, o).Extract()
 		if err != nil {
 			return err
@@ -162,18 +162,18 @@ func (v *view) interfaces(d *decision, r routers.Router) {
 		if ok {
 			continue
 		}
-		d.add(step{what: "connect subnet " + s.CIDR + " to router " + r.Name, essential: true, do: func(ctx context.Context, h *hand) error {
-			return v.connect(ctx, h, r, s)
+		d.add(step{what: "connect subnet " + s.CIDR + " to router " + r.Name, essential: true, do: func(ctx context.Context, sess *session) error {
+			return v.connect(ctx, sess, r, s)
 		}})
 	}
 }
 
-func (v *view) connect(ctx context.Context, h *hand, r routers.Router, s subnets.Subnet) error {
-	c, err := h.client(ctx)
+func (v *view) connect(ctx context.Context, sess *session, r routers.Router, s subnets.Subnet) error {
+	c, err := sess.client(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.changed()
+	defer sess.changed()
 	got, err := routers.AddInterface(ctx, c, r.ID, routers.AddInterfaceOpts{SubnetID: s.ID}).Extract()
 	if err != nil {
 		return err

@@ -12,19 +12,19 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// A hand is what steps act with.
-type hand struct {
+// A session is the project that steps change, and for whom they do.
+type session struct {
 	*cloud.Project
 	owner snapshot.Owner
 }
 
 // client returns the client of Neutron.
-func (h *hand) client(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	return h.Network(ctx)
+func (sess *session) client(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	return sess.Network(ctx)
 }
 
 // changed says that what was seen of the cluster is not good enough any more.
-func (h *hand) changed() { h.Changed(h.owner) }
+func (sess *session) changed() { sess.Changed(sess.owner) }
 
 // gone turns an error of a removal into none where the thing is not there.
 func gone(err error) error {
@@ -43,12 +43,12 @@ func (v *view) tags(d *decision, kind, id, name string, have []string, enter fun
 	if v.lacks[cloud.LacksTags] || len(want) == 0 || slices.Equal(want, slices.Sorted(slices.Values(have))) {
 		return
 	}
-	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: func(ctx context.Context, h *hand) error {
-		c, err := h.client(ctx)
+	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: func(ctx context.Context, sess *session) error {
+		c, err := sess.client(ctx)
 		if err != nil {
 			return err
 		}
-		defer h.changed()
+		defer sess.changed()
 		if _, err := attributestags.ReplaceAll(ctx, c, kind, id, attributestags.ReplaceAllOpts{Tags: want}).Extract(); err != nil {
 			return err
 		}

@@ -1,0 +1,90 @@
+package cloud
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Options say how to reach clouds. Zero values mean the defaults.
+type Options struct {
+	Log     *slog.Logger
+	Tick    time.Duration     // how old a shared snapshot may be; see DefaultTick
+	Rate    float64           // requests per second and project; see DefaultRate; negative: no bound
+	Timeout time.Duration     // of one request; default 2 min
+	Observe func(Call)        // called with each request
+	Base    http.RoundTripper // instead of the network, in tests
+}
+
+// Defaults of Options.
+const (
+	DefaultTick = 10 * time.Second
+	DefaultRate = 20 // requests per second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tick == 0 {
+		o.Tick = DefaultTick
+	}
+	if o.Rate == 0 {
+		o.Rate = DefaultRate
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
+	}
+	return o
+}
+
+// Sessions holds one Project per credential.
+type Sessions struct {
+	o Options
+
+	mu       sync.Mutex
+	projects map[string]*Project
+}
+
+// NewSessions returns Sessions without any project.
+func NewSessions(o Options) *Sessions {
+	return &Sessions{o: o.withDefaults(), projects: make(map[string]*Project)}
+}
+
+// Project returns the project of c. Nothing is asked of the cloud yet. The same
+// credential gives the same Project; a rotated one gives a new one.
+func (s *Sessions) Project(c Credential) (*Project, error) {
+	key := c.digest()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.projects[key]; ok {
+		p.used = time.Now()
+		return p, nil
+	}
+	l, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	for k, p := range s.projects { // those of credentials that were rotated away
+		if time.Since(p.used) > time.Hour {
+			p.close()
+			delete(s.projects, k)
+		}
+	}
+	p := newProject(s.o, c, l)
+	s.projects[key] = p
+	return p, nil
+}
+
+// Tick is how old a shared snapshot may be.
+func (s *Sessions) Tick() time.Duration { return s.o.Tick }
+
+// Close closes idle connections.
+func (s *Sessions) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.projects {
+		p.close()
+	}
+}

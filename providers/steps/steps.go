@@ -1,0 +1,41 @@
+package steps
+
+import (
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// A Step is one change.
+type Step struct {
+	What    string                          // for people, and what tells steps apart: "make network prod-eu-1"
+	Blocked bool                            // it is not possible at this moment
+	Do      func(ctx context.Context) error // makes the change and enters its outcome into what was seen
+}
+
+// Perform takes the steps of decide that are possible, and returns the errors of those
+// that failed. It decides again after each step, since that makes others possible. No
+// step is tried twice. What one step cannot do holds up only what depends on it, but for
+// a call without an answer: nothing follows on that before somebody looked.
+//
+// wrap says what could not be done for an error of the provider's SDK; nil stays nil.
+func Perform(ctx context.Context, decide func() []Step, wrap func(what string, err error) error) []error {
+	tried := make(map[string]bool)
+	var errs []error
+	for {
+		list := decide()
+		i := slices.IndexFunc(list, func(s Step) bool { return !s.Blocked && !tried[s.What] })
+		if i < 0 {
+			return errs
+		}
+		s := list[i]
+		tried[s.What] = true
+		if err := wrap(s.What, s.Do(ctx)); err != nil {
+			errs = append(errs, err)
+			if ctx.Err() != nil || fleet.KindOf(err) == fleet.Unanswered {
+				return errs
+			}
+		}
+	}
+}
