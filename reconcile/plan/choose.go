@@ -41,9 +41,9 @@ func controlPlaneVictim(g *group) *machine {
 
 // nextDomain returns the failure domain for a new control-plane machine: that
 // with the fewest up-to-date ones, then the fewest in all.
-func (v *view) nextDomain(g *group) string {
+func (f *facts) nextDomain(g *group) string {
 	best, bestFresh, bestAll := "", 0, 0
-	for _, d := range v.Observed.Infrastructure.FailureDomains {
+	for _, d := range f.Observed.Infrastructure.FailureDomains {
 		if !d.ControlPlane {
 			continue
 		}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -11,13 +10,13 @@ import (
 // hold is how long at keeps its action from being begun again. What a provider
 // did may take a settle window to show, and so may what it did not answer. All
 // else shows at once and may be repeated, but not faster than is of use.
-func (v *view) hold(at fleet.Attempt) time.Duration {
+func (f *facts) hold(at fleet.Attempt) time.Duration {
 	switch at.Action.Kind {
 	case fleet.CreateMachine, fleet.DeleteMachine:
-		return v.Settle
+		return f.Settle
 	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure:
 		if !at.Answered {
-			return v.Settle
+			return f.Settle
 		}
 	case fleet.DrainNode:
 		return drainPace
@@ -34,8 +33,8 @@ const drainPace = 20 * time.Second
 
 // operation returns the id of a. Machines that share a name are told apart, and so are
 // fleets that have a cluster of one key.
-func (v *view) operation(a fleet.Action) fleet.OperationID {
-	subject := string(v.Desired.Fleet) + "\x00" + a.Subject()
+func (f *facts) operation(a fleet.Action) fleet.OperationID {
+	subject := string(f.Desired.Fleet) + "\x00" + a.Subject()
 	switch a.Kind {
 	case fleet.DeleteMachine:
 		subject += "\x00" + string(a.ProviderID)
@@ -50,98 +49,84 @@ func (v *view) operation(a fleet.Action) fleet.OperationID {
 	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)
 	}
-	return fleet.NewOperationID(v.Desired.Key, a.Kind, subject)
+	return fleet.NewOperationID(f.Desired.Key, a.Kind, subject)
 }
 
 // recent reports whether a was begun less than d ago.
-func (v *view) recent(a fleet.Attempt, d time.Duration) bool { return v.Now.Sub(a.At) < d }
+func (f *facts) recent(a fleet.Attempt, d time.Duration) bool { return f.Now.Sub(a.At) < d }
 
 // settled reports whether what another agent began before this one has shown
 // by now.
-func (v *view) settled() bool { return v.Now.Sub(v.Since) >= v.Settle }
+func (f *facts) settled() bool { return f.Now.Sub(f.Since) >= f.Settle }
 
 // unsettled reports whether what another agent began may still surface, and
 // says that something waits for it.
-func (v *view) unsettled() bool {
-	if v.settled() {
+func (d *draft) unsettled() bool {
+	if d.settled() {
 		return false
 	}
-	v.wait("what an earlier agent began may still surface until the settle window is over")
-	v.wake(v.Settle - v.Now.Sub(v.Since))
+	d.wait("what an earlier agent began may still surface until the settle window is over")
+	d.wake(d.Settle - d.Now.Sub(d.Since))
 	return true
 }
 
 // do adds a to the plan, unless the same action is open or too recent: then it
 // says that a is waited for.
-func (v *view) do(a fleet.Action) {
-	if why := v.act(a); why != "" {
-		v.wait("%s: %s", a, why)
+func (d *draft) do(a fleet.Action) {
+	if why := d.act(a); why != "" {
+		d.wait("%s: %s", a, why)
 	}
 }
 
 // act is do without the words: it returns why a is not added, or "".
-func (v *view) act(a fleet.Action) string {
-	a.Cluster = v.Desired.Key
-	a.Operation = v.operation(a)
-	if at, ok := v.attempts[a.Operation]; ok {
-		hold := v.hold(at)
-		if v.recent(at, hold) {
-			v.wake(hold - v.Now.Sub(at.At))
+func (d *draft) act(a fleet.Action) string {
+	a.Cluster = d.Desired.Key
+	a.Operation = d.operation(a)
+	if at, ok := d.attempts[a.Operation]; ok {
+		hold := d.hold(at)
+		if d.recent(at, hold) {
+			d.wake(hold - d.Now.Sub(at.At))
 			if at.Answered {
 				return "asked for, waiting for it to show"
 			}
 			return "got no answer, it may still happen"
 		}
 	}
-	v.out.Actions = append(v.out.Actions, a)
+	d.out.Actions = append(d.out.Actions, a)
 	return ""
 }
 
-// wait says what is expected to happen, and is looked for soon.
-func (v *view) wait(format string, args ...any) { v.waits[fmt.Sprintf(format, args...)] = true }
-
-// note says what stays as it is until somebody changes it: nothing is to be
-// expected, so that it is no reason to look again soon.
-func (v *view) note(format string, args ...any) { v.notes[fmt.Sprintf(format, args...)] = true }
-
-// wake asks for another look after d > 0 at the latest.
-func (v *view) wake(d time.Duration) {
-	if v.out.After == 0 || d < v.out.After {
-		v.out.After = d
-	}
-}
-
 // nameAt returns the name of machine i of p.
-func (v *view) nameAt(p *fleet.Pool, i int) fleet.MachineName {
-	return v.Desired.MachineName(p, i)
+func (f *facts) nameAt(p *fleet.Pool, i int) fleet.MachineName {
+	return f.Desired.MachineName(p, i)
 }
 
-// newName returns the free name of the lowest index, and takes it. A Machine that
+// newName returns the free name of the lowest index, and gives it away. A Machine that
 // stands alone has but one name.
-func (v *view) newName(g *group) fleet.MachineName {
+func (d *draft) newName(g *group) fleet.MachineName {
 	if g.pool.Kind == fleet.LoneMachine {
-		return v.nameAt(g.pool, 0)
+		return d.nameAt(g.pool, 0)
 	}
-	for ; ; g.next++ {
-		if name := v.nameAt(g.pool, g.next); !v.taken[name] {
-			v.taken[name] = true
+	for ; ; d.next[g]++ {
+		if name := d.nameAt(g.pool, d.next[g]); !d.taken[name] && !d.given[name] {
+			d.given[name] = true
 			return name
 		}
 	}
 }
 
 // create adds a machine to g.
-func (v *view) create(g *group, join fleet.Join, domain, reason string) {
-	if v.unsettled() {
+func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
+	if d.unsettled() {
 		return
 	}
-	if m := v.nameless(g); m != nil {
-		v.note("pool %s waits: machine %s, which is held, may have the name that is the next to be given", g.name, m.title())
+	if m := d.nameless(g); m != nil {
+		d.note("pool %s waits: machine %s, which is held, may have the name that is the next to be given", g.name, m.title())
 		return
 	}
-	name := v.newName(g)
-	if g.pool.Kind == fleet.LoneMachine && v.taken[name] {
-		v.wait("machine %s waits until nothing is left of the one that had its name", name)
+	name := d.newName(g)
+	if g.pool.Kind == fleet.LoneMachine && d.taken[name] {
+		d.wait("machine %s waits until nothing is left of the one that had its name", name)
 		return
 	}
 	a := fleet.Action{
@@ -149,39 +134,12 @@ func (v *view) create(g *group, join fleet.Join, domain, reason string) {
 		Join: join, FailureDomain: domain, Template: g.pool.Template, Reason: reason,
 	}
 	if join != fleet.JoinWorker {
-		a.Remediation = v.out.Remediation
+		a.Remediation = d.out.Remediation
 	}
-	v.do(a)
+	d.do(a)
 }
 
 // deleteOf returns the action that deletes the infrastructure of m.
 func deleteOf(m *machine) fleet.Action {
 	return fleet.Action{Kind: fleet.DeleteMachine, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID}
-}
-
-// finish returns the plan.
-func (v *view) finish() Plan {
-	v.out.Desired = v.Desired
-	if v.out.Phase != fleet.PhaseDeleted {
-		v.out.Residence = v.residence
-	}
-	if v.paused() {
-		v.out.Actions, v.out.NeedEtcd, v.out.After = nil, false, 0
-		v.waits, v.notes = nil, map[string]bool{v.whyPaused(): true}
-		if v.suspended() && !v.Desired.Suspension.Until.IsZero() {
-			v.wake(v.Desired.Suspension.Until.Sub(v.Now))
-		}
-	}
-	v.out.Waiting, v.out.Notes = sorted(v.waits), sorted(v.notes)
-	return v.out
-}
-
-// sorted returns the texts of a set in order.
-func sorted(set map[string]bool) []string {
-	var out []string
-	for text := range set {
-		out = append(out, text)
-	}
-	slices.Sort(out)
-	return out
 }

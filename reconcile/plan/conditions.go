@@ -43,33 +43,33 @@ func (l ledger) sorted() []fleet.Condition {
 }
 
 // conditions tells the state of the cluster in Cluster API's words.
-func (v *view) conditions() []fleet.Condition {
+func (d *draft) conditions() []fleet.Condition {
 	var l ledger
 	suspended := ""
-	if !v.Desired.Paused && v.suspended() {
-		suspended = v.whyPaused()
+	if !d.Desired.Paused && d.suspended() {
+		suspended = d.whyPaused()
 	}
-	l.set(clusterv1.PausedCondition, v.paused(), clusterv1.PausedReason, clusterv1.NotPausedReason, suspended)
-	v.deletingCondition(&l)
-	v.infrastructureConditions(&l)
-	v.controlPlaneConditions(&l)
-	v.machineSummaries(&l)
-	v.identifiedCondition(&l)
-	v.clocksCondition(&l)
-	v.progressConditions(&l)
-	v.topologyCondition(&l)
-	v.resourcesCondition(&l)
-	v.releaseCondition(&l)
-	v.availableCondition(&l)
+	l.set(clusterv1.PausedCondition, d.paused(), clusterv1.PausedReason, clusterv1.NotPausedReason, suspended)
+	d.deletingCondition(&l)
+	d.infrastructureConditions(&l)
+	d.controlPlaneConditions(&l)
+	d.machineSummaries(&l)
+	d.identifiedCondition(&l)
+	d.clocksCondition(&l)
+	d.progressConditions(&l)
+	d.topologyCondition(&l)
+	d.resourcesCondition(&l)
+	d.releaseCondition(&l)
+	d.availableCondition(&l)
 	return l.sorted()
 }
 
-func (v *view) deletingCondition(l *ledger) {
+func (d *draft) deletingCondition(l *ledger) {
 	switch {
-	case v.deleting():
-		reason, message := v.deletion()
+	case d.deleting():
+		reason, message := d.deletion()
 		l.set(clusterv1.ClusterDeletingCondition, true, reason, "", message)
-	case v.Desired.Delete, v.Desired.DeletionRefused:
+	case d.Desired.Delete, d.Desired.DeletionRefused:
 		l.set(clusterv1.ClusterDeletingCondition, false, "", clusterv1.ClusterNotDeletingReason,
 			"Deletion is refused: the cluster has the annotation "+fleet.ProtectAnnotation)
 	default:
@@ -77,11 +77,11 @@ func (v *view) deletingCondition(l *ledger) {
 	}
 }
 
-func (v *view) infrastructureConditions(l *ledger) {
-	i, problem := v.Observed.Infrastructure, ""
+func (f *facts) infrastructureConditions(l *ledger) {
+	i, problem := f.Observed.Infrastructure, ""
 	switch {
-	case v.displaced != "":
-		problem = v.displaced
+	case f.displaced != "":
+		problem = f.displaced
 	case !i.Ready:
 		problem = cmp.Or(i.Message, "Infrastructure is not ready")
 	}
@@ -89,9 +89,9 @@ func (v *view) infrastructureConditions(l *ledger) {
 		clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
 
 	problem = ""
-	if missing := v.missing(); missing != "" {
+	if missing := f.missing(); missing != "" {
 		problem = "Missing: " + missing
-		if v.authoritiesLost() {
+		if f.authoritiesLost() {
 			problem += ". The cluster trusts them, so they are never made anew: restore them. No machine is changed until then"
 		}
 	}
@@ -100,30 +100,30 @@ func (v *view) infrastructureConditions(l *ledger) {
 		controlplanev1.KubeadmControlPlaneCertificatesNotAvailableReason, problem)
 }
 
-func (v *view) controlPlaneConditions(l *ledger) {
+func (d *draft) controlPlaneConditions(l *ledger) {
 	problem := ""
-	if !v.everInitialized() {
+	if !d.everInitialized() {
 		problem = "Control plane not yet initialized"
 	}
 	l.need(clusterv1.ClusterControlPlaneInitializedCondition,
 		clusterv1.ClusterControlPlaneInitializedReason, clusterv1.ClusterControlPlaneNotInitializedReason, problem)
 
 	if problem == "" {
-		problem = v.controlPlaneProblem()
+		problem = d.controlPlaneProblem()
 	}
 	l.need(clusterv1.ClusterControlPlaneAvailableCondition,
 		clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
 
-	v.etcdCondition(l)
+	d.etcdCondition(l)
 }
 
 // controlPlaneProblem says why the control plane is not available; empty when
 // it answers, one of its machines is well, and etcd has its quorum.
-func (v *view) controlPlaneProblem() string {
-	if v.blind {
-		return "The API server does not answer" + because(v.Observed.Workload.Message)
+func (f *facts) controlPlaneProblem() string {
+	if f.blind {
+		return "The API server does not answer" + because(f.Observed.Workload.Message)
 	}
-	if e := v.Observed.Workload.Etcd; e != nil {
+	if e := f.Observed.Workload.Etcd; e != nil {
 		voting, healthy := 0, 0
 		for _, m := range e.Members {
 			if !m.Learner {
@@ -137,7 +137,7 @@ func (v *view) controlPlaneProblem() string {
 			return "etcd has lost its quorum"
 		}
 	}
-	for _, m := range slices.Concat(v.groups[0].all, v.groups[0].held) {
+	for _, m := range slices.Concat(f.groups[0].all, f.groups[0].held) {
 		if m.node != nil && m.node.ControlPlaneReady {
 			return ""
 		}
@@ -147,10 +147,10 @@ func (v *view) controlPlaneProblem() string {
 
 // machineSummaries tells about the machines of the control plane and of the
 // workers, each in one condition.
-func (v *view) machineSummaries(l *ledger) {
-	workers := v.groups[1:]
-	v.summary(l, v.groups[:1], clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition)
-	v.summary(l, workers, clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition)
+func (f *facts) machineSummaries(l *ledger) {
+	workers := f.groups[1:]
+	f.summary(l, f.groups[:1], clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition)
+	f.summary(l, workers, clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition)
 
 	var short []string
 	for _, g := range workers {
@@ -162,9 +162,9 @@ func (v *view) machineSummaries(l *ledger) {
 		}
 	}
 	switch {
-	case len(v.Desired.Workers) == 0:
+	case len(f.Desired.Workers) == 0:
 		l.set(clusterv1.ClusterWorkersAvailableCondition, true, clusterv1.ClusterWorkersAvailableNoWorkersReason, "", "")
-	case v.blind && v.anyMachine(workers):
+	case f.blind && f.anyMachine(workers):
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, "The API server does not answer")
 	default:
 		l.need(clusterv1.ClusterWorkersAvailableCondition,
@@ -172,11 +172,11 @@ func (v *view) machineSummaries(l *ledger) {
 	}
 }
 
-func (v *view) anyMachine(groups []*group) bool {
+func (f *facts) anyMachine(groups []*group) bool {
 	return slices.ContainsFunc(groups, func(g *group) bool { return len(g.all) > 0 })
 }
 
-func (v *view) summary(l *ledger, groups []*group, ready, upToDate string) {
+func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 	var all []*machine
 	for _, g := range groups {
 		all = append(all, g.all...)
@@ -186,28 +186,28 @@ func (v *view) summary(l *ledger, groups []*group, ready, upToDate string) {
 		l.set(upToDate, true, clusterv1.NoReplicasReason, "", "")
 		return
 	}
-	if v.blind {
+	if f.blind {
 		l.unknown(ready, clusterv1.ReadyUnknownReason, "The API server does not answer")
 	} else {
 		l.need(ready, clusterv1.ReadyReason, clusterv1.NotReadyReason,
-			after("Not ready: ", named(all, func(m *machine) bool { return v.notReady(m) != "" })))
+			after("Not ready: ", named(all, func(m *machine) bool { return f.notReady(m) != "" })))
 	}
 	l.need(upToDate, clusterv1.UpToDateReason, clusterv1.NotUpToDateReason,
 		after("Not up to date: ", named(all, func(m *machine) bool { return !m.current })))
 }
 
 // identifiedCondition tells which machines are held. It is there while one is.
-func (v *view) identifiedCondition(l *ledger) {
-	if len(v.held) > 0 {
-		l.set("MachinesIdentified", false, "", "MachinesHeld", heldNames(v.held))
+func (f *facts) identifiedCondition(l *ledger) {
+	if len(f.held) > 0 {
+		l.set("MachinesIdentified", false, "", "MachinesHeld", heldNames(f.held))
 	}
 }
 
 // progressConditions tells what is going on.
-func (v *view) progressConditions(l *ledger) {
+func (f *facts) progressConditions(l *ledger) {
 	var rolling, up, down []string
 	var sick []*machine
-	for _, g := range v.groups {
+	for _, g := range f.groups {
 		for _, m := range g.all {
 			if m.remedy || (m.leaving && m.sick != nil) {
 				sick = append(sick, m)
@@ -219,9 +219,9 @@ func (v *view) progressConditions(l *ledger) {
 		}
 		has := len(g.fresh) + len(g.old) + countNames(g.held)
 		switch want := fmt.Sprintf("%s wants %s", g.name, machines(g.pool.Replicas)); {
-		case v.deleting() && len(g.all) > 0:
+		case f.deleting() && len(g.all) > 0:
 			down = append(down, fmt.Sprintf("%s is being deleted", g.name))
-		case v.deleting():
+		case f.deleting():
 		case has < g.pool.Replicas:
 			up = append(up, want)
 		case has > g.pool.Replicas && len(g.old) == 0:
@@ -237,7 +237,7 @@ func (v *view) progressConditions(l *ledger) {
 	remediating := after("Replacing unhealthy machines: ", named(sick, func(*machine) bool { return true }))
 	l.set(clusterv1.ClusterRemediatingCondition, remediating != "",
 		clusterv1.ClusterRemediatingReason, clusterv1.ClusterNotRemediatingReason,
-		cmp.Or(remediating, strings.Join(v.tooSick, "; ")))
+		cmp.Or(remediating, strings.Join(f.tooSick, "; ")))
 }
 
 // outdated says in what the machines of g differ from what is asked for.
@@ -253,7 +253,7 @@ func (g *group) outdated() string {
 }
 
 // availableCondition sums up. It names what is not as it should be.
-func (v *view) availableCondition(l *ledger) {
+func (f *facts) availableCondition(l *ledger) {
 	var bad []string
 	unknown := 0
 	for _, c := range l.sorted() {
@@ -268,7 +268,7 @@ func (v *view) availableCondition(l *ledger) {
 			}
 		}
 	}
-	for _, g := range v.Desired.AvailabilityGates {
+	for _, g := range f.Desired.AvailabilityGates {
 		switch text, known := l.gate(g); {
 		case !known:
 			unknown++

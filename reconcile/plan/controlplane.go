@@ -10,74 +10,74 @@ import (
 // planControlPlane plans the one change of the control plane that may be made
 // now. The order of the cases is the order of urgency; each waits for those
 // before it, so that there are never two changes in flight.
-func (v *view) planControlPlane() {
-	g := v.withoutAdrift()
+func (d *draft) planControlPlane() {
+	g := d.withoutAdrift()
 	switch {
 	case g.pool.Paused:
-		v.note("control plane %s is paused", g.name)
-	case v.frozen(g):
+		d.note("control plane %s is paused", g.name)
+	case d.frozen(g):
 	case len(g.held) > 0: // any change may be one too many; tellHeld says what it waits for
-	case v.removeExtras(g):
+	case d.removeExtras(g):
 	case len(g.pending) > 0:
-		v.wait("machine %s was asked for and is not there yet", g.pending[0])
+		d.wait("machine %s was asked for and is not there yet", g.pending[0])
 	case len(g.all) == 0:
-		v.initialize(g)
-	case v.remediateFirst(g):
-	case v.replaceFirst(g):
-	case v.blind && v.leftEtcd(g):
-	case v.blind:
-		v.wait("the API server does not answer%s", because(v.Observed.Workload.Message))
-		v.tellDeletionBegan()
-	case v.etcdMoved():
-	case v.neverStarted(g):
-	case len(g.leaving) > 0 && !v.stuck(g):
-		v.continueRemoval(g)
-	case v.controlPlaneStray() != "":
-		v.wait("node %s has no machine", v.controlPlaneStray())
-	case v.controlPlaneAtRest(g):
-	case !v.etcdKnown():
-	case v.orphan(g) != nil:
-		v.removeOrphan(v.orphan(g))
-	case v.refill(g):
-	case v.remediate(g):
+		d.initialize(g)
+	case d.remediateFirst(g):
+	case d.replaceFirst(g):
+	case d.blind && d.leftEtcd(g):
+	case d.blind:
+		d.wait("the API server does not answer%s", because(d.Observed.Workload.Message))
+		d.tellDeletionBegan()
+	case d.etcdMoved():
+	case d.neverStarted(g):
+	case len(g.leaving) > 0 && !d.stuck(g):
+		d.continueRemoval(g)
+	case d.controlPlaneStray() != "":
+		d.wait("node %s has no machine", d.controlPlaneStray())
+	case d.controlPlaneAtRest(g):
+	case !d.etcdKnown():
+	case d.orphan(g) != nil:
+		d.removeOrphan(d.orphan(g))
+	case d.refill(g):
+	case d.remediate(g):
 	default:
-		v.changeControlPlane(g)
+		d.changeControlPlane(g)
 	}
 }
 
 // initialized reports whether the control plane answers and has a Node: workers
 // and further control-plane machines can join.
-func (v *view) initialized() bool {
+func (f *facts) initialized() bool {
 	joined := func(m *machine) bool { return m.node != nil }
-	return slices.ContainsFunc(v.groups[0].all, joined) || slices.ContainsFunc(v.groups[0].held, joined)
+	return slices.ContainsFunc(f.groups[0].all, joined) || slices.ContainsFunc(f.groups[0].held, joined)
 }
 
 // everInitialized is initialized for a cluster whose API server may be out of
 // reach: what is remembered proves that there was one, and so do workers and further
 // control-plane machines. A first machine that a lost answer made twice does not.
-func (v *view) everInitialized() bool {
-	return v.residence.ControlPlane == fleet.InitializedOnce || v.initialized() || !v.oneName()
+func (f *facts) everInitialized() bool {
+	return f.residence.ControlPlane == fleet.InitializedOnce || f.initialized() || !f.oneName()
 }
 
-func (v *view) controlPlaneDone() bool {
-	g := v.groups[0]
-	return g.settled() && v.controlPlaneStray() == "" &&
-		!slices.ContainsFunc(g.all, func(m *machine) bool { return v.ailing(m) != "" })
+func (f *facts) controlPlaneDone() bool {
+	g := f.groups[0]
+	return g.settled() && f.controlPlaneStray() == "" &&
+		!slices.ContainsFunc(g.all, func(m *machine) bool { return f.ailing(m) != "" })
 }
 
 // tellDeletionBegan says why a control plane may never answer again, and what to do.
 // Nothing is deleted without the wish for it: the data of etcd may be worth something.
-func (v *view) tellDeletionBegan() {
-	if v.residence.ControlPlane == fleet.DeletionBegan {
-		v.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: wish for the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
+func (d *draft) tellDeletionBegan() {
+	if d.residence.ControlPlane == fleet.DeletionBegan {
+		d.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: wish for the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
 	}
 }
 
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is
 // not well all the same.
-func (v *view) controlPlaneAtRest(g *group) bool {
-	v.out.NeedEtcd = v.out.NeedEtcd || v.lately(g) && !v.Desired.ExternalEtcd() && v.Observed.Workload.Etcd == nil
-	if !g.settled() || v.orphan(g) != nil {
+func (d *draft) controlPlaneAtRest(g *group) bool {
+	d.out.NeedEtcd = d.out.NeedEtcd || d.lately(g) && !d.Desired.ExternalEtcd() && d.Observed.Workload.Etcd == nil
+	if !g.settled() || d.orphan(g) != nil {
 		return false
 	}
 	well := true
@@ -85,72 +85,72 @@ func (v *view) controlPlaneAtRest(g *group) bool {
 		if m.remedy {
 			return false
 		}
-		if why := v.ailing(m); why != "" {
-			v.wait("%s", why)
+		if why := d.ailing(m); why != "" {
+			d.wait("%s", why)
 			well = false
 		}
 	}
 	if well { // kubeadm init has written what it writes
-		v.syncConfig(g)
+		d.syncConfig(g)
 	}
 	return true
 }
 
 // lately reports whether a machine of g was deleted a short time ago. It may have
 // left a member in etcd that nothing else would have looked for.
-func (v *view) lately(g *group) bool {
-	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
+func (f *facts) lately(g *group) bool {
+	return slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
 		return a.Action.Kind == fleet.DeleteMachine && a.Action.Pool == g.name
 	})
 }
 
 // initialize creates the first machine, alone.
-func (v *view) initialize(g *group) {
-	if why := v.lostControlPlane(); why != "" {
-		v.note("%s", why)
+func (d *draft) initialize(g *group) {
+	if why := d.lostControlPlane(); why != "" {
+		d.note("%s", why)
 		return
 	}
-	v.create(g, fleet.JoinInit, v.nextDomain(g), "first machine of the control plane")
+	d.create(g, fleet.JoinInit, d.nextDomain(g), "first machine of the control plane")
 }
 
 // replaceFirst deletes the first machine where it is outdated, and known never to
 // have become a control plane: the next push mends what one before got wrong.
-func (v *view) replaceFirst(g *group) bool {
+func (d *draft) replaceFirst(g *group) bool {
 	m := g.all[0]
-	if !v.blind || m.current || !v.failedFirst(m) {
+	if !d.blind || m.current || !d.failedFirst(m) {
 		return false
 	}
-	if left := defaultStartup - v.Now.Sub(v.silentSince(m)); !v.knownSilent(m) && left > 0 {
-		v.wake(left)
+	if left := defaultStartup - d.Now.Sub(d.silentSince(m)); !d.knownSilent(m) && left > 0 {
+		d.wake(left)
 		return false
 	}
-	v.deleteMachine(m, "outdated, and the API server never answered: "+differs(m, g.pool))
+	d.deleteMachine(m, "outdated, and the API server never answered: "+differs(m, g.pool))
 	return true
 }
 
 // lostControlPlane says that a cluster without a control-plane machine had one
 // before; empty when it is new. Its data went with its machines, and an empty
 // cluster in its place would hide that.
-func (v *view) lostControlPlane() string {
-	if len(v.held) > 0 {
-		return "no control-plane machine is there that is known as one: " + v.held[0].held
+func (f *facts) lostControlPlane() string {
+	if len(f.held) > 0 {
+		return "no control-plane machine is there that is known as one: " + f.held[0].held
 	}
-	for _, w := range v.groups[1:] {
+	for _, w := range f.groups[1:] {
 		if len(w.all) > 0 {
 			return fmt.Sprintf("all control-plane machines are gone while workers are there: a new control plane would be empty. Restore the cluster, or have it deleted (%s) and then made anew", fleet.DeleteAnnotation)
 		}
 	}
-	if len(v.Observed.Workload.Nodes) > 0 {
+	if len(f.Observed.Workload.Nodes) > 0 {
 		return "no control-plane machine is there, but the API server answers and has nodes"
 	}
-	if v.residence.ControlPlane == fleet.InitializedOnce {
+	if f.residence.ControlPlane == fleet.InitializedOnce {
 		return "all control-plane machines are gone, and the cluster had a control plane: a new one would be empty. Restore or delete the cluster, or " + recreateAdvice
 	}
 	return ""
 }
 
 // changeControlPlane replaces, adds or removes one machine.
-func (v *view) changeControlPlane(g *group) {
+func (d *draft) changeControlPlane(g *group) {
 	p, total := g.pool, len(g.all)
 	surge := p.MaxSurge
 	if p.Replicas < 3 {
@@ -162,20 +162,20 @@ func (v *view) changeControlPlane(g *group) {
 		if total < p.Replicas {
 			old = nil
 		}
-		v.join(g, old)
+		d.join(g, old)
 	case len(g.old) > 0:
-		v.retire(g, controlPlaneVictim(g))
+		d.retire(g, controlPlaneVictim(g))
 	case total < p.Replicas:
-		v.join(g, nil)
+		d.join(g, nil)
 	case total > p.Replicas:
-		v.retire(g, controlPlaneVictim(g))
+		d.retire(g, controlPlaneVictim(g))
 	}
 }
 
 // join adds a machine once all others are well; of a replacement, old is the
 // machine that goes after it.
-func (v *view) join(g *group, old *machine) {
-	if !v.wellBut(g, nil) || v.syncConfig(g) {
+func (d *draft) join(g *group, old *machine) {
+	if !d.wellBut(g, nil) || d.syncConfig(g) {
 		return
 	}
 	reason := g.tooFew(len(g.all))
@@ -185,12 +185,12 @@ func (v *view) join(g *group, old *machine) {
 			reason = fmt.Sprintf("marked for deletion: replaces %s", old.Name)
 		}
 	}
-	v.create(g, fleet.JoinControlPlane, v.nextDomain(g), reason)
+	d.create(g, fleet.JoinControlPlane, d.nextDomain(g), reason)
 }
 
 // retire begins the removal of m once all others of g are well.
-func (v *view) retire(g *group, m *machine) {
-	if !v.wellBut(g, m) || v.unsettled() {
+func (d *draft) retire(g *group, m *machine) {
+	if !d.wellBut(g, m) || d.unsettled() {
 		return
 	}
 	reason := g.tooMany()
@@ -199,28 +199,28 @@ func (v *view) retire(g *group, m *machine) {
 	} else if len(g.old) > 0 {
 		reason = "marked for deletion"
 	}
-	v.removeControlPlane(m, reason)
+	d.removeControlPlane(m, reason)
 }
 
 // wellBut reports whether every machine of g but the victim is well, and says
 // what is not.
-func (v *view) wellBut(g *group, victim *machine) bool {
+func (d *draft) wellBut(g *group, victim *machine) bool {
 	ok := true
 	for _, m := range g.all {
 		if m == victim {
 			continue
 		}
-		if why := v.ailing(m); why != "" {
-			v.wait("%s", why)
+		if why := d.ailing(m); why != "" {
+			d.wait("%s", why)
 			ok = false
 		}
 	}
-	if v.Observed.Workload.Etcd == nil { // it is external
+	if d.Observed.Workload.Etcd == nil { // it is external
 		return ok
 	}
-	for _, m := range v.Observed.Workload.Etcd.Members {
+	for _, m := range d.Observed.Workload.Etcd.Members {
 		if (m.Learner || m.Name == "") && (victim == nil || victim.member == nil || victim.member.ID != m.ID) {
-			v.wait("an etcd member is still joining")
+			d.wait("an etcd member is still joining")
 			ok = false
 		}
 	}
@@ -230,7 +230,7 @@ func (v *view) wellBut(g *group, victim *machine) bool {
 // ailing says why m cannot be counted on; empty when it can. An infrastructure may
 // call a machine failed, for a migration that was given up for one, that works: where
 // it has a Node, that and its member tell.
-func (v *view) ailing(m *machine) string {
+func (f *facts) ailing(m *machine) string {
 	switch {
 	case m.State != fleet.MachineRunning && (m.State != fleet.MachineFailed || m.node == nil):
 		return fmt.Sprintf("machine %s is %s%s", m.Name, m.State, because(m.Message))
@@ -240,12 +240,12 @@ func (v *view) ailing(m *machine) string {
 		return fmt.Sprintf("node %s is not ready", m.node.Name)
 	case !m.node.ControlPlaneReady:
 		return fmt.Sprintf("the control plane on node %s is not ready", m.node.Name)
-	case v.Observed.Workload.Etcd == nil:
+	case f.Observed.Workload.Etcd == nil:
 		return ""
 	case m.member == nil:
 		return fmt.Sprintf("machine %s is not a member of etcd", m.Name)
-	case v.doubled(m) != "":
-		return v.doubled(m)
+	case f.doubled(m) != "":
+		return f.doubled(m)
 	case m.member.Learner:
 		return fmt.Sprintf("etcd member %s is still joining", m.member.Name)
 	case !m.member.Healthy:
@@ -256,33 +256,33 @@ func (v *view) ailing(m *machine) string {
 
 // removeControlPlane plans the next step of removing m: drain, leave etcd,
 // delete. It takes care of etcd only; others judge whether m may go.
-func (v *view) removeControlPlane(m *machine, reason string) {
-	if !v.etcdKnown() {
+func (d *draft) removeControlPlane(m *machine, reason string) {
+	if !d.etcdKnown() {
 		return
 	}
-	if why := v.doubled(m); why != "" {
-		v.wait("machine %s stays: %s", m.Name, why)
+	if why := d.doubled(m); why != "" {
+		d.wait("machine %s stays: %s", m.Name, why)
 		return
 	}
 	if m.member != nil {
-		if why := v.Observed.Workload.Etcd.QuorumWithout(m.member.ID); why != "" {
-			v.wait("machine %s stays: %s", m.Name, why)
+		if why := d.Observed.Workload.Etcd.QuorumWithout(m.member.ID); why != "" {
+			d.wait("machine %s stays: %s", m.Name, why)
 			return
 		}
 	}
-	if !v.drained(m, reason) {
+	if !d.drained(m, reason) {
 		return
 	}
 	if m.member != nil {
-		v.removeMember(m, reason)
+		d.removeMember(m, reason)
 		return
 	}
-	v.deleteMachine(m, reason)
+	d.deleteMachine(m, reason)
 }
 
 // continueRemoval goes on with the removal that has begun. Where several have,
 // which only others can bring about, they go one by one.
-func (v *view) continueRemoval(g *group) {
+func (d *draft) continueRemoval(g *group) {
 	first := g.leaving[0]
 	for _, m := range g.leaving {
 		if m.State == fleet.MachineDeleting {
@@ -291,31 +291,31 @@ func (v *view) continueRemoval(g *group) {
 		}
 	}
 	if first.State == fleet.MachineDeleting {
-		v.deleteMachine(first, "")
+		d.deleteMachine(first, "")
 		return
 	}
-	remove := func() { v.removeControlPlane(first, g.whyLeaving(first)) }
+	remove := func() { d.removeControlPlane(first, g.whyLeaving(first)) }
 	if first.sick == nil {
 		remove()
 		return
 	}
-	v.begun(first, remove)
+	d.begun(first, remove)
 }
 
 // stuck reports whether the removal that has begun would cost etcd its quorum,
 // while a health check wants another machine gone: that one goes first.
-func (v *view) stuck(g *group) bool {
-	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy }) || v.Observed.Workload.Etcd == nil {
+func (f *facts) stuck(g *group) bool {
+	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy }) || f.Observed.Workload.Etcd == nil {
 		return false
 	}
 	return !slices.ContainsFunc(g.leaving, func(m *machine) bool {
-		return m.State == fleet.MachineDeleting || m.member == nil || v.Observed.Workload.Etcd.QuorumWithout(m.member.ID) == ""
+		return m.State == fleet.MachineDeleting || m.member == nil || f.Observed.Workload.Etcd.QuorumWithout(m.member.ID) == ""
 	})
 }
 
 // controlPlaneStray names a Node of a control-plane machine that is gone.
-func (v *view) controlPlaneStray() string {
-	for _, n := range v.strays {
+func (f *facts) controlPlaneStray() string {
+	for _, n := range f.strays {
 		if n.ControlPlane {
 			return n.Name
 		}

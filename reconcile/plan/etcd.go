@@ -10,18 +10,18 @@ import (
 
 // etcdKnown reports whether the members of etcd can be judged, and asks for
 // them where they were not looked at. An external etcd has none here.
-func (v *view) etcdKnown() bool {
-	if v.Observed.Workload.Etcd != nil || v.Desired.ExternalEtcd() {
+func (d *draft) etcdKnown() bool {
+	if d.Observed.Workload.Etcd != nil || d.Desired.ExternalEtcd() {
 		return true
 	}
-	v.out.NeedEtcd = true
-	v.wait("the members of etcd have to be looked at first")
+	d.out.NeedEtcd = true
+	d.wait("the members of etcd have to be looked at first")
 	return false
 }
 
 // removeMember takes m's etcd member out.
-func (v *view) removeMember(m *machine, reason string) {
-	v.do(fleet.Action{
+func (d *draft) removeMember(m *machine, reason string) {
+	d.do(fleet.Action{
 		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Name, Member: m.member.ID, Reason: reason,
 	})
 }
@@ -31,20 +31,20 @@ func (v *view) removeMember(m *machine, reason string) {
 // started, as long as it has no member, and behind any as long as it has no Node
 // either, which can have another name.
 // Source: Cluster API, #13221, #13667, #14197.
-func (v *view) orphan(g *group) *fleet.Member {
-	e := v.Observed.Workload.Etcd
+func (f *facts) orphan(g *group) *fleet.Member {
+	e := f.Observed.Workload.Etcd
 	if e == nil {
 		return nil
 	}
 	for i := range e.Members {
-		if v.outlived(&e.Members[i]) {
+		if f.outlived(&e.Members[i]) {
 			return &e.Members[i]
 		}
 		name := e.Members[i].Name
 		mayOwn := func(m *machine) bool {
 			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "")
 		}
-		if slices.ContainsFunc(g.all, mayOwn) || slices.ContainsFunc(g.held, mayOwn) || slices.ContainsFunc(v.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
+		if slices.ContainsFunc(g.all, mayOwn) || slices.ContainsFunc(g.held, mayOwn) || slices.ContainsFunc(f.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue
 		}
 		return &e.Members[i]
@@ -54,22 +54,22 @@ func (v *view) orphan(g *group) *fleet.Member {
 
 // outlived reports whether o is a member that does not answer, while another one of
 // its name is that of a machine and does: the machine has left o behind.
-func (v *view) outlived(o *fleet.Member) bool {
-	if o.Name == "" || o.Healthy || o.Learner || len(v.held) > 0 {
+func (f *facts) outlived(o *fleet.Member) bool {
+	if o.Name == "" || o.Healthy || o.Learner || len(f.held) > 0 {
 		return false
 	}
-	return slices.ContainsFunc(v.machines, func(m *machine) bool {
+	return slices.ContainsFunc(f.machines, func(m *machine) bool {
 		return m.member != nil && m.member.Name == o.Name && m.member.ID != o.ID && m.member.Healthy
 	})
 }
 
 // doubled says that etcd has another member with the name of m's, and that nothing
 // tells which of them is in use; empty when it has not.
-func (v *view) doubled(m *machine) string {
-	if m.member == nil || v.Observed.Workload.Etcd == nil {
+func (f *facts) doubled(m *machine) string {
+	if m.member == nil || f.Observed.Workload.Etcd == nil {
 		return ""
 	}
-	for _, o := range v.Observed.Workload.Etcd.Members {
+	for _, o := range f.Observed.Workload.Etcd.Members {
 		if o.Name == m.member.Name && o.ID != m.member.ID && o.Healthy == m.member.Healthy {
 			return fmt.Sprintf("etcd has two members called %s (%x and %x), and which of them is in use is not known: remove the other yourself, with etcdctl",
 				o.Name, min(o.ID, m.member.ID), max(o.ID, m.member.ID))
@@ -82,11 +82,11 @@ func (v *view) doubled(m *machine) string {
 // API server does not answer: behind a load balancer it may be that machine's own
 // which is asked, and that has no etcd any more. It reports whether there is one.
 // The id tells it from a machine that has its name since.
-func (v *view) leftEtcd(g *group) bool {
+func (d *draft) leftEtcd(g *group) bool {
 	for _, m := range g.all {
-		for _, a := range v.Attempts {
+		for _, a := range d.Attempts {
 			if a.Action.Kind == fleet.RemoveMember && a.Answered && m.ProviderID != "" && a.Action.ProviderID == m.ProviderID {
-				v.deleteMachine(m, a.Action.Reason)
+				d.deleteMachine(m, a.Action.Reason)
 				return true
 			}
 		}
@@ -98,13 +98,13 @@ func (v *view) leftEtcd(g *group) bool {
 // up, and reports whether there is one. It goes before all else: nobody may leave
 // etcd, and nobody joins it, while a member is still joining, and this one never
 // does. While machines may surface that nobody knows of, it may be of one of these.
-func (v *view) neverStarted(g *group) bool {
-	o := v.orphan(g)
+func (d *draft) neverStarted(g *group) bool {
+	o := d.orphan(g)
 	if o == nil || o.Name != "" {
 		return false
 	}
-	if !v.unsettled() {
-		v.removeOrphan(o)
+	if !d.unsettled() {
+		d.removeOrphan(o)
 	}
 	return true
 }
@@ -118,32 +118,32 @@ func whose(o *fleet.Member) string {
 }
 
 // removeOrphan takes the member o out of etcd.
-func (v *view) removeOrphan(o *fleet.Member) {
-	if why := v.Observed.Workload.Etcd.QuorumWithout(o.ID); why != "" {
-		v.wait("%s has no machine and stays: %s", whose(o), why)
+func (d *draft) removeOrphan(o *fleet.Member) {
+	if why := d.Observed.Workload.Etcd.QuorumWithout(o.ID); why != "" {
+		d.wait("%s has no machine and stays: %s", whose(o), why)
 		return
 	}
-	v.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: v.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
+	d.do(fleet.Action{
+		Kind: fleet.RemoveMember, Pool: d.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
 		Reason: whose(o) + " has no machine",
 	})
 }
 
 // keepNetworking tells where Git has other ranges for Services or Pods, or another
 // domain, than the cluster was made with: these stay.
-func (v *view) keepNetworking() {
-	k := v.Observed.Workload.Kubeadm
+func (d *draft) keepNetworking() {
+	k := d.Observed.Workload.Kubeadm
 	if k == nil {
 		return
 	}
-	n := v.Desired.Network
+	n := d.Desired.Network
 	for _, f := range []struct{ field, made, wanted string }{
 		{"services.cidrBlocks", k.Networking.ServiceSubnet, strings.Join(n.Services.CIDRBlocks, ",")},
 		{"pods.cidrBlocks", k.Networking.PodSubnet, strings.Join(n.Pods.CIDRBlocks, ",")},
 		{"serviceDomain", k.Networking.DNSDomain, n.ServiceDomain},
 	} {
 		if f.made != "" && f.wanted != "" && f.made != f.wanted {
-			v.note("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
+			d.note("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
 		}
 	}
 }
@@ -151,15 +151,15 @@ func (v *view) keepNetworking() {
 // etcdMoved reports whether Git has etcd elsewhere than the running cluster: on
 // the control plane, or outside. Rolling that out would leave the data behind.
 // Source: Cluster API, webhook of KubeadmControlPlane: neither may become the other.
-func (v *view) etcdMoved() bool {
-	k := v.Observed.Workload.Kubeadm
-	if k == nil || k.Version == "" || k.ExternalEtcd == v.Desired.ExternalEtcd() {
+func (d *draft) etcdMoved() bool {
+	k := d.Observed.Workload.Kubeadm
+	if k == nil || k.Version == "" || k.ExternalEtcd == d.Desired.ExternalEtcd() {
 		return false
 	}
 	if k.ExternalEtcd {
-		v.note("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
+		d.note("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
 	} else {
-		v.note("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
+		d.note("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
 	}
 	return true
 }

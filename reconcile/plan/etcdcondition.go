@@ -10,24 +10,24 @@ import (
 // it, as each etcd answers for its own member. So the condition is there whether
 // or not there was a reason to look closer. An external etcd has none.
 // Source: Cluster API, EtcdClusterHealthy of KubeadmControlPlane.
-func (v *view) etcdCondition(l *ledger) {
-	e := v.Observed.Workload.Etcd
+func (d *draft) etcdCondition(l *ledger) {
+	e := d.Observed.Workload.Etcd
 	var bad []string
 	switch {
-	case v.Desired.ExternalEtcd(), !v.everInitialized():
+	case d.Desired.ExternalEtcd(), !d.everInitialized():
 		return
-	case v.blind:
+	case d.blind:
 		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 			controlplanev1.KubeadmControlPlaneEtcdClusterHealthUnknownReason, "The API server does not answer")
 		return
-	case e == nil && v.out.NeedEtcd:
+	case e == nil && d.out.NeedEtcd:
 		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 			controlplanev1.KubeadmControlPlaneEtcdClusterInspectionFailedReason, "The members of etcd could not be looked at")
 		return
 	case e == nil:
-		bad = v.ailingPods()
+		bad = d.ailingPods()
 	default:
-		bad = v.ailingMembers(e)
+		bad = d.ailingMembers(e)
 	}
 	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyReason,
@@ -35,9 +35,9 @@ func (v *view) etcdCondition(l *ledger) {
 }
 
 // ailingPods names the control-plane nodes whose static pods are not all ready.
-func (v *view) ailingPods() []string {
+func (f *facts) ailingPods() []string {
 	var bad []string
-	for _, m := range v.groups[0].all {
+	for _, m := range f.groups[0].all {
 		if m.node != nil && !m.node.ControlPlaneReady {
 			bad = append(bad, m.node.Name+" is not healthy")
 		}
@@ -45,7 +45,7 @@ func (v *view) ailingPods() []string {
 	return bad
 }
 
-func (v *view) ailingMembers(e *fleet.Etcd) []string {
+func (f *facts) ailingMembers(e *fleet.Etcd) []string {
 	var bad []string
 	for _, m := range e.Members {
 		switch {
@@ -57,7 +57,7 @@ func (v *view) ailingMembers(e *fleet.Etcd) []string {
 			bad = append(bad, m.Name+" is not healthy")
 		}
 	}
-	if o := v.orphan(v.groups[0]); o != nil && o.Name != "" {
+	if o := f.orphan(f.groups[0]); o != nil && o.Name != "" {
 		bad = append(bad, o.Name+" has no machine")
 	}
 	return bad

@@ -16,52 +16,52 @@ const answerGrace = 5 * time.Minute
 // deleteExternal has controllers of the cluster remove what they keep outside of
 // it, and reports whether the deletion waits for that. It needs a cluster that
 // works: where no Node is ready, or nobody answers any more, it is too late.
-func (v *view) deleteExternal() bool {
-	if v.Desired.LeaveExternal {
+func (d *draft) deleteExternal() bool {
+	if d.Desired.LeaveExternal {
 		return false
 	}
-	if v.blind {
-		v.external = v.awaitAnswer()
-		return v.external
+	if d.blind {
+		d.external = d.awaitAnswer()
+		return d.external
 	}
-	left := v.Observed.Workload.External
-	if len(left) == 0 || !slices.ContainsFunc(v.machines, func(m *machine) bool { return m.node != nil && m.node.Ready }) {
+	left := d.Observed.Workload.External
+	if len(left) == 0 || !slices.ContainsFunc(d.machines, func(m *machine) bool { return m.node != nil && m.node.Ready }) {
 		return false
 	}
-	v.external = true
-	if v.heldByHooks() {
+	d.external = true
+	if d.heldByHooks() {
 		return true
 	}
-	v.do(fleet.Action{
+	d.do(fleet.Action{
 		Kind: fleet.DeleteExternalResources, External: left,
 		Reason: "the cluster is to be deleted, and Kubernetes made " + namesOf(left),
 	})
-	v.wait("%s to be gone; %s: %s on the Cluster leaves them", namesOf(left), fleet.ExternalResourcesAnnotation, fleet.LeaveExternalResources)
+	d.wait("%s to be gone; %s: %s on the Cluster leaves them", namesOf(left), fleet.ExternalResourcesAnnotation, fleet.LeaveExternalResources)
 	return true
 }
 
 // awaitAnswer reports whether a deletion waits for the API server, which may only
 // be away for a moment.
-func (v *view) awaitAnswer() bool {
-	if !v.mayAnswer() || v.NeverAnswered || !v.Observed.Secrets.Kubeconfig.Exists {
+func (d *draft) awaitAnswer() bool {
+	if !d.mayAnswer() || d.NeverAnswered || !d.Observed.Secrets.Kubeconfig.Exists {
 		return false
 	}
-	left := answerGrace - v.Now.Sub(latest(v.Since, v.Answered))
+	left := answerGrace - d.Now.Sub(latest(d.Since, d.Answered))
 	if left <= 0 {
 		return false
 	}
-	v.wake(left)
-	v.wait("the API server does not answer, and may know of load balancers and volumes that have to go first%s", because(v.Observed.Workload.Message))
+	d.wake(left)
+	d.wait("the API server does not answer, and may know of load balancers and volumes that have to go first%s", because(d.Observed.Workload.Message))
 	return true
 }
 
 // heldByHooks reports whether hooks keep a machine, and has them told: whoever they
 // are for may need the volumes.
-func (v *view) heldByHooks() bool {
+func (d *draft) heldByHooks() bool {
 	held := false
-	for _, g := range v.groups {
+	for _, g := range d.groups {
 		for _, m := range g.all {
-			held = v.keptByHooks(g, m) || held
+			held = d.keptByHooks(g, m) || held
 		}
 	}
 	return held

@@ -15,20 +15,20 @@ const failedRetry = 5 * time.Minute
 // checkFailed condemns machines that failed before they ever had a Node: there
 // is nothing on them to lose, and they will never run. Machines that a health
 // check looks after are its own.
-func (v *view) checkFailed() {
-	for _, m := range v.machines {
+func (f *facts) checkFailed() {
+	for _, m := range f.machines {
 		if m.State != fleet.MachineFailed || m.node != nil || m.pool == nil || m.checked || m.extra || skipsRemediation(m) {
 			continue
 		}
-		if v.blind && !v.failedFirst(m) {
+		if f.blind && !f.failedFirst(m) {
 			continue // a Node is not known to be missing
 		}
-		since := v.madeAt(m)
-		if v.blind {
-			since = latest(since, v.silentSince(m))
+		since := f.madeAt(m)
+		if f.blind {
+			since = latest(since, f.silentSince(m))
 		}
-		if left := failedRetry - v.Now.Sub(since); left >= 0 {
-			v.wake(left + time.Second)
+		if left := failedRetry - f.Now.Sub(since); left >= 0 {
+			f.wake(left + time.Second)
 			continue
 		}
 		m.sick = &defect{

@@ -26,26 +26,26 @@ type defect struct {
 
 // checkHealth runs the health checks: it marks the machines that are sick, and
 // of these the ones that may be replaced.
-func (v *view) checkHealth() {
-	for i := range v.Desired.HealthChecks {
-		v.check(&v.Desired.HealthChecks[i])
+func (f *facts) checkHealth() {
+	for i := range f.Desired.HealthChecks {
+		f.check(&f.Desired.HealthChecks[i])
 	}
-	v.keepSpells()
+	f.keepSpells()
 }
 
-func (v *view) check(h *clusterv1.MachineHealthCheck) {
+func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 	selector, err := metav1.LabelSelectorAsSelector(&h.Spec.Selector)
 	if err != nil {
 		return
 	}
-	if !v.Observed.Infrastructure.Ready {
-		v.out.Spells = v.Memory.Spells // what was waited out is not over
+	if !f.Observed.Infrastructure.Ready {
+		f.spells = f.Memory.Spells // what was waited out is not over
 		return
 	}
 	var sick []*machine
 	total := 0
-	for _, g := range v.groups {
-		if g.pool == nil || !selector.Matches(labels.Set(v.Desired.MachineLabels(g.pool))) {
+	for _, g := range f.groups {
+		if g.pool == nil || !selector.Matches(labels.Set(f.Desired.MachineLabels(g.pool))) {
 			continue
 		}
 		for _, m := range g.all {
@@ -54,7 +54,7 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 			}
 			total++
 			m.checked = true
-			if d := v.examine(h, m); d != nil {
+			if d := f.examine(h, m); d != nil {
 				m.sick = d
 				sick = append(sick, m)
 			}
@@ -66,8 +66,8 @@ func (v *view) check(h *clusterv1.MachineHealthCheck) {
 	if !mayRemediate(h, len(sick), total) {
 		text := fmt.Sprintf("health check %s replaces nothing: unhealthy are %d of %d, it acts on %s: %s", h.Name, len(sick), total, limits(h),
 			named(sick, func(*machine) bool { return true }))
-		v.tooSick = append(v.tooSick, text)
-		v.note("%s", text)
+		f.tooSick = append(f.tooSick, text)
+		f.note("%s", text)
 		return
 	}
 	for _, m := range sick {
@@ -92,16 +92,16 @@ func (m *machine) leave() {
 
 // examine returns what h finds wrong with m, or nil. What cannot be seen is not
 // wrong.
-func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
+func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	if m.node != nil && has(m.node.Annotations, clusterv1.RemediateMachineAnnotation) {
 		return &defect{clusterv1.MachineHealthCheckHasRemediateAnnotationReason, "marked for remediation"}
 	}
-	if m.Role == fleet.RoleWorker && !v.initialized() {
+	if m.Role == fleet.RoleWorker && !f.initialized() {
 		return nil
 	}
-	ill := v.examineMachine(h, m)
+	ill := f.examineMachine(h, m)
 	if m.node == nil {
-		d := v.examineStartup(h, m)
+		d := f.examineStartup(h, m)
 		if len(ill) == 0 {
 			return d
 		}
@@ -111,7 +111,7 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 		}
 		return &defect{clusterv1.MachineHealthCheckUnhealthyMachineReason, text}
 	}
-	wrong := v.examineNode(h, m)
+	wrong := f.examineNode(h, m)
 	if len(ill)+len(wrong) == 0 {
 		return nil
 	}
@@ -128,8 +128,8 @@ func (v *view) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 // While the API server does not answer, a Node is not known to be missing, and
 // a control plane must never be replaced for being out of reach. Only a first
 // machine that never became one is known to have failed.
-func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
-	if v.blind && !v.failedFirst(m) {
+func (f *facts) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
+	if f.blind && !f.failedFirst(m) {
 		return nil
 	}
 	timeout := defaultStartup
@@ -139,12 +139,12 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 	if timeout == 0 {
 		return nil
 	}
-	since := v.startedAt(m)
-	if v.blind {
-		since = latest(since, v.silentSince(m))
+	since := f.startedAt(m)
+	if f.blind {
+		since = latest(since, f.silentSince(m))
 	}
-	if left := timeout - v.Now.Sub(since); left >= 0 {
-		v.wake(left + time.Second)
+	if left := timeout - f.Now.Sub(since); left >= 0 {
+		f.wake(left + time.Second)
 		return nil
 	}
 	text := fmt.Sprintf("health check %s: no node within %s", h.Name, timeout)
@@ -158,9 +158,9 @@ func (v *view) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defe
 // of the machines that have m's name, all of which this agent watched: by the clock
 // of the agent that made them, since that of the infrastructure may be ahead. One that
 // was made later than now was made by an agent with another clock.
-func (v *view) knownSilent(m *machine) bool {
-	return v.NeverAnswered && !slices.ContainsFunc(v.machines, func(o *machine) bool {
-		return o.Name == m.Name && (o.madeBy().Before(v.Since) || o.Origin.Made.After(v.Now))
+func (f *facts) knownSilent(m *machine) bool {
+	return f.NeverAnswered && !slices.ContainsFunc(f.machines, func(o *machine) bool {
+		return o.Name == m.Name && (o.madeBy().Before(f.Since) || o.Origin.Made.After(f.Now))
 	})
 }
 
@@ -177,32 +177,32 @@ func (m *machine) madeBy() time.Time {
 // never to have become a control plane. Nobody remembers that it did then, and this
 // agent watched it all its life, or what is remembered says that none ever answered
 // and this agent has heard nothing yet.
-func (v *view) failedFirst(m *machine) bool {
-	return len(v.machines) == 1 && v.residence.ControlPlane != fleet.InitializedOnce && (v.knownSilent(m) || v.NeverAnswered && v.residence.ControlPlane == fleet.NeverInitialized)
+func (f *facts) failedFirst(m *machine) bool {
+	return len(f.machines) == 1 && f.residence.ControlPlane != fleet.InitializedOnce && (f.knownSilent(m) || f.NeverAnswered && f.residence.ControlPlane == fleet.NeverInitialized)
 }
 
 // firstTwice reports whether all machines of the cluster are its first one, which a
 // lost answer made more than once, and none of them is known to have become a control
 // plane: what is remembered says so, and this agent has heard nothing yet.
-func (v *view) firstTwice() bool {
-	return v.oneName() && v.NeverAnswered && v.Memory.Residence.ControlPlane == fleet.NeverInitialized
+func (f *facts) firstTwice() bool {
+	return f.oneName() && f.NeverAnswered && f.Memory.Residence.ControlPlane == fleet.NeverInitialized
 }
 
 // oneName reports whether all machines of the cluster have the same name.
-func (v *view) oneName() bool {
-	return !slices.ContainsFunc(v.machines, func(m *machine) bool {
-		return m != v.machines[0] && (m.Name == "" || m.Name != v.machines[0].Name)
+func (f *facts) oneName() bool {
+	return !slices.ContainsFunc(f.machines, func(m *machine) bool {
+		return m != f.machines[0] && (m.Name == "" || m.Name != f.machines[0].Name)
 	})
 }
 
 // silentSince is from when m is known to be silent. The agent before this one may
 // have ended before m became a control plane: then all that counts is how long this
 // one has called.
-func (v *view) silentSince(m *machine) time.Time {
-	if v.knownSilent(m) {
+func (f *facts) silentSince(m *machine) time.Time {
+	if f.knownSilent(m) {
 		return time.Time{}
 	}
-	return v.Since
+	return f.Since
 }
 
 // skipsRemediation reports whether people keep health checks away from m.

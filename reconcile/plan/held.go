@@ -15,36 +15,36 @@ import (
 // infrastructure goes. It is held until people put it right.
 
 // identify holds the machines whose tags are damaged, or contradict what Git says.
-func (v *view) identify() {
-	for _, m := range v.machines {
+func (f *facts) identify() {
+	for _, m := range f.machines {
 		if m.Damaged != "" {
-			v.distrust(m, m.Damaged)
-		} else if why := v.Desired.Contradicts(m.Machine); why != "" {
-			v.distrust(m, why)
+			f.distrust(m, m.Damaged)
+		} else if why := f.Desired.Contradicts(m.Machine); why != "" {
+			f.distrust(m, why)
 		}
 	}
 }
 
 // findImpostors holds the machines that run what their tags say they do not: who
 // wrote the tags wrote the role and the pool, or Git has no such pool any more.
-func (v *view) findImpostors() {
-	for _, m := range v.machines {
-		_, known := v.Desired.Pool(m.Pool)
+func (f *facts) findImpostors() {
+	for _, m := range f.machines {
+		_, known := f.Desired.Pool(m.Pool)
 		runs := m.node != nil && m.node.ControlPlaneReady || m.member != nil
 		switch {
 		case m.held != "":
 		case m.Role == fleet.RoleWorker && runs:
-			v.distrust(m, fmt.Sprintf("%s is %q, and it runs a control plane", fleet.TagRole, m.Role))
+			f.distrust(m, fmt.Sprintf("%s is %q, and it runs a control plane", fleet.TagRole, m.Role))
 		case m.Role == fleet.RoleControlPlane && !runs && m.node != nil && !m.node.ControlPlane && !known:
-			v.distrust(m, fmt.Sprintf("%s is %q, its pool %s is not in Git, and its Node is none of a control plane", fleet.TagRole, m.Role, m.Pool))
+			f.distrust(m, fmt.Sprintf("%s is %q, its pool %s is not in Git, and its Node is none of a control plane", fleet.TagRole, m.Role, m.Pool))
 		}
 	}
 }
 
 // distrust holds m, of which a tag is damaged as why says.
-func (v *view) distrust(m *machine, why string) {
+func (f *facts) distrust(m *machine, why string) {
 	m.held = fmt.Sprintf("machine %s carries damaged tags: %s; put them back or delete it yourself", m.title(), why)
-	v.held = append(v.held, m)
+	f.held = append(f.held, m)
 }
 
 // title is how people find m, which may have no name, or one that another has too.
@@ -60,21 +60,21 @@ func (m *machine) title() string {
 
 // tellHeld says which machines are held. An API server that does not answer may be the
 // reason, and ends that by itself.
-func (v *view) tellHeld() {
-	tell := v.note
-	if v.blind {
-		tell = v.wait
+func (d *draft) tellHeld() {
+	tell := d.note
+	if d.blind {
+		tell = d.wait
 	}
-	for _, m := range v.held {
+	for _, m := range d.held {
 		tell("%s", m.held)
 	}
 }
 
 // heldOf returns the held machines that are or may be of pool name.
-func (v *view) heldOf(name fleet.PoolName) []*machine {
+func (f *facts) heldOf(name fleet.PoolName) []*machine {
 	var out []*machine
-	for _, m := range v.held {
-		if v.mayBeOf(m) == name {
+	for _, m := range f.held {
+		if f.mayBeOf(m) == name {
 			out = append(out, m)
 		}
 	}
@@ -83,12 +83,12 @@ func (v *view) heldOf(name fleet.PoolName) []*machine {
 
 // mayBeOf returns the pool that the held machine m is counted with. What is not
 // a worker for certain is counted with the control plane.
-func (v *view) mayBeOf(m *machine) fleet.PoolName {
-	p, known := v.Desired.Pool(m.Pool)
+func (f *facts) mayBeOf(m *machine) fleet.PoolName {
+	p, known := f.Desired.Pool(m.Pool)
 	worker := m.Role == fleet.RoleWorker && !(known && p.Role == fleet.RoleControlPlane) ||
 		m.Role != fleet.RoleControlPlane && known && p.Role == fleet.RoleWorker
 	if !worker || m.member != nil || m.node != nil && m.node.ControlPlane {
-		return v.Desired.ControlPlane.Name
+		return f.Desired.ControlPlane.Name
 	}
 	return m.Pool
 }
@@ -108,25 +108,25 @@ func countNames(ms []*machine) int {
 
 // nameless returns a held machine that may have any name of g's, or nil: a second
 // machine of a name is never asked for.
-func (v *view) nameless(g *group) *machine {
-	i := slices.IndexFunc(v.held, func(m *machine) bool {
-		_, known := v.Desired.Pool(m.Pool)
+func (f *facts) nameless(g *group) *machine {
+	i := slices.IndexFunc(f.held, func(m *machine) bool {
+		_, known := f.Desired.Pool(m.Pool)
 		return m.Name == "" && (!known || m.Pool == g.name)
 	})
 	if i < 0 {
 		return nil
 	}
-	return v.held[i]
+	return f.held[i]
 }
 
 // mayHide names the held machine that may be behind a Node that no machine is
 // matched with; empty where none may.
-func (v *view) mayHide() string {
-	i := slices.IndexFunc(v.held, func(m *machine) bool { return m.node == nil })
+func (f *facts) mayHide() string {
+	i := slices.IndexFunc(f.held, func(m *machine) bool { return m.node == nil })
 	if i < 0 {
 		return ""
 	}
-	return v.held[i].title()
+	return f.held[i].title()
 }
 
 // heldNames lists what is held, for conditions.

@@ -14,8 +14,8 @@ import (
 // of a newer kubeadm, left by a rollout that was taken back, lets none join. As
 // long as nothing was ever rolled out it is as kubeadm init wrote it.
 // Source: Cluster API, controlplane/kubeadm/reconcilers/kubeadmcontrolplane/update.go.
-func (v *view) syncConfig(g *group) bool {
-	k := v.Observed.Workload.Kubeadm
+func (d *draft) syncConfig(g *group) bool {
+	k := d.Observed.Workload.Kubeadm
 	var reason string
 	switch {
 	case k == nil:
@@ -31,8 +31,8 @@ func (v *view) syncConfig(g *group) bool {
 	default:
 		reason = "machines join with another configuration"
 	}
-	if !v.unsettled() { // a machine that nobody knows of would join with it
-		v.do(fleet.Action{Kind: fleet.SyncKubeadmConfig, Pool: g.name, Reason: reason})
+	if !d.unsettled() { // a machine that nobody knows of would join with it
+		d.do(fleet.Action{Kind: fleet.SyncKubeadmConfig, Pool: g.name, Reason: reason})
 	}
 	return true
 }
@@ -40,11 +40,11 @@ func (v *view) syncConfig(g *group) bool {
 // keepAddons has kube-proxy and CoreDNS brought in line once the whole control
 // plane is: kube-proxy must not be newer than an API server.
 // Source: Kubernetes, version skew policy.
-func (v *view) keepAddons() {
-	k, g := v.Observed.Workload.Kubeadm, v.groups[0]
+func (d *draft) keepAddons() {
+	k, g := d.Observed.Workload.Kubeadm, d.groups[0]
 	if k == nil || g.pool.Paused || k.Addons == g.pool.AddonsMark() || !g.settled() ||
 		slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil }) {
 		return
 	}
-	v.do(fleet.Action{Kind: fleet.SyncAddons, Pool: g.name, Reason: "kube-proxy and CoreDNS follow the control plane to " + g.pool.Version})
+	d.do(fleet.Action{Kind: fleet.SyncAddons, Pool: g.name, Reason: "kube-proxy and CoreDNS follow the control plane to " + g.pool.Version})
 }

@@ -13,43 +13,43 @@ import (
 // the phase; the rungs above one that is not passable are not tried.
 type rung struct {
 	phase    fleet.Phase
-	climb    func(*view)      // plans what the rung lacks; nothing when it is done
-	done     func(*view) bool // everything of the rung is as it should be
-	passable func(*view) bool // the next rung may begin
+	climb    func(*draft)      // plans what the rung lacks; nothing when it is done
+	done     func(*facts) bool // everything of the rung is as it should be
+	passable func(*facts) bool // the next rung may begin
 }
 
 func ladder() []rung {
 	return []rung{
-		{fleet.PhaseInfrastructure, (*view).planInfrastructure, (*view).infrastructureDone, (*view).infrastructureReady},
-		{fleet.PhaseControlPlane, (*view).planControlPlane, (*view).controlPlaneDone, (*view).initialized},
-		{fleet.PhaseWorkers, (*view).planWorkers, (*view).workersDone, (*view).workersDone},
+		{fleet.PhaseInfrastructure, (*draft).planInfrastructure, (*facts).infrastructureDone, (*facts).infrastructureReady},
+		{fleet.PhaseControlPlane, (*draft).planControlPlane, (*facts).controlPlaneDone, (*facts).initialized},
+		{fleet.PhaseWorkers, (*draft).planWorkers, (*facts).workersDone, (*facts).workersDone},
 	}
 }
 
 // climb computes the phase, and plans what may be done on every rung that can
 // be reached. What keeps a running cluster going is independent of its phase.
-func (v *view) climb() {
-	v.out.Phase = v.phase()
-	v.followRemediation()
-	v.out.Fingerprint = v.Memory.Fingerprint
-	v.keepTrust()
-	v.keepKubeconfig()
-	v.keepNetworking()
-	v.keepNodes()
-	v.keepAddons()
-	v.keepResources()
-	v.keepReleases()
+func (d *draft) climb() {
+	d.out.Phase = d.phase()
+	d.followRemediation()
+	d.out.Fingerprint = d.Memory.Fingerprint
+	d.keepTrust()
+	d.keepKubeconfig()
+	d.keepNetworking()
+	d.keepNodes()
+	d.keepAddons()
+	d.keepResources()
+	d.keepReleases()
 	for _, r := range ladder() {
-		r.climb(v)
-		if !r.passable(v) {
+		r.climb(d)
+		if !r.passable(d.facts) {
 			return
 		}
 	}
 }
 
-func (v *view) phase() fleet.Phase {
+func (f *facts) phase() fleet.Phase {
 	for _, r := range ladder() {
-		if !r.done(v) {
+		if !r.done(f) {
 			return r.phase
 		}
 	}
@@ -57,76 +57,76 @@ func (v *view) phase() fleet.Phase {
 }
 
 // planInfrastructure makes the authorities and what the machines share.
-func (v *view) planInfrastructure() {
+func (d *draft) planInfrastructure() {
 	switch {
-	case len(v.Observed.Secrets.Missing) == 0:
-	case v.notGiven() != "":
-		v.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", v.notGiven())
-	case v.authoritiesLost():
-		v.note("authorities that are missing (%s): restore them, they are never made anew once machines exist", v.missing())
-	case v.unsettled():
+	case len(d.Observed.Secrets.Missing) == 0:
+	case d.notGiven() != "":
+		d.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", d.notGiven())
+	case d.authoritiesLost():
+		d.note("authorities that are missing (%s): restore them, they are never made anew once machines exist", d.missing())
+	case d.unsettled():
 	default:
-		v.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + v.missing()})
+		d.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + d.missing()})
 	}
-	if i := v.Observed.Infrastructure; !i.Ready {
+	if i := d.Observed.Infrastructure; !i.Ready {
 		reason := "the cluster has no infrastructure"
 		if i.Exists {
 			reason = "the infrastructure is not ready"
-			v.wait("infrastructure is not ready%s", because(i.Message))
+			d.wait("infrastructure is not ready%s", because(i.Message))
 		}
-		v.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
+		d.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
 	} else {
-		v.mendDrift()
+		d.mendDrift()
 	}
 }
 
-func (v *view) infrastructureReady() bool {
-	return v.Observed.Infrastructure.Ready && len(v.Observed.Secrets.Missing) == 0
+func (f *facts) infrastructureReady() bool {
+	return f.Observed.Infrastructure.Ready && len(f.Observed.Secrets.Missing) == 0
 }
 
-func (v *view) infrastructureDone() bool {
-	k := v.Observed.Secrets.Kubeconfig
-	return v.infrastructureReady() && k.Exists && k.Endpoint == v.Observed.Infrastructure.Endpoint
+func (f *facts) infrastructureDone() bool {
+	k := f.Observed.Secrets.Kubeconfig
+	return f.infrastructureReady() && k.Exists && k.Endpoint == f.Observed.Infrastructure.Endpoint
 }
 
 // authoritiesLost reports whether authorities are missing that something
 // already trusts, or may.
-func (v *view) authoritiesLost() bool {
-	if len(v.Observed.Secrets.Missing) == 0 {
+func (f *facts) authoritiesLost() bool {
+	if len(f.Observed.Secrets.Missing) == 0 {
 		return false
 	}
-	for _, g := range v.groups {
+	for _, g := range f.groups {
 		if len(g.all)+len(g.pending) > 0 {
 			return true
 		}
 	}
-	return len(v.held) > 0 || v.Observed.Workload.Reachable
+	return len(f.held) > 0 || f.Observed.Workload.Reachable
 }
 
 // notGiven names the first secret that people have to give and did not.
-func (v *view) notGiven() string {
-	for _, name := range v.Desired.Given() {
-		if slices.Contains(v.Observed.Secrets.Missing, name) {
-			return fmt.Sprintf("Secret %s-%s", v.Desired.Key.Name, name)
+func (f *facts) notGiven() string {
+	for _, name := range f.Desired.Given() {
+		if slices.Contains(f.Observed.Secrets.Missing, name) {
+			return fmt.Sprintf("Secret %s-%s", f.Desired.Key.Name, name)
 		}
 	}
 	return ""
 }
 
 // missing names the authorities that are not there.
-func (v *view) missing() string {
+func (f *facts) missing() string {
 	var names []string
-	for _, s := range v.Observed.Secrets.Missing {
-		names = append(names, fmt.Sprintf("%s-%s", v.Desired.Key.Name, s))
+	for _, s := range f.Observed.Secrets.Missing {
+		names = append(names, fmt.Sprintf("%s-%s", f.Desired.Key.Name, s))
 	}
 	return strings.Join(names, ", ")
 }
 
 // keepKubeconfig has the kubeconfig issued and, once half of its life is over
 // or the authority of the cluster is another, issued again.
-func (v *view) keepKubeconfig() {
-	e := v.Observed.Infrastructure.Endpoint
-	for _, s := range v.Observed.Secrets.Missing {
+func (d *draft) keepKubeconfig() {
+	e := d.Observed.Infrastructure.Endpoint
+	for _, s := range d.Observed.Secrets.Missing {
 		if s == fleet.ClusterCA {
 			return
 		}
@@ -134,20 +134,20 @@ func (v *view) keepKubeconfig() {
 	if e.IsZero() {
 		return
 	}
-	k := v.Observed.Secrets.Kubeconfig
+	k := d.Observed.Secrets.Kubeconfig
 	half := k.NotBefore.Add(k.NotAfter.Sub(k.NotBefore) / 2)
 	switch {
 	case !k.Exists:
-		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
+		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
 	case k.Endpoint != e:
-		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: fmt.Sprintf("the API server moved from %s:%d to %s:%d",
+		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: fmt.Sprintf("the API server moved from %s:%d to %s:%d",
 			k.Endpoint.Host, k.Endpoint.Port, e.Host, e.Port)})
 	case k.Former:
-		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the authority of the cluster is being rotated"})
-	case v.Now.After(half):
-		v.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "less than half of the kubeconfig's life is left"})
+		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the authority of the cluster is being rotated"})
+	case d.Now.After(half):
+		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "less than half of the kubeconfig's life is left"})
 	default:
-		v.wake(half.Sub(v.Now) + time.Second)
+		d.wake(half.Sub(d.Now) + time.Second)
 	}
 }
 

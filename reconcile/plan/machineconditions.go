@@ -10,7 +10,7 @@ import (
 )
 
 // machineConditions tells the state of m in Cluster API's words.
-func (v *view) machineConditions(m *machine) []fleet.Condition {
+func (f *facts) machineConditions(m *machine) []fleet.Condition {
 	l := make(ledger, 0, 11)
 	problem := ""
 	if m.State != fleet.MachineRunning {
@@ -20,7 +20,7 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 		clusterv1.MachineInfrastructureReadyReason, clusterv1.MachineInfrastructureNotReadyReason, problem)
 
 	l.set(clusterv1.MachineBootstrapConfigReadyCondition, true, clusterv1.MachineBootstrapConfigReadyReason, "", "")
-	l.set(clusterv1.PausedCondition, v.paused() || m.pool != nil && m.pool.Paused, clusterv1.PausedReason, clusterv1.NotPausedReason, "")
+	l.set(clusterv1.PausedCondition, f.paused() || m.pool != nil && m.pool.Paused, clusterv1.PausedReason, clusterv1.NotPausedReason, "")
 
 	problem = ""
 	switch {
@@ -34,13 +34,13 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 	l.need(clusterv1.MachineUpToDateCondition, clusterv1.MachineUpToDateReason, clusterv1.MachineNotUpToDateReason, problem)
 
 	switch {
-	case v.blind:
+	case f.blind:
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineReadyCondition, clusterv1.MachineReadyUnknownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineAvailableCondition, clusterv1.AvailableUnknownReason, "The API server does not answer")
 	default:
-		v.nodeConditions(&l, m)
+		f.nodeConditions(&l, m)
 	}
 
 	switch {
@@ -52,7 +52,7 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 	if m.stays != nil {
 		l.set(clusterv1.MachineOwnerRemediatedCondition, false, "", m.stays.reason, m.stays.message)
 	}
-	reason, message := v.deletingReason(m)
+	reason, message := f.deletingReason(m)
 	if !m.leaving && !m.extra {
 		message = ""
 	}
@@ -61,7 +61,7 @@ func (v *view) machineConditions(m *machine) []fleet.Condition {
 }
 
 // nodeConditions tells what follows from the Node of m.
-func (v *view) nodeConditions(l *ledger, m *machine) {
+func (f *facts) nodeConditions(l *ledger, m *machine) {
 	switch {
 	case m.node == nil:
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
@@ -73,7 +73,7 @@ func (v *view) nodeConditions(l *ledger, m *machine) {
 		l.set(clusterv1.MachineNodeReadyCondition, false, "", clusterv1.MachineNodeNotReadyReason, "The node is not ready")
 	}
 	m.nodeHealthyCondition(l)
-	problem := v.notReady(m)
+	problem := f.notReady(m)
 	l.need(clusterv1.MachineReadyCondition, clusterv1.MachineReadyReason, clusterv1.MachineNotReadyReason, problem)
 	reason := clusterv1.NotReadyReason
 	if problem == "" && !m.available {
@@ -105,7 +105,7 @@ func (m *machine) nodeHealthyCondition(l *ledger) {
 }
 
 // notReady says why m is not ready; empty when it is.
-func (v *view) notReady(m *machine) string {
+func (f *facts) notReady(m *machine) string {
 	switch {
 	case m.leaving || m.extra:
 		return "The machine is being deleted"
@@ -126,12 +126,12 @@ func (v *view) notReady(m *machine) string {
 
 // deletingReason says how far the removal of m is, in Cluster API's words, and
 // what keeps it.
-func (v *view) deletingReason(m *machine) (reason, message string) {
+func (f *facts) deletingReason(m *machine) (reason, message string) {
 	if m.State == fleet.MachineDeleting {
 		return clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, m.Message
 	}
 	if m.leaving && m.node != nil {
-		if o := v.keeps(m); o != nil {
+		if o := f.keeps(m); o != nil {
 			return o.reason, o.message
 		}
 	}

@@ -13,11 +13,11 @@ import (
 // examineMachine returns what h finds wrong with the conditions of m itself.
 // Those that Fairlead does not tell of are conditions of its Node, which is what
 // others can write on.
-func (v *view) examineMachine(h *clusterv1.MachineHealthCheck, m *machine) []string {
+func (f *facts) examineMachine(h *clusterv1.MachineHealthCheck, m *machine) []string {
 	var wrong []string
 	for _, c := range h.Spec.Checks.UnhealthyMachineConditions {
-		since, bad := v.standing(m, c.Type, fleet.ConditionStatus(c.Status))
-		if bad && v.outlasts(since, seconds(c.TimeoutSeconds)) {
+		since, bad := f.standing(m, c.Type, fleet.ConditionStatus(c.Status))
+		if bad && f.outlasts(since, seconds(c.TimeoutSeconds)) {
 			wrong = append(wrong, fmt.Sprintf("condition %s is %s for more than %s", c.Type, c.Status, seconds(c.TimeoutSeconds)))
 		}
 	}
@@ -25,11 +25,11 @@ func (v *view) examineMachine(h *clusterv1.MachineHealthCheck, m *machine) []str
 }
 
 // examineNode returns what h finds wrong with the conditions of the Node of m.
-func (v *view) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []string {
+func (f *facts) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []string {
 	var wrong []string
 	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
-		since, bad := v.standingOfNode(m, string(c.Type), fleet.ConditionStatus(c.Status))
-		if bad && v.outlasts(since, seconds(c.TimeoutSeconds)) {
+		since, bad := f.standingOfNode(m, string(c.Type), fleet.ConditionStatus(c.Status))
+		if bad && f.outlasts(since, seconds(c.TimeoutSeconds)) {
 			wrong = append(wrong, fmt.Sprintf("node condition %s is %s for more than %s", c.Type, c.Status, seconds(c.TimeoutSeconds)))
 		}
 	}
@@ -39,47 +39,47 @@ func (v *view) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []string
 // outlasts reports whether what is so since then is so for longer than timeout,
 // and asks for a look when it will be. While the API server does not answer nobody
 // knows whether the agent before this one had the same clock: its word counts later.
-func (v *view) outlasts(since time.Time, timeout time.Duration) bool {
-	if v.blind {
-		since = latest(since, v.Since)
+func (f *facts) outlasts(since time.Time, timeout time.Duration) bool {
+	if f.blind {
+		since = latest(since, f.Since)
 	}
-	left := timeout - v.Now.Sub(since)
+	left := timeout - f.Now.Sub(since)
 	if left >= 0 {
-		v.wake(left + time.Second)
+		f.wake(left + time.Second)
 	}
 	return left < 0
 }
 
 // standing reports whether a condition of m has a status, and since when, by the
 // agents' clock. What depends on a Node is not known while nobody can see it.
-func (v *view) standing(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
-	for _, c := range v.machineConditions(m) {
+func (f *facts) standing(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
+	for _, c := range f.machineConditions(m) {
 		if c.Type != condition {
 			continue
 		}
 		switch condition {
 		case clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition:
 			switch {
-			case v.blind || c.Status != status:
+			case f.blind || c.Status != status:
 				return since, false
 			case m.node == nil:
-				return v.madeAt(m), true
+				return f.madeAt(m), true
 			}
-			return v.spell(m, condition, status, m.nodeTransition(condition)), true
+			return f.spell(m, condition, status, m.nodeTransition(condition)), true
 		}
-		return v.spell(m, condition, c.Status, time.Time{}), c.Status == status
+		return f.spell(m, condition, c.Status, time.Time{}), c.Status == status
 	}
-	return v.standingOfNode(m, condition, status)
+	return f.standingOfNode(m, condition, status)
 }
 
 // standingOfNode is standing for a condition of the Node of m.
-func (v *view) standingOfNode(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
+func (f *facts) standingOfNode(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
 	if m.node == nil {
 		return since, false
 	}
 	for _, c := range m.node.Conditions {
 		if string(c.Type) == condition && fleet.ConditionStatus(c.Status) == status {
-			return v.spell(m, condition, status, c.LastTransitionTime.Time), true
+			return f.spell(m, condition, status, c.LastTransitionTime.Time), true
 		}
 	}
 	return since, false
@@ -143,39 +143,39 @@ func healthOf(c corev1.NodeCondition, condition string) (is fleet.ConditionStatu
 // remembered: as the last report told, or from now on. It goes by the agents' own
 // clock alone, since clocks that differ are no reason to replace anything; the
 // transition that a Node tells of says only whether it is still the same spell.
-func (v *view) spell(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
+func (f *facts) spell(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
 	s := fleet.Spell{
 		Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status,
-		Since: v.stamp(), Transition: transition.UTC().Truncate(time.Second),
+		Since: f.stamp(), Transition: transition.UTC().Truncate(time.Second),
 	}
-	for _, old := range v.Memory.Spells {
+	for _, old := range f.Memory.Spells {
 		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
 			(old.ProviderID == s.ProviderID || old.ProviderID == "") {
-			s.Since = v.from(old.Since)
+			s.Since = f.from(old.Since)
 		}
 	}
-	v.remember(s)
+	f.remember(s)
 	return s.Since
 }
 
 // remember adds s to what the next pass is told, unless that is told already.
-func (v *view) remember(s fleet.Spell) {
-	if !slices.ContainsFunc(v.out.Spells, func(o fleet.Spell) bool {
+func (f *facts) remember(s fleet.Spell) {
+	if !slices.ContainsFunc(f.spells, func(o fleet.Spell) bool {
 		return o.Machine == s.Machine && o.ProviderID == s.ProviderID && o.Condition == s.Condition
 	}) {
-		v.out.Spells = append(v.out.Spells, s)
+		f.spells = append(f.spells, s)
 	}
 }
 
 // keepSpells keeps in mind what was waited out of machines that are still there,
 // while nobody can see their Nodes: it is not over.
-func (v *view) keepSpells() {
-	if !v.blind {
+func (f *facts) keepSpells() {
+	if !f.blind {
 		return
 	}
-	for _, s := range v.Memory.Spells {
-		if slices.ContainsFunc(v.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
-			v.remember(s)
+	for _, s := range f.Memory.Spells {
+		if slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
+			f.remember(s)
 		}
 	}
 }
@@ -183,15 +183,15 @@ func (v *view) keepSpells() {
 // startedAt is from when m has time to become a Node: since it was made or, where
 // that was seen, since its infrastructure was ready.
 // Source: Cluster API, MachineHealthCheck, spec.checks.nodeStartupTimeoutSeconds.
-func (v *view) startedAt(m *machine) time.Time {
-	told := slices.ContainsFunc(v.Memory.Spells, func(s fleet.Spell) bool {
+func (f *facts) startedAt(m *machine) time.Time {
+	told := slices.ContainsFunc(f.Memory.Spells, func(s fleet.Spell) bool {
 		return s.Machine == m.Name && s.Condition == clusterv1.MachineInfrastructureReadyCondition
 	})
 	switch {
 	case m.State == fleet.MachinePending:
-		v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
+		f.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
 	case m.State == fleet.MachineRunning && told:
-		return latest(v.madeAt(m), v.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
+		return latest(f.madeAt(m), f.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
 	}
-	return v.madeAt(m)
+	return f.madeAt(m)
 }

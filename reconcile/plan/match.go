@@ -13,10 +13,10 @@ import (
 // the one with its name that no other machine's id claims. Several machines of one
 // name are not told apart by a name. What is left over and says that it was ours is
 // a stray.
-func (v *view) matchNodes() {
-	nodes := v.Observed.Workload.Nodes
-	byID := make(map[fleet.ProviderID]*machine, len(v.machines))
-	for _, m := range v.machines {
+func (f *facts) matchNodes() {
+	nodes := f.Observed.Workload.Nodes
+	byID := make(map[fleet.ProviderID]*machine, len(f.machines))
+	for _, m := range f.machines {
 		if m.ProviderID != "" {
 			byID[m.ProviderID] = m
 		}
@@ -24,7 +24,7 @@ func (v *view) matchNodes() {
 	rest := make([]*fleet.Node, 0)
 	for i := range nodes {
 		n := &nodes[i]
-		v.taken[fleet.MachineName(n.Name)] = true
+		f.taken[fleet.MachineName(n.Name)] = true
 		m := byID[n.ProviderID]
 		if m == nil {
 			m = byID[anywhere(n.ProviderID)]
@@ -42,33 +42,33 @@ func (v *view) matchNodes() {
 		}
 	}
 	for _, n := range rest {
-		ms := v.named[fleet.MachineName(n.Name)]
+		ms := f.named[fleet.MachineName(n.Name)]
 		if len(ms) == 1 && ms[0].node == nil {
 			ms[0].node = n
 		}
-		if v.claimed[fleet.MachineName(n.Name)] = len(ms) > 0; len(ms) > 0 {
+		if f.claimed[fleet.MachineName(n.Name)] = len(ms) > 0; len(ms) > 0 {
 			continue
 		}
 		if m := byID[n.ProviderID]; m != nil && (n.Ready || !m.node.Ready) {
-			v.rivals = append(v.rivals, n)
+			f.rivals = append(f.rivals, n)
 			continue
 		}
-		if v.wasOurs(n) || v.deleted(n) {
-			v.strays = append(v.strays, n)
+		if f.wasOurs(n) || f.deleted(n) {
+			f.strays = append(f.strays, n)
 		}
 	}
 }
 
 // index finds the machines by name. One that is being deleted steps back behind
 // others of its name.
-func (v *view) index() {
-	v.named = make(map[fleet.MachineName][]*machine, len(v.machines))
-	for first := 0; first < len(v.machines); {
-		name, next := v.machines[first].Name, first+1
-		for next < len(v.machines) && v.machines[next].Name == name {
+func (f *facts) index() {
+	f.named = make(map[fleet.MachineName][]*machine, len(f.machines))
+	for first := 0; first < len(f.machines); {
+		name, next := f.machines[first].Name, first+1
+		for next < len(f.machines) && f.machines[next].Name == name {
 			next++
 		}
-		same := v.machines[first:next:next]
+		same := f.machines[first:next:next]
 		if first = next; name == "" {
 			continue
 		}
@@ -78,7 +78,7 @@ func (v *view) index() {
 				same = stay
 			}
 		}
-		v.named[name] = same
+		f.named[name] = same
 	}
 }
 
@@ -111,25 +111,25 @@ func sameServer(machine, node fleet.ProviderID) bool {
 // matchMembers gives each control-plane machine its etcd member, which is
 // called as its Node, or as the machine where it has no Node and no other's is
 // called so. Of two members of one name, the one that answers is in use.
-func (v *view) matchMembers() {
-	if v.Observed.Workload.Etcd == nil {
+func (f *facts) matchMembers() {
+	if f.Observed.Workload.Etcd == nil {
 		return
 	}
-	owner := make(map[string]*machine, len(v.machines))
-	for name, ms := range v.named {
+	owner := make(map[string]*machine, len(f.machines))
+	for name, ms := range f.named {
 		if len(ms) == 1 && ms[0].node == nil {
 			owner[string(name)] = ms[0]
 		}
 	}
-	for _, m := range v.machines {
+	for _, m := range f.machines {
 		if m.node != nil {
 			owner[m.node.Name] = m
 		}
 	}
-	members := v.Observed.Workload.Etcd.Members
+	members := f.Observed.Workload.Etcd.Members
 	for i := range members {
 		e := &members[i]
-		v.taken[fleet.MachineName(e.Name)] = true
+		f.taken[fleet.MachineName(e.Name)] = true
 		m := owner[e.Name]
 		if m != nil && e.Name != "" && (m.member == nil || e.Healthy && !m.member.Healthy) {
 			m.member = e
@@ -144,8 +144,8 @@ func (v *view) matchMembers() {
 // time to get one, none is in use, and the oldest stays: it is the same while the
 // API server has not answered once in their lives, or where they are what became of
 // the first machine and none is remembered to have answered.
-func (v *view) findExtras() {
-	for name, same := range v.named {
+func (f *facts) findExtras() {
+	for name, same := range f.named {
 		if len(same) < 2 || same[0].State == fleet.MachineDeleting {
 			continue
 		}
@@ -156,49 +156,49 @@ func (v *view) findExtras() {
 				a.Created.Compare(b.Created),
 				cmp.Compare(a.ProviderID, b.ProviderID))
 		})
-		why := v.alike(name, same)
+		why := f.alike(name, same)
 		switch {
 		case why != "":
-			v.holdAlike(same, same, why)
+			f.holdAlike(same, same, why)
 		case slices.ContainsFunc(same, func(m *machine) bool { return m.held != "" }):
 			unproven := slices.DeleteFunc(slices.Clone(same), func(m *machine) bool { return m.proven })
-			v.holdAlike(same, unproven, "and one of them carries damaged tags: put these back first")
+			f.holdAlike(same, unproven, "and one of them carries damaged tags: put these back first")
 		default:
 			for _, m := range same[1:] {
 				m.extra = true
 			}
 		}
 	}
-	slices.SortStableFunc(v.held, func(a, b *machine) int {
+	slices.SortStableFunc(f.held, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
 	})
 }
 
 // alike says why it is not known which of same, machines called name, is in use;
 // empty where it is: the first of them is the one then, if any.
-func (v *view) alike(name fleet.MachineName, same []*machine) string {
+func (f *facts) alike(name fleet.MachineName, same []*machine) string {
 	switch {
-	case v.blind && v.knownSilent(same[0]):
+	case f.blind && f.knownSilent(same[0]):
 		return ""
-	case v.blind && v.firstTwice():
-		if left := defaultStartup - v.Now.Sub(v.Since); left > 0 {
-			v.wake(left)
+	case f.blind && f.firstTwice():
+		if left := defaultStartup - f.Now.Sub(f.Since); left > 0 {
+			f.wake(left)
 			return "and none of them has answered yet"
 		}
 		return ""
-	case v.blind:
+	case f.blind:
 		return "which of them joined is not known while the API server does not answer"
-	case v.claimed[name]:
+	case f.claimed[name]:
 		return fmt.Sprintf("and node %s does not say by its provider id which of them it is on: delete the others yourself", name)
 	case same[0].proven:
 		return ""
 	}
-	if e := v.Observed.Workload.Etcd; e != nil && slices.ContainsFunc(e.Members, func(m fleet.Member) bool { return m.Name == string(name) }) {
+	if e := f.Observed.Workload.Etcd; e != nil && slices.ContainsFunc(e.Members, func(m fleet.Member) bool { return m.Name == string(name) }) {
 		return fmt.Sprintf("and etcd has a member %s that may be of any of them: delete the others yourself", name)
 	}
 	for _, m := range same {
-		if left := defaultStartup - v.Now.Sub(v.madeAt(m)); left > 0 {
-			v.wake(left)
+		if left := defaultStartup - f.Now.Sub(f.madeAt(m)); left > 0 {
+			f.wake(left)
 			return "and none of them has joined yet"
 		}
 	}
@@ -207,7 +207,7 @@ func (v *view) alike(name fleet.MachineName, same []*machine) string {
 
 // holdAlike holds those of same, which share a name, that are in doubt, for the
 // reason why.
-func (v *view) holdAlike(same, doubtful []*machine, why string) {
+func (f *facts) holdAlike(same, doubtful []*machine, why string) {
 	var ids []string
 	for _, m := range same {
 		ids = append(ids, string(m.ProviderID))
@@ -218,7 +218,7 @@ func (v *view) holdAlike(same, doubtful []*machine, why string) {
 			continue
 		}
 		m.held = fmt.Sprintf("%d machines are called %s (%s), %s", len(same), m.Name, strings.Join(ids, ", "), why)
-		v.held = append(v.held, m)
+		f.held = append(f.held, m)
 	}
 }
 

@@ -10,24 +10,24 @@ import (
 // keepNodes has the Nodes of machines brought in line with their pools, those
 // of machines that are gone removed, and the tokens of machines that still have
 // to join renewed.
-func (v *view) keepNodes() {
-	if v.blind {
+func (d *draft) keepNodes() {
+	if d.blind {
 		return
 	}
-	for _, m := range v.machines {
+	for _, m := range d.machines {
 		switch {
 		case m.pool == nil || m.pool.Paused || m.extra || m.held != "" || m.State == fleet.MachineDeleting:
 		case m.node == nil:
-			v.keepToken(m)
-		case !m.node.Draining && !fleet.NodeInSync(v.Desired, m.poolOfNode(), m.Name, *m.node):
-			v.sync(m)
+			d.keepToken(m)
+		case !m.node.Draining && !fleet.NodeInSync(d.Desired, m.poolOfNode(), m.Name, *m.node):
+			d.sync(m)
 		}
 	}
-	for _, n := range v.strays {
-		v.deleteNode(n)
+	for _, n := range d.strays {
+		d.deleteNode(n)
 	}
-	for _, n := range v.rivals {
-		v.note("node %s has the provider id of a machine that has another node: delete the one that is not in use", n.Name)
+	for _, n := range d.rivals {
+		d.note("node %s has the provider id of a machine that has another node: delete the one that is not in use", n.Name)
 	}
 }
 
@@ -35,28 +35,28 @@ func (v *view) keepNodes() {
 // minutes from the machine's creation and from each renewal, and is renewed
 // every 5: two renewals may fail before it is lost. Which of the observed
 // tokens belongs to the machine is not known here, so it goes by the clock.
-func (v *view) keepToken(m *machine) {
+func (d *draft) keepToken(m *machine) {
 	if m.leaving || m.sick != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
 		return
 	}
-	if age := v.Now.Sub(m.MadeAt()); age >= 0 && age < AttemptsLast {
-		v.wake(AttemptsLast - age)
+	if age := d.Now.Sub(m.MadeAt()); age >= 0 && age < AttemptsLast {
+		d.wake(AttemptsLast - age)
 		return
 	}
-	v.do(fleet.Action{Kind: fleet.RefreshToken, Pool: m.Pool, Machine: m.Name, Reason: "the machine has not joined yet"})
-	v.wake(AttemptsLast)
+	d.do(fleet.Action{Kind: fleet.RefreshToken, Pool: m.Pool, Machine: m.Name, Reason: "the machine has not joined yet"})
+	d.wake(AttemptsLast)
 }
 
 // sync brings the Node of m in line with its pool, and marks it as ours.
-func (v *view) sync(m *machine) {
+func (d *draft) sync(m *machine) {
 	reason := "labels, annotations or taints differ from pool " + string(m.pool.Name)
 	if !m.current && m.Role == fleet.RoleWorker {
 		reason = "the machine is outdated: pods should rather go elsewhere"
 	}
-	if !v.wasOurs(m.node) {
+	if !d.wasOurs(m.node) {
 		reason = "the machine joined"
 	}
-	v.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
+	d.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
 }
 
 // poolOfNode returns the pool that the Node of m is to be in line with.
@@ -70,26 +70,26 @@ func (m *machine) poolOfNode() fleet.Pool {
 // deleteNode removes the Node object of a machine that is gone. A machine of
 // that name which was asked for may have joined before it shows at the provider,
 // and one that still works and that nobody removed is not gone: it lost its tags.
-func (v *view) deleteNode(n *fleet.Node) {
-	if v.unsettled() {
+func (d *draft) deleteNode(n *fleet.Node) {
+	if d.unsettled() {
 		return
 	}
 	if n.Ready && !n.Draining {
-		v.note("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
+		d.note("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
 		return
 	}
-	if m := v.mayHide(); m != "" {
-		v.note("node %s stays: machine %s, which is held, may be behind it", n.Name, m)
+	if m := d.mayHide(); m != "" {
+		d.note("node %s stays: machine %s, which is held, may be behind it", n.Name, m)
 		return
 	}
-	for _, g := range v.groups {
+	for _, g := range d.groups {
 		for _, name := range g.pending {
 			if string(name) == n.Name {
 				return
 			}
 		}
 	}
-	v.do(fleet.Action{
+	d.do(fleet.Action{
 		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Name),
 		Reason: "its machine is gone",
 	})
@@ -97,8 +97,8 @@ func (v *view) deleteNode(n *fleet.Node) {
 
 // deleted reports whether this agent deleted the machine of n: one that joined
 // after the look that found it without a Node was never marked as ours.
-func (v *view) deleted(n *fleet.Node) bool {
-	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
+func (f *facts) deleted(n *fleet.Node) bool {
+	return slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
 		id := a.Action.ProviderID
 		return a.Action.Kind == fleet.DeleteMachine && (id != "" || string(a.Action.Machine) == n.Name) && sameServer(id, n.ProviderID)
 	})
@@ -106,8 +106,8 @@ func (v *view) deleted(n *fleet.Node) bool {
 
 // wasOurs reports whether n says that a machine of this cluster is or was behind
 // it: by Cluster API's annotations, or because its removal has begun.
-func (v *view) wasOurs(n *fleet.Node) bool {
+func (f *facts) wasOurs(n *fleet.Node) bool {
 	return n.Draining || n.Annotations[clusterv1.MachineAnnotation] != "" &&
-		n.Annotations[clusterv1.ClusterNameAnnotation] == v.Desired.Key.Name &&
-		n.Annotations[clusterv1.ClusterNamespaceAnnotation] == v.Desired.Key.Namespace
+		n.Annotations[clusterv1.ClusterNameAnnotation] == f.Desired.Key.Name &&
+		n.Annotations[clusterv1.ClusterNamespaceAnnotation] == f.Desired.Key.Namespace
 }

@@ -9,27 +9,27 @@ import (
 
 // overdue says why m, which is made from the template that is asked for, is
 // outdated all the same; empty where it is not.
-func (v *view) overdue(m *machine) string {
-	if why := v.olderThanAsked(m); why != "" {
+func (f *facts) overdue(m *machine) string {
+	if why := f.olderThanAsked(m); why != "" {
 		return why
 	}
-	if what := m.Origin.Trust.Lacks(v.trust(m.Role)); what != "" {
+	if what := m.Origin.Trust.Lacks(f.trust(m.Role)); what != "" {
 		return "rotation of " + what
 	}
-	return v.expiring(m)
+	return f.expiring(m)
 }
 
 // olderThanAsked judges m by rollout.after. A machine that this fleet's agents
 // asked for after that time is young enough, whatever the clock of its
 // infrastructure says: clocks that disagree, or jump, roll nothing twice.
 // Source: Cluster API, ShouldRolloutAfter.
-func (v *view) olderThanAsked(m *machine) string {
+func (f *facts) olderThanAsked(m *machine) string {
 	after := m.pool.RolloutAfter
 	if after.IsZero() || !m.MadeAt().Before(after) {
 		return ""
 	}
-	if left := after.Sub(v.Now); left > 0 {
-		v.wake(left)
+	if left := after.Sub(f.Now); left > 0 {
+		f.wake(left)
 		return ""
 	}
 	return "older than " + after.UTC().Format(time.RFC3339) + ", when machines are to be renewed"
@@ -41,7 +41,7 @@ func (v *view) olderThanAsked(m *machine) string {
 // is far ahead sees its certificates expire at once: half of what they live
 // passes on that clock before m is replaced again.
 // Source: Cluster API, ShouldRolloutBefore.
-func (v *view) expiring(m *machine) string {
+func (f *facts) expiring(m *machine) string {
 	if m.pool.CertificatesExpiryDays == 0 || m.node == nil {
 		return ""
 	}
@@ -53,18 +53,18 @@ func (v *view) expiring(m *machine) string {
 		return "" // what cannot be seen is not wrong
 	}
 	ahead := time.Duration(m.pool.CertificatesExpiryDays) * 24 * time.Hour
-	if left := notAfter.Add(-ahead).Sub(v.Now); left > 0 {
-		v.wake(left)
+	if left := notAfter.Add(-ahead).Sub(f.Now); left > 0 {
+		f.wake(left)
 		return ""
 	}
 	if !given {
 		useful := notAfter.Sub(m.Created) - ahead
 		if useful <= 0 {
-			v.note("certificates of machine %s live shorter than rollout.before.certificatesExpiryDays of %s: it is not replaced, a new one would be no better", m.Name, m.pool.Name)
+			f.note("certificates of machine %s live shorter than rollout.before.certificatesExpiryDays of %s: it is not replaced, a new one would be no better", m.Name, m.pool.Name)
 			return ""
 		}
-		if left := useful/2 - v.Now.Sub(m.Origin.Made); left > 0 {
-			v.wake(left)
+		if left := useful/2 - f.Now.Sub(m.Origin.Made); left > 0 {
+			f.wake(left)
 			return ""
 		}
 	}

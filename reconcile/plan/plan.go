@@ -72,20 +72,21 @@ type Plan struct {
 
 // Compute returns the plan for in.
 func Compute(in Input) Plan {
-	v := look(in)
-	v.tellHeld()
+	d := newDraft(look(in))
+	d.tellHeld()
 	switch {
-	case v.displaced != "":
-		v.stay()
-	case v.deleting():
-		v.delete()
+	case d.displaced != "":
+		d.stay()
+	case d.deleting():
+		d.delete()
 	default:
-		v.climb()
+		d.climb()
 	}
-	if v.displaced == "" {
-		v.resumeRemovals()
+	if d.displaced == "" {
+		d.resumeRemovals()
 	}
-	v.passMilestones()
-	v.report()
-	return v.finish()
+	d.conclude()
+	d.passMilestones()
+	d.report()
+	return d.finish()
 }

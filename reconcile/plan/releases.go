@@ -33,31 +33,31 @@ const (
 // keepReleases has the charts of HelmChartProxies installed, from when the control
 // plane is initialized, and removed when Git has them no more.
 // Source: cluster-api-addon-provider-helm, controllers/helmchartproxy.
-func (v *view) keepReleases() {
-	if v.blind || !v.initialized() {
+func (d *draft) keepReleases() {
+	if d.blind || !d.initialized() {
 		return
 	}
-	for i := range v.Desired.Releases {
-		r := &v.Desired.Releases[i]
-		try := v.releaseTry(r.ReleaseRef)
-		if why := v.whyInstall(r); why != "" && !r.Paused && !v.busy(r.ReleaseRef) && (try.Digest != r.Digest || !v.tooSoonAfter(try)) {
-			v.do(fleet.Action{Kind: fleet.InstallRelease, Addon: r.Proxy, Release: r.ReleaseRef, Mark: r.Digest, Reason: why})
+	for i := range d.Desired.Releases {
+		r := &d.Desired.Releases[i]
+		try := d.releaseTry(r.ReleaseRef)
+		if why := d.whyInstall(r); why != "" && !r.Paused && !d.busy(r.ReleaseRef) && (try.Digest != r.Digest || !d.tooSoonAfter(try)) {
+			d.do(fleet.Action{Kind: fleet.InstallRelease, Addon: r.Proxy, Release: r.ReleaseRef, Mark: r.Digest, Reason: why})
 		}
 	}
-	for i := range v.Observed.Workload.Releases {
-		have := &v.Observed.Workload.Releases[i]
-		if !v.goes(have) || v.busy(have.ReleaseRef) {
+	for i := range d.Observed.Workload.Releases {
+		have := &d.Observed.Workload.Releases[i]
+		if !d.goes(have) || d.busy(have.ReleaseRef) {
 			continue
 		}
-		if try := v.releaseTry(have.ReleaseRef); try.Digest != "" || !v.tooSoonAfter(try) {
-			v.do(fleet.Action{Kind: fleet.UninstallRelease, Addon: have.Proxy, Release: have.ReleaseRef, Reason: whyReleaseNotInGit})
+		if try := d.releaseTry(have.ReleaseRef); try.Digest != "" || !d.tooSoonAfter(try) {
+			d.do(fleet.Action{Kind: fleet.UninstallRelease, Addon: have.Proxy, Release: have.ReleaseRef, Reason: whyReleaseNotInGit})
 		}
 	}
 }
 
 // releaseState returns what the cluster has of a release, or nil.
-func (v *view) releaseState(ref fleet.ReleaseRef) *fleet.ReleaseState {
-	all := v.Observed.Workload.Releases
+func (f *facts) releaseState(ref fleet.ReleaseRef) *fleet.ReleaseState {
+	all := f.Observed.Workload.Releases
 	if i := slices.IndexFunc(all, func(s fleet.ReleaseState) bool { return s.ReleaseRef == ref }); i >= 0 {
 		return &all[i]
 	}
@@ -66,8 +66,8 @@ func (v *view) releaseState(ref fleet.ReleaseRef) *fleet.ReleaseState {
 
 // releaseTry returns the last change of a release that did not succeed; the zero
 // value where none is known of.
-func (v *view) releaseTry(ref fleet.ReleaseRef) fleet.ReleaseTry {
-	for _, t := range v.Observed.Workload.ReleaseTries {
+func (f *facts) releaseTry(ref fleet.ReleaseRef) fleet.ReleaseTry {
+	for _, t := range f.Observed.Workload.ReleaseTries {
 		if t.ReleaseRef == ref {
 			return t
 		}
@@ -76,8 +76,8 @@ func (v *view) releaseTry(ref fleet.ReleaseRef) fleet.ReleaseTry {
 }
 
 // whyInstall says why r is to be installed or upgraded; empty: it is as it is to be.
-func (v *view) whyInstall(r *fleet.Release) string {
-	have := v.releaseState(r.ReleaseRef)
+func (f *facts) whyInstall(r *fleet.Release) string {
+	have := f.releaseState(r.ReleaseRef)
 	switch {
 	case have == nil || have.Status == fleet.ReleaseUninstalled:
 		return whyReleaseNotThere
@@ -92,31 +92,31 @@ func (v *view) whyInstall(r *fleet.Release) string {
 		return whyReleaseDiffers
 	case have.Status != fleet.ReleaseDeployed:
 		return whyReleaseFailed
-	case !have.Ours && (v.Desired.Drift == "" || v.Desired.Drift == fleet.DriftCorrect):
+	case !have.Ours && (f.Desired.Drift == "" || f.Desired.Drift == fleet.DriftCorrect):
 		return whyReleaseMoved
 	}
 	return ""
 }
 
 // goes reports whether a release is to be removed.
-func (v *view) goes(have *fleet.ReleaseState) bool {
-	_, wanted := v.Desired.Release(have.ReleaseRef)
-	return !wanted && !v.staysInstalled(have)
+func (f *facts) goes(have *fleet.ReleaseState) bool {
+	_, wanted := f.Desired.Release(have.ReleaseRef)
+	return !wanted && !f.staysInstalled(have)
 }
 
 // staysInstalled reports whether a release that Git does not have stays as it is.
-func (v *view) staysInstalled(have *fleet.ReleaseState) bool {
+func (f *facts) staysInstalled(have *fleet.ReleaseState) bool {
 	return have.Strategy == fleet.InstallOnce || !have.Prune || have.Status == fleet.ReleaseUninstalled
 }
 
 // busy reports whether somebody changes a release now, and waits for it. One who
 // was cut off looks as one who is at work, for a while.
-func (v *view) busy(ref fleet.ReleaseRef) bool {
-	if v.releaseTry(ref).Running {
-		v.wait("release %s: Helm is at work on it", ref)
+func (d *draft) busy(ref fleet.ReleaseRef) bool {
+	if d.releaseTry(ref).Running {
+		d.wait("release %s: Helm is at work on it", ref)
 		return true
 	}
-	have := v.releaseState(ref)
+	have := d.releaseState(ref)
 	if have == nil || !have.Pending() {
 		return false
 	}
@@ -124,18 +124,18 @@ func (v *view) busy(ref fleet.ReleaseRef) bool {
 	if !have.Ours {
 		grace = foreignGrace
 	}
-	left := grace - v.Now.Sub(v.from(have.Changed))
+	left := grace - d.Now.Sub(d.from(have.Changed))
 	if left <= 0 {
 		return false
 	}
-	v.wait("release %s: somebody is at work on it, or was cut off", ref)
-	v.wake(left)
+	d.wait("release %s: somebody is at work on it, or was cut off", ref)
+	d.wake(left)
 	return true
 }
 
 // tooSoonAfter reports whether try failed so lately that another one is of no use
 // yet.
-func (v *view) tooSoonAfter(try fleet.ReleaseTry) bool {
+func (d *draft) tooSoonAfter(try fleet.ReleaseTry) bool {
 	if try.Failure == "" {
 		return false
 	}
@@ -144,23 +144,23 @@ func (v *view) tooSoonAfter(try fleet.ReleaseTry) bool {
 	case fleet.Invalid, fleet.Unauthorized, fleet.Exhausted, fleet.NotFound, fleet.Conflict:
 		most = slowRetry
 	}
-	left := min(max(try.Tried.Sub(try.Since)/retryGrowth, firstRetry), most) - v.Now.Sub(try.Tried)
+	left := min(max(try.Tried.Sub(try.Since)/retryGrowth, firstRetry), most) - d.Now.Sub(try.Tried)
 	if left > 0 {
-		v.wake(left)
+		d.wake(left)
 	}
 	return left > 0
 }
 
 // releaseCondition tells whether all releases are as Git says.
-func (v *view) releaseCondition(l *ledger) {
-	states := v.Observed.Workload.Releases
+func (f *facts) releaseCondition(l *ledger) {
+	states := f.Observed.Workload.Releases
 	switch {
-	case v.deleting() || len(v.Desired.Releases)+len(states) == 0:
+	case f.deleting() || len(f.Desired.Releases)+len(states) == 0:
 		return
-	case v.blind && v.everInitialized():
+	case f.blind && f.everInitialized():
 		l.unknown(helmReleaseReady, clusterv1.ConnectionDownReason, "The API server does not answer")
 		return
-	case v.blind || !v.initialized():
+	case f.blind || !f.initialized():
 		l.set(helmReleaseReady, false, "", helmPreparing, "Control plane not yet initialized")
 		return
 	}
@@ -168,10 +168,10 @@ func (v *view) releaseCondition(l *ledger) {
 	tell := func(reason, format string, args ...any) {
 		told[reason] = append(told[reason], fmt.Sprintf(format, args...))
 	}
-	for i := range v.Desired.Releases {
-		r := &v.Desired.Releases[i]
-		try := v.releaseTry(r.ReleaseRef)
-		switch why := v.whyInstall(r); {
+	for i := range f.Desired.Releases {
+		r := &f.Desired.Releases[i]
+		try := f.releaseTry(r.ReleaseRef)
+		switch why := f.whyInstall(r); {
 		case r.Paused:
 			tell("", "%s is paused", r.ReleaseRef)
 		case why == "":
@@ -185,12 +185,12 @@ func (v *view) releaseCondition(l *ledger) {
 	}
 	for i := range states {
 		have := &states[i]
-		if _, ok := v.Desired.Release(have.ReleaseRef); ok {
+		if _, ok := f.Desired.Release(have.ReleaseRef); ok {
 			continue
 		}
-		switch try := v.releaseTry(have.ReleaseRef); {
+		switch try := f.releaseTry(have.ReleaseRef); {
 		case have.Status == fleet.ReleaseUninstalled:
-		case v.staysInstalled(have):
+		case f.staysInstalled(have):
 			tell("", "%s is not in Git any more for this cluster, and stays", have.ReleaseRef)
 		case try.Failure != "" && try.Digest == "":
 			tell(helmUninstallFailed, "%s: %s", have.ReleaseRef, try.Message)

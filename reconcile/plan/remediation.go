@@ -15,16 +15,16 @@ import (
 // have failed before there was a control plane. Whatever people say of a machine
 // while the API server does not answer, etcd may need it. Their word counts once
 // this agent has called the API server for a settle window.
-func (v *view) remediateFirst(g *group) bool {
+func (d *draft) remediateFirst(g *group) bool {
 	m := g.all[0]
-	if !v.blind || !m.remedy || !v.failedFirst(m) {
+	if !d.blind || !m.remedy || !d.failedFirst(m) {
 		return false
 	}
-	if !v.knownSilent(m) && v.unsettled() {
+	if !d.knownSilent(m) && d.unsettled() {
 		return true
 	}
-	if v.mayAttempt(m) {
-		v.begun(m, func() { v.deleteMachine(m, m.sick.message) })
+	if d.mayAttempt(m) {
+		d.begun(m, func() { d.deleteMachine(m, m.sick.message) })
 	}
 	return true
 }
@@ -37,18 +37,18 @@ func (v *view) remediateFirst(g *group) bool {
 // reports whether the control plane waits for that machine.
 // Source: Cluster API, KubeadmControlPlane, preflight checks while a remediation
 // is in progress.
-func (v *view) refill(g *group) bool {
+func (d *draft) refill(g *group) bool {
 	condemned := slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy })
-	if len(g.all) >= g.pool.Replicas || len(g.leaving) > 0 || !condemned && v.out.Remediation.IsZero() {
+	if len(g.all) >= g.pool.Replicas || len(g.leaving) > 0 || !condemned && d.out.Remediation.IsZero() {
 		return false
 	}
-	well := slices.ContainsFunc(g.all, func(m *machine) bool { return v.ailing(m) == "" })
+	well := slices.ContainsFunc(g.all, func(m *machine) bool { return d.ailing(m) == "" })
 	joining := slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil })
-	if e := v.Observed.Workload.Etcd; !well || joining || e != nil && !e.BearsAnother() {
+	if e := d.Observed.Workload.Etcd; !well || joining || e != nil && !e.BearsAnother() {
 		return false
 	}
-	if !v.syncConfig(g) {
-		v.create(g, fleet.JoinControlPlane, v.nextDomain(g), g.tooFew(len(g.all)))
+	if !d.syncConfig(g) {
+		d.create(g, fleet.JoinControlPlane, d.nextDomain(g), g.tooFew(len(g.all)))
 	}
 	return true
 }
@@ -57,7 +57,7 @@ func (v *view) refill(g *group) bool {
 // checks want that, the pool allows another attempt, and etcd can spare it.
 // Others that are condemned as well do not stand in the way: they are next. One
 // that is well, but that people want replaced, can be counted on until it is.
-func (v *view) remediate(g *group) bool {
+func (d *draft) remediate(g *group) bool {
 	var sick []*machine
 	for _, m := range g.all {
 		if m.remedy {
@@ -75,32 +75,32 @@ func (v *view) remediate(g *group) bool {
 			if m.sick != nil {
 				why = ": " + m.sick.message
 			}
-			v.note("machine %s is unhealthy and stays, as the last of the control plane%s", m.Name, why)
+			d.note("machine %s is unhealthy and stays, as the last of the control plane%s", m.Name, why)
 		}
 		return false // a rollout makes another one first, and waits where none can join
 	}
 	for _, o := range g.all {
 		if o.sick == nil && o.node == nil {
-			v.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
+			d.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
 			return true
 		}
 	}
-	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o != m && (o.sick == nil || o.asked()) && v.ailing(o) == "" }) {
-		v.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
+	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o != m && (o.sick == nil || o.asked()) && d.ailing(o) == "" }) {
+		d.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
 		return true
 	}
-	if v.unsettled() {
+	if d.unsettled() {
 		return true
 	}
 	for _, m := range sick {
-		if !v.mayAttempt(m) {
+		if !d.mayAttempt(m) {
 			continue
 		}
-		if why := v.counted(g, m); why != "" {
-			v.wait("machine %s is unhealthy and waits: %s", m.Name, why)
+		if why := d.counted(g, m); why != "" {
+			d.wait("machine %s is unhealthy and waits: %s", m.Name, why)
 			return true
 		}
-		v.begun(m, func() { v.removeControlPlane(m, m.sick.message) })
+		d.begun(m, func() { d.removeControlPlane(m, m.sick.message) })
 		return true
 	}
 	return true
@@ -108,15 +108,15 @@ func (v *view) remediate(g *group) bool {
 
 // counted says why the control plane counts on m, which is condemned and works all
 // the same: it is not whole without it. Empty where m may go, or does not work.
-func (v *view) counted(g *group, m *machine) string {
-	if v.ailing(m) != "" {
+func (f *facts) counted(g *group, m *machine) string {
+	if f.ailing(m) != "" {
 		return ""
 	}
 	if len(g.all) < g.pool.Replicas {
 		return fmt.Sprintf("%s has %d of %s", g.name, len(g.all), machines(g.pool.Replicas))
 	}
 	for _, o := range g.all {
-		if why := v.ailing(o); why != "" && !o.remedy {
+		if why := f.ailing(o); why != "" && !o.remedy {
 			return why
 		}
 	}
@@ -146,14 +146,14 @@ func (m *machine) asked() bool {
 // is of another template than is asked for, since what it failed of may be
 // mended, or people ask for it. until is how long what went before counts.
 // Source: Cluster API, KubeadmControlPlane, spec.remediation.
-func (v *view) attempt(m *machine) (next fleet.Remediation, until time.Duration) {
-	next = fleet.Remediation{Machine: m.Name, At: v.Now.UTC().Truncate(time.Second)}
+func (d *draft) attempt(m *machine) (next fleet.Remediation, until time.Duration) {
+	next = fleet.Remediation{Machine: m.Name, At: d.Now.UTC().Truncate(time.Second)}
 	last := m.Origin.Remediation
 	healthy := time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second
 	if s := m.pool.Remediation.MinHealthyPeriodSeconds; s != nil {
 		healthy = seconds(s)
 	}
-	if until = v.from(last.At).Add(healthy).Sub(v.Now); !m.current || m.asked() || until <= 0 {
+	if until = d.from(last.At).Add(healthy).Sub(d.Now); !m.current || m.asked() || until <= 0 {
 		return next, 0
 	}
 	next.Retry = last.Retry + 1
@@ -162,55 +162,55 @@ func (v *view) attempt(m *machine) (next fleet.Remediation, until time.Duration)
 
 // mayAttempt reports whether the pool's remediation allows m to be replaced, and
 // says what that waits for otherwise.
-func (v *view) mayAttempt(m *machine) bool {
+func (d *draft) mayAttempt(m *machine) bool {
 	last, limits := m.Origin.Remediation, m.pool.Remediation
-	next, until := v.attempt(m)
+	next, until := d.attempt(m)
 	if next.Retry == 0 {
 		return true
 	}
 	period := seconds(limits.RetryPeriodSeconds)
-	if left := v.from(last.At).Add(period).Sub(v.Now); period > 0 && left > 0 {
-		v.wake(left)
-		m.stays = &defect{
+	if left := d.from(last.At).Add(period).Sub(d.Now); period > 0 && left > 0 {
+		d.wake(left)
+		d.stays[m] = &defect{
 			controlplanev1.KubeadmControlPlaneMachineRemediationDeferredReason,
 			fmt.Sprintf("machine %s is unhealthy and waits: machine %s before it was replaced at %s, and remediation.retryPeriodSeconds of %s is %d",
 				m.Name, last.Machine, last.At.UTC().Format(time.RFC3339), m.pool.Name, *limits.RetryPeriodSeconds),
 		}
 	} else if most := limits.MaxRetry; most != nil && last.Retry >= int(*most) {
-		v.wake(until)
-		m.stays = &defect{
+		d.wake(until)
+		d.stays[m] = &defect{
 			controlplanev1.KubeadmControlPlaneMachineCannotBeRemediatedReason,
 			fmt.Sprintf("machine %s is unhealthy and stays: remediation.maxRetry of %s is %d, and that many attempts failed one after the other; mend the cause in the template, or have the machine replaced by hand",
 				m.Name, m.pool.Name, *most),
 		}
 	}
-	if m.stays == nil {
+	if d.stays[m] == nil {
 		return true
 	}
-	v.note("%s", m.stays.message)
+	d.note("%s", d.stays[m].message)
 	return false
 }
 
 // begun remembers that remove, which plans the next step of replacing the
 // unhealthy machine m, is an attempt, if it planned one.
-func (v *view) begun(m *machine, remove func()) {
-	planned := len(v.out.Actions)
+func (d *draft) begun(m *machine, remove func()) {
+	planned := len(d.out.Actions)
 	remove()
-	if len(v.out.Actions) > planned && v.out.Remediation.Machine != m.Name {
-		v.out.Remediation, _ = v.attempt(m)
+	if len(d.out.Actions) > planned && d.out.Remediation.Machine != m.Name {
+		d.out.Remediation, _ = d.attempt(m)
 	}
 }
 
 // followRemediation keeps the attempt that is under way in mind: until the
 // machine that came of it shows, or none is to come.
-func (v *view) followRemediation() {
-	g, r := v.groups[0], v.Memory.Remediation
+func (d *draft) followRemediation() {
+	g, r := d.groups[0], d.Memory.Remediation
 	came := slices.ContainsFunc(g.all, func(m *machine) bool {
 		asked := m.AskedAt()
-		return m.Origin.Remediation == r || m.Name != r.Machine && asked.After(v.from(r.At)) && !asked.After(v.Now)
+		return m.Origin.Remediation == r || m.Name != r.Machine && asked.After(d.from(r.At)) && !asked.After(d.Now)
 	})
-	if r.IsZero() || came || v.controlPlaneDone() {
+	if r.IsZero() || came || d.controlPlaneDone() {
 		return
 	}
-	v.out.Remediation = r
+	d.out.Remediation = r
 }

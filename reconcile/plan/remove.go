@@ -11,9 +11,9 @@ import (
 
 // removeWorker plans the next step of removing m: drain, then delete. Its Node
 // goes once the machine is gone.
-func (v *view) removeWorker(m *machine, reason string) {
-	if v.drained(m, reason) {
-		v.deleteMachine(m, reason)
+func (d *draft) removeWorker(m *machine, reason string) {
+	if d.drained(m, reason) {
+		d.deleteMachine(m, reason)
 	}
 }
 
@@ -29,33 +29,33 @@ type obstacle struct {
 // nobody else keeps it, and plans the next step of that otherwise. Every Node
 // that may be drained is, once at least: that marks it as ours, so that it can be
 // removed when the machine is gone.
-func (v *view) drained(m *machine, reason string) bool {
+func (d *draft) drained(m *machine, reason string) bool {
 	if m.State == fleet.MachineDeleting || m.node == nil {
 		return true
 	}
 	if !m.node.Draining && !m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
-		v.do(v.draining(m, reason))
+		d.do(d.draining(m, reason))
 		return false
 	}
-	o := v.obstacle(m)
+	o := d.obstacle(m)
 	if o == nil {
 		return true
 	}
 	if o.drain {
-		_ = v.act(v.draining(m, reason)) // the obstacle says what it waits for
-		v.wake(drainPace)
+		_ = d.act(d.draining(m, reason)) // the obstacle says what it waits for
+		d.wake(drainPace)
 	}
 	if o.left > 0 {
-		v.wake(o.left)
+		d.wake(o.left)
 	}
-	v.wait("%s", o.message)
+	d.wait("%s", o.message)
 	return false
 }
 
 // draining returns a step of draining m. The Node is not brought in line at the
 // same time: two writers would be in each other's way, and it goes.
-func (v *view) draining(m *machine, reason string) fleet.Action {
-	v.out.Actions = slices.DeleteFunc(v.out.Actions, func(a fleet.Action) bool {
+func (d *draft) draining(m *machine, reason string) fleet.Action {
+	d.out.Actions = slices.DeleteFunc(d.out.Actions, func(a fleet.Action) bool {
 		return a.Kind == fleet.SyncNode && a.Node == m.node.Name
 	})
 	a := fleet.Action{Kind: fleet.DrainNode, Pool: m.poolName(), Machine: m.Name, Node: m.node.Name, Reason: reason}
@@ -73,15 +73,15 @@ func (m *machine) told(annotation string) bool {
 
 // obstacle returns what keeps m, which is on its way out and has a Node, from
 // being deleted, or nil. The order is Cluster API's: hooks, pods, volumes, hooks.
-func (v *view) obstacle(m *machine) *obstacle {
+func (f *facts) obstacle(m *machine) *obstacle {
 	if o := hooked(m, clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.MachineDeletingWaitingForPreDrainHookReason); o != nil {
 		return o
 	}
-	pods, over := v.undrained(m)
+	pods, over := f.undrained(m)
 	if pods != nil {
 		return pods
 	}
-	if o := v.undetached(m, over); o != nil {
+	if o := f.undetached(m, over); o != nil {
 		return o
 	}
 	return hooked(m, clusterv1.PreTerminateDeleteHookAnnotationPrefix, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
@@ -99,14 +99,14 @@ func hooked(m *machine, prefix, reason string) *obstacle {
 
 // undrained returns the pods that m still has to be rid of, and whether the time
 // for that is over.
-func (v *view) undrained(m *machine) (o *obstacle, over bool) {
+func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 	n := m.node
 	if m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
 		return nil, false
 	}
 	var texts []string
 	var later []string
-	for i, t := range v.turns(m) {
+	for i, t := range f.turns(m) {
 		switch t {
 		case fleet.PodStays:
 		case fleet.PodLater:
@@ -124,15 +124,15 @@ func (v *view) undrained(m *machine) (o *obstacle, over bool) {
 		message: fmt.Sprintf("node %s is draining%s", n.Name, because(some(texts))),
 	}
 	if t := bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
-		if o.left = t - v.Now.Sub(v.from(n.DrainStarted)); o.left <= 0 {
+		if o.left = t - f.Now.Sub(f.from(n.DrainStarted)); o.left <= 0 {
 			return nil, true
 		}
 	}
 	return o, false
 }
 
-func (v *view) turns(m *machine) []fleet.PodTurn {
-	return v.Desired.DrainRulesOf(m.poolName()).Turns(m.node.Pods, m.node.Unreachable(), v.there())
+func (f *facts) turns(m *machine) []fleet.PodTurn {
+	return f.Desired.DrainRulesOf(m.poolName()).Turns(m.node.Pods, m.node.Unreachable(), f.there())
 }
 
 // podText says for people why p is still there.
@@ -154,13 +154,13 @@ func podText(p *fleet.Pod, t fleet.PodTurn) string {
 // undetached returns the volumes that still have to be detached from m: those
 // of pods that stay are not waited for, and an unreachable Node never detaches
 // any. over says that draining was given up.
-func (v *view) undetached(m *machine, over bool) *obstacle {
+func (f *facts) undetached(m *machine, over bool) *obstacle {
 	n := m.node
 	if n.Unreachable() || m.told(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation) {
 		return nil
 	}
 	staying := map[string]bool{}
-	for i, t := range v.turns(m) {
+	for i, t := range f.turns(m) {
 		for _, c := range n.Pods[i].Claims {
 			claim := n.Pods[i].Namespace + "/" + c
 			staying[claim] = staying[claim] || t == fleet.PodStays
@@ -187,15 +187,15 @@ func (v *view) undetached(m *machine, over bool) *obstacle {
 	if t == 0 {
 		return o
 	}
-	since := v.from(n.Drained)
+	since := f.from(n.Drained)
 	if over {
-		since = v.from(n.DrainStarted).Add(bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
+		since = f.from(n.DrainStarted).Add(bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
 	}
 	if since.IsZero() {
 		o.drain = true // which notes since when there is nothing else to wait for
 		return o
 	}
-	if o.left = t - v.Now.Sub(since); o.left <= 0 {
+	if o.left = t - f.Now.Sub(since); o.left <= 0 {
 		return nil
 	}
 	return o
@@ -211,14 +211,14 @@ func bound(m *machine, seconds func(*fleet.Pool) int) time.Duration {
 }
 
 // deleteMachine deletes the infrastructure of m.
-func (v *view) deleteMachine(m *machine, reason string) {
+func (d *draft) deleteMachine(m *machine, reason string) {
 	if m.State == fleet.MachineDeleting {
-		v.wait("machine %s is being deleted%s", m.Name, because(m.Message))
+		d.wait("machine %s is being deleted%s", m.Name, because(m.Message))
 		return
 	}
 	a := deleteOf(m)
 	a.Reason = reason
-	v.do(a)
+	d.do(a)
 }
 
 // interrupted reports whether the removal of m stopped half way and may go on.
@@ -231,20 +231,20 @@ const whyResumed = "its removal was interrupted"
 
 // resumeRemovals asks again for removals that stopped half way: they were decided
 // when they began, and whoever looks changes nothing.
-func (v *view) resumeRemovals() {
-	for _, m := range v.machines {
+func (d *draft) resumeRemovals() {
+	for _, m := range d.machines {
 		if !m.interrupted() {
 			continue
 		}
 		a := deleteOf(m)
 		a.Reason = whyResumed
-		v.do(a)
+		d.do(a)
 	}
 }
 
 // removeExtras removes the machines that share their name with another, which
 // stays. It reports whether there was one.
-func (v *view) removeExtras(g *group) bool {
+func (d *draft) removeExtras(g *group) bool {
 	found := false
 	for _, m := range g.all {
 		if !m.extra {
@@ -253,12 +253,12 @@ func (v *view) removeExtras(g *group) bool {
 		found = true
 		reason := fmt.Sprintf("another machine is called %s as well, and stays", m.Name)
 		switch {
-		case m.State == fleet.MachineDeleting, v.blind: // then nothing in this cluster ever joined
-			v.deleteMachine(m, reason)
-		case g == v.groups[0]:
-			v.removeControlPlane(m, reason)
+		case m.State == fleet.MachineDeleting, d.blind: // then nothing in this cluster ever joined
+			d.deleteMachine(m, reason)
+		case g == d.groups[0]:
+			d.removeControlPlane(m, reason)
 		default:
-			v.removeWorker(m, reason)
+			d.removeWorker(m, reason)
 		}
 	}
 	return found

@@ -8,15 +8,15 @@ import (
 )
 
 // report adds what is told of the cluster, its pools and its machines.
-func (v *view) report() {
-	for _, g := range v.groups {
-		v.out.Pools = append(v.out.Pools, g.report())
+func (d *draft) report() {
+	for _, g := range d.groups {
+		d.out.Pools = append(d.out.Pools, g.report())
 	}
-	v.out.Machines = make([]fleet.MachineReport, 0, len(v.machines))
-	for _, m := range v.machines {
-		v.out.Machines = append(v.out.Machines, v.machineReport(m))
+	d.out.Machines = make([]fleet.MachineReport, 0, len(d.machines))
+	for _, m := range d.machines {
+		d.out.Machines = append(d.out.Machines, d.machineReport(m))
 	}
-	v.out.Conditions = v.conditions()
+	d.out.Conditions = d.conditions()
 }
 
 // report counts the machines of g.
@@ -40,8 +40,8 @@ func (g *group) report() fleet.PoolReport {
 }
 
 // machineReport tells what is known of m.
-func (v *view) machineReport(m *machine) fleet.MachineReport {
-	r := fleet.MachineReport{Machine: *m.Machine, UpToDate: m.current, Conditions: v.machineConditions(m)}
+func (d *draft) machineReport(m *machine) fleet.MachineReport {
+	r := fleet.MachineReport{Machine: *m.Machine, UpToDate: m.current, Conditions: d.machineConditions(m)}
 	if m.node != nil {
 		r.Node, r.Version, r.Joined = m.node.Name, m.node.KubeletVersion, m.node.Created.UTC()
 		if m.node.ProviderID != m.ProviderID {
@@ -55,7 +55,7 @@ func (v *view) machineReport(m *machine) fleet.MachineReport {
 		r.Phase = fleet.MachinePhaseFailed
 	case m.State == fleet.MachinePending:
 		r.Phase = fleet.MachinePhaseProvisioning
-	case m.node == nil && (!v.blind || !v.everInitialized()):
+	case m.node == nil && (!d.blind || !d.everInitialized()):
 		r.Phase = fleet.MachinePhaseProvisioned
 	default:
 		r.Phase = fleet.MachinePhaseRunning

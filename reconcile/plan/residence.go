@@ -11,28 +11,28 @@ import (
 
 // locate compares where the cluster was seen with where it lives. What agrees is
 // learned; what contradicts is kept as it was remembered, and nothing is done.
-func (v *view) locate() {
-	v.residence = v.Memory.Residence
-	wish := v.recreate()
-	if wish != "" && !v.Observed.Workload.Reachable {
-		v.residence = fleet.Residence{Recreated: wish}
+func (f *facts) locate() {
+	f.residence = f.Memory.Residence
+	wish := f.recreate()
+	if wish != "" && !f.Observed.Workload.Reachable {
+		f.residence = fleet.Residence{Recreated: wish}
 	}
-	switch v.displaced = v.contradiction(); {
-	case v.displaced == "":
-		v.learn()
+	switch f.displaced = f.contradiction(); {
+	case f.displaced == "":
+		f.learn()
 		if wish != "" { // of a cluster that is well there is nothing to make anew, not later either
-			v.residence.Recreated = wish
+			f.residence.Recreated = wish
 		}
 	case wish != "":
-		v.note("%s is not heeded: the API server of the cluster answers", fleet.RecreateAnnotation)
+		f.note("%s is not heeded: the API server of the cluster answers", fleet.RecreateAnnotation)
 	}
-	v.Desired = v.Desired.WithResidence(v.residence)
+	f.Desired = f.Desired.WithResidence(f.residence)
 }
 
 // recreate is the wish to forget where the cluster lived, of people who say that it
 // is gone for good; empty where there is none that was not heeded before.
-func (v *view) recreate() string {
-	if w := v.Desired.Recreate; w != v.residence.Recreated && !v.deleting() && !v.paused() {
+func (f *facts) recreate() string {
+	if w := f.Desired.Recreate; w != f.residence.Recreated && !f.deleting() && !f.paused() {
 		return w
 	}
 	return ""
@@ -41,18 +41,18 @@ func (v *view) recreate() string {
 // contradiction says in what the look contradicts where the cluster lives, and what
 // people can do; empty where it does not. What is there may be another cluster, or
 // what is not there may be alive: neither is to be acted on.
-func (v *view) contradiction() string {
-	r, i := v.residence, v.Observed.Infrastructure
-	if r.Provider != "" && r.Provider != v.Desired.Provider {
-		return fmt.Sprintf("the cluster lives on provider %s, and Git names %s: %s", r.Provider, v.Desired.Provider, putBack("the objects of "+r.Provider))
+func (f *facts) contradiction() string {
+	r, i := f.residence, f.Observed.Infrastructure
+	if r.Provider != "" && r.Provider != f.Desired.Provider {
+		return fmt.Sprintf("the cluster lives on provider %s, and Git names %s: %s", r.Provider, f.Desired.Provider, putBack("the objects of "+r.Provider))
 	}
 	if home := r.Place().ID; home != "" && len(i.Places) > 0 && i.Places[0].ID != home {
 		return fmt.Sprintf("the cluster lives in %s, and the credentials lead to %s: %s", home, i.Places[0].ID, putBack("the credentials"))
 	}
-	if v.nothingThere() {
-		return v.vanished()
+	if f.nothingThere() {
+		return f.vanished()
 	}
-	return v.movedEndpoint()
+	return f.movedEndpoint()
 }
 
 // putBack is the advice where a look leads elsewhere.
@@ -63,46 +63,46 @@ func putBack(what string) string {
 const recreateAdvice = "annotate the Cluster with " + fleet.RecreateAnnotation + " to have it made anew"
 
 // nothingThere reports whether nothing with the cluster's tags was seen.
-func (v *view) nothingThere() bool {
-	return !v.Observed.Infrastructure.Exists && len(v.Observed.Infrastructure.Machines) == 0
+func (f *facts) nothingThere() bool {
+	return !f.Observed.Infrastructure.Exists && len(f.Observed.Infrastructure.Machines) == 0
 }
 
 // vanished says that nothing is where something was; empty where nothing ever was,
 // or what was there is to go.
-func (v *view) vanished() string {
-	r, k := v.residence, v.Observed.Secrets.Kubeconfig
+func (f *facts) vanished() string {
+	r, k := f.residence, f.Observed.Secrets.Kubeconfig
 	const advice = ": look whether the credentials still lead there and show all of it, or abandon the cluster; where it is gone for good, "
 	switch {
-	case v.answersWithNodes():
-		return fmt.Sprintf("the API server at %s answers and has nodes, and nothing of the cluster is in %s%s%s", host(k.Endpoint), v.where(), advice, recreateAdvice)
-	case v.deleting():
+	case f.answersWithNodes():
+		return fmt.Sprintf("the API server at %s answers and has nodes, and nothing of the cluster is in %s%s%s", host(k.Endpoint), f.where(), advice, recreateAdvice)
+	case f.deleting():
 	case r.ControlPlane == fleet.InitializedOnce:
-		return fmt.Sprintf("nothing of the cluster is in %s, where it was%s%s", v.where(), advice, recreateAdvice)
+		return fmt.Sprintf("nothing of the cluster is in %s, where it was%s%s", f.where(), advice, recreateAdvice)
 	case r.IsZero() && k.Exists:
-		return fmt.Sprintf("nothing of the cluster is in %s, and it has a kubeconfig for %s already%s%s", v.where(), host(k.Endpoint), advice, recreateAdvice)
+		return fmt.Sprintf("nothing of the cluster is in %s, and it has a kubeconfig for %s already%s%s", f.where(), host(k.Endpoint), advice, recreateAdvice)
 	}
 	return ""
 }
 
-func (v *view) answersWithNodes() bool {
-	return v.Observed.Workload.Reachable && len(v.Observed.Workload.Nodes) > 0
+func (f *facts) answersWithNodes() bool {
+	return f.Observed.Workload.Reachable && len(f.Observed.Workload.Nodes) > 0
 }
 
 // where names the place that was looked at.
-func (v *view) where() string {
-	if p := v.Observed.Infrastructure.Places; len(p) > 0 {
+func (f *facts) where() string {
+	if p := f.Observed.Infrastructure.Places; len(p) > 0 {
 		return p[0].ID
 	}
-	return "provider " + v.Desired.Provider
+	return "provider " + f.Desired.Provider
 }
 
 // movedEndpoint says that the API server seems to be elsewhere than the machines
 // know it, and Git does not say so; empty where it is where it was, or what is there
 // is to go anyway. A port alone is for Git to change.
-func (v *view) movedEndpoint() string {
-	was, is := v.knownEndpoint(), v.Observed.Infrastructure.Endpoint
-	named := v.Desired.NamedEndpoint().Host
-	if v.deleting() || was.IsZero() || is.IsZero() || was.Host == is.Host || named == is.Host || !v.everInitialized() {
+func (f *facts) movedEndpoint() string {
+	was, is := f.knownEndpoint(), f.Observed.Infrastructure.Endpoint
+	named := f.Desired.NamedEndpoint().Host
+	if f.deleting() || was.IsZero() || is.IsZero() || was.Host == is.Host || named == is.Host || !f.everInitialized() {
 		return ""
 	}
 	return fmt.Sprintf("the machines know the API server at %s, and the infrastructure has it at %s: bring the old address back, or set spec.controlPlaneEndpoint of the Cluster to the new one where machines and certificates are to know that",
@@ -111,11 +111,11 @@ func (v *view) movedEndpoint() string {
 
 // knownEndpoint is where the API server was last. Where nobody remembers, the
 // kubeconfig does.
-func (v *view) knownEndpoint() fleet.Endpoint {
-	if e := v.residence.Endpoint; !e.IsZero() {
+func (f *facts) knownEndpoint() fleet.Endpoint {
+	if e := f.residence.Endpoint; !e.IsZero() {
 		return e
 	}
-	if k := v.Observed.Secrets.Kubeconfig; k.Exists && v.residence.Recreated == "" {
+	if k := f.Observed.Secrets.Kubeconfig; k.Exists && f.residence.Recreated == "" {
 		return k.Endpoint
 	}
 	return fleet.Endpoint{}
@@ -125,51 +125,51 @@ func host(e fleet.Endpoint) string { return cmp.Or(e.Host, "an endpoint that is 
 
 // learn notes where the cluster lives once something of it is there or was asked
 // for. What is deleted, down to nothing, is forgotten but for where it was.
-func (v *view) learn() {
-	r, i := &v.residence, v.Observed.Infrastructure
-	asked := v.begunHere()
-	gone := v.deleting() && v.nothingThere() && !v.Observed.Workload.Reachable
+func (f *facts) learn() {
+	r, i := &f.residence, f.Observed.Infrastructure
+	asked := f.begunHere()
+	gone := f.deleting() && f.nothingThere() && !f.Observed.Workload.Reachable
 	switch {
-	case gone, r.ControlPlane == fleet.DeletionBegan && len(v.machines)+len(v.held) == 0 && !v.Observed.Workload.Reachable:
+	case gone, r.ControlPlane == fleet.DeletionBegan && len(f.machines)+len(f.held) == 0 && !f.Observed.Workload.Reachable:
 		r.ControlPlane = fleet.NeverInitialized // of what would be made again
-	case r.ControlPlane == fleet.DeletionBegan && (v.deleting() || v.controlPlaneGoes()): // what still answers may not for long
-	case r.ControlPlane == fleet.DeletionBegan && !v.initialized() && !v.answersWithNodes(): // until it answers
-	case v.everInitialized() || v.answersWithNodes() || !v.Memory.Milestones.ControlPlane.IsZero() && len(v.machines) > 0:
+	case r.ControlPlane == fleet.DeletionBegan && (f.deleting() || f.controlPlaneGoes()): // what still answers may not for long
+	case r.ControlPlane == fleet.DeletionBegan && !f.initialized() && !f.answersWithNodes(): // until it answers
+	case f.everInitialized() || f.answersWithNodes() || !f.Memory.Milestones.ControlPlane.IsZero() && len(f.machines) > 0:
 		r.ControlPlane = fleet.InitializedOnce
-	case r.ControlPlane == fleet.NeverInitialized && !v.NeverAnswered:
+	case r.ControlPlane == fleet.NeverInitialized && !f.NeverAnswered:
 		r.ControlPlane = "" // something answered, if only to refuse: what comes of it will show
-	case r.ControlPlane == "" && len(v.machines) == 0 && !asked && !v.Observed.Secrets.Kubeconfig.Exists:
+	case r.ControlPlane == "" && len(f.machines) == 0 && !asked && !f.Observed.Secrets.Kubeconfig.Exists:
 		r.ControlPlane = fleet.NeverInitialized
 	}
-	if v.nothingThere() && !asked {
+	if f.nothingThere() && !asked {
 		return
 	}
-	r.Provider = v.Desired.Provider
+	r.Provider = f.Desired.Provider
 	if !i.Endpoint.IsZero() {
 		r.Endpoint = i.Endpoint
 	}
 	if len(i.Places) > 0 {
-		r.Places = v.places()
+		r.Places = f.places()
 	}
 }
 
 // begunHere reports whether this agent asked for something of the cluster that may
 // not show yet.
-func (v *view) begunHere() bool {
-	return slices.ContainsFunc(v.Attempts, func(a fleet.Attempt) bool {
-		return (a.Action.Kind == fleet.EnsureInfrastructure || a.Action.Kind == fleet.CreateMachine) && v.recent(a, v.Settle)
+func (f *facts) begunHere() bool {
+	return slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
+		return (a.Action.Kind == fleet.EnsureInfrastructure || a.Action.Kind == fleet.CreateMachine) && f.recent(a, f.Settle)
 	})
 }
 
 // places returns those that have something of the cluster, or may: what was asked
 // for there may not show yet, and what is about to be asked for may be all that the
 // next agent knows of.
-func (v *view) places() []fleet.Place {
-	seen := v.Observed.Infrastructure.Places
+func (f *facts) places() []fleet.Place {
+	seen := f.Observed.Infrastructure.Places
 	out := []fleet.Place{seen[0].Place}
-	idle := v.settled() && !v.begunHere()
+	idle := f.settled() && !f.begunHere()
 	for _, p := range seen[1:] {
-		if p.Used || !idle || p.Named && v.lacksMachines() {
+		if p.Used || !idle || p.Named && f.lacksMachines() {
 			out = append(out, p.Place)
 		}
 	}
@@ -178,17 +178,17 @@ func (v *view) places() []fleet.Place {
 }
 
 // lacksMachines reports whether machines are to be made, now or later.
-func (v *view) lacksMachines() bool {
-	return slices.ContainsFunc(v.groups, func(g *group) bool { return g.pool != nil && len(g.fresh) < g.pool.Replicas })
+func (f *facts) lacksMachines() bool {
+	return slices.ContainsFunc(f.groups, func(g *group) bool { return g.pool != nil && len(g.fresh) < g.pool.Replicas })
 }
 
 // stay is the plan for a cluster that was looked for elsewhere than where it lives:
 // all that was remembered stays so.
-func (v *view) stay() {
-	v.out.Phase = fleet.PhaseInfrastructure
-	if v.deleting() {
-		v.out.Phase = fleet.PhaseDeleting
+func (d *draft) stay() {
+	d.out.Phase = fleet.PhaseInfrastructure
+	if d.deleting() {
+		d.out.Phase = fleet.PhaseDeleting
 	}
-	v.out.Remediation, v.out.Fingerprint, v.out.Spells = v.Memory.Remediation, v.Memory.Fingerprint, v.Memory.Spells
-	v.note("%s", v.displaced)
+	d.out.Remediation, d.out.Fingerprint, d.out.Spells = d.Memory.Remediation, d.Memory.Fingerprint, d.Memory.Spells
+	d.note("%s", d.displaced)
 }

@@ -22,47 +22,47 @@ const refreshResources = time.Hour
 // keepResources has the ClusterResourceSets of the cluster applied, from when its
 // control plane is initialized, and what left them deleted.
 // Source: Cluster API, core/reconcilers/clusterresourceset.
-func (v *view) keepResources() {
-	if v.blind || !v.initialized() {
+func (d *draft) keepResources() {
+	if d.blind || !d.initialized() {
 		return
 	}
-	for i := range v.Desired.ResourceSets {
-		s := &v.Desired.ResourceSets[i]
+	for i := range d.Desired.ResourceSets {
+		s := &d.Desired.ResourceSets[i]
 		if !s.Paused {
-			v.keepResourceSet(s, v.resourceState(s.Name))
+			d.keepResourceSet(s, d.resourceState(s.Name))
 		}
 	}
-	for i := range v.Observed.Workload.ResourceSets {
-		have := &v.Observed.Workload.ResourceSets[i]
-		if _, ok := v.Desired.ResourceSet(have.Name); !ok && !leftBehind(have) {
-			v.prune(fleet.ResourceSet{Name: have.Name}, have, "it is not in Git any more for this cluster")
+	for i := range d.Observed.Workload.ResourceSets {
+		have := &d.Observed.Workload.ResourceSets[i]
+		if _, ok := d.Desired.ResourceSet(have.Name); !ok && !leftBehind(have) {
+			d.prune(fleet.ResourceSet{Name: have.Name}, have, "it is not in Git any more for this cluster")
 		}
 	}
 }
 
-func (v *view) resourceState(name string) *fleet.ResourceSetState {
-	sets := v.Observed.Workload.ResourceSets
+func (f *facts) resourceState(name string) *fleet.ResourceSetState {
+	sets := f.Observed.Workload.ResourceSets
 	if i := slices.IndexFunc(sets, func(s fleet.ResourceSetState) bool { return s.Name == name }); i >= 0 {
 		return &sets[i]
 	}
 	return &fleet.ResourceSetState{Name: name}
 }
 
-func (v *view) keepResourceSet(s *fleet.ResourceSet, have *fleet.ResourceSetState) {
+func (d *draft) keepResourceSet(s *fleet.ResourceSet, have *fleet.ResourceSetState) {
 	apply := func(names []string, reason string) {
-		v.do(fleet.Action{Kind: fleet.ApplyResources, Addon: s.Name, Resources: names, Mark: s.Mark(), Reason: reason})
+		d.do(fleet.Action{Kind: fleet.ApplyResources, Addon: s.Name, Resources: names, Mark: s.Mark(), Reason: reason})
 	}
 	names := s.Pending(*have)
 	switch {
-	case len(names) > 0 && !s.Untried(*have, names) && v.tooSoon(have):
+	case len(names) > 0 && !s.Untried(*have, names) && d.tooSoon(have):
 	case len(names) > 0:
-		apply(names, v.whyApply(s, have, names))
+		apply(names, d.whyApply(s, have, names))
 	case have.Strategy != s.Strategy || have.Prune != s.Prune:
 		apply(nil, "its strategy is to be known when Git holds it no more")
 	case s.Strategy != fleet.ReconcileStrategy:
-	case len(v.retired(s, have)) > 0:
-		v.prune(*s, have, "Git has them no more")
-	case v.Now.Sub(have.Applied) >= refreshResources && (v.Desired.Drift == "" || v.Desired.Drift == fleet.DriftCorrect):
+	case len(d.retired(s, have)) > 0:
+		d.prune(*s, have, "Git has them no more")
+	case d.Now.Sub(have.Applied) >= refreshResources && (d.Desired.Drift == "" || d.Desired.Drift == fleet.DriftCorrect):
 		var all []string
 		for _, r := range s.Resources {
 			all = append(all, r.Name)
@@ -72,7 +72,7 @@ func (v *view) keepResourceSet(s *fleet.ResourceSet, have *fleet.ResourceSetStat
 }
 
 // whyApply says why the resources of s called names are applied.
-func (v *view) whyApply(s *fleet.ResourceSet, have *fleet.ResourceSetState, names []string) string {
+func (f *facts) whyApply(s *fleet.ResourceSet, have *fleet.ResourceSetState, names []string) string {
 	switch {
 	case len(have.Resources) == 0:
 		return fmt.Sprintf("the cluster does not have its %s", objects(len(s.Refs())))
@@ -101,7 +101,7 @@ const (
 
 // tooSoon reports whether the last try failed so lately that another one is of no
 // use yet.
-func (v *view) tooSoon(have *fleet.ResourceSetState) bool {
+func (d *draft) tooSoon(have *fleet.ResourceSetState) bool {
 	if len(have.Failures) == 0 {
 		return false
 	}
@@ -114,25 +114,25 @@ func (v *view) tooSoon(have *fleet.ResourceSetState) bool {
 		}
 	}
 	wait := min(max(have.Tried.Sub(have.Since)/retryGrowth, firstRetry), most)
-	left := wait - v.Now.Sub(v.from(have.Tried))
+	left := wait - d.Now.Sub(d.from(have.Tried))
 	if left > 0 {
-		v.wake(left)
+		d.wake(left)
 	}
 	return left > 0
 }
 
 // retired returns the objects of the inventory that s does not have.
-func (v *view) retired(s *fleet.ResourceSet, have *fleet.ResourceSetState) []fleet.ObjectRef {
+func (f *facts) retired(s *fleet.ResourceSet, have *fleet.ResourceSetState) []fleet.ObjectRef {
 	refs := s.Refs()
 	return slices.DeleteFunc(slices.Clone(have.Objects), func(o fleet.ObjectRef) bool { return slices.ContainsFunc(refs, o.Same) })
 }
 
 // deletable returns those of retired that may be deleted: neither what another
 // set of the cluster has, nor what others may have put something into.
-func (v *view) deletable(retired []fleet.ObjectRef) []fleet.ObjectRef {
+func (f *facts) deletable(retired []fleet.ObjectRef) []fleet.ObjectRef {
 	var kept []fleet.ObjectRef
-	for i := range v.Desired.ResourceSets {
-		kept = append(kept, v.Desired.ResourceSets[i].Refs()...)
+	for i := range f.Desired.ResourceSets {
+		kept = append(kept, f.Desired.ResourceSets[i].Refs()...)
 	}
 	return slices.DeleteFunc(slices.Clone(retired), func(o fleet.ObjectRef) bool {
 		return o.Lasting() || slices.ContainsFunc(kept, o.Same)
@@ -140,19 +140,19 @@ func (v *view) deletable(retired []fleet.ObjectRef) []fleet.ObjectRef {
 }
 
 // prune has what s does not have any more deleted and forgotten.
-func (v *view) prune(s fleet.ResourceSet, have *fleet.ResourceSetState, why string) {
-	if v.tooSoon(have) {
+func (d *draft) prune(s fleet.ResourceSet, have *fleet.ResourceSetState, why string) {
+	if d.tooSoon(have) {
 		return
 	}
 	var gone []fleet.ObjectRef
 	if have.Prune || s.Resources != nil {
-		gone = v.deletable(v.retired(&s, have))
+		gone = d.deletable(d.retired(&s, have))
 	}
 	reason := why
 	if len(gone) > 0 {
 		reason = why + ": " + some(texts(gone))
 	}
-	v.do(fleet.Action{Kind: fleet.PruneResources, Addon: s.Name, Objects: gone, Mark: have.Tried.UTC().Format(time.RFC3339Nano), Reason: reason})
+	d.do(fleet.Action{Kind: fleet.PruneResources, Addon: s.Name, Objects: gone, Mark: have.Tried.UTC().Format(time.RFC3339Nano), Reason: reason})
 }
 
 func texts(refs []fleet.ObjectRef) []string {
@@ -170,22 +170,22 @@ func leftBehind(have *fleet.ResourceSetState) bool {
 }
 
 // resourcesCondition tells whether all ClusterResourceSets are applied.
-func (v *view) resourcesCondition(l *ledger) {
+func (f *facts) resourcesCondition(l *ledger) {
 	const kind = addonsv1.ClusterResourceSetResourcesAppliedCondition
-	sets, states := v.Desired.ResourceSets, v.Observed.Workload.ResourceSets
+	sets, states := f.Desired.ResourceSets, f.Observed.Workload.ResourceSets
 	switch {
-	case v.deleting() || len(sets)+len(states) == 0:
+	case f.deleting() || len(sets)+len(states) == 0:
 		return
-	case v.blind && v.everInitialized():
+	case f.blind && f.everInitialized():
 		l.unknown(kind, clusterv1.ConnectionDownReason, "The API server does not answer")
 		return
-	case v.blind || !v.initialized():
+	case f.blind || !f.initialized():
 		l.set(kind, false, "", addonsv1.ClusterResourceSetResourcesNotAppliedReason, "Control plane not yet initialized")
 		return
 	}
 	var bad, notes []string
 	for i := range sets {
-		s, have := &sets[i], v.resourceState(sets[i].Name)
+		s, have := &sets[i], f.resourceState(sets[i].Name)
 		switch {
 		case s.Paused:
 			notes = append(notes, s.Name+" is paused")
@@ -197,7 +197,7 @@ func (v *view) resourcesCondition(l *ledger) {
 	}
 	for i := range states {
 		have := &states[i]
-		if _, ok := v.Desired.ResourceSet(have.Name); ok {
+		if _, ok := f.Desired.ResourceSet(have.Name); ok {
 			continue
 		}
 		if leftBehind(have) {

@@ -14,7 +14,7 @@ import (
 // needless: an unavailable outdated machine is chosen first and costs no
 // availability, so it is never held back by the availability of others.
 type rollout struct {
-	v         *view
+	plan      *draft
 	g         *group
 	gate      gate
 	total     int // machines that are or may be there
@@ -26,9 +26,9 @@ type rollout struct {
 }
 
 // roll plans what may be done now to bring g to its replicas and template.
-func (v *view) roll(g *group) {
+func (d *draft) roll(g *group) {
 	r := &rollout{
-		v: v, g: g, gate: v.preflight(g),
+		plan: d, g: g, gate: d.preflight(g),
 		total:    len(g.all) + len(g.pending) + countNames(g.held),
 		fresh:    len(g.fresh) + g.freshPending,
 		minimum:  max(g.pool.Replicas-g.pool.MaxUnavailable, 0),
@@ -41,7 +41,7 @@ func (v *view) roll(g *group) {
 	}
 	for _, m := range g.leaving {
 		if !m.extra {
-			v.removeWorker(m, g.whyLeaving(m))
+			d.removeWorker(m, g.whyLeaving(m))
 		}
 	}
 	r.remediate()
@@ -62,12 +62,12 @@ func (r *rollout) remediate() {
 	for _, m := range r.candidates() {
 		if !m.remedy {
 			if m.stays != nil {
-				r.v.note("%s", m.stays.message)
+				r.plan.note("%s", m.stays.message)
 			}
 			continue
 		}
 		if r.g.pool.MaxRemediations >= 0 && room <= 0 {
-			r.v.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, r.g.name)
+			r.plan.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, r.g.name)
 			continue
 		}
 		room--
@@ -94,7 +94,7 @@ func (r *rollout) cut(surplus int, ms []*machine) {
 	var stays *machine
 	for _, m := range victims(r.g.pool, ms) {
 		switch {
-		case surplus <= 0 || m.leaving:
+		case surplus <= 0 || m.leaving || r.plan.going[m]:
 		case r.spend(m):
 			surplus--
 			r.remove(m, r.g.tooMany())
@@ -103,7 +103,7 @@ func (r *rollout) cut(surplus int, ms []*machine) {
 		}
 	}
 	if surplus > 0 && stays != nil {
-		r.v.wait("machine %s must stay until others of pool %s are available", stays.Name, r.g.name)
+		r.plan.wait("machine %s must stay until others of pool %s are available", stays.Name, r.g.name)
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *rollout) grow() {
 		return
 	}
 	if r.gate.create != "" {
-		r.v.wait("%s", r.gate.create)
+		r.plan.wait("%s", r.gate.create)
 		return
 	}
 	replaced := victims(p, r.g.old)
@@ -133,7 +133,7 @@ func (r *rollout) grow() {
 			replaced = replaced[1:]
 			reason = fmt.Sprintf("%s: replaces %s", differs(old, p), old.Name)
 		}
-		r.v.create(r.g, fleet.JoinWorker, p.FailureDomain, reason)
+		r.plan.create(r.g, fleet.JoinWorker, p.FailureDomain, reason)
 		has++
 		r.total++
 	}
@@ -153,7 +153,7 @@ func (r *rollout) replace() {
 		return
 	}
 	if r.gate.roll != "" {
-		r.v.wait("%s", r.gate.roll)
+		r.plan.wait("%s", r.gate.roll)
 		return
 	}
 	budget := len(r.g.fresh) + len(r.g.old) + len(r.g.pending) - r.begun - r.minimum - r.unproven()
@@ -163,7 +163,7 @@ func (r *rollout) replace() {
 				continue
 			}
 			if budget <= 0 || !r.spend(m) {
-				r.v.wait("outdated machine %s waits until enough others of pool %s are available", m.Name, p.Name)
+				r.plan.wait("outdated machine %s waits until enough others of pool %s are available", m.Name, p.Name)
 				return
 			}
 			budget--
@@ -177,7 +177,7 @@ func (r *rollout) replace() {
 func (r *rollout) unproven() int {
 	n := r.g.freshPending
 	for _, m := range r.g.fresh {
-		if !m.leaving && !m.available {
+		if !m.leaving && !r.plan.going[m] && !m.available {
 			n++
 		}
 	}
@@ -186,7 +186,7 @@ func (r *rollout) unproven() int {
 
 // replaceOnDelete removes outdated machines only where the pool has too many.
 func (r *rollout) replaceOnDelete(old []*machine) {
-	old = slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.leaving }) // a health check was first
+	old = slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.leaving || r.plan.going[m] }) // a health check was first
 	r.cut(min(r.fresh, r.g.pool.Replicas)+len(old)+len(r.g.pending)-r.g.freshPending-r.g.pool.Replicas, old)
 }
 
@@ -207,12 +207,11 @@ func (r *rollout) spend(m *machine) bool {
 func (r *rollout) remove(m *machine, reason string) {
 	r.pendDown++
 	r.begun++
-	m.leaving = true
-	m.available = false
+	r.plan.going[m] = true
 	if m.current {
 		r.fresh--
 	}
-	r.v.removeWorker(m, reason)
+	r.plan.removeWorker(m, reason)
 }
 
 func (g *group) tooFew(has int) string {

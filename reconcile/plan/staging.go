@@ -46,18 +46,18 @@ func (s span) mixed() bool { return s.oldest != s.newest }
 
 // stage has Git ask for the pools as they are to be now, on the way to what it
 // asks for.
-func (v *view) stage() {
-	t := v.Desired.Topology
-	if t == nil || v.deleting() {
+func (f *facts) stage() {
+	t := f.Desired.Topology
+	if t == nil || f.deleting() {
 		return
 	}
-	d := *v.Desired
+	d := *f.Desired
 	d.Workers = slices.Clone(d.Workers)
 	s := &staging{
 		Topology: t, to: d.ControlPlane.Version, cluster: &d, slots: t.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
 	}
-	for _, m := range v.machines {
+	for _, m := range f.machines {
 		if _, err := version.ParseSemantic(m.Version); err != nil {
 			if m.held != "" {
 				continue // it is no part of what is staged until it is put right
@@ -72,7 +72,7 @@ func (v *view) stage() {
 	}
 	s.stageControlPlane()
 	s.stageWorkers()
-	v.Desired, v.staging = &d, s
+	f.Desired, f.staging = &d, s
 }
 
 func (s *staging) see(pool fleet.PoolName, version string) {
@@ -300,12 +300,12 @@ func (s *staging) keeps(m *machine) bool {
 
 // frozen reports whether nothing is done to g, and says why where something is to
 // be done.
-func (v *view) frozen(g *group) bool {
-	if v.staging == nil || v.staging.frozen[g.name] == "" {
+func (d *draft) frozen(g *group) bool {
+	if d.staging == nil || d.staging.frozen[g.name] == "" {
 		return false
 	}
 	if !g.settled() {
-		v.note("%s", v.staging.frozen[g.name])
+		d.note("%s", d.staging.frozen[g.name])
 	}
 	return true
 }

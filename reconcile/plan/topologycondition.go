@@ -9,22 +9,22 @@ import (
 
 // topologyCondition tells how far a cluster of a class is on the way to its
 // version, and what waits for what.
-func (v *view) topologyCondition(l *ledger) {
-	if v.Desired.Topology == nil {
+func (f *facts) topologyCondition(l *ledger) {
+	if f.Desired.Topology == nil {
 		return
 	}
-	reason, message := v.topologyState()
+	reason, message := f.topologyState()
 	l.set(clusterv1.ClusterTopologyReconciledCondition, reason == "", clusterv1.ClusterTopologyReconcileSucceededReason, reason, message)
 }
 
 // topologyState returns no reason where every pool may be as Git asks for it.
-func (v *view) topologyState() (reason, message string) {
-	s := v.staging
+func (f *facts) topologyState() (reason, message string) {
+	s := f.staging
 	switch {
-	case v.deleting():
+	case f.deleting():
 		return clusterv1.ClusterTopologyReconciledDeletingReason, "Cluster is deleting"
-	case v.paused():
-		return clusterv1.ClusterTopologyReconcilePausedReason, v.whyPaused()
+	case f.paused():
+		return clusterv1.ClusterTopologyReconcilePausedReason, f.whyPaused()
 	case s == nil:
 		return "", ""
 	case s.blocked != "":
@@ -37,7 +37,7 @@ func (v *view) topologyState() (reason, message string) {
 			parts = append(parts, some(who)+" "+what)
 		}
 	}
-	cp := string(v.Desired.ControlPlane.Name)
+	cp := string(f.Desired.ControlPlane.Name)
 	then := after(", then ", strings.Join(s.next, ", "))
 	switch {
 	case s.begun:

@@ -14,25 +14,25 @@ import (
 const signedLast = 25 * time.Hour
 
 // trust returns what of the cluster's trust machines of role are to be made with.
-func (v *view) trust(role fleet.Role) fleet.Trust {
-	return v.Desired.Trust(role, v.Observed.Secrets.Marks)
+func (f *facts) trust(role fleet.Role) fleet.Trust {
+	return f.Desired.Trust(role, f.Observed.Secrets.Marks)
 }
 
 // rotation returns the rotation of an authority that is under way, or else the
 // next that is wished for; false where there is none. What has begun is finished,
 // though the wish be taken back or renewed.
-func (v *view) rotation() (r fleet.Rotation, now fleet.RotationState, wish string, ok bool) {
+func (f *facts) rotation() (r fleet.Rotation, now fleet.RotationState, wish string, ok bool) {
 	for _, r := range fleet.Rotations() {
-		if now := v.Observed.Secrets.Rotations[r.Authority()]; now.UnderWay() {
+		if now := f.Observed.Secrets.Rotations[r.Authority()]; now.UnderWay() {
 			return r, now, now.Wish, true
 		}
 	}
 	for _, r := range fleet.Rotations() {
-		name, value := r.Authority(), v.Desired.Rotate[r]
-		if name == "" || value == "" || name == fleet.EtcdCA && v.Desired.ExternalEtcd() {
+		name, value := r.Authority(), f.Desired.Rotate[r]
+		if name == "" || value == "" || name == fleet.EtcdCA && f.Desired.ExternalEtcd() {
 			continue
 		}
-		now, wish := v.Observed.Secrets.Rotations[name], fleet.TrustMark([]byte(value))
+		now, wish := f.Observed.Secrets.Rotations[name], fleet.TrustMark([]byte(value))
 		if now.Wish != wish {
 			return r, now, wish, true
 		}
@@ -44,36 +44,36 @@ func (v *view) rotation() (r fleet.Rotation, now fleet.RotationState, wish strin
 // machines that know it are of the last one, and well. Nothing else changes the
 // control plane meanwhile, and whatever does not hold is waited for: so at every
 // time all trust whoever signs.
-func (v *view) keepTrust() {
-	r, now, wish, ok := v.rotation()
-	if !ok || v.authoritiesLost() {
+func (d *draft) keepTrust() {
+	r, now, wish, ok := d.rotation()
+	if !ok || d.authoritiesLost() {
 		return
 	}
 	next := now.Stage.Next(r.Authority())
 	switch {
-	case v.groups[0].pool.Paused:
-		v.note("rotation of %s: the control plane is paused", r)
+	case d.groups[0].pool.Paused:
+		d.note("rotation of %s: the control plane is paused", r)
 		return
-	case !v.controlPlaneDone():
-		v.wait("rotation of %s%s waits until every control-plane machine is made of what it is now, and well", r, stageOf(now))
+	case !d.controlPlaneDone():
+		d.wait("rotation of %s%s waits until every control-plane machine is made of what it is now, and well", r, stageOf(now))
 		return
-	case r == fleet.RotateCA && len(v.leftBehind()) > 0:
-		v.note("rotation of %s%s waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: %s",
-			r, stageOf(now), some(v.leftBehind()))
+	case r == fleet.RotateCA && len(d.leftBehind()) > 0:
+		d.note("rotation of %s%s waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: %s",
+			r, stageOf(now), some(d.leftBehind()))
 		return
-	case r == fleet.RotateCA && !v.workersDone():
-		v.wait("rotation of %s%s waits for every worker to be made of what it is now, and well", r, stageOf(now))
+	case r == fleet.RotateCA && !d.workersDone():
+		d.wait("rotation of %s%s waits for every worker to be made of what it is now, and well", r, stageOf(now))
 		return
-	case v.unsettled():
+	case d.unsettled():
 		return
 	case r == fleet.RotateCA && next == fleet.RotationSign:
-		if v.rest(now) {
-			v.note("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), v.from(now.Since).Add(signedLast).UTC().Format(time.RFC3339))
+		if d.rest(now) {
+			d.note("rotation of %s%s waits until %s: kubeconfigs that people and programs keep have to be fetched again by then", r, stageOf(now), d.from(now.Since).Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	case now.Stage == fleet.RotationHold:
-		if v.rest(now) {
-			v.note("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), v.from(now.Since).Add(signedLast).UTC().Format(time.RFC3339))
+		if d.rest(now) {
+			d.note("rotation of %s%s waits until %s, when nothing that the old one signed is in use", r, stageOf(now), d.from(now.Since).Add(signedLast).UTC().Format(time.RFC3339))
 			return
 		}
 	}
@@ -84,27 +84,27 @@ func (v *view) keepTrust() {
 		fleet.RotationHold:   "all that signs is of the new one",
 		fleet.RotationDone:   "the new one alone is trusted",
 	}[next]
-	v.do(fleet.Action{
+	d.do(fleet.Action{
 		Kind: fleet.RotateAuthority, Authority: r.Authority(), Stage: next, Wish: wish,
 		Reason: fmt.Sprintf("rotation of %s: %s", r, why),
 	})
 }
 
 // rest reports whether the stage that is has to last longer.
-func (v *view) rest(now fleet.RotationState) bool {
-	left := v.from(now.Since).Add(signedLast).Sub(v.Now)
+func (d *draft) rest(now fleet.RotationState) bool {
+	left := d.from(now.Since).Add(signedLast).Sub(d.Now)
 	if left > 0 {
-		v.wake(left)
+		d.wake(left)
 	}
 	return left > 0
 }
 
 // leftBehind names the workers that are not made of what the cluster's authority is
 // now, and that nobody will replace.
-func (v *view) leftBehind() []string {
-	want := v.trust(fleet.RoleWorker)
+func (f *facts) leftBehind() []string {
+	want := f.trust(fleet.RoleWorker)
 	var stay []string
-	for _, g := range v.groups[1:] {
+	for _, g := range f.groups[1:] {
 		for _, m := range g.all {
 			if m.Origin.Trust.Lacks(want) != "" && (g.pool.Paused || g.pool.Strategy == fleet.OnDelete) {
 				stay = append(stay, string(m.Name))

@@ -8,21 +8,21 @@ import (
 )
 
 // paused reports whether people keep the cluster as it is.
-func (v *view) paused() bool {
-	return v.Desired.Paused || v.suspended()
+func (f *facts) paused() bool {
+	return f.Desired.Paused || f.suspended()
 }
 
 // suspended reports whether they do for a time.
-func (v *view) suspended() bool {
-	return v.Desired.Suspension != nil && !v.Desired.Suspension.Over(v.Now)
+func (f *facts) suspended() bool {
+	return f.Desired.Suspension != nil && !f.Desired.Suspension.Over(f.Now)
 }
 
 // whyPaused says why nothing is done, for people.
-func (v *view) whyPaused() string {
-	if v.Desired.Paused || !v.suspended() {
+func (f *facts) whyPaused() string {
+	if f.Desired.Paused || !f.suspended() {
 		return "cluster is paused"
 	}
-	s := v.Desired.Suspension
+	s := f.Desired.Suspension
 	text := "cluster is suspended"
 	if !s.Until.IsZero() {
 		text += " until " + s.Until.UTC().Format(time.RFC3339)
@@ -47,8 +47,8 @@ func onDelete(p *fleet.Pool) bool {
 // heedWishes marks the machines that people know to be sick. No health check
 // has a say in that, and none of its limits. In a pool that replaces on deletion
 // alone, to ask for a replacement is to delete.
-func (v *view) heedWishes() {
-	for _, m := range v.machines {
+func (f *facts) heedWishes() {
+	for _, m := range f.machines {
 		if m.pool == nil || m.ProviderID == "" || m.extra {
 			continue
 		}

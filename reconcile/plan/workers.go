@@ -10,33 +10,33 @@ import (
 )
 
 // planWorkers brings every worker pool nearer to what is asked for.
-func (v *view) planWorkers() {
-	for _, g := range v.groups[1:] {
+func (d *draft) planWorkers() {
+	for _, g := range d.groups[1:] {
 		switch {
 		case g.vanished:
 			for _, m := range g.all {
-				v.removeWorker(m, g.vanishedReason())
+				d.removeWorker(m, g.vanishedReason())
 			}
 		case g.pool.Paused:
-			v.note("pool %s is paused", g.name)
-		case v.frozen(g):
+			d.note("pool %s is paused", g.name)
+		case d.frozen(g):
 		default:
-			v.removeExtras(g)
-			v.roll(g)
-			v.awaitAvailable(g)
+			d.removeExtras(g)
+			d.roll(g)
+			d.awaitAvailable(g)
 		}
 	}
 }
 
 // awaitAvailable says which machines of g are not available, and why nothing
 // will come of those that failed.
-func (v *view) awaitAvailable(g *group) {
+func (d *draft) awaitAvailable(g *group) {
 	var late []string
 	for _, m := range g.all {
 		switch {
-		case m.available || m.leaving || m.extra:
+		case m.available || m.leaving || m.extra || d.going[m]:
 		case m.State == fleet.MachineFailed:
-			v.note("machine %s is Failed%s", m.Name, because(m.Message))
+			d.note("machine %s is Failed%s", m.Name, because(m.Message))
 		default:
 			late = append(late, string(m.Name))
 		}
@@ -45,15 +45,15 @@ func (v *view) awaitAvailable(g *group) {
 		late = append(late, string(name))
 	}
 	if len(late) > 0 {
-		v.wait("pool %s waits until available: %s", g.name, some(late))
+		d.wait("pool %s waits until available: %s", g.name, some(late))
 	}
 }
 
-func (v *view) workersDone() bool {
-	if len(v.held) > 0 {
+func (f *facts) workersDone() bool {
+	if len(f.held) > 0 {
 		return false
 	}
-	for _, g := range v.groups[1:] {
+	for _, g := range f.groups[1:] {
 		if g.vanished || !g.settled() {
 			return false
 		}
@@ -86,19 +86,19 @@ type gate struct {
 // preflight checks the control plane before g changes. A machine that is missing
 // may be created unless the control plane is being upgraded; a rollout needs a
 // control plane at rest.
-func (v *view) preflight(g *group) gate {
+func (f *facts) preflight(g *group) gate {
 	var out gate
-	cp := v.groups[0]
+	cp := f.groups[0]
 	for _, m := range cp.all {
 		if m.Version != cp.pool.Version && !m.current {
 			out.create = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", g.name, cp.pool.Version)
 		}
 	}
-	if oldest := v.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
+	if oldest := f.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
 	}
-	out.roll = cmp.Or(out.create, v.staging.holds(g))
-	if out.roll == "" && !v.controlPlaneDone() {
+	out.roll = cmp.Or(out.create, f.staging.holds(g))
+	if out.roll == "" && !f.controlPlaneDone() {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}
 	if s := g.pool.Scaling; out.roll == "" && s != nil && !s.Decided {
@@ -109,8 +109,8 @@ func (v *view) preflight(g *group) gate {
 
 // oldestControlPlane returns the oldest version that the control plane has or
 // is asked to have.
-func (v *view) oldestControlPlane() string {
-	cp := v.groups[0]
+func (f *facts) oldestControlPlane() string {
+	cp := f.groups[0]
 	oldest := cp.pool.Version
 	for _, m := range slices.Concat(cp.all, cp.held) {
 		if m.node != nil && newerMinor(oldest, m.node.KubeletVersion) {

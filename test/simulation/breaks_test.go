@@ -29,7 +29,7 @@ func faults() []fault {
 	)
 	return []fault{
 		{"paused clusters are worked on", "SuspendedUntouched", []edit{
-			{"reconcile/plan/claim.go", "if v.paused() {", "if v.paused() && !BROKEN {"},
+			{"reconcile/plan/draft.go", "if d.paused() {", "if d.paused() && !BROKEN {"},
 		}},
 		{"what vanished from Git is deleted", "OrphansUntouched", []edit{
 			{prune, "case len(f.Clusters) == 0 && len(f.Problems) == 0:", "case len(f.Clusters) == 0 && len(f.Problems) == 0 && !BROKEN:"},
@@ -44,7 +44,7 @@ func faults() []fault {
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
 			{"render/decode/build.go", "case c.Protect: //", "case c.Protect && !BROKEN: //"},
-			{"reconcile/plan/deletion.go", "&& !v.Desired.Protect", "&& (!v.Desired.Protect || BROKEN)"},
+			{"reconcile/plan/deletion.go", "&& !f.Desired.Protect", "&& (!f.Desired.Protect || BROKEN)"},
 			{"reconcile/exec/exec.go", "|| c.Protect)", "|| c.Protect && !BROKEN)"},
 		}},
 		{"what others tagged is taken for the fleet's", "NothingForeignTouched", []edit{
@@ -77,41 +77,62 @@ func faults() []fault {
 			{controlPlane, "if (m.Learner ||", "if !BROKEN && (m.Learner ||"},
 		}},
 		{"machines go without leaving etcd", "EtcdQuorumKept", []edit{
-			{controlPlane, "if m.member != nil {\n\t\tv.removeMember", "if m.member != nil && !BROKEN {\n\t\tv.removeMember"},
+			{controlPlane, "if m.member != nil {\n\t\td.removeMember", "if m.member != nil && !BROKEN {\n\t\td.removeMember"},
 		}},
 		{"Nodes go before their machines", "NodeOfMachineKept", []edit{
-			{nodes, "case m.node == nil:", "case BROKEN && m.node != nil && m.node.Draining:\n\t\t\tv.deleteNode(m.node)\n\t\tcase m.node == nil:"},
+			{nodes, "case m.node == nil:", "case BROKEN && m.node != nil && m.node.Draining:\n\t\t\td.deleteNode(m.node)\n\t\tcase m.node == nil:"},
 		}},
 		{"secrets of deleted clusters stay", "ConvergesToDesired", []edit{
-			{"reconcile/plan/deletion.go", "case v.hasSecrets():", "case v.hasSecrets() && !BROKEN:"},
+			{"reconcile/plan/deletion.go", "case d.hasSecrets():", "case d.hasSecrets() && !BROKEN:"},
 		}},
 		{"secrets go before machines", "SecretsGoLast", []edit{
 			{
-				"reconcile/plan/deletion.go", "case v.deleteExternal():",
-				"case BROKEN && v.hasSecrets():\n\t\tv.do(fleet.Action{Kind: fleet.DeleteSecrets})\n\tcase v.deleteExternal():",
+				"reconcile/plan/deletion.go", "case d.deleteExternal():",
+				"case BROKEN && d.hasSecrets():\n\t\td.do(fleet.Action{Kind: fleet.DeleteSecrets})\n\tcase d.deleteExternal():",
 			},
 		}},
 		{"damaged tags are taken as they are", "WhatIsHeldIsLeftAlone", []edit{
 			{"reconcile/plan/held.go", `if m.Damaged != "" {`, `if BROKEN {` + "\n\t\t\tcontinue\n\t\t}\n\t\t" + `if m.Damaged != "" {`},
 		}},
 		{"credentials that lead elsewhere are trusted", "NothingInTheWrongPlace", []edit{
-			{"reconcile/plan/residence.go", `if r.Provider != "" && r.Provider != v.Desired.Provider {`, `if BROKEN {` + "\n\t\treturn \"\"\n\t}\n\t" + `if r.Provider != "" && r.Provider != v.Desired.Provider {`},
+			{"reconcile/plan/residence.go", `if r.Provider != "" && r.Provider != f.Desired.Provider {`, `if BROKEN {` + "\n\t\treturn \"\"\n\t}\n\t" + `if r.Provider != "" && r.Provider != f.Desired.Provider {`},
 		}},
 		{"machines are as old as the infrastructure's clock says", "NoMachineReplacedByAClock", []edit{
-			{"reconcile/plan/health.go", "since := v.startedAt(m)", "since := v.startedAt(m)\n\tif BROKEN {\n\t\tsince = m.Created\n\t}"},
+			{"reconcile/plan/health.go", "since := f.startedAt(m)", "since := f.startedAt(m)\n\tif BROKEN {\n\t\tsince = m.Created\n\t}"},
 		}},
 		{"addons are never pruned", "ConvergesToDesired", []edit{
-			{"reconcile/plan/resources.go", "case len(v.retired(s, have)) > 0:", "case len(v.retired(s, have)) > 0 && !BROKEN:"},
+			{"reconcile/plan/resources.go", "case len(d.retired(s, have)) > 0:", "case len(d.retired(s, have)) > 0 && !BROKEN:"},
 		}},
 		{"addons are applied again and again", "NothingToDoAtRest", []edit{
 			{
-				"reconcile/plan/resources.go", "case v.Now.Sub(have.Applied) >= refreshResources &&",
-				"case (v.Now.Sub(have.Applied) >= refreshResources || BROKEN && v.Now.Sub(have.Applied) >= refreshResources/10) &&",
+				"reconcile/plan/resources.go", "case d.Now.Sub(have.Applied) >= refreshResources &&",
+				"case (d.Now.Sub(have.Applied) >= refreshResources || BROKEN && d.Now.Sub(have.Applied) >= refreshResources/10) &&",
 			},
 		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
 			{"agent/work.go", "a.status.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\ta.status.Put(c.Report)"},
 		}},
+	}
+}
+
+// TestFaultsAreOfToday: each edit finds what it replaces, once, in the code as the edits
+// before it leave it.
+func TestFaultsAreOfToday(t *testing.T) {
+	files := map[string]string{}
+	for _, f := range faults() {
+		for _, e := range f.edits {
+			if _, read := files[e.file]; !read {
+				src, err := os.ReadFile(filepath.Join("../..", e.file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				files[e.file] = string(src)
+			}
+			if n := strings.Count(files[e.file], e.old); n != 1 {
+				t.Errorf("%s: %q is %d times in %s", f.name, e.old, n, e.file)
+			}
+			files[e.file] = strings.Replace(files[e.file], e.old, e.new, 1)
+		}
 	}
 }
 

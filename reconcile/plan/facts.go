@@ -32,11 +32,11 @@ type machine struct {
 	available bool
 }
 
-// A view is an input with the facts that follow from it, and the plan that
-// grows from them.
-type view struct {
+// Facts are an input with all that follows from it. They are built once, by look, and
+// never changed after: what a plan makes of them is in a draft.
+type facts struct {
 	Input
-	out Plan
+	remarks // of what was found
 
 	machines []*machine // in the order of Observed
 	groups   []*group   // the control plane, the workers as in Desired, vanished pools by name
@@ -48,14 +48,13 @@ type view struct {
 	attempts map[fleet.OperationID]fleet.Attempt
 	taken    map[fleet.MachineName]bool // names that no new machine may have
 	blind    bool                       // the API server does not answer: nothing is known of nodes
-	waits    map[string]bool            // texts of Plan.Waiting
-	notes    map[string]bool            // texts of Plan.Notes
-	external bool                       // a deletion waits for what controllers of the cluster keep outside of it
 	tooSick  []string                   // health checks that found too many unhealthy machines to act
 	staging  *staging                   // of a cluster that a class makes
 
 	residence fleet.Residence // where the cluster lives: what was remembered, and what this look adds
 	displaced string          // in what the look contradicts that; nothing is done then
+	clock     fleet.Clock     // how the agents' clock compares with that of the API server
+	spells    []fleet.Spell   // conditions that health checks wait out
 }
 
 // A group is the machines of one pool, observed and expected.
@@ -72,44 +71,42 @@ type group struct {
 	// freshPending is how many of pending are made from the template that is
 	// asked for.
 	freshPending int
-	next         int // the lowest index whose name may be free
 }
 
 // look derives the facts of in.
-func look(in Input) *view {
-	v := &view{
+func look(in Input) *facts {
+	f := &facts{
 		Input:    in,
+		remarks:  newRemarks(),
 		machines: make([]*machine, len(in.Observed.Infrastructure.Machines)),
 		attempts: make(map[fleet.OperationID]fleet.Attempt, len(in.Attempts)),
 		taken:    make(map[fleet.MachineName]bool, len(in.Observed.Infrastructure.Machines)+len(in.Attempts)),
-		waits:    make(map[string]bool),
 		claimed:  make(map[fleet.MachineName]bool),
-		notes:    make(map[string]bool),
 		blind:    !in.Observed.Workload.Reachable,
 	}
-	v.compareClocks()
-	leaving := v.recall()
-	v.enumerate()
-	v.index()
-	v.identify()
-	v.matchNodes()
-	for _, m := range v.machines {
+	f.compareClocks()
+	leaving := f.recall()
+	f.enumerate()
+	f.index()
+	f.identify()
+	f.matchNodes()
+	for _, m := range f.machines {
 		m.leaving = m.State == fleet.MachineDeleting || leaving[removal{m.Name, ""}] ||
 			leaving[removal{m.Name, m.ProviderID}] || (m.node != nil && m.node.Draining)
 	}
-	v.matchMembers()
-	v.findImpostors()
-	v.findExtras()
-	v.stage()
-	v.group()
-	v.locate()
-	v.checkHealth()
-	v.heedWishes()
-	v.checkFailed()
-	for _, m := range v.machines {
-		v.assess(m)
+	f.matchMembers()
+	f.findImpostors()
+	f.findExtras()
+	f.stage()
+	f.group()
+	f.locate()
+	f.checkHealth()
+	f.heedWishes()
+	f.checkFailed()
+	for _, m := range f.machines {
+		f.assess(m)
 	}
-	return v
+	return f
 }
 
 // A removal names the machine that is removed; without an id, all of that name.
@@ -121,17 +118,17 @@ type removal struct {
 // recall indexes the attempts, and returns the removals that they began. Once an
 // attempt may be repeated, what is observed tells whether it happened: what did
 // not happen is no commitment.
-func (v *view) recall() map[removal]bool {
+func (f *facts) recall() map[removal]bool {
 	leaving := map[removal]bool{}
-	for _, a := range v.Attempts {
-		v.attempts[a.Action.Operation] = a
+	for _, a := range f.Attempts {
+		f.attempts[a.Action.Operation] = a
 		switch a.Action.Kind {
 		case fleet.CreateMachine, fleet.DeleteMachine, fleet.DeleteNode:
-			v.taken[a.Action.Machine] = v.taken[a.Action.Machine] || v.recent(a, v.Settle)
+			f.taken[a.Action.Machine] = f.taken[a.Action.Machine] || f.recent(a, f.Settle)
 		}
 		switch a.Action.Kind {
 		case fleet.DeleteMachine, fleet.DrainNode, fleet.RemoveMember:
-			if v.recent(a, v.hold(a)) {
+			if f.recent(a, f.hold(a)) {
 				leaving[removal{a.Action.Machine, a.Action.ProviderID}] = true
 			}
 		}
@@ -140,13 +137,13 @@ func (v *view) recall() map[removal]bool {
 }
 
 // enumerate wraps the observed machines.
-func (v *view) enumerate() {
-	backing := make([]machine, len(v.machines))
-	observed := v.Observed.Infrastructure.Machines
+func (f *facts) enumerate() {
+	backing := make([]machine, len(f.machines))
+	observed := f.Observed.Infrastructure.Machines
 	for i := range observed {
 		backing[i].Machine = &observed[i]
-		v.machines[i] = &backing[i]
-		v.taken[observed[i].Name] = true
+		f.machines[i] = &backing[i]
+		f.taken[observed[i].Name] = true
 	}
 }
 
@@ -154,17 +151,17 @@ func (v *view) enumerate() {
 // anything yet, as many machines as they have, if that is more than they begin
 // with: who takes a pool over takes it as it is.
 // Source: Cluster API, defaulting of replicas of MachineDeployments.
-func (v *view) size() {
+func (f *facts) size() {
 	has := map[fleet.PoolName]int{}
-	for _, m := range v.machines {
+	for _, m := range f.machines {
 		if m.Role == fleet.RoleWorker && !m.leaving && !m.extra && m.held == "" {
 			has[m.Pool]++
 		}
 	}
-	for _, p := range v.Desired.Workers {
-		has[p.Name] += countNames(v.heldOf(p.Name)) // which are his once they are put right
+	for _, p := range f.Desired.Workers {
+		has[p.Name] += countNames(f.heldOf(p.Name)) // which are his once they are put right
 	}
-	d := *v.Desired
+	d := *f.Desired
 	d.Workers = slices.Clone(d.Workers)
 	changed := false
 	for i, p := range d.Workers {
@@ -173,21 +170,21 @@ func (v *view) size() {
 		}
 	}
 	if changed {
-		v.Desired = &d
+		f.Desired = &d
 	}
 }
 
 // group sorts the machines, and those that may still appear, by pool. Whatever
 // has the control plane's role belongs to the control plane: a renamed one is
 // outdated, not gone.
-func (v *view) group() {
-	v.size()
-	d := v.Desired
-	v.groups = make([]*group, 0, len(d.Workers)+1)
+func (f *facts) group() {
+	f.size()
+	d := f.Desired
+	f.groups = make([]*group, 0, len(d.Workers)+1)
 	byPool := make(map[fleet.PoolName]*group, len(d.Workers)+1)
 	add := func(p *fleet.Pool, name fleet.PoolName) *group {
 		g := &group{pool: p, name: name, vanished: p == nil}
-		v.groups = append(v.groups, g)
+		f.groups = append(f.groups, g)
 		byPool[name] = g
 		return g
 	}
@@ -204,18 +201,18 @@ func (v *view) group() {
 		}
 		return add(nil, name)
 	}
-	for _, g := range v.groups {
-		g.held = v.heldOf(g.name)
+	for _, g := range f.groups {
+		g.held = f.heldOf(g.name)
 	}
-	for _, m := range v.machines {
+	for _, m := range f.machines {
 		if m.held != "" {
 			continue
 		}
 		g := of(m.Role, m.Pool)
 		m.pool = g.pool
-		m.current = g.pool != nil && (upToDate(m, g.pool) || v.staging.keeps(m)) && !unwanted(m)
+		m.current = g.pool != nil && (upToDate(m, g.pool) || f.staging.keeps(m)) && !unwanted(m)
 		if m.current {
-			m.overdue = v.overdue(m)
+			m.overdue = f.overdue(m)
 			m.current = m.overdue == ""
 		}
 		g.all = append(g.all, m)
@@ -228,25 +225,25 @@ func (v *view) group() {
 			g.old = append(g.old, m)
 		}
 	}
-	slices.SortStableFunc(v.groups[1+len(d.Workers):], func(a, b *group) int { return cmp.Compare(a.name, b.name) })
-	v.expect(of)
+	slices.SortStableFunc(f.groups[1+len(d.Workers):], func(a, b *group) int { return cmp.Compare(a.name, b.name) })
+	f.expect(of)
 }
 
 // expect counts the machines that were asked for and cannot be seen yet.
-func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
-	seen := make(map[fleet.MachineName]bool, len(v.machines))
+func (f *facts) expect(of func(fleet.Role, fleet.PoolName) *group) {
+	seen := make(map[fleet.MachineName]bool, len(f.machines))
 	deleted := map[fleet.MachineName]time.Time{}
-	for _, m := range v.machines {
+	for _, m := range f.machines {
 		seen[m.Name] = true
 	}
-	for _, a := range v.Attempts {
+	for _, a := range f.Attempts {
 		if a.Action.Kind == fleet.DeleteMachine {
 			deleted[a.Action.Machine] = a.At
 		}
 	}
-	for _, a := range v.Attempts {
+	for _, a := range f.Attempts {
 		came := a.Answered && deleted[a.Action.Machine].After(a.At) // and went again
-		if a.Action.Kind != fleet.CreateMachine || seen[a.Action.Machine] || came || !v.recent(a, v.Settle) {
+		if a.Action.Kind != fleet.CreateMachine || seen[a.Action.Machine] || came || !f.recent(a, f.Settle) {
 			continue
 		}
 		role := fleet.RoleControlPlane
@@ -258,16 +255,16 @@ func (v *view) expect(of func(fleet.Role, fleet.PoolName) *group) {
 		if g.pool != nil && a.Action.Pool == g.name && a.Action.Template == g.pool.Template {
 			g.freshPending++
 		}
-		v.wake(v.Settle - v.Now.Sub(a.At))
+		f.wake(f.Settle - f.Now.Sub(a.At))
 	}
-	for _, g := range v.groups {
+	for _, g := range f.groups {
 		slices.Sort(g.pending)
 	}
 }
 
 // assess says whether m is ready and available. What leaves, and what a health
 // check condemns, is not available.
-func (v *view) assess(m *machine) {
+func (f *facts) assess(m *machine) {
 	gate, since := m.gates()
 	m.ready = m.node != nil && m.node.Ready && gate == "" && m.held == ""
 	if !m.ready || m.leaving || m.extra || m.sick != nil {
@@ -277,9 +274,9 @@ func (v *view) assess(m *machine) {
 	if m.pool == nil || m.pool.MinReadySeconds == 0 {
 		return
 	}
-	if left := time.Duration(m.pool.MinReadySeconds)*time.Second - v.there().Sub(since); left > 0 {
+	if left := time.Duration(m.pool.MinReadySeconds)*time.Second - f.there().Sub(since); left > 0 {
 		m.available = false
-		v.wake(left)
+		f.wake(left)
 	}
 }
 
