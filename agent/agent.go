@@ -24,11 +24,13 @@ import (
 
 	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/health"
+	"fairlead.dev/agent/history"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/requests"
 	"fairlead.dev/agent/scales"
+	"fairlead.dev/agent/survey"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -161,13 +163,13 @@ type Agent struct {
 	retries   tries // of the newest revision
 	restoring tries // of last good definitions
 
-	nudge      nudges
-	escrow     escrowing
-	compacting compacting
-	homing     homing
-	survey     chan struct{} // holds one where providers are to be surveyed
-	watches    sync.WaitGroup
-	ready      *health.Readiness
+	nudge   nudges
+	escrow  escrowing
+	history *history.Keeper
+	homing  homing
+	survey  *survey.Survey
+	watches sync.WaitGroup
+	ready   *health.Readiness
 }
 
 // The things that must be so before the agent is ready.
@@ -182,8 +184,8 @@ func New(o Options, p Parts) *Agent {
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
 		retries: tries{}, restoring: tries{},
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), compacting: compacting{retell: make(chan struct{}, 1)}, homing: newHoming(),
-		targets: targets{reports: reports.New()}, survey: make(chan struct{}, 1),
+		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(),
+		targets: targets{reports: reports.New()},
 		ready: health.NewReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -193,6 +195,15 @@ func New(o Options, p Parts) *Agent {
 	}, ownership.Parts{
 		Place: p.Place, Secrets: p.Gate, Newest: a.newestFleet, Looker: p.Looker, Metrics: p.Metrics, Log: p.Log,
 		Ready: func(reason string) { a.ready.Set(readyOwner, reason) },
+	})
+	a.history = history.New(history.Parts{
+		Bound: func() fleet.HistoryBound { return a.targets.now().Config().StatusHistory },
+		May:   func() bool { return a.claim.May(fleet.Key{}) == nil },
+		Count: p.Metrics.SetStatusHistory, Notify: a.tell, Log: p.Log,
+	})
+	a.survey = survey.New(survey.Parts{
+		Providers: func() []string { return a.targets.now().Providers() }, Fleet: func() fleet.ID { return a.targets.now().ID() },
+		Infrastructure: p.Infrastructure, Found: a.found, Changed: a.queue.Add, Log: p.Log,
 	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
@@ -222,7 +233,7 @@ func (a *Agent) run(ctx context.Context) error {
 	add(a.publish)
 	add(a.keepEscrow)
 	add(a.keepHistory)
-	add(a.surveys)
+	add(a.survey.Run)
 	add(a.keepHome)
 	add(a.support)
 	add(func(ctx context.Context) error {
@@ -241,6 +252,28 @@ func (a *Agent) run(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// keepHistory keeps the history of the status branch within its bound, while the fleet is
+// ours.
+func (a *Agent) keepHistory(ctx context.Context) error {
+	for _, begun := range []chan struct{}{a.owned, a.applied} {
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if b, ok := a.status.(history.Branch); ok {
+		return a.history.Run(ctx, b)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// found takes in which clusters with tags of the fleet a provider has.
+func (a *Agent) found(provider string, clusters []fleet.Key) {
+	a.decide(rollout.Input{Tagged: map[string][]fleet.Key{provider: clusters}}, a.queue.AddBulk)
 }
 
 // support attends to the reconciler, where it needs that.

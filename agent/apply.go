@@ -110,7 +110,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
 	a.begin()
-	poke(a.survey)
+	a.survey.Again()
 	a.escrow.poke()
 	poke(a.homing.c)
 }
@@ -146,7 +146,11 @@ func (a *Agent) tell() {
 	a.telling.Lock()
 	defer a.telling.Unlock()
 	now := a.targets.now().Status()
-	problems := a.homing.with(a.compacting.with(a.escrow.with(now.Problems)))
+	problems := a.escrow.with(now.Problems)
+	if p, ok := a.history.Problem(); ok {
+		problems = append(problems, p)
+	}
+	problems = a.homing.with(problems)
 	if a.requests != nil {
 		if p, ok := a.requests.Problem(); ok {
 			problems = append(problems, p)

@@ -56,8 +56,6 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 		a.homing.told(state)
 	case <-a.escrow.retell:
 		a.tell()
-	case <-a.compacting.retell:
-		a.tell()
 	case <-n.c:
 		if !backoff.Sleep(ctx, nudgeGap-time.Since(n.last)) {
 			return false

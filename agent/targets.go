@@ -78,7 +78,7 @@ func (a *Agent) effect(d rollout.Decision, add func(fleet.Key)) {
 	}
 	for _, k := range d.Forgotten {
 		a.reconciler.Forget(k)
-		poke(a.survey)
+		a.survey.Again()
 	}
 	if d.Told {
 		a.tell()
