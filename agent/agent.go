@@ -203,7 +203,7 @@ func New(o Options, p Parts) *Agent {
 	})
 	a.survey = survey.New(survey.Parts{
 		Providers: func() []string { return a.targets.now().Providers() }, Fleet: func() fleet.ID { return a.targets.now().ID() },
-		Infrastructure: p.Infrastructure, Found: a.found, Changed: a.queue.Add, Log: p.Log,
+		Infrastructure: func(name string) (providers.Infrastructure, error) { return a.p.Infrastructure(name) }, Found: a.found, Changed: a.queue.Add, Log: p.Log,
 	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
