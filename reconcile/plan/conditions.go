@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -168,7 +169,7 @@ func (f *facts) machineSummaries(l *ledger) {
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, "The API server does not answer")
 	default:
 		l.need(clusterv1.ClusterWorkersAvailableCondition,
-			clusterv1.ClusterWorkersAvailableReason, clusterv1.ClusterWorkersNotAvailableReason, some(short))
+			clusterv1.ClusterWorkersAvailableReason, clusterv1.ClusterWorkersNotAvailableReason, text.Some(short))
 	}
 }
 
@@ -231,9 +232,9 @@ func (f *facts) progressConditions(l *ledger) {
 			rolling = append(rolling, string(g.name)+": "+g.outdated())
 		}
 	}
-	l.note(clusterv1.ClusterRollingOutCondition, clusterv1.ClusterRollingOutReason, clusterv1.ClusterNotRollingOutReason, some(rolling))
-	l.note(clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingUpReason, clusterv1.ClusterNotScalingUpReason, some(up))
-	l.note(clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingDownReason, clusterv1.ClusterNotScalingDownReason, some(down))
+	l.note(clusterv1.ClusterRollingOutCondition, clusterv1.ClusterRollingOutReason, clusterv1.ClusterNotRollingOutReason, text.Some(rolling))
+	l.note(clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingUpReason, clusterv1.ClusterNotScalingUpReason, text.Some(up))
+	l.note(clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingDownReason, clusterv1.ClusterNotScalingDownReason, text.Some(down))
 	remediating := after("Replacing unhealthy machines: ", named(sick, func(*machine) bool { return true }))
 	l.set(clusterv1.ClusterRemediatingCondition, remediating != "",
 		clusterv1.ClusterRemediatingReason, clusterv1.ClusterNotRemediatingReason,
@@ -249,7 +250,7 @@ func (g *group) outdated() string {
 		}
 	}
 	slices.Sort(why)
-	return some(slices.Compact(why))
+	return text.Some(slices.Compact(why))
 }
 
 // availableCondition sums up. It names what is not as it should be.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 )
 
@@ -31,7 +32,7 @@ func (d *draft) etcdCondition(l *ledger) {
 	}
 	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyReason,
-		controlplanev1.KubeadmControlPlaneEtcdClusterNotHealthyReason, some(bad))
+		controlplanev1.KubeadmControlPlaneEtcdClusterNotHealthyReason, text.Some(bad))
 }
 
 // ailingPods names the control-plane nodes whose static pods are not all ready.

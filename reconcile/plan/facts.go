@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/staging"
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -49,7 +50,7 @@ type facts struct {
 	taken    map[fleet.MachineName]bool // names that no new machine may have
 	blind    bool                       // the API server does not answer: nothing is known of nodes
 	tooSick  []string                   // health checks that found too many unhealthy machines to act
-	staging  *staging                   // of a cluster that a class makes
+	staging  *staging.Stage             // of a cluster that a class makes
 
 	residence fleet.Residence // where the cluster lives: what was remembered, and what this look adds
 	displaced string          // in what the look contradicts that; nothing is done then
@@ -210,7 +211,7 @@ func (f *facts) group() {
 		}
 		g := of(m.Role, m.Pool)
 		m.pool = g.pool
-		m.current = g.pool != nil && (upToDate(m, g.pool) || f.staging.keeps(m)) && !unwanted(m)
+		m.current = g.pool != nil && (upToDate(m, g.pool) || f.staged(m)) && !unwanted(m)
 		if m.current {
 			m.overdue = f.overdue(m)
 			m.current = m.overdue == ""

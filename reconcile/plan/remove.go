@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -94,7 +95,7 @@ func hooked(m *machine, prefix, reason string) *obstacle {
 		return nil
 	}
 	return &obstacle{reason: reason, message: fmt.Sprintf(
-		"node %s has hooks, which go once whoever set them takes them away: %s", m.node.Name, some(hooks))}
+		"node %s has hooks, which go once whoever set them takes them away: %s", m.node.Name, text.Some(hooks))}
 }
 
 // undrained returns the pods that m still has to be rid of, and whether the time
@@ -121,7 +122,7 @@ func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 	}
 	o = &obstacle{
 		reason: clusterv1.MachineDeletingDrainingNodeReason, drain: true,
-		message: fmt.Sprintf("node %s is draining%s", n.Name, because(some(texts))),
+		message: fmt.Sprintf("node %s is draining%s", n.Name, because(text.Some(texts))),
 	}
 	if t := bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
 		if o.left = t - f.Now.Sub(f.from(n.DrainStarted)); o.left <= 0 {
@@ -181,7 +182,7 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 	}
 	o := &obstacle{
 		reason:  clusterv1.MachineDeletingWaitingForVolumeDetachReason,
-		message: fmt.Sprintf("node %s has volumes that are to be detached: %s", n.Name, some(texts)),
+		message: fmt.Sprintf("node %s has volumes that are to be detached: %s", n.Name, text.Some(texts)),
 	}
 	t := bound(m, func(p *fleet.Pool) int { return p.NodeVolumeDetachTimeoutSeconds })
 	if t == 0 {

@@ -2,9 +2,9 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 )
 
 // report adds what is told of the cluster, its pools and its machines.
@@ -63,15 +63,6 @@ func (d *draft) machineReport(m *machine) fleet.MachineReport {
 	return r
 }
 
-// some joins the first few of texts.
-func some(texts []string) string {
-	const most = 3
-	if len(texts) <= most {
-		return strings.Join(texts, ", ")
-	}
-	return strings.Join(texts[:most], ", ") + " and others"
-}
-
 // named lists the names of those of ms that are f.
 func named(ms []*machine, f func(*machine) bool) string {
 	var names []string
@@ -81,5 +72,5 @@ func named(ms []*machine, f func(*machine) bool) string {
 		}
 	}
 	slices.Sort(names)
-	return some(names)
+	return text.Some(names)
 }

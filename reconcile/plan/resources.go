@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 )
 
 // refreshResources is how long after it was applied last a set that is to be
@@ -81,7 +82,7 @@ func (f *facts) whyApply(s *fleet.ResourceSet, have *fleet.ResourceSetState, nam
 	case !s.Untried(*have, names) && have.Strategy == s.Strategy:
 		return "applying it was cut off"
 	}
-	return some(names) + " changed"
+	return text.Some(names) + " changed"
 }
 
 func objects(n int) string {
@@ -150,7 +151,7 @@ func (d *draft) prune(s fleet.ResourceSet, have *fleet.ResourceSetState, why str
 	}
 	reason := why
 	if len(gone) > 0 {
-		reason = why + ": " + some(texts(gone))
+		reason = why + ": " + text.Some(texts(gone))
 	}
 	d.do(fleet.Action{Kind: fleet.PruneResources, Addon: s.Name, Objects: gone, Mark: have.Tried.UTC().Format(time.RFC3339Nano), Reason: reason})
 }
@@ -216,5 +217,5 @@ func failures(have *fleet.ResourceSetState) string {
 	for _, f := range have.Failures {
 		out = append(out, f.Object.String()+": "+f.Message)
 	}
-	return some(out)
+	return text.Some(out)
 }

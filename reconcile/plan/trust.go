@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 )
 
 // signedLast is how long what an old authority has signed is in use at most:
@@ -59,7 +60,7 @@ func (d *draft) keepTrust() {
 		return
 	case r == fleet.RotateCA && len(d.leftBehind()) > 0:
 		d.note("rotation of %s%s waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: %s",
-			r, stageOf(now), some(d.leftBehind()))
+			r, stageOf(now), text.Some(d.leftBehind()))
 		return
 	case r == fleet.RotateCA && !d.workersDone():
 		d.wait("rotation of %s%s waits for every worker to be made of what it is now, and well", r, stageOf(now))

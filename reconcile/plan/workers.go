@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/text"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -45,7 +46,7 @@ func (d *draft) awaitAvailable(g *group) {
 		late = append(late, string(name))
 	}
 	if len(late) > 0 {
-		d.wait("pool %s waits until available: %s", g.name, some(late))
+		d.wait("pool %s waits until available: %s", g.name, text.Some(late))
 	}
 }
 
@@ -97,7 +98,7 @@ func (f *facts) preflight(g *group) gate {
 	if oldest := f.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
 	}
-	out.roll = cmp.Or(out.create, f.staging.holds(g))
+	out.roll = cmp.Or(out.create, f.staging.Holds(g.name))
 	if out.roll == "" && !f.controlPlaneDone() {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}

@@ -15,11 +15,16 @@ import (
 func pureRooms() map[string][]string {
 	return map[string][]string{
 		"reconcile/plan": {
-			"cmp", "fmt", "slices", "strconv", "strings", "time", module + "fleet",
+			"cmp", "fmt", "maps", "slices", "strconv", "strings", "time", module + "fleet", module + "reconcile/plan/staging", module + "reconcile/plan/text",
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels",
 			"k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/util/version",
 			"sigs.k8s.io/cluster-api/api/addons/v1beta2", "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2", "sigs.k8s.io/cluster-api/api/core/v1beta2",
 		},
+		"reconcile/plan/staging": {
+			"fmt", "slices", "strings", module + "fleet", module + "reconcile/plan/text",
+			"k8s.io/apimachinery/pkg/util/version", "sigs.k8s.io/cluster-api/api/core/v1beta2",
+		},
+		"reconcile/plan/text": {"strings"},
 		"reconcile/forecast": {
 			"cmp", "fmt", "maps", "slices", "strings", "time", module + "fleet", module + "reconcile/plan",
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",

@@ -1,4 +1,4 @@
-package plan
+package staging
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 // Source: Kubernetes, version skew policy.
 const mostSkew = 3
 
-// A staging is the way of a cluster of a class to its version: the control plane
+// A Stage is how far a cluster of a class is on the way to its version: the control plane
 // goes minor by minor, the workers follow it when it has arrived, or when it may
 // not go further without them, one pool after the other. Nothing of it is kept:
 // the versions of the machines that are there say how far it is.
 // Source: Cluster API, exp/topology/desiredstate.
-type staging struct {
+type Stage struct {
 	*fleet.Topology
 	to      string // the version that Git asks for
 	cluster *fleet.Cluster
@@ -44,38 +44,37 @@ type span struct{ oldest, newest string }
 
 func (s span) mixed() bool { return s.oldest != s.newest }
 
-// stage has Git ask for the pools as they are to be now, on the way to what it
-// asks for.
-func (f *facts) stage() {
-	t := f.Desired.Topology
-	if t == nil || f.deleting() {
-		return
-	}
-	d := *f.Desired
+// A Machine is what a Stage needs of one: the name of its pool, which is that of the control
+// plane for every machine of it, whatever it was called when the machine was made.
+type Machine struct {
+	Pool    fleet.PoolName
+	Version string // of Kubernetes, that it was made for
+}
+
+// New returns the stage of c, which a class makes, with these machines; nil where it is
+// not known, since the version of one cannot be read.
+func New(c *fleet.Cluster, machines []Machine) *Stage {
+	d := *c
 	d.Workers = slices.Clone(d.Workers)
-	s := &staging{
-		Topology: t, to: d.ControlPlane.Version, cluster: &d, slots: t.Concurrency, has: map[fleet.PoolName]span{},
+	s := &Stage{
+		Topology: d.Topology, to: d.ControlPlane.Version, cluster: &d, slots: d.Topology.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
 	}
-	for _, m := range f.machines {
+	for _, m := range machines {
 		if _, err := version.ParseSemantic(m.Version); err != nil {
-			if m.held != "" {
-				continue // it is no part of what is staged until it is put right
-			}
-			return // nobody knows where it is
+			return nil
 		}
-		name := m.Pool
-		if m.Role == fleet.RoleControlPlane {
-			name = d.ControlPlane.Name
-		}
-		s.see(name, m.Version)
+		s.see(m.Pool, m.Version)
 	}
 	s.stageControlPlane()
 	s.stageWorkers()
-	f.Desired, f.staging = &d, s
+	return s
 }
 
-func (s *staging) see(pool fleet.PoolName, version string) {
+// Cluster returns the cluster with its pools as they are to be now.
+func (s *Stage) Cluster() *fleet.Cluster { return s.cluster }
+
+func (s *Stage) see(pool fleet.PoolName, version string) {
 	h, ok := s.has[pool]
 	if !ok || s.older(version, h.oldest) {
 		h.oldest = version
@@ -87,7 +86,7 @@ func (s *staging) see(pool fleet.PoolName, version string) {
 }
 
 // stageControlPlane decides on the version of the control plane.
-func (s *staging) stageControlPlane() {
+func (s *Stage) stageControlPlane() {
 	cp := &s.cluster.ControlPlane
 	h, ok := s.has[cp.Name]
 	s.step = s.to
@@ -116,7 +115,7 @@ func (s *staging) stageControlPlane() {
 
 // way returns the versions through which a control plane goes from one version
 // to that of the cluster: the newest of each minor in between.
-func (s *staging) way(from string) (steps []string, why string) {
+func (s *Stage) way(from string) (steps []string, why string) {
 	last := minor(from)
 	for _, o := range s.Older {
 		switch m := minor(o.Version); {
@@ -144,7 +143,7 @@ func (s *staging) way(from string) (steps []string, why string) {
 
 // tooOld names the worker pool with the oldest machines that kubelets of them
 // would be too old for a control plane of a version; empty if there is none.
-func (s *staging) tooOld(control string) string {
+func (s *Stage) tooOld(control string) string {
 	oldest, name := "", fleet.PoolName("")
 	for _, p := range s.cluster.Workers {
 		h, ok := s.has[p.Name]
@@ -161,7 +160,7 @@ func (s *staging) tooOld(control string) string {
 // stageWorkers decides on the version of each worker pool. One that replaces on
 // deletion alone takes no turn: nobody knows when people are done with it, and
 // nothing of it is replaced at the same time as the others.
-func (s *staging) stageWorkers() {
+func (s *Stage) stageWorkers() {
 	var pools []*fleet.Pool
 	for _, name := range s.Order {
 		if i := slices.IndexFunc(s.cluster.Workers, func(p fleet.Pool) bool { return p.Name == name }); i >= 0 {
@@ -178,7 +177,7 @@ func (s *staging) stageWorkers() {
 	}
 }
 
-func (s *staging) stageWorker(p *fleet.Pool) {
+func (s *Stage) stageWorker(p *fleet.Pool) {
 	h, ok := s.has[p.Name]
 	deferred, started := s.Deferred[p.Name], h.mixed() && h.newest == s.step
 	switch {
@@ -206,7 +205,7 @@ func (s *staging) stageWorker(p *fleet.Pool) {
 // begin makes the first machines of p while the control plane is on its way. They
 // wait for it to arrive; where it stays for longer, be it that a pool is deferred,
 // they are made at its version: p may have lost its only machine to a rollout.
-func (s *staging) begin(p *fleet.Pool) {
+func (s *Stage) begin(p *fleet.Pool) {
 	v, _ := s.At(s.step)
 	b, ok := v.Pools[p.Name]
 	if !ok || s.behind == "" && s.blocked == "" {
@@ -218,7 +217,7 @@ func (s *staging) begin(p *fleet.Pool) {
 }
 
 // become makes p what the class makes of it at a version.
-func (s *staging) become(p *fleet.Pool, version string) {
+func (s *Stage) become(p *fleet.Pool, version string) {
 	if version == s.to {
 		return
 	}
@@ -233,7 +232,7 @@ func (s *staging) become(p *fleet.Pool, version string) {
 
 // stay leaves p at the version that it has. Where the class has that no more,
 // and people do not defer the upgrade, what is missing may be of the next one.
-func (s *staging) stay(p *fleet.Pool, h span, why string, deferred bool) {
+func (s *Stage) stay(p *fleet.Pool, h span, why string, deferred bool) {
 	for _, have := range []string{h.newest, h.oldest} {
 		if have == s.to {
 			return // what has begun to be as Git asks for goes on
@@ -254,7 +253,7 @@ func (s *staging) stay(p *fleet.Pool, h span, why string, deferred bool) {
 }
 
 // freeze leaves p as it is: nobody knows what a machine of its version is made of.
-func (s *staging) freeze(p *fleet.Pool, at, why string) {
+func (s *Stage) freeze(p *fleet.Pool, at, why string) {
 	p.Version = at
 	s.kept[p.Name] = true
 	s.frozen[p.Name] = fmt.Sprintf("%s; no machine of it is made or removed, since ClusterClass %s does not have %s in kubernetesVersions", why, s.Class, at)
@@ -262,7 +261,7 @@ func (s *staging) freeze(p *fleet.Pool, at, why string) {
 
 // older reports whether version a is older than b. Versions that differ in their
 // build alone are in the order of the class.
-func (s *staging) older(a, b string) bool {
+func (s *Stage) older(a, b string) bool {
 	x, errA := version.ParseSemantic(a)
 	y, errB := version.ParseSemantic(b)
 	if errA != nil || errB != nil || a == b {
@@ -275,7 +274,7 @@ func (s *staging) older(a, b string) bool {
 }
 
 // place is where a version is in the list of the class, that of the cluster last.
-func (s *staging) place(v string) int {
+func (s *Stage) place(v string) int {
 	if v == s.to {
 		return len(s.Older)
 	}
@@ -291,29 +290,27 @@ func minor(v string) int {
 	return int(p.Minor())
 }
 
-// keeps reports whether m is as its pool is to be as long as that stays at its
-// version: a change beside the version waits for it, so that nothing is replaced
-// twice.
-func (s *staging) keeps(m *machine) bool {
-	return s != nil && m.pool != nil && s.kept[m.pool.Name] && m.Pool == m.pool.Name && m.Version == m.pool.Version
-}
+// Keeps reports whether machines of pool that have its version are as they are to be as
+// long as it stays at that: a change beside the version waits for it, so that nothing is
+// replaced twice. A nil Stage keeps none.
+func (s *Stage) Keeps(pool fleet.PoolName) bool { return s != nil && s.kept[pool] }
 
-// frozen reports whether nothing is done to g, and says why where something is to
-// be done.
-func (d *draft) frozen(g *group) bool {
-	if d.staging == nil || d.staging.frozen[g.name] == "" {
-		return false
-	}
-	if !g.settled() {
-		d.note("%s", d.staging.frozen[g.name])
-	}
-	return true
-}
-
-// holds says why no machine of g is replaced yet; empty where one may be.
-func (s *staging) holds(g *group) string {
+// Frozen says why nothing is done to pool; empty where something may be.
+func (s *Stage) Frozen(pool fleet.PoolName) string {
 	if s == nil {
 		return ""
 	}
-	return s.turn[g.name]
+	return s.frozen[pool]
+}
+
+// Holds says why no machine of pool is replaced yet; empty where one may be.
+func (s *Stage) Holds(pool fleet.PoolName) string {
+	if s == nil {
+		return ""
+	}
+	return s.turn[pool]
+}
+
+func onDelete(p *fleet.Pool) bool {
+	return p.Role == fleet.RoleWorker && p.Strategy == fleet.OnDelete
 }

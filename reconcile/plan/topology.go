@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/staging"
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// topologyCondition tells how far a cluster of a class is on the way to its
+// version, and what waits for what.
+func (f *facts) topologyCondition(l *ledger) {
+	if f.Desired.Topology == nil {
+		return
+	}
+	reason, message := f.topologyState()
+	l.set(clusterv1.ClusterTopologyReconciledCondition, reason == "", clusterv1.ClusterTopologyReconcileSucceededReason, reason, message)
+}
+
+// topologyState returns no reason where every pool may be as Git asks for it.
+func (f *facts) topologyState() (reason, message string) {
+	switch {
+	case f.deleting():
+		return clusterv1.ClusterTopologyReconciledDeletingReason, "Cluster is deleting"
+	case f.paused():
+		return clusterv1.ClusterTopologyReconcilePausedReason, f.whyPaused()
+	}
+	return f.staging.Progress()
+}
+
+// stage has Git ask for the pools as they are to be now, on the way to what it
+// asks for.
+func (f *facts) stage() {
+	if f.Desired.Topology == nil || f.deleting() {
+		return
+	}
+	machines := make([]staging.Machine, 0, len(f.machines))
+	for _, m := range f.machines {
+		if _, err := version.ParseSemantic(m.Version); err != nil && m.held != "" {
+			continue // it is no part of what is staged until it is put right
+		}
+		pool := m.Pool
+		if m.Role == fleet.RoleControlPlane {
+			pool = f.Desired.ControlPlane.Name
+		}
+		machines = append(machines, staging.Machine{Pool: pool, Version: m.Version})
+	}
+	if f.staging = staging.New(f.Desired, machines); f.staging != nil {
+		f.Desired = f.staging.Cluster()
+	}
+}
+
+// frozen reports whether nothing is done to g, and says why where something is to
+// be done.
+func (d *draft) frozen(g *group) bool {
+	why := d.staging.Frozen(g.name)
+	if why != "" && !g.settled() {
+		d.note("%s", why)
+	}
+	return why != ""
+}
+
+// staged reports whether m is as its pool is to be as long as that stays at its version.
+func (f *facts) staged(m *machine) bool {
+	return m.pool != nil && f.staging.Keeps(m.pool.Name) && m.Pool == m.pool.Name && m.Version == m.pool.Version
+}
