@@ -17,10 +17,10 @@ import (
 // claim like that of a machine, but without a machine in it. Git names the host, so
 // that no notes are needed of where it is.
 type balancer struct {
-	named   *seen   // the host that Git names; nil where the cluster has no load balancer
-	id      string  // of the cluster's claim on it, or ""
-	staying bool    // the claim is not being released
-	others  []*seen // hosts with claims of load balancers of c that Git does not name
+	named   *observedHost   // the host that Git names; nil where the cluster has no load balancer
+	id      string          // of the cluster's claim on it, or ""
+	staying bool            // the claim is not being released
+	others  []*observedHost // hosts with claims of load balancers of c that Git does not name
 
 	endpoint fleet.Endpoint
 	config   []byte // as it is to be
@@ -86,7 +86,7 @@ func (b *balancer) lookForUnknown(r roster, c *fleet.Cluster) error {
 }
 
 // doubt says why f may not be what it says, or "".
-func (b *balancer) doubt(f *found) string {
+func (b *balancer) doubt(f *hostMachine) string {
 	if f.forged == "" && b.unknown[f.claim.ID] {
 		return "too few other hosts of HostPool " + f.claim.Pool + " note its claim, which Fairlead has them do before it makes one"
 	}
@@ -94,8 +94,8 @@ func (b *balancer) doubt(f *found) string {
 }
 
 // trusted returns those of list that are not in doubt.
-func (b *balancer) trusted(list []found) []found {
-	return slices.DeleteFunc(list, func(f found) bool { return b.doubt(&f) != "" })
+func (b *balancer) trusted(list []hostMachine) []hostMachine {
+	return slices.DeleteFunc(list, func(f hostMachine) bool { return b.doubt(&f) != "" })
 }
 
 // configuration returns what b is to run with: it leads to the control plane of c
@@ -176,16 +176,16 @@ func (p *Provider) ensureBalancer(ctx context.Context, op fleet.OperationID, c *
 func (p *Provider) claimBalancer(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, b *balancer) (reason string, err error) {
 	s := b.named
 	if s.state.Claimed {
-		return carries(s.state.Claim), nil
+		return describeClaim(s.state.Claim), nil
 	}
 	if !s.state.HAProxy {
 		return "", fleet.Errorf(fleet.Unavailable, "find HAProxy", "it is not installed there (as root of the host: apt-get install haproxy)")
 	}
 	name := "host " + s.host.ns + " " + s.host.String()
-	if !p.take(name) {
+	if !p.reserve(name) {
 		return "is being claimed for a machine", nil
 	}
-	defer p.give(name)
+	defer p.unreserve(name)
 	k := sharedNote(c, op)
 	k.ID, k.Pool, k.Host, k.Domain, k.Created = host.NewID(), s.host.Pool, s.host.Name, s.host.FailureDomain, time.Now().UTC().Truncate(time.Second)
 	if reason, err := p.claim(ctx, s, &k, host.Payload{Steps: []byte("true\n"), Ports: []int32{b.endpoint.Port}}); err != nil || reason != "" {
@@ -208,7 +208,7 @@ func (p *Provider) balance(ctx context.Context, b *balancer, config []byte) erro
 }
 
 // releaseBalancers has hosts give up being load balancers.
-func (p *Provider) releaseBalancers(ctx context.Context, list []*seen) error {
+func (p *Provider) releaseBalancers(ctx context.Context, list []*observedHost) error {
 	for _, s := range list {
 		if _, err := p.run(ctx, s.host, host.Release(s.state.Claim.ID, false)); err != nil {
 			return wrap("release the load balancer on host "+s.host.String(), err)

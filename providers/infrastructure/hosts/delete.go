@@ -56,7 +56,7 @@ func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) erro
 	var mu sync.Mutex
 	var errs []error
 	held := 0
-	forEach(others.answering(), func(s *seen) {
+	forEach(others.answering(), func(s *observedHost) {
 		_, err := p.run(ctx, s.host, host.Note([]host.Claim{*c}, nil))
 		mu.Lock()
 		defer mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) erro
 // withdraw drops the notes of a claim that was not made. One that stays is stale.
 func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
 	others, _ := all.witnesses(c.Pool, c.Host)
-	forEach(others.answering(), func(s *seen) {
+	forEach(others.answering(), func(s *observedHost) {
 		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
 			p.log.Debug("Leaving a note that is outdated", "host", s.host.String(), "error", err)
 		}

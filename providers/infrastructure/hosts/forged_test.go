@@ -38,7 +38,7 @@ func newTown() *town {
 		spec: &api.HostClusterSpec{LoadBalancer: &api.LoadBalancer{PoolName: "pool", HostName: "gate"}, ControlPlaneEndpoint: api.APIEndpoint{Port: 6443}},
 	}
 	for i, name := range []string{"h0", "h1", "h2", "gate"} {
-		w.r = append(w.r, &seen{
+		w.r = append(w.r, &observedHost{
 			host:  &machineHost{Pool: "pool", Name: name, HostDetails: api.HostDetails{Address: fmt.Sprintf("10.0.0.%d", i)}},
 			state: new(host.State),
 		})
@@ -75,7 +75,7 @@ func (w *town) silence(i int) { w.r[i].state, w.r[i].err = nil, silentAs(i) }
 // join adds hosts that nobody told anything yet.
 func (w *town) join(pool string, names ...string) {
 	for _, name := range names {
-		w.r = append(w.r, &seen{
+		w.r = append(w.r, &observedHost{
 			host:  &machineHost{Pool: pool, Name: name, HostDetails: api.HostDetails{Address: fmt.Sprintf("10.0.0.%d", len(w.r))}},
 			state: new(host.State),
 		})
@@ -244,7 +244,7 @@ func TestForged(t *testing.T) {
 			if (doubt == "") != (test.doubt == "") || !strings.Contains(doubt, test.doubt) {
 				t.Errorf("doubt = %q, want %q", doubt, test.doubt)
 			}
-			for _, f := range b.trusted(w.r.unnoted(w.c)) {
+			for _, f := range b.trusted(w.r.missingNotes(w.c)) {
 				if test.doubt != "" && f.host == w.r[1].host {
 					t.Error("the forged claim is noted on other hosts")
 				}

@@ -21,7 +21,7 @@ type reader struct {
 	tick    time.Duration // how old a look may be
 	settle  time.Duration // how long a change may take to show
 	secrets objects.Secrets
-	shelf   *shelf
+	cache   *lookCache
 	hosts   querier
 }
 
@@ -48,18 +48,18 @@ func (c connections) change(ctx context.Context, e *remote.Endpoint, s host.Chan
 
 // The bounds of looks.
 const (
-	lookTime  = 30 * time.Second // how long a command may take
-	parallel  = 16               // hosts that are talked to at one time for one cluster
-	forgotten = 6                // ticks for which a host that did not answer is left alone
+	commandTimeout = 30 * time.Second // how long a command may take
+	parallel       = 16               // hosts that are talked to at one time for one cluster
+	failureTicks   = 6                // ticks until a host that did not answer is asked again
 )
 
-// A shelf keeps the last look at each host, for all clusters that may use it.
-type shelf struct {
+// A lookCache keeps the last look at each host, for all clusters that may use it.
+type lookCache struct {
 	mu    sync.Mutex
-	looks map[string]*kept
+	looks map[string]*cachedLook
 }
 
-type kept struct {
+type cachedLook struct {
 	busy  chan struct{} // holds one token while nobody looks
 	state *host.State
 	err   error
@@ -69,12 +69,12 @@ type kept struct {
 // key identifies a host, however many pools of however many clusters list it.
 func key(e *remote.Endpoint) string { return fmt.Sprintf("%s %s %s", e.User, e, e.Via) }
 
-func (s *shelf) of(e *remote.Endpoint) *kept {
+func (s *lookCache) of(e *remote.Endpoint) *cachedLook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.looks[key(e)]
 	if !ok {
-		k = &kept{busy: make(chan struct{}, 1)}
+		k = &cachedLook{busy: make(chan struct{}, 1)}
 		k.busy <- struct{}{}
 		s.looks[key(e)] = k
 	}
@@ -82,7 +82,7 @@ func (s *shelf) of(e *remote.Endpoint) *kept {
 }
 
 // forEach calls do for each host, several at a time.
-func forEach(r roster, do func(*seen)) {
+func forEach(r roster, do func(*observedHost)) {
 	var wg sync.WaitGroup
 	tokens := make(chan struct{}, parallel)
 	for _, s := range r {
@@ -108,29 +108,29 @@ func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	}
 	out := make(roster, 0, len(list))
 	for _, h := range list {
-		out = append(out, &seen{host: h})
+		out = append(out, &observedHost{host: h})
 	}
-	forEach(out, func(s *seen) {
+	forEach(out, func(s *observedHost) {
 		if !s.host.Lost {
-			s.state, s.err = r.see(ctx, s.host)
+			s.state, s.err = r.lookAt(ctx, s.host)
 		}
 	})
 	if err := context.Cause(ctx); err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, "look at the hosts of "+c.Key.String(), "%w", err)
 	}
-	if err := out.missed(c); err != nil {
+	if err := out.checkFormerPools(c); err != nil {
 		return nil, err
 	}
-	return out, out.complete(spec)
+	return out, out.checkQuorum(spec)
 }
 
-// see looks at one host, or takes the last look where that is young enough.
-func (r *reader) see(ctx context.Context, h *machineHost) (*host.State, error) {
+// lookAt looks at one host, or takes the last look where that is young enough.
+func (r *reader) lookAt(ctx context.Context, h *machineHost) (*host.State, error) {
 	e, err := r.endpoint(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	k := r.shelf.of(e)
+	k := r.cache.of(e)
 	select {
 	case <-k.busy:
 		defer func() { k.busy <- struct{}{} }()
@@ -138,10 +138,10 @@ func (r *reader) see(ctx context.Context, h *machineHost) (*host.State, error) {
 		return nil, fleet.Errorf(fleet.Unavailable, "look at host "+h.String(), "%w", context.Cause(ctx))
 	}
 	age := time.Since(k.at)
-	if !k.at.IsZero() && (age <= r.tick || k.err != nil && age <= forgotten*r.tick) {
+	if !k.at.IsZero() && (age <= r.tick || k.err != nil && age <= failureTicks*r.tick) {
 		return k.state, k.err
 	}
-	within, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
+	within, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("no answer within %s", commandTimeout))
 	defer cancel()
 	began := time.Now()
 	state, err := r.state(within, e)
@@ -149,7 +149,7 @@ func (r *reader) see(ctx context.Context, h *machineHost) (*host.State, error) {
 		return nil, err
 	}
 	if (err == nil) != (k.err == nil) || k.at.IsZero() && err != nil {
-		r.tell(h, err)
+		r.logAnswer(h, err)
 	}
 	k.state, k.err, k.at = state, err, began
 	return state, err
@@ -171,8 +171,8 @@ func (r *reader) state(ctx context.Context, e *remote.Endpoint) (*host.State, er
 	return state, nil
 }
 
-// tell logs that a host began or ceased to answer.
-func (r *reader) tell(h *machineHost, err error) {
+// logAnswer logs that a host began or ceased to answer.
+func (r *reader) logAnswer(h *machineHost, err error) {
 	if err != nil {
 		r.log.Warn("Going on without a host that does not answer", "host", h.String(), "error", err)
 		return

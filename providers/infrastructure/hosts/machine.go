@@ -32,10 +32,10 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	if !p.take("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
+	if !p.reserve("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
 		return fleet.Errorf(fleet.Conflict, what, "it is being created already")
 	}
-	defer p.give("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
+	defer p.unreserve("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
 	all, err := p.look(ctx, c)
 	if err != nil {
 		return wrap(what, err)
@@ -59,27 +59,28 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if len(all.shared(c)) == 0 {
 		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
 	}
-	q := &quest{p: p, request: r, op: op, spec: spec, all: all}
+	q := &search{p: p, request: r, op: op, spec: spec, all: all}
 	return q.claim(ctx, what)
 }
 
-// take reserves name in this process; false means that somebody has it.
-func (p *Provider) take(name string) bool {
+// reserve keeps name for the caller in this process, until unreserve; false means that
+// somebody has it.
+func (p *Provider) reserve(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	free := !p.taken[name]
-	p.taken[name] = true
+	free := !p.reserved[name]
+	p.reserved[name] = true
 	return free
 }
 
-func (p *Provider) give(name string) {
+func (p *Provider) unreserve(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.taken, name)
+	delete(p.reserved, name)
 }
 
-// A quest is the search for a host for one machine.
-type quest struct {
+// A search looks for a host for one machine.
+type search struct {
 	p       *Provider
 	request providers.MachineRequest
 	op      fleet.OperationID
@@ -88,13 +89,13 @@ type quest struct {
 }
 
 // claim tries the hosts in their order. Those that refuse are passed over.
-func (q *quest) claim(ctx context.Context, what string) error {
+func (q *search) claim(ctx context.Context, what string) error {
 	var why []string
 	for _, s := range q.all {
 		if q.spec.PoolName != "" && s.host.Pool != q.spec.PoolName {
 			continue
 		}
-		reason, err := q.unfit(s)
+		reason, err := q.mismatch(s)
 		if err != nil {
 			return fleet.Errorf(fleet.Invalid, what, "%w", err)
 		}
@@ -119,8 +120,8 @@ func (q *quest) claim(ctx context.Context, what string) error {
 	return fleet.Errorf(fleet.Exhausted, what, "no host is free for it: %s", strings.Join(why, "; "))
 }
 
-// unfit returns why a machine cannot have the host, or "".
-func (q *quest) unfit(s *seen) (string, error) {
+// mismatch returns why a machine cannot have the host, or "".
+func (q *search) mismatch(s *observedHost) (string, error) {
 	selects, err := selector(q.spec)
 	if err != nil {
 		return "", err
@@ -138,7 +139,7 @@ func (q *quest) unfit(s *seen) (string, error) {
 	case !s.answers():
 		return "does not answer", nil
 	case s.state.Claimed:
-		return carries(s.state.Claim), nil
+		return describeClaim(s.state.Claim), nil
 	case s.state.CPUs < q.spec.MinCPUs:
 		return fmt.Sprintf("has %d CPUs", s.state.CPUs), nil
 	case q.spec.Bootstrap == api.BootstrapCloudInit && !s.state.CloudInit:
@@ -165,12 +166,12 @@ func selector(spec *api.HostMachineSpec) (labels.Selector, error) {
 
 // try claims one host. A reason says that the next one is to be tried; an error,
 // that none is.
-func (q *quest) try(ctx context.Context, s *seen) (reason string, err error) {
+func (q *search) try(ctx context.Context, s *observedHost) (reason string, err error) {
 	name := "host " + s.host.ns + " " + s.host.String()
-	if !q.p.take(name) {
+	if !q.p.reserve(name) {
 		return "is being claimed for another machine", nil
 	}
-	defer q.p.give(name)
+	defer q.p.unreserve(name)
 	c := &host.Claim{
 		ID: host.NewID(), Pool: s.host.Pool, Host: s.host.Name, Domain: s.host.FailureDomain,
 		Created: time.Now().UTC().Truncate(time.Second), Tags: q.request.Tags(q.op),
@@ -191,7 +192,7 @@ func (q *quest) try(ctx context.Context, s *seen) (reason string, err error) {
 
 // claim takes the host with c. A reason says why it was not taken; an error, that
 // nobody knows whether it was.
-func (p *Provider) claim(ctx context.Context, s *seen, c *host.Claim, payload host.Payload) (reason string, err error) {
+func (p *Provider) claim(ctx context.Context, s *observedHost, c *host.Claim, payload host.Payload) (reason string, err error) {
 	out, err := p.run(ctx, s.host, host.Take(c, payload))
 	answer := strings.TrimSpace(string(out))
 	switch {
@@ -216,8 +217,8 @@ func (p *Provider) claim(ctx context.Context, s *seen, c *host.Claim, payload ho
 	return fmt.Sprintf("answers %.60q", answer), nil
 }
 
-// carries says, as a reason, what is on a host; nil is the claim of somebody else.
-func carries(k *host.Claim) string {
+// describeClaim says, as a reason, what is on a host; nil is the claim of somebody else.
+func describeClaim(k *host.Claim) string {
 	switch {
 	case k == nil:
 		return "has a claim that is not Fairlead's"
@@ -228,7 +229,7 @@ func carries(k *host.Claim) string {
 }
 
 // payload returns what the machine boots with on the host.
-func (q *quest) payload(s *seen, c *host.Claim) (p host.Payload, reason string, err error) {
+func (q *search) payload(s *observedHost, c *host.Claim) (p host.Payload, reason string, err error) {
 	data := q.request.UserData.Content.Reveal()
 	m := userdata.Metadata{
 		InstanceID: c.ID, Name: string(q.request.Name), ProviderID: c.ProviderID(),

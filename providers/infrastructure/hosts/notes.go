@@ -11,8 +11,8 @@ import (
 // others. So no single host is believed about another: what a claim is, and that its
 // machine is to go, is what most of those say that may know it.
 
-// noted is a note of a machine of a cluster, and how many hosts hold it.
-type noted struct {
+// A noteCount is a note of a machine of a cluster, and how many hosts hold it.
+type noteCount struct {
 	claim host.Claim
 	held  int
 	doubt string // why it may not be what it says
@@ -20,9 +20,9 @@ type noted struct {
 
 // notes returns those of machines of c, in the order in which hosts hold them; of
 // those with one id, what most hosts say.
-func (r roster) notes(c *fleet.Cluster) []noted {
+func (r roster) notes(c *fleet.Cluster) []noteCount {
 	var ids []string
-	variants := make(map[string][]noted)
+	variants := make(map[string][]noteCount)
 	for _, s := range r.answering() {
 		said := make(map[string]bool) // a host has one say of each claim, however many notes it keeps
 		for i := range s.state.Notes {
@@ -38,19 +38,19 @@ func (r roster) notes(c *fleet.Cluster) []noted {
 				ids = append(ids, n.ID)
 			}
 			list := variants[n.ID]
-			at := slices.IndexFunc(list, func(o noted) bool { return o.claim.Same(&n) })
+			at := slices.IndexFunc(list, func(o noteCount) bool { return o.claim.Same(&n) })
 			if at < 0 {
 				n.Releasing = false
-				at, list = len(list), append(list, noted{claim: n})
+				at, list = len(list), append(list, noteCount{claim: n})
 			}
 			list[at].held++
 			variants[n.ID] = list
 		}
 	}
-	out := make([]noted, 0, len(ids))
+	out := make([]noteCount, 0, len(ids))
 	for _, id := range ids {
 		list := variants[id]
-		slices.SortStableFunc(list, func(a, b noted) int { return b.held - a.held })
+		slices.SortStableFunc(list, func(a, b noteCount) int { return b.held - a.held })
 		best := list[0]
 		best.claim.Releasing = r.toRelease(&best.claim)
 		best.doubt = best.claim.Damage()
@@ -78,13 +78,13 @@ func (r roster) toRelease(k *host.Claim) bool {
 
 // mayNote reports whether the note n on s counts: Fairlead has hosts of its pool alone
 // take it. Of a pool that left Git the hosts that went over to others may tell.
-func (r roster) mayNote(s *seen, n *host.Claim) bool {
+func (r roster) mayNote(s *observedHost, n *host.Claim) bool {
 	return s.host.Pool == n.Pool || len(r.pool(n.Pool)) == 0
 }
 
 // agreeing returns how many of the other hosts that may note the claim of s note it as
 // it is, and how many note another one with its id.
-func (r roster) agreeing(s *seen) (agree, differ int) {
+func (r roster) agreeing(s *observedHost) (agree, differ int) {
 	k := s.state.Claim
 	for _, o := range r.electors(k, s) {
 		switch {
@@ -101,10 +101,10 @@ func (r roster) agreeing(s *seen) (agree, differ int) {
 // only notes tell of it. Those are the others of the pool that k names, which is another
 // one than that of s where the host went over to it; k may name any that Git does not
 // have. A host has no say about itself, by whatever name.
-func (r roster) electors(k *host.Claim, s *seen) roster {
+func (r roster) electors(k *host.Claim, s *observedHost) roster {
 	of := func(pool string) roster {
 		others, _ := r.witnesses(pool, k.Host)
-		return slices.DeleteFunc(others.answering(), func(o *seen) bool {
+		return slices.DeleteFunc(others.answering(), func(o *observedHost) bool {
 			return s != nil && o.state.Claim != nil && o.state.Claim.ID == k.ID
 		})
 	}
@@ -115,7 +115,7 @@ func (r roster) electors(k *host.Claim, s *seen) roster {
 }
 
 // doubt says why the claim on s may not be what it says, or "".
-func (r roster) doubt(s *seen) string {
+func (r roster) doubt(s *observedHost) string {
 	k := s.state.Claim
 	if d := k.Damage(); d != "" {
 		return d
@@ -134,16 +134,16 @@ func (r roster) doubt(s *seen) string {
 // ofMachine reports whether the claim on s is that of a machine, by what it says or by
 // what other hosts note of it. Where a load balancer runs, it is that of one: a note
 // that says otherwise would have the load balancer stand still.
-func (r roster) ofMachine(s *seen) bool {
+func (r roster) ofMachine(s *observedHost) bool {
 	k := s.state.Claim
-	return k.OfMachine() || s.state.Balanced == "" && slices.ContainsFunc(r.answering(), func(o *seen) bool {
+	return k.OfMachine() || s.state.Balanced == "" && slices.ContainsFunc(r.answering(), func(o *observedHost) bool {
 		return slices.ContainsFunc(o.state.Notes, func(n host.Claim) bool { return n.ID == k.ID && n.OfMachine() })
 	})
 }
 
 // noted returns the claim on the host of f as most of the other hosts of its pool note
 // it; nil where they do not agree, or note another host. The host itself has no say.
-func (r roster) noted(f *found) *host.Claim {
+func (r roster) noted(f *hostMachine) *host.Claim {
 	if f.state == nil || f.host == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r roster) noted(f *found) *host.Claim {
 			if n.ID != f.claim.ID || n.Pool != f.host.Pool || n.Host != f.host.Name || n.Damage() != "" {
 				continue
 			}
-			agree := slices.DeleteFunc(slices.Clone(answering), func(o *seen) bool { return !o.notes(n) })
+			agree := slices.DeleteFunc(slices.Clone(answering), func(o *observedHost) bool { return !o.notes(n) })
 			if 2*len(agree) > len(answering) {
 				return n
 			}
@@ -168,8 +168,8 @@ func (r roster) noted(f *found) *host.Claim {
 // one before it is made, or whether there is none that could. Hosts that came to the
 // pool since, and note nothing of c yet, are not asked. Where the host does not answer,
 // or is of another pool by now, its own word is not among them: more than half have to.
-func (r roster) vouched(c *fleet.Cluster, f *found) bool {
-	var on *seen
+func (r roster) vouched(c *fleet.Cluster, f *hostMachine) bool {
+	var on *observedHost
 	if f.state != nil {
 		on = r.find(f.host.Pool, f.host.Name)
 	}

@@ -63,10 +63,10 @@ func drift(c *fleet.Cluster, r roster, b *balancer) []string {
 	if 2*len(r.shared(c)) < len(r.answering()) {
 		out = append(out, "note the cluster on its hosts")
 	}
-	for _, f := range b.trusted(r.unnoted(c)) {
+	for _, f := range b.trusted(r.missingNotes(c)) {
 		out = append(out, "note machine "+f.claim.Tags[fleet.TagMachine]+" on more hosts of its pool")
 	}
-	if len(r.stale(c, time.Now())) > 0 {
+	if len(r.staleNotes(c, time.Now())) > 0 {
 		out = append(out, "drop the notes of machines that are gone")
 	}
 	return out
@@ -74,13 +74,13 @@ func drift(c *fleet.Cluster, r roster, b *balancer) []string {
 
 // waits reports whether f was claimed a settle window ago, and is not started: that
 // was interrupted.
-func (r *reader) waits(f *found, now time.Time) bool {
+func (r *reader) waits(f *hostMachine, now time.Time) bool {
 	age := now.Sub(f.claim.Created) // below zero where another agent's clock is ahead
 	return f.state != nil && f.state.Progress == host.Waiting && !f.releasing && f.forged == "" && (age < 0 || age > r.settle)
 }
 
 // interrupted reports whether the release of f was decided and is not under way on a
 // host that answers: it was stopped by a restart, or the host was silent when it began.
-func (f *found) interrupted() bool {
+func (f *hostMachine) interrupted() bool {
 	return f.state != nil && f.forged == "" && (f.state.Progress == host.Stalled || f.releasing && f.state.Progress != host.Releasing)
 }

@@ -27,7 +27,7 @@ func (r *reader) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clu
 }
 
 // orphan returns f as people see it.
-func (f *found) orphan() fleet.Orphan {
+func (f *hostMachine) orphan() fleet.Orphan {
 	key := f.claim.Tags[fleet.TagCluster]
 	o := fleet.Orphan{
 		Provider: api.ProviderName, Place: f.host.Pool, Kind: orphanMachine, ID: string(f.claim.ProviderID()),
@@ -37,8 +37,8 @@ func (f *found) orphan() fleet.Orphan {
 	return o
 }
 
-func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]found, error) {
-	var out []found
+func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]hostMachine, error) {
+	var out []hostMachine
 	var errs []error
 	seenClaims, silent := make(map[string]bool), make(map[string]bool)
 	for _, c := range clusters {
@@ -68,10 +68,10 @@ func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clu
 				continue
 			}
 			seenClaims[k.ID] = true
-			out = append(out, found{claim: *k, host: s.host, state: s.state})
+			out = append(out, hostMachine{claim: *k, host: s.host, state: s.state})
 		}
 	}
-	slices.SortFunc(out, func(a, b found) int {
+	slices.SortFunc(out, func(a, b hostMachine) int {
 		x, y := a.orphan(), b.orphan()
 		return cmp.Or(x.Cluster.Compare(y.Cluster), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Name, y.Name))
 	})

@@ -20,7 +20,7 @@ func (h *machineHost) at() string {
 
 // places tells which pools have machines of c, of list, and on which hosts. What
 // machines share is noted on the hosts of all pools of the namespace.
-func (r roster) places(c *fleet.Cluster, list []found) []fleet.PlaceSeen {
+func (r roster) places(c *fleet.Cluster, list []hostMachine) []fleet.PlaceSeen {
 	on := make(map[string][]string)
 	for _, f := range list {
 		if f.host != nil {
@@ -40,14 +40,16 @@ func (r roster) places(c *fleet.Cluster, list []found) []fleet.PlaceSeen {
 	return out
 }
 
-// missed returns an error where machines of c were on hosts of a pool that left Git,
+// checkFormerPools returns an error where machines of c were on hosts of a pool that left Git,
 // and Git has those hosts in no other pool. How they are reached, with which keys of
 // theirs, is in Git alone.
-func (r roster) missed(c *fleet.Cluster) error {
+func (r roster) checkFormerPools(c *fleet.Cluster) error {
 	for _, p := range c.OtherPlaces() {
-		here := func(at string) bool { return slices.ContainsFunc(r, func(s *seen) bool { return s.host.at() == at }) }
+		here := func(at string) bool {
+			return slices.ContainsFunc(r, func(s *observedHost) bool { return s.host.at() == at })
+		}
 		gone := slices.DeleteFunc(strings.Split(p.Access, ","), here)
-		known := slices.ContainsFunc(r, func(s *seen) bool { return placeOf(c, s.host.Pool) == p.ID })
+		known := slices.ContainsFunc(r, func(s *observedHost) bool { return placeOf(c, s.host.Pool) == p.ID })
 		if known || len(gone) == 0 {
 			continue // of a host that leaves its pool, the others of the pool tell
 		}

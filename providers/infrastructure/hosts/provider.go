@@ -25,8 +25,8 @@ type Provider struct {
 	dialer *remote.Dialer
 	writes changer
 
-	mu    sync.Mutex
-	taken map[string]bool // machines being made and hosts being claimed, in this process
+	mu       sync.Mutex
+	reserved map[string]bool // machines being made and hosts being claimed, in this process
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -57,10 +57,10 @@ func New(o Options) *Provider {
 	c := connections{dialer}
 	return &Provider{
 		reader: &reader{
-			log: o.Log, tick: o.Tick, settle: o.Settle, shelf: &shelf{looks: make(map[string]*kept)}, hosts: c,
+			log: o.Log, tick: o.Tick, settle: o.Settle, cache: &lookCache{looks: make(map[string]*cachedLook)}, hosts: c,
 			secrets: objects.Secrets{Store: o.Secret, Example: "ssh-privatekey=FILE"},
 		},
-		dialer: dialer, writes: c, taken: make(map[string]bool),
+		dialer: dialer, writes: c, reserved: make(map[string]bool),
 	}
 }
 
@@ -104,25 +104,25 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 		return err
 	}
 	started := p.startWaiting(ctx, r.machines(c))
-	if err := p.note(ctx, op, c, r, b.trusted(r.unnoted(c))); err != nil {
+	if err := p.note(ctx, op, c, r, b.trusted(r.missingNotes(c))); err != nil {
 		return wrap(what, fleet.JoinErrors(err, started))
 	}
 	return wrap(what, fleet.JoinErrors(p.ensureBalancer(ctx, op, c, b), started))
 }
 
 // startWaiting starts the machines of list that wait for it.
-func (p *Provider) startWaiting(ctx context.Context, list []found) error {
+func (p *Provider) startWaiting(ctx context.Context, list []hostMachine) error {
 	var work roster
-	ids := make(map[*seen]string)
+	ids := make(map[*observedHost]string)
 	for i := range list {
 		if f := &list[i]; p.waits(f, time.Now()) {
-			s := &seen{host: f.host, state: f.state}
+			s := &observedHost{host: f.host, state: f.state}
 			work, ids[s] = append(work, s), f.claim.ID
 		}
 	}
 	var mu sync.Mutex
 	var errs []error
-	forEach(work, func(s *seen) {
+	forEach(work, func(s *observedHost) {
 		if _, err := p.run(ctx, s.host, host.Resume(ids[s])); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -134,12 +134,12 @@ func (p *Provider) startWaiting(ctx context.Context, list []found) error {
 
 // note brings the notes of c on the hosts in line with what is there: unnoted are the
 // machines that too few note.
-func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster, unnoted []found) error {
-	stale, shared := r.stale(c, time.Now()), sharedNote(c, op)
+func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster, unnoted []hostMachine) error {
+	stale, shared := r.staleNotes(c, time.Now()), sharedNote(c, op)
 	var done, asked atomic.Int32
 	var mu sync.Mutex
 	var errs []error
-	forEach(r.answering(), func(s *seen) {
+	forEach(r.answering(), func(s *observedHost) {
 		var put []host.Claim
 		if !s.holds(&shared) {
 			put = append(put, shared)
@@ -196,7 +196,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	}
 	var mu sync.Mutex
 	var errs []error
-	forEach(r.answering(), func(s *seen) {
+	forEach(r.answering(), func(s *observedHost) {
 		var drop []string
 		for _, n := range s.state.Notes {
 			if c.Owns(n.Tags) {
@@ -221,7 +221,7 @@ func (p *Provider) run(ctx context.Context, h *machineHost, script host.Change) 
 	if err != nil {
 		return nil, err
 	}
-	k := p.shelf.of(e)
+	k := p.cache.of(e)
 	select {
 	case <-k.busy:
 		defer func() { k.busy <- struct{}{} }()
@@ -229,7 +229,7 @@ func (p *Provider) run(ctx context.Context, h *machineHost, script host.Change) 
 		return nil, fleet.Errorf(fleet.Unavailable, "reach host "+h.String(), "%w", context.Cause(ctx))
 	}
 	k.at = time.Time{}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("no answer within %s", lookTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("no answer within %s", commandTimeout))
 	defer cancel()
 	return p.writes.change(ctx, e, script)
 }

@@ -12,35 +12,38 @@ import (
 
 // A host that does not answer may carry a machine. To call it free would make the
 // machine a second time; to give up would leave a whole fleet alone for one broken
-// host. So before a host of a pool of N is claimed, N/2 of the others take a note of
-// it. Any (N+1)/2 hosts that answer then hold a note of every claim there is on one
-// that does not: no N/2 of the others are left among the at most N/2-1 others that
-// do not answer either. With fewer answers nothing is known, and a look fails.
+// host. So other hosts take notes of claims:
+//
+// Before a host of a pool of N hosts is claimed, at least N/2 of the other hosts take a
+// note of the claim. As long as (N+1)/2 hosts answer, at most N/2 are silent. The one
+// that was claimed is among the silent ones, so at most N/2-1 of those that have the
+// note are: at least one host that answers has it. With fewer answers nothing is
+// known, and a look fails.
 
-// seen is what one look at a host gave.
-type seen struct {
+// An observedHost is what one look at a host gave.
+type observedHost struct {
 	host  *machineHost
 	state *host.State // nil: it did not answer, err says why, or it is lost
 	err   error
 }
 
-func (s *seen) answers() bool { return s.state != nil }
+func (s *observedHost) answers() bool { return s.state != nil }
 
 // silent reports whether the host should have answered and did not.
-func (s *seen) silent() bool { return s.state == nil && !s.host.Lost }
+func (s *observedHost) silent() bool { return s.state == nil && !s.host.Lost }
 
 // holds reports whether a note of claim is on the host.
-func (s *seen) holds(claim *host.Claim) bool {
+func (s *observedHost) holds(claim *host.Claim) bool {
 	return s.answers() && slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.NoteName() == claim.NoteName() })
 }
 
 // notes reports whether a note on the host, which answers, says what k does.
-func (s *seen) notes(k *host.Claim) bool {
+func (s *observedHost) notes(k *host.Claim) bool {
 	return slices.ContainsFunc(s.state.Notes, func(n host.Claim) bool { return n.Same(k) })
 }
 
-// A roster is what was seen of all hosts of a namespace.
-type roster []*seen
+// A roster is the list of all hosts of a namespace, with what was seen of each.
+type roster []*observedHost
 
 // pool returns those of one pool that are not lost.
 func (r roster) pool(name string) roster {
@@ -53,7 +56,7 @@ func (r roster) pool(name string) roster {
 	return out
 }
 
-func (r roster) find(pool, name string) *seen {
+func (r roster) find(pool, name string) *observedHost {
 	for _, s := range r {
 		if s.host.Pool == pool && s.host.Name == name {
 			return s
@@ -64,21 +67,21 @@ func (r roster) find(pool, name string) *seen {
 
 // answering returns those that answered.
 func (r roster) answering() roster {
-	return slices.DeleteFunc(slices.Clone(r), func(s *seen) bool { return !s.answers() })
+	return slices.DeleteFunc(slices.Clone(r), func(s *observedHost) bool { return !s.answers() })
 }
 
 // witnesses returns those hosts of the pool that may hold notes of the host called
 // name, and how many of them have to.
 func (r roster) witnesses(pool, name string) (others roster, enough int) {
 	all := r.pool(pool)
-	others = slices.DeleteFunc(slices.Clone(all), func(s *seen) bool { return s.host.Name == name })
+	others = slices.DeleteFunc(slices.Clone(all), func(s *observedHost) bool { return s.host.Name == name })
 	return others, (len(others) + 1) / 2
 }
 
-// complete returns an error unless enough hosts of each pool answered. A pool that is
+// checkQuorum returns an error unless enough hosts of each pool answered. A pool that is
 // nothing but the host of the cluster's load balancer carries no machine that could be
 // forgotten.
-func (r roster) complete(spec *api.HostClusterSpec) error {
+func (r roster) checkQuorum(spec *api.HostClusterSpec) error {
 	for i, s := range r {
 		if i > 0 && s.host.Pool == r[i-1].host.Pool {
 			continue
@@ -87,7 +90,7 @@ func (r roster) complete(spec *api.HostClusterSpec) error {
 		if l := spec.LoadBalancer; l != nil && len(all) == 1 && l.PoolName == s.host.Pool && l.HostName == all[0].host.Name {
 			continue
 		}
-		var first *seen
+		var first *observedHost
 		silent := 0
 		for _, o := range all {
 			if o.silent() {
@@ -111,8 +114,8 @@ func (r roster) complete(spec *api.HostClusterSpec) error {
 	return nil
 }
 
-// A found is a machine of a cluster: a claim on a host, or what others note of it.
-type found struct {
+// A hostMachine is a machine of a cluster: a claim on a host, or what others note of it.
+type hostMachine struct {
 	claim     host.Claim
 	host      *machineHost // nil: Git does not have it any more
 	state     *host.State  // nil: it does not answer, and others note the claim
@@ -122,13 +125,13 @@ type found struct {
 }
 
 // machines returns those of c, in the order of hosts.
-func (r roster) machines(c *fleet.Cluster) []found {
-	var out []found
+func (r roster) machines(c *fleet.Cluster) []hostMachine {
+	var out []hostMachine
 	there := make(map[string]bool) // by id of the claim; two names may lead to one host
 	for _, s := range r.answering() {
 		if k := s.state.Claim; k != nil && c.Owns(k.Tags) && r.ofMachine(s) && !there[k.ID] {
 			there[k.ID] = true
-			f := found{claim: *k, host: s.host, state: s.state}
+			f := hostMachine{claim: *k, host: s.host, state: s.state}
 			f.forged, f.releasing = r.doubt(s), r.toRelease(k)
 			out = append(out, f)
 		}
@@ -153,7 +156,7 @@ func (r roster) machines(c *fleet.Cluster) []found {
 		if n.held+silent < enough {
 			continue // so few took the note that no claim followed
 		}
-		f := found{claim: n.claim, releasing: n.claim.Releasing, forged: n.doubt}
+		f := hostMachine{claim: n.claim, releasing: n.claim.Releasing, forged: n.doubt}
 		if target != nil {
 			f.host, f.err = target.host, target.err
 		}
@@ -163,16 +166,18 @@ func (r roster) machines(c *fleet.Cluster) []found {
 }
 
 // fresh is how long a note may wait for the claim that it announces.
-const fresh = 10 * time.Minute
+const announceTimeout = 10 * time.Minute
 
-// stale returns the names of notes of c's machines that tell nothing any more.
-func (r roster) stale(c *fleet.Cluster, now time.Time) []string {
+// staleNotes returns the names of notes of c's machines that tell nothing any more.
+func (r roster) staleNotes(c *fleet.Cluster, now time.Time) []string {
 	var out []string
 	for _, n := range r.notes(c) {
 		target := r.find(n.claim.Pool, n.claim.Host)
-		over := now.Sub(n.claim.Created) > fresh
+		over := now.Sub(n.claim.Created) > announceTimeout
 		switch {
-		case slices.ContainsFunc(r, func(s *seen) bool { return s.answers() && s.state.Claim != nil && s.state.Claim.ID == n.claim.ID }):
+		case slices.ContainsFunc(r, func(s *observedHost) bool {
+			return s.answers() && s.state.Claim != nil && s.state.Claim.ID == n.claim.ID
+		}):
 			over = false
 		case target == nil:
 			over = n.claim.Releasing
@@ -189,13 +194,13 @@ func (r roster) stale(c *fleet.Cluster, now time.Time) []string {
 	return out
 }
 
-// unnoted returns the machines of c that too few of the hosts which answer hold a
+// missingNotes returns the machines of c that too few of the hosts which answer hold a
 // note of.
-func (r roster) unnoted(c *fleet.Cluster) []found {
-	return slices.DeleteFunc(r.machines(c), func(f found) bool {
+func (r roster) missingNotes(c *fleet.Cluster) []hostMachine {
+	return slices.DeleteFunc(r.machines(c), func(f hostMachine) bool {
 		others, enough := r.witnesses(f.claim.Pool, f.claim.Host)
 		answering := others.answering()
-		held := len(slices.DeleteFunc(slices.Clone(answering), func(s *seen) bool { return !s.holds(&f.claim) }))
+		held := len(slices.DeleteFunc(slices.Clone(answering), func(s *observedHost) bool { return !s.holds(&f.claim) }))
 		return f.state == nil || f.forged != "" || held >= min(enough, len(answering))
 	})
 }
@@ -203,7 +208,7 @@ func (r roster) unnoted(c *fleet.Cluster) []found {
 // shared returns the hosts that hold the note of what c's machines share.
 func (r roster) shared(c *fleet.Cluster) roster {
 	note := sharedNote(c, "")
-	return slices.DeleteFunc(r.answering(), func(s *seen) bool { return !s.holds(&note) })
+	return slices.DeleteFunc(r.answering(), func(s *observedHost) bool { return !s.holds(&note) })
 }
 
 // sharedNote is the note that the infrastructure of c was made.
@@ -214,7 +219,7 @@ func sharedNote(c *fleet.Cluster, op fleet.OperationID) host.Claim {
 }
 
 // machine returns what the planner knows of f.
-func (f *found) machine() fleet.Machine {
+func (f *hostMachine) machine() fleet.Machine {
 	m := fleet.MachineFromTags(f.claim.Tags)
 	m.ProviderID, m.FailureDomain, m.Created = f.claim.ProviderID(), f.claim.Domain, f.claim.Created
 	if f.forged != "" && m.Damaged == "" {

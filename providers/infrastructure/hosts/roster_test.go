@@ -33,7 +33,7 @@ func TestNoMachineForgotten(t *testing.T) {
 				for silent := range 1 << n {
 					var r roster
 					for i := range n {
-						s := &seen{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i)}}
+						s := &observedHost{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i)}}
 						if silent&(1<<i) != 0 {
 							s.err = silentAs(i)
 						} else {
@@ -51,7 +51,7 @@ func TestNoMachineForgotten(t *testing.T) {
 						}
 					}
 					answers := n - bits.OnesCount(uint(silent))
-					err := r.complete(new(api.HostClusterSpec))
+					err := r.checkQuorum(new(api.HostClusterSpec))
 					if (err != nil) != (answers < (n+1)/2) {
 						t.Fatalf("%d of %d answer: complete() = %v", answers, n, err)
 					}
@@ -98,7 +98,7 @@ func TestNotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var r roster
 			for i, o := range test.hosts {
-				s := &seen{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i), HostDetails: api.HostDetails{Lost: o.lost}}}
+				s := &observedHost{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i), HostDetails: api.HostDetails{Lost: o.lost}}}
 				switch {
 				case o.silent:
 					s.err = silentAs(i)
@@ -110,7 +110,7 @@ func TestNotes(t *testing.T) {
 				}
 				r = append(r, s)
 			}
-			if got := [3]int{len(r.machines(c)), len(r.stale(c, now)), len(r.unnoted(c))}; got != [3]int{test.machines, test.stale, test.unnoted} {
+			if got := [3]int{len(r.machines(c)), len(r.staleNotes(c, now)), len(r.missingNotes(c))}; got != [3]int{test.machines, test.stale, test.unnoted} {
 				t.Errorf("machines, outdated notes, missing notes = %v, want %d, %d, %d: %s", got, test.machines, test.stale, test.unnoted, test.reason)
 			}
 		})
@@ -122,7 +122,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("machines with the host out of Git = %+v, want one without a host", got)
 	}
 	r[0].state.Notes[0] = releasing
-	if got := r.machines(c); len(got) != 0 || len(r.stale(c, now)) != 1 {
+	if got := r.machines(c); len(got) != 0 || len(r.staleNotes(c, now)) != 1 {
 		t.Errorf("machines with a removed machine's host out of Git = %+v, want none, and an outdated note", got)
 	}
 }
@@ -132,7 +132,7 @@ func TestWitnesses(t *testing.T) {
 	want := []int{0, 1, 1, 2, 2, 3, 3, 4}
 	var r roster
 	for i, enough := range want {
-		r = append(r, &seen{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i)}})
+		r = append(r, &observedHost{host: &machineHost{Pool: "pool", Name: fmt.Sprintf("h%d", i)}})
 		if others, got := r.witnesses("pool", "h0"); len(others) != i || got != enough {
 			t.Errorf("witnesses in a pool of %d = %d of %d, want %d", len(r), got, len(others), enough)
 		}
@@ -166,7 +166,7 @@ func TestWaits(t *testing.T) {
 		"Started":    {age: time.Minute, progress: host.Running},
 		"ToGo":       {age: time.Minute, progress: host.Waiting, releasing: true},
 	} {
-		f := &found{claim: host.Claim{Created: now.Add(-test.age)}, state: &host.State{Progress: test.progress}, releasing: test.releasing}
+		f := &hostMachine{claim: host.Claim{Created: now.Add(-test.age)}, state: &host.State{Progress: test.progress}, releasing: test.releasing}
 		if got := r.waits(f, now); got != test.want {
 			t.Errorf("%s: waits = %v, want %v", name, got, test.want)
 		}
@@ -181,16 +181,16 @@ func TestQuorumWithoutLoadBalancer(t *testing.T) {
 		{host: &machineHost{Pool: "pool", Name: "h0"}, state: new(host.State)},
 	}
 	spec := &api.HostClusterSpec{LoadBalancer: &api.LoadBalancer{PoolName: "gates", HostName: "gate"}}
-	if err := r.complete(spec); err != nil {
+	if err := r.checkQuorum(spec); err != nil {
 		t.Errorf("complete() with the load balancer silent = %v", err)
 	}
 	spec.LoadBalancer.HostName = "another"
-	if err := r.complete(spec); err == nil {
+	if err := r.checkQuorum(spec); err == nil {
 		t.Error("complete() with a silent pool worked")
 	}
 	r[0].host.Pool, spec.LoadBalancer.HostName, r[1].err = "pool", "gate", silentAs(1)
 	r[1].state, spec.LoadBalancer.PoolName = nil, "pool"
-	if err := r.complete(spec); err == nil {
+	if err := r.checkQuorum(spec); err == nil {
 		t.Error("complete() with all of a pool silent, which has other hosts, worked")
 	}
 }

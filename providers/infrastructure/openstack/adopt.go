@@ -67,7 +67,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err != nil {
 		return cloud.WrapLook(op, err)
 	}
-	for _, at := range got.places {
+	for _, at := range got.projects {
 		for _, m := range at.machines.Machines {
 			known := slices.ContainsFunc(machines, func(a providers.AdoptedMachine) bool { return serverOf(a.ID) == serverOf(m.ProviderID) })
 			if !known || m.Operation != providers.AdoptionID(c.Key) {
@@ -164,16 +164,16 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 }
 
 // placeWith returns the project that has the server with id.
-func (s *sight) placeWith(id string) (place, bool) {
-	i := slices.IndexFunc(s.places, func(at place) bool { return at.snapshot.Servers.Get(id) != nil })
+func (s *observation) placeWith(id string) (projectState, bool) {
+	i := slices.IndexFunc(s.projects, func(at projectState) bool { return at.snapshot.Servers.Get(id) != nil })
 	if i < 0 {
-		return place{}, false
+		return projectState{}, false
 	}
-	return s.places[i], true
+	return s.projects[i], true
 }
 
 // bastionTags are those of the bastion of c.
-func (s *sight) bastionTags(c *fleet.Cluster) map[string]string {
+func (s *observation) bastionTags(c *fleet.Cluster) map[string]string {
 	tags := c.Tags()
 	tags[fleet.TagMachine] = string(cloud.Bastion(snapshot.OwnerOf(c)).Machine)
 	tags[fleet.TagRole] = string(cloud.RoleBastion)

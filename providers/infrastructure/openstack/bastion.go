@@ -19,7 +19,7 @@ import (
 // it is made and removed by EnsureInfrastructure.
 
 // bastionTemplate identifies everything that makes a bastion outdated.
-func (s *sight) bastionTemplate() fleet.TemplateHash {
+func (s *observation) bastionTemplate() fleet.TemplateHash {
 	b, err := json.Marshal(s.spec.Bastion)
 	if err != nil {
 		return ""
@@ -33,9 +33,9 @@ const bastionRetry = 5 * time.Minute
 
 // bastionPlan says what is to be done about the bastion: which servers go, and
 // whether one is to be made now.
-func (s *sight) bastionPlan() (remove []*servers.Server, create bool) {
+func (s *observation) bastionPlan() (remove []*servers.Server, create bool) {
 	enabled := s.spec.Bastion.IsEnabled() && s.spec.Bastion.Spec != nil
-	at := s.places[0]
+	at := s.projects[0]
 	there := false
 	for _, v := range at.machines.Bastions {
 		tags := cloud.Tags(v.Metadata)
@@ -50,7 +50,7 @@ func (s *sight) bastionPlan() (remove []*servers.Server, create bool) {
 }
 
 // bastionDrift tells what Ensure would do about the bastion.
-func (s *sight) bastionDrift(c *fleet.Cluster) []string {
+func (s *observation) bastionDrift(c *fleet.Cluster) []string {
 	remove, create := s.bastionPlan()
 	var out []string
 	for _, v := range remove {
@@ -65,7 +65,7 @@ func (s *sight) bastionDrift(c *fleet.Cluster) []string {
 }
 
 // ensureBastion takes the next step.
-func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight) error {
+func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *observation) error {
 	remove, create := s.bastionPlan()
 	o := cloud.Bastion(snapshot.OwnerOf(c))
 	for _, v := range remove {
@@ -100,7 +100,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *sight
 }
 
 // deleteBastions asks for the end of the cluster's bastions at one place.
-func (p *Provider) deleteBastions(ctx context.Context, at place, c *fleet.Cluster) error {
+func (p *Provider) deleteBastions(ctx context.Context, at projectState, c *fleet.Cluster) error {
 	if len(at.machines.Bastions) == 0 {
 		return nil
 	}

@@ -15,6 +15,8 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/infrastructure/openstack/network"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -23,7 +25,7 @@ import (
 // Source: cluster-api-provider-openstack, pkg/utils/names and pkg/cloud/services.
 type finder struct {
 	cluster *fleet.Cluster
-	sight   *sight
+	sight   *observation
 	owner   snapshot.Owner
 	name    string // of the cluster there: "namespace-name"
 	project string // id of the project of what machines share
@@ -45,12 +47,6 @@ func (f *finder) theirs() string {
 const (
 	theirGroup = "Cluster API managed group"
 	theirPool  = "Created by cluster-api-provider-openstack OpenStackFloatingIPPool "
-)
-
-// What things that machines share are for, as package network reads it.
-const (
-	forNodes    = "nodes"
-	forEndpoint = "API server"
 )
 
 // describe adds a claim of a thing whose mark is in its description. before is
@@ -124,7 +120,7 @@ func (f *finder) managedNetwork() error {
 	if n.Shared {
 		return fleet.Errorf(fleet.Conflict, "take over network "+n.Name, "other projects use it too (name it in spec.network instead)")
 	}
-	f.describe(p, "network "+n.Name, n.Description, f.owner, forNodes, "", "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "network "+n.Name, n.Description, f.owner, network.ForNodes, "", "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return networks.Update(ctx, c, n.ID, networks.UpdateOpts{Description: &text}).Err
 	}))
 	for _, want := range spec.ManagedSubnets {
@@ -133,7 +129,7 @@ func (f *finder) managedNetwork() error {
 			return fleet.Errorf(fleet.NotFound, "find subnet "+want.CIDR, "network %s has none of that range", n.Name)
 		}
 		subnet := s.Subnets.All[i]
-		f.describe(p, "subnet "+subnet.Name+" "+subnet.CIDR, subnet.Description, f.owner, forNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		f.describe(p, "subnet "+subnet.Name+" "+subnet.CIDR, subnet.Description, f.owner, network.ForNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 			return subnets.Update(ctx, c, subnet.ID, subnets.UpdateOpts{Description: &text}).Err
 		}))
 	}
@@ -144,7 +140,7 @@ func (f *finder) managedNetwork() error {
 	if err != nil {
 		return err
 	}
-	f.describe(p, "router "+r.Name, r.Description, f.owner, forNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "router "+r.Name, r.Description, f.owner, network.ForNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return routers.Update(ctx, c, r.ID, routers.UpdateOpts{Description: &text}).Err
 	}))
 	return nil
@@ -176,10 +172,10 @@ func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o snapsho
 		marked = true
 	}
 	if pool, ok := strings.CutPrefix(ip.Description, theirPool); ok {
-		text, before = "floating IP pool "+pool, ip.Description
+		text, before = machine.PoolText+pool, ip.Description
 	} else if marked {
 		said, _, _ := strings.Cut(ip.Description, " [fairlead.dev ")
-		if pool, ok := strings.CutPrefix(said, "floating IP pool "); ok {
+		if pool, ok := strings.CutPrefix(said, machine.PoolText); ok {
 			text, before = said, theirPool+pool
 		}
 	} else if ip.Description != f.theirs() {

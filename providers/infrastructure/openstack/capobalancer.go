@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/network"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -47,13 +48,13 @@ func (f *finder) endpoint(context.Context) error {
 	}
 	for _, ip := range s.FloatingIPs.All {
 		if ip.FloatingIP == f.cluster.Endpoint.Host || lb != nil && lb.VipPortID != "" && ip.PortID == lb.VipPortID {
-			f.floating(p, ip, f.owner, forEndpoint)
+			f.floating(p, ip, f.owner, network.ForEndpoint)
 		}
 	}
 	if lb == nil {
 		return nil
 	}
-	f.describe(p, "load balancer "+lb.Name, lb.Description, f.owner, forEndpoint, f.theirs(), lb.ID, octavia(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "load balancer "+lb.Name, lb.Description, f.owner, network.ForEndpoint, f.theirs(), lb.ID, octavia(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return loadbalancers.Update(ctx, c, lb.ID, loadbalancers.UpdateOpts{Description: &text}).Err
 	}))
 	for _, l := range s.Listeners.All {
@@ -62,7 +63,7 @@ func (f *finder) endpoint(context.Context) error {
 		}
 		text := "additional port"
 		if l.ProtocolPort == int(f.port()) {
-			text = forEndpoint
+			text = network.ForEndpoint
 		}
 		f.describe(p, "listener "+l.Name, l.Description, f.owner, text, "", lb.ID, octavia(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 			return listeners.Update(ctx, c, l.ID, listeners.UpdateOpts{Description: &text}).Err
@@ -97,7 +98,7 @@ func (f *finder) members(ctx context.Context, machines map[string]fleet.MachineN
 	}
 	p, s := f.sight.home, f.sight.homeSnapshot()
 	byAddress := make(map[string]fleet.MachineName)
-	for _, at := range f.sight.places {
+	for _, at := range f.sight.projects {
 		for _, t := range at.snapshot.Ports.All {
 			for _, ip := range t.FixedIPs {
 				if name := machines[t.DeviceID]; name != "" {

@@ -39,7 +39,7 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 		f.server(at, *at.snapshot.Servers.Get(id), f.owner.Part(m.Name), tags)
 	}
 	if b := f.sight.spec.Bastion; b.IsEnabled() && b.Spec != nil {
-		at := f.sight.places[0]
+		at := f.sight.projects[0]
 		name := string(cloud.Bastion(f.owner).Machine)
 		i := slices.IndexFunc(at.snapshot.Servers.All, func(s servers.Server) bool { return s.Name == name || s.Name == f.name+"-bastion" })
 		if i < 0 {
@@ -51,7 +51,7 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 }
 
 // server claims a server, its ports, trunks, volumes and floating IPs.
-func (f *finder) server(at place, v servers.Server, o snapshot.Owner, tags map[string]string) {
+func (f *finder) server(at projectState, v servers.Server, o snapshot.Owner, tags map[string]string) {
 	p, s := at.project, at.snapshot
 	want := maps.Clone(v.Metadata)
 	if want == nil {

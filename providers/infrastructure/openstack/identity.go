@@ -48,7 +48,7 @@ func (p *Provider) project(ctx context.Context, c *fleet.Cluster, o fleet.Object
 		if err != nil {
 			return nil, err
 		}
-		if err := mayUse(c, ref.Name, spec); err != nil {
+		if err := checkNamespace(c, ref.Name, spec); err != nil {
 			return nil, err
 		}
 		key, secrets = fleet.Key{Namespace: spec.SecretRef.Namespace, Name: spec.SecretRef.Name}, identity.Secrets
@@ -73,8 +73,8 @@ func identity(c *fleet.Cluster, name string) (*fleet.Object, error) {
 	return nil, fleet.Errorf(fleet.Unauthorized, "find OpenStackClusterIdentity "+name, "the overlay of the cluster holds none of that name (add it to the overlay, or correct identityRef)")
 }
 
-// mayUse refuses an identity that is not for the namespace of c.
-func mayUse(c *fleet.Cluster, name string, spec *api.OpenStackClusterIdentitySpec) error {
+// checkNamespace refuses an identity that is not for the namespace of c.
+func checkNamespace(c *fleet.Cluster, name string, spec *api.OpenStackClusterIdentitySpec) error {
 	op := "use OpenStackClusterIdentity " + name
 	in, err := objects.LetsIn(spec.NamespaceSelector, c)
 	if err != nil {

@@ -142,17 +142,17 @@ func haveImages(clusters []*fleet.Cluster) map[fleet.Key]bool {
 
 // lookAtImages sees the images of c at each place, where c wants some or lets go of
 // them: it is to go, or Git does not lead there any more.
-func (p *Provider) lookAtImages(ctx context.Context, c *fleet.Cluster, s *sight) error {
-	projects := make([]*cloud.Project, len(s.places))
-	for i, at := range s.places {
+func (p *Provider) lookAtImages(ctx context.Context, c *fleet.Cluster, s *observation) error {
+	projects := make([]*cloud.Project, len(s.projects))
+	for i, at := range s.projects {
 		projects[i] = at.project
 	}
 	wants, err := p.wantedImages(ctx, c, s.spec, projects)
 	if err != nil {
 		return err
 	}
-	for i := range s.places {
-		if at := &s.places[i]; len(wants[i]) > 0 || c.Delete || !at.named {
+	for i := range s.projects {
+		if at := &s.projects[i]; len(wants[i]) > 0 || c.Delete || !at.named {
 			at.images = p.images.Look(ctx, at.project, at.snapshot, snapshot.OwnerOf(c), wants[i])
 		}
 	}

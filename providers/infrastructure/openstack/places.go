@@ -12,19 +12,19 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
-// A reach is a project, and what leads there.
-type reach struct {
+// A projectRef is a project, and what leads there.
+type projectRef struct {
 	project *cloud.Project
 	ref     *api.OpenStackIdentityReference // nil: that of the cluster
 	named   bool                            // Git leads there
 }
 
-// placed returns where r leads. A project is the same whatever credential leads
+// place returns where r leads. A project is the same whatever credential leads
 // there, and its id names that of the home whatever region the credential names: one
 // that comes to name the region leads nowhere else. The others may be several regions
 // of one project. How to look there again is told of the others alone: the home is
 // where Git says.
-func (r reach) placed(ctx context.Context) (fleet.Place, error) {
+func (r projectRef) place(ctx context.Context) (fleet.Place, error) {
 	id, err := r.project.ID(ctx)
 	if err != nil {
 		return fleet.Place{}, err
@@ -51,9 +51,9 @@ func samePlace(a, b string) bool {
 	return a == b && (at == at2 || !named || !named2)
 }
 
-// seen tells of the project.
-func (at place) seen(ctx context.Context) (fleet.PlaceSeen, error) {
-	out, err := at.placed(ctx)
+// placeSeen tells of the project.
+func (at projectState) placeSeen(ctx context.Context) (fleet.PlaceSeen, error) {
+	out, err := at.place(ctx)
 	used := at.machines.Exists || len(at.machines.Machines) > 0
 	if at.images != nil { // where the cluster was, what is not known is not gone
 		used = used || at.images.State().Exists || at.images.Err() != nil && !at.named
@@ -64,11 +64,11 @@ func (at place) seen(ctx context.Context) (fleet.PlaceSeen, error) {
 // projects returns every project that c has or had machines in, its home first,
 // each once however many credentials lead to it.
 func (p *Provider) projects(ctx context.Context, c *fleet.Cluster) ([]*cloud.Project, *api.OpenStackClusterSpec, error) {
-	all, spec, err := p.reached(ctx, c)
+	all, spec, err := p.projectRefs(ctx, c)
 	return projectsOf(all), spec, err
 }
 
-func projectsOf(all []reach) []*cloud.Project {
+func projectsOf(all []projectRef) []*cloud.Project {
 	out := make([]*cloud.Project, 0, len(all))
 	for _, r := range all {
 		out = append(out, r.project)
@@ -76,14 +76,14 @@ func projectsOf(all []reach) []*cloud.Project {
 	return out
 }
 
-// reached returns the projects that Git leads to, the home first, then those that are
+// projectRefs returns the projects that Git leads to, the home first, then those that are
 // remembered and that Git does not lead to any more.
-func (p *Provider) reached(ctx context.Context, c *fleet.Cluster) ([]reach, *api.OpenStackClusterSpec, error) {
+func (p *Provider) projectRefs(ctx context.Context, c *fleet.Cluster) ([]projectRef, *api.OpenStackClusterSpec, error) {
 	home, spec, err := p.home(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := []reach{{project: home, named: true}}
+	out := []projectRef{{project: home, named: true}}
 	for _, pool := range c.Pools() {
 		template, err := api.ReadMachine(pool.Infrastructure)
 		if err != nil {
@@ -93,16 +93,16 @@ func (p *Provider) reached(ctx context.Context, c *fleet.Cluster) ([]reach, *api
 		if err != nil {
 			return nil, nil, err
 		}
-		if out, err = join(ctx, out, reach{project, template.IdentityRef, true}); err != nil {
+		if out, err = addProject(ctx, out, projectRef{project, template.IdentityRef, true}); err != nil {
 			return nil, nil, err
 		}
 	}
-	out, err = p.remembered(ctx, c, out)
+	out, err = p.addRemembered(ctx, c, out)
 	return out, spec, err
 }
 
-// join adds r to all unless they have its project.
-func join(ctx context.Context, all []reach, r reach) ([]reach, error) {
+// addProject adds r to all unless they have its project.
+func addProject(ctx context.Context, all []projectRef, r projectRef) ([]projectRef, error) {
 	for _, a := range all {
 		if same, err := a.project.Same(ctx, r.project); same || err != nil {
 			return all, err
@@ -111,13 +111,13 @@ func join(ctx context.Context, all []reach, r reach) ([]reach, error) {
 	return append(all, r), nil
 }
 
-// remembered adds to all the projects that something of c was in when it was last
+// addRemembered adds to all the projects that something of c was in when it was last
 // looked at. An error says that nobody can look there: what is there must not be taken
 // for gone, so nothing is told of the cluster then.
-func (p *Provider) remembered(ctx context.Context, c *fleet.Cluster, all []reach) ([]reach, error) {
+func (p *Provider) addRemembered(ctx context.Context, c *fleet.Cluster, all []projectRef) ([]projectRef, error) {
 	var known []string
 	for _, r := range all[1:] {
-		at, err := r.placed(ctx)
+		at, err := r.place(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -127,48 +127,48 @@ func (p *Provider) remembered(ctx context.Context, c *fleet.Cluster, all []reach
 		if slices.ContainsFunc(known, func(id string) bool { return id == at.ID || at.Access == "" && samePlace(id, at.ID) }) {
 			continue
 		}
-		again, err := p.again(ctx, c, at)
+		again, err := p.reopen(ctx, c, at)
 		if err != nil {
 			return nil, err
 		}
-		if all, err = join(ctx, all, again); err != nil {
+		if all, err = addProject(ctx, all, again); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// again leads to a project that is remembered, with the credential that the
+// reopen leads to a project that is remembered, with the credential that the
 // remembered identity has now.
-func (p *Provider) again(ctx context.Context, c *fleet.Cluster, at fleet.Place) (reach, error) {
+func (p *Provider) reopen(ctx context.Context, c *fleet.Cluster, at fleet.Place) (projectRef, error) {
 	op := "look in " + at.ID + ", which Git does not lead to any more and which had machines of the cluster"
 	gone := "where the project is gone for good, annotate the Cluster with " + fleet.ForgetPlaceAnnotation + ": " + at.ID
 	ref, ok := refOf(at)
 	if !ok {
-		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "it is not known with which credentials (bring back the pool until nothing is there; %s)", gone)
+		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "it is not known with which credentials (bring back the pool until nothing is there; %s)", gone)
 	}
 	project, err := p.project(ctx, c, fleet.Object{Namespace: c.Key.Namespace, Secrets: secretsOf(c)}, *ref)
 	if fleet.KindOf(err) == fleet.Unauthorized {
-		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring it back until nothing is there; %s)", err, gone)
+		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring it back until nothing is there; %s)", err, gone)
 	}
 	if err != nil {
-		return reach{}, cloud.WrapLook(op, err)
+		return projectRef{}, cloud.WrapLook(op, err)
 	}
-	out := reach{project: project, ref: ref}
-	now, err := out.placed(ctx)
+	out := projectRef{project: project, ref: ref}
+	now, err := out.place(ctx)
 	switch {
 	case fleet.KindOf(err) == fleet.Unauthorized:
-		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring back credentials of that project until nothing is there; %s)", err, gone)
+		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring back credentials of that project until nothing is there; %s)", err, gone)
 	case err != nil:
-		return reach{}, cloud.WrapLook(op, err)
+		return projectRef{}, cloud.WrapLook(op, err)
 	case !samePlace(now.ID, at.ID):
-		return reach{}, fleet.Errorf(fleet.Unauthorized, op, "%s leads to %s (bring back credentials of the other until nothing is there; %s)", called(c, ref), now.ID, gone)
+		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "%s leads to %s (bring back credentials of the other until nothing is there; %s)", nameOfIdentity(c, ref), now.ID, gone)
 	}
 	return out, nil
 }
 
-// called names what ref refers to.
-func called(c *fleet.Cluster, ref *api.OpenStackIdentityReference) string {
+// nameOfIdentity names what ref refers to.
+func nameOfIdentity(c *fleet.Cluster, ref *api.OpenStackIdentityReference) string {
 	if ref.Type == api.IdentityCluster {
 		return "OpenStackClusterIdentity " + ref.Name
 	}

@@ -51,7 +51,7 @@ func floatingPool(c *fleet.Cluster, template *api.OpenStackMachineSpec, home api
 		return nil, fleet.Errorf(fleet.Invalid, op, "its identityRef is not that of the machines, whose project the addresses have to be in (make them equal)")
 	}
 	out := &machine.Pool{Name: ref.Name, Spec: spec, Network: external}
-	if over := out.TooLong(snapshot.OwnerOf(c)); over > 0 {
+	if over := out.ExcessLength(snapshot.OwnerOf(c)); over > 0 {
 		return nil, fleet.Errorf(fleet.Invalid, op, "its name is %d characters too long to be in the description of its addresses (shorten it)", over)
 	}
 	if spec.FloatingIPNetwork != nil {

@@ -88,8 +88,8 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if out.Ready {
 		drift = append(drift, got.bastionDrift(c)...)
 	}
-	for i, at := range got.places {
-		seen, err := at.seen(ctx)
+	for i, at := range got.projects {
+		seen, err := at.placeSeen(ctx)
 		if err != nil {
 			return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
 		}
@@ -144,14 +144,14 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		return cloud.WrapLook(op, err)
 	}
 	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
-	for _, at := range got.places {
+	for _, at := range got.projects {
 		if at.images != nil {
 			errs = append(errs, at.images.Ensure(ctx))
 		}
 	}
 	if got.net.Ready {
 		errs = append(errs, p.ensureBastion(ctx, c, got))
-		for _, at := range got.places {
+		for _, at := range got.projects {
 			errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 		}
 	}
@@ -168,7 +168,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	o := snapshot.OwnerOf(c)
 	var errs []error
 	bastions := 0
-	for _, at := range got.places {
+	for _, at := range got.projects {
 		for _, m := range at.machines.Machines {
 			if m.ProviderID != "" {
 				return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", m.Name)
@@ -181,7 +181,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if bastions == 0 {
 		defer got.home.Changed(o)
 		errs = append(errs, network.Delete(ctx, got.home, got.homeSnapshot(), o))
-		for _, at := range got.places {
+		for _, at := range got.projects {
 			if at.images != nil {
 				errs = append(errs, at.images.Delete(ctx))
 			}
@@ -268,8 +268,8 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	}
 	o := snapshot.OwnerOf(c).Part(name)
 	var errs []error
-	for _, at := range got.places {
-		if err := machine.Doubt(at.snapshot, o); err != nil {
+	for _, at := range got.projects {
+		if err := machine.CheckIdentity(at.snapshot, o); err != nil {
 			return cloud.Wrap(op, err)
 		}
 		if err := p.leave(ctx, c, got, at, name, id); err != nil {
@@ -284,7 +284,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 // the floating IP of the API server off it.
 // One that takes no change right now is waited for; whatever else is wrong with
 // it must not keep the machine.
-func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *sight, at place, name fleet.MachineName, id fleet.ProviderID) error {
+func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation, at projectState, name fleet.MachineName, id fleet.ProviderID) error {
 	i := slices.IndexFunc(at.machines.Machines, func(m fleet.Machine) bool {
 		return m.Name == name && m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning && (id == "" || m.ProviderID == id)
 	})

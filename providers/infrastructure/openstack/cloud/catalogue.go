@@ -13,14 +13,14 @@ import (
 
 // catalogueFor is how long the catalogue is taken for what it was: services are
 // added, and their endpoints move, while an agent runs.
-const catalogueFor = 5 * time.Minute
+const catalogueTTL = 5 * time.Minute
 
 // readCatalogue reads the catalogue anew where it is old, and forgets the clients
 // and the services that there are none of where it changed. Where it cannot be read
 // the old one goes on to serve: what is wrong shows by itself.
 func (p *Project) readCatalogue(ctx context.Context, provider *gophercloud.ProviderClient) {
 	p.mu.Lock()
-	if time.Since(p.catalogued) < catalogueFor {
+	if time.Since(p.catalogued) < catalogueTTL {
 		p.mu.Unlock()
 		return
 	}
@@ -64,9 +64,9 @@ func catalogueOf(r gophercloud.AuthResult) []tokens.CatalogEntry {
 	return got.Entries
 }
 
-// locate has provider find services in the catalogue as it was last read. It is
+// useCatalogue has provider find services in the catalogue as it was last read. It is
 // called before anybody else has provider.
-func (p *Project) locate(provider *gophercloud.ProviderClient) {
+func (p *Project) useCatalogue(provider *gophercloud.ProviderClient) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.catalogue, p.catalogued = catalogueOf(provider.GetAuthResult()), time.Now()
@@ -81,9 +81,9 @@ func (p *Project) locate(provider *gophercloud.ProviderClient) {
 	}
 }
 
-// mistrust has the catalogue read anew soon: a look failed, perhaps because a
+// expireCatalogue has the catalogue read anew soon: a look failed, perhaps because a
 // service is elsewhere now.
-func (p *Project) mistrust() {
+func (p *Project) expireCatalogue() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.catalogued) > time.Minute {

@@ -31,9 +31,9 @@ func Wrap(op string, err error) error {
 		return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
 	}
 	if e, ok := reauthentication(err); ok {
-		return &fleet.Error{Kind: transport.Look(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", words(e))}
+		return &fleet.Error{Kind: transport.Look(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", explain(e))}
 	}
-	return &fleet.Error{Kind: kindOf(err), Op: op, Err: words(err)}
+	return &fleet.Error{Kind: kindOf(err), Op: op, Err: explain(err)}
 }
 
 // WrapLook is Wrap for calls that only look: one without an answer may be
@@ -74,7 +74,7 @@ func response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 
 func kindOf(err error) fleet.ErrorKind {
 	if r, ok := response(err); ok {
-		return kindOfStatus(r.Method, r.Actual, said(r.Body))
+		return kindOfStatus(r.Method, r.Actual, errorText(r.Body))
 	}
 	if kind, ok := transport.KindOf(err); ok {
 		return kind
@@ -131,13 +131,13 @@ func kindOfStatus(method string, status int, text string) fleet.ErrorKind {
 // when it is detached.
 var inTransit = regexp.MustCompile(`(?i)invalid volume: volume status must be`)
 
-// words returns what the other side said, with what to do where that is known.
-func words(err error) error {
+// explain returns what the other side said, with what to do where that is known.
+func explain(err error) error {
 	r, ok := response(err)
 	if !ok {
 		return transport.Plain(err)
 	}
-	text := said(r.Body)
+	text := errorText(r.Body)
 	if text == "" {
 		text = fmt.Sprintf("%d %s", r.Actual, http.StatusText(r.Actual))
 	}
@@ -161,8 +161,8 @@ func nextStep(status int, text string) string {
 	return ""
 }
 
-// host names the other side of a URL, without what a query may hold.
-func host(raw string) string {
+// origin names the other side of a URL, without what a query may hold.
+func origin(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return "OpenStack"
@@ -170,8 +170,8 @@ func host(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// said returns what the body of an error says.
-func said(body []byte) string { return transport.Text(body, message) }
+// errorText returns what the body of an error says.
+func errorText(body []byte) string { return transport.Text(body, message) }
 
 // message finds the message of an error. Keystone, Nova, Cinder, Glance and Neutron wrap
 // an object with "message", Octavia has "faultstring".

@@ -8,20 +8,22 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 )
 
-// faults remembers why servers are in ERROR. A server that never got a host is
+// faultCache remembers why servers are in ERROR. A server that never got a host is
 // listed without its fault, and has to be asked for it: once.
 // Source: Nova keeps such servers in cell0, and looks up faults of a list in one
 // cell only.
-type faults struct {
+type faultCache struct {
 	mu   *sync.Mutex
 	byID map[string]servers.Fault
 }
 
-func newFaults() faults { return faults{mu: new(sync.Mutex), byID: make(map[string]servers.Fault)} }
+func newFaultCache() faultCache {
+	return faultCache{mu: new(sync.Mutex), byID: make(map[string]servers.Fault)}
+}
 
 // fill completes the faults of the fleets' servers in ERROR, and forgets those of
 // others. Words that cannot be had are not worth the whole look.
-func (f *faults) fill(ctx context.Context, c *gophercloud.ServiceClient, all []servers.Server) {
+func (f *faultCache) fill(ctx context.Context, c *gophercloud.ServiceClient, all []servers.Server) {
 	there := make(map[string]servers.Fault)
 	for i := range all {
 		s := &all[i]

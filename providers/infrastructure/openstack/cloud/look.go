@@ -38,7 +38,7 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	out.Lacks = maps.Clone(p.lacking)
+	out.Lacks = maps.Clone(p.lacks)
 	p.mu.Unlock()
 	tags, err := p.Extension(ctx, "standard-attr-tag")
 	if err != nil {
@@ -50,10 +50,10 @@ func (p *Project) look(ctx context.Context) (*Snapshot, error) {
 	if err := p.listAll(ctx, out, id); err != nil {
 		return nil, err
 	}
-	if err := p.nameServers(ctx, out, id); err != nil {
+	if err := p.addNamedServers(ctx, out, id); err != nil {
 		return nil, err
 	}
-	out.plug()
+	out.indexParts()
 	return out, nil
 }
 
@@ -255,7 +255,7 @@ func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) 
 		return err
 	}
 	s.Pools = snapshot.NewSet(all, func(t *pools.Pool) string { return t.ID }, marked(func(t *pools.Pool) string { return t.Description }))
-	return p.lists.fill(ctx, c, &s.Pools)
+	return p.members.fill(ctx, c, &s.Pools)
 }
 
 func (p *Project) lookAtMonitors(ctx context.Context, s *Snapshot, project string) error {

@@ -13,7 +13,7 @@ import (
 
 // lookupFor is how long is remembered what people name and seldom change:
 // images, flavors, zones.
-const lookupFor = 5 * time.Minute
+const lookupTTL = 5 * time.Minute
 
 // lookups remembers the answers to questions that are asked for each machine.
 type lookups struct {
@@ -33,7 +33,7 @@ func newLookups() lookups { return lookups{mu: new(sync.Mutex), answers: make(ma
 // not remembered, nor is an answer that keep refuses. The same question is asked
 // once at a time.
 func Lookup[T any](p *Project, question string, ask func() (T, error), keep func(T) bool) (T, error) {
-	l := &p.lookup
+	l := &p.lookups
 	l.mu.Lock()
 	a := l.answers[question]
 	if a == nil {
@@ -48,7 +48,7 @@ func Lookup[T any](p *Project, question string, ask func() (T, error), keep func
 	}
 	v, err := ask()
 	if err == nil && keep(v) {
-		a.value, a.until = v, time.Now().Add(lookupFor)
+		a.value, a.until = v, time.Now().Add(lookupTTL)
 	}
 	return v, err
 }

@@ -11,19 +11,21 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// members remembers the members of pools by id. Their address and port never
+// memberCache remembers the members of pools by id. Their address and port never
 // change, and a listing of pools gives their ids: a pool is asked for its members
 // only when there is one that was never seen.
-type members struct {
+type memberCache struct {
 	mu   *sync.Mutex
 	byID map[string]pools.Member
 }
 
-func newMembers() members { return members{mu: new(sync.Mutex), byID: make(map[string]pools.Member)} }
+func newMemberCache() memberCache {
+	return memberCache{mu: new(sync.Mutex), byID: make(map[string]pools.Member)}
+}
 
 // fill completes the members of the pools that fleets own, and forgets those
 // that are gone.
-func (m *members) fill(ctx context.Context, c *gophercloud.ServiceClient, s *snapshot.Set[pools.Pool]) error {
+func (m *memberCache) fill(ctx context.Context, c *gophercloud.ServiceClient, s *snapshot.Set[pools.Pool]) error {
 	there := make(map[string]pools.Member)
 	for i := range s.All {
 		pool := &s.All[i]
@@ -53,7 +55,7 @@ func (m *members) fill(ctx context.Context, c *gophercloud.ServiceClient, s *sna
 }
 
 // known fills in the members of pool from memory, if all are in it.
-func (m *members) known(pool *pools.Pool) bool {
+func (m *memberCache) known(pool *pools.Pool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, member := range pool.Members {

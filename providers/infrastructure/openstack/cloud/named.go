@@ -15,43 +15,46 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// graves remembers servers that Nova does not know, by id: an id is given once.
-type graves struct {
+// deletedServers remembers, by id, servers that Nova does not know. Nova gives no id
+// twice, so each is asked for once.
+type deletedServers struct {
 	mu   *sync.Mutex
 	byID map[string]bool
 }
 
-func newGraves() graves { return graves{mu: new(sync.Mutex), byID: make(map[string]bool)} }
+func newDeletedServers() deletedServers {
+	return deletedServers{mu: new(sync.Mutex), byID: make(map[string]bool)}
+}
 
-// only forgets all but ids, and returns those of them that are not known to be gone.
-func (g *graves) only(ids []string) []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// unknown returns those of ids that are not known to be deleted. It forgets all others.
+func (d *deletedServers) unknown(ids []string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	still := make(map[string]bool)
 	var out []string
 	for _, id := range ids {
-		if g.byID[id] {
+		if d.byID[id] {
 			still[id] = true
 			continue
 		}
 		out = append(out, id)
 	}
-	g.byID = still
+	d.byID = still
 	return out
 }
 
-func (g *graves) add(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.byID[id] = true
+func (d *deletedServers) add(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.byID[id] = true
 }
 
-// nameServers completes the servers of s with those that its listing lacks and
+// addNamedServers completes the servers of s with those that its listing lacks and
 // that ports and volumes of machines name as theirs. That a listing lacks a server
 // proves nothing: its cell may be down while it is asked for by page, Nova may keep
 // it for a while after its deletion, or it may be younger than the listing.
-func (p *Project) nameServers(ctx context.Context, s *Snapshot, project string) error {
-	named := p.graves.only(missingServers(s))
+func (p *Project) addNamedServers(ctx context.Context, s *Snapshot, project string) error {
+	named := p.deleted.unknown(missingServers(s))
 	if len(named) == 0 {
 		return nil
 	}
@@ -70,7 +73,7 @@ func (p *Project) nameServers(ctx context.Context, s *Snapshot, project string) 
 	all := slices.Clone(s.Servers.All)
 	for i, v := range found {
 		if v == nil {
-			p.graves.add(named[i])
+			p.deleted.add(named[i])
 			continue
 		}
 		all = append(all, *v)

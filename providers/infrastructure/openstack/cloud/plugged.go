@@ -8,23 +8,23 @@ type Part struct {
 	Owner snapshot.Owner
 }
 
-// Plugged returns the parts of machines, whoever's, that the server with id has.
-func (s *Snapshot) Plugged(id string) []Part { return s.plugged[id] }
+// PartsOf returns the parts of machines, whoever's, that the server with id has.
+func (s *Snapshot) PartsOf(id string) []Part { return s.partsByServer[id] }
 
-// plug notes which server has which parts of machines.
-func (s *Snapshot) plug() {
-	s.plugged = make(map[string][]Part)
+// indexParts notes which server has which parts of machines.
+func (s *Snapshot) indexParts() {
+	s.partsByServer = make(map[string][]Part)
 	for i := range s.Ports.All {
 		p := &s.Ports.All[i]
 		if o, ours := s.Ports.Owner(p.ID); ours && o.Machine != "" && p.DeviceID != "" {
-			s.plugged[p.DeviceID] = append(s.plugged[p.DeviceID], Part{"port " + p.Name, o})
+			s.partsByServer[p.DeviceID] = append(s.partsByServer[p.DeviceID], Part{"port " + p.Name, o})
 		}
 	}
 	for i := range s.Volumes.All {
 		v := &s.Volumes.All[i]
 		if o, ours := s.Volumes.Owner(v.ID); ours && o.Machine != "" {
 			for _, a := range v.Attachments {
-				s.plugged[a.ServerID] = append(s.plugged[a.ServerID], Part{"volume " + v.Name, o})
+				s.partsByServer[a.ServerID] = append(s.partsByServer[a.ServerID], Part{"volume " + v.Name, o})
 			}
 		}
 	}
@@ -36,7 +36,7 @@ func (s *Snapshot) plug() {
 // metadata: which of the two is right, is not certain.
 func (s *Snapshot) Contradiction(id string) (Part, bool) {
 	is, _ := s.Servers.Owner(id)
-	has := s.plugged[id]
+	has := s.partsByServer[id]
 	for _, p := range has {
 		if p.Owner == is {
 			return Part{}, false

@@ -20,12 +20,11 @@ import (
 // A Project is one project of one cloud, as one user. It is safe for concurrent
 // use.
 type Project struct {
-	o     Options
-	from  string
-	login login
-	t     *transport.Transport
-	at    *endpoints
-	used  time.Time // guarded by Sessions
+	o         Options
+	source    string
+	login     login
+	transport *transport.Transport
+	endpoints *endpoints
 
 	connecting chan struct{} // holds one: who connects
 	mu         sync.Mutex
@@ -37,14 +36,14 @@ type Project struct {
 	absent     map[service]bool
 	catalogue  []tokens.CatalogEntry
 	catalogued time.Time       // when the catalogue was read
-	lacking    map[string]bool // see Lacks
+	lacks      map[string]bool // see Lacks
 
-	choosing  chan struct{} // holds one: see Alone
+	exclusive chan struct{} // holds one: see Exclusive
 	snapshots *snapshot.Cache[*Snapshot]
-	lookup    lookups
-	lists     members
-	faults    faults
-	graves    graves
+	lookups   lookups
+	members   memberCache
+	faults    faultCache
+	deleted   deletedServers
 }
 
 func newProject(o Options, c Credential, l login) *Project {
@@ -60,25 +59,25 @@ func newProject(o Options, c Credential, l login) *Project {
 		sent = func(c transport.Call) { o.Observe(at.call(c)) }
 	}
 	p := &Project{
-		o: o, from: c.From, login: l, used: time.Now(),
-		t: transport.New(transport.Options{Base: base, PerSecond: o.Rate, Sent: sent}), at: at,
+		o: o, source: c.From, login: l,
+		transport: transport.New(transport.Options{Base: base, PerSecond: o.Rate, Sent: sent}), endpoints: at,
 		connecting: make(chan struct{}, 1),
 		clients:    make(map[service]*gophercloud.ServiceClient), absent: make(map[service]bool),
-		lacking: make(map[string]bool), choosing: make(chan struct{}, 1), faults: newFaults(),
-		lookup: newLookups(), lists: newMembers(), graves: newGraves(),
+		lacks: make(map[string]bool), exclusive: make(chan struct{}, 1), faults: newFaultCache(),
+		lookups: newLookups(), members: newMemberCache(), deleted: newDeletedServers(),
 	}
 	p.snapshots = snapshot.NewCache(o.Tick, "list what is in the project", p.list)
 	return p
 }
 
-func (p *Project) close() { p.t.CloseIdleConnections() }
+func (p *Project) close() { p.transport.CloseIdleConnections() }
 
 // Region returns the region that the credential names; it may be empty.
 func (p *Project) Region() string { return p.login.endpoint.Region }
 
 // refusedFor is how long a refused credential is not tried again, so that many
 // clusters that share it do not lock the account.
-const refusedFor = 10 * time.Second
+const refusedTTL = 10 * time.Second
 
 // connect authenticates once.
 func (p *Project) connect(ctx context.Context) (*gophercloud.ProviderClient, error) {
@@ -102,7 +101,7 @@ func (p *Project) connect(ctx context.Context) (*gophercloud.ProviderClient, err
 	defer p.mu.Unlock()
 	if err != nil {
 		if fleet.KindOf(err) == fleet.Unauthorized {
-			p.refused, p.until = err, time.Now().Add(refusedFor)
+			p.refused, p.until = err, time.Now().Add(refusedTTL)
 		}
 		return nil, err
 	}
@@ -111,12 +110,12 @@ func (p *Project) connect(ctx context.Context) (*gophercloud.ProviderClient, err
 }
 
 func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient, string, error) {
-	op := "authenticate at " + host(p.login.auth.IdentityEndpoint) + " with " + p.from
+	op := "authenticate at " + origin(p.login.auth.IdentityEndpoint) + " with " + p.source
 	client, err := openstack.NewClient(p.login.auth.IdentityEndpoint)
 	if err != nil {
 		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "auth_url: %w", err)
 	}
-	client.HTTPClient = http.Client{Transport: p.t, Timeout: p.o.Timeout}
+	client.HTTPClient = http.Client{Transport: p.transport, Timeout: p.o.Timeout}
 	client.UserAgent.Prepend("fairlead")
 	if err := openstack.Authenticate(ctx, client, p.login.auth); err != nil {
 		err = WrapLook(op, err)
@@ -125,8 +124,8 @@ func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 		}
 		return nil, "", err
 	}
-	client.ReauthFunc = p.patient(client.ReauthFunc)
-	p.locate(client) //nolint:contextcheck // gophercloud asks for endpoints without one
+	client.ReauthFunc = p.withoutRetry(client.ReauthFunc)
+	p.useCatalogue(client) //nolint:contextcheck // gophercloud asks for endpoints without one
 	project, err := projectOf(client.GetAuthResult())
 	if err != nil {
 		return nil, "", fleet.Errorf(fleet.Unauthorized, op, "%w", err)
@@ -134,9 +133,9 @@ func (p *Project) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 	return client, project, nil
 }
 
-// patient is renew for a credential that may have been withdrawn: refused, it is
+// withoutRetry is renew for a credential that may have been withdrawn: refused, it is
 // not tried again for a while.
-func (p *Project) patient(renew func(context.Context) error) func(context.Context) error {
+func (p *Project) withoutRetry(renew func(context.Context) error) func(context.Context) error {
 	if renew == nil {
 		return nil
 	}
@@ -152,7 +151,7 @@ func (p *Project) patient(renew func(context.Context) error) func(context.Contex
 		if err = renew(ctx); err != nil && kindOf(err) == fleet.Unauthorized {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			refused, until = err, time.Now().Add(refusedFor)
+			refused, until = err, time.Now().Add(refusedTTL)
 		}
 		return err
 	}
@@ -210,7 +209,7 @@ func (p *Project) Same(ctx context.Context, o *Project) (bool, error) {
 	if err != nil || a != b {
 		return false, err
 	}
-	if host(p.login.auth.IdentityEndpoint) == host(o.login.auth.IdentityEndpoint) && p.Region() == o.Region() {
+	if origin(p.login.auth.IdentityEndpoint) == origin(o.login.auth.IdentityEndpoint) && p.Region() == o.Region() {
 		return true, nil
 	}
 	c, err := p.Compute(ctx)
@@ -224,12 +223,12 @@ func (p *Project) Same(ctx context.Context, o *Project) (bool, error) {
 	return c.Endpoint == d.Endpoint, nil
 }
 
-// Alone waits until nobody else chooses among the things of the project, and
-// gives that right to the caller until release is called.
-func (p *Project) Alone(ctx context.Context) (release func(), err error) {
+// Exclusive gives the caller the right to choose among the things of the project, such
+// as free addresses, until release is called. One caller has it at a time.
+func (p *Project) Exclusive(ctx context.Context) (release func(), err error) {
 	select {
-	case p.choosing <- struct{}{}:
-		return func() { <-p.choosing }, nil
+	case p.exclusive <- struct{}{}:
+		return func() { <-p.exclusive }, nil
 	case <-ctx.Done():
 		return nil, fleet.Errorf(fleet.Unavailable, "wait for others that choose in the project", "%w", ctx.Err())
 	}
@@ -240,5 +239,5 @@ func (p *Project) Alone(ctx context.Context) (release func(), err error) {
 func (p *Project) Lacks(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lacking[what] = true
+	p.lacks[what] = true
 }

@@ -102,7 +102,7 @@ func (p *Project) client(ctx context.Context, s service) (*gophercloud.ServiceCl
 	if s == compute {
 		c.Microversion = novaMicroversion
 	}
-	p.at.add(c.Endpoint, string(s))
+	p.endpoints.add(c.Endpoint, string(s))
 	p.clients[s] = c
 	return c, nil
 }

@@ -44,12 +44,18 @@ type Sessions struct {
 	o Options
 
 	mu       sync.Mutex
-	projects map[string]*Project
+	projects map[string]*session
+}
+
+// A session is a project, and when it was last asked for.
+type session struct {
+	project *Project
+	used    time.Time
 }
 
 // NewSessions returns Sessions without any project.
 func NewSessions(o Options) *Sessions {
-	return &Sessions{o: o.withDefaults(), projects: make(map[string]*Project)}
+	return &Sessions{o: o.withDefaults(), projects: make(map[string]*session)}
 }
 
 // Project returns the project of c. Nothing is asked of the cloud yet. The same
@@ -60,7 +66,7 @@ func (s *Sessions) Project(c Credential) (*Project, error) {
 	defer s.mu.Unlock()
 	if p, ok := s.projects[key]; ok {
 		p.used = time.Now()
-		return p, nil
+		return p.project, nil
 	}
 	l, err := c.parse()
 	if err != nil {
@@ -68,12 +74,12 @@ func (s *Sessions) Project(c Credential) (*Project, error) {
 	}
 	for k, p := range s.projects { // those of credentials that were rotated away
 		if time.Since(p.used) > time.Hour {
-			p.close()
+			p.project.close()
 			delete(s.projects, k)
 		}
 	}
 	p := newProject(s.o, c, l)
-	s.projects[key] = p
+	s.projects[key] = &session{p, time.Now()}
 	return p, nil
 }
 
@@ -85,6 +91,6 @@ func (s *Sessions) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.projects {
-		p.close()
+		p.project.close()
 	}
 }

@@ -72,8 +72,8 @@ type Snapshot struct {
 	// Lacks has what the cloud does not have: LacksTags, and what Project.Lacks noted.
 	Lacks map[string]bool
 
-	plugged map[string][]Part // by server
-	memo    *memo
+	partsByServer map[string][]Part // by server
+	memo          *memo
 }
 
 // memo remembers what was asked about a snapshot, besides what it holds.
@@ -82,10 +82,10 @@ type memo struct {
 	answers map[string]any
 }
 
-// Beside returns the answer to question, which is asked once for s and is as old as
+// Once returns the answer to question, which is asked once for s and is as old as
 // s or younger. It is for what few clusters need, and what must not fail the look of
 // the others. Errors are not remembered.
-func Beside[T any](s *Snapshot, question string, ask func() (T, error)) (T, error) {
+func Once[T any](s *Snapshot, question string, ask func() (T, error)) (T, error) {
 	if s.memo == nil {
 		return ask()
 	}
@@ -130,7 +130,7 @@ func (p *Project) Snapshot(ctx context.Context, o snapshot.Owner) (*Snapshot, er
 func (p *Project) list(ctx context.Context) (*Snapshot, error) {
 	s, err := p.look(ctx)
 	if err != nil {
-		p.mistrust()
+		p.expireCatalogue()
 		if fleet.KindOf(err) == fleet.NotFound { // a service is not where it was: nothing is known to be gone
 			err = fleet.Errorf(fleet.Unavailable, "look at the project", "%w", err)
 		}

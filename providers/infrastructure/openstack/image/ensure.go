@@ -198,7 +198,7 @@ func (v *View) Ensure(ctx context.Context) error {
 	if v.err != nil {
 		return v.err
 	}
-	free, err := v.project.Alone(ctx) // so that no two clusters make the same one
+	free, err := v.project.Exclusive(ctx) // so that no two clusters make the same one
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (v *View) Delete(ctx context.Context) error {
 	if v.err != nil {
 		return v.err
 	}
-	free, err := v.project.Alone(ctx)
+	free, err := v.project.Exclusive(ctx)
 	if err != nil {
 		return err
 	}

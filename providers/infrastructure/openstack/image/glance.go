@@ -54,7 +54,7 @@ func keyOf(i *images.Image) string {
 // list returns the images of the project that carry the mark of a fleet, as old as s
 // or younger.
 func list(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID) ([]images.Image, error) {
-	return cloud.Beside(s, "images of "+string(id), func() ([]images.Image, error) {
+	return cloud.Once(s, "images of "+string(id), func() ([]images.Image, error) {
 		return listNow(ctx, p, tagFleet+string(id))
 	})
 }

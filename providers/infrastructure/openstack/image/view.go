@@ -104,7 +104,7 @@ func (k *Keeper) Look(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, 
 		if i == nil {
 			continue
 		}
-		if v.tasks[i.ID], v.err = cloud.Beside(s, "task of image "+i.ID, func() (*task, error) { return lastTask(ctx, p, i.ID) }); v.err != nil {
+		if v.tasks[i.ID], v.err = cloud.Once(s, "task of image "+i.ID, func() (*task, error) { return lastTask(ctx, p, i.ID) }); v.err != nil {
 			return v
 		}
 	}

@@ -38,10 +38,10 @@ type made struct {
 // request returns r for what is in the project.
 func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner, request func(*cloud.Snapshot) (Request, error)) error {
 	op := "create machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.begin(at{p, o}) {
+	if !k.tryLock(machineID{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer k.end(at{p, o})
+	defer k.unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return cloud.WrapLook(op, err)
@@ -53,7 +53,7 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	if adopted, err := adopt(s, r); adopted || err != nil {
 		return cloud.Wrap(op, err)
 	}
-	k.expect(at{p, o})
+	k.forget(machineID{p, o})
 	m := &maker{k: k, p: p, s: s, r: r}
 	defer p.Changed(o)
 	if err := m.make(ctx); err != nil {
@@ -67,7 +67,7 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 
 // adopt reports whether the server of r is there.
 func adopt(s *cloud.Snapshot, r Request) (bool, error) {
-	if err := Doubt(s, r.Owner); err != nil {
+	if err := CheckIdentity(s, r.Owner); err != nil {
 		return false, err
 	}
 	there := s.Servers.Of(r.Owner)

@@ -19,10 +19,10 @@ const IDPrefix = "openstack:///"
 // says which pools keep their floating IPs. Nothing there is success.
 func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
 	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.begin(at{p, o}) {
+	if !k.tryLock(machineID{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer k.end(at{p, o})
+	defer k.unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return cloud.WrapLook(op, err)
@@ -33,7 +33,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 			return nil // the one with that id is gone; the parts may be of one that is to come
 		}
 		if all := partsOf(s, o)[o]; all != nil {
-			k.gone(at{p, o}, "")
+			k.noteDeletion(machineID{p, o}, "")
 			return cloud.Wrap(op, removeParts(ctx, p, o, all, keeps))
 		}
 		return nil
@@ -62,7 +62,7 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.
 		return err
 	}
 	defer p.Changed(o)
-	k.gone(at{p, o}, v.ID)
+	k.noteDeletion(machineID{p, o}, v.ID)
 	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
 }
 
@@ -79,10 +79,10 @@ func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o snapshot.Owner, 
 		return err
 	}
 	defer p.Changed(o)
-	k.gone(at{p, o}, v.ID)
+	k.noteDeletion(machineID{p, o}, v.ID)
 	err = servers.ForceDelete(ctx, client, v.ID).ExtractErr()
 	if gophercloud.ResponseCodeIs(err, 403) {
-		k.leave(v.ID)
+		k.noteRetained(v.ID)
 		return nil
 	}
 	return deleted("server "+v.Name+" for good", err)

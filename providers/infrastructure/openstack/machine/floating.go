@@ -20,7 +20,7 @@ func (m *maker) ensureFloating(ctx context.Context, portID string) error {
 	if !m.r.Floating.wanted() {
 		return nil
 	}
-	release, err := m.p.Alone(ctx) // so that no two machines take the same one
+	release, err := m.p.Exclusive(ctx) // so that no two machines take the same one
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (m *maker) spare(portID string) ([]*floatingips.FloatingIP, error) {
 				out = append(out, f)
 			}
 		}
-		for _, f := range keptBy(m.s, m.r.Owner) {
+		for _, f := range retainedFloatingIPs(m.s, m.r.Owner) {
 			if f.PortID == "" && strings.HasPrefix(f.Description, pool.text()+" [") {
 				out = append(out, f)
 			}
@@ -168,10 +168,10 @@ func (m *maker) ofPool(f *floatingips.FloatingIP, pool *Pool) bool {
 		strings.HasPrefix(f.Description, pool.text()+" [")
 }
 
-// keptBy returns the floating IPs that the pools of the cluster of o keep.
-func keptBy(s *cloud.Snapshot, o snapshot.Owner) []*floatingips.FloatingIP {
+// retainedFloatingIPs returns the floating IPs that the pools of the cluster of o keep.
+func retainedFloatingIPs(s *cloud.Snapshot, o snapshot.Owner) []*floatingips.FloatingIP {
 	return slices.DeleteFunc(s.FloatingIPs.SharedBy(o), func(f *floatingips.FloatingIP) bool {
-		return !strings.HasPrefix(f.Description, poolText)
+		return !strings.HasPrefix(f.Description, PoolText)
 	})
 }
 
@@ -183,8 +183,8 @@ func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o
 		return err
 	}
 	text, _, _ := strings.Cut(f.Description, " [fairlead.dev ")
-	if name, ok := strings.CutPrefix(text, poolText); ok && keeps(name) {
-		text := cloud.FormatOwner(poolText+name, o.Shared())
+	if name, ok := strings.CutPrefix(text, PoolText); ok && keeps(name) {
+		text := cloud.FormatOwner(PoolText+name, o.Shared())
 		_, err = floatingips.Update(ctx, client, f.ID, floatingips.UpdateOpts{Description: &text, PortID: new(string)}).Extract()
 		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			return cloud.Wrap("give floating IP "+f.FloatingIP+" back to its pool", err)

@@ -10,21 +10,22 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// A Keeper makes and removes servers, one thing at a time for each machine, and
-// remembers which servers it saw. It is safe for concurrent use.
+// A Keeper makes and removes servers. It does one thing at a time for each machine, and
+// remembers which machines had a server: parts without one are left over then, and
+// otherwise may still get theirs. It is safe for concurrent use.
 type Keeper struct {
 	settle time.Duration
 
-	mu    sync.Mutex
-	busy  map[at]bool
-	first map[at]time.Time // when parts without a server were first seen
-	had   map[at]bool      // had a server, so that parts without one are leftovers
-	asked map[string]at    // servers, by id, that were asked to go
-	left  map[string]bool  // servers, by id, that Nova does not let go before their time
+	mu        sync.Mutex
+	busy      map[machineID]bool
+	firstSeen map[machineID]time.Time // when parts without a server were first seen
+	hadServer map[machineID]bool      // a server was seen: parts without one are leftovers
+	deleting  map[string]machineID    // servers, by id, whose deletion was asked for
+	retained  map[string]bool         // servers, by id, that Nova does not delete before their time
 }
 
-// at is a machine in a project.
-type at struct {
+// machineID is a machine in a project.
+type machineID struct {
 	project *cloud.Project
 	machine snapshot.Owner
 }
@@ -32,13 +33,13 @@ type at struct {
 // NewKeeper returns a Keeper for a cloud that shows every change after settle.
 func NewKeeper(settle time.Duration) *Keeper {
 	return &Keeper{
-		settle: settle, busy: make(map[at]bool), first: make(map[at]time.Time), had: make(map[at]bool),
-		asked: make(map[string]at), left: make(map[string]bool),
+		settle: settle, busy: make(map[machineID]bool), firstSeen: make(map[machineID]time.Time), hadServer: make(map[machineID]bool),
+		deleting: make(map[string]machineID), retained: make(map[string]bool),
 	}
 }
 
-// begin takes a machine for the caller, or reports that somebody has it.
-func (k *Keeper) begin(m at) bool {
+// tryLock reserves a machine for the caller, until unlock; false: somebody has it.
+func (k *Keeper) tryLock(m machineID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.busy[m] {
@@ -48,108 +49,109 @@ func (k *Keeper) begin(m at) bool {
 	return true
 }
 
-func (k *Keeper) end(m at) {
+func (k *Keeper) unlock(m machineID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.busy, m)
 }
 
-// Only forgets what is known of machines of o in other projects than those, as of
-// a credential that was rotated away.
-func (k *Keeper) Only(o snapshot.Owner, projects []*cloud.Project) {
+// Forget drops what is known of machines of o in other projects than projects, such as
+// that of a credential that was rotated away.
+func (k *Keeper) Forget(o snapshot.Owner, projects []*cloud.Project) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	elsewhere := func(m at) bool { return m.machine.Shared() == o && !slices.Contains(projects, m.project) }
-	maps.DeleteFunc(k.first, func(m at, _ time.Time) bool { return elsewhere(m) })
-	maps.DeleteFunc(k.had, func(m at, _ bool) bool { return elsewhere(m) })
-	maps.DeleteFunc(k.asked, func(_ string, m at) bool { return elsewhere(m) })
+	elsewhere := func(m machineID) bool { return m.machine.Shared() == o && !slices.Contains(projects, m.project) }
+	maps.DeleteFunc(k.firstSeen, func(m machineID, _ time.Time) bool { return elsewhere(m) })
+	maps.DeleteFunc(k.hadServer, func(m machineID, _ bool) bool { return elsewhere(m) })
+	maps.DeleteFunc(k.deleting, func(_ string, m machineID) bool { return elsewhere(m) })
 }
 
-// expect forgets what was known of an earlier machine of that name.
-func (k *Keeper) expect(m at) {
+// forget drops what is known of an earlier machine of that name.
+func (k *Keeper) forget(m machineID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.had, m)
-	delete(k.first, m)
+	delete(k.hadServer, m)
+	delete(k.firstSeen, m)
 }
 
-// gone notes that the servers of m were asked to go, the one with id now.
-func (k *Keeper) gone(m at, id string) {
+// noteDeletion notes that the deletion of m was asked for; id is that of its server, or
+// empty.
+func (k *Keeper) noteDeletion(m machineID, id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.had[m] = true
+	k.hadServer[m] = true
 	if id != "" {
-		k.asked[id] = m
+		k.deleting[id] = m
 	}
 }
 
-// leave notes that Nova does not let the server with id go before its time.
-func (k *Keeper) leave(id string) {
+// noteRetained notes that Nova does not delete the server with id before its time.
+func (k *Keeper) noteRetained(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.left[id] = true
+	k.retained[id] = true
 }
 
-// purges reports whether a server that Nova keeps is to be asked to go for good:
-// this process asked for its deletion, or the whole cluster goes. One that somebody
-// else deleted may be restored.
-func (k *Keeper) purges(id string, all bool) bool {
+// mayPurge reports whether a server that Nova keeps after its deletion is to be deleted
+// for good: this process asked for the deletion, or the whole cluster goes (all). One
+// that somebody else deleted may be restored.
+func (k *Keeper) mayPurge(id string, all bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, asked := k.asked[id]
-	return (asked || all) && !k.left[id]
+	_, asked := k.deleting[id]
+	return (asked || all) && !k.retained[id]
 }
 
-// bury forgets the servers of cluster o in p that s has no more.
-func (k *Keeper) bury(p *cloud.Project, o snapshot.Owner, s *cloud.Snapshot) {
+// forgetGone drops the servers of cluster o in p that s does not have any more.
+func (k *Keeper) forgetGone(p *cloud.Project, o snapshot.Owner, s *cloud.Snapshot) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.asked, func(id string, m at) bool {
+	maps.DeleteFunc(k.deleting, func(id string, m machineID) bool {
 		gone := m.project == p && m.machine.Shared() == o && s.Servers.Get(id) == nil
 		if gone {
-			delete(k.left, id)
+			delete(k.retained, id)
 		}
 		return gone
 	})
 }
 
-// judge sorts the parts that the machines of cluster o have without a server
-// into those that may still get theirs and those that are left over. Between the
-// two are those of a machine that the plan knows to be missing by now: it may be
-// created again, and takes them. now is when the look began.
-func (k *Keeper) judge(p *cloud.Project, o snapshot.Owner, without map[snapshot.Owner]*parts, with map[snapshot.Owner]bool, now time.Time) (awaited, left map[snapshot.Owner]*parts) {
+// classifyParts sorts the parts that machines of cluster o have without a server.
+// Awaited are those whose server may still show, left those that are left over. Parts of
+// neither are of a machine that the planner knows to be missing by now: creating it
+// again takes them over. now is when the look began.
+func (k *Keeper) classifyParts(p *cloud.Project, o snapshot.Owner, without map[snapshot.Owner]*parts, with map[snapshot.Owner]bool, now time.Time) (awaited, left map[snapshot.Owner]*parts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	awaited, left = make(map[snapshot.Owner]*parts), make(map[snapshot.Owner]*parts)
-	here := func(m at) bool { return m.project == p && m.machine.Shared() == o && without[m.machine] == nil }
-	maps.DeleteFunc(k.first, func(m at, _ time.Time) bool { return here(m) })
-	maps.DeleteFunc(k.had, func(m at, _ bool) bool { return here(m) && !with[m.machine] })
+	here := func(m machineID) bool { return m.project == p && m.machine.Shared() == o && without[m.machine] == nil }
+	maps.DeleteFunc(k.firstSeen, func(m machineID, _ time.Time) bool { return here(m) })
+	maps.DeleteFunc(k.hadServer, func(m machineID, _ bool) bool { return here(m) && !with[m.machine] })
 	for owner := range with {
-		k.had[at{p, owner}] = true
+		k.hadServer[machineID{p, owner}] = true
 	}
 	for owner, all := range without {
-		m := at{p, owner}
-		if _, ok := k.first[m]; !ok {
-			k.first[m] = now
+		m := machineID{p, owner}
+		if _, ok := k.firstSeen[m]; !ok {
+			k.firstSeen[m] = now
 		}
 		switch {
-		case k.busy[m] || !k.lapsed(m, now, k.settle):
+		case k.busy[m] || !k.overdue(m, now, k.settle):
 			awaited[owner] = all
-		case k.lapsed(m, now, 2*k.settle):
+		case k.overdue(m, now, 2*k.settle):
 			left[owner] = all
 		}
 	}
 	return awaited, left
 }
 
-// lapsed reports whether the parts of m never get a server, or got none for d.
-func (k *Keeper) lapsed(m at, now time.Time, d time.Duration) bool {
-	first, seen := k.first[m]
-	return k.had[m] || seen && now.Sub(first) >= d
+// overdue reports whether the parts of m get no server any more, or got none for d.
+func (k *Keeper) overdue(m machineID, now time.Time, d time.Duration) bool {
+	first, seen := k.firstSeen[m]
+	return k.hadServer[m] || seen && now.Sub(first) >= d
 }
 
-func (k *Keeper) isLeft(m at, now time.Time) bool {
+func (k *Keeper) isLeftover(m machineID, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.lapsed(m, now, 2*k.settle)
+	return k.overdue(m, now, 2*k.settle)
 }

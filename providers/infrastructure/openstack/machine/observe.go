@@ -23,15 +23,15 @@ type Observation struct {
 	Exists   bool     // something is there, if only parts
 	Drift    []string // leftovers, for people, sorted
 
-	left map[snapshot.Owner]*parts
-	kept []*servers.Server // that Nova keeps, though they were asked to go
+	leftovers map[snapshot.Owner]*parts
+	retained  []*servers.Server // that Nova keeps, though they were asked to go
 }
 
 // Observe sorts what s, a look at p, has of the machines of c.
 func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) Observation {
 	o := snapshot.OwnerOf(c)
 	var out Observation
-	k.bury(p, o, s)
+	k.forgetGone(p, o, s)
 	with := make(map[snapshot.Owner]bool)
 	for _, v := range s.Servers.Of(o) {
 		owner, _ := s.Servers.Owner(v.ID)
@@ -45,17 +45,17 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		}
 		m := toMachine(v, tags)
 		if doubted {
-			m = doubtful(m, o, part)
+			m = ambiguous(m, o, part)
 			owner = o.Part(m.Name)
 		}
 		with[owner] = true
-		complete(&m, c)
+		fillPool(&m, c)
 		switch {
-		case v.Status != softDeleted || !k.purges(v.ID, c.Delete):
+		case v.Status != softDeleted || !k.mayPurge(v.ID, c.Delete):
 		case c.Delete:
 			m.State = fleet.MachineFailed // its deletion is asked for again
 		default:
-			out.kept = append(out.kept, v)
+			out.retained = append(out.retained, v)
 			out.Drift = append(out.Drift, fmt.Sprintf("left over of %s: server %s, which Nova keeps after its deletion", owner.Machine, v.ID))
 		}
 		out.Machines = append(out.Machines, m)
@@ -66,27 +66,27 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		if with[owner] {
 			continue
 		}
-		v, part := all.holder(s, owner)
+		v, part := all.server(s, owner)
 		switch {
 		case v == nil:
 			without[owner] = all
 		case Leaving(v), owner == cloud.Bastion(o): // making another is refused, and says why
 		default:
-			m := strange(s, v, owner, part)
-			complete(&m, c)
+			m := unmarked(s, v, owner, part)
+			fillPool(&m, c)
 			out.Machines = append(out.Machines, m)
 		}
 	}
-	out.Exists = out.Exists || len(with) > 0 || len(keptBy(s, o)) > 0
-	awaited, left := k.judge(p, o, without, with, s.Began)
+	out.Exists = out.Exists || len(with) > 0 || len(retainedFloatingIPs(s, o)) > 0
+	awaited, left := k.classifyParts(p, o, without, with, s.Began)
 	for owner, all := range awaited {
-		if m, ok := expected(c, owner, all); ok {
+		if m, ok := pendingMachine(c, owner, all); ok {
 			out.Machines = append(out.Machines, m)
 		}
 	}
-	out.left = left
+	out.leftovers = left
 	for owner, all := range left {
-		if now := all.settled(); !now.empty() {
+		if now := all.removable(); !now.empty() {
 			out.Drift = append(out.Drift, fmt.Sprintf("left over of %s: %s", owner.Machine, now))
 		}
 	}
@@ -180,9 +180,9 @@ func addresses(v *servers.Server) []string {
 // of a machine is looked for.
 const spareNames = 64
 
-// expected returns the machine that parts without a server are for. Their marks
+// pendingMachine returns the machine that parts without a server are for. Their marks
 // have its name only: one that Git does not ask for any more is not shown.
-func expected(c *fleet.Cluster, o snapshot.Owner, p *parts) (fleet.Machine, bool) {
+func pendingMachine(c *fleet.Cluster, o snapshot.Owner, p *parts) (fleet.Machine, bool) {
 	pool, ok := poolOf(c, o.Machine)
 	return fleet.Machine{
 		Name: o.Machine, Pool: pool.Name, Role: pool.Role, Template: pool.Template, Version: pool.Version,
@@ -229,8 +229,8 @@ func (p *parts) created() time.Time {
 // over too: a machine may have got its server since. Servers that were asked to go
 // and that Nova keeps go for good.
 func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, keeps func(pool string) bool) error {
-	errs := []error{k.clean(ctx, p, obs.left, keeps, func(o snapshot.Owner, s *cloud.Snapshot) bool { return k.isLeft(at{p, o}, s.Began) })}
-	for _, v := range obs.kept {
+	errs := []error{k.clean(ctx, p, obs.leftovers, keeps, func(o snapshot.Owner, s *cloud.Snapshot) bool { return k.isLeftover(machineID{p, o}, s.Began) })}
+	for _, v := range obs.retained {
 		if o, ours := cloud.MetadataOwner(v.Metadata); ours {
 			errs = append(errs, k.purge(ctx, p, o, v))
 		}
@@ -242,7 +242,7 @@ func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, k
 // awaited or not, and the floating IPs that pools keep: the whole cluster is to go.
 func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, keeps func(pool string) bool) error {
 	errs := []error{k.clean(ctx, p, partsOf(s, o), keeps, func(snapshot.Owner, *cloud.Snapshot) bool { return true })}
-	for _, f := range keptBy(s, o) {
+	for _, f := range retainedFloatingIPs(s, o) {
 		errs = append(errs, release(ctx, p, f, o, func(string) bool { return false }))
 		p.Changed(o)
 	}
@@ -258,10 +258,10 @@ func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.O
 }
 
 func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o snapshot.Owner, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
-	if !k.begin(at{p, o}) {
+	if !k.tryLock(machineID{p, o}) {
 		return nil
 	}
-	defer k.end(at{p, o})
+	defer k.unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return err

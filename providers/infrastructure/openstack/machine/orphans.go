@@ -52,7 +52,7 @@ func (g Gone) why(o snapshot.Owner, ours bool, part bool) (string, bool) {
 }
 
 // Left returns which machines of the cluster that obs is of have parts left over.
-func (obs Observation) Left(o snapshot.Owner) bool { return obs.left[o] != nil }
+func (obs Observation) Left(o snapshot.Owner) bool { return obs.leftovers[o] != nil }
 
 // Orphans lists servers and their parts that belong to nothing any more, and
 // volumes that clusters made for themselves.
@@ -84,7 +84,7 @@ func Orphans(s *cloud.Snapshot, g Gone) []fleet.Orphan {
 	for i := range s.FloatingIPs.All {
 		f := &s.FloatingIPs.All[i]
 		o, ours := s.FloatingIPs.Owner(f.ID)
-		add(kindFloatingIP, f.ID, f.FloatingIP, o, ours && (o.Machine != "" || strings.HasPrefix(f.Description, poolText)), o.Machine != "", f.CreatedAt)
+		add(kindFloatingIP, f.ID, f.FloatingIP, o, ours && (o.Machine != "" || strings.HasPrefix(f.Description, PoolText)), o.Machine != "", f.CreatedAt)
 	}
 	for i := range s.Volumes.All {
 		v := &s.Volumes.All[i]
@@ -142,7 +142,7 @@ func orphan(s *cloud.Snapshot, o fleet.Orphan) *parts {
 func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID, o fleet.Orphan) (bool, error) {
 	defer p.Changed(snapshot.Owner{Fleet: id, Cluster: o.Cluster})
 	what := o.Kind + " " + o.Name
-	if err := orphan(s, o).unused(ctx, p); err != nil {
+	if err := orphan(s, o).checkUnused(ctx, p); err != nil {
 		return true, err
 	}
 	switch o.Kind {

@@ -70,8 +70,8 @@ func (p *parts) empty() bool {
 	return len(p.floating)+len(p.trunks)+len(p.ports)+len(p.volumes) == 0
 }
 
-// settled leaves out what is on its way out already.
-func (p *parts) settled() *parts {
+// removable leaves out what is on its way out already.
+func (p *parts) removable() *parts {
 	out := *p
 	out.volumes = slices.DeleteFunc(slices.Clone(p.volumes), func(v *volumes.Volume) bool { return strings.Contains(v.Status, "deleting") })
 	return &out
@@ -81,15 +81,15 @@ func (p *parts) settled() *parts {
 // them is that of a server which is there after all, they all stay, and the error
 // is of kind Conflict.
 func removeParts(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *parts, keeps func(pool string) bool) error {
-	if err := all.unused(ctx, p); err != nil {
+	if err := all.checkUnused(ctx, p); err != nil {
 		return err
 	}
-	return takeApart(ctx, p, o, all, keeps)
+	return deleteParts(ctx, p, o, all, keeps)
 }
 
-// takeApart removes parts: what holds others first. What cannot be removed does not
+// deleteParts removes parts: what holds others first. What cannot be removed does not
 // keep the rest.
-func takeApart(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *parts, keeps func(pool string) bool) error {
+func deleteParts(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *parts, keeps func(pool string) bool) error {
 	defer p.Changed(o)
 	var errs []error
 	for _, f := range all.floating {
@@ -107,7 +107,7 @@ func takeApart(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *par
 			errs = append(errs, deleted("port "+t.Name, ports.Delete(ctx, client, t.ID).Err))
 		}
 	}
-	errs = append(errs, removeVolumes(ctx, p, all.settled().volumes))
+	errs = append(errs, removeVolumes(ctx, p, all.removable().volumes))
 	return fleet.JoinErrors(errs...)
 }
 
@@ -173,7 +173,7 @@ func (m *maker) remove(ctx context.Context) error {
 	for _, id := range m.made.volumes {
 		all.volumes = append(all.volumes, &volumes.Volume{ID: id, Name: id})
 	}
-	return fleet.JoinErrors(append(errs, takeApart(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
+	return fleet.JoinErrors(append(errs, deleteParts(ctx, m.p, m.r.Owner, &all, m.keepsFloating))...)
 }
 
 func (m *maker) keepsFloating(pool string) bool {

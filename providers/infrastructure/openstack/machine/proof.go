@@ -13,11 +13,11 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// unused proves that no server has any of p: Neutron and Cinder say whose a part
+// checkUnused proves that no server has any of p: Neutron and Cinder say whose a part
 // is, and Nova is asked for that server by its id. That a listing lacks a server
 // proves nothing. One that is there, whatever its metadata says, gives the kind
 // Conflict, unless Nova is deleting it for good.
-func (p *parts) unused(ctx context.Context, project *cloud.Project) error {
+func (p *parts) checkUnused(ctx context.Context, project *cloud.Project) error {
 	asked := make(map[string]bool)
 	ask := func(part, server string) error {
 		if server == "" || asked[server] {
@@ -78,9 +78,9 @@ func (p *parts) portIDs() []string {
 	return unique(out)
 }
 
-// holder returns the server that has one of p, with that part's name, where it does
+// server returns the server that has one of p, with that part's name, where it does
 // not say that it is the machine of o; nil where there is none.
-func (p *parts) holder(s *cloud.Snapshot, o snapshot.Owner) (v *servers.Server, part string) {
+func (p *parts) server(s *cloud.Snapshot, o snapshot.Owner) (v *servers.Server, part string) {
 	other := func(id string) *servers.Server {
 		if is, _ := s.Servers.Owner(id); id == "" || is == o {
 			return nil
@@ -102,9 +102,9 @@ func (p *parts) holder(s *cloud.Snapshot, o snapshot.Owner) (v *servers.Server, 
 	return nil, ""
 }
 
-// lostMark says that a server which has a part of machine o does not say that it is
+// errLostMark says that a server which has a part of machine o does not say that it is
 // that machine.
-func lostMark(v *servers.Server, part string, o snapshot.Owner) error {
+func errLostMark(v *servers.Server, part string, o snapshot.Owner) error {
 	return fleet.Errorf(fleet.Conflict, fmt.Sprintf("tell whose server %s is", v.ID),
 		"%s of machine %s belongs to it, and it lost the mark of that machine (put its metadata back, or take the %s off it)", part, o.Machine, part)
 }

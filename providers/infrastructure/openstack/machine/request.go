@@ -54,17 +54,17 @@ type Pool struct {
 	Network string // id of the external network
 }
 
-// TooLong is how many characters the name of p is too long to be marked with the
-// machines of o.
-func (p *Pool) TooLong(o snapshot.Owner) int {
+// ExcessLength is by how many characters the name of p is too long for the description of
+// its floating IPs, which has the mark of a machine of o as well; 0 or below: it fits.
+func (p *Pool) ExcessLength(o snapshot.Owner) int {
 	const machine = 63 // the longest name of one
 	return len(p.text()) - cloud.Room(o) + machine + len(" machine=")
 }
 
 // text is what the description of a floating IP of the pool begins with.
-func (p *Pool) text() string { return poolText + p.Name }
+func (p *Pool) text() string { return PoolText + p.Name }
 
-const poolText = "floating IP pool "
+const PoolText = "floating IP pool "
 
 func (r *Request) name() string { return string(r.Owner.Machine) }
 

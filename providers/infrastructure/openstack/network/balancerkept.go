@@ -69,7 +69,7 @@ func (v *view) lbPlaceDiffers(d *decision, lb loadbalancers.LoadBalancer) {
 		}
 		return
 	}
-	if p == nil && len(more) == 0 && ok && d.place.Network != "" && on.ID != d.place.Network {
+	if p == nil && len(more) == 0 && ok && d.placement.Network != "" && on.ID != d.placement.Network {
 		d.differs(field+".network", "load balancer %s is on network %s, and Git names none for it "+putBack, lb.Name, on.Name)
 	}
 }
@@ -81,7 +81,7 @@ func (v *view) endedLoadBalancer(d *decision) bool {
 	if v.balancer().IsEnabled() {
 		return false
 	}
-	there := without(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return lbGoing(lb) || !isFor(lb.Description, forEndpoint) })
+	there := without(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return lbGoing(lb) || !isFor(lb.Description, ForEndpoint) })
 	if !v.started() {
 		for _, lb := range there {
 			if !slices.ContainsFunc(v.poolsOf(lb), func(p pool) bool { return len(p.Members) > 0 }) {
@@ -111,7 +111,7 @@ func (v *view) endedBalancer() (loadbalancers.LoadBalancer, bool) {
 		return loadbalancers.LoadBalancer{}, false
 	}
 	return find(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool {
-		return !lbGoing(lb) && isFor(lb.Description, forEndpoint) && v.lbUsed(lb)
+		return !lbGoing(lb) && isFor(lb.Description, ForEndpoint) && v.lbUsed(lb)
 	})
 }
 
@@ -130,7 +130,7 @@ func (v *view) additionalPorts() []int32 {
 	var out []int32
 	if lb, ok := v.endedBalancer(); ok {
 		for _, l := range v.listenersOf(lb) {
-			if !isFor(l.Description, forEndpoint) {
+			if !isFor(l.Description, ForEndpoint) {
 				out = append(out, int32(l.ProtocolPort))
 			}
 		}

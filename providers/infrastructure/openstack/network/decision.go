@@ -27,18 +27,18 @@ type step struct {
 
 // A decision is what follows from a view.
 type decision struct {
-	steps    []step
-	awaited  []string // what the cloud has to finish first
-	faults   []error  // what cannot be done until Git changes, or somebody acts in the cloud
-	missing  bool     // what the faults are about is essential
-	endpoint fleet.Endpoint
-	place    Placement
+	steps     []step
+	waitsFor  []string // what the cloud has to finish first
+	faults    []error  // what cannot be done until Git changes, or somebody acts in the cloud
+	missing   bool     // what the faults are about is essential
+	endpoint  fleet.Endpoint
+	placement Placement
 }
 
 func (d *decision) add(s step) { d.steps = append(d.steps, s) }
 
-func (d *decision) await(format string, args ...any) {
-	d.awaited = append(d.awaited, fmt.Sprintf(format, args...))
+func (d *decision) wait(format string, args ...any) {
+	d.waitsFor = append(d.waitsFor, fmt.Sprintf(format, args...))
 }
 
 // fault notes what is in the way of everything that follows from it.
@@ -60,7 +60,7 @@ func cannotChange(field, format string, args ...any) error {
 // has to be there; later only what they cannot do without, so that a rule that
 // somebody removed holds up nothing.
 func (d *decision) ready(started bool) bool {
-	if d.missing || len(d.awaited) > 0 || d.endpoint.IsZero() {
+	if d.missing || len(d.waitsFor) > 0 || d.endpoint.IsZero() {
 		return false
 	}
 	return !slices.ContainsFunc(d.steps, func(s step) bool { return s.essential || !started && !s.optional })

@@ -27,14 +27,14 @@ func Delete(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot
 	if n := len(v.machines) + len(v.held); n > 0 {
 		return fleet.Errorf(fleet.Conflict, "remove the infrastructure of cluster "+o.Cluster.String(), "%d of its machines are there", n)
 	}
-	errs, _ := perform(ctx, p, v, v.undo)
+	errs, _ := perform(ctx, p, v, v.teardown)
 	return fleet.JoinErrors(errs...)
 }
 
-// undo follows what is to be removed. It is pure.
-func (v *view) undo() *decision {
+// teardown follows what is to be removed. It is pure.
+func (v *view) teardown() *decision {
 	d := new(decision)
-	v.undoServices(d)
+	v.teardownServices(d)
 	for _, f := range v.mine.floatingIPs {
 		d.add(v.removeFloatingIP(f))
 	}
@@ -45,16 +45,16 @@ func (v *view) undo() *decision {
 	}
 	for _, lb := range slices.Concat(v.services(), v.mine.loadBalancers) {
 		if lb.ProvisioningStatus != lbActive && lb.ProvisioningStatus != lbError {
-			d.await("load balancer %s is %s", cmp.Or(lb.Name, lb.ID), lb.ProvisioningStatus)
+			d.wait("load balancer %s is %s", cmp.Or(lb.Name, lb.ID), lb.ProvisioningStatus)
 		}
 	}
 	for _, p := range v.mine.ports {
 		d.add(v.removePort(p))
 	}
 	if len(v.bastion) > 0 {
-		d.await("the bastion is there")
+		d.wait("the bastion is there")
 	} else if v.parts > 0 {
-		d.await("ports of machines are there")
+		d.wait("ports of machines are there")
 	}
 	if v.balanced() || len(v.bastion)+v.parts > 0 {
 		return d // until their ports are gone nothing below them can go
@@ -129,8 +129,8 @@ func (v *view) onOwnNetwork(lb loadbalancers.LoadBalancer) bool {
 		slices.ContainsFunc(v.mine.subnets, func(s subnets.Subnet) bool { return s.ID == lb.VipSubnetID })
 }
 
-// undoServices removes what is left of the cluster's Services.
-func (v *view) undoServices(d *decision) {
+// teardownServices removes what is left of the cluster's Services.
+func (v *view) teardownServices(d *decision) {
 	for _, lb := range v.services() {
 		d.steps = append(d.steps, v.serviceParts(lb)...)
 		if !lbGoing(lb) {

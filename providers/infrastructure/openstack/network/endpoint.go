@@ -56,13 +56,13 @@ func (v *view) floating(d *decision) bool {
 }
 
 func (v *view) wantsFloating(d *decision) bool {
-	return ptr.Deref(v.apiServer().EnableFloatingIP, true) && d.place.ExternalNetwork != ""
+	return ptr.Deref(v.apiServer().EnableFloatingIP, true) && d.placement.ExternalNetwork != ""
 }
 
 // endpoint decides where the API server answers: at the host that Git names, a
 // floating IP, the address of a load balancer, or a fixed address.
 func (v *view) endpoint(d *decision) {
-	if d.place.Network == "" {
+	if d.placement.Network == "" {
 		return
 	}
 	if kept := v.keptFloatingIP(); kept != "" && !v.wantsFloating(d) {
@@ -80,7 +80,7 @@ func (v *view) endpoint(d *decision) {
 		fixed = kept
 	}
 	switch {
-	case ptr.Deref(v.apiServer().EnableFloatingIP, false) && d.place.ExternalNetwork == "" && !v.floating(d) && !d.missing:
+	case ptr.Deref(v.apiServer().EnableFloatingIP, false) && d.placement.ExternalNetwork == "" && !v.floating(d) && !d.missing:
 		d.fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
 			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))
 	case v.balancer().IsEnabled():
@@ -114,7 +114,7 @@ func (v *view) floatingEndpoint(d *decision) {
 		return
 	}
 	for _, m := range v.heirs() {
-		a, ok := v.addressOf(m.id, d.place.Network, d.place.primary())
+		a, ok := v.addressOf(m.id, d.placement.Network, d.placement.primary())
 		if ok && m.active {
 			s := v.attach(*f, a.port, a.ip, "machine "+string(m.name))
 			s.handsOver = true
@@ -133,7 +133,7 @@ func (v *view) stays(d *decision, port string) bool {
 		}
 	}
 	return slices.ContainsFunc(v.machines, func(m machine) bool {
-		return !m.leaving && (m.controlPlane || v.inDoubt(m)) && slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
+		return !m.leaving && (m.controlPlane || v.inDoubt(m)) && slices.ContainsFunc(v.addressesOf(m.id, d.placement.Network), func(a address) bool { return a.port == port })
 	})
 }
 
@@ -172,7 +172,7 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 	for _, p := range v.mine.ports {
 		v.tags(d, "ports", p.ID, p.Name, p.Tags, func(t []string) { p.Tags = t; v.putPort(p) })
 	}
-	s, ok := find(d.place.subnets, func(s subnets.Subnet) bool { return contains(s.CIDR, fixed) })
+	s, ok := find(d.placement.subnets, func(s subnets.Subnet) bool { return contains(s.CIDR, fixed) })
 	if !ok || slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool {
 		return p.NetworkID == s.NetworkID && slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return sameAddress(ip.IPAddress, fixed) })
 	}) {
@@ -186,7 +186,7 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 		defer sess.changed()
 		var p cloud.Port
 		err = ports.Create(ctx, c, ports.CreateOpts{
-			NetworkID: s.NetworkID, Name: v.name("kubeapi"), Description: v.description(forEndpoint),
+			NetworkID: s.NetworkID, Name: v.name("kubeapi"), Description: v.description(ForEndpoint),
 			FixedIPs: []ports.IP{{SubnetID: s.ID, IPAddress: fixed}},
 		}).ExtractInto(&p)
 		if err != nil {

@@ -81,13 +81,13 @@ func (v *view) namedFloatingIP(d *decision, asked, port string) *floatingips.Flo
 // on: one of a machine of the control plane, where there is no load balancer.
 func (v *view) onControlPlane(d *decision, balancer, port string) bool {
 	return balancer == "" && slices.ContainsFunc(v.machines, func(m machine) bool {
-		return (m.controlPlane || v.inDoubt(m)) && slices.ContainsFunc(v.addressesOf(m.id, d.place.Network), func(a address) bool { return a.port == port })
+		return (m.controlPlane || v.inDoubt(m)) && slices.ContainsFunc(v.addressesOf(m.id, d.placement.Network), func(a address) bool { return a.port == port })
 	})
 }
 
 // makeFloatingIP has one made, with the address that Git names if it does.
 func (v *view) makeFloatingIP(d *decision, asked, port string) {
-	external := d.place.ExternalNetwork
+	external := d.placement.ExternalNetwork
 	what := "make a floating IP for the API server"
 	if asked != "" {
 		what = "make floating IP " + asked + " for the API server"
@@ -108,7 +108,7 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 		}
 		defer sess.changed()
 		f, err := floatingips.Create(ctx, c, floatingips.CreateOpts{
-			Description: v.description(forEndpoint), FloatingNetworkID: external, FloatingIP: asked, PortID: port,
+			Description: v.description(ForEndpoint), FloatingNetworkID: external, FloatingIP: asked, PortID: port,
 		}).Extract()
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 
 func (v *view) putFloatingIP(f floatingips.FloatingIP) {
 	same := func(o floatingips.FloatingIP) bool { return o.ID == f.ID }
-	if o, ok := cloud.ParseOwner(f.Description); ok && o == v.owner && isFor(f.Description, forEndpoint) {
+	if o, ok := cloud.ParseOwner(f.Description); ok && o == v.owner && isFor(f.Description, ForEndpoint) {
 		put(&v.all.floatingIPs, &v.mine.floatingIPs, f, same)
 		return
 	}

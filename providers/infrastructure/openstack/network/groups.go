@@ -49,10 +49,10 @@ func (v *view) groups(d *decision) {
 		found[name] = *g
 		v.tags(d, "security-groups", g.ID, g.Name, g.Tags, func(t []string) { g.Tags = t; v.putGroup(*g) })
 	}
-	d.place.ControlPlaneGroup = found[api.SecurityGroupControlPlane].ID
-	d.place.WorkerGroup = found[api.SecurityGroupWorker].ID
-	d.place.BastionGroup = found[api.SecurityGroupBastion].ID
-	if len(wanted) > 0 && len(found) == len(wanted) && len(d.place.subnets) > 0 {
+	d.placement.ControlPlaneGroup = found[api.SecurityGroupControlPlane].ID
+	d.placement.WorkerGroup = found[api.SecurityGroupWorker].ID
+	d.placement.BastionGroup = found[api.SecurityGroupBastion].ID
+	if len(wanted) > 0 && len(found) == len(wanted) && len(d.placement.subnets) > 0 {
 		v.rules(d, found)
 	}
 }
@@ -67,15 +67,15 @@ func (v *view) groupsDiffer(d *decision) bool {
 		return filter(v.mine.groups, func(g groups.SecGroup) bool { return isFor(g.Description, string(name)) })
 	}
 	control, worker := of(api.SecurityGroupControlPlane), of(api.SecurityGroupWorker)
-	if wanted && v.started() && len(v.ports) > 0 && d.place.PortSecurity && len(control)+len(worker) == 0 {
+	if wanted && v.started() && len(v.ports) > 0 && d.placement.PortSecurity && len(control)+len(worker) == 0 {
 		d.differs(field, "the machines were made without such groups "+putBack)
-		d.place.Ungrouped = true
+		d.placement.Ungrouped = true
 		return true
 	}
 	if wanted || !slices.ContainsFunc(slices.Concat(control, worker), v.groupUsed) {
 		return false
 	}
-	for name, id := range map[*[]groups.SecGroup]*string{&control: &d.place.ControlPlaneGroup, &worker: &d.place.WorkerGroup} {
+	for name, id := range map[*[]groups.SecGroup]*string{&control: &d.placement.ControlPlaneGroup, &worker: &d.placement.WorkerGroup} {
 		if len(*name) > 0 {
 			*id = (*name)[0].ID
 		}
@@ -112,7 +112,7 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 	for name, g := range found {
 		set.ids[name] = g.ID
 	}
-	for _, s := range d.place.subnets {
+	for _, s := range d.placement.subnets {
 		set.cidrs = append(set.cidrs, s.CIDR)
 		if f := familyOf(s.CIDR); !slices.Contains(set.families, f) {
 			set.families = append(set.families, f)
@@ -189,7 +189,7 @@ func (v *view) removeRule(ctx context.Context, sess *session, group string, r ru
 		return err
 	}
 	defer sess.changed()
-	if err := gone(rules.Delete(ctx, c, r.ID).ExtractErr()); err != nil {
+	if err := ignoreNotFound(rules.Delete(ctx, c, r.ID).ExtractErr()); err != nil {
 		return err
 	}
 	return v.withGroup(group, func(have []rules.SecGroupRule) []rules.SecGroupRule {

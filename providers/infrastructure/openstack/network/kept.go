@@ -82,17 +82,17 @@ func (v *view) elsewhere(named string) (cloud.Network, bool) {
 func (v *view) stay(d *decision, n cloud.Network) {
 	on := filter(v.all.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID })
 	if len(v.spec.Subnets) == 0 && v.spec.PrimarySubnet == nil {
-		d.place.on(n, v.portSecurity(n), on)
+		d.placement.on(n, v.portSecurity(n), on)
 		return
 	}
 	on = filter(on, func(s subnets.Subnet) bool {
 		return slices.ContainsFunc(v.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
 	})
-	d.place.on(n, v.portSecurity(n), on)
-	d.place.Addresses = nil
+	d.placement.on(n, v.portSecurity(n), on)
+	d.placement.Addresses = nil
 	for _, s := range on {
 		if inSubnet(v.ports[0], s.ID) { // others may have what Neutron chose for them
-			d.place.Addresses = append(d.place.Addresses, s.ID)
+			d.placement.Addresses = append(d.placement.Addresses, s.ID)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (v *view) keptNetwork(d *decision) bool {
 	}
 	n := v.mine.networks[i]
 	d.differs(v.networkField(), "the machines are on network %s, which was made for the cluster "+putBack, n.Name)
-	d.place.on(n, v.portSecurity(n), filter(v.mine.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID }))
+	d.placement.on(n, v.portSecurity(n), filter(v.mine.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID }))
 	v.connected(d)
 	return true
 }
@@ -114,9 +114,9 @@ func (v *view) keptNetwork(d *decision) bool {
 // connected finds the router that the subnets of the machines are connected to.
 func (v *view) connected(d *decision) {
 	for _, p := range v.all.ports {
-		if ofRouter(p) && len(d.place.Subnets) > 0 && slices.ContainsFunc(d.place.Subnets, func(s string) bool { return inSubnet(p, s) }) {
+		if ofRouter(p) && len(d.placement.Subnets) > 0 && slices.ContainsFunc(d.placement.Subnets, func(s string) bool { return inSubnet(p, s) }) {
 			if r, ok := find(v.all.routers, func(r routers.Router) bool { return r.ID == p.DeviceID }); ok {
-				d.place.router = &r
+				d.placement.router = &r
 				return
 			}
 		}
@@ -157,8 +157,8 @@ func (v *view) addresses(d *decision, found []subnets.Subnet) {
 	default:
 		return // Neutron chooses
 	}
-	d.place.Addresses = want
-	here := filter(v.ports, func(p cloud.Port) bool { return p.NetworkID == d.place.Network && len(p.FixedIPs) > 0 })
+	d.placement.Addresses = want
+	here := filter(v.ports, func(p cloud.Port) bool { return p.NetworkID == d.placement.Network && len(p.FixedIPs) > 0 })
 	fits := func(p cloud.Port) bool {
 		return slices.ContainsFunc(want, func(s string) bool { return inSubnet(p, s) })
 	}
@@ -174,7 +174,7 @@ func (v *view) addresses(d *decision, found []subnets.Subnet) {
 	slices.Sort(names)
 	d.differs(field, "the machines have addresses in %s "+putBack, words(names, func(s string) string { return s }))
 	v.ports = here
-	if n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == d.place.Network }); ok {
+	if n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == d.placement.Network }); ok {
 		v.stay(d, n)
 	}
 }

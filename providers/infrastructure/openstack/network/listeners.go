@@ -52,13 +52,13 @@ func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 		if slices.Contains(wanted, int32(l.ProtocolPort)) {
 			continue
 		}
-		if isFor(l.Description, forEndpoint) && v.started() {
+		if isFor(l.Description, ForEndpoint) && v.started() {
 			moved = true
 			d.differs("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", l.ProtocolPort, v.port())
 			continue
 		}
 		d.add(v.lbStep(lb, fmt.Sprintf("remove listener %d of load balancer %s", l.ProtocolPort, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
-			if err := gone(listeners.Delete(ctx, c, l.ID).ExtractErr()); err != nil {
+			if err := ignoreNotFound(listeners.Delete(ctx, c, l.ID).ExtractErr()); err != nil {
 				return err
 			}
 			drop(&v.all.listeners, &v.mine.listeners, func(o listeners.Listener) bool { return o.ID == l.ID })
@@ -73,7 +73,7 @@ func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 			v.pool(d, lb, l, i == 0)
 		case i == 0 && moved:
 		default:
-			what := forEndpoint
+			what := ForEndpoint
 			if i > 0 {
 				what = "additional port"
 			}
@@ -88,7 +88,7 @@ func (v *view) missingListener(d *decision, lb loadbalancers.LoadBalancer, port 
 		Name: v.name("kubeapi", fmt.Sprint(port)), Description: v.description(what), LoadbalancerID: lb.ID,
 		Protocol: listeners.ProtocolTCP, ProtocolPort: int(port), AllowedCIDRs: v.allowedCIDRs(d, lb), Tags: v.spec.Tags,
 	}
-	return v.lbStep(lb, fmt.Sprintf("make listener %d of load balancer %s", port, lb.Name), what == forEndpoint, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	return v.lbStep(lb, fmt.Sprintf("make listener %d of load balancer %s", port, lb.Name), what == ForEndpoint, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		l, err := listeners.Create(ctx, c, o).Extract()
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func (v *view) strayPools(d *decision, lb loadbalancers.LoadBalancer, there []li
 			continue
 		}
 		d.add(v.lbStep(lb, fmt.Sprintf("remove pool %s (%s) of load balancer %s", p.Name, p.ID, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
-			if err := gone(pools.Delete(ctx, c, p.ID).ExtractErr()); err != nil {
+			if err := ignoreNotFound(pools.Delete(ctx, c, p.ID).ExtractErr()); err != nil {
 				return err
 			}
 			drop(&v.all.pools, &v.mine.pools, func(o pool) bool { return o.ID == p.ID })
@@ -197,16 +197,16 @@ func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer) []string
 			out = append(out, fullPrefix(a))
 		}
 	}
-	for _, s := range d.place.subnets {
+	for _, s := range d.placement.subnets {
 		also(s.CIDR)
 	}
-	if r := d.place.router; r != nil {
+	if r := d.placement.router; r != nil {
 		for _, ip := range r.GatewayInfo.ExternalFixedIPs {
 			also(ip.IPAddress)
 		}
 	}
 	for _, b := range v.bastion {
-		for _, a := range v.addressesOf(b, d.place.Network) {
+		for _, a := range v.addressesOf(b, d.placement.Network) {
 			also(a.ip)
 			for _, f := range v.all.floatingIPs {
 				if f.PortID == a.port {

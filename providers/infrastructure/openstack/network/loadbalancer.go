@@ -33,7 +33,7 @@ func lbGoing(lb loadbalancers.LoadBalancer) bool {
 // loadBalancer has the load balancer made, with a listener, a pool and a monitor
 // for each port and a member for each machine of the control plane.
 func (v *view) loadBalancer(d *decision) {
-	all := filter(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return isFor(lb.Description, forEndpoint) })
+	all := filter(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return isFor(lb.Description, ForEndpoint) })
 	going := filter(all, lbGoing)
 	lb, surplus, extra := pick(without(all, lbGoing), func(lb loadbalancers.LoadBalancer) (time.Time, string) { return lb.CreatedAt, lb.ID }, v.lbUsed)
 	for _, s := range surplus {
@@ -44,7 +44,7 @@ func (v *view) loadBalancer(d *decision) {
 	}
 	if lb == nil {
 		if len(going) > 0 {
-			d.await("load balancer %s is %s", going[0].Name, going[0].ProvisioningStatus)
+			d.wait("load balancer %s is %s", going[0].Name, going[0].ProvisioningStatus)
 			return
 		}
 		v.missingLoadBalancer(d)
@@ -60,7 +60,7 @@ func (v *view) front(d *decision, lb loadbalancers.LoadBalancer) {
 	floating := v.floating(d)
 	switch {
 	case lb.ProvisioningStatus == lbPendingCreate:
-		d.await("load balancer %s is %s", lb.Name, lb.ProvisioningStatus)
+		d.wait("load balancer %s is %s", lb.Name, lb.ProvisioningStatus)
 	case lb.ProvisioningStatus == lbError:
 		v.recover(d, lb)
 	}
@@ -96,9 +96,9 @@ func (v *view) lbUsed(lb loadbalancers.LoadBalancer) bool {
 // missingLoadBalancer has one made, on the network that Git names for it, else on
 // the primary subnet.
 func (v *view) missingLoadBalancer(d *decision) {
-	subnet := d.place.primary()
+	subnet := d.placement.primary()
 	o := loadbalancers.CreateOpts{
-		Name: v.name("kubeapi"), Description: v.description(forEndpoint), Tags: v.spec.Tags,
+		Name: v.name("kubeapi"), Description: v.description(ForEndpoint), Tags: v.spec.Tags,
 		Provider: ptr.Deref(v.balancer().Provider, ""), AvailabilityZone: ptr.Deref(v.balancer().AvailabilityZone, ""),
 	}
 	if p := v.balancer().Network; p != nil {
@@ -180,7 +180,7 @@ const (
 // reached through is only failed over: often it goes on working, and another one
 // would have another address.
 func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
-	d.await("load balancer %s is in %s, operating status %s", lb.Name, lb.ProvisioningStatus, lb.OperatingStatus)
+	d.wait("load balancer %s is in %s, operating status %s", lb.Name, lb.ProvisioningStatus, lb.OperatingStatus)
 	since := v.at.Sub(lb.CreatedAt)
 	if !lb.UpdatedAt.IsZero() {
 		since = v.at.Sub(lb.UpdatedAt)

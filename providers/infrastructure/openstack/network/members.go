@@ -78,7 +78,7 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, port int) {
 	left := slices.Clone(p.Members)
 	for _, m := range v.controlPlane() {
-		a, ok := v.addressOf(m.id, d.place.Network, d.place.primary())
+		a, ok := v.addressOf(m.id, d.placement.Network, d.placement.primary())
 		is := func(o pools.Member) bool { return v.memberOf(o) == m.name }
 		if ok {
 			is = func(o pools.Member) bool { return sameAddress(o.Address, a.ip) && o.ProtocolPort == port }
@@ -127,7 +127,7 @@ func (v *view) addMember(lb loadbalancers.LoadBalancer, p pool, name fleet.Machi
 
 func (v *view) removeMember(lb loadbalancers.LoadBalancer, p pool, m pools.Member, name fleet.MachineName) step {
 	return v.lbStep(lb, fmt.Sprintf("remove member %s of machine %s from pool %s", m.Address, name, p.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		if err := gone(pools.DeleteMember(ctx, c, p.ID, m.ID).ExtractErr()); err != nil {
+		if err := ignoreNotFound(pools.DeleteMember(ctx, c, p.ID, m.ID).ExtractErr()); err != nil {
 			return err
 		}
 		p.Members = without(p.Members, func(o pools.Member) bool { return o.ID == m.ID })

@@ -38,7 +38,7 @@ func Observe(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec
 
 func (v *view) state() State {
 	d := v.decide()
-	out := State{Exists: v.exists(), Ready: d.ready(v.started()), Endpoint: d.endpoint, Place: d.place}
+	out := State{Exists: v.exists(), Ready: d.ready(v.started()), Endpoint: d.endpoint, Place: d.placement}
 	var faults, possible []string
 	for _, err := range d.faults {
 		faults = append(faults, err.Error())
@@ -51,7 +51,7 @@ func (v *view) state() State {
 		slices.Sort(out.Drift)
 		return out
 	}
-	words := append(faults, d.awaited...)
+	words := append(faults, d.waitsFor...)
 	if len(words) == 0 && len(possible) > 0 {
 		words = append(words, "still to do: "+possible[0])
 	}
@@ -61,11 +61,11 @@ func (v *view) state() State {
 
 // waitsFor says what the removal of the cluster waits for, else what it does next.
 func (v *view) waitsFor() string {
-	d := v.undo()
-	if len(d.awaited) == 0 && len(d.steps) > 0 {
+	d := v.teardown()
+	if len(d.waitsFor) == 0 && len(d.steps) > 0 {
 		return "still to do: " + d.steps[0].what
 	}
-	return strings.Join(d.awaited, "; ")
+	return strings.Join(d.waitsFor, "; ")
 }
 
 func (v *view) exists() bool {
@@ -90,7 +90,7 @@ func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o sn
 	v := ownedView(s, o.Shared())
 	var blocked []string
 	errs, _ := perform(ctx, p, v, func() *decision {
-		d, waits := v.leave(o.Machine)
+		d, waits := v.memberRemoval(o.Machine)
 		blocked = waits
 		return d
 	})
@@ -129,8 +129,8 @@ func (v *view) settling(lb loadbalancers.LoadBalancer) bool {
 	return strings.HasPrefix(lb.ProvisioningStatus, "PENDING_") && v.at.Sub(since) < stuckAfter
 }
 
-// leave follows how a machine leaves the load balancers of the cluster.
-func (v *view) leave(name fleet.MachineName) (*decision, []string) {
+// memberRemoval follows how a machine leaves the load balancers of the cluster.
+func (v *view) memberRemoval(name fleet.MachineName) (*decision, []string) {
 	d := new(decision)
 	var blocked []string
 	for _, lb := range v.mine.loadBalancers {

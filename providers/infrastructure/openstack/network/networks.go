@@ -22,9 +22,10 @@ import (
 // managed reports whether the network is to be made.
 func (v *view) managed() bool { return len(v.spec.ManagedSubnets) > 0 }
 
-// external finds the external network: the one that Git names, else the only one
-// there is. None is as good as one that is switched off. Where that is not clear
-// any more, because networks came or went, what the cluster has of one stays there.
+// external finds the external network: the one that Git names, else the only one there
+// is. A cluster works without one, as where Git switches it off. Where networks came or
+// went, so that it is not clear any more which one, the cluster stays on the one that it
+// uses.
 func (v *view) external(d *decision) {
 	if !ptr.Deref(v.spec.EnableExternalNetwork, true) {
 		return
@@ -32,24 +33,24 @@ func (v *view) external(d *decision) {
 	asked := v.spec.ExternalNetwork
 	if asked == nil {
 		if n := len(filter(v.all.networks, isExternal)); n != 1 && v.usedExternal() != "" || n == 0 {
-			d.place.ExternalNetwork = v.usedExternal()
+			d.placement.ExternalNetwork = v.usedExternal()
 			return
 		}
 		asked = new(api.NetworkParam)
 	}
 	n, err := findNetwork("externalNetwork", v.all.networks, asked, isExternal)
 	if err != nil && v.usedExternal() != "" {
-		d.faults, d.place.ExternalNetwork = append(d.faults, err), v.usedExternal()
+		d.faults, d.placement.ExternalNetwork = append(d.faults, err), v.usedExternal()
 		return
 	}
 	if err != nil {
 		d.fault(err)
 		return
 	}
-	d.place.ExternalNetwork = n.ID
+	d.placement.ExternalNetwork = n.ID
 	if used, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == v.usedExternal() }); ok && v.started() && used.ID != n.ID {
 		d.differs("externalNetwork", "the cluster has its router and its floating IPs on network %s "+putBack, used.Name)
-		d.place.ExternalNetwork = used.ID
+		d.placement.ExternalNetwork = used.ID
 	}
 }
 
@@ -89,7 +90,7 @@ func (v *view) existingNetwork(d *decision) {
 		d.fault(err)
 		return
 	}
-	d.place.on(n, v.portSecurity(n), found)
+	d.placement.on(n, v.portSecurity(n), found)
 	v.addresses(d, found)
 	v.existingRouter(d)
 }
@@ -142,7 +143,7 @@ func (v *view) existingRouter(d *decision) {
 		d.fault(err)
 		return
 	}
-	d.place.router = &r
+	d.placement.router = &r
 }
 
 // managedNetwork has the network made, its subnets and its router.
@@ -162,7 +163,7 @@ func (v *view) managedNetwork(d *decision) {
 		d.add(step{what: "make network " + v.name(), essential: true, do: v.makeNetwork})
 		return
 	}
-	d.place.on(*n, v.portSecurity(*n), nil)
+	d.placement.on(*n, v.portSecurity(*n), nil)
 	v.networkDiffers(d, *n)
 	v.tags(d, "networks", n.ID, n.Name, n.Tags, func(t []string) { n.Tags = t; v.putNetwork(*n) })
 	v.managedSubnets(d, *n)
@@ -184,7 +185,7 @@ func (v *view) makeNetwork(ctx context.Context, sess *session) error {
 		return err
 	}
 	var o networks.CreateOptsBuilder = networks.CreateOpts{
-		Name: v.name(), Description: v.description(forNodes), AdminStateUp: gophercloud.Enabled,
+		Name: v.name(), Description: v.description(ForNodes), AdminStateUp: gophercloud.Enabled,
 	}
 	if m := v.spec.ManagedNetwork; m != nil {
 		if m.EnablePortSecurity != nil {
@@ -248,7 +249,7 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 		v.subnetDiffers(d, *s, want)
 		v.tags(d, "subnets", s.ID, s.CIDR, s.Tags, func(t []string) { s.Tags = t; v.putSubnet(*s) })
 	}
-	d.place.on(n, v.portSecurity(n), found)
+	d.placement.on(n, v.portSecurity(n), found)
 	for _, prefix := range slices.Sorted(maps.Keys(there)) {
 		d.differs("managedSubnets", "the network has the subnet %s, which Git has no more, and a subnet cannot be changed or given up "+putBack, prefix)
 	}
@@ -278,7 +279,7 @@ func (v *view) makeSubnet(ctx context.Context, sess *session, n cloud.Network, i
 		return err
 	}
 	o := subnets.CreateOpts{
-		NetworkID: n.ID, Name: v.name(), Description: v.description(forNodes), CIDR: want.CIDR, IPVersion: gophercloud.IPv4,
+		NetworkID: n.ID, Name: v.name(), Description: v.description(ForNodes), CIDR: want.CIDR, IPVersion: gophercloud.IPv4,
 		DNSNameservers: want.DNSNameservers, AllocationPools: allocationPools(want),
 	}
 	if i > 0 {

@@ -40,7 +40,7 @@ func Orphans(s *cloud.Snapshot, id fleet.ID, clusters []fleet.Key) []fleet.Orpha
 		if o.Fleet != id || slices.Contains(clusters, o.Cluster) {
 			continue
 		}
-		for _, l := range ownedView(s, o).lost(s, clusters) {
+		for _, l := range ownedView(s, o).orphans(s, clusters) {
 			out = append(out, l.orphan)
 		}
 	}
@@ -123,7 +123,7 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 	v := ownedView(s, owner)
 	errs, _ := perform(ctx, p, v, func() *decision {
 		d := new(decision)
-		for _, l := range v.lost(s, clusters) {
+		for _, l := range v.orphans(s, clusters) {
 			if l.orphan.Kind == o.Kind && l.orphan.ID == o.ID {
 				d.steps = append(d.steps, l.steps...)
 			}
@@ -133,18 +133,18 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 	return fleet.JoinErrors(errs...)
 }
 
-// A lost thing is an orphan, with what removes it.
-type lost struct {
+// An orphan is one of a cluster that is gone, with what removes it.
+type orphan struct {
 	orphan fleet.Orphan
 	steps  []step
 }
 
-// lost lists the orphans of a cluster that is gone.
-func (v *view) lost(s *cloud.Snapshot, clusters []fleet.Key) []lost {
-	var out []lost
+// orphans lists the orphans of a cluster that is gone.
+func (v *view) orphans(s *cloud.Snapshot, clusters []fleet.Key) []orphan {
+	var out []orphan
 	why := "cluster " + v.owner.Cluster.String() + " is not in the fleet any more"
 	add := func(kind, id, name string, born time.Time, reason string, steps ...step) {
-		out = append(out, lost{fleet.Orphan{Cluster: v.owner.Cluster, Kind: kind, ID: id, Name: name, Reason: reason, Created: born}, steps})
+		out = append(out, orphan{fleet.Orphan{Cluster: v.owner.Cluster, Kind: kind, ID: id, Name: name, Reason: reason, Created: born}, steps})
 	}
 	for _, f := range v.mine.floatingIPs {
 		add(OrphanFloatingIP, f.ID, f.FloatingIP, f.CreatedAt, why, v.removeFloatingIP(f))

@@ -24,7 +24,7 @@ func removal(what string, do func(context.Context, *gophercloud.ServiceClient) e
 			return err
 		}
 		defer sess.changed()
-		if err := gone(do(ctx, c)); err != nil {
+		if err := ignoreNotFound(do(ctx, c)); err != nil {
 			return err
 		}
 		drop()

@@ -25,7 +25,7 @@ func (v *view) managedRouter(d *decision) {
 			d.fault(err)
 			return
 		}
-		d.place.router = &r
+		d.placement.router = &r
 		v.interfaces(d, r)
 		return
 	}
@@ -37,24 +37,24 @@ func (v *view) managedRouter(d *decision) {
 		d.differs("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
 	}
 	if r == nil && v.started() {
-		if v.connected(d); d.place.router != nil {
-			d.differs("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.place.router.Name)
+		if v.connected(d); d.placement.router != nil {
+			d.differs("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.placement.router.Name)
 			return
 		}
 	}
 	switch {
-	case d.place.ExternalNetwork == "" && r == nil:
+	case d.placement.ExternalNetwork == "" && r == nil:
 		return // nothing to lead to
-	case d.place.ExternalNetwork == "":
+	case d.placement.ExternalNetwork == "":
 		d.differs("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
 	case r == nil:
-		external := d.place.ExternalNetwork
+		external := d.placement.ExternalNetwork
 		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, sess *session) error {
 			return v.makeRouter(ctx, sess, external)
 		}})
 		return
 	}
-	d.place.router = r
+	d.placement.router = r
 	v.gateway(d, *r)
 	v.tags(d, "routers", r.ID, r.Name, r.Tags, func(t []string) { r.Tags = t; v.putRouter(*r) })
 	v.interfaces(d, *r)
@@ -76,7 +76,7 @@ func (v *view) makeRouter(ctx context.Context, sess *session, external string) e
 	if err != nil {
 		return err
 	}
-	o := routers.CreateOpts{Name: v.name(), Description: v.description(forNodes), AdminStateUp: gophercloud.Enabled}
+	o := routers.CreateOpts{Name: v.name(), Description: v.description(ForNodes), AdminStateUp: gophercloud.Enabled}
 	if v.spec.ManagedRouter == nil {
 		o.GatewayInfo = &routers.GatewayInfo{NetworkID: external}
 	}
@@ -92,10 +92,10 @@ func (v *view) makeRouter(ctx context.Context, sess *session, external string) e
 // gateway has the router lead to the external network, with the addresses that
 // Git gives it.
 func (v *view) gateway(d *decision, r routers.Router) {
-	if d.place.ExternalNetwork == "" {
+	if d.placement.ExternalNetwork == "" {
 		return
 	}
-	if has := r.GatewayInfo.NetworkID; has != "" && has != d.place.ExternalNetwork {
+	if has := r.GatewayInfo.NetworkID; has != "" && has != d.placement.ExternalNetwork {
 		d.differs("externalNetwork", "router %s leads to network %s, where the floating IPs are "+putBack, r.Name, has)
 		return
 	}
@@ -110,7 +110,7 @@ func (v *view) gateway(d *decision, r routers.Router) {
 	}) {
 		return
 	}
-	o := routers.UpdateOpts{GatewayInfo: &routers.GatewayInfo{NetworkID: d.place.ExternalNetwork, ExternalFixedIPs: want}}
+	o := routers.UpdateOpts{GatewayInfo: &routers.GatewayInfo{NetworkID: d.placement.ExternalNetwork, ExternalFixedIPs: want}}
 	what := "lead router " + r.Name + " to the external network"
 	if len(want) > 0 {
 		what += " as " + words(want, func(f routers.ExternalFixedIP) string { return f.IPAddress + " in " + f.SubnetID })
@@ -139,7 +139,7 @@ func (v *view) gatewayAddresses(d *decision) ([]routers.ExternalFixedIP, bool) {
 	for i, e := range v.spec.ManagedRouter.ExternalIPs {
 		id := ptr.Deref(e.Subnet.ID, "") // what lies outside may not be visible: an id is taken as it is
 		if id == "" {
-			s, err := findSubnet(fmt.Sprintf("managedRouter.externalIPs[%d].subnet", i), v.all.subnets, d.place.ExternalNetwork, &e.Subnet)
+			s, err := findSubnet(fmt.Sprintf("managedRouter.externalIPs[%d].subnet", i), v.all.subnets, d.placement.ExternalNetwork, &e.Subnet)
 			if err != nil {
 				d.fault(err)
 				return nil, false
@@ -153,7 +153,7 @@ func (v *view) gatewayAddresses(d *decision) ([]routers.ExternalFixedIP, bool) {
 
 // interfaces connects the subnets that were made to r.
 func (v *view) interfaces(d *decision, r routers.Router) {
-	for _, s := range d.place.subnets {
+	for _, s := range d.placement.subnets {
 		p, ok := find(v.all.ports, func(p cloud.Port) bool { return ofRouter(p) && inSubnet(p, s.ID) })
 		if ok && p.DeviceID != r.ID {
 			d.differs("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)

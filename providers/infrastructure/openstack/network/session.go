@@ -26,8 +26,8 @@ func (sess *session) client(ctx context.Context) (*gophercloud.ServiceClient, er
 // changed says that what was seen of the cluster is not good enough any more.
 func (sess *session) changed() { sess.Changed(sess.owner) }
 
-// gone turns an error of a removal into none where the thing is not there.
-func gone(err error) error {
+// ignoreNotFound turns an error of a removal into none where the thing is not there.
+func ignoreNotFound(err error) error {
 	if cloud.NotFound(err) {
 		return nil
 	}

@@ -91,10 +91,10 @@ func ownedView(s *cloud.Snapshot, o snapshot.Owner) *view {
 		mine: things{
 			networks: values(s.Networks.SharedBy(o)), subnets: values(s.Subnets.SharedBy(o)),
 			routers: values(s.Routers.SharedBy(o)), groups: values(s.SecurityGroups.SharedBy(o)),
-			// What pools of floating IPs keep for the cluster is theirs.
-			ports: filter(values(s.Ports.SharedBy(o)), func(p cloud.Port) bool { return isFor(p.Description, forEndpoint) }),
+			// Floating IPs that a pool keeps for the cluster belong to the pool.
+			ports: filter(values(s.Ports.SharedBy(o)), func(p cloud.Port) bool { return isFor(p.Description, ForEndpoint) }),
 			floatingIPs: filter(values(s.FloatingIPs.SharedBy(o)), func(f floatingips.FloatingIP) bool {
-				return isFor(f.Description, forEndpoint)
+				return isFor(f.Description, ForEndpoint)
 			}),
 			loadBalancers: values(s.LoadBalancers.SharedBy(o)), listeners: values(s.Listeners.SharedBy(o)),
 			pools: values(s.Pools.SharedBy(o)),
@@ -216,8 +216,8 @@ func (v *view) addressesOf(server, network string) []address {
 
 // What a shared thing of a cluster is for: the text before its mark.
 const (
-	forNodes    = "nodes"
-	forEndpoint = "API server"
+	ForNodes    = "nodes"
+	ForEndpoint = "API server"
 )
 
 // description returns that of a shared thing of the cluster that is for what.

@@ -15,27 +15,27 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// A sight is what was seen of a cluster, in every project that it is in.
-type sight struct {
-	spec   *api.OpenStackClusterSpec
-	home   *cloud.Project // of what the machines share
-	net    network.State
-	places []place // that of home first
+// An observation is what was seen of a cluster, in each of its projects.
+type observation struct {
+	spec     *api.OpenStackClusterSpec
+	home     *cloud.Project // of what the machines share
+	net      network.State
+	projects []projectState // that of home first
 }
 
-// A place is one project that a cluster has machines in.
-type place struct {
-	reach
+// A projectState is what was seen of a cluster in one project.
+type projectState struct {
+	projectRef
 	snapshot *cloud.Snapshot
 	machines machine.Observation
 	images   *image.View // nil where nobody has to know
 }
 
-func (s *sight) homeSnapshot() *cloud.Snapshot { return s.places[0].snapshot }
+func (s *observation) homeSnapshot() *cloud.Snapshot { return s.projects[0].snapshot }
 
 // started reports whether the cluster has machines.
-func (s *sight) started() bool {
-	return slices.ContainsFunc(s.places, func(at place) bool { return len(at.machines.Machines) > 0 })
+func (s *observation) started() bool {
+	return slices.ContainsFunc(s.projects, func(at projectState) bool { return len(at.machines.Machines) > 0 })
 }
 
 func (p *Provider) log() *slog.Logger {
@@ -46,26 +46,26 @@ func (p *Provider) log() *slog.Logger {
 }
 
 // look sees everything of c.
-func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
-	reached, spec, err := p.reached(ctx, c)
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, error) {
+	refs, spec, err := p.projectRefs(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	out := &sight{spec: spec, home: reached[0].project}
-	projects := projectsOf(reached)
-	for _, r := range reached {
+	out := &observation{spec: spec, home: refs[0].project}
+	projects := projectsOf(refs)
+	for _, r := range refs {
 		project := r.project
 		s, err := project.Snapshot(ctx, snapshot.OwnerOf(c))
 		if err != nil {
 			return nil, err
 		}
-		out.places = append(out.places, place{reach: r, snapshot: s, machines: p.keeper.Observe(project, s, c)})
+		out.projects = append(out.projects, projectState{projectRef: r, snapshot: s, machines: p.keeper.Observe(project, s, c)})
 	}
 	if err := p.lookAtImages(ctx, c, out); err != nil {
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), projects)
-	p.keeper.Only(snapshot.OwnerOf(c), projects)
+	p.keeper.Forget(snapshot.OwnerOf(c), projects)
 	out.net = network.Observe(out.homeSnapshot(), c, spec)
 	return out, nil
 }
@@ -73,9 +73,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*sight, error) {
 // images enters into out what follows from the images of c. Before the first machine
 // those that machines need have to be there; later a machine that needs one waits by
 // itself. What of them is to be done is upkeep: nobody changed them behind Git's back.
-func (s *sight) images(c *fleet.Cluster, out *fleet.Infrastructure) error {
+func (s *observation) images(c *fleet.Cluster, out *fleet.Infrastructure) error {
 	ready := out.Ready
-	for _, at := range s.places {
+	for _, at := range s.projects {
 		if at.images == nil {
 			continue
 		}

@@ -11,28 +11,28 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// What a server is, its metadata and the marks of its ports and volumes say, both
-// written when it was made. People and tools change metadata: where the two do not
-// agree the machine is in doubt. It is shown with the name that its parts have, and
-// as damaged, so that nothing is done to it.
+// The metadata of a server says which machine it is, and so do the marks of its ports
+// and volumes. Both are written when it is made, and people and tools change metadata.
+// Where the two do not agree, the machine is shown with the name that its parts have,
+// and as damaged, so that nothing is done to it.
 
-// doubtful returns m, of cluster o, which has a part of another machine than its
+// ambiguous returns m, of cluster o, which has a part of another machine than its
 // metadata says. Its name is that of its parts, if those are of the same cluster.
-func doubtful(m fleet.Machine, o snapshot.Owner, part cloud.Part) fleet.Machine {
+func ambiguous(m fleet.Machine, o snapshot.Owner, part cloud.Part) fleet.Machine {
 	of := part.Owner
 	if of.Shared() != o {
-		damage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s of fleet %s", part.Name, of.Machine, of.Cluster, of.Fleet))
+		addDamage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s of fleet %s", part.Name, of.Machine, of.Cluster, of.Fleet))
 		return m
 	}
 	if m.Name != "" {
-		damage(&m, fmt.Sprintf("%s is %q, and its %s is that of machine %s", fleet.TagMachine, m.Name, part.Name, of.Machine))
+		addDamage(&m, fmt.Sprintf("%s is %q, and its %s is that of machine %s", fleet.TagMachine, m.Name, part.Name, of.Machine))
 	}
 	m.Name = of.Machine
 	return m
 }
 
-// strange returns machine o, a part of which v has, whose metadata says nothing of it.
-func strange(s *cloud.Snapshot, v *servers.Server, o snapshot.Owner, part string) fleet.Machine {
+// unmarked returns machine o, a part of which v has, whose metadata says nothing of it.
+func unmarked(s *cloud.Snapshot, v *servers.Server, o snapshot.Owner, part string) fleet.Machine {
 	is, ours := s.Servers.Owner(v.ID)
 	if ours && is.Shared() == o.Shared() { // it is another of the cluster's, and has parts of that too
 		return fleet.Machine{
@@ -50,17 +50,17 @@ func strange(s *cloud.Snapshot, v *servers.Server, o snapshot.Owner, part string
 			m.Damaged = strings.TrimSuffix(fmt.Sprintf("%s is %q; %s", t.tag, have, m.Damaged), "; ")
 		}
 	}
-	damage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s", part, o.Machine, o.Cluster))
+	addDamage(&m, fmt.Sprintf("its %s is that of machine %s of cluster %s", part, o.Machine, o.Cluster))
 	return m
 }
 
-func damage(m *fleet.Machine, why string) {
+func addDamage(m *fleet.Machine, why string) {
 	m.Damaged = strings.TrimPrefix(m.Damaged+"; "+why, "; ")
 }
 
-// complete has a damaged machine counted with the pool that its name follows from,
+// fillPool has a damaged machine counted with the pool that its name follows from,
 // where no tag says another.
-func complete(m *fleet.Machine, c *fleet.Cluster) {
+func fillPool(m *fleet.Machine, c *fleet.Cluster) {
 	if m.Damaged == "" || m.Pool != "" {
 		return
 	}
@@ -69,8 +69,8 @@ func complete(m *fleet.Machine, c *fleet.Cluster) {
 	}
 }
 
-// Doubt gives the kind Conflict where s does not tell whether a server is machine o.
-func Doubt(s *cloud.Snapshot, o snapshot.Owner) error {
+// CheckIdentity gives the kind Conflict where s does not tell whether a server is machine o.
+func CheckIdentity(s *cloud.Snapshot, o snapshot.Owner) error {
 	there, own := s.Servers.Of(o), partsOf(s, o)[o]
 	for _, v := range there {
 		if part, yes := s.Contradiction(v.ID); yes && !Leaving(v) {
@@ -82,8 +82,8 @@ func Doubt(s *cloud.Snapshot, o snapshot.Owner) error {
 	if own == nil || len(there) > 0 {
 		return nil
 	}
-	if v, part := own.holder(s, o); v != nil && !Leaving(v) {
-		return lostMark(v, part, o)
+	if v, part := own.server(s, o); v != nil && !Leaving(v) {
+		return errLostMark(v, part, o)
 	}
 	return nil
 }
