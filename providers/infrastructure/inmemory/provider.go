@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -103,26 +102,6 @@ func (p *Provider) networks(ctx context.Context, op string, c *fleet.Cluster) ([
 	return list, nil
 }
 
-// machines lists those of c, or those of them called name, that are part of it.
-func (p *Provider) machines(ctx context.Context, op string, c *fleet.Cluster, name fleet.MachineName) ([]VM, error) {
-	list, err := p.vms(ctx, op, c, name)
-	return slices.DeleteFunc(list, func(v VM) bool { return !v.owned() }), err
-}
-
-// vms lists the machines of c, or those of them called name, with those that are
-// released and those that never were.
-func (p *Provider) vms(ctx context.Context, op string, c *fleet.Cluster, name fleet.MachineName) ([]VM, error) {
-	tags := c.Tags()
-	if name != "" {
-		tags[fleet.TagMachine] = string(name)
-	}
-	list, err := p.api.VMs(ctx, tags)
-	if err != nil {
-		return nil, wrap(op, err)
-	}
-	return list, nil
-}
-
 // EnsureInfrastructure implements providers.Infrastructure. Where a call that
 // was repeated too early made a second load balancer, the younger one goes.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
@@ -185,72 +164,6 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	}
 	for _, n := range networks {
 		if err := p.api.DeleteNetwork(ctx, n.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
-			return wrap(op, err)
-		}
-	}
-	return nil
-}
-
-// CreateMachine implements providers.Infrastructure.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := fmt.Sprintf("create machine %s/%s", c.Key.Namespace, r.Name)
-	if f := r.UserData.Format; f != "cloud-config" && f != "ignition" {
-		return fleet.Errorf(fleet.Invalid, what, "its image reads cloud-config and Ignition, and the user data is %q", f)
-	}
-	var spec DevMachineSpec
-	if err := json.Unmarshal(r.Pool.Infrastructure.Spec, &spec); err != nil {
-		return fleet.Errorf(fleet.Invalid, what, "spec of %s: %w", r.Pool.Infrastructure.Name, err)
-	}
-	there, err := p.machines(ctx, what, c, r.Name)
-	if err != nil {
-		return err
-	}
-	for _, v := range there {
-		if v.State == fleet.MachineDeleting {
-			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-		}
-		if v.Tags[fleet.TagTemplate] != string(r.Pool.Template) {
-			return fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", v.Tags[fleet.TagTemplate])
-		}
-	}
-	if len(there) > 0 {
-		return nil // adopted
-	}
-	networks, err := p.networks(ctx, what, c)
-	if err != nil {
-		return err
-	}
-	if len(networks) == 0 {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
-	var timing DevMachineInMemory
-	if spec.Backend.InMemory != nil {
-		timing = *spec.Backend.InMemory
-	}
-	_, err = p.api.CreateVM(ctx, VMSpec{
-		Name: string(r.Name), Network: networks[0].ID, FailureDomain: r.FailureDomain,
-		Tags: r.Tags(op), Version: r.Pool.Version,
-		UserData: r.UserData.Content.Reveal(), Timing: timing,
-	})
-	return wrap(what, err)
-}
-
-// DeleteMachine implements providers.Infrastructure.
-func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	op := fmt.Sprintf("delete machine %s/%s", c.Key.Namespace, name)
-	if name == "" {
-		return fleet.Errorf(fleet.Invalid, op, "no name was given")
-	}
-	vms, err := p.machines(ctx, op, c, name)
-	if err != nil {
-		return err
-	}
-	for _, v := range vms {
-		if id != "" && v.Provider != id {
-			continue
-		}
-		if err := p.api.DeleteVM(ctx, v.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
 			return wrap(op, err)
 		}
 	}

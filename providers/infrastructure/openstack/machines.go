@@ -1,0 +1,136 @@
+package openstack
+
+import (
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/snapshot"
+)
+
+// CreateMachine implements providers.Infrastructure.
+func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	c := r.Cluster
+	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+	home, spec, err := p.home(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	template, err := api.ReadMachine(r.Pool.Infrastructure)
+	if err != nil {
+		return cloud.Wrap(what, err)
+	}
+	project, err := p.projectOf(ctx, c, r.Pool, template, home)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	if err := fits(what, c); err != nil {
+		return err
+	}
+	if err := inZone(ctx, home, spec, r); err != nil {
+		return cloud.Wrap(what, err)
+	}
+	o := snapshot.OwnerOf(c).Part(r.Name)
+	return p.keeper.Create(ctx, project, o, func(s *cloud.Snapshot) (machine.Request, error) {
+		at := s
+		if project != home {
+			if at, err = home.Snapshot(ctx, o); err != nil {
+				return machine.Request{}, err
+			}
+		}
+		place := network.Observe(at, c, spec)
+		if !place.Exists && !place.Ready { // all of it may be what others made
+			return machine.Request{}, fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
+		}
+		group := place.Place.WorkerGroup
+		if r.Pool.Role == fleet.RoleControlPlane {
+			group = place.Place.ControlPlaneGroup
+		}
+		if spec.ManagedSecurityGroups != nil && group == "" && !place.Place.Ungrouped {
+			return machine.Request{}, fleet.Errorf(fleet.Conflict, what, "the security group of the cluster is not there")
+		}
+		pool, err := floatingPool(c, template, spec.IdentityRef, s, place.Place.ExternalNetwork)
+		if err != nil {
+			return machine.Request{}, err
+		}
+		image, err := p.imageOf(ctx, c, spec, template, project, s)
+		if err != nil {
+			return machine.Request{}, err
+		}
+		return machine.Request{
+			Owner: o, Tags: r.Tags(op), Spec: template, Image: image, More: spec.Tags, Zone: r.FailureDomain,
+			UserData: r.UserData, Place: placeOf(place.Place, group), Floating: machine.Floating{Pool: pool},
+		}, nil
+	})
+}
+
+// placeOf returns where the servers of the cluster are put.
+func placeOf(at network.Placement, group string) machine.Place {
+	out := machine.Place{Network: at.Network, Subnets: at.Addresses}
+	if at.PortSecurity {
+		out.SecurityGroup = group
+	}
+	return out
+}
+
+// DeleteMachine implements providers.Infrastructure. A machine of the control
+// plane leaves the load balancer first, unless everything is to go.
+func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "delete machine " + c.Key.Namespace + "/" + string(name)
+	if name == "" {
+		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+	}
+	got, err := p.look(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	o := snapshot.OwnerOf(c).Part(name)
+	var errs []error
+	for _, at := range got.projects {
+		if err := machine.CheckIdentity(at.snapshot, o); err != nil {
+			return cloud.Wrap(op, err)
+		}
+		if err := p.leave(ctx, c, got, at, name, id); err != nil {
+			return cloud.Wrap(op, err)
+		}
+		errs = append(errs, p.keeper.Delete(ctx, at.project, o, id, pools{c}.keep))
+	}
+	return cloud.Wrap(op, fleet.JoinErrors(errs...))
+}
+
+// leave takes a running machine of the control plane out of the load balancer, and
+// the floating IP of the API server off it.
+// One that takes no change right now is waited for; whatever else is wrong with
+// it must not keep the machine.
+func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation, at projectState, name fleet.MachineName, id fleet.ProviderID) error {
+	i := slices.IndexFunc(at.machines.Machines, func(m fleet.Machine) bool {
+		return m.Name == name && m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning && (id == "" || m.ProviderID == id)
+	})
+	twins := 0
+	for _, m := range at.machines.Machines {
+		if m.Name == name {
+			twins++
+		}
+	}
+	if i < 0 || c.Delete || twins > 1 {
+		return nil
+	}
+	o := snapshot.OwnerOf(c).Part(name)
+	err := network.RemoveMember(ctx, got.home, got.homeSnapshot(), o)
+	got.home.Changed(o)
+	if err == nil {
+		err = network.HandOver(ctx, got.home, got.homeSnapshot(), c, got.spec, name)
+	}
+	if fleet.KindOf(err) == fleet.Conflict {
+		return err
+	}
+	if err != nil {
+		p.log().Warn("Leaving the endpoint as it is", "cluster", c.Key.String(), "machine", name, "error", err)
+	}
+	return nil
+}
