@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/adopt"
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
@@ -32,7 +31,7 @@ type adoptFlags struct {
 	drift, dryRun, undo       bool
 }
 
-func newAdopt(version string) *cobra.Command {
+func newAdopt() *cobra.Command {
 	var own adoptFlags
 	cmd := &cobra.Command{
 		Use:     "adopt --kubeconfig FILE --into FOLDER",
@@ -89,7 +88,7 @@ The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
 		if err := own.check(); err != nil {
 			return err
 		}
-		return runAdopt(cmd, version, f, &own)
+		return runAdopt(cmd, f, &own)
 	}
 	return cmd
 }
@@ -113,7 +112,7 @@ func (own *adoptFlags) check() error {
 	return nil
 }
 
-func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlags) error {
+func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	followed := f.from(nil, quiet(cmd.ErrOrStderr())) // as the agent has it
 	if f.settings.Source == "" {
@@ -140,13 +139,9 @@ func runAdopt(cmd *cobra.Command, version string, f *sourceFlags, own *adoptFlag
 	if err != nil {
 		return err
 	}
-	var m *metrics.Metrics // with none, the world is one to look at
-	if !own.dryRun {
-		m = metrics.New(version)
-	}
 	world := followed
 	world.FleetID = string(id)
-	w, err := wiring.OpenWorld(ctx, world, m)
+	w, err := wiring.OpenWorld(ctx, world, modeOf(!own.dryRun), nil)
 	if err != nil {
 		return err
 	}
@@ -181,7 +176,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, foll
 		recipients = []string{s.Recipient()}
 	}
 	lent := adopt.Lend(w.Secrets, id)
-	w.Secrets, w.Gate = lent, &wiring.Gate{SecretStore: lent}
+	w.UseSecrets(lent)
 	var last fleet.Key
 	return adopt.New(adopt.Options{
 		Management: m, Fleet: id, Folder: own.into,

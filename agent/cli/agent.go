@@ -2,23 +2,15 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"time"
 
-	"github.com/oklog/run"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/health"
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/server"
 	"fairlead.dev/agent/wiring"
 )
 
@@ -161,87 +153,34 @@ func (f *agentFlags) check(s wiring.Settings) error {
 
 // run runs an agent and its pages until ctx ends.
 func (f *agentFlags) run(ctx context.Context, version string, s wiring.Settings) error {
-	m := metrics.New(version)
-	m.SetSource(s.Source)
-	s.Watchdog = health.NewWatchdog(f.hungAfter)
-	flush, err := f.traces.open(ctx, version, f.options.Name, &s, m)
+	flush, err := f.traces.open(ctx, version, f.options.Name, &s)
 	if err != nil {
 		return err
 	}
 	defer flush()
-	world, err := wiring.OpenWorld(ctx, s, m)
+	hooks, err := f.hooks.webhooks(s.Log)
 	if err != nil {
 		return err
 	}
-	defer world.Close()
-	r := &replica{flags: f.replicas, scale: f.scale, port: portOf(f.hooks.listen)}
-	hooks, hooksTLS, err := f.hooks.handler(s, r, m, s.Log)
+	pages := f.pagesFor.pages(f.listen, f.profiling)
+	if pages.Address != "" {
+		if pages.InMemory, err = f.memory.served(s, f.listen); err != nil {
+			return err
+		}
+		pages.OpenInMemory = pages.InMemory && f.memory.asked
+	}
+	p, err := wiring.Start(ctx, s, wiring.ProcessOptions{
+		Version: version, Agent: f.options, HungAfter: f.hungAfter,
+		Replicas: f.replicas.Replicas, Autoscaler: f.scale.Autoscaler, Pages: pages, Webhooks: hooks,
+	})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var g run.Group
-	g.Add(func() error { return r.run(ctx, s, f.options, world, m) }, func(error) { cancel() })
-	listen := func(what, address string, h http.Handler, config *tls.Config) error {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-		if err != nil {
-			return fmt.Errorf("cannot serve: %w", err)
-		}
-		o := server.Options{TLS: config, Log: s.Log}
-		s.Log.Info(what, "url", o.Scheme()+l.Addr().String())
-		g.Add(func() error { return server.Serve(ctx, l, h, o) }, func(error) { cancel() })
-		return nil
-	}
-	if f.listen != "" {
-		own, err := f.pages(s, m, r, world)
-		if err != nil {
-			return err
-		}
-		own, config, err := f.pagesFor.guarded(own)
-		if err != nil {
-			return err
-		}
-		if err := listen("serving", f.listen, own, config); err != nil {
-			return err
-		}
-	}
-	if hooks != nil {
-		if err := listen("hearing webhooks", f.hooks.listen, hooks, hooksTLS); err != nil {
-			return err
-		}
-	}
+	defer p.Close()
 	s.Log.Info("starting", "version", version, "source", redacted(s.Source), "name", f.options.Name)
-	err = g.Run()
-	logEnd(s.Log, err)
-	return err
-}
-
-// portOf returns the port of an address to listen on.
-func portOf(address string) string {
-	_, port, _ := net.SplitHostPort(address)
-	return port
-}
-
-func logEnd(log *slog.Logger, err error) {
+	err = p.Run(ctx)
 	if err == nil {
-		log.Info("ended")
+		s.Log.Info("ended")
 	}
-}
-
-// pages returns the agent's own pages, and those of its in-memory cloud where they are
-// served.
-func (f *agentFlags) pages(s wiring.Settings, m *metrics.Metrics, ready http.Handler, world *wiring.World) (http.Handler, error) {
-	mux := server.Pages{Metrics: m.Handler(s.Log), Health: s.Watchdog, Ready: ready, Profiling: f.profiling}.Handler()
-	serve, err := f.memory.served(s, f.listen)
-	if err != nil || !serve {
-		return mux, err
-	}
-	if f.memory.asked {
-		if err := world.OpenInMemory(); err != nil {
-			return nil, err
-		}
-	}
-	mux.Handle("/inmemory/", http.StripPrefix("/inmemory", world.InMemory()))
-	return mux, nil
+	return err
 }

@@ -114,8 +114,8 @@ or with what you have:
 		newAbandon(),
 		newRequests(),
 		newSecrets(),
-		newOrphans(version),
-		newAdopt(version),
+		newOrphans(),
+		newAdopt(),
 		newVersion(version),
 		newExitCodes(),
 	)

@@ -55,6 +55,14 @@ func (v *valueFlags) options() wiring.RenderOptions {
 	return o
 }
 
+// modeOf returns how to open what a command may change, or only looks at.
+func modeOf(may bool) wiring.Mode {
+	if may {
+		return wiring.ReadWrite
+	}
+	return wiring.ReadOnly
+}
+
 // A part is a place in a fleet: the whole fleet, a folder or a file.
 type part struct {
 	settings wiring.Settings // with the source, or its path, set to the root of the fleet

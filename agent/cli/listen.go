@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/certs"
 	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/wiring"
 )
 
 // listenFlags say how the agent's own pages are served, and to whom.
@@ -41,20 +39,10 @@ func (f *listenFlags) check(address string) error {
 	return nil
 }
 
-// guarded returns h for those alone who show what is asked for, and how to serve it; nil
-// is without TLS.
-func (f *listenFlags) guarded(h http.Handler) (http.Handler, *tls.Config, error) {
-	var config *tls.Config
-	if f.files.Certificate != "" {
-		w, err := certs.Watch(f.files)
-		if err != nil {
-			return nil, nil, fmt.Errorf("--listen-tls-…: %w", err)
-		}
-		config = w.Server(tls.VerifyClientCertIfGiven, "h2", "http/1.1")
+// pages returns the pages that are asked for at address.
+func (f *listenFlags) pages(address string, profiling bool) wiring.Pages {
+	return wiring.Pages{
+		Address: address, Certificates: f.files, Profiling: profiling,
+		Access: server.Access{Certificates: f.files.ClientCA != "", TokenFile: f.token},
 	}
-	h, err := server.Access{Certificates: f.files.ClientCA != "", TokenFile: f.token}.Protect(h)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--listen-token-file: %w", err)
-	}
-	return h, config, nil
 }

@@ -45,7 +45,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 		"a token instead":           {listenFlags{token: file, files: certs.Files{ClientCA: "ca"}}, "/metrics", "Bearer one", nil, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, err := c.flags.guarded(mux)
+			h, err := c.flags.pages("", false).Access.Protect(mux)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestListenFlags(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := (&listenFlags{token: os.DevNull}).guarded(http.NotFoundHandler()); err == nil {
+	if _, err := (&listenFlags{token: os.DevNull}).pages("", false).Access.Protect(http.NotFoundHandler()); err == nil {
 		t.Error("a file without a token is taken")
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/files"
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
@@ -95,7 +94,7 @@ func (m *mover) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.
 		return fail(err)
 	}
 	m.loaded = loaded
-	store, err := s.OpenSecrets(cmd.Context(), m.local)
+	store, err := s.OpenSecrets(cmd.Context(), modeOf(m.local))
 	if err != nil {
 		return fail(err)
 	}
@@ -181,7 +180,7 @@ func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
 	defer end()
 	w.To, w.Keep = m.name, true // a rescue leaves everything where it is
 	s.Secrets = m.into
-	into, err := s.OpenSecrets(cmd.Context(), !m.dryRun)
+	into, err := s.OpenSecrets(cmd.Context(), modeOf(!m.dryRun))
 	if err != nil {
 		return err
 	}
@@ -243,16 +242,11 @@ func (m *mover) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit
 // over.
 func (m *mover) beside(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
-	numbers := metrics.New(m.version)
-	world, err := wiring.OpenWorld(ctx, s, numbers)
+	a, err := wiring.Start(ctx, s, wiring.ProcessOptions{Version: m.version, Agent: o})
 	if err != nil {
 		return err
 	}
-	defer world.Close()
-	a, err := wiring.NewAgent(s, o, world, numbers)
-	if err != nil {
-		return err
-	}
+	defer a.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan struct{})

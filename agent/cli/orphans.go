@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/orphans"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/scope"
@@ -21,7 +20,7 @@ import (
 	"fairlead.dev/providers"
 )
 
-func newOrphans(version string) *cobra.Command {
+func newOrphans() *cobra.Command {
 	var remove, yes bool
 	cmd := &cobra.Command{
 		Use:     "orphans [PATH|URL]",
@@ -64,11 +63,7 @@ after what was found elsewhere.`,
 		if p.scope != scope.All {
 			return &usageError{fmt.Errorf("orphans are looked for in a whole fleet: name its root, %s", redacted(p.settings.Source))}
 		}
-		var m *metrics.Metrics // with none, the world is one to look at
-		if remove {
-			m = metrics.New(version)
-		}
-		w, err := wiring.OpenWorld(cmd.Context(), p.settings, m)
+		w, err := wiring.OpenWorld(cmd.Context(), p.settings, modeOf(remove), nil)
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*prev
 			return nil, err
 		}
 	}
-	w, err := wiring.OpenWorld(ctx, p.settings, nil)
+	w, err := wiring.OpenWorld(ctx, p.settings, wiring.ReadOnly, nil)
 	if err != nil {
 		return nil, err
 	}

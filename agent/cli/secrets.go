@@ -39,7 +39,7 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 // one that several fleets use it is the part of the fleet that f names.
 func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (wiring.SecretStore, func(), error) {
 	s := f.from(nil, quiet(cmd.ErrOrStderr()))
-	store, err := s.OpenSecrets(cmd.Context(), mayMake)
+	store, err := s.OpenSecrets(cmd.Context(), modeOf(mayMake))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/agent/wiring"
 )
@@ -24,9 +22,9 @@ func (f *tracingFlags) add(cmd *cobra.Command) {
 	fs.Float64Var(&f.ratio, "otlp-ratio", 1, "of the polls and passes, how many to trace: more than 0, at most 1")
 }
 
-// open adds a tracer to s and its traces to logs and metrics, where traces are
-// asked for. What it returns sends the rest of them.
-func (f tracingFlags) open(ctx context.Context, version, name string, s *wiring.Settings, m *metrics.Metrics) (func(), error) {
+// open gives s a tracer, where traces are asked for. What it returns sends the rest of the
+// traces.
+func (f tracingFlags) open(ctx context.Context, version, name string, s *wiring.Settings) (func(), error) {
 	t, err := tracing.Open(ctx, tracing.Options{Endpoint: f.endpoint, Ratio: f.ratio, Name: name, Version: version, Log: s.Log})
 	if err != nil {
 		return nil, &usageError{err}
@@ -35,8 +33,6 @@ func (f tracingFlags) open(ctx context.Context, version, name string, s *wiring.
 		return func() {}, nil
 	}
 	s.Tracer = t
-	s.Log = slog.New(tracing.LogHandler(s.Log.Handler()))
-	m.SetExemplars(tracing.TraceID)
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

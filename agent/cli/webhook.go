@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/certs"
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/webhook"
 	"fairlead.dev/agent/wiring"
 )
@@ -32,39 +29,23 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, each called as its kind: a mounted Kubernetes Secret")
 }
 
-// handler returns what hears of pushes for r, or nil where that is not asked for, and how
-// it is served; nil is without TLS.
-func (f *webhookFlags) handler(s wiring.Settings, r *replica, m *metrics.Metrics, log *slog.Logger) (http.Handler, *tls.Config, error) {
+// webhooks returns what is asked for.
+func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {
-			return nil, nil, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
+			return wiring.Webhooks{}, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
 		}
-		return nil, nil, nil
+		return wiring.Webhooks{}, nil
 	}
 	secrets, err := webhook.NewSecrets(f.files, f.folder)
 	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
-	}
-	o := webhook.Options{
-		Target:  webhook.Target{Repository: s.Source, Ref: s.Ref, StatusRepository: s.StatusRepository, Own: r.Writes, Wrote: r.Wrote},
-		Secrets: secrets, Trigger: r.Poll, Observe: m.Webhooks(), Log: log,
-	}
-	if r.flags.elect {
-		o.Leader = r.Leader
+		return wiring.Webhooks{}, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
 	}
 	if (f.certs.Certificate == "") != (f.certs.Key == "") {
-		return nil, nil, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key go together")}
+		return wiring.Webhooks{}, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key go together")}
 	}
-	if f.certs.Certificate == "" {
-		if kinds := secrets.Plain(); len(kinds) > 0 && !loopback(f.listen) {
-			log.Warn("hearing webhooks whose secret travels as it is, over plain HTTP: let nothing but TLS lead here, give --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)
-		}
-		return webhook.New(o), nil, nil
+	if kinds := secrets.Plain(); f.certs.Certificate == "" && len(kinds) > 0 && !loopback(f.listen) {
+		log.Warn("hearing webhooks whose secret travels as it is, over plain HTTP: let nothing but TLS lead here, give --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)
 	}
-	w, err := certs.Watch(f.certs)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--webhook-tls-…: %w", err)
-	}
-	o.Peer = w.Peer()
-	return webhook.New(o), w.Server(tls.NoClientCert, "h2", "http/1.1"), nil
+	return wiring.Webhooks{Address: f.listen, Secrets: secrets, Certificates: f.certs}, nil
 }

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/preview"
 	"fairlead.dev/agent/scope"
@@ -154,31 +153,19 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
 		Secrets: filepath.Join(d.dir, "secrets"), Log: log,
 	}
-	m := metrics.New(d.o.Version)
-	if d.world, err = wiring.OpenWorld(ctx, d.settings, m); err != nil {
-		return nil, err
-	}
-	a, err := wiring.NewAgent(d.settings, agent.Options{
-		Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8,
-	}, d.world, m)
+	p, err := wiring.Start(ctx, d.settings, wiring.ProcessOptions{
+		Version: d.o.Version, Agent: agent.Options{Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8},
+		Pages: wiring.Pages{Address: "127.0.0.1:0", InMemory: true, OpenInMemory: true},
+	})
 	if err != nil {
 		return nil, err
 	}
-	mux := server.Pages{Metrics: m.Handler(log), Health: d.settings.Watchdog, Ready: a.Ready()}.Handler()
-	if err := d.world.OpenInMemory(); err != nil {
-		return nil, err
-	}
-	mux.Handle("/inmemory/", http.StripPrefix("/inmemory", d.world.InMemory()))
-	url, stopPages, err := serve(ctx, mux, log)
-	if err != nil {
-		return nil, err
-	}
-	d.listen = url
+	d.world, d.listen = p.World, p.PagesURL()
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := a.Run(ctx)
+		err := p.Run(ctx)
 		if ctx.Err() == nil {
 			d.ended <- cmpErr(err)
 		}
@@ -186,8 +173,7 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 	return func() {
 		cancel()
 		<-done
-		stopPages()
-		if err := d.world.Close(); err != nil {
+		if err := p.Close(); err != nil {
 			log.Warn("closing", "error", err)
 		}
 	}, nil
@@ -224,7 +210,7 @@ func planOf(ctx context.Context, s wiring.Settings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	world, err := wiring.OpenWorld(ctx, s, nil)
+	world, err := wiring.OpenWorld(ctx, s, wiring.ReadOnly, nil)
 	if err != nil {
 		return "", err
 	}

@@ -169,7 +169,7 @@ func TestDeposedReplicaClaimsNothing(t *testing.T) {
 	defer cancel()
 	s := Settings{Source: t.TempDir(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
 	m := metrics.New("v0")
-	w, err := OpenWorld(ctx, s, m)
+	w, err := OpenWorld(ctx, s, ReadWrite, m)
 	if err != nil {
 		t.Fatal(err)
 	}

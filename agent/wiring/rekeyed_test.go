@@ -83,7 +83,7 @@ func TestRotatedIdentity(t *testing.T) {
 func ownIdentity(t *testing.T) string {
 	t.Helper()
 	s := Settings{Source: t.TempDir(), Secrets: t.TempDir()}
-	store, err := s.OpenSecrets(t.Context(), true)
+	store, err := s.OpenSecrets(t.Context(), ReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,8 @@ var (
 // kubernetesStore is what Settings.Secrets says of a store in Kubernetes.
 const kubernetesStore = "kubernetes"
 
-// OpenSecrets opens the secret store. Who only looks makes none where there is
-// none.
-func (s Settings) OpenSecrets(ctx context.Context, mayMake bool) (SecretStore, error) {
+// OpenSecrets opens the secret store. With ReadOnly none is made where there is none.
+func (s Settings) OpenSecrets(ctx context.Context, mode Mode) (SecretStore, error) {
 	if kind, kubeconfig, _ := strings.Cut(s.Secrets, ":"); kind == kubernetesStore {
 		return secrets.OpenKubernetes(kubeconfig)
 	}
@@ -51,7 +50,7 @@ func (s Settings) OpenSecrets(ctx context.Context, mayMake bool) (SecretStore, e
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(d); errors.Is(err, fs.ErrNotExist) && !mayMake {
+	if _, err := os.Stat(d); errors.Is(err, fs.ErrNotExist) && mode != ReadWrite {
 		return secrets.NewMemory(), nil
 	}
 	return secrets.OpenFile(ctx, d, secrets.Options{})

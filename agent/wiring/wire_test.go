@@ -97,7 +97,7 @@ func (f *forge) agent(change func(*Settings)) *agent.Agent {
 	}
 	ctx, cancel := context.WithCancel(f.t.Context())
 	m := metrics.New("v0")
-	w, err := OpenWorld(ctx, s, m)
+	w, err := OpenWorld(ctx, s, ReadWrite, m)
 	if err != nil {
 		f.t.Fatal(err)
 	}

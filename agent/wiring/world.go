@@ -31,6 +31,15 @@ import (
 // maxInFlight bounds the calls that one provider is to answer at once.
 const maxInFlight = 64
 
+// A Mode says whether a world may be changed.
+type Mode int
+
+// The modes. The zero Mode changes nothing.
+const (
+	ReadOnly  Mode = iota // what would change something is refused
+	ReadWrite             // machines, charts and secrets are changed
+)
+
 // A World is what clusters run on and what reaches them: providers, API servers
 // and the secrets to use them.
 type World struct {
@@ -42,7 +51,8 @@ type World struct {
 
 	registry *providers.Registry
 	settings map[string]map[string]string
-	metrics  *metrics.Metrics
+	mode     Mode
+	metrics  *metrics.Metrics // nil: nothing is counted
 	watchdog *health.Watchdog
 	tracer   *tracing.Tracer
 	log      *slog.Logger
@@ -55,20 +65,21 @@ type World struct {
 	charts []*helm.Charts  // one for each reconciler
 }
 
-// OpenWorld opens the secret store and gets ready to open providers. Without
-// metrics it is a world to look at: what would change something is refused.
-func OpenWorld(ctx context.Context, s Settings, m *metrics.Metrics) (*World, error) {
+// OpenWorld opens the secret store and gets ready to open providers. A world that is
+// ReadOnly makes no secret store where there is none. m, if not nil, counts what is asked
+// of providers.
+func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (*World, error) {
 	registry, err := all.Registry()
 	if err != nil {
 		return nil, err
 	}
-	store, err := s.OpenSecrets(ctx, m != nil)
+	store, err := s.OpenSecrets(ctx, mode)
 	if err != nil {
 		return nil, err
 	}
 	w := &World{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
-		registry: registry, settings: s.Providers, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
+		registry: registry, settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
 	w.Gate = &Gate{SecretStore: store}
@@ -76,6 +87,12 @@ func OpenWorld(ctx context.Context, s Settings, m *metrics.Metrics) (*World, err
 		w.closers = append(w.closers, c)
 	}
 	return w, nil
+}
+
+// UseSecrets makes store the secret store of w, before a provider or a reconciler is opened.
+// Close closes the store that w was opened with.
+func (w *World) UseSecrets(store SecretStore) {
+	w.Secrets, w.Gate = store, &Gate{SecretStore: store}
 }
 
 // Infrastructure returns the provider of that name, opening it at first.
@@ -97,11 +114,13 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 		w.memory, _ = in.API().(*inmemory.Cloud)
 	}
 	p = limit.New(p, limit.Options{InFlight: maxInFlight})
-	if w.metrics == nil {
+	if w.mode != ReadWrite {
 		p = dryrun.New(p)
 	} else {
 		p = trace.New(p, func(ctx context.Context, c trace.Call) {
-			w.metrics.Called(ctx, name, c.Operation, c.Kind, c.Duration)
+			if w.metrics != nil {
+				w.metrics.Called(ctx, name, c.Operation, c.Kind, c.Duration)
+			}
 			var err error
 			if c.Kind != "" {
 				err = fleet.Errorf(c.Kind, "call "+name, "%s", c.Kind)
@@ -188,13 +207,15 @@ func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (
 // newCharts returns what installs charts for a reconciler, or nil in a world to look
 // at, and what lets go of it.
 func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (providers.Charts, func()) {
-	if w.metrics == nil {
+	if w.mode != ReadWrite {
 		return nil, func() {}
 	}
 	c := helm.NewCharts(helm.ChartsOptions{
 		Library: &w.library, May: may, Changed: changed, Log: w.log,
 		Ended: func(ctx context.Context, operation string, kind fleet.ErrorKind, took time.Duration) {
-			w.metrics.Called(ctx, "helm", operation, kind, took)
+			if w.metrics != nil {
+				w.metrics.Called(ctx, "helm", operation, kind, took)
+			}
 		},
 	})
 	w.mu.Lock()

@@ -26,17 +26,17 @@ func TestOpenSecrets(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		secrets string
-		mayMake bool
+		mode    Mode
 		want    any
 	}{
-		"a folder":                {filepath.Join(dir, "a"), true, &secrets.File{}},
-		"no folder, to look only": {filepath.Join(dir, "b"), false, &secrets.Memory{}},
-		"a folder called so":      {filepath.Join(dir, "kubernetes"), true, &secrets.File{}},
-		"a kubeconfig":            {"kubernetes:" + config, true, &secrets.Kubernetes{}},
-		"the cluster around":      {"kubernetes", true, nil},
+		"a folder":                {filepath.Join(dir, "a"), ReadWrite, &secrets.File{}},
+		"no folder, to look only": {filepath.Join(dir, "b"), ReadOnly, &secrets.Memory{}},
+		"a folder called so":      {filepath.Join(dir, "kubernetes"), ReadWrite, &secrets.File{}},
+		"a kubeconfig":            {"kubernetes:" + config, ReadWrite, &secrets.Kubernetes{}},
+		"the cluster around":      {"kubernetes", ReadWrite, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Settings{Secrets: tc.secrets}.OpenSecrets(t.Context(), tc.mayMake)
+			s, err := Settings{Secrets: tc.secrets}.OpenSecrets(t.Context(), tc.mode)
 			var ok bool
 			switch tc.want.(type) {
 			case *secrets.File:
@@ -58,7 +58,7 @@ func TestOpenSecrets(t *testing.T) {
 // What a reconciler began to change in clusters ends with it, and nothing of it is kept:
 // each term of leadership has another one, and each shard.
 func TestReconcilersLeaveNothing(t *testing.T) {
-	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, metrics.New("test"))
+	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadWrite, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +79,35 @@ func TestReconcilersLeaveNothing(t *testing.T) {
 	}
 }
 
+// TestModeDecidesWhatMayChange: whatever else a world has, only its mode lets anything be
+// changed.
+func TestModeDecidesWhatMayChange(t *testing.T) {
+	for _, counted := range []*metrics.Metrics{nil, metrics.New("test")} {
+		for mode, may := range map[Mode]bool{ReadOnly: false, ReadWrite: true} {
+			w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, mode, counted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := w.Infrastructure("inmemory")
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = p.DeleteMachine(t.Context(), "op", &fleet.Cluster{Fleet: "f", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: "inmemory"}, "m", "")
+			if refused := err != nil && strings.Contains(err.Error(), "dry run"); refused == may {
+				t.Errorf("mode %d, metrics %t: %v", mode, counted != nil, err)
+			}
+			if charts, end := w.newCharts(nil, nil); (charts != nil) != may {
+				t.Errorf("mode %d, metrics %t: charts %v", mode, counted != nil, charts)
+			} else {
+				end()
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // A provider gets a Secret that Git does not hold from the secret store.
 func TestProvidersGetSecretsOfTheStore(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +115,7 @@ func TestProvidersGetSecretsOfTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close() // nobody answers there: the provider shows that it asked
-	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, nil)
+	w, err := OpenWorld(t.Context(), Settings{Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadOnly, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

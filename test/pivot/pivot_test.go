@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -87,7 +88,7 @@ func (w *world) parts(calls *[]string, kill string) pivot.Parts {
 func (w *world) move(toHome bool, kill string) (calls []string, err error) {
 	w.t.Helper()
 	ctx := w.t.Context()
-	store, err := w.settings().OpenSecrets(ctx, true)
+	store, err := w.settings().OpenSecrets(ctx, wiring.ReadWrite)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func chosen(calls []string) []string {
 // empty checks that the laptop has no secret left.
 func (w *world) empty() {
 	w.t.Helper()
-	s, err := w.settings().OpenSecrets(w.t.Context(), true)
+	s, err := w.settings().OpenSecrets(w.t.Context(), wiring.ReadWrite)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func (w *world) empty() {
 func (w *world) undo() {
 	w.t.Helper()
 	ctx := w.t.Context()
-	store, err := w.settings().OpenSecrets(ctx, true)
+	store, err := w.settings().OpenSecrets(ctx, wiring.ReadWrite)
 	if err != nil {
 		w.t.Fatal(err)
 	}

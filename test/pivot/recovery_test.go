@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets/escrow"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/test/kube"
@@ -143,7 +144,7 @@ func (w *world) loseHome() fleet.Owner {
 func (w *world) recover(lost fleet.Owner, kill string) (calls []string, err error) {
 	w.t.Helper()
 	ctx := w.t.Context()
-	store, err := w.settings().OpenSecrets(ctx, true)
+	store, err := w.settings().OpenSecrets(ctx, wiring.ReadWrite)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package wiring
 
 import (
 	"context"
@@ -12,20 +12,19 @@ import (
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/replicas"
 	"fairlead.dev/agent/server"
-	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
 // A sharing is what replicas share the clusters with.
 type sharing struct {
-	member *replicas.Replica
-	dialer *replicas.Dialer
-	listen net.Listener
+	replica *replicas.Replica
+	dialer  *replicas.Dialer
+	listen  net.Listener
 }
 
 // share gets this replica ready to work on a part of the clusters, and gives it
 // its identity.
-func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *wiring.World, m *metrics.Metrics) (*sharing, error) {
+func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *World, m *metrics.Metrics) (*sharing, error) {
 	seed, err := replicas.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
 	if err != nil {
 		return nil, err
@@ -34,19 +33,19 @@ func (r *replica) share(ctx context.Context, c *replicas.Connection, lease strin
 	if err != nil {
 		return nil, err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.flags.listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve other replicas: %w", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	r.identity = replicas.NewIdentity(r.flags.name, net.JoinHostPort(r.flags.address, port))
+	r.identity = replicas.NewIdentity(r.o.Name, net.JoinHostPort(r.o.Address, port))
 	shards := replicas.NewMetrics()
 	m.Register(shards.Collectors()...)
 	return &sharing{
 		dialer: replicas.NewDialer(config), listen: tls.NewListener(l, config),
-		member: replicas.New(replicas.Options{
+		replica: replicas.New(replicas.Options{
 			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
-			Shards: r.flags.shards, Workers: o.Workers, Timing: r.flags.timing,
+			Shards: r.o.Shards, Workers: o.Workers, Timing: r.o.Timing,
 			Reconciler: w.Passes,
 			Log:        r.log, Observe: shards.Observer(),
 		}),
@@ -59,9 +58,9 @@ func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Co
 	defer cancel()
 	var g run.Group
 	for _, f := range []func(context.Context) error{
-		elect, s.member.Run,
+		elect, s.replica.Run,
 		func(ctx context.Context) error {
-			return server.Serve(ctx, s.listen, s.member.Handler(), server.Options{Log: r.log})
+			return server.Serve(ctx, s.listen, s.replica.Handler(), server.Options{Log: r.log})
 		},
 	} {
 		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
@@ -71,5 +70,5 @@ func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Co
 
 // passes makes the passes of a leader by way of all replicas.
 func (s *sharing) passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
-	return replicas.NewRouter(s.member, s.dialer.Dial, may, changed)
+	return replicas.NewRouter(s.replica, s.dialer.Dial, may, changed)
 }

@@ -1,0 +1,36 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/oklog/run"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/autoscaler"
+)
+
+// run runs a, and answers autoscalers as long as it does: of several replicas the
+// one that leads.
+func (s Autoscaler) run(ctx context.Context, a *agent.Agent, log *slog.Logger) error {
+	if s.Address == "" {
+		return a.Run(ctx)
+	}
+	server, err := autoscaler.New(a, s.Files, log)
+	if err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
+	if err != nil {
+		return fmt.Errorf("cannot serve autoscalers: %w", err)
+	}
+	log.Info("serving autoscalers", "address", l.Addr().String())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g run.Group
+	g.Add(func() error { return a.Run(ctx) }, func(error) { cancel() })
+	g.Add(func() error { return server.Serve(ctx, l) }, func(error) { cancel() })
+	return g.Run()
+}
