@@ -25,11 +25,13 @@ import (
 	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/history"
+	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/requests"
 	"fairlead.dev/agent/scales"
+	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/agent/survey"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
@@ -59,7 +61,7 @@ type Parts struct {
 	// watched where it can be.
 	Infrastructure func(name string) (providers.Infrastructure, error)
 	// Escrow opens the escrow of a fleet. Nil: none is kept.
-	Escrow func(fleet.ID, fleet.Escrow) (Escrow, error)
+	Escrow func(fleet.ID, fleet.Escrow) (escrow.Copy, error)
 	// Place returns where the agent keeps secrets, which is another place for any
 	// other agent: see fleet.Owner. Nil: agents are told apart by name alone.
 	Place func(ctx context.Context) (string, error)
@@ -68,7 +70,7 @@ type Parts struct {
 	Inhabits func(ctx context.Context, k fleet.Key) (bool, error)
 	// Mover returns what moves the fleet to its home. Nil: this agent moves it only
 	// when it is asked.
-	Mover func(Move) (Mover, error)
+	Mover func(home.Move) (home.Mover, error)
 	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
 	Gate    ownership.Secrets
@@ -164,9 +166,9 @@ type Agent struct {
 	restoring tries // of last good definitions
 
 	nudge   nudges
-	escrow  escrowing
+	escrow  *escrow.Upkeep
 	history *history.Keeper
-	homing  homing
+	home    *home.Home
 	survey  *survey.Survey
 	watches sync.WaitGroup
 	ready   *health.Readiness
@@ -184,8 +186,7 @@ func New(o Options, p Parts) *Agent {
 		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
 		applied: make(chan struct{}), owned: make(chan struct{}),
 		retries: tries{}, restoring: tries{},
-		nudge: nudges{c: make(chan struct{}, 1)}, escrow: newEscrowing(), homing: newHoming(),
-		targets: targets{reports: reports.New()},
+		nudge: nudges{c: make(chan struct{}, 1)}, targets: targets{reports: reports.New()},
 		ready: health.NewReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -205,6 +206,14 @@ func New(o Options, p Parts) *Agent {
 		Providers: func() []string { return a.targets.now().Providers() }, Fleet: func() fleet.ID { return a.targets.now().ID() },
 		Infrastructure: func(name string) (providers.Infrastructure, error) { return a.p.Infrastructure(name) }, Found: a.found, Changed: a.queue.Add, Log: p.Log,
 	})
+	a.home = home.New(home.Options{Self: o.Name, Interval: o.Interval}, home.Parts{
+		Fleet: a.declaredHome, Newest: a.newestFleet, Mover: p.Mover, Inhabits: p.Inhabits,
+		Notify: a.tell, Publish: a.publishFleet, Log: p.Log,
+	})
+	a.escrow = escrow.NewUpkeep(escrow.UpkeepParts{
+		Wanted: a.wantedEscrow, Open: p.Escrow, May: func() error { return a.claim.May(fleet.Key{}) },
+		Notify: a.tell, Metrics: p.Metrics, Log: p.Log,
+	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
 	a.targets.reports.Follow(p.Metrics.Changed)
@@ -218,7 +227,7 @@ func (a *Agent) Ready() http.Handler { return a.ready }
 // error is a *ownership.NotOwnerError where another agent owns the fleet.
 func (a *Agent) Run(ctx context.Context) error {
 	err := a.run(ctx)
-	a.leave(ctx, err)
+	a.home.Clear(ctx, a.ownerBranch(), err)
 	return err
 }
 
@@ -231,10 +240,10 @@ func (a *Agent) run(ctx context.Context) error {
 	}
 	add(a.follow)
 	add(a.publish)
-	add(a.keepEscrow)
-	add(a.keepHistory)
+	add(a.onceApplied(a.escrow.Run))
+	add(a.onceApplied(a.keepHistory))
 	add(a.survey.Run)
-	add(a.keepHome)
+	add(a.onceApplied(func(ctx context.Context) error { return a.home.Run(ctx, a.ownerBranch()) }))
 	add(a.support)
 	add(func(ctx context.Context) error {
 		select {
@@ -254,16 +263,20 @@ func (a *Agent) run(ctx context.Context) error {
 	return err
 }
 
-// keepHistory keeps the history of the status branch within its bound, while the fleet is
-// ours.
-func (a *Agent) keepHistory(ctx context.Context) error {
-	for _, begun := range []chan struct{}{a.owned, a.applied} {
+// onceApplied returns f for when a first revision is applied.
+func (a *Agent) onceApplied(f func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
 		select {
-		case <-begun:
+		case <-a.applied:
+			return f(ctx)
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// keepHistory keeps the history of the status branch within its bound.
+func (a *Agent) keepHistory(ctx context.Context) error {
 	if b, ok := a.status.(history.Branch); ok {
 		return a.history.Run(ctx, b)
 	}
@@ -274,6 +287,29 @@ func (a *Agent) keepHistory(ctx context.Context) error {
 // found takes in which clusters with tags of the fleet a provider has.
 func (a *Agent) found(provider string, clusters []fleet.Key) {
 	a.decide(rollout.Input{Tagged: map[string][]fleet.Key{provider: clusters}}, a.queue.AddBulk)
+}
+
+// ownerBranch is what ownership needs of the status branch.
+func (a *Agent) ownerBranch() ownership.Branch {
+	return ownership.Branch{Arbiter: a.ledger.Arbiter, Read: a.ledger.Read}
+}
+
+// declaredHome returns what fleet.yaml says of a home, and all clusters that are known.
+func (a *Agent) declaredHome() (fleet.ID, fleet.Home, []fleet.Key) {
+	now := a.targets.now()
+	return now.ID(), now.Config().Home, now.Keys()
+}
+
+// wantedEscrow returns what is to be kept in escrow.
+func (a *Agent) wantedEscrow() escrow.Wanted {
+	now := a.targets.now()
+	return escrow.Wanted{Fleet: now.ID(), Escrow: now.Config().Escrow, Clusters: now.Keys(), Secrets: now.StoredSecrets()}
+}
+
+// publishFleet writes the status of the fleet as a whole.
+func (a *Agent) publishFleet(ctx context.Context) error {
+	a.tell()
+	return a.flush(ctx)
 }
 
 // support attends to the reconciler, where it needs that.
@@ -316,7 +352,7 @@ func (a *Agent) follow(ctx context.Context) error {
 	if err := a.locate(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	if owned, err := a.claim.Acquire(ctx, ownership.Branch{Arbiter: a.ledger.Arbiter, Read: a.ledger.Read}); err != nil || !owned {
+	if owned, err := a.claim.Acquire(ctx, a.ownerBranch()); err != nil || !owned {
 		return err
 	}
 	owner, _ := a.claim.Owner()
@@ -413,7 +449,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 			}
 			a.targets.reports.Recall(list)
 			a.p.Metrics.Restore(s.Clusters)
-			a.homing.recall(s.Fleet.Home)
+			a.home.Restore(s.Fleet.Home)
 			if a.lineage() != nil {
 				a.followed = s.Fleet.Applied
 			}

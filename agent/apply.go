@@ -111,8 +111,8 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 	}
 	a.begin()
 	a.survey.Again()
-	a.escrow.poke()
-	poke(a.homing.c)
+	a.escrow.Check()
+	a.home.Check()
 }
 
 // newestFleet renders the newest revision.
@@ -146,24 +146,24 @@ func (a *Agent) tell() {
 	a.telling.Lock()
 	defer a.telling.Unlock()
 	now := a.targets.now().Status()
-	problems := a.escrow.with(now.Problems)
-	if p, ok := a.history.Problem(); ok {
-		problems = append(problems, p)
-	}
-	problems = a.homing.with(problems)
-	if a.requests != nil {
-		if p, ok := a.requests.Problem(); ok {
+	problems := slices.Clone(now.Problems)
+	add := func(p fleet.Problem, ok bool) {
+		if ok {
 			problems = append(problems, p)
 		}
+	}
+	add(a.escrow.Problem())
+	add(a.history.Problem())
+	add(a.home.Problem())
+	if a.requests != nil {
+		add(a.requests.Problem())
 	}
 	if a.scales != nil {
-		if p, ok := a.scales.Problem(); ok {
-			problems = append(problems, p)
-		}
+		add(a.scales.Problem())
 	}
 	s := sources.FleetStatus{
 		Fleet: now.Fleet, Revision: now.Revision, Applied: now.Applied, Broken: now.Broken, Behind: now.Behind,
-		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: a.homing.status(), Sources: now.Sources,
+		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: a.home.Status(), Sources: now.Sources,
 	}
 	a.p.Metrics.SetFleet(s, now.Clusters, now.Blocked)
 	a.status.PutFleet(s)

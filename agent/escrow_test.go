@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
 )
 
@@ -23,7 +24,7 @@ type vault struct {
 	err    error
 }
 
-func (v *vault) open(_ fleet.ID, e fleet.Escrow) (Escrow, error) {
+func (v *vault) open(_ fleet.ID, e fleet.Escrow) (escrow.Copy, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.opened = append(v.opened, e)
@@ -78,8 +79,9 @@ func keepingAs(t *testing.T, w *world, v *vault, o Options, do func(t *testing.T
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		a := w.agent(o)
-		a.p.Escrow = v.open
+		p := w.parts()
+		p.Escrow = v.open
+		a := New(w.options(o), p)
 		done := make(chan error, 1)
 		go func() { done <- a.Run(ctx) }()
 		synctest.Wait()
@@ -162,17 +164,9 @@ func TestEscrowIsTheOwnersAlone(t *testing.T) {
 	keepingAs(t, w, v, o, func(t *testing.T, a *Agent) {
 		lost.Store(true)
 		before := v.looks()
-		a.escrow.poke()
+		a.escrow.Check()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		expect(t, "who does not own the fleet writes nothing", v.looks(), before)
 	})
-}
-
-func TestChangesSecrets(t *testing.T) {
-	for kind, want := range map[fleet.ActionKind]bool{fleet.EnsureCertificates: true, fleet.EnsureKubeconfig: true, fleet.CreateMachine: false} {
-		if got := changesSecrets([]fleet.Action{{Kind: kind}}); got != want {
-			t.Errorf("%s: got %v, want %v", kind, got, want)
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -20,7 +21,7 @@ type carrier struct {
 	mu   sync.Mutex
 	done []string
 	undo []error // of the first times that a move is taken back
-	run  func(ctx context.Context, m Move, show func(step, why string)) error
+	run  func(ctx context.Context, m home.Move, show func(step, why string)) error
 }
 
 func (c *carrier) note(s string) {
@@ -40,7 +41,7 @@ func (c *carrier) took() []string {
 // carrying is a move that c makes.
 type carrying struct {
 	c *carrier
-	m Move
+	m home.Move
 }
 
 func (c carrying) Run(ctx context.Context, show func(step, why string)) error {
@@ -61,16 +62,16 @@ func (c carrying) Undo(context.Context) error {
 }
 
 // waits is a move that waits for something, for ever.
-func waits(ctx context.Context, _ Move, show func(step, why string)) error {
+func waits(ctx context.Context, _ home.Move, show func(step, why string)) error {
 	show("control plane", "1 of 3 machines are ready")
 	<-ctx.Done()
 	return ctx.Err()
 }
 
 // homed is a fleet whose revision rev names a home; the zero key: none.
-func homed(rev string, home fleet.Key) fleet.Fleet {
+func homed(rev string, at fleet.Key) fleet.Fleet {
 	f := fleetOf(rev, fleet.Prune{}, clusterOf(keyA, rev, "x"), clusterOf(keyB, rev, "x"))
-	f.Config.Home.Cluster = home
+	f.Config.Home.Cluster = at
 	return f
 }
 
@@ -79,11 +80,12 @@ func homely(t *testing.T, w *world, name string, c *carrier, do func()) (err err
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		a := w.agent(Options{})
-		a.o.Name = name
+		o, p := w.options(Options{}), w.parts()
+		o.Name = name
 		if c != nil {
-			a.p.Mover = func(m Move) (Mover, error) { return carrying{c, m}, nil }
+			p.Mover = func(m home.Move) (home.Mover, error) { return carrying{c, m}, nil }
 		}
+		a := New(o, p)
 		done := make(chan error, 1)
 		go func() { done <- a.Run(ctx) }()
 		synctest.Wait()
@@ -145,7 +147,7 @@ func TestHomeThatFails(t *testing.T) {
 	w := newWorld(homed("1", keyA))
 	var fails atomic.Bool
 	fails.Store(true)
-	c := &carrier{run: func(ctx context.Context, m Move, show func(step, why string)) error {
+	c := &carrier{run: func(ctx context.Context, m home.Move, show func(step, why string)) error {
 		if fails.Load() {
 			show("install the agent", "it waits for the fleet")
 			return errors.New("the chart refuses\nthe values")
@@ -178,7 +180,7 @@ func TestNewOwnerClearsTheOldHome(t *testing.T) {
 	w := newWorld(homed("1", keyA))
 	w.record.Fleet.Home = sources.HomeStatus{Cluster: keyA, Left: "home." + keyB.Namespace + "." + keyB.Name}
 	var left []fleet.Key
-	c := &carrier{run: func(_ context.Context, m Move, show func(step, why string)) error {
+	c := &carrier{run: func(_ context.Context, m home.Move, show func(step, why string)) error {
 		left = append(left, m.Left)
 		show("remove the secrets here", "they are with the new owner")
 		return nil
@@ -213,17 +215,17 @@ func TestOldHomeIsNamed(t *testing.T) {
 // in a home, which the new owner clears; and nothing goes where the owner is not
 // the home that fleet.yaml names, or all is to be kept.
 func TestLeaving(t *testing.T) {
-	home := "home." + keyA.Namespace + "." + keyA.Name
+	atHome := "home." + keyA.Namespace + "." + keyA.Name
 	for name, tc := range map[string]struct {
 		self, owner string
 		keep        bool
 		want        []string
 	}{
-		"a laptop":      {"me", home, false, []string{"move to " + keyA.String()}},
-		"to be kept":    {"me", home, true, nil},
+		"a laptop":      {"me", atHome, false, []string{"move to " + keyA.String()}},
+		"to be kept":    {"me", atHome, true, nil},
 		"not its home":  {"me", "home.prod.other", false, nil},
 		"another agent": {"me", "rescue", false, nil},
-		"a home":        {"home." + keyB.Namespace + "." + keyB.Name, home, false, nil},
+		"a home":        {"home." + keyB.Namespace + "." + keyB.Name, atHome, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := homed("1", keyA)
@@ -231,7 +233,7 @@ func TestLeaving(t *testing.T) {
 			w := newWorld(f)
 			w.owner = fleet.Owner{Agent: tc.owner, Epoch: 2}
 			var clusters []fleet.Key
-			c := &carrier{run: func(ctx context.Context, m Move, _ func(step, why string)) (err error) {
+			c := &carrier{run: func(ctx context.Context, m home.Move, _ func(step, why string)) (err error) {
 				clusters, err = m.Clusters(ctx)
 				return err
 			}}
@@ -302,12 +304,12 @@ func TestMoveIsToldBeforeItBegins(t *testing.T) {
 
 // What the fleet left behind is cleared, whatever fleet.yaml says by now.
 func TestLeftIsClearedFirst(t *testing.T) {
-	for name, home := range map[string]fleet.Key{"no home": {}, "another home": keyB} {
+	for name, next := range map[string]fleet.Key{"no home": {}, "another home": keyB} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(homed("1", home))
+			w := newWorld(homed("1", next))
 			w.record.Fleet.Home = sources.HomeStatus{Cluster: keyA, Left: "home.ops.old"}
 			var left []fleet.Key
-			c := &carrier{run: func(ctx context.Context, m Move, show func(step, why string)) error {
+			c := &carrier{run: func(ctx context.Context, m home.Move, show func(step, why string)) error {
 				left = append(left, m.Left)
 				if m.Left == (fleet.Key{}) {
 					return waits(ctx, m, show)
@@ -316,7 +318,7 @@ func TestLeftIsClearedFirst(t *testing.T) {
 			}}
 			_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, poll)
 			want := []fleet.Key{{Namespace: "ops", Name: "old"}}
-			if home == keyB {
+			if next == keyB {
 				want = append(want, fleet.Key{}) // the next move
 			}
 			expect(t, "it clears", left, want)

@@ -50,12 +50,6 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	select {
 	case <-timer.C:
 	case <-changed:
-	case <-a.homing.retell:
-		state := a.homing.status()
-		a.tell()
-		a.homing.told(state)
-	case <-a.escrow.retell:
-		a.tell()
 	case <-n.c:
 		if !backoff.Sleep(ctx, nudgeGap-time.Since(n.last)) {
 			return false
@@ -75,7 +69,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 func (a *Agent) Writes(branch string) bool {
 	select {
 	case <-a.owned:
-		_, e, _ := a.escrowed()
+		e := a.targets.now().Config().Escrow
 		return branch == a.branch || len(e.Recipients) > 0 && e.Repository == "" && branch == e.Branch
 	default: // the name may be in fleet.yaml, which was not read yet
 		return a.o.StatusBranch != "" && branch == a.o.StatusBranch

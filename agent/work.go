@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/reports"
+	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/reconcile/rollout"
@@ -23,7 +24,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		a.abandoned(ctx, t)
 		return
 	}
-	c, problems := a.sheltered(ctx, t.Cluster)
+	c, problems := a.home.Protect(ctx, t.Cluster)
 	started := time.Now()
 	ctx, end := a.p.Tracer.Span(ctx, "pass", "cluster", k.String(), "revision", c.Revision.String())
 	res := a.pass(ctx, c)
@@ -45,8 +46,8 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 		return
 	}
 	a.p.Metrics.Passed(ctx, report.Phase, res.Plan.Actions, res.Err, time.Since(started))
-	if changesSecrets(res.Plan.Actions) {
-		a.escrow.poke()
+	if escrow.ChangesSecrets(res.Plan.Actions) {
+		a.escrow.Check()
 	}
 	if res.Err != nil {
 		a.p.Log.WarnContext(ctx, "the pass failed", "cluster", k, "error", res.Err, "after", res.After)

@@ -11,7 +11,7 @@ import (
 
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -93,7 +93,7 @@ func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fle
 		house.Values = append(house.Values, given)
 	}
 	var err error
-	if house.Addons, err = home.ReadAddons(nil, h.addons); err != nil {
+	if house.Addons, err = install.ReadAddons(nil, h.addons); err != nil {
 		return nil, err
 	}
 	o, err := s.HomeOptions(house)
@@ -111,7 +111,7 @@ func (h *homeFlags) old(s wiring.Settings, id fleet.ID) (pivot.Home, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the kubeconfig of the old home: %w", err)
 	}
-	return home.Open(home.Options{
+	return install.Open(install.Options{
 		Kubeconfig: fleet.NewSecret(b), Release: helm.Release{Namespace: h.namespace, Name: h.release}, Fleet: id, Source: s.Source, Log: s.Log,
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
@@ -85,8 +84,8 @@ func hostOf(repository string) (string, error) {
 
 // escrow returns what keeps the secrets of w in escrow. Nothing is written there
 // without asking guard.
-func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escrow) (agent.Escrow, error) {
-	return func(id fleet.ID, e fleet.Escrow) (agent.Escrow, error) {
+func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escrow) (escrow.Copy, error) {
+	return func(id fleet.ID, e fleet.Escrow) (escrow.Copy, error) {
 		p, err := s.OpenEscrow(e)
 		if err != nil {
 			return nil, err

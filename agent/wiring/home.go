@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -28,7 +28,7 @@ type House struct {
 	Branch    string // of the status; empty: what fleet.yaml says
 	// Values of the chart win over what is computed, later ones over earlier ones.
 	Values []map[string]any
-	Addons []home.Addon
+	Addons []install.Addon
 }
 
 // allowArgs returns what lets a home pin the same sources. Credentials of theirs are in
@@ -54,8 +54,8 @@ func (s Settings) stayBehind(given []map[string]any) error {
 
 // HomeOptions returns how an agent with settings s lives in h: it follows the
 // same source with the same credentials, and reaches the same providers.
-func (s Settings) HomeOptions(h House) (home.Options, error) {
-	o := home.Options{Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
+func (s Settings) HomeOptions(h House) (install.Options, error) {
+	o := install.Options{Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
 	if oci.IsURL(s.Source) {
 		return o, fleet.Errorf(fleet.Invalid, "move the fleet", "its source is in a registry: a home would lack the credentials for its status; install the agent there with its chart, or remove spec.home")
 	}
@@ -82,13 +82,13 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 	values := map[string]any{
 		"image":       image(h.Image),
 		"agent":       map[string]any{"name": ownership.AgentOf(h.Cluster)},
-		"source":      map[string]any{"url": s.Source, "ref": s.Ref, "fleetID": id, "existingSecret": named(home.GitSecret(h.Release), o.Credentials)},
+		"source":      map[string]any{"url": s.Source, "ref": s.Ref, "fleetID": id, "existingSecret": named(install.GitSecret(h.Release), o.Credentials)},
 		"status":      map[string]any{"branch": h.Branch, "repository": s.StatusRepository},
-		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(home.AgeSecret(h.Release), o.Identities)}},
+		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(install.AgeSecret(h.Release), o.Identities)}},
 		"extraArgs":   append(providerArgs(s.Providers), allowArgs(s.AllowedSources)...),
 		"tolerations": []any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}},
 		// A change of what is mounted begins the pods anew.
-		"podAnnotations": map[string]any{"fairlead.dev/credentials": home.Mark(o.Credentials, o.Identities)},
+		"podAnnotations": map[string]any{"fairlead.dev/credentials": install.Mark(o.Credentials, o.Identities)},
 	}
 	if s.Path != "" {
 		values = merge(values, map[string]any{"source": map[string]any{"path": s.Path}})
@@ -109,14 +109,14 @@ func (s Settings) HomeOptions(h House) (home.Options, error) {
 
 // A HomeOpener opens a home once there is a kubeconfig of it.
 type HomeOpener struct {
-	Options home.Options // but for the kubeconfig
+	Options install.Options // but for the kubeconfig
 	Cluster fleet.Key
 	From    pivot.Store // has the kubeconfig
 	// Otherwise returns a kubeconfig where From has none any more; nil: the one
 	// that the home was opened with before.
 	Otherwise func() ([]byte, error)
 
-	open   func(home.Options) (pivot.Home, error) // nil: home.Open
+	open   func(install.Options) (pivot.Home, error) // nil: install.Open
 	opened pivot.Home
 	with   fleet.Secret
 }
@@ -148,7 +148,7 @@ func (o *HomeOpener) Open(ctx context.Context) (pivot.Home, error) {
 	options.Kubeconfig = config
 	open := o.open
 	if open == nil {
-		open = func(o home.Options) (pivot.Home, error) { return home.Open(o) }
+		open = func(o install.Options) (pivot.Home, error) { return install.Open(o) }
 	}
 	opened, err := open(options)
 	if err != nil {

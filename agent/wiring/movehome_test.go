@@ -9,12 +9,12 @@ import (
 
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 )
 
 // openHome opens a home as a process has it.
-func (p *process) openHome(o home.Options) (pivot.Home, error) {
+func (p *process) openHome(o install.Options) (pivot.Home, error) {
 	config, err := clientcmd.Load(o.Kubeconfig.Reveal())
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ type memoryHome struct {
 	p    *process
 	key  fleet.Key
 	host string
-	o    home.Options
+	o    install.Options
 }
 
 // Answers implements pivot.Home.

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/helm"
+	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/sources"
@@ -22,11 +22,11 @@ const declaredTurn = 3 * time.Second
 
 // mover returns what moves the fleet of an agent with settings s to the home
 // that fleet.yaml names; nil where the agent does not do that by itself.
-func (s Settings) mover(source sources.Source, store SecretStore) func(agent.Move) (agent.Mover, error) {
+func (s Settings) mover(source sources.Source, store SecretStore) func(home.Move) (home.Mover, error) {
 	if s.ChartVersion == "" {
 		return nil
 	}
-	return func(m agent.Move) (agent.Mover, error) {
+	return func(m home.Move) (home.Mover, error) {
 		if IsFolder(s.Source) {
 			return nil, fleet.Errorf(fleet.Invalid, "move the fleet", "it is in a folder of this computer, which a cluster cannot read: start the agent with --source URL, or remove spec.home")
 		}
@@ -45,7 +45,7 @@ func (s Settings) mover(source sources.Source, store SecretStore) func(agent.Mov
 // ownStore returns the secrets of the agent itself. One that lives in a cluster
 // of the fleet has no right there to list Secrets, and the kubeconfig of an
 // administrator of it: nothing that it could not do already is granted to it.
-func (s Settings) ownStore(m agent.Move, store SecretStore) (pivot.Store, error) {
+func (s Settings) ownStore(m home.Move, store SecretStore) (pivot.Store, error) {
 	own := OfFleet(store, m.Fleet)
 	here, inside := ownership.HomeOf(m.Self)
 	if !inside {
@@ -79,7 +79,7 @@ func (i *insideStore) Secrets(ctx context.Context, clusters []fleet.Key) (reconc
 
 // existing opens the home k, in which an agent as in h may be installed.
 func (s Settings) existing(ctx context.Context, from pivot.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
-	o := HomeOpener{Cluster: k, From: from, open: s.openHome, Options: home.Options{
+	o := HomeOpener{Cluster: k, From: from, open: s.openHome, Options: install.Options{
 		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
 	}}
 	return o.Open(ctx)
@@ -88,14 +88,14 @@ func (s Settings) existing(ctx context.Context, from pivot.Store, k fleet.Key, h
 // declared is the move of a fleet to the home that fleet.yaml names.
 type declared struct {
 	s      Settings
-	m      agent.Move
+	m      home.Move
 	source sources.Source
 	own    pivot.Store
 }
 
-var _ agent.Mover = (*declared)(nil)
+var _ home.Mover = (*declared)(nil)
 
-// Run implements agent.Mover.
+// Run implements home.Mover.
 func (d *declared) Run(ctx context.Context, show func(step, why string)) error {
 	p, err := d.pivot(ctx, show)
 	if p == nil || err != nil {
@@ -104,7 +104,7 @@ func (d *declared) Run(ctx context.Context, show func(step, why string)) error {
 	return p.Run(ctx)
 }
 
-// Undo implements agent.Mover.
+// Undo implements home.Mover.
 func (d *declared) Undo(ctx context.Context) error {
 	p, err := d.pivot(ctx, nil)
 	if p == nil || err != nil {
@@ -118,7 +118,7 @@ func (d *declared) pivot(ctx context.Context, show func(step, why string)) (*piv
 	k := d.m.Home.Cluster
 	w := pivot.Want{To: ownership.AgentOf(k), Home: k, Keep: d.m.Home.Keep, Whole: true}
 	p := pivot.Parts{
-		Arbiter: d.m.Ledger.Arbiter, Status: d.m.Ledger.Read, Clusters: d.m.Clusters, From: d.own,
+		Arbiter: d.m.Branch.Arbiter, Status: d.m.Branch.Read, Clusters: d.m.Clusters, From: d.own,
 		ID: rand.Text, Turn: declaredTurn, Idle: d.m.Idle, Show: telling(show),
 	}
 	if d.m.Left != (fleet.Key{}) {
@@ -175,7 +175,7 @@ func (d *declared) opener(ctx context.Context) (*HomeOpener, error) {
 		if err != nil {
 			return nil, err
 		}
-		if house.Addons, err = home.ReadAddons(tree, h.Addons); err != nil {
+		if house.Addons, err = install.ReadAddons(tree, h.Addons); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -115,7 +115,7 @@ func (p *process) inTo(k fleet.Key, from string) (pivot.Want, pivot.Parts, error
 	opener := HomeOpener{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
 	parts.Home, parts.Kubeconfig = opener.Open, config
 	if old, ok := ownership.HomeOf(from); ok { // its kubeconfig is in a file
-		parts.Old = &memoryHome{p: p, key: old, o: home.Options{Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}}}
+		parts.Old = &memoryHome{p: p, key: old, o: install.Options{Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}}}
 	}
 	return pivot.Want{To: ownership.AgentOf(k), Home: k, Self: p.name}, parts, nil
 }

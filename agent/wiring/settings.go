@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
@@ -115,7 +115,7 @@ type Settings struct {
 	Log    *slog.Logger
 	Tracer *tracing.Tracer // nil: nothing is traced
 
-	openHome func(home.Options) (pivot.Home, error) // nil: home.Open
+	openHome func(install.Options) (pivot.Home, error) // nil: install.Open
 }
 
 // IsFolder reports whether source is a folder to read as it lies there, rather

@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
@@ -209,7 +209,7 @@ func (w *world) home(context.Context) (pivot.Home, error) {
 	for _, f := range files {
 		r.Chart = append(r.Chart, helm.File{Name: f.Name, Data: f.Data})
 	}
-	return home.Open(home.Options{Kubeconfig: fleet.NewSecret(config), Release: r, Log: slog.New(slog.DiscardHandler)})
+	return install.Open(install.Options{Kubeconfig: fleet.NewSecret(config), Release: r, Log: slog.New(slog.DiscardHandler)})
 }
 
 // kubelet runs the program as the Deployment says, while there is one.

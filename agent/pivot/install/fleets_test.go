@@ -1,4 +1,4 @@
-package home_test
+package install_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -24,17 +24,17 @@ func TestAgentOfAnotherFleet(t *testing.T) {
 	k := kube.Start(t)
 	for _, c := range []struct {
 		reason string
-		there  func(o *home.Options) // how the one that is there was installed
-		want   string                // of the refusal; empty: it is ours
+		there  func(o *install.Options) // how the one that is there was installed
+		want   string                   // of the refusal; empty: it is ours
 	}{
-		{"another fleet moved in", func(o *home.Options) { *o = options(t, k, o.Release.Namespace, "staging") }, "is the agent of the fleet staging"},
-		{"the same fleet did", func(*home.Options) {}, ""},
-		{"people installed one of another fleet", func(o *home.Options) {
+		{"another fleet moved in", func(o *install.Options) { *o = options(t, k, o.Release.Namespace, "staging") }, "is the agent of the fleet staging"},
+		{"the same fleet did", func(*install.Options) {}, ""},
+		{"people installed one of another fleet", func(o *install.Options) {
 			*o = options(t, k, o.Release.Namespace, "staging")
 			o.Fleet = ""
 		}, "is the agent of https://git.example.com/staging"},
-		{"people installed the one of this fleet", func(o *home.Options) { o.Fleet = "" }, ""},
-		{"something else has the name", func(o *home.Options) {
+		{"people installed the one of this fleet", func(o *install.Options) { o.Fleet = "" }, ""},
+		{"something else has the name", func(o *install.Options) {
 			o.Fleet, o.Release.Values = "", map[string]any{"source": map[string]any{}}
 		}, "is not an agent of Fairlead"},
 	} {

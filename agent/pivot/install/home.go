@@ -1,6 +1,6 @@
-// Package home is a cluster that an agent is to live in: it applies addons,
-// installs the agent with Helm, and gives it what it needs to reach Git.
-package home
+// Package install makes a cluster the home of an agent: it applies addons, installs the
+// agent with Helm, and gives it what it needs to reach Git.
+package install
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package home_test
+package install_test
 
 import (
 	"log/slog"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/agent/helm"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 	"fairlead.dev/test/kube"
 )
@@ -44,18 +44,18 @@ func text(s string) fleet.SecretData {
 }
 
 // options are of an agent of the fleet id in namespace.
-func options(t *testing.T, k *kube.Server, namespace, id string) home.Options {
+func options(t *testing.T, k *kube.Server, namespace, id string) install.Options {
 	t.Helper()
 	url := "https://git.example.com/" + id
-	return home.Options{
+	return install.Options{
 		Kubeconfig: config(t, k), Fleet: fleet.ID(id), Source: url, Log: slog.New(slog.DiscardHandler), Credentials: text("token of " + id),
 		Release: helm.Release{Namespace: namespace, Name: "fairlead", Chart: chart(), Values: map[string]any{"source": map[string]any{"url": url}}},
 	}
 }
 
-func open(t *testing.T, o home.Options) *home.Home {
+func open(t *testing.T, o install.Options) *install.Home {
 	t.Helper()
-	h, err := home.Open(o)
+	h, err := install.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func open(t *testing.T, o home.Options) *home.Home {
 }
 
 // installed fails where h is not installed, or is, against want.
-func installed(t *testing.T, what string, h *home.Home, want bool) {
+func installed(t *testing.T, what string, h *install.Home, want bool) {
 	t.Helper()
 	if got, err := h.Installed(t.Context()); got != want || err != nil {
 		t.Errorf("%s: installed is %v, %v; want %v", what, got, err, want)
@@ -152,7 +152,7 @@ func TestAddons(t *testing.T) {
 	ctx, ns := t.Context(), k.Namespace()+"-cni"
 	core := kubernetes.NewForConfigOrDie(k.Config).CoreV1()
 	o := options(t, k, ns, "prod")
-	o.Addons = []home.Addon{{Name: "cni.yaml", Data: []byte(strings.ReplaceAll(addons, "NAMESPACE", ns))}}
+	o.Addons = []install.Addon{{Name: "cni.yaml", Data: []byte(strings.ReplaceAll(addons, "NAMESPACE", ns))}}
 	h := open(t, o)
 	missing := func() []string {
 		t.Helper()
@@ -207,18 +207,18 @@ func TestAddons(t *testing.T) {
 func TestRefused(t *testing.T) {
 	k := kube.Start(t)
 	o := options(t, k, k.Namespace(), "prod")
-	for reason, edit := range map[string]func(*home.Options){
-		"its kubeconfig cannot be used": func(o *home.Options) { o.Kubeconfig = fleet.NewSecret([]byte("none")) },
-		"cni.yaml: an object has no":    func(o *home.Options) { o.Addons = []home.Addon{{Name: "cni.yaml", Data: []byte("kind: Secret")}} },
+	for reason, edit := range map[string]func(*install.Options){
+		"its kubeconfig cannot be used": func(o *install.Options) { o.Kubeconfig = fleet.NewSecret([]byte("none")) },
+		"cni.yaml: an object has no":    func(o *install.Options) { o.Addons = []install.Addon{{Name: "cni.yaml", Data: []byte("kind: Secret")}} },
 	} {
 		wrong := o
 		edit(&wrong)
-		if _, err := home.Open(wrong); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), reason) {
+		if _, err := install.Open(wrong); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), reason) {
 			t.Errorf("got %v, want %q", err, reason)
 		}
 	}
 	wrong := o
-	wrong.Addons = []home.Addon{{Name: "cni.yaml", Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: dns, namespace: default}\nspec: {ports: [{port: 99999}]}")}}
+	wrong.Addons = []install.Addon{{Name: "cni.yaml", Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: dns, namespace: default}\nspec: {ports: [{port: 99999}]}")}}
 	if err := open(t, wrong).ApplyAddons(t.Context()); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "Service default/dns") {
 		t.Errorf("what the API server refuses gives %v", err)
 	}

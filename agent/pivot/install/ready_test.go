@@ -1,4 +1,4 @@
-package home_test
+package install_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fairlead.dev/agent/helm"
-	"fairlead.dev/agent/pivot/home"
+	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 )
 
@@ -33,7 +33,7 @@ func TestAnswersOfAServerThatComesUp(t *testing.T) {
 	t.Cleanup(s.Close)
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: home\nclusters: [{name: home, cluster: {server: %s}}]\n"+
 		"contexts: [{name: home, context: {cluster: home}}]\n", s.URL)
-	h, err := home.Open(home.Options{Kubeconfig: fleet.NewSecret([]byte(config)), Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}})
+	h, err := install.Open(install.Options{Kubeconfig: fleet.NewSecret([]byte(config)), Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,300 @@
+package home
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/ownership"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+const (
+	// firstRetry passes before a move that failed is tried again for the first time,
+	// lastRetry is the longest that passes.
+	firstRetry = 5 * time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// A Move is what a Mover knows of the agent that moves the fleet.
+type Move struct {
+	Self  string // name of the agent
+	Fleet fleet.ID
+	Home  fleet.Home
+	// Left, if not zero, is the home that the fleet came from: the move does nothing but
+	// clear it.
+	Left   fleet.Key
+	Branch ownership.Branch
+	// Clusters returns all clusters that the fleet has.
+	Clusters func(ctx context.Context) ([]fleet.Key, error)
+	// Idle is how long to wait between looks while only other agents have something to do.
+	Idle time.Duration
+}
+
+// A Mover moves a fleet to its home. See agent/pivot.
+type Mover interface {
+	// Run takes steps until the fleet is there, or ctx ends. Show is called with the next
+	// step, and what it is for or waits for, whenever that changes.
+	Run(ctx context.Context, show func(step, why string)) error
+	// Undo takes back what Run began, where the fleet was not handed over.
+	Undo(ctx context.Context) error
+}
+
+// Options say which agent this is.
+type Options struct {
+	Self     string        // its name
+	Interval time.Duration // between its polls
+}
+
+// Parts are what a Home works with.
+type Parts struct {
+	// Fleet returns the id of the fleet, what fleet.yaml says of its home, and all clusters
+	// that are known.
+	Fleet func() (fleet.ID, fleet.Home, []fleet.Key)
+	// Newest renders the newest revision.
+	Newest func(ctx context.Context) (fleet.Fleet, error)
+	// Mover returns what makes a move. Nil: this agent moves the fleet only when a person
+	// asks for it.
+	Mover func(Move) (Mover, error)
+	// Inhabits reports whether the agent keeps its secrets in the cluster itself, as one
+	// that lives there does. Nil: the name of the agent alone says where it lives.
+	Inhabits func(ctx context.Context, k fleet.Key) (bool, error)
+	// Notify is called when Status or Problem says something else.
+	Notify func()
+	// Publish writes what Status and Problem say to the status branch.
+	Publish func(ctx context.Context) error
+	Log     *slog.Logger
+}
+
+// A Home knows how far the fleet is on its way home, and takes it there. It is safe for
+// concurrent use.
+type Home struct {
+	o Options
+	p Parts
+
+	changed chan struct{} // holds one where fleet.yaml may say something else
+
+	mu      sync.Mutex
+	status  sources.HomeStatus
+	problem *fleet.Problem // nil: none
+}
+
+// New returns a Home of which nothing is known yet.
+func New(o Options, p Parts) *Home { return &Home{o: o, p: p, changed: make(chan struct{}, 1)} }
+
+// Restore takes in what the status branch says of an earlier agent's move.
+func (h *Home) Restore(s sources.HomeStatus) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status = s
+}
+
+// Status returns how far the move is.
+func (h *Home) Status() sources.HomeStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.status
+}
+
+// Problem returns why the fleet does not get home; false: there is no such reason.
+func (h *Home) Problem() (fleet.Problem, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.problem == nil {
+		return fleet.Problem{}, false
+	}
+	return *h.problem, true
+}
+
+// Check makes Run look again at what fleet.yaml says.
+func (h *Home) Check() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// set takes in how far the move is, and why it fails, and reports whether that is new.
+func (h *Home) set(s sources.HomeStatus, err error) bool {
+	var p *fleet.Problem
+	if err != nil {
+		p = &fleet.Problem{
+			File: "fleet.yaml", Field: "spec.home", Message: fmt.Sprintf("the fleet does not get to its home %s: %s", s.Cluster, fleet.OneLine(err)),
+			Hint: "docs/pivot.md tells what a declared home needs",
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.problem
+	changed := h.status != s || (old == nil) != (p == nil) || p != nil && *old != *p
+	h.status, h.problem = s, p
+	return changed
+}
+
+// report sets how far the move is, and why it fails, and has it published.
+func (h *Home) report(s sources.HomeStatus, err error) {
+	if h.set(s, err) {
+		h.p.Notify()
+	}
+}
+
+// Run brings the fleet to the home that fleet.yaml names, until ctx ends. The agent owns
+// the fleet, and has rendered a first revision.
+func (h *Home) Run(ctx context.Context, b ownership.Branch) error {
+	var before fleet.Home
+	for ctx.Err() == nil {
+		id, home, _ := h.p.Fleet()
+		h.undo(ctx, b, id, before, home)
+		done := make(chan struct{})
+		moving, stop := context.WithCancel(ctx)
+		go func() {
+			defer close(done)
+			for h.run(moving, h.mover(b, id, home), home) {
+			}
+		}()
+		next := home
+		for ctx.Err() == nil && next.Equal(home) {
+			select {
+			case <-h.changed:
+				_, next, _ = h.p.Fleet()
+			case <-ctx.Done():
+			}
+		}
+		stop()
+		<-done
+		before = home
+	}
+	return nil
+}
+
+// mover returns what is to be done next for the fleet to be at home; nil for nothing.
+func (h *Home) mover(b ownership.Branch, id fleet.ID, home fleet.Home) Mover {
+	here, inside := ownership.HomeOf(h.o.Self)
+	state := sources.HomeStatus{Cluster: home.Cluster}
+	left, _ := ownership.HomeOf(h.left())
+	switch {
+	case left != (fleet.Key{}) && h.p.Mover != nil:
+	case !home.Declared():
+		if inside {
+			state.Message = fmt.Sprintf("fleet.yaml names no home: the agent stays in %s", here)
+		}
+		h.report(state, nil)
+		return nil
+	case inside && here == home.Cluster:
+		h.report(state, nil)
+		return nil
+	case h.p.Mover == nil:
+		state.Message = fmt.Sprintf("this agent stays until it is asked: fairlead pivot --to %s", home.Cluster)
+		h.report(state, nil)
+		return nil
+	}
+	m := h.move(b, id, home)
+	if m.Left = left; left != (fleet.Key{}) {
+		m.Home.Cluster = here
+	}
+	mover, err := h.p.Mover(m)
+	if err != nil {
+		state.Step = "begin"
+		h.report(state, err)
+		return nil
+	}
+	return mover
+}
+
+// left returns the agent that the fleet came from and that is to be cleared, if any.
+func (h *Home) left() string {
+	left := h.Status().Left
+	if _, inside := ownership.HomeOf(h.o.Self); !inside || left == h.o.Self {
+		return ""
+	}
+	return left
+}
+
+func (h *Home) move(b ownership.Branch, id fleet.ID, home fleet.Home) Move {
+	return Move{
+		Self: h.o.Self, Fleet: id, Home: home, Branch: b, Idle: h.o.Interval,
+		Clusters: func(context.Context) ([]fleet.Key, error) {
+			_, _, keys := h.p.Fleet()
+			return keys, nil
+		},
+	}
+}
+
+// run takes the steps of m until they are done or ctx ends. It reports whether there may
+// be more to do.
+func (h *Home) run(ctx context.Context, m Mover, home fleet.Home) bool {
+	if m == nil {
+		return false
+	}
+	state := sources.HomeStatus{Cluster: home.Cluster, Step: "begin", Left: h.left()}
+	clearing := state.Left != ""
+	if _, inside := ownership.HomeOf(h.o.Self); inside && !clearing && !home.Keep {
+		state.Left = h.o.Self
+	}
+	for failures := backoff.New(firstRetry, lastRetry); ; {
+		h.set(state, nil)
+		err := h.p.Publish(ctx) // first: see the package's guarantees
+		if err == nil {
+			err = m.Run(ctx, func(step, why string) {
+				if state.Step != step {
+					h.p.Log.Info("moving the fleet to its home", "home", home.Cluster, "step", step, "why", why)
+					failures = backoff.New(firstRetry, lastRetry)
+				}
+				state.Step, state.Message = step, why
+				h.report(state, nil)
+			})
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if err == nil {
+			if clearing {
+				h.report(sources.HomeStatus{Cluster: home.Cluster}, nil)
+			}
+			return clearing
+		}
+		wait := failures.Step()
+		h.p.Log.Error("cannot move the fleet to its home, trying again", "home", home.Cluster, "error", err, "after", wait)
+		state.Message = ""
+		h.report(state, err)
+		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
+			return false
+		}
+	}
+}
+
+// undo takes back a move that was begun, by this agent or one before it, to a home that
+// fleet.yaml does not name any more. Before is what fleet.yaml said of it, as far as this
+// agent knows.
+func (h *Home) undo(ctx context.Context, b ownership.Branch, id fleet.ID, before, home fleet.Home) {
+	state := h.Status()
+	here, _ := ownership.HomeOf(h.o.Self)
+	if state.Step == "" || state.Cluster == home.Cluster || state.Cluster == here || state.Cluster == (fleet.Key{}) || h.p.Mover == nil {
+		return
+	}
+	if before.Cluster != state.Cluster {
+		before = fleet.Home{Cluster: state.Cluster, Namespace: fleet.HomeNamespace, Release: fleet.HomeRelease}
+	}
+	h.p.Log.Info("taking back the move to a home that fleet.yaml does not name any more", "home", before.Cluster)
+	m, err := h.p.Mover(h.move(b, id, before))
+	if err != nil {
+		h.p.Log.Warn("the move is not taken back", "home", before.Cluster, "error", err)
+		return
+	}
+	failures := backoff.New(firstRetry, lastRetry)
+	err = m.Undo(ctx)
+	for wait := failures.Step(); err != nil && fleet.KindOf(err) != fleet.Invalid && wait < lastRetry; wait = failures.Step() {
+		h.p.Log.Warn("cannot take the move back, trying again", "home", before.Cluster, "error", err, "after", wait)
+		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
+			return
+		}
+		err = m.Undo(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.p.Log.Warn("the move was not taken back to its end", "home", before.Cluster, "error", err)
+	}
+}

@@ -1,0 +1,29 @@
+package home
+
+import (
+	"context"
+
+	"fairlead.dev/agent/ownership"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
+)
+
+// Protect returns c as a pass is to see it. Where the agent lives in c, or cannot find out
+// whether it does, c is not to be deleted, and a problem says what to do first.
+func (h *Home) Protect(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster, []fleet.Problem) {
+	if !c.Delete {
+		return c, nil
+	}
+	inside, err := ownership.AgentOf(c.Key) == h.o.Self, error(nil)
+	if !inside && h.p.Inhabits != nil {
+		inside, err = h.p.Inhabits(ctx, c.Key)
+	}
+	if err == nil && !inside {
+		return c, nil
+	}
+	c, p := rollout.KeepHome(c)
+	if err != nil {
+		p.Message = "it is not deleted as long as nobody knows whether the agent of the fleet lives in it: " + fleet.OneLine(err)
+	}
+	return c, []fleet.Problem{p}
+}
