@@ -22,7 +22,7 @@ func (a *Agent) abandoned(ctx context.Context, t rollout.Target) {
 		there = fleet.Report{}
 	}
 	t.Requests = nil // no pass heeded them
-	a.reported(rollout.Pass{Target: t, Report: fleet.Report{
+	a.report(rollout.Pass{Target: t, Report: fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Digest: c.Digest, Provider: c.Provider,
 		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + rollout.LeftBehind(there)},
 	}}, nil, reconcile.Result{Report: fleet.Report{Phase: fleet.PhaseAbandoned}})

@@ -198,12 +198,12 @@ func New(o Options, p Parts) *Agent {
 		Ready: func(reason string) { a.ready.Set(readyOwner, reason) },
 	})
 	a.history = history.New(history.Parts{
-		Bound: func() fleet.HistoryBound { return a.targets.now().Config().StatusHistory },
+		Bound: func() fleet.HistoryBound { return a.targets.decided().Config().StatusHistory },
 		May:   func() bool { return a.claim.May(fleet.Key{}) == nil },
 		Count: p.Metrics.SetStatusHistory, Notify: a.tell, Log: p.Log,
 	})
 	a.survey = survey.New(survey.Parts{
-		Providers: func() []string { return a.targets.now().Providers() }, Fleet: func() fleet.ID { return a.targets.now().ID() },
+		Providers: func() []string { return a.targets.decided().Providers() }, Fleet: func() fleet.ID { return a.targets.decided().ID() },
 		Infrastructure: func(name string) (providers.Infrastructure, error) { return a.p.Infrastructure(name) }, Found: a.found, Changed: a.queue.Add, Log: p.Log,
 	})
 	a.home = home.New(home.Options{Self: o.Name, Interval: o.Interval}, home.Parts{
@@ -296,13 +296,13 @@ func (a *Agent) ownerBranch() ownership.Branch {
 
 // declaredHome returns what fleet.yaml says of a home, and all clusters that are known.
 func (a *Agent) declaredHome() (fleet.ID, fleet.Home, []fleet.Key) {
-	now := a.targets.now()
+	now := a.targets.decided()
 	return now.ID(), now.Config().Home, now.Keys()
 }
 
 // wantedEscrow returns what is to be kept in escrow.
 func (a *Agent) wantedEscrow() escrow.Wanted {
-	now := a.targets.now()
+	now := a.targets.decided()
 	return escrow.Wanted{Fleet: now.ID(), Escrow: now.Config().Escrow, Clusters: now.Keys(), Secrets: now.StoredSecrets()}
 }
 
@@ -434,13 +434,13 @@ func (a *Agent) locate(ctx context.Context) error {
 
 // remember reads the status branch, until it can be read: without it the agent
 // would take clusters for new that it only does not know any more. Single clusters
-// that cannot be read are left alone: see reread.
+// that cannot be read are left alone: see rereadDamaged.
 func (a *Agent) remember(ctx context.Context) bool {
 	for failures := backoff.New(time.Second, time.Minute); ; {
 		s, err := a.ledger.Read(ctx)
 		var before rollout.State
 		if err == nil {
-			before, err = a.recall(ctx, s)
+			before, err = a.initialState(ctx, s)
 		}
 		if err == nil {
 			list := make([]fleet.Report, len(s.Clusters))
@@ -453,7 +453,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 			if a.lineage() != nil {
 				a.followed = s.Fleet.Applied
 			}
-			a.targets.begin(before)
+			a.targets.set(before)
 			return true
 		}
 		wait := failures.Step()

@@ -35,7 +35,7 @@ func (a *Agent) poll(ctx context.Context) error {
 		a.restoring.later()
 		return nil
 	}
-	now := a.targets.now()
+	now := a.targets.decided()
 	current, refused := now.Revision(), now.Refused()
 	stale := a.stale()
 	if stale {
@@ -43,11 +43,11 @@ func (a *Agent) poll(ctx context.Context) error {
 	}
 	switch other := rev != current && (rev != refused || a.untrusted); {
 	case other && a.retries.due(rev) || stale:
-		a.take(ctx, rev)
+		a.applyRevision(ctx, rev)
 	case !other:
-		a.givesUp(rev)
+		a.resumeKnown(rev)
 	}
-	for _, step := range []func(context.Context){a.reread, a.restore, a.answer, a.size} {
+	for _, step := range []func(context.Context){a.rereadDamaged, a.restoreDefinitions, a.pollRequests, a.pollScales} {
 		goesOn()
 		step(ctx)
 	}
@@ -77,10 +77,10 @@ func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
 	return rev, err
 }
 
-// take renders rev and holds to it. A revision that cannot be used leaves
+// applyRevision renders rev and holds to it. A revision that cannot be used leaves
 // everything as it is and says so.
-func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
-	f, err := a.successor(ctx, rev)
+func (a *Agent) applyRevision(ctx context.Context, rev fleet.Revision) {
+	f, err := a.renderNext(ctx, rev)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -102,7 +102,7 @@ func (a *Agent) take(ctx context.Context, rev fleet.Revision) {
 		a.followed = rev
 	}
 	a.p.Metrics.SetRefused(false)
-	d := a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &f, Beside: a.otherBranch(f)}}, a.queue.AddBulk)
+	d := a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &f, Notices: a.otherBranch(f)}}, a.queue.AddBulk)
 	problems := d.State.Problems()
 	a.p.Log.Info("holding to a new revision", "revision", rev,
 		"clusters", len(f.Clusters), "changed", len(d.Changed), "problems", len(problems))
@@ -145,7 +145,7 @@ func settled(err error) bool { return fleet.KindOf(err) == fleet.Invalid }
 func (a *Agent) tell() {
 	a.telling.Lock()
 	defer a.telling.Unlock()
-	now := a.targets.now().Status()
+	now := a.targets.decided().Status()
 	problems := slices.Clone(now.Problems)
 	add := func(p fleet.Problem, ok bool) {
 		if ok {

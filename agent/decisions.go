@@ -14,7 +14,7 @@ import (
 type decisions struct{ *Agent }
 
 // Now implements requests.Fleet and scales.Fleet.
-func (a decisions) Now() rollout.State { return a.targets.now() }
+func (a decisions) Now() rollout.State { return a.targets.decided() }
 
 // Decide implements requests.Fleet and scales.Fleet.
 func (a decisions) Decide(in rollout.Input) rollout.Decision { return a.decide(in, a.queue.Add) }
@@ -22,9 +22,9 @@ func (a decisions) Decide(in rollout.Input) rollout.Decision { return a.decide(i
 // Report implements requests.Fleet and scales.Fleet.
 func (a decisions) Report(k fleet.Key) (fleet.Report, bool) { return a.targets.reports.Last(k) }
 
-// recall returns what is decided before the first revision: what s, which the status
+// initialState returns what is decided before the first revision: what s, which the status
 // branch says, comes to, and what people asked for.
-func (a *Agent) recall(ctx context.Context, s status.Status) (rollout.State, error) {
+func (a *Agent) initialState(ctx context.Context, s status.Status) (rollout.State, error) {
 	in := rollout.Input{Before: desired.Recorded(s)}
 	if a.requests != nil {
 		q, err := a.requests.Read(ctx)
@@ -43,15 +43,15 @@ func (a *Agent) recall(ctx context.Context, s status.Status) (rollout.State, err
 	return rollout.Decide(in).State, nil
 }
 
-// answer answers what people ask for, where the fleet is ours.
-func (a *Agent) answer(ctx context.Context) {
+// pollRequests answers what people ask for, where the fleet is ours.
+func (a *Agent) pollRequests(ctx context.Context) {
 	if owner, owned := a.claim.Owner(); owned && a.requests != nil {
 		a.requests.Poll(ctx, owner)
 	}
 }
 
-// size takes in numbers of machines, where the fleet is ours.
-func (a *Agent) size(ctx context.Context) {
+// pollScales takes in numbers of machines, where the fleet is ours.
+func (a *Agent) pollScales(ctx context.Context) {
 	if owner, owned := a.claim.Owner(); owned && a.scales != nil {
 		a.scales.Poll(ctx, owner)
 	}

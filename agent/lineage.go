@@ -16,31 +16,31 @@ func (a *Agent) lineage() sources.Lineage {
 	return nil
 }
 
-// successor renders rev, which is to take the place of what is followed.
-func (a *Agent) successor(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+// renderNext renders rev, which is to take the place of what is followed.
+func (a *Agent) renderNext(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	if l := a.lineage(); l != nil && !a.followed.IsZero() {
 		if err := l.Continues(ctx, a.followed, rev); err != nil {
 			return fleet.Fleet{}, err
 		}
 	}
-	return a.named(ctx, rev)
+	return a.renderNamed(ctx, rev)
 }
 
-// ancestor renders rev, which is said to have been followed.
-func (a *Agent) ancestor(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+// renderOlder renders rev, which is said to have been followed.
+func (a *Agent) renderOlder(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	if l := a.lineage(); l != nil {
 		if err := l.Includes(ctx, a.followed, rev); err != nil {
 			return fleet.Fleet{}, err
 		}
 	}
-	return a.named(ctx, rev)
+	return a.renderNamed(ctx, rev)
 }
 
-// named renders rev, and refuses it where it is of another fleet.
-func (a *Agent) named(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+// renderNamed renders rev, and refuses it where it is of another fleet.
+func (a *Agent) renderNamed(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	f, err := a.render(ctx, rev)
 	if err == nil {
-		err = a.targets.now().Renamed(f)
+		err = a.targets.decided().Renamed(f)
 	}
 	return f, err
 }

@@ -42,7 +42,7 @@ func (a *Agent) Poll() {
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 	n := &a.nudge
 	wait := backoff.Jitter(a.claim.Interval())
-	if len(n.again) > 0 && a.targets.now().Newest() == n.before {
+	if len(n.again) > 0 && a.targets.decided().Newest() == n.before {
 		wait, n.again = min(wait, n.again[0]), n.again[1:]
 	}
 	timer := time.NewTimer(a.restoring.sooner(a.retries.sooner(wait)))
@@ -58,7 +58,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 		case <-n.c:
 		default:
 		}
-		n.last, n.before, n.again = time.Now(), a.targets.now().Newest(), []time.Duration{lookAgain, lookLast}
+		n.last, n.before, n.again = time.Now(), a.targets.decided().Newest(), []time.Duration{lookAgain, lookLast}
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
@@ -69,7 +69,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) bool {
 func (a *Agent) Writes(branch string) bool {
 	select {
 	case <-a.owned:
-		e := a.targets.now().Config().Escrow
+		e := a.targets.decided().Config().Escrow
 		return branch == a.branch || len(e.Recipients) > 0 && e.Repository == "" && branch == e.Branch
 	default: // the name may be in fleet.yaml, which was not read yet
 		return a.o.StatusBranch != "" && branch == a.o.StatusBranch

@@ -9,16 +9,16 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// restore looks up last good definitions, in the older revisions that hold them. What
+// restoreDefinitions looks up last good definitions, in the older revisions that hold them. What
 // cannot be got is tried again.
-func (a *Agent) restore(ctx context.Context) {
-	wanted := a.targets.now().Wanted()
+func (a *Agent) restoreDefinitions(ctx context.Context) {
+	wanted := a.targets.decided().MissingDefinitions()
 	a.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })
 	for rev, keys := range wanted {
 		if !a.restoring.due(rev) {
 			continue
 		}
-		f, err := a.ancestor(ctx, rev)
+		f, err := a.renderOlder(ctx, rev)
 		if ctx.Err() != nil {
 			return
 		}
@@ -33,7 +33,7 @@ func (a *Agent) restore(ctx context.Context) {
 			r.Late = err.Error()
 		}
 		d := a.decide(rollout.Input{Older: []rollout.Revision{r}}, a.queue.AddBulk)
-		left := d.State.Wanted()[rev]
+		left := d.State.MissingDefinitions()[rev]
 		switch {
 		case len(left) == 0:
 			delete(a.restoring, rev)
@@ -56,12 +56,12 @@ func (a *Agent) restore(ctx context.Context) {
 	}
 }
 
-// reread looks again at the clusters whose file on the status branch could not be read
+// rereadDamaged looks again at the clusters whose file on the status branch could not be read
 // when the agent began. Such a file stays as it is until people have put it right or
 // removed it.
-func (a *Agent) reread(ctx context.Context) {
+func (a *Agent) rereadDamaged(ctx context.Context) {
 	repaired := make(map[fleet.Key]*fleet.Report)
-	for _, k := range a.targets.now().Damaged() {
+	for _, k := range a.targets.decided().Damaged() {
 		c, there, err := a.ledger.ReadCluster(ctx, k)
 		if err != nil {
 			continue // with the next poll

@@ -88,9 +88,9 @@ func (a *Agent) refusedAgain(rev fleet.Revision) {
 	}
 }
 
-// givesUp forgets a revision that could not be got and that rev, which is known, has
+// resumeKnown forgets a revision that could not be got and that rev, which is known, has
 // taken the place of.
-func (a *Agent) givesUp(rev fleet.Revision) {
+func (a *Agent) resumeKnown(rev fleet.Revision) {
 	clear(a.retries)
 	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev}}, a.queue.AddBulk)
 }

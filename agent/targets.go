@@ -19,15 +19,15 @@ type targets struct {
 	state rollout.State
 }
 
-// now returns what was decided so far.
-func (t *targets) now() rollout.State {
+// decided returns what was decided so far.
+func (t *targets) decided() rollout.State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// begin replaces what was decided by s.
-func (t *targets) begin(s rollout.State) {
+// set replaces what was decided by s.
+func (t *targets) set(s rollout.State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state = s
@@ -55,7 +55,7 @@ func (t *targets) decideLocked(in rollout.Input) rollout.Decision {
 func (t *targets) passed(p rollout.Pass, of *reports.Pass, atRest func(fleet.Report) bool) (fleet.Report, rollout.Decision, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.state.Knows(p.Report.Cluster) {
+	if !t.state.Has(p.Report.Cluster) {
 		return p.Report, rollout.Decision{}, false
 	}
 	p.Report = t.reports.Put(p.Report, of)
@@ -67,12 +67,12 @@ func (t *targets) passed(p rollout.Pass, of *reports.Pass, atRest func(fleet.Rep
 // clusters that changed, and what is told of the fleet is told.
 func (a *Agent) decide(in rollout.Input, add func(fleet.Key)) rollout.Decision {
 	d := a.targets.decide(in)
-	a.effect(d, add)
+	a.act(d, add)
 	return d
 }
 
-// effect does what follows from a decision.
-func (a *Agent) effect(d rollout.Decision, add func(fleet.Key)) {
+// act does what follows from a decision.
+func (a *Agent) act(d rollout.Decision, add func(fleet.Key)) {
 	for _, k := range d.Changed {
 		add(k)
 	}
@@ -80,10 +80,10 @@ func (a *Agent) effect(d rollout.Decision, add func(fleet.Key)) {
 		a.reconciler.Forget(k)
 		a.survey.Again()
 	}
-	if d.Told {
+	if d.StatusChanged {
 		a.tell()
 	}
-	if d.Due {
+	if d.AnswersDue {
 		a.Poll()
 	}
 }

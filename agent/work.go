@@ -16,7 +16,7 @@ import (
 
 // work makes one pass over the cluster called k.
 func (a *Agent) work(ctx context.Context, k fleet.Key) {
-	t, known := a.targets.now().Target(k)
+	t, known := a.targets.decided().Target(k)
 	if !known || t.Why != "" || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
 	}
@@ -38,7 +38,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	}
 	report := res.Report
 	report.Problems, report.Digest = slices.Concat(t.Problems, problems), c.Digest
-	report, known = a.reported(rollout.Pass{Target: t, Report: report, Rotations: res.Observed.Secrets.Rotations}, &reports.Pass{
+	report, known = a.report(rollout.Pass{Target: t, Report: report, Rotations: res.Observed.Secrets.Rotations}, &reports.Pass{
 		Definition: t.Definition, Drift: drifted(c, res.Observed), NotAfter: res.NotAfter(), Err: res.Err,
 	}, res)
 	if !known {
@@ -52,7 +52,7 @@ func (a *Agent) work(ctx context.Context, k fleet.Key) {
 	if res.Err != nil {
 		a.p.Log.WarnContext(ctx, "the pass failed", "cluster", k, "error", res.Err, "after", res.After)
 	}
-	if report.Phase == fleet.PhaseDeleted && a.drop(k) {
+	if report.Phase == fleet.PhaseDeleted && a.forget(k) {
 		a.p.Log.Info("forgetting the cluster", "cluster", k)
 		return
 	}
@@ -93,13 +93,13 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	return a.reconciler.Pass(ctx, c, last.Memory)
 }
 
-// reported takes in a pass and returns the newest report of its cluster. It reports
+// report takes in a pass and returns the newest report of its cluster. It reports
 // false where the cluster was forgotten meanwhile: then the report is of nothing.
-func (a *Agent) reported(p rollout.Pass, of *reports.Pass, res reconcile.Result) (fleet.Report, bool) {
+func (a *Agent) report(p rollout.Pass, of *reports.Pass, res reconcile.Result) (fleet.Report, bool) {
 	r, d, known := a.targets.passed(p, of, func(newest fleet.Report) bool {
 		return res.Report.Phase != "" && atRest(newest, res)
 	})
-	a.effect(d, a.queue.Add)
+	a.act(d, a.queue.Add)
 	return r, known
 }
 
@@ -131,8 +131,8 @@ func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
 	return &out
 }
 
-// drop forgets a cluster that is deleted, unless Git still has it: then its
+// forget forgets a cluster that is deleted, unless Git still has it: then its
 // status says that it is deleted until the files go.
-func (a *Agent) drop(k fleet.Key) bool {
+func (a *Agent) forget(k fleet.Key) bool {
 	return len(a.decide(rollout.Input{Gone: []fleet.Key{k}}, a.queue.Add).Forgotten) > 0
 }

@@ -32,11 +32,13 @@ func Recorded(s status.Status) rollout.State {
 	return rollout.Recorded(r)
 }
 
-// KeepParts returns f with a problem at both ends for each overlay that includes the
+// RefuseIncluders returns f with a problem at both ends for each overlay that includes the
 // folder of a cluster that is live by what the status branch says, and without the
 // clusters of such overlays. Of does that itself; this is for those who show a part of a
 // fleet, and take it from the whole.
-func KeepParts(s status.Status, f fleet.Fleet) fleet.Fleet { return Recorded(s).KeepParts(f) }
+func RefuseIncluders(s status.Status, f fleet.Fleet) fleet.Fleet {
+	return Recorded(s).RefuseIncluders(f)
+}
 
 // Of returns what an agent would make of f at now, after what the status branch says.
 func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
@@ -59,7 +61,7 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 		c := t.Cluster
 		if c.Delete && c.Key == home {
 			var p fleet.Problem
-			c, p = rollout.KeepHome(c)
+			c, p = rollout.ProtectHome(c)
 			out.Problems = append(out.Problems, p)
 		}
 		last, _ := s.Cluster(c.Key)
@@ -70,7 +72,7 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 		switch t, _ := state.Target(c.Report.Cluster); {
 		case !t.Pruned:
 		case c.Report.Cluster == home:
-			_, p := rollout.KeepHome(&fleet.Cluster{Key: home})
+			_, p := rollout.ProtectHome(&fleet.Cluster{Key: home})
 			out.Problems = append(out.Problems, p)
 		default:
 			out.Pruned = append(out.Pruned, c.Report)

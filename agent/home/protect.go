@@ -21,7 +21,7 @@ func (h *Home) Protect(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster, [
 	if err == nil && !inside {
 		return c, nil
 	}
-	c, p := rollout.KeepHome(c)
+	c, p := rollout.ProtectHome(c)
 	if err != nil {
 		p.Message = "it is not deleted as long as nobody knows whether the agent of the fleet lives in it: " + fleet.OneLine(err)
 	}

@@ -75,7 +75,7 @@ func changeOf(c forecast.Change) Change {
 
 // New returns a plan of what an agent would hold to. It has no changes before Look.
 func New(o Options) *Plan {
-	o.Fleet = o.Scope.Fleet(desired.KeepParts(o.Status, o.Fleet))
+	o.Fleet = o.Scope.Fleet(desired.RefuseIncluders(o.Status, o.Fleet))
 	o.Status = o.Scope.Status(o.Status)
 	p := &Plan{o: o, desired: desired.Of(o.Status, o.Fleet, time.Now()), Changes: []Change{}}
 	for i, c := range p.desired.Clusters {

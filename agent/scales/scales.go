@@ -92,7 +92,7 @@ func (s *Scales) Poll(ctx context.Context, owner fleet.Owner) {
 		return
 	}
 	d := s.p.Fleet.Decide(rollout.Input{Sizes: &rollout.Sizes{List: list, Signed: s.p.Signed}})
-	for _, doubt := range d.Doubt {
+	for _, doubt := range d.Ignored {
 		err = errors.Join(err, errors.New(doubt))
 	}
 	s.complain(err)
@@ -111,7 +111,7 @@ func (s *Scales) First(ctx context.Context, owner fleet.Owner, c *fleet.Cluster,
 		return
 	}
 	defer s.end()
-	found := s.p.Fleet.Now().FirstSizes(c, report)
+	found := s.p.Fleet.Now().InitialSizes(c, report)
 	if len(found) == 0 {
 		return
 	}

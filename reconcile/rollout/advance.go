@@ -6,15 +6,15 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// follow takes in what was seen of the newest revision.
-func (d *Decision) follow(r Revision) {
+// applyRevision takes in what was seen of the newest revision.
+func (d *Decision) applyRevision(r Revision) {
 	s := &d.State
 	switch {
 	case r.Late != "":
 		d.delay(r)
 		return
 	case s.late != (late{}):
-		s.late, d.Told = late{}, true
+		s.late, d.StatusChanged = late{}, true
 	}
 	refused := r.Refused
 	if r.Fleet != nil {
@@ -27,7 +27,7 @@ func (d *Decision) follow(r Revision) {
 		d.refuse(r.Revision, refused)
 	case r.Fleet != nil:
 		d.advance(*r.Fleet)
-		s.problems = append(s.problems, r.Beside...)
+		s.problems = append(s.problems, r.Notices...)
 	}
 }
 
@@ -38,16 +38,16 @@ func (d *Decision) delay(r Revision) {
 		Hint:    "everything stays at the last revision that was good; the agent tries again by itself",
 	}}
 	if l != d.State.late {
-		d.State.late, d.Told = l, true
+		d.State.late, d.StatusChanged = l, true
 	}
 }
 
-// refuse notes that rev can never be used. What clusters were held to before goes on.
+// refuse notes that rev can never be used. Clusters keep their targets.
 func (d *Decision) refuse(rev fleet.Revision, why string) {
 	s := &d.State
 	problems := []fleet.Problem{{Message: why, Hint: "everything stays at the last revision that was good"}}
 	if s.refused != rev || !slices.Equal(s.problems, problems) {
-		d.Told = true
+		d.StatusChanged = true
 	}
 	s.refused, s.problems = rev, problems
 }
@@ -63,18 +63,18 @@ func (s State) Renamed(f fleet.Fleet) error {
 		f.ID, s.id, s.id, s.id)
 }
 
-// advance makes f the newest revision. The clusters whose definition or standing
-// changes are changed.
+// advance makes f the newest revision. Changed are the clusters whose target is another
+// one, or no target any more.
 //
 // A definition that is equal to the present one does not replace it: its revision stays
 // the one that brought the last change. A cluster that f has a problem with stays at
 // its last good definition. One that f does not mention becomes an orphan, unless its
 // deletion was asked for before or f says to prune.
 //
-// A cluster whose folder another overlay includes did not vanish: see KeepParts.
+// A cluster whose folder another overlay includes did not vanish: see RefuseIncluders.
 func (d *Decision) advance(f fleet.Fleet) {
 	before := d.State
-	f = before.KeepParts(f)
+	f = before.RefuseIncluders(f)
 	s := &d.State
 	s.id, s.revision, s.applied, s.refused = f.ID, f.Revision, f.Revision, fleet.Revision{}
 	s.config, s.problems = f.Config, slices.Clone(f.Problems)
@@ -89,7 +89,7 @@ func (d *Decision) advance(f fleet.Fleet) {
 		if _, ok := s.clusters[k]; ok {
 			continue
 		}
-		if problems := concerning(f.Problems, k, old.overlay()); len(problems) > 0 {
+		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
 			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}
 			continue
 		}
@@ -105,36 +105,36 @@ func (d *Decision) advance(f fleet.Fleet) {
 	s.prune(f, sorted(vanished))
 	changed := before.changed(*s)
 	s.markBehind(before, changed)
-	d.Changed, d.Told = append(d.Changed, changed...), true
+	d.Changed, d.StatusChanged = append(d.Changed, changed...), true
 }
 
 // replacedBy returns the definition of a cluster that the newest revision defines as c:
 // the one from before where that is the same.
 func (old cluster) replacedBy(c *fleet.Cluster) *fleet.Cluster {
 	switch {
-	case old.definition != nil && old.inGit && same(c, old.definition.Digest, old.definition.Overlay):
+	case old.definition != nil && old.inGit && sameDefinition(c, old.definition.Digest, old.definition.Overlay):
 		return old.definition
-	case old.recorded != nil && !old.orphan && !old.deleting() && same(c, old.recorded.Digest, old.recorded.Overlay):
-		return at(c, old.recorded.Revision)
+	case old.recorded != nil && !old.orphan && !old.deleting() && sameDefinition(c, old.recorded.Digest, old.recorded.Overlay):
+		return atRevision(c, old.recorded.Revision)
 	}
 	return c
 }
 
-// same reports whether c is the definition with that digest, of that overlay.
-func same(c *fleet.Cluster, digest, overlay string) bool {
+// sameDefinition reports whether c is the definition with that digest, of that overlay.
+func sameDefinition(c *fleet.Cluster, digest, overlay string) bool {
 	return c.Digest == digest && c.Overlay == overlay
 }
 
-// at returns c with the revision that brought it.
-func at(c *fleet.Cluster, rev fleet.Revision) *fleet.Cluster {
+// atRevision returns c with the revision that brought it.
+func atRevision(c *fleet.Cluster, rev fleet.Revision) *fleet.Cluster {
 	out := *c
 	out.Revision = rev
 	return &out
 }
 
-// concerning returns the problems that keep cluster k, of folder overlay, from being
+// problemsOf returns the problems that keep cluster k, of folder overlay, from being
 // applied. A problem without a place may concern any cluster.
-func concerning(problems []fleet.Problem, k fleet.Key, overlay string) []fleet.Problem {
+func problemsOf(problems []fleet.Problem, k fleet.Key, overlay string) []fleet.Problem {
 	var out []fleet.Problem
 	for _, p := range problems {
 		switch {

@@ -336,7 +336,7 @@ func TestAdvanceFromRecord(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := follow(tc.record, tc.to).State
-			for rev, keys := range s.Wanted() {
+			for rev, keys := range s.MissingDefinitions() {
 				if tc.found == nil {
 					tc.found = &good
 				}

@@ -9,9 +9,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// consider decides on a request that nobody answered. An empty answer leaves it for
+// admit decides on a request that nobody answered. An empty answer leaves it for
 // later.
-func (s State) consider(r fleet.Request, q Requests, now time.Time) fleet.Answer {
+func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
 	c, known := s.clusters[r.Cluster]
 	if s.revision.IsZero() && (s.refused.IsZero() || r.Wish == fleet.WishAbandon) {
 		return fleet.Answer{} // what Git has nobody knows yet
@@ -20,7 +20,7 @@ func (s State) consider(r fleet.Request, q Requests, now time.Time) fleet.Answer
 	case !known:
 		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)
 	case r.Wish == fleet.WishAbandon:
-		return considerAbandon(r, c, q)
+		return admitAbandon(r, c, q)
 	case c.orphan:
 		return refusal(whyVanished + ": put it back, or abandon it")
 	case c.definition == nil:
@@ -35,13 +35,13 @@ func (s State) consider(r fleet.Request, q Requests, now time.Time) fleet.Answer
 			return refusal("%s is over", r.Until.UTC().Format(time.RFC3339))
 		}
 	case fleet.WishReplace, fleet.WishRemediate:
-		return considerMachine(r, c.definition, q)
+		return admitMachine(r, c.definition, q)
 	}
 	return fleet.Answer{State: fleet.RequestAccepted}
 }
 
-// considerMachine decides whether a machine of c may be taken out.
-func considerMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer {
+// admitMachine decides whether a machine of c may be taken out.
+func admitMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer {
 	there, read := q.Recorded[r.Cluster]
 	if !read {
 		return fleet.Answer{}
@@ -55,7 +55,7 @@ func considerMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer
 	m := there.Machines[i].Machine
 	p, ok := c.Pool(m.Pool)
 	others := slices.ContainsFunc(there.Machines, func(o fleet.MachineReport) bool {
-		return o.Machine.ProviderID != m.ProviderID && controls(c, o.Machine)
+		return o.Machine.ProviderID != m.ProviderID && isControlPlane(c, o.Machine)
 	})
 	switch {
 	case m.State == fleet.MachineDeleting:
@@ -64,7 +64,7 @@ func considerMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer
 		return refusal("the cluster is being deleted")
 	case !ok && m.Role == fleet.RoleWorker:
 		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
-	case r.Wish == fleet.WishRemediate && mayControl(c, m) && !others:
+	case r.Wish == fleet.WishRemediate && mayBeControlPlane(c, m) && !others:
 		return refusal(lastMachine)
 	}
 	accept := fleet.Answer{State: fleet.RequestAccepted}
@@ -74,9 +74,9 @@ func considerMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer
 	return accept
 }
 
-// mayControl reports whether m may be of the control plane of c: one of its tags says
+// mayBeControlPlane reports whether m may be of the control plane of c: one of its tags says
 // so, whatever people did to the other one.
-func mayControl(c *fleet.Cluster, m fleet.Machine) bool {
+func mayBeControlPlane(c *fleet.Cluster, m fleet.Machine) bool {
 	p, ok := c.Pool(m.Pool)
 	return m.Role == fleet.RoleControlPlane || ok && p.Role == fleet.RoleControlPlane
 }
@@ -84,15 +84,15 @@ func mayControl(c *fleet.Cluster, m fleet.Machine) bool {
 // lastMachine is why a machine is not taken out before there is another.
 const lastMachine = "it is the last machine of the control plane: replace makes another one first"
 
-// remainsLast reports whether machine id is all that the control plane of c has and is
+// isLastControlPlane reports whether machine id is all that the control plane of c has and is
 // to have: others of it may have been there when somebody asked for its remediation.
-func remainsLast(c *fleet.Cluster, machines []fleet.MachineReport, id fleet.ProviderID) bool {
+func isLastControlPlane(c *fleet.Cluster, machines []fleet.MachineReport, id fleet.ProviderID) bool {
 	if c == nil || c.ControlPlane.Replicas != 1 {
 		return false
 	}
 	last := false
 	for _, m := range machines {
-		if mayControl(c, m.Machine) {
+		if mayBeControlPlane(c, m.Machine) {
 			if m.Machine.ProviderID != id {
 				return false
 			}
@@ -102,15 +102,15 @@ func remainsLast(c *fleet.Cluster, machines []fleet.MachineReport, id fleet.Prov
 	return last
 }
 
-// controls reports whether m is of the control plane of c by all of its tags.
-func controls(c *fleet.Cluster, m fleet.Machine) bool {
+// isControlPlane reports whether m is of the control plane of c by all of its tags.
+func isControlPlane(c *fleet.Cluster, m fleet.Machine) bool {
 	return m.Role == fleet.RoleControlPlane && m.Damaged == "" && c.Contradicts(&m) == ""
 }
 
-// considerAbandon decides whether a cluster that is on its way out may be forgotten,
+// admitAbandon decides whether a cluster that is on its way out may be forgotten,
 // which happens once the answer is written. What is in Git and wanted there would come
 // back with the next pass.
-func considerAbandon(r fleet.Request, c cluster, q Requests) fleet.Answer {
+func admitAbandon(r fleet.Request, c cluster, q Requests) fleet.Answer {
 	switch {
 	case c.definition != nil && c.definition.Protect:
 		return refusal("the cluster is protected by %s: remove that first", fleet.ProtectAnnotation)

@@ -2,9 +2,9 @@ package rollout
 
 import "fairlead.dev/fleet"
 
-// KeepHome returns c, in which the agent of the fleet lives, with the secrets of all
+// ProtectHome returns c, in which the agent of the fleet lives, with the secrets of all
 // other clusters, without the request to delete it. The problem says why, and the way.
-func KeepHome(c *fleet.Cluster) (*fleet.Cluster, fleet.Problem) {
+func ProtectHome(c *fleet.Cluster) (*fleet.Cluster, fleet.Problem) {
 	out := *c
 	out.Delete = false
 	return &out, fleet.Problem{

@@ -14,11 +14,11 @@ func (s State) live(c cluster) bool {
 	return known && !c.orphan && !c.pruned && !c.deleting() && !c.abandoned()
 }
 
-// KeepParts returns f with a problem at both ends for each overlay that includes the
+// RefuseIncluders returns f with a problem at both ends for each overlay that includes the
 // folder of a live cluster, and without the clusters of such overlays: who may change
 // one folder cannot make the cluster of another one vanish, nor define it. Decide does
 // that itself; this is for those who show a part of a fleet, and take it from the whole.
-func (s State) KeepParts(f fleet.Fleet) fleet.Fleet {
+func (s State) RefuseIncluders(f fleet.Fleet) fleet.Fleet {
 	at := map[string][]fleet.Key{} // live clusters, by folder
 	for _, k := range s.keysOf(s.live) {
 		folder := s.clusters[k].overlay()
@@ -38,7 +38,7 @@ func (s State) KeepParts(f fleet.Fleet) fleet.Fleet {
 			}
 		}
 		for _, k := range keys {
-			problems = append(problems, including(p, k)...)
+			problems = append(problems, inclusionProblems(p, k)...)
 			for _, by := range p.By {
 				refused[by.Folder] = true
 			}
@@ -48,14 +48,14 @@ func (s State) KeepParts(f fleet.Fleet) fleet.Fleet {
 		return f
 	}
 	f.Problems = slices.Concat(f.Problems, problems)
-	f.Parts = nil // they are told
+	f.Parts = nil // each is a problem now
 	f.Clusters = slices.DeleteFunc(slices.Clone(f.Clusters), func(c fleet.Cluster) bool { return refused[c.Overlay] })
 	return f
 }
 
-// including are the problems of p, the folder of live cluster k, and of those that
+// inclusionProblems are the problems of p, the folder of live cluster k, and of those that
 // include it.
-func including(p fleet.Part, k fleet.Key) []fleet.Problem {
+func inclusionProblems(p fleet.Part, k fleet.Key) []fleet.Problem {
 	const hint = "move what both share into a folder that is no overlay, and include that one; or exclude the folder in fleet.yaml, so that the other defines the cluster"
 	var out []fleet.Problem
 	for _, by := range p.By {

@@ -15,15 +15,15 @@ type Pass struct {
 	Rotations map[fleet.SecretName]fleet.RotationState
 }
 
-// heeded is the last pass over a cluster that something is asked of.
-type heeded struct {
-	requests []fleet.Request           // that stood
-	wishes   map[fleet.Rotation]string // with these requests
-	granted  map[fleet.SecretName]fleet.RotationState
+// lastPass is the last pass over a cluster that something is asked of.
+type lastPass struct {
+	requests  []fleet.Request           // that were accepted then
+	rotations map[fleet.Rotation]string // with these requests
+	granted   map[fleet.SecretName]fleet.RotationState
 }
 
-// passed takes in a pass.
-func (d *Decision) passed(p Pass, in Input) {
+// applyPass takes in a pass.
+func (d *Decision) applyPass(p Pass, in Input) {
 	s := &d.State
 	k := p.Report.Cluster
 	now, known := s.clusters[k]
@@ -31,31 +31,31 @@ func (d *Decision) passed(p Pass, in Input) {
 		return
 	}
 	if now.behind && p.AtRest && now.is(p.Target.of) && s.config.Drift == p.Target.drift {
-		s.own()
+		s.cloneClusters()
 		now.behind = false
 		s.clusters[k] = now
-		d.Told = true
+		d.StatusChanged = true
 	}
 	if len(p.Target.Requests) == 0 || p.Target.Cluster == nil {
 		return
 	}
-	s.heeded = maps.Clone(s.heeded)
-	if s.heeded == nil {
-		s.heeded = make(map[fleet.Key]heeded)
+	s.lastPasses = maps.Clone(s.lastPasses)
+	if s.lastPasses == nil {
+		s.lastPasses = make(map[fleet.Key]lastPass)
 	}
-	s.heeded[k] = heeded{p.Target.Requests, p.Target.Cluster.Rotate, p.Rotations}
+	s.lastPasses[k] = lastPass{p.Target.Requests, p.Target.Cluster.Rotate, p.Rotations}
 	for _, r := range p.Target.Requests {
-		d.Due = d.Due || r.Open() && s.fulfilled(r, p.Report, in.Now).State != r.Answer.State
+		d.AnswersDue = d.AnswersDue || r.Open() && s.fulfil(r, p.Report, in.Now).State != r.Answer.State
 	}
 }
 
-// is reports whether c is held to the same as o.
+// is reports whether c has the target of o.
 func (c cluster) is(o cluster) bool {
 	return c.definition == o.definition && c.inGit == o.inGit && slices.Equal(c.problems, o.problems)
 }
 
 // markBehind marks the clusters that are behind: those that were so before, and those
-// that changed and whose last report is not of what they are held to now.
+// that changed and whose last report is not of their target.
 func (s *State) markBehind(before State, changed []fleet.Key) {
 	for k, c := range s.clusters {
 		old := before.clusters[k]
@@ -69,15 +69,15 @@ func (s *State) markBehind(before State, changed []fleet.Key) {
 // c says.
 func (c cluster) atRest(old cluster) bool {
 	r, wanted := old.recorded, c.definition
-	return r != nil && old.definition == nil && !old.orphan && wanted != nil && same(wanted, r.Digest, r.Overlay) &&
+	return r != nil && old.definition == nil && !old.orphan && wanted != nil && sameDefinition(wanted, r.Digest, r.Overlay) &&
 		!wanted.Delete && !wanted.Abandon && r.Phase == fleet.PhaseProvisioned && r.Failure == "" && len(r.Problems)+len(c.problems) == 0
 }
 
-// gone forgets those of keys that Git does not have.
-func (d *Decision) gone(keys []fleet.Key) {
+// forgetGone forgets those of keys that Git does not have.
+func (d *Decision) forgetGone(keys []fleet.Key) {
 	for _, k := range keys {
 		if c, known := d.State.clusters[k]; known && !c.inGit {
-			d.State.own()
+			d.State.cloneClusters()
 			d.forget(k)
 		}
 	}
@@ -87,9 +87,9 @@ func (d *Decision) gone(keys []fleet.Key) {
 func (d *Decision) forget(k fleet.Key) {
 	s := &d.State
 	delete(s.clusters, k)
-	if _, ok := s.heeded[k]; ok {
-		s.heeded = maps.Clone(s.heeded)
-		delete(s.heeded, k)
+	if _, ok := s.lastPasses[k]; ok {
+		s.lastPasses = maps.Clone(s.lastPasses)
+		delete(s.lastPasses, k)
 	}
-	d.Forgotten, d.Told = append(d.Forgotten, k), true
+	d.Forgotten, d.StatusChanged = append(d.Forgotten, k), true
 }

@@ -27,11 +27,11 @@ func TestMain(m *testing.M) {
 // dump is all that a state says.
 func dump(s State) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%+v\n%+v\n", s.Status(), s.Wanted())
+	fmt.Fprintf(&b, "%+v\n%+v\n", s.Status(), s.MissingDefinitions())
 	for _, k := range s.Keys() {
 		t, _ := s.Target(k)
 		held, err := json.Marshal(t.Cluster)
-		fmt.Fprintf(&b, "%s %s %v %+v %+v\n", k, held, err, t.Requests, s.heeded[k])
+		fmt.Fprintf(&b, "%s %s %v %+v %+v\n", k, held, err, t.Requests, s.lastPasses[k])
 	}
 	return b.String()
 }
@@ -137,7 +137,7 @@ func promised(t *rapid.T, in Input, d Decision) {
 			t.Fatalf("PruneLimit: %d are deleted, of %+v", pruned, p)
 		}
 	}
-	for k, list := range d.State.standing {
+	for k, list := range d.State.accepted {
 		for _, r := range list {
 			if r.Answer.State != fleet.RequestAccepted {
 				t.Fatalf("AnsweredBeforeDone: %s of %s stands as %q", r.Wish, k, r.Answer.State)

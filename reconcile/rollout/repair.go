@@ -13,7 +13,7 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 		return
 	}
 	s := &d.State
-	s.own()
+	s.cloneClusters()
 	for k, record := range records {
 		c, known := s.clusters[k]
 		if !known || c.damaged == "" {
@@ -22,7 +22,7 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 		if s.clusters[k] = c.repaired(record); record == nil && !c.inGit {
 			delete(s.clusters, k)
 		}
-		d.Changed, d.Told = append(d.Changed, k), true
+		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
 }
 
@@ -34,8 +34,8 @@ func (c cluster) repaired(record *fleet.Report) cluster {
 	case c.definition == nil:
 		c.recorded = record
 		c.orphan = !c.inGit && !c.deleting()
-	case same(c.definition, record.Digest, record.Overlay):
-		c.definition = at(c.definition, record.Revision)
+	case sameDefinition(c.definition, record.Digest, record.Overlay):
+		c.definition = atRevision(c.definition, record.Revision)
 	}
 	return c
 }

@@ -20,9 +20,9 @@ type Requests struct {
 	Recorded map[fleet.Key]fleet.Report
 }
 
-// request takes in what people ask for. What was accepted, and written, stands from now
-// on; what is not answered yet is.
-func (d *Decision) request(q Requests, in Input) {
+// applyRequests takes in what people ask for. A request counts from now on where its
+// acceptance is written; those without an answer, and those that are done, are answered.
+func (d *Decision) applyRequests(q Requests, in Input) {
 	s := &d.State
 	for _, r := range q.List {
 		answer := s.answer(r, q, in)
@@ -35,12 +35,12 @@ func (d *Decision) request(q Requests, in Input) {
 			d.Expired = append(d.Expired, r)
 		}
 	}
-	d.stand(withDamaged(accepted(q.List), q.List, s.standing))
+	d.accept(keepDamaged(acceptedIn(q.List), q.List, s.accepted))
 	for _, r := range q.List {
 		if r.Wish == fleet.WishAbandon && r.Open() && r.Answer.State == fleet.RequestAccepted && !s.revision.IsZero() {
 			before := len(d.Forgotten)
-			d.gone([]fleet.Key{r.Cluster})
-			d.Due = d.Due || len(d.Forgotten) > before // for the answer that it is done
+			d.forgetGone([]fleet.Key{r.Cluster})
+			d.AnswersDue = d.AnswersDue || len(d.Forgotten) > before // for the answer that it is done
 		}
 	}
 }
@@ -54,9 +54,9 @@ func (s State) answer(r fleet.Request, q Requests, in Input) fleet.Answer {
 	case r.Answer.State == "" && r.Signature != "" && in.Now.Sub(r.At) > KeepAnswers:
 		return refusal("it was signed more than a week ago: ask again")
 	case r.Answer.State == "":
-		return s.consider(r, q, in.Now)
+		return s.admit(r, q, in.Now)
 	case r.Open() && !s.revision.IsZero(): // before the first, what Git has nobody knows
-		return s.fulfilled(r, in.Reports[r.Cluster], in.Now)
+		return s.fulfil(r, in.Reports[r.Cluster], in.Now)
 	}
 	return r.Answer
 }
@@ -66,8 +66,8 @@ func (s State) expired(r fleet.Request, now time.Time) bool {
 	return !r.Unreadable && !r.Open() && now.Sub(r.Answer.At) > KeepAnswers && !r.Stands()
 }
 
-// accepted returns the requests of list that stand, by cluster.
-func accepted(list []fleet.Request) map[fleet.Key][]fleet.Request {
+// acceptedIn returns the requests of list that count, by cluster.
+func acceptedIn(list []fleet.Request) map[fleet.Key][]fleet.Request {
 	out := make(map[fleet.Key][]fleet.Request)
 	for _, r := range list {
 		if r.Stands() {
@@ -77,10 +77,10 @@ func accepted(list []fleet.Request) map[fleet.Key][]fleet.Request {
 	return out
 }
 
-// withDamaged returns now with the suspensions that stood before and of which list says
-// that they cannot be read, so that nobody can tell whose they are: who has no key can
-// stop no cluster by writing what cannot be read, and start none by damaging a file.
-func withDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request, before map[fleet.Key][]fleet.Request) map[fleet.Key][]fleet.Request {
+// keepDamaged returns now with the suspensions that counted before and whose files cannot
+// be read any more, by list. Nobody can tell who wrote such a file: without a key, nobody
+// stops a cluster by writing what cannot be read, nor starts one by damaging a file.
+func keepDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request, before map[fleet.Key][]fleet.Request) map[fleet.Key][]fleet.Request {
 	for _, r := range list {
 		if !r.Unreadable || r.Distrusted == "" || slices.ContainsFunc(now[r.Cluster], r.Same) {
 			continue
@@ -92,39 +92,39 @@ func withDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request, before
 	return now
 }
 
-// stand makes now the requests that stand. The clusters of which others stood before
-// are changed.
-func (d *Decision) stand(now map[fleet.Key][]fleet.Request) {
+// accept makes now the requests that count. Changed are the clusters for which others
+// counted before.
+func (d *Decision) accept(now map[fleet.Key][]fleet.Request) {
 	s := &d.State
 	for k, list := range now {
-		if slices.ContainsFunc(list, missingIn(s.standing[k])) {
+		if slices.ContainsFunc(list, notIn(s.accepted[k])) {
 			d.Changed = append(d.Changed, k)
 		}
 	}
-	for k, old := range s.standing {
+	for k, old := range s.accepted {
 		over := slices.DeleteFunc(slices.Clone(old), func(r fleet.Request) bool { return r.Wish == fleet.WishReconcile })
-		if slices.ContainsFunc(over, missingIn(now[k])) {
+		if slices.ContainsFunc(over, notIn(now[k])) {
 			d.Changed = append(d.Changed, k)
 		}
 	}
-	kept := make(map[fleet.Key]heeded)
-	for k, h := range s.heeded {
+	kept := make(map[fleet.Key]lastPass)
+	for k, h := range s.lastPasses {
 		if len(now[k]) > 0 {
 			kept[k] = h
 		}
 	}
-	s.standing, s.heeded = now, kept
+	s.accepted, s.lastPasses = now, kept
 }
 
-func missingIn(list []fleet.Request) func(fleet.Request) bool {
+func notIn(list []fleet.Request) func(fleet.Request) bool {
 	return func(r fleet.Request) bool { return !slices.ContainsFunc(list, r.Is) }
 }
 
-// suspendedUntil returns when the next suspension ends that was asked for; zero: none
+// suspendedUntil returns when the next suspension ends that people asked for; zero: none
 // ends.
 func (s State) suspendedUntil(now time.Time) time.Time {
 	var next time.Time
-	for _, list := range s.standing {
+	for _, list := range s.accepted {
 		for _, r := range list {
 			if r.Wish == fleet.WishSuspend && r.Until.After(now) && (next.IsZero() || r.Until.Before(next)) {
 				next = r.Until
@@ -134,10 +134,10 @@ func (s State) suspendedUntil(now time.Time) time.Time {
 	return next
 }
 
-// fulfilled returns the answer to r, which was accepted: that it is done, or the one
-// that it has. report is the newest of its cluster.
-func (s State) fulfilled(r fleet.Request, report fleet.Report, now time.Time) fleet.Answer {
-	last, passed := s.heeded[r.Cluster]
+// fulfil returns the answer to r, which was accepted: that it is done, or the one that it
+// has. report is the newest of its cluster.
+func (s State) fulfil(r fleet.Request, report fleet.Report, now time.Time) fleet.Answer {
+	last, passed := s.lastPasses[r.Cluster]
 	c, known := s.clusters[r.Cluster]
 	done := fleet.Answer{State: fleet.RequestDone}
 	switch {
@@ -168,7 +168,7 @@ func (s State) fulfilled(r fleet.Request, report fleet.Report, now time.Time) fl
 			done.Message = "the machine is gone"
 			return done
 		}
-		if r.Wish == fleet.WishRemediate && remainsLast(c.definition, report.Machines, r.ProviderID) {
+		if r.Wish == fleet.WishRemediate && isLastControlPlane(c.definition, report.Machines, r.ProviderID) {
 			return refusal(lastMachine)
 		}
 	case fleet.WishRotate:
@@ -179,12 +179,12 @@ func (s State) fulfilled(r fleet.Request, report fleet.Report, now time.Time) fl
 	return r.Answer
 }
 
-// rotated reports whether what is as it was asked for. What has no stages is so once
-// the machines are.
-func (h heeded) rotated(what fleet.Rotation) bool {
+// rotated reports whether the rotation is over. One without stages is over once all
+// machines are made anew.
+func (l lastPass) rotated(what fleet.Rotation) bool {
 	if what.Authority() == "" {
 		return true
 	}
-	now := h.granted[what.Authority()]
-	return !now.UnderWay() && now.Wish == fleet.TrustMark([]byte(h.wishes[what]))
+	now := l.granted[what.Authority()]
+	return !now.UnderWay() && now.Wish == fleet.TrustMark([]byte(l.rotations[what]))
 }

@@ -22,7 +22,7 @@ func TestStagedRotation(t *testing.T) {
 		{"last stage", fleet.RotationState{Wish: mark, Stage: fleet.RotationDone}, true},
 		{"of an older wish", fleet.RotationState{Wish: "older", Stage: fleet.RotationDone}, false},
 	} {
-		h := heeded{[]fleet.Request{r}, wish, map[fleet.SecretName]fleet.RotationState{fleet.EtcdCA: c.now}}
+		h := lastPass{[]fleet.Request{r}, wish, map[fleet.SecretName]fleet.RotationState{fleet.EtcdCA: c.now}}
 		if got := h.rotated(r.What); got != c.want {
 			t.Errorf("%s: it is done: %v, want %v", c.reason, got, c.want)
 		}
@@ -46,8 +46,8 @@ func TestOnlyPassesThatKnewFulfil(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Pass{Target: c.of, Report: fleet.Report{Cluster: keyA, Phase: fleet.PhaseProvisioned}}
 			d := Decide(Input{Before: before, Now: now, Passes: []Pass{p}})
-			if d.Due != (c.want > 0) {
-				t.Errorf("an answer is due: %v", d.Due)
+			if d.AnswersDue != (c.want > 0) {
+				t.Errorf("an answer is due: %v", d.AnswersDue)
 			}
 			again := asked
 			again.Before = d.State
@@ -64,12 +64,12 @@ func TestNothingIsForgottenBeforeTheFirstRevision(t *testing.T) {
 	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
 	record := Recorded(Record{Reports: []fleet.Report{{Cluster: keyA, Phase: fleet.PhaseDeleting}}})
 	d := Decide(Input{Before: record, Requests: &Requests{List: []fleet.Request{r}}})
-	if len(d.Forgotten) > 0 || !d.State.Knows(keyA) {
+	if len(d.Forgotten) > 0 || !d.State.Has(keyA) {
 		t.Errorf("it is forgotten: %+v", d.Forgotten)
 	}
 	f := fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x"))
 	d = Decide(Input{Before: follow(d.State, f).State, Requests: &Requests{List: []fleet.Request{r}}})
-	if len(d.Forgotten) != 1 || !d.Due {
+	if len(d.Forgotten) != 1 || !d.AnswersDue {
 		t.Errorf("once Git does not have it, it is not forgotten: %+v", d.Forgotten)
 	}
 }

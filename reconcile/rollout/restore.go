@@ -8,34 +8,34 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Wanted returns the older revisions that hold last good definitions, with the clusters
-// that need them, sorted. Such a cluster is known by name alone: it is broken in the
+// MissingDefinitions returns the older revisions that hold last good definitions, each
+// with the clusters that need one, sorted. Such a cluster is known by name alone: it is broken in the
 // newest revision, or was half deleted when an agent ended. Until its definition is
 // found, nothing is done to it.
-func (s State) Wanted() map[fleet.Revision][]fleet.Key {
+func (s State) MissingDefinitions() map[fleet.Revision][]fleet.Key {
 	wanted := make(map[fleet.Revision][]fleet.Key)
 	if s.revision.IsZero() { // nothing is done before the first, and all are known by name alone
 		return wanted
 	}
-	for _, k := range s.keysOf(cluster.wants) {
+	for _, k := range s.keysOf(cluster.lacksDefinition) {
 		rev := s.clusters[k].recorded.Revision
 		wanted[rev] = append(wanted[rev], k)
 	}
 	return wanted
 }
 
-// wants reports whether the last good definition is to be found.
-func (c cluster) wants() bool { return c.definition == nil && c.recorded != nil && !c.orphan }
+// lacksDefinition reports whether the last good definition is to be found.
+func (c cluster) lacksDefinition() bool { return c.definition == nil && c.recorded != nil && !c.orphan }
 
 // restore takes in what came of an older revision: the last good definitions of
 // clusters, or that these are not there yet, or never.
 func (d *Decision) restore(r Revision) {
 	s := &d.State
-	keys := s.Wanted()[r.Revision]
+	keys := s.MissingDefinitions()[r.Revision]
 	if len(keys) == 0 {
 		return
 	}
-	s.own()
+	s.cloneClusters()
 	f, lost := fleet.Fleet{}, r.Refused
 	if r.Fleet != nil {
 		f = *r.Fleet
@@ -49,21 +49,21 @@ func (d *Decision) restore(r Revision) {
 		if i < 0 && slices.Contains(f.Late, s.clusters[k].overlay()) {
 			later = lateError(f).Error()
 		}
-		switch over := s.clusters[k].overAndGone(); {
+		switch over := s.clusters[k].deletedAndGone(); {
 		case later != "" && !over:
-			d.miss(k, r.Revision, later)
+			d.postpone(k, r.Revision, later)
 		case later == "" && lost == "" && i >= 0:
 			// Its folder may have been built for another revision that has it only as a
 			// part; this one is where it is found again.
-			s.clusters[k] = s.clusters[k].restored(at(&f.Clusters[i], r.Revision))
+			s.clusters[k] = s.clusters[k].restored(atRevision(&f.Clusters[i], r.Revision))
 			d.Changed = append(d.Changed, k)
 		case over:
 			d.forget(k)
 		default:
-			d.lose(k, r.Revision, lost)
+			d.giveUp(k, r.Revision, lost)
 		}
 	}
-	d.Told = true
+	d.StatusChanged = true
 }
 
 // lateError says what f lacks, in the words of its first problem of that kind.
@@ -75,9 +75,9 @@ func lateError(f fleet.Fleet) error {
 	return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "%s", f.Problems[i].Message)
 }
 
-// overAndGone reports whether the cluster was deleted and Git has it no more: no
+// deletedAndGone reports whether the cluster was deleted and Git has it no more: no
 // definition is needed to forget it.
-func (c cluster) overAndGone() bool {
+func (c cluster) deletedAndGone() bool {
 	return c.recorded != nil && c.recorded.Phase == fleet.PhaseDeleted && !c.inGit
 }
 
@@ -97,23 +97,23 @@ func (c cluster) restored(definition *fleet.Cluster) cluster {
 	return c
 }
 
-// miss notes that the last good definition of cluster k, of revision rev, cannot be got
-// yet. The cluster is left alone until it can.
-func (d *Decision) miss(k fleet.Key, rev fleet.Revision, why string) {
-	missing := maps.Clone(d.State.missing)
-	if missing == nil {
-		missing = make(map[fleet.Key]fleet.Problem)
+// postpone notes that the last good definition of cluster k, of revision rev, cannot be
+// got yet. The cluster is left alone until it can.
+func (d *Decision) postpone(k fleet.Key, rev fleet.Revision, why string) {
+	unavailable := maps.Clone(d.State.unavailable)
+	if unavailable == nil {
+		unavailable = make(map[fleet.Key]fleet.Problem)
 	}
-	missing[k] = fleet.Problem{
+	unavailable[k] = fleet.Problem{
 		Overlay: d.State.clusters[k].overlay(), Cluster: k,
 		Message: "its last good definition, of revision " + rev.String() + ", cannot be got yet, and the cluster is left alone until then: " + oneLine(why),
 		Hint:    "repair the newest revision; the agent tries again by itself",
 	}
-	d.State.missing = missing
+	d.State.unavailable = unavailable
 }
 
-// lose leaves cluster k alone for good: nothing good is known of it.
-func (d *Decision) lose(k fleet.Key, rev fleet.Revision, refused string) {
+// giveUp leaves cluster k alone for good: nothing good is known of it.
+func (d *Decision) giveUp(k fleet.Key, rev fleet.Revision, refused string) {
 	s := &d.State
 	c := s.clusters[k]
 	c.recorded = nil
@@ -129,15 +129,15 @@ func (d *Decision) lose(k fleet.Key, rev fleet.Revision, refused string) {
 	s.clusters[k] = c
 }
 
-// unmissed forgets the problems of last good definitions that are found, or not needed
+// dropResolved forgets the problems of last good definitions that are found, or not needed
 // any more.
-func (s *State) unmissed(d *Decision) {
-	over := func(k fleet.Key, _ fleet.Problem) bool { return !s.clusters[k].wants() }
-	for k, p := range s.missing {
+func (s *State) dropResolved(d *Decision) {
+	over := func(k fleet.Key, _ fleet.Problem) bool { return !s.clusters[k].lacksDefinition() }
+	for k, p := range s.unavailable {
 		if over(k, p) {
-			s.missing = maps.Clone(s.missing)
-			maps.DeleteFunc(s.missing, over)
-			d.Told = true
+			s.unavailable = maps.Clone(s.unavailable)
+			maps.DeleteFunc(s.unavailable, over)
+			d.StatusChanged = true
 			return
 		}
 	}

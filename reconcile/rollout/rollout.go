@@ -14,7 +14,7 @@ type Input struct {
 	Now    time.Time
 
 	Newest   *Revision                   // the newest revision of the source, as it was seen now
-	Older    []Revision                  // revisions that State.Wanted named
+	Older    []Revision                  // of State.MissingDefinitions
 	Repaired map[fleet.Key]*fleet.Report // of State.Damaged, whose record can be read now; nil: there is none any more
 	Tagged   map[string][]fleet.Key      // clusters with tags of the fleet, by the provider that has them
 	Passes   []Pass
@@ -32,7 +32,7 @@ type Input struct {
 type Revision struct {
 	Revision fleet.Revision
 	Fleet    *fleet.Fleet    // as it was rendered
-	Beside   []fleet.Problem // with Fleet, that keep no cluster from being applied
+	Notices  []fleet.Problem // with Fleet, that keep no cluster from being applied
 	Refused  string          // why it can never be used
 	Late     string          // why it cannot be got yet
 }
@@ -41,48 +41,48 @@ type Revision struct {
 type Decision struct {
 	State State
 
-	Changed   []fleet.Key // clusters that a pass has something new to say about, sorted
-	Forgotten []fleet.Key // clusters of which nothing is known any more, sorted
-	Told      bool        // State.Status says something else than before
+	Changed       []fleet.Key // clusters that a pass has something new to say about, sorted
+	Forgotten     []fleet.Key // clusters of which nothing is known any more, sorted
+	StatusChanged bool        // State.Status says something else than before
 
-	Answers []fleet.Request // to be written, and then to be decided on again
-	Expired []fleet.Request // whose files are to go
-	Due     bool            // a pass made requests ready to be answered
+	Answers    []fleet.Request // to be written, and then to be decided on again
+	Expired    []fleet.Request // whose files are to go
+	AnswersDue bool            // requests are ready to be answered, with the next look at them
 
-	Sign  []fleet.Scale // numbers that count, to be signed and written once more
-	Drop  []fleet.Scale // numbers of no pool that may be scaled
-	Doubt []string      // numbers that count for nothing, and why
+	Sign    []fleet.Scale // numbers that count, to be signed and written once more
+	Drop    []fleet.Scale // numbers of no pool that may be scaled
+	Ignored []string      // numbers that count for nothing, and why
 
-	// Again is when time alone changes something; zero: never.
-	Again time.Time
+	// WakeAt is when time alone changes something; zero: never.
+	WakeAt time.Time
 }
 
 // Decide returns what follows from in.
 func Decide(in Input) Decision {
 	d := Decision{State: in.Before}
 	if in.Newest != nil {
-		d.follow(*in.Newest)
+		d.applyRevision(*in.Newest)
 	}
 	for _, r := range in.Older {
 		d.restore(r)
 	}
 	d.repair(in.Repaired)
-	d.tagged(in.Tagged)
+	d.applyTagged(in.Tagged)
 	for _, p := range in.Passes {
-		d.passed(p, in)
+		d.applyPass(p, in)
 	}
-	d.gone(in.Gone)
+	d.forgetGone(in.Gone)
 	if in.Requests != nil {
-		d.request(*in.Requests, in)
+		d.applyRequests(*in.Requests, in)
 	}
 	if in.Written != nil {
-		d.written(*in.Written)
+		d.applyWritten(*in.Written)
 	}
 	if in.Sizes != nil {
-		d.size(*in.Sizes)
+		d.applySizes(*in.Sizes)
 	}
-	d.State.unmissed(&d)
-	d.Again = d.State.suspendedUntil(in.Now)
+	d.State.dropResolved(&d)
+	d.WakeAt = d.State.suspendedUntil(in.Now)
 	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
 	return d
 }

@@ -126,16 +126,16 @@ func (s *script) decided() string {
 	for _, n := range d.Drop {
 		show("drop", n.String())
 	}
-	for _, text := range d.Doubt {
+	for _, text := range d.Ignored {
 		show("doubt", text)
 	}
-	if d.Due {
+	if d.AnswersDue {
 		b.WriteString("due\n")
 	}
-	if !d.Again.IsZero() {
-		show("again", "in", d.Again.Sub(s.now).String())
+	if !d.WakeAt.IsZero() {
+		show("again", "in", d.WakeAt.Sub(s.now).String())
 	}
-	if d.Told {
+	if d.StatusChanged {
 		b.WriteString("told\n")
 	}
 	return b.String()
@@ -181,7 +181,7 @@ func (s *script) fleet() string {
 	if len(told.Orphans) > 0 {
 		fmt.Fprintf(&b, "orphans %s\n", strings.Join(names(told.Orphans), " "))
 	}
-	wanted := s.state.Wanted()
+	wanted := s.state.MissingDefinitions()
 	revs := slices.Collect(maps.Keys(wanted))
 	slices.SortFunc(revs, func(a, b fleet.Revision) int { return strings.Compare(a.Digest, b.Digest) })
 	for _, rev := range revs {

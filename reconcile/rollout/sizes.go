@@ -21,11 +21,11 @@ type Written struct {
 	Dropped []fleet.Scale
 }
 
-// size takes in numbers of machines. People may have a say there, and what concerns no
+// applySizes takes in numbers of machines. People may have a say there, and what concerns no
 // pool any more is to be dropped.
-func (d *Decision) size(q Sizes) {
-	counting := d.counting(q)
-	d.hold(counting)
+func (d *Decision) applySizes(q Sizes) {
+	counting := d.effective(q)
+	d.setSizes(counting)
 	for _, n := range slices.Concat(q.List, d.Sign) {
 		if !d.State.mayScale(n) && !slices.ContainsFunc(d.Drop, n.Same) {
 			d.Drop = append(d.Drop, n)
@@ -34,11 +34,11 @@ func (d *Decision) size(q Sizes) {
 	d.Sign = slices.DeleteFunc(d.Sign, func(n fleet.Scale) bool { return slices.ContainsFunc(d.Drop, n.Same) })
 }
 
-// counting returns the numbers that count, with what was decided before in the place of
+// effective returns the numbers that count, with what was decided before in the place of
 // those that do not: what nobody who counts signed, what is older than before, and what
 // is gone. What is gone, and what says the same by a key that counts no longer, is to be
-// signed once more; of the others the doubt is told.
-func (d *Decision) counting(q Sizes) []fleet.Scale {
+// signed once more; the others are ignored.
+func (d *Decision) effective(q Sizes) []fleet.Scale {
 	var counting []fleet.Scale
 	before := d.State.sizes
 	for _, n := range q.List {
@@ -55,7 +55,7 @@ func (d *Decision) counting(q Sizes) []fleet.Scale {
 		case i >= 0 && n.Is(held[i]):
 			d.Sign = append(d.Sign, held[i])
 		default:
-			d.Doubt = append(d.Doubt, fmt.Sprintf("the number of pool %s of cluster %s counts for nothing: %s", n.Pool, n.Cluster, why))
+			d.Ignored = append(d.Ignored, fmt.Sprintf("the number of pool %s of cluster %s counts for nothing: %s", n.Pool, n.Cluster, why))
 		}
 		if i >= 0 {
 			counting = append(counting, held[i])
@@ -76,9 +76,9 @@ func (d *Decision) counting(q Sizes) []fleet.Scale {
 	return counting
 }
 
-// hold makes list what was decided. The clusters of which something else was decided
+// setSizes makes list what was decided. The clusters of which something else was decided
 // before are changed.
-func (d *Decision) hold(list []fleet.Scale) {
+func (d *Decision) setSizes(list []fleet.Scale) {
 	now := make(map[fleet.Key][]fleet.Scale)
 	for _, n := range list {
 		now[n.Cluster] = append(now[n.Cluster], n)
@@ -97,8 +97,8 @@ func (d *Decision) hold(list []fleet.Scale) {
 	d.State.sizes = now
 }
 
-// written takes in what was written to the status branch.
-func (d *Decision) written(w Written) {
+// applyWritten takes in what was written to the status branch.
+func (d *Decision) applyWritten(w Written) {
 	var all []fleet.Scale
 	for _, of := range d.State.sizes {
 		for _, n := range of {
@@ -109,7 +109,7 @@ func (d *Decision) written(w Written) {
 	}
 	all = append(all, w.Sizes...)
 	slices.SortFunc(all, fleet.Scale.Compare)
-	d.hold(all)
+	d.setSizes(all)
 }
 
 // mayScale reports whether n concerns a pool that may be scaled, as far as is known: of
@@ -141,10 +141,10 @@ func (s State) Dated(list []fleet.Scale, now time.Time) []fleet.Scale {
 	return out
 }
 
-// FirstSizes returns the numbers of machines that a pass found of c's pools of which
+// InitialSizes returns the numbers of machines that a pass found of c's pools of which
 // none was decided yet. Once they are written down they are known, however many machines
 // there are for a while during a rollout.
-func (s State) FirstSizes(c *fleet.Cluster, r fleet.Report) []fleet.Scale {
+func (s State) InitialSizes(c *fleet.Cluster, r fleet.Report) []fleet.Scale {
 	var found []fleet.Scale
 	for _, p := range c.Scaled(s.sizes[c.Key]).Workers { // somebody may have decided since the pass began
 		i := slices.IndexFunc(r.Pools, func(r fleet.PoolReport) bool { return r.Name == p.Name })
@@ -172,5 +172,5 @@ func (s State) Scalable(k fleet.Key, report fleet.Report, passed bool) (fleet.Sc
 	case !passed && slices.ContainsFunc(c.definition.Workers, func(p fleet.Pool) bool { return p.Scaling != nil }):
 		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "the cluster was not looked at yet")
 	}
-	return fleet.Scalable{Cluster: c.definition.Heeding(s.standing[k]).Scaled(s.sizes[k]), Machines: report.Machines}, nil
+	return fleet.Scalable{Cluster: c.definition.Heeding(s.accepted[k]).Scaled(s.sizes[k]), Machines: report.Machines}, nil
 }

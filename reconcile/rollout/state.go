@@ -10,19 +10,19 @@ import (
 // State is what was decided about a fleet. It is a value: Decide returns another one
 // and leaves the one before as it is. The zero State knows no cluster.
 type State struct {
-	id       fleet.ID       // of the newest revision; before the first, of the record
-	revision fleet.Revision // newest that was rendered; zero before the first
-	applied  fleet.Revision // the same; before the first, what the agent before applied
-	config   fleet.Config   // of the newest revision
-	problems []fleet.Problem
-	refused  fleet.Revision // newest that can never be used
-	late     late
-	clusters map[fleet.Key]cluster
-	missing  map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
-	tagged   map[string][]fleet.Key      // clusters with tags of the fleet, by provider
-	standing map[fleet.Key][]fleet.Request
-	heeded   map[fleet.Key]heeded // of clusters that something is asked of
-	sizes    map[fleet.Key][]fleet.Scale
+	id          fleet.ID       // of the newest revision; before the first, of the record
+	revision    fleet.Revision // newest that was rendered; zero before the first
+	applied     fleet.Revision // the same; before the first, what the agent before applied
+	config      fleet.Config   // of the newest revision
+	problems    []fleet.Problem
+	refused     fleet.Revision // newest that can never be used
+	late        late
+	clusters    map[fleet.Key]cluster
+	unavailable map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
+	tagged      map[string][]fleet.Key      // clusters with tags of the fleet, by provider
+	accepted    map[fleet.Key][]fleet.Request
+	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
+	sizes       map[fleet.Key][]fleet.Scale
 }
 
 // A late revision is the newest one, which cannot be got yet, and why.
@@ -33,7 +33,7 @@ type late struct {
 
 // A cluster is what is known of one.
 type cluster struct {
-	definition *fleet.Cluster  // that it is held to; nil: it is known by name alone
+	definition *fleet.Cluster  // that passes work towards; nil: it is known by name alone
 	recorded   *fleet.Report   // where there is no definition: says where the last good one may be found
 	problems   []fleet.Problem // why the newest revision is not applied
 	inGit      bool            // the newest revision has it, good or broken
@@ -95,8 +95,8 @@ func (c cluster) abandoned() bool {
 	return c.recorded != nil && c.recorded.Phase == fleet.PhaseAbandoned
 }
 
-// own makes the clusters of s its own, to be changed: those of the state before stay.
-func (s *State) own() {
+// cloneClusters makes the clusters of s its own, to be changed: those of the state before stay.
+func (s *State) cloneClusters() {
 	if s.clusters = maps.Clone(s.clusters); s.clusters == nil {
 		s.clusters = make(map[fleet.Key]cluster)
 	}
@@ -116,7 +116,7 @@ func (s State) keysOf(which func(cluster) bool) []fleet.Key {
 // ID returns the id of the fleet; empty: nothing says it yet.
 func (s State) ID() fleet.ID { return s.id }
 
-// Revision returns the revision that clusters are held to; zero before the first.
+// Revision returns the newest revision that was rendered; zero before the first.
 func (s State) Revision() fleet.Revision { return s.revision }
 
 // Refused returns the newest revision where that can never be used; zero otherwise.
@@ -143,8 +143,8 @@ func (s State) Config() fleet.Config { return s.config }
 // Problems returns what is wrong with the newest revision.
 func (s State) Problems() []fleet.Problem { return s.problems }
 
-// Knows reports whether cluster k is known.
-func (s State) Knows(k fleet.Key) bool {
+// Has reports whether cluster k is known.
+func (s State) Has(k fleet.Key) bool {
 	_, known := s.clusters[k]
 	return known
 }

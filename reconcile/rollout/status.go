@@ -7,11 +7,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Status is what is told of a fleet as a whole.
+// A Status is what people learn of a fleet as a whole.
 type Status struct {
 	Fleet    fleet.ID
 	Revision fleet.Revision // newest that was seen
-	Applied  fleet.Revision // newest that clusters are held to
+	Applied  fleet.Revision // newest that targets follow from
 	Broken   bool           // Problems are of Revision itself: not all of it is applied
 	Behind   []fleet.Key    // not yet as Applied says, sorted
 	Problems []fleet.Problem
@@ -22,13 +22,13 @@ type Status struct {
 	Blocked  int // that vanished, that the fleet asks to delete, and that are left alone
 }
 
-// Status returns what is told of the fleet.
+// Status returns what people learn of the fleet.
 func (s State) Status() Status {
 	vanished := s.orphans()
 	out := Status{
 		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0,
 		Behind:   s.keysOf(func(c cluster) bool { return c.behind }),
-		Problems: s.told(), Damaged: s.damaged(), Orphans: s.withTagged(vanished),
+		Problems: s.currentProblems(), Damaged: s.damaged(), Orphans: s.allOrphans(vanished),
 		Sources: s.config.Sources, Clusters: len(s.clusters),
 	}
 	if !s.late.revision.IsZero() {
@@ -40,14 +40,14 @@ func (s State) Status() Status {
 	return out
 }
 
-// told returns the problems of the newest revision, and of what cannot be got yet.
-func (s State) told() []fleet.Problem {
+// currentProblems returns the problems of the newest revision, and of what cannot be got yet.
+func (s State) currentProblems() []fleet.Problem {
 	problems := slices.Clone(s.problems)
 	if !s.late.revision.IsZero() {
 		problems = append(problems, s.late.problem)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(s.missing), fleet.Key.Compare) {
-		problems = append(problems, s.missing[k])
+	for _, k := range slices.SortedFunc(maps.Keys(s.unavailable), fleet.Key.Compare) {
+		problems = append(problems, s.unavailable[k])
 	}
 	return problems
 }
@@ -57,9 +57,9 @@ func (s State) orphans() []fleet.Key {
 	return s.keysOf(func(c cluster) bool { return c.orphan })
 }
 
-// withTagged returns vanished, the clusters that vanished from Git, and those that
+// allOrphans returns vanished, the clusters that vanished from Git, and those that
 // providers in use have and Git never had, sorted.
-func (s State) withTagged(vanished []fleet.Key) []fleet.Key {
+func (s State) allOrphans(vanished []fleet.Key) []fleet.Key {
 	out := slices.Clone(vanished)
 	for _, name := range s.Providers() {
 		for _, k := range s.tagged[name] {
@@ -71,18 +71,18 @@ func (s State) withTagged(vanished []fleet.Key) []fleet.Key {
 	return sorted(out)
 }
 
-// tagged takes in which clusters with tags of the fleet providers have.
-func (d *Decision) tagged(news map[string][]fleet.Key) {
+// applyTagged takes in which clusters with tags of the fleet providers have.
+func (d *Decision) applyTagged(news map[string][]fleet.Key) {
 	if len(news) == 0 {
 		return
 	}
 	s := &d.State
-	before := s.withTagged(nil)
+	before := s.allOrphans(nil)
 	tagged := maps.Clone(s.tagged)
 	if tagged == nil {
 		tagged = make(map[string][]fleet.Key)
 	}
 	maps.Copy(tagged, news)
 	s.tagged = tagged
-	d.Told = d.Told || !slices.Equal(before, s.withTagged(nil))
+	d.StatusChanged = d.StatusChanged || !slices.Equal(before, s.allOrphans(nil))
 }

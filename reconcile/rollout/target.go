@@ -2,13 +2,13 @@ package rollout
 
 import "fairlead.dev/fleet"
 
-// A Target is what one cluster is held to.
+// A Target is what passes over one cluster work towards.
 type Target struct {
-	// Cluster is the definition with the requests that stand, the numbers of machines
-	// and the drift policy; nil: no definition can be used.
+	// Cluster is the definition with the accepted requests, the numbers of machines and
+	// the drift policy; nil: no definition can be used.
 	Cluster    *fleet.Cluster
 	Definition *fleet.Cluster  // as its revision has it
-	Requests   []fleet.Request // that stand
+	Requests   []fleet.Request // that were accepted
 	Problems   []fleet.Problem // why the newest revision is not applied
 	InGit      bool            // the newest revision has it, good or broken
 	Pruned     bool            // vanished from Git and to be deleted
@@ -25,11 +25,11 @@ const (
 	whyNoDefinition = "no definition of the cluster can be used"
 )
 
-// Target returns what cluster k is held to, and whether it is known.
+// Target returns the target of cluster k, and whether the cluster is known.
 func (s State) Target(k fleet.Key) (Target, bool) {
 	c, known := s.clusters[k]
 	t := Target{
-		Definition: c.definition, Requests: s.standing[k], Problems: c.problems, InGit: c.inGit, Pruned: c.pruned,
+		Definition: c.definition, Requests: s.accepted[k], Problems: c.problems, InGit: c.inGit, Pruned: c.pruned,
 		of: c, drift: s.config.Drift,
 	}
 	switch {
