@@ -15,18 +15,17 @@ const (
 	EnsureInfrastructure ActionKind = "EnsureInfrastructure" // create or repair what the machines share
 	EnsureKubeconfig     ActionKind = "EnsureKubeconfig"     // issue the administrator's kubeconfig
 	CreateMachine        ActionKind = "CreateMachine"
-	RefreshToken         ActionKind = "RefreshToken"      // a machine still has to join and its token is running out
-	SyncNode             ActionKind = "SyncNode"          // bring labels and taints of a node in line
-	DrainNode            ActionKind = "DrainNode"         // mark, cordon and evict, one step
-	RemoveMember         ActionKind = "RemoveMember"      // take a node out of etcd, handing leadership on first
-	DeleteMachine        ActionKind = "DeleteMachine"     // remove its infrastructure
-	DeleteNode           ActionKind = "DeleteNode"        // remove the Node object of a machine that is gone
-	SyncKubeadmConfig    ActionKind = "SyncKubeadmConfig" // bring what machines join with in line, before one of another template does
-	SyncAddons           ActionKind = "SyncAddons"        // bring kube-proxy and CoreDNS in line with the control plane
-	ApplyResources       ActionKind = "ApplyResources"    // apply what Git holds of a ClusterResourceSet
-	PruneResources       ActionKind = "PruneResources"    // delete what Git holds no more of a ClusterResourceSet
-	InstallRelease       ActionKind = "InstallRelease"    // install or upgrade a release of Helm
-	UninstallRelease     ActionKind = "UninstallRelease"  // remove one that Git has no more
+	RefreshToken         ActionKind = "RefreshToken"     // a machine still has to join and its token is running out
+	SyncNode             ActionKind = "SyncNode"         // bring labels and taints of a node in line
+	DrainNode            ActionKind = "DrainNode"        // mark, cordon and evict, one step
+	RemoveMember         ActionKind = "RemoveMember"     // take a node out of etcd, handing leadership on first
+	DeleteMachine        ActionKind = "DeleteMachine"    // remove its infrastructure
+	DeleteNode           ActionKind = "DeleteNode"       // remove the Node object of a machine that is gone
+	ApplyStep            ActionKind = "ApplyStep"        // take a step of the distribution: what it is called instead
+	ApplyResources       ActionKind = "ApplyResources"   // apply what Git holds of a ClusterResourceSet
+	PruneResources       ActionKind = "PruneResources"   // delete what Git holds no more of a ClusterResourceSet
+	InstallRelease       ActionKind = "InstallRelease"   // install or upgrade a release of Helm
+	UninstallRelease     ActionKind = "UninstallRelease" // remove one that Git has no more
 	// DeleteExternalResources has controllers of a cluster that goes remove its load
 	// balancers and volumes.
 	DeleteExternalResources ActionKind = "DeleteExternalResources"
@@ -68,14 +67,19 @@ type Action struct {
 	Resources     []string      // of it, to apply
 	Objects       []ObjectRef   // to delete
 	External      []ExternalResource
+	Step          string // of the distribution, to take
 	Mark          string // identifies what is to be applied
 	Wish          string // that is granted by it
 	Reason        string // why, for people: it becomes plan output and commit message
 }
 
-// String returns kind and subject, the way plans, logs and commits show it.
+// Name returns what plans, logs, metrics and commits call what a does: its kind, or the
+// step of the distribution.
+func (a Action) Name() string { return cmp.Or(a.Step, string(a.Kind)) }
+
+// String returns name and subject, the way plans, logs and commits show it.
 func (a Action) String() string {
-	return strings.TrimSpace(string(a.Kind) + " " + a.Subject())
+	return strings.TrimSpace(a.Name() + " " + a.Subject())
 }
 
 // Subject returns what the action is done to: a machine, a node, a release, an authority, an addon,

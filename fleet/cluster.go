@@ -126,8 +126,9 @@ const (
 	DeleteOldest DeletionOrder = "Oldest"
 )
 
-// A PoolKind says which object of Git stands alone where it is neither a
-// KubeadmControlPlane nor a MachineDeployment.
+// A PoolKind says which object of Git a pool comes from where it is neither a
+// KubeadmControlPlane nor a MachineDeployment: the kind of another control plane, or what
+// stands alone.
 type PoolKind string
 
 // The kinds of objects that stand alone. Nothing replaces their machines when what
@@ -142,7 +143,7 @@ const (
 type Pool struct {
 	Name     PoolName
 	Role     Role
-	Kind     PoolKind `json:",omitempty"` // of a worker pool that is no MachineDeployment
+	Kind     PoolKind `json:",omitempty"` // where that is neither KubeadmControlPlane nor MachineDeployment
 	Replicas int
 	// Scaling, if not nil, says that Replicas is for somebody else than Git to
 	// decide.
@@ -219,7 +220,7 @@ type RemediationLimits struct {
 // ObjectKind returns the kind of the object that pools of a role and kind come from.
 func ObjectKind(r Role, k PoolKind) string {
 	if r == RoleControlPlane {
-		return "KubeadmControlPlane"
+		return cmp.Or(string(k), "KubeadmControlPlane")
 	}
 	return cmp.Or(string(k), "MachineDeployment")
 }

@@ -33,7 +33,7 @@ func NodeAnnotations(k Key, p Pool, m MachineName) map[string]string {
 func nodeAnnotations(k Key, p *Pool, m MachineName) iter.Seq2[string, string] {
 	owner := "MachineDeployment"
 	if p.Role == RoleControlPlane {
-		owner = "KubeadmControlPlane"
+		owner = ObjectKind(p.Role, p.Kind)
 	}
 	alone := p.Kind == LoneMachine
 	return func(yield func(string, string) bool) {

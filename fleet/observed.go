@@ -14,6 +14,9 @@ type Observed struct {
 	Infrastructure Infrastructure
 	Secrets        SecretState
 	Workload       Workload
+	// Distribution is how control planes of its kind work, and what of that is not as
+	// Git says.
+	Distribution Distribution
 }
 
 // Infrastructure is what a provider has that carries a cluster's tags.
@@ -127,11 +130,12 @@ type Workload struct {
 	// Ahead is how far the clock of the API server is ahead of the agent's: below zero
 	// where it is behind, zero where they agree to a few seconds.
 	Ahead   time.Duration
-	Message string // why not reachable, in the other side's own words
-	Nodes   []Node // sorted by name
-	Tokens  []TokenState
+	Message string   // why not reachable, in the other side's own words
+	Nodes   []Node   // sorted by name
+	Servers []Server // of the control plane, sorted by Node
 	Etcd    *Etcd    // nil: not looked at
-	Kubeadm *Kubeadm // nil: there is no kubeadm-config
+	Applied *Applied // nil: there is nothing for machines to join with
+	Made    *Made    // nil: not known
 
 	// External is what a deletion has to remove while the cluster still works, by
 	// kind, namespace and name; looked at where the cluster is to be deleted.
@@ -155,14 +159,8 @@ type Node struct {
 	Taints         []corev1.Taint
 	Unschedulable  bool
 	ControlPlane   bool // has the control-plane role label
-	// ControlPlaneReady says that its static pods run and are ready; false for workers.
-	ControlPlaneReady bool
 	// Draining says that Fairlead began to remove the node; it is not undone.
 	Draining bool
-	// CertificatesNotAfter is when the certificate expires that the API server on
-	// the node serves with, as kubeadm's other certificates do; zero where that is
-	// not known.
-	CertificatesNotAfter time.Time
 	// DrainStarted is when pods were first moved away; zero when they were not,
 	// since hooks come before.
 	DrainStarted time.Time
@@ -186,21 +184,19 @@ func (n *Node) Unreachable() bool {
 	return true
 }
 
-// A TokenState is one bootstrap token in a workload cluster, without its secret.
-type TokenState struct {
-	ID      string
-	Expires time.Time
-}
-
 // Etcd is the membership of a stacked etcd.
 type Etcd struct {
 	Members []Member // sorted by name
 }
 
-// A Member is one etcd member. Its name is the name of its Node.
+// A Member is one etcd member.
 type Member struct {
-	ID      uint64
-	Name    string
+	ID uint64
+	// Name is what etcd calls it; empty where it has not started yet.
+	Name string
+	// Node is the Node of the machine that it is on, whether it is there or not; empty
+	// where that is not known.
+	Node    string
 	Learner bool
 	Healthy bool
 	Leader  bool

@@ -115,7 +115,7 @@ func (s *ResourceSet) Refs() []ObjectRef {
 
 // Mark identifies all that there is to apply of s.
 func (s *ResourceSet) Mark() string {
-	return mark(s.Strategy, s.Prune, s.Resources) // contents hide themselves, digests stand for them
+	return DigestOf(s.Strategy, s.Prune, s.Resources) // contents hide themselves, digests stand for them
 }
 
 // ResourceSet returns the one called name.

@@ -53,8 +53,8 @@ const (
 	EtcdClient SecretName = "apiserver-etcd-client"
 )
 
-// Authorities are the secrets that a cluster's identity hangs on: made once,
-// before the first machine, and never again.
+// Authorities are the secrets that the identity of a cluster of Cluster API's own
+// control plane hangs on: made once, before the first machine, and never again.
 func Authorities() []SecretName {
 	return []SecretName{ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount}
 }
@@ -63,28 +63,6 @@ func Authorities() []SecretName {
 // for an external etcd, and its kubeconfig.
 func SecretNames() []SecretName {
 	return append(Authorities(), EtcdClient, Kubeconfig)
-}
-
-// ExternalEtcd reports whether etcd runs elsewhere than on the control plane.
-func (c *Cluster) ExternalEtcd() bool {
-	return len(c.ControlPlane.Bootstrap.Field("clusterConfiguration", "etcd", "external")) > 0
-}
-
-// Authorities are those of c: with an external etcd there is none for etcd.
-func (c *Cluster) Authorities() []SecretName {
-	if c.ExternalEtcd() {
-		return []SecretName{ClusterCA, FrontProxyCA, ServiceAccount}
-	}
-	return Authorities()
-}
-
-// Given are the secrets of c that people give, since nobody else can: in Git, or
-// where the agent keeps secrets.
-func (c *Cluster) Given() []SecretName {
-	if c.ExternalEtcd() {
-		return []SecretName{EtcdCA, EtcdClient}
-	}
-	return nil
 }
 
 // InGit returns the secret called name where Git holds it with all its parts.

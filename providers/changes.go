@@ -14,10 +14,14 @@ func Changes() map[string]map[string]bool {
 			"EnsureInfrastructure": changes, "DeleteInfrastructure": changes, "CreateMachine": changes, "DeleteMachine": changes,
 		},
 		"Workload": {
-			"Observe": looks, "Etcd": looks, "Watch": looks, "Forget": looks,
-			"EnsureToken": changes, "SyncNode": changes, "Drain": changes, "RemoveMember": changes, "DeleteNode": changes,
-			"SyncKubeadmConfig": changes, "SyncAddons": changes, "ApplyResources": changes, "PruneResources": changes,
+			"Observe": looks, "Watch": looks, "Forget": looks,
+			"SyncNode": changes, "Drain": changes, "DeleteNode": changes, "ApplyResources": changes, "PruneResources": changes,
 			"DeleteExternalResources": changes,
+		},
+		"Distribution": {
+			"Traits": looks, "Needs": looks, "NewSecrets": looks, "Rotate": looks, "NewKubeconfig": looks, "InspectKubeconfig": looks,
+			"UserData": looks, "Registered": looks, "Steps": looks, "Observe": looks, "Members": looks,
+			"RemoveMember": changes, "Admit": changes, "Apply": changes,
 		},
 		"Watcher":        {"Watch": looks},
 		"Lister":         {"Clusters": looks},

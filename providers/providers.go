@@ -76,9 +76,8 @@ func (r MachineRequest) Tags(op fleet.OperationID) map[string]string {
 
 // A WorkloadObserver looks into workload clusters, and changes nothing in them.
 type WorkloadObserver interface {
-	// Observe reports nodes, their static pods, bootstrap tokens, the state of
-	// kubeadm-config, the inventories of resource sets and the labels of releases of
-	// Helm.
+	// Observe reports nodes, the inventories of resource sets and the labels of releases
+	// of Helm. What a Distribution observes is not in it.
 	Observe(ctx context.Context, a Access) (fleet.Workload, error)
 }
 
@@ -87,13 +86,6 @@ type WorkloadObserver interface {
 // does not answer gives the kind Unavailable, never an empty answer.
 type Workload interface {
 	WorkloadObserver
-
-	// Etcd reports the members of a stacked etcd.
-	Etcd(ctx context.Context, a Access) (*fleet.Etcd, error)
-
-	// EnsureToken stores t as a bootstrap token that is good for ttl from now,
-	// or makes an existing one last that long, and publishes its authorities.
-	EnsureToken(ctx context.Context, a Access, t Token, ttl time.Duration) error
 
 	// SyncNode brings labels, annotations and taints of node, which is that of
 	// machine m, in line with its pool p, and removes the uninitialized taint. A node
@@ -106,22 +98,8 @@ type Workload interface {
 	// is marked and nothing else.
 	Drain(ctx context.Context, a Access, node string, rules fleet.DrainRules) error
 
-	// RemoveMember takes a member out of etcd, after it handed leadership to
-	// another if it led. A member that is not there is success.
-	RemoveMember(ctx context.Context, a Access, id uint64) error
-
 	// DeleteNode removes a Node object. Nothing there is success.
 	DeleteNode(ctx context.Context, a Access, node string) error
-
-	// SyncKubeadmConfig writes config, a ClusterConfiguration, over the one in
-	// kubeadm-config: what config does not speak of stays. It also grants what
-	// machines of newer versions of kubeadm rely on, and leaves mark.
-	SyncKubeadmConfig(ctx context.Context, a Access, config []byte, mark string) error
-
-	// SyncAddons brings the images of kube-proxy and CoreDNS in line with the
-	// control plane p, migrates the configuration of CoreDNS, and leaves mark.
-	// What is not there, or is to be skipped, is left alone.
-	SyncAddons(ctx context.Context, a Access, p fleet.Pool, mark string) error
 
 	// ApplyResources applies those resources of s that are called names, and keeps
 	// the inventory of s in the cluster: what is about to be applied before, what
@@ -154,64 +132,12 @@ type Workload interface {
 type Access struct {
 	Cluster    fleet.Key
 	Kubeconfig fleet.Secret
-	EtcdCA     fleet.SecretData // for a client certificate of a stacked etcd
+	// Secrets are those that the Distribution needs inside, by name; what is not there
+	// is not stored.
+	Secrets map[fleet.SecretName]fleet.SecretData
 
-	// Certificates has Observe look when the certificates of control-plane nodes
-	// expire.
+	// Certificates has a Distribution look when the certificates of servers expire.
 	Certificates bool
 	// External has Observe look for external resources.
 	External bool
-}
-
-// A Token is a bootstrap token, "id.secret".
-type Token struct {
-	ID     string // 6 characters of [a-z0-9]
-	Secret fleet.Secret
-	// Authorities are, in PEM form, what its bearer is to trust, where that is no
-	// more what kubeadm init has published: it has to be published before.
-	Authorities []byte
-}
-
-// Bootstrap issues what a cluster's machines boot with and trust. Its results
-// depend on nothing but its arguments, but for NewAuthorities, which is random.
-type Bootstrap interface {
-	// NewAuthorities returns new authorities for c, with the algorithm its
-	// ClusterConfiguration asks for.
-	NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error)
-
-	// Rotate returns the authority called name, of which d is stored, at the next
-	// stage of its rotation. What is there already is returned as it is; a stage
-	// that is not the next gives the kind Conflict. A new authority is random.
-	Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error)
-
-	// NewKubeconfig issues the administrator's kubeconfig.
-	NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, ca fleet.SecretData, now time.Time) (fleet.SecretData, error)
-
-	// InspectKubeconfig describes a kubeconfig.
-	InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error)
-
-	// Token returns the bootstrap token of a machine. The same machine always
-	// gets the same token, so that a repeated create is the same request.
-	Token(c *fleet.Cluster, ca fleet.SecretData, m fleet.MachineName) (Token, error)
-
-	// ClusterConfiguration returns kubeadm's configuration of c, as machines of
-	// the version of its control plane read it.
-	ClusterConfiguration(c *fleet.Cluster, e fleet.Endpoint) ([]byte, error)
-
-	// UserData returns what the machine boots with.
-	UserData(in BootstrapInput) (UserData, error)
-}
-
-// BootstrapInput is all that user data may depend on.
-type BootstrapInput struct {
-	Cluster     *fleet.Cluster
-	Pool        fleet.Pool
-	Machine     fleet.MachineName
-	Join        fleet.Join
-	Endpoint    fleet.Endpoint
-	Authorities map[fleet.SecretName]fleet.SecretData
-	Token       Token // of Machine; not used with JoinInit
-	// NodeID is what the kubelet is told as its provider id, unless the user says
-	// something of that; empty: nothing.
-	NodeID string
 }

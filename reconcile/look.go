@@ -17,11 +17,9 @@ type LookerOptions struct {
 	// Infrastructure returns the provider of that name.
 	Infrastructure func(name string) (providers.Observer, error)
 	Workload       providers.WorkloadObserver
-	Bootstrap      interface {
-		InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error)
-	}
-	Secrets exec.SecretReader // a SharedStore is read as the fleet of each cluster uses it
-	Now     func() time.Time  // default time.Now
+	Distributions  providers.Distributions
+	Secrets        exec.SecretReader // a SharedStore is read as the fleet of each cluster uses it
+	Now            func() time.Time  // default time.Now
 }
 
 // A Looker looks at clusters. It is given nothing that could change one. It is safe
@@ -54,6 +52,10 @@ func (l *Looker) secrets(c *fleet.Cluster) exec.SecretReader {
 // is an error, since absence would be taken as proof.
 func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
 	o := fleet.Observed{At: l.o.Now()}
+	d, err := l.o.Distributions.Of(c)
+	if err != nil {
+		return o, err
+	}
 	infra, err := l.o.Infrastructure(c.Provider)
 	if err != nil {
 		return o, err
@@ -61,10 +63,11 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 	if o.Infrastructure, err = infra.Observe(ctx, c); err != nil {
 		return o, fmt.Errorf("cannot observe infrastructure of %s: %w", c.Key, err)
 	}
-	if o.Secrets, err = l.lookAtSecrets(ctx, c); err != nil {
+	if o.Secrets, err = l.lookAtSecrets(ctx, c, d); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
-	o.Workload, err = l.lookAtWorkload(ctx, c, o)
+	o.Workload, err = l.lookAtWorkload(ctx, c, d, o)
+	o.Distribution = providers.Facts(d, c, &o)
 	o.Until = l.o.Now()
 	stabilise(&o)
 	return o, err
@@ -85,7 +88,7 @@ func (r *Reconciler) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed
 	return o, nil
 }
 
-func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.SecretState, error) {
+func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster, d providers.Distribution) (fleet.SecretState, error) {
 	s := fleet.SecretState{
 		NotAfter:  make(map[fleet.SecretName]time.Time),
 		Rotations: make(map[fleet.SecretName]fleet.RotationState), Marks: make(map[fleet.SecretName]string),
@@ -97,26 +100,21 @@ func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.Sec
 			return s, err
 		}
 	}
-	for _, name := range c.Given() {
-		if _, ok := c.InGit(name); ok {
+	var authorities string // the mark of those of the cluster, where they were ever rotated
+	for _, need := range d.Needs(c) {
+		name := need.Name
+		if _, ok := c.InGit(name); ok && need.Given {
 			continue
 		}
 		d, err := store.Get(ctx, k, name)
 		switch {
-		case fleet.KindOf(err) == fleet.NotFound, err == nil && !name.Complete(d):
+		case fleet.KindOf(err) == fleet.NotFound, err == nil && need.Given && !name.Complete(d):
 			s.Missing = append(s.Missing, name)
 		case err != nil:
 			return s, err
 		}
-	}
-	var authorities string // the mark of those of the cluster, where they were ever rotated
-	for _, name := range c.Authorities() {
-		d, err := store.Get(ctx, k, name)
-		switch {
-		case fleet.KindOf(err) == fleet.NotFound:
-			s.Missing = append(s.Missing, name)
-		case err != nil:
-			return s, err
+		if need.Given {
+			continue
 		}
 		if state := fleet.RotationOf(d); state != (fleet.RotationState{}) {
 			s.Rotations[name], s.Marks[name] = state, fleet.AuthorityMark(name, d)
@@ -128,14 +126,14 @@ func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster) (fleet.Sec
 			s.NotAfter[name] = at
 		}
 	}
-	d, err := store.Get(ctx, k, fleet.Kubeconfig)
+	stored, err := store.Get(ctx, k, fleet.Kubeconfig)
 	switch {
 	case fleet.KindOf(err) == fleet.NotFound:
 		return s, nil
 	case err != nil:
 		return s, err
 	}
-	s.Kubeconfig, err = l.o.Bootstrap.InspectKubeconfig(d)
+	s.Kubeconfig, err = d.InspectKubeconfig(stored)
 	s.Kubeconfig.Former = authorities != "" && s.Kubeconfig.Trust != authorities
 	return s, err
 }
@@ -154,20 +152,23 @@ func expiry(d fleet.SecretData) (time.Time, bool) {
 	return c.NotAfter, true
 }
 
-func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, o fleet.Observed) (fleet.Workload, error) {
+func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d providers.Distribution, o fleet.Observed) (fleet.Workload, error) {
 	switch {
 	case !o.Secrets.Kubeconfig.Exists:
 		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
 	case !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
-	access, err := exec.Access(ctx, l.secrets(c), c.Key)
+	access, err := exec.Access(ctx, l.secrets(c), c.Key, d.Needs(c))
 	if err != nil {
 		return fleet.Workload{}, err
 	}
 	access.Certificates = c.ControlPlane.CertificatesExpiryDays > 0
 	access.External = c.Delete && !c.LeaveExternal
 	w, err := l.o.Workload.Observe(ctx, access)
+	if err == nil {
+		err = d.Observe(ctx, access, &w)
+	}
 	if l.answered != nil {
 		l.answered(ctx, access, err)
 	}
@@ -218,10 +219,10 @@ func (r *Reconciler) watch(ctx context.Context, a providers.Access) {
 	r.o.Workload.Watch(context.WithoutCancel(ctx), a, func() { r.o.Changed(a.Cluster) })
 }
 
-func (r *Reconciler) lookAtEtcd(ctx context.Context, c *fleet.Cluster) (*fleet.Etcd, error) {
-	access, err := exec.Access(ctx, r.secrets(c), c.Key)
+func (r *Reconciler) lookAtEtcd(ctx context.Context, c *fleet.Cluster, d providers.Distribution) (*fleet.Etcd, error) {
+	access, err := exec.Access(ctx, r.secrets(c), c.Key, d.Needs(c))
 	if err != nil {
 		return nil, err
 	}
-	return r.o.Workload.Etcd(ctx, access)
+	return d.Members(ctx, access)
 }

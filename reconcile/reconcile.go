@@ -52,14 +52,14 @@ type SecretKeeper interface {
 	Kept(ctx context.Context, c fleet.Key) ([]fleet.SecretName, error)
 }
 
-// Options are what a Reconciler works with. Infrastructure, Workload, Bootstrap
+// Options are what a Reconciler works with. Infrastructure, Workload, Distributions
 // and Secrets are required.
 type Options struct {
 	// Infrastructure returns the provider of that name.
 	Infrastructure func(name string) (providers.Infrastructure, error)
 	Workload       providers.Workload
 	Charts         providers.Charts // nil: charts are refused, but by infrastructure that installs them itself
-	Bootstrap      providers.Bootstrap
+	Distributions  providers.Distributions
 	Secrets        SecretStore
 
 	// May is asked before anything is changed, and again before each action. An
@@ -123,10 +123,10 @@ func New(o Options) *Reconciler {
 		o: o,
 		looker: NewLooker(LookerOptions{
 			Infrastructure: func(name string) (providers.Observer, error) { return o.Infrastructure(name) },
-			Workload:       o.Workload, Bootstrap: o.Bootstrap, Secrets: o.Secrets, Now: o.Now,
+			Workload:       o.Workload, Distributions: o.Distributions, Secrets: o.Secrets, Now: o.Now,
 		}),
 		executor: &exec.Executor{
-			Workload: o.Workload, Bootstrap: o.Bootstrap, Charts: o.Charts, May: o.May,
+			Workload: o.Workload, Charts: o.Charts, May: o.May,
 			Now: o.Now, Log: o.Log, Parallel: o.Parallel,
 		},
 		clock:    newClock(o.Now, o.Elapsed),
@@ -214,6 +214,10 @@ func (r Result) NotAfter() map[string]time.Time {
 }
 
 func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory, m *memory, res *Result) []error {
+	d, err := r.o.Distributions.Of(c)
+	if err != nil {
+		return []error{err}
+	}
 	infra, err := r.o.Infrastructure(c.Provider)
 	if err != nil {
 		return []error{err}
@@ -240,7 +244,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	decided(nil)
 	var errs []error
 	if p.NeedEtcd {
-		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c); err != nil {
+		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c, d); err != nil {
 			errs = append(errs, fmt.Errorf("cannot see the etcd members of %s: %w", c.Key, err))
 		}
 		p = plan.Compute(in)
@@ -255,7 +259,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	}
 	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
 	out := r.executor.Run(doing, exec.World{
-		Cluster: p.Desired, Infrastructure: infra, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
+		Cluster: p.Desired, Infrastructure: infra, Distribution: d, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
 		Seen: observed.At,
 	}, p.Actions)
 	done(failed(out))

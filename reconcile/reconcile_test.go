@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/reconcile"
 )
 
@@ -22,7 +23,7 @@ import (
 type stub struct {
 	providers.Infrastructure
 	providers.Workload
-	providers.Bootstrap
+	kubeadm.Distribution
 
 	now      time.Time
 	seen     fleet.Infrastructure
@@ -31,6 +32,7 @@ type stub struct {
 	down     error // of a look at the nodes
 	etcd     *fleet.Etcd
 	etcdDown error
+	steps    []fleet.Step // that are due
 	owner    error
 	deposed  int           // the question by number that is the first to be answered with owner; 0: each is
 	asked    int           // times
@@ -64,15 +66,14 @@ func newStub(c *fleet.Cluster, controlPlanes int) *stub {
 			Version: c.ControlPlane.Version, State: fleet.MachineRunning, Created: s.now,
 		})
 		s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
-			Name: string(name), Ready: true, ControlPlane: true, ControlPlaneReady: true,
+			Name: string(name), Ready: true, ControlPlane: true,
 			Annotations: fleet.NodeAnnotations(c.Key, c.ControlPlane, name),
 		})
-		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(i + 1), Name: string(name), Healthy: true})
+		s.workload.Servers = append(s.workload.Servers, fleet.Server{Node: string(name), Ready: true})
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(i + 1), Name: string(name), Node: string(name), Healthy: true})
 	}
 	slices.SortFunc(s.seen.Machines, func(a, b fleet.Machine) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	s.workload.Reachable = true
-	p := c.ControlPlane
-	s.workload.Kubeadm = &fleet.Kubeadm{Version: p.Version, Config: p.ConfigMark(), Addons: p.AddonsMark()}
 	return s
 }
 
@@ -88,7 +89,7 @@ func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler 
 	}
 	return reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{s}, nil },
-		Workload:       nodes{s}, Bootstrap: s, Secrets: store,
+		Workload:       nodes{s}, Distributions: providers.Distributions{"KubeadmControlPlane": distribution{s}}, Secrets: store,
 		Now: s.clock, May: func(fleet.Key) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -101,15 +102,33 @@ func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler 
 	})
 }
 
-func (s *stub) InspectKubeconfig(fleet.SecretData) (fleet.KubeconfigState, error) {
+// A distribution is a stub as a providers.Distribution: all that it keeps in the cluster
+// is as Git says, but for the step that it is told to have.
+type distribution struct{ *stub }
+
+func (s distribution) Steps(*fleet.Cluster, *fleet.Workload) []fleet.Step { return s.steps }
+
+func (s distribution) Observe(context.Context, providers.Access, *fleet.Workload) error { return nil }
+
+func (s distribution) Members(context.Context, providers.Access) (*fleet.Etcd, error) {
+	s.called("Etcd")
+	return s.etcd, s.etcdDown
+}
+
+func (s distribution) Admit(context.Context, providers.Access, providers.BootstrapInput, time.Duration) error {
+	return nil
+}
+
+func (s distribution) Apply(_ context.Context, _ providers.Access, _ *fleet.Cluster, _ fleet.Endpoint, name string) error {
+	s.called(name)
+	return fleet.Errorf(fleet.Invalid, "migrate the Corefile", "no way back")
+}
+
+func (s distribution) InspectKubeconfig(fleet.SecretData) (fleet.KubeconfigState, error) {
 	return fleet.KubeconfigState{Exists: true, Endpoint: endpoint, NotBefore: s.now, NotAfter: s.now.AddDate(1, 0, 0)}, nil
 }
 
-func (s *stub) Token(*fleet.Cluster, fleet.SecretData, fleet.MachineName) (providers.Token, error) {
-	return providers.Token{}, nil
-}
-
-func (s *stub) UserData(providers.BootstrapInput) (providers.UserData, error) {
+func (s distribution) UserData(providers.BootstrapInput) (providers.UserData, error) {
 	return providers.UserData{}, nil
 }
 
@@ -145,21 +164,7 @@ func (s nodes) Observe(context.Context, providers.Access) (fleet.Workload, error
 	return s.workload, nil
 }
 
-func (s nodes) Etcd(context.Context, providers.Access) (*fleet.Etcd, error) {
-	s.called("Etcd")
-	return s.etcd, s.etcdDown
-}
-
-func (s nodes) EnsureToken(context.Context, providers.Access, providers.Token, time.Duration) error {
-	return nil
-}
-
 func (s nodes) Forget(k fleet.Key) { s.calls = append(s.calls, "Forget "+k.String()) }
-
-func (s nodes) SyncAddons(context.Context, providers.Access, fleet.Pool, string) error {
-	s.called("SyncAddons")
-	return fleet.Errorf(fleet.Invalid, "migrate the Corefile", "no way back")
-}
 
 func (s nodes) Drain(context.Context, providers.Access, string, fleet.DrainRules) error {
 	s.called("Drain")
@@ -203,7 +208,7 @@ func TestRecovery(t *testing.T) {
 func TestAFailureHoldsNothingElseUp(t *testing.T) {
 	c := wish{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
-	s.workload.Kubeadm.Addons = "of another version"
+	s.steps = []fleet.Step{{Name: "SyncAddons", When: fleet.AfterControlPlane, Reason: "of another version"}}
 	s.seen.Machines = append(s.seen.Machines, fleet.Machine{Name: "eu-1-gone-x", Pool: "gone", Role: fleet.RoleWorker, State: fleet.MachineRunning})
 	s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
 		Name: "eu-1-gone-x", Ready: true, Draining: true, DrainStarted: s.now, Pods: []fleet.Pod{{Namespace: "default", Name: "web"}},

@@ -22,7 +22,8 @@ func TestLookTellsWhenItEnded(t *testing.T) {
 				time.Sleep(still)
 				return inmemory.NewProvider(w.cloud, settle), nil
 			},
-			Secrets: w.secrets,
+			Distributions: w.distributions(nil),
+			Secrets:       w.secrets,
 		})
 		began := time.Now()
 		o, err := l.Look(t.Context(), wish{1, 1, "v1.33.5", false}.cluster(t))

@@ -227,7 +227,7 @@ func (w *world) startWith(client *workload.Client) *agent {
 	return &agent{ctx: ctx, workload: client, r: reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infra, nil },
 		Workload:       crashing{client, w},
-		Bootstrap:      kubeadm.New(),
+		Distributions:  w.distributions(client),
 		Secrets:        store,
 		Log:            logger(),
 	})}
@@ -249,11 +249,6 @@ type crashing struct {
 
 func (c crashing) around(err error) error { c.w.called(); return err }
 
-func (c crashing) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, d time.Duration) error {
-	c.w.called()
-	return c.around(c.Client.EnsureToken(ctx, a, t, d))
-}
-
 func (c crashing) SyncNode(ctx context.Context, a providers.Access, n string, m fleet.MachineName, p fleet.Pool) error {
 	c.w.called()
 	c.w.mu.Lock()
@@ -267,11 +262,6 @@ func (c crashing) Drain(ctx context.Context, a providers.Access, n string, rules
 	return c.around(c.Client.Drain(ctx, a, n, rules))
 }
 
-func (c crashing) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
-	c.w.called()
-	return c.around(c.Client.RemoveMember(ctx, a, id))
-}
-
 func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) error {
 	c.w.called()
 	return c.around(c.Client.DeleteNode(ctx, a, n))
@@ -282,14 +272,34 @@ func (c crashing) DeleteExternalResources(ctx context.Context, a providers.Acces
 	return c.around(c.Client.DeleteExternalResources(ctx, a, resources))
 }
 
-func (c crashing) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
-	c.w.called()
-	return c.around(c.Client.SyncKubeadmConfig(ctx, a, config, mark))
+// distributions are those that reach clusters through client.
+func (w *world) distributions(client *workload.Client) providers.Distributions {
+	return providers.Distributions{"KubeadmControlPlane": crashingKubeadm{kubeadm.New(client), w}}
 }
 
-func (c crashing) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, mark string) error {
+// crashingKubeadm counts the changes that kubeadm makes in clusters as calls too.
+type crashingKubeadm struct {
+	kubeadm.Distribution
+	w *world
+}
+
+func (c crashingKubeadm) around(f func() error) error {
 	c.w.called()
-	return c.around(c.Client.SyncAddons(ctx, a, p, mark))
+	err := f()
+	c.w.called()
+	return err
+}
+
+func (c crashingKubeadm) Admit(ctx context.Context, a providers.Access, in providers.BootstrapInput, ttl time.Duration) error {
+	return c.around(func() error { return c.Distribution.Admit(ctx, a, in, ttl) })
+}
+
+func (c crashingKubeadm) RemoveMember(ctx context.Context, a providers.Access, m fleet.Member) error {
+	return c.around(func() error { return c.Distribution.RemoveMember(ctx, a, m) })
+}
+
+func (c crashingKubeadm) Apply(ctx context.Context, a providers.Access, in *fleet.Cluster, e fleet.Endpoint, name string) error {
+	return c.around(func() error { return c.Distribution.Apply(ctx, a, in, e, name) })
 }
 
 // reach makes passes until phase is reached and nothing is to be done. Crashed

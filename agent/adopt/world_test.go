@@ -29,7 +29,6 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/render"
@@ -291,7 +290,7 @@ func newSide(t *testing.T, id fleet.ID, store wiring.SecretStore, p providers.In
 func (s *side) reconciler(store reconcile.SecretStore) *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return s.provider, nil },
-		Workload:       s.workload, Bootstrap: kubeadm.New(), Secrets: store, Progress: 10 * time.Millisecond,
+		Workload:       s.workload, Distributions: all.Distributions(s.workload), Secrets: store, Progress: 10 * time.Millisecond,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/agent/autoscaler/externalgrpc"
 	"fairlead.dev/fleet"
@@ -33,18 +34,22 @@ const patience = 30 * time.Second
 // A Server answers cluster-autoscalers.
 type Server struct {
 	externalgrpc.UnimplementedCloudProviderServer
-	fleet Fleet
-	log   *slog.Logger
-	grpc  *grpc.Server
+	fleet      Fleet
+	registered Registered
+	log        *slog.Logger
+	grpc       *grpc.Server
 }
 
+// Registered returns labels and taints with which the kubelets of a pool register.
+type Registered func(c *fleet.Cluster, p fleet.Pool) (map[string]string, []corev1.Taint)
+
 // New returns a server of f. The error says which of the files cannot be used.
-func New(f Fleet, files Files, log *slog.Logger) (*Server, error) {
+func New(f Fleet, files Files, registered Registered, log *slog.Logger) (*Server, error) {
 	transport, err := transport(files)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{fleet: f, log: log}
+	s := &Server{fleet: f, registered: registered, log: log}
 	s.grpc = grpc.NewServer(grpc.Creds(transport), grpc.MaxRecvMsgSize(4<<20), grpc.UnaryInterceptor(s.observe))
 	externalgrpc.RegisterCloudProviderServer(s.grpc, s)
 	return s, nil

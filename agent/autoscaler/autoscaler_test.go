@@ -27,7 +27,6 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/agent/autoscaler"
@@ -118,10 +117,17 @@ func worker(name string, phase fleet.MachinePhase, node string) fleet.MachineRep
 	}
 }
 
+// registered is what a kubelet is told by the bootstrap configuration.
+func registered(_ *fleet.Cluster, p fleet.Pool) (map[string]string, []corev1.Taint) {
+	if p.Name != "md-0" {
+		return nil, nil
+	}
+	return map[string]string{"rack": "r1"}, nil
+}
+
 // prod has a pool md-0 that is scaled and three machines of it, one that Git
 // numbers, and a control plane.
 func prod() *cluster {
-	value := "rack=r1"
 	md0 := fleet.Pool{
 		Name: "md-0", Role: fleet.RoleWorker, Strategy: fleet.OnDelete, Replicas: 4, FailureDomain: "az1", NodeLabels: map[string]string{"node-role.kubernetes.io/web": ""},
 		Taints: []clusterv1.MachineTaint{{Key: "web", Effect: corev1.TaintEffectNoSchedule, Propagation: clusterv1.MachineTaintPropagationAlways}},
@@ -129,13 +135,6 @@ func prod() *cluster {
 			Min: 2, Max: 6, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi")},
 			Labels: map[string]string{"disk": "ssd", "kubernetes.io/arch": "arm64"},
 		},
-	}
-	var err error
-	md0.Bootstrap, err = fleet.NewBootstrap("", bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{
-		NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: []bootstrapv1.Arg{{Name: "node-labels", Value: &value}}},
-	}})
-	if err != nil {
-		panic(err)
 	}
 	away := worker("m3", fleet.MachinePhaseRunning, "n3")
 	away.NodeID = "openstack://region/m3"
@@ -178,7 +177,7 @@ func serve(t *testing.T, f autoscaler.Fleet) func(by *authority, uris ...string)
 			t.Fatal(err)
 		}
 	}
-	s, err := autoscaler.New(f, files, slog.New(slog.DiscardHandler))
+	s, err := autoscaler.New(f, files, registered, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +419,7 @@ func TestTemplate(t *testing.T) {
 
 // TestBadFiles are refused before anything is served.
 func TestBadFiles(t *testing.T) {
-	if _, err := autoscaler.New(prod(), autoscaler.Files{Certificate: "none", Key: "none", ClientCA: "none"}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "certificate and key") {
+	if _, err := autoscaler.New(prod(), autoscaler.Files{Certificate: "none", Key: "none", ClientCA: "none"}, registered, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "certificate and key") {
 		t.Errorf("files that are not there gave %v", err)
 	}
 }

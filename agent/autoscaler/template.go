@@ -2,9 +2,7 @@ package autoscaler
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -13,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/agent/autoscaler/externalgrpc"
 )
@@ -34,7 +31,7 @@ func (s *Server) NodeGroupTemplateNodeInfo(ctx context.Context, in *externalgrpc
 		return nil, status.Errorf(codes.Unimplemented,
 			"pool %s does not say what its nodes have: give its MachineDeployment the annotations capacity.cluster-autoscaler.kubernetes.io/cpu and …/memory", in.GetId())
 	}
-	b, err := g.node().Marshal()
+	b, err := s.node(g).Marshal()
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
@@ -42,10 +39,11 @@ func (s *Server) NodeGroupTemplateNodeInfo(ctx context.Context, in *externalgrpc
 }
 
 // node returns a Node as a new machine of g will have it.
-func (g group) node() *corev1.Node {
-	p, s := g.pool, g.pool.Scaling
+func (s *Server) node(g group) *corev1.Node {
+	p, scaling := g.pool, g.pool.Scaling
+	labels, taints := s.registered(g.cluster, p)
 	name := string(p.Name) + "-template"
-	has := maps.Clone(s.Capacity)
+	has := maps.Clone(scaling.Capacity)
 	if _, ok := has[corev1.ResourcePods]; !ok {
 		has[corev1.ResourcePods] = *resource.NewQuantity(defaultPods, resource.DecimalSI)
 	}
@@ -61,27 +59,14 @@ func (g group) node() *corev1.Node {
 	if p.FailureDomain != "" {
 		n.Labels[corev1.LabelTopologyZone] = p.FailureDomain
 	}
-	var join bootstrapv1.NodeRegistrationOptions
-	_ = json.Unmarshal(p.Bootstrap.Field("joinConfiguration", "nodeRegistration"), &join) // none says nothing
-	for _, arg := range join.KubeletExtraArgs {
-		if arg.Name != "node-labels" || arg.Value == nil {
-			continue
-		}
-		for part := range strings.SplitSeq(*arg.Value, ",") {
-			if key, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok {
-				n.Labels[key] = value
-			}
-		}
-	}
+	maps.Copy(n.Labels, labels)
 	maps.Copy(n.Labels, p.NodeLabels)
-	maps.Copy(n.Labels, s.Labels)
-	if join.Taints != nil {
-		n.Spec.Taints = append(n.Spec.Taints, *join.Taints...)
-	}
+	maps.Copy(n.Labels, scaling.Labels)
+	n.Spec.Taints = append(n.Spec.Taints, taints...)
 	for _, t := range p.Taints {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
-	n.Spec.Taints = append(n.Spec.Taints, s.Taints...)
+	n.Spec.Taints = append(n.Spec.Taints, scaling.Taints...)
 	return n
 }
 

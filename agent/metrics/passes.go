@@ -38,7 +38,7 @@ func (m *Metrics) Passed(ctx context.Context, phase fleet.Phase, actions []fleet
 	m.passes.passes.WithLabelValues(string(phase), result(err)).Inc()
 	m.observe(ctx, m.passes.seconds, took)
 	for _, a := range actions {
-		m.passes.actions.WithLabelValues(string(a.Kind)).Inc()
+		m.passes.actions.WithLabelValues(a.Name()).Inc()
 	}
 }
 

@@ -28,8 +28,8 @@ type inKubernetes struct {
 func openKubernetes(t *testing.T) inKubernetes {
 	t.Helper()
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "default", Name: "home"}}
-	issuer := kubeadm.New()
-	authorities, err := issuer.NewAuthorities(c, time.Now())
+	issuer := kubeadm.New(nil)
+	authorities, err := issuer.NewSecrets(c, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func openKubernetes(t *testing.T) inKubernetes {
 		_ = server.Serve(ctx, l)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	config, err := issuer.NewKubeconfig(c, fleet.Endpoint{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port)}, ca, time.Now())
+	config, err := issuer.NewKubeconfig(c, fleet.Endpoint{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port)}, authorities, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

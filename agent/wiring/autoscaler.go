@@ -7,9 +7,12 @@ import (
 	"net"
 
 	"github.com/oklog/run"
+	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/autoscaler"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/all"
 )
 
 // run runs a, and answers autoscalers as long as it does: of several replicas the
@@ -18,7 +21,7 @@ func (s Autoscaler) run(ctx context.Context, a *agent.Agent, log *slog.Logger) e
 	if s.Address == "" {
 		return a.Run(ctx)
 	}
-	server, err := autoscaler.New(a, s.Files, log)
+	server, err := autoscaler.New(a, s.Files, registered, log)
 	if err != nil {
 		return err
 	}
@@ -33,4 +36,13 @@ func (s Autoscaler) run(ctx context.Context, a *agent.Agent, log *slog.Logger) e
 	g.Add(func() error { return a.Run(ctx) }, func(error) { cancel() })
 	g.Add(func() error { return server.Serve(ctx, l) }, func(error) { cancel() })
 	return g.Run()
+}
+
+// registered returns labels and taints with which the kubelets of a pool register.
+func registered(c *fleet.Cluster, p fleet.Pool) (map[string]string, []corev1.Taint) {
+	d, err := all.Distributions(nil).Of(c)
+	if err != nil {
+		return nil, nil // whoever makes machines of it says why none is made
+	}
+	return d.Registered(p)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/sources"
 )
@@ -17,8 +18,14 @@ import (
 // authorities makes keys, which takes long, once for all worlds: the n-th of a
 // cluster in each world are the same, and not those before.
 type authorities struct {
-	kubeadm.Bootstrap
+	kubeadm.Distribution
 	w *moveWorld
+	p *process
+}
+
+// Admit implements providers.Distribution.
+func (a authorities) Admit(ctx context.Context, to providers.Access, in providers.BootstrapInput, ttl time.Duration) error {
+	return a.p.act("store a token", func() error { return a.Distribution.Admit(ctx, to, in, ttl) })
 }
 
 type authoritiesOf struct {
@@ -32,8 +39,8 @@ var made = struct {
 	sets map[authoritiesOf]map[fleet.SecretName]fleet.SecretData
 }{sets: map[authoritiesOf]map[fleet.SecretName]fleet.SecretData{}}
 
-// NewAuthorities implements providers.Bootstrap.
-func (a authorities) NewAuthorities(c *fleet.Cluster, _ time.Time) (map[fleet.SecretName]fleet.SecretData, error) {
+// NewSecrets implements providers.Distribution.
+func (a authorities) NewSecrets(c *fleet.Cluster, _ time.Time) (map[fleet.SecretName]fleet.SecretData, error) {
 	a.w.mu.Lock()
 	a.w.keys[c.Key]++
 	id := authoritiesOf{c.Key, a.w.keys[c.Key]}
@@ -42,7 +49,7 @@ func (a authorities) NewAuthorities(c *fleet.Cluster, _ time.Time) (map[fleet.Se
 	defer made.Unlock()
 	if made.sets[id] == nil {
 		// They are good from when the time of bubbles begins.
-		d, err := a.Bootstrap.NewAuthorities(c, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		d, err := a.Distribution.NewSecrets(c, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
@@ -194,11 +195,6 @@ type clustersOf struct {
 	p *process
 }
 
-// EnsureToken implements providers.Workload.
-func (c clustersOf) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, ttl time.Duration) error {
-	return c.p.act("store a token", func() error { return c.Client.EnsureToken(ctx, a, t, ttl) })
-}
-
 // SyncNode implements providers.Workload.
 func (c clustersOf) SyncNode(ctx context.Context, a providers.Access, node string, m fleet.MachineName, pool fleet.Pool) error {
 	return c.p.act("label node "+node, func() error { return c.Client.SyncNode(ctx, a, node, m, pool) })
@@ -226,19 +222,20 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 	infrastructure := func(string) (providers.Infrastructure, error) {
 		return inmemory.NewProvider(cloudOf{w.cloud, p}, 5*time.Second), nil
 	}
+	distributions := providers.Distributions{"KubeadmControlPlane": authorities{kubeadm.New(client), w, p}}
 	a := agent.New(o, agent.Parts{
 		Source: w, Renderer: w,
 		Ledger: func(string) (agent.Ledger, error) { return s.ledger(branchOf{w.git, p}, w.statusKeys(), m), nil },
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
 			return reconcile.New(reconcile.Options{
-				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Bootstrap: authorities{w: w}, Secrets: gate,
+				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Distributions: distributions, Secrets: gate,
 				May: may, Changed: changed, Log: s.Log,
 			})
 		},
 		Looker: func() ownership.Looker {
 			return reconcile.NewLooker(reconcile.LookerOptions{
 				Infrastructure: func(name string) (providers.Observer, error) { return infrastructure(name) },
-				Workload:       clustersOf{client, p}, Bootstrap: authorities{w: w}, Secrets: gate,
+				Workload:       clustersOf{client, p}, Distributions: distributions, Secrets: gate,
 			})
 		},
 		Infrastructure: infrastructure,

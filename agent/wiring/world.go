@@ -18,7 +18,6 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/dryrun"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/limit"
@@ -169,7 +168,7 @@ func (w *World) inMemory() (*inmemory.Cloud, bool) {
 func (w *World) Looker() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
-		Workload:       w.Workload, Bootstrap: kubeadm.New(), Secrets: w.Gate,
+		Workload:       w.Workload, Distributions: all.Distributions(w.Workload), Secrets: w.Gate,
 	})
 }
 
@@ -199,7 +198,7 @@ func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.M
 func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
 	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Bootstrap: kubeadm.New(), Secrets: w.Gate,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: all.Distributions(w.Workload), Secrets: w.Gate,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	}), end
 }

@@ -126,10 +126,10 @@ func TestPlan(t *testing.T) {
 // TestUserData: each machine's user data is such that hosts run it, with cloud-init and
 // without.
 func TestUserData(t *testing.T) {
-	b := kubeadm.New()
+	b := kubeadm.Distribution{}
 	meta := userdata.Metadata{InstanceID: "0123456789abcdef", Name: "machine", ProviderID: "hosts://hall-1/rack1-1/0123456789abcdef"}
 	for key, c := range rendered(t) {
-		authorities, err := b.NewAuthorities(&c, time.Now())
+		authorities, err := b.NewSecrets(&c, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +139,8 @@ func TestUserData(t *testing.T) {
 		}{{c.ControlPlane, fleet.JoinInit}, {c.ControlPlane, fleet.JoinControlPlane}, {c.Workers[0], fleet.JoinWorker}} {
 			data, err := b.UserData(providers.BootstrapInput{
 				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
-				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Authorities: authorities,
-				NodeID: userdata.NodeID, Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
+				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Secrets: authorities,
+				NodeID: userdata.NodeID,
 			})
 			if err != nil {
 				t.Errorf("%s: %s: %v", key, p.join, err)

@@ -145,9 +145,9 @@ func TestPlan(t *testing.T) {
 // TestUserData: what is configured can be written for the first machine of each
 // control plane and for a worker.
 func TestUserData(t *testing.T) {
-	b := kubeadm.New()
+	b := kubeadm.Distribution{}
 	for key, c := range rendered(t) {
-		authorities, err := b.NewAuthorities(&c, time.Now())
+		authorities, err := b.NewSecrets(&c, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,8 +157,7 @@ func TestUserData(t *testing.T) {
 		}{{c.ControlPlane, fleet.JoinInit}, {c.ControlPlane, fleet.JoinControlPlane}, {c.Workers[0], fleet.JoinWorker}} {
 			data, err := b.UserData(providers.BootstrapInput{
 				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
-				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Authorities: authorities,
-				Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
+				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Secrets: authorities,
 			})
 			if err != nil {
 				t.Errorf("%s: %s: %v", key, p.join, err)

@@ -1,11 +1,14 @@
-// Package all lists the infrastructure providers that Fairlead is built with.
+// Package all lists the infrastructure providers and the distributions that Fairlead is
+// built with.
 package all
 
 import (
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/infrastructure/openstack"
+	"fairlead.dev/providers/workload"
 )
 
 // Factories returns the factory of each provider.
@@ -19,3 +22,9 @@ func Factories() []providers.Factory {
 
 // Registry returns the registry of all of them.
 func Registry() (*providers.Registry, error) { return providers.NewRegistry(Factories()...) }
+
+// Distributions returns the distributions, which reach clusters through c; nil is good
+// for what is pure.
+func Distributions(c *workload.Client) providers.Distributions {
+	return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c)}
+}

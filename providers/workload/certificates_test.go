@@ -27,13 +27,13 @@ func TestCertificates(t *testing.T) {
 
 	expiry := func() map[string]time.Time {
 		t.Helper()
-		w, err := c.Observe(t.Context(), c.access)
+		w, err := c.look(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := map[string]time.Time{}
-		for _, n := range w.Nodes {
-			out[n.Name] = n.CertificatesNotAfter
+		for _, s := range w.Servers {
+			out[s.Node] = s.CertificatesNotAfter
 		}
 		return out
 	}

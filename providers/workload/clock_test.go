@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 )
 
@@ -27,8 +27,8 @@ func TestClocks(t *testing.T) {
 			server := start(t)
 			client := workload.New(workload.Options{Now: func() time.Time { return time.Now().Add(c.agent) }})
 			defer client.Close()
-			token := providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))}
-			if err := client.EnsureToken(t.Context(), server.access, token, 15*time.Minute); err != nil {
+			token := inside.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))}
+			if err := inside.New(client).EnsureToken(t.Context(), server.access, token, 15*time.Minute); err != nil {
 				t.Fatal(err)
 			}
 			w, err := client.Observe(t.Context(), server.access)
@@ -38,7 +38,7 @@ func TestClocks(t *testing.T) {
 			if d := (w.Ahead - c.ahead).Abs(); d > 2*time.Second {
 				t.Errorf("the API server is seen %s ahead, want %s", w.Ahead, c.ahead)
 			}
-			if left := time.Until(w.Tokens[0].Expires); left < 14*time.Minute || left > 16*time.Minute {
+			if left := time.Until(tokenExpires(t, server)); left < 14*time.Minute || left > 16*time.Minute {
 				t.Errorf("the token is good for %s, want 15 minutes", left)
 			}
 		})

@@ -118,7 +118,7 @@ func (n *conn) evict(ctx context.Context, p *corev1.Pod, unreachable bool) error
 		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		DeleteOptions: o,
 	})
-	if unreachable && apierrors.IsTooManyRequests(err) && !podReady(p) {
+	if unreachable && apierrors.IsTooManyRequests(err) && !PodReady(p) {
 		// The budget counts the pod as lost already and lets nothing go until it
 		// is well again, which it never will be. Deleting it costs no
 		// availability, and its object stays until the node is gone.

@@ -5,16 +5,20 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"fairlead.dev/fleet"
 )
+
+// A kinder is an error of something that is reached through a tunnel and knows its kind.
+type kinder interface {
+	error
+	Kind() fleet.ErrorKind
+}
 
 // classify turns the errors of client-go, TLS and the network into those of
 // package fleet. It is the only place that knows them.
@@ -36,8 +40,8 @@ func kindOf(err error) (kind fleet.ErrorKind, hint string) {
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return kindOfStatus(err), ""
 	}
-	if e, ok := errors.AsType[*etcdError](err); ok {
-		return e.kind(), ""
+	if e, ok := errors.AsType[kinder](err); ok {
+		return e.Kind(), ""
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fleet.Unauthorized, "the server's certificate is not of the authority that this cluster was made with"
@@ -54,7 +58,7 @@ func kindOf(err error) (kind fleet.ErrorKind, hint string) {
 	if _, ok := errors.AsType[net.Error](err); ok ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, errTunnel) {
+		errors.Is(err, ErrTunnel) {
 		return fleet.Unavailable, ""
 	}
 	return fleet.Unknown, ""
@@ -84,39 +88,4 @@ func kindOfStatus(err error) fleet.ErrorKind {
 		return fleet.Invalid
 	}
 	return fleet.Unavailable // too many requests, timeouts, internal errors
-}
-
-// An etcdError is what etcd's gRPC gateway answers when it refuses.
-type etcdError struct {
-	Status  int    `json:"-"` // of HTTP
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
-// Error implements error.
-func (e *etcdError) Error() string {
-	if e.Message == "" {
-		return fmt.Sprintf("etcd answered %d %s", e.Status, http.StatusText(e.Status))
-	}
-	return e.Message
-}
-
-// The gRPC codes that etcd uses.
-const (
-	codeNotFound           = 5
-	codePermissionDenied   = 7
-	codeFailedPrecondition = 9
-	codeUnauthenticated    = 16
-)
-
-func (e *etcdError) kind() fleet.ErrorKind {
-	switch e.Code {
-	case codeNotFound:
-		return fleet.NotFound
-	case codeFailedPrecondition:
-		return fleet.Conflict
-	case codePermissionDenied, codeUnauthenticated:
-		return fleet.Unauthorized
-	}
-	return fleet.Unavailable
 }

@@ -22,14 +22,14 @@ func TestEtcd(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members[1].Healthy = false
 	c.etcd.members[2].Learner = true
-	got, err := c.Etcd(t.Context(), c.access)
+	got, err := c.kubeadm.Members(t.Context(), c.access)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []fleet.Member{
-		{ID: 1 << 63, Name: "cp-1", Healthy: true, Leader: true},
-		{ID: 1<<63 + 1, Name: "cp-2"},
-		{ID: 1<<63 + 2, Name: "cp-3", Healthy: true, Learner: true},
+		{ID: 1 << 63, Name: "cp-1", Node: "cp-1", Healthy: true, Leader: true},
+		{ID: 1<<63 + 1, Name: "cp-2", Node: "cp-2"},
+		{ID: 1<<63 + 2, Name: "cp-3", Node: "cp-3", Healthy: true, Learner: true},
 	}
 	if d := cmp.Diff(want, got.Members); d != "" {
 		t.Errorf("members (-want +got):\n%s", d)
@@ -41,7 +41,7 @@ func TestEtcd(t *testing.T) {
 func TestEtcdMembersOfOneName(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members = append(c.etcd.members, fleet.Member{ID: 7, Name: "cp-2"})
-	got, err := c.Etcd(t.Context(), c.access)
+	got, err := c.kubeadm.Members(t.Context(), c.access)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestEtcdMembersOfOneName(t *testing.T) {
 	if d := cmp.Diff(map[uint64]bool{1 << 63: true, 1<<63 + 1: true, 1<<63 + 2: true, 7: false}, healthy); d != "" {
 		t.Errorf("healthy (-want +got):\n%s", d)
 	}
-	if err := c.RemoveMember(t.Context(), c.access, 7); err != nil || len(c.etcd.Members()) != 3 {
+	if err := c.kubeadm.RemoveMember(t.Context(), c.access, 7); err != nil || len(c.etcd.Members()) != 3 {
 		t.Errorf("removed: %v, members %v", err, c.etcd.Members())
 	}
 }
@@ -61,7 +61,7 @@ func TestEtcdAsksAnotherMember(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members[0].Healthy, c.etcd.members[0].Leader = false, false
 	c.etcd.members[1].Leader = true
-	got, err := c.Etcd(t.Context(), c.access)
+	got, err := c.kubeadm.Members(t.Context(), c.access)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +77,13 @@ func TestEtcdAsksAVoter(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members[0].Learner, c.etcd.members[0].Leader = true, false
 	c.etcd.members[1].Leader = true
-	if _, err := c.Etcd(t.Context(), c.access); err != nil {
+	if _, err := c.kubeadm.Members(t.Context(), c.access); err != nil {
 		t.Errorf("beside a learner: %v", err)
 	}
 	for i := range c.etcd.members {
 		c.etcd.members[i].Learner = true
 	}
-	if got, err := c.Etcd(t.Context(), c.access); err == nil {
+	if got, err := c.kubeadm.Members(t.Context(), c.access); err == nil {
 		t.Errorf("learners alone: got %v, want an error: they list nothing", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestEtcdAsksAVoter(t *testing.T) {
 func TestEtcdOfWhichNobodyAnswers(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members = nil
-	if _, err := c.Etcd(t.Context(), c.access); fleet.KindOf(err) != fleet.Unavailable {
+	if _, err := c.kubeadm.Members(t.Context(), c.access); fleet.KindOf(err) != fleet.Unavailable {
 		t.Errorf("got %v, want the kind Unavailable", err)
 	}
 }
@@ -99,13 +99,13 @@ func TestEtcdOfWhichNobodyAnswers(t *testing.T) {
 func TestEtcdWithAnotherAuthority(t *testing.T) {
 	c := startEtcd(t)
 	other := newAuthority(t, "etcd-ca")
-	good := c.access.EtcdCA
-	c.access.EtcdCA = fleet.SecretData{"tls.crt": fleet.NewSecret(other.certPEM), "tls.key": fleet.NewSecret(other.keyPEM)}
-	if _, err := c.Etcd(t.Context(), c.access); fleet.KindOf(err) != fleet.Unauthorized {
+	good := c.access.Secrets["etcd"]
+	c.access.Secrets["etcd"] = fleet.SecretData{"tls.crt": fleet.NewSecret(other.certPEM), "tls.key": fleet.NewSecret(other.keyPEM)}
+	if _, err := c.kubeadm.Members(t.Context(), c.access); fleet.KindOf(err) != fleet.Unauthorized {
 		t.Errorf("got %v, want the kind Unauthorized", err)
 	}
-	c.access.EtcdCA = good
-	if _, err := c.Etcd(t.Context(), c.access); err != nil {
+	c.access.Secrets["etcd"] = good
+	if _, err := c.kubeadm.Members(t.Context(), c.access); err != nil {
 		t.Errorf("with the right authority again: %v", err)
 	}
 }
@@ -161,7 +161,7 @@ func TestRemoveMember(t *testing.T) {
 			if tc.change != nil {
 				tc.change(c.etcd)
 			}
-			err := c.RemoveMember(t.Context(), c.access, tc.remove)
+			err := c.kubeadm.RemoveMember(t.Context(), c.access, tc.remove)
 			if (err == nil) != (tc.kind == "") || (err != nil && fleet.KindOf(err) != tc.kind) {
 				t.Errorf("%s: got %v, want kind %q", tc.reason, err, tc.kind)
 			}

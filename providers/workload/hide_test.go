@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 )
 
@@ -37,12 +38,12 @@ clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: %s}]}`, se
 		c := workload.New(workload.Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		a := providers.Access{
 			Cluster: key, Kubeconfig: fleet.NewSecret([]byte(kubeconfig)),
-			EtcdCA: fleet.SecretData{"tls.crt": fleet.NewSecret([]byte(private)), "tls.key": fleet.NewSecret([]byte(private))},
+			Secrets: map[fleet.SecretName]fleet.SecretData{"etcd": {"tls.crt": fleet.NewSecret([]byte(private)), "tls.key": fleet.NewSecret([]byte(private))}},
 		}
-		token := providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte(private))}
+		token := inside.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte(private))}
 		_, observe := c.Observe(t.Context(), a)
-		_, etcd := c.Etcd(t.Context(), a)
-		ensure := c.EnsureToken(t.Context(), a, token, time.Hour)
+		_, etcd := inside.New(c).Members(t.Context(), a)
+		ensure := inside.New(c).EnsureToken(t.Context(), a, token, time.Hour)
 		c.Watch(t.Context(), a, func() {})
 		c.Close()
 		for _, err := range []error{observe, etcd, ensure} {

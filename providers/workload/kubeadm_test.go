@@ -60,7 +60,7 @@ kind: ClusterConfiguration
 kubernetesVersion: v1.31.0
 networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10.112.0.0/12}
 `
-	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte(config), "mark-1"); err != nil {
+	if err := c.kubeadm.SyncConfig(t.Context(), c.access, []byte(config), "mark-1"); err != nil {
 		t.Fatal(err)
 	}
 	got := get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "kubeadm-config")
@@ -95,39 +95,42 @@ networking: {dnsDomain: cluster.local, podSubnet: 10.0.0.0/16, serviceSubnet: 10
 	}
 	// The same again, with the bindings there, and an etcd that has what it had.
 	config = strings.Replace(config, "clusterName", "etcd: {local: {imageTag: 3.6.0}}\nclusterName", 1)
-	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte(config), "mark-2"); err != nil {
+	if err := c.kubeadm.SyncConfig(t.Context(), c.access, []byte(config), "mark-2"); err != nil {
 		t.Fatal(err)
 	}
 	got = get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "kubeadm-config")
 	if d := cmp.Diff(parsed(t, "local: {dataDir: /var/lib/etcd, imageTag: 3.6.0}"), parsed(t, got.Data["ClusterConfiguration"])["etcd"]); d != "" {
 		t.Errorf("etcd (-want +got):\n%s", d)
 	}
-	o, err := c.Observe(t.Context(), c.access)
+	o, err := c.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&fleet.Kubeadm{Version: "v1.31.0", Config: "mark-2", Networking: fleet.Networking{
-		DNSDomain: "cluster.local", PodSubnet: "10.0.0.0/16", ServiceSubnet: "10.96.0.0/12",
-	}}, o.Kubeadm); d != "" {
+	if d := cmp.Diff(applied("v1.31.0", "mark-2", ""), o.Applied); d != "" {
 		t.Errorf("observed (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(&fleet.Made{Membership: "PerMachine", Networking: fleet.Networking{
+		DNSDomain: "cluster.local", PodSubnet: "10.0.0.0/16", ServiceSubnet: "10.96.0.0/12",
+	}}, o.Made); d != "" {
+		t.Errorf("made with (-want +got):\n%s", d)
 	}
 }
 
 func TestNoKubeadmConfig(t *testing.T) {
 	c := start(t)
-	o, err := c.Observe(t.Context(), c.access)
-	if err != nil || o.Kubeadm != nil {
-		t.Errorf("observed %v, %v", o.Kubeadm, err)
+	o, err := c.look(t.Context())
+	if err != nil || o.Applied != nil || o.Made != nil {
+		t.Errorf("observed %v, made with %v, %v", o.Applied, o.Made, err)
 	}
-	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte("kubernetesVersion: v1.34.1"), "m"); err != nil {
+	if err := c.kubeadm.SyncConfig(t.Context(), c.access, []byte("kubernetesVersion: v1.34.1"), "m"); err != nil {
 		t.Error(err)
 	}
-	o, err = c.Observe(t.Context(), c.access)
-	if d := cmp.Diff(&fleet.Kubeadm{Version: "v1.34.1", Config: "m"}, o.Kubeadm); err != nil || d != "" {
+	o, err = c.look(t.Context())
+	if d := cmp.Diff(applied("v1.34.1", "m", ""), o.Applied); err != nil || d != "" {
 		t.Errorf("made anew: %v (-want +got):\n%s", err, d)
 	}
 	c.put(t, configMap("kubeadm-config", "ClusterConfiguration", "a: b: c"))
-	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte("{}"), "m"); fleet.KindOf(err) != "Invalid" {
+	if err := c.kubeadm.SyncConfig(t.Context(), c.access, []byte("{}"), "m"); fleet.KindOf(err) != "Invalid" {
 		t.Errorf("sync over what is no YAML: %v", err)
 	}
 }
@@ -143,7 +146,7 @@ func TestSyncKubeadmConfigMeetsAnother(t *testing.T) {
 			c.put(t, configMap("kubeadm-config", "ClusterConfiguration", theirs))
 		}
 	})
-	if err := c.SyncKubeadmConfig(t.Context(), a, []byte("kubernetesVersion: v1.34.1"), "m"); fleet.KindOf(err) != "Conflict" {
+	if err := c.kubeadm.SyncConfig(t.Context(), a, []byte("kubernetesVersion: v1.34.1"), "m"); fleet.KindOf(err) != "Conflict" {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	got := get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "kubeadm-config")
@@ -204,13 +207,9 @@ func repositories(all, dns, tag string) bootstrapv1.ClusterConfiguration {
 	return bootstrapv1.ClusterConfiguration{ImageRepository: all, DNS: bootstrapv1.DNS{ImageRepository: dns, ImageTag: tag}}
 }
 
-// configured returns what a control plane is set up with.
-func configured(c bootstrapv1.ClusterConfiguration) fleet.Bootstrap {
-	b, err := fleet.NewBootstrap("", bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: c})
-	if err != nil {
-		panic(err)
-	}
-	return b
+// applied is what kubeadm-config of a version was brought in line with.
+func applied(version, config, addons string) *fleet.Applied {
+	return &fleet.Applied{Version: version, Marks: map[string]string{"SyncKubeadmConfig": config, "SyncAddons": addons}}
 }
 
 func TestSyncAddons(t *testing.T) {
@@ -218,6 +217,7 @@ func TestSyncAddons(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		proxy, dns string // empty: as above
 		pool       fleet.Pool
+		conf       bootstrapv1.ClusterConfiguration
 		wantProxy  string
 		wantDNS    string
 	}{
@@ -239,27 +239,31 @@ func TestSyncAddons(t *testing.T) {
 		},
 		"a tag that is no version moves to another repository": {
 			dns:       "example.com/coredns:latest",
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("", "example.com/dns", ""))},
+			pool:      fleet.Pool{Version: "v1.34.1"},
+			conf:      repositories("", "example.com/dns", ""),
 			wantProxy: "registry.k8s.io/kube-proxy:v1.34.1", wantDNS: "example.com/dns/coredns:latest",
 		},
 		"another repository": {
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("example.com/k8s/", "", ""))},
+			pool:      fleet.Pool{Version: "v1.34.1"},
+			conf:      repositories("example.com/k8s/", "", ""),
 			wantProxy: "example.com/k8s/kube-proxy:v1.34.1", wantDNS: "example.com/k8s/coredns:v1.11.1",
 		},
 		"the usual repository": {
 			dns:       "example.com/coredns:v1.11.1",
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("registry.k8s.io", "", ""))},
+			pool:      fleet.Pool{Version: "v1.34.1"},
+			conf:      repositories("registry.k8s.io", "", ""),
 			wantProxy: "registry.k8s.io/kube-proxy:v1.34.1", wantDNS: dnsImage,
 		},
 		"CoreDNS of its own": {
-			pool:      fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("example.com/k8s", "example.com/dns", "v1.12.1"))},
+			pool:      fleet.Pool{Version: "v1.34.1"},
+			conf:      repositories("example.com/k8s", "example.com/dns", "v1.12.1"),
 			wantProxy: "example.com/k8s/kube-proxy:v1.34.1", wantDNS: "example.com/dns/coredns:v1.12.1",
 		},
 		"left alone": {
 			pool: fleet.Pool{
 				Version: "v1.34.1", SkipKubeProxy: true, SkipCoreDNS: true,
-				Bootstrap: configured(repositories("example.com", "", "v1.12.1")),
 			},
+			conf:      repositories("example.com", "", "v1.12.1"),
 			wantProxy: proxyImage, wantDNS: dnsImage,
 		},
 	} {
@@ -273,7 +277,7 @@ func TestSyncAddons(t *testing.T) {
 			}
 			c.put(t, configMap("kubeadm-config", "ClusterConfiguration", fromInit), configMap("coredns", "Corefile", ".:53 {\n    errors\n}\n"),
 				proxySet(image(tc.proxy, proxyImage)), dnsDeployment(image(tc.dns, dnsImage), "Corefile"))
-			if err := c.SyncAddons(t.Context(), c.access, tc.pool, "mark"); err != nil {
+			if err := c.kubeadm.SyncAddons(t.Context(), c.access, tc.pool, tc.conf, "mark"); err != nil {
 				t.Fatal(err)
 			}
 			proxy := at[appsv1.DaemonSet](t, c, appsv1.SchemeGroupVersion.WithKind("DaemonSet"), "kube-system", "kube-proxy")
@@ -285,9 +289,9 @@ func TestSyncAddons(t *testing.T) {
 			if d := cmp.Diff(dnsDeployment(tc.wantDNS, "Corefile").Spec.Template.Spec, dns.Spec.Template.Spec); d != "" {
 				t.Errorf("CoreDNS (-want +got):\n%s", d)
 			}
-			o, err := c.Observe(t.Context(), c.access)
-			if err != nil || o.Kubeadm.Addons != "mark" {
-				t.Errorf("observed %+v, %v", o.Kubeadm, err)
+			o, err := c.look(t.Context())
+			if err != nil || o.Applied.Marks["SyncAddons"] != "mark" {
+				t.Errorf("observed %+v, %v", o.Applied, err)
 			}
 		})
 	}
@@ -296,7 +300,7 @@ func TestSyncAddons(t *testing.T) {
 // The Corefile is migrated, and kept: while the old version runs it reads the
 // one that it knows. A migration that was cut short is finished.
 func TestCorefileIsMigrated(t *testing.T) {
-	pool := fleet.Pool{Version: "v1.34.1", Bootstrap: configured(repositories("", "", "v1.12.1-eks"))}
+	pool, conf := fleet.Pool{Version: "v1.34.1"}, repositories("", "", "v1.12.1-eks")
 	half := configMap("coredns", "Corefile", "half of it")
 	half.Data["Corefile-backup"], half.Data["extra"] = oldCorefile, "theirs"
 	for reason, objects := range map[string][]runtime.Object{
@@ -306,7 +310,7 @@ func TestCorefileIsMigrated(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			c := start(t)
 			c.put(t, append(objects, configMap("kubeadm-config", "ClusterConfiguration", fromInit))...)
-			if err := c.SyncAddons(t.Context(), c.access, pool, "mark"); err != nil {
+			if err := c.kubeadm.SyncAddons(t.Context(), c.access, pool, conf, "mark"); err != nil {
 				t.Fatal(err)
 			}
 			got := get[corev1.ConfigMap](t, c, "ConfigMap", "kube-system", "coredns").Data
@@ -338,13 +342,13 @@ func TestCoreDNSRefused(t *testing.T) {
 		c.put(t, configMap("kubeadm-config", "ClusterConfiguration", fromInit), configMap("coredns", "Corefile", ".:53 {\n    errors\n}\n"),
 			dnsDeployment(tc.image, "Corefile"))
 		pool := fleet.Pool{Version: "v1.34.1"}
-		pool.Bootstrap = configured(repositories("", "", tc.tag))
-		err := c.SyncAddons(t.Context(), c.access, pool, "mark")
+		conf := repositories("", "", tc.tag)
+		err := c.kubeadm.SyncAddons(t.Context(), c.access, pool, conf, "mark")
 		if fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "skip-coredns") {
 			t.Errorf("%s: %v", reason, err)
 		}
-		if o, err := c.Observe(t.Context(), c.access); err != nil || o.Kubeadm.Addons != "" {
-			t.Errorf("%s: it counts as done: %+v, %v", reason, o.Kubeadm, err)
+		if o, err := c.look(t.Context()); err != nil || o.Applied.Marks["SyncAddons"] != "" {
+			t.Errorf("%s: it counts as done: %+v, %v", reason, o.Applied, err)
 		}
 	}
 }
@@ -363,8 +367,8 @@ func TestForeignAddons(t *testing.T) {
 		c := start(t)
 		c.put(t, append(objects, configMap("kubeadm-config", "ClusterConfiguration", fromInit))...)
 		pool := fleet.Pool{Version: "v1.34.1"}
-		pool.Bootstrap = configured(repositories("", "", "v1.12.1"))
-		if err := c.SyncAddons(t.Context(), c.access, pool, "mark"); err != nil {
+		conf := repositories("", "", "v1.12.1")
+		if err := c.kubeadm.SyncAddons(t.Context(), c.access, pool, conf, "mark"); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}

@@ -13,7 +13,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	c := startEtcd(t)
 	calls := c.watched(t.Context())
 	eventually(t, "the nodes", func() bool { return calls.Load() > 0 })
-	if _, err := c.Etcd(t.Context(), c.access); err != nil {
+	if _, err := c.kubeadm.Members(t.Context(), c.access); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 )
 
@@ -33,13 +34,13 @@ func TestRemoveMemberLeaves(t *testing.T) {
 	if n := look(); n != 0 {
 		t.Errorf("a second look made %d connections, want none", n)
 	}
-	if err := client.RemoveMember(t.Context(), c.access, 7); err != nil {
+	if err := inside.New(client).RemoveMember(t.Context(), c.access, 7); err != nil {
 		t.Fatal(err)
 	}
 	if n := look(); n != 0 {
 		t.Errorf("a look after nothing was removed made %d connections, want none", n)
 	}
-	if err := client.RemoveMember(t.Context(), c.access, 1<<63+2); err != nil {
+	if err := inside.New(client).RemoveMember(t.Context(), c.access, 1<<63+2); err != nil {
 		t.Fatal(err)
 	}
 	if n := look(); n == 0 {

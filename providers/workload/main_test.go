@@ -25,6 +25,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/infrastructure/inmemory/kubeapi"
 	"fairlead.dev/providers/workload"
 )
@@ -101,10 +102,11 @@ users: [{name: u, user: {client-certificate-data: %s, client-key-data: %s}}]
 type cluster struct {
 	*kubeapi.Server
 	*workload.Client
-	ca     authority
-	url    string
-	access providers.Access
-	etcd   *etcd
+	kubeadm *inside.Client
+	ca      authority
+	url     string
+	access  providers.Access
+	etcd    *etcd
 }
 
 func start(t testing.TB) *cluster {
@@ -127,6 +129,7 @@ func start(t testing.TB) *cluster {
 	done := make(chan error, 1)
 	go func() { done <- c.Serve(ctx, l) }()
 	c.Client = workload.New(workload.Options{})
+	c.kubeadm = inside.New(c.Client)
 	t.Cleanup(func() {
 		c.Close()
 		cancel()
@@ -138,11 +141,20 @@ func start(t testing.TB) *cluster {
 	c.access = providers.Access{
 		Cluster:    key,
 		Kubeconfig: c.ca.kubeconfig(t, c.url, c.ca.certPEM, time.Now().Add(time.Hour)),
-		EtcdCA: fleet.SecretData{
+		Secrets: map[fleet.SecretName]fleet.SecretData{"etcd": {
 			"tls.crt": fleet.NewSecret(etcdCA.certPEM), "tls.key": fleet.NewSecret(etcdCA.keyPEM),
-		},
+		}},
 	}
 	return c
+}
+
+// look observes the cluster and what kubeadm keeps in it.
+func (c *cluster) look(ctx context.Context) (fleet.Workload, error) {
+	w, err := c.Observe(ctx, c.access)
+	if err == nil {
+		err = c.kubeadm.Observe(ctx, c.access, &w)
+	}
+	return w, err
 }
 
 func (c *cluster) put(t testing.TB, objects ...runtime.Object) {

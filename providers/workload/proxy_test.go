@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 )
 
@@ -76,7 +77,7 @@ func TestThroughProxy(t *testing.T) {
 	p.mu.Lock()
 	requests := len(p.addresses)
 	p.mu.Unlock()
-	got, err := client.Etcd(t.Context(), c.access)
+	got, err := inside.New(client).Members(t.Context(), c.access)
 	if err != nil || len(got.Members) != 3 {
 		t.Errorf("etcd: %v, %v", got, err)
 	}
@@ -104,7 +105,7 @@ func TestProxyRefuses(t *testing.T) {
 		return through, nil
 	}})
 	t.Cleanup(client.Close)
-	_, err = client.Etcd(t.Context(), c.access)
+	_, err = inside.New(client).Members(t.Context(), c.access)
 	if err == nil || !strings.Contains(err.Error(), "407") || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("got %v, want what the proxy answered without the password", err)
 	}

@@ -14,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/test/kube"
 )
@@ -26,16 +28,18 @@ import (
 // test plays kubelets and controllers through admin.
 type realCluster struct {
 	*workload.Client
-	t      *testing.T
-	server *kube.Server
-	admin  kubernetes.Interface
-	access providers.Access
+	t       *testing.T
+	kubeadm *inside.Client
+	server  *kube.Server
+	admin   kubernetes.Interface
+	access  providers.Access
 }
 
 func startReal(t *testing.T, options ...kube.Option) *realCluster {
 	t.Helper()
 	server := kube.Start(t, options...)
 	c := &realCluster{Client: workload.New(workload.Options{}), t: t, server: server, admin: kubernetes.NewForConfigOrDie(server.Config)}
+	c.kubeadm = inside.New(c.Client)
 	t.Cleanup(c.Close)
 	c.access = c.as(server.Config)
 	return c
@@ -107,7 +111,10 @@ func TestRealNodes(t *testing.T) {
 		c.pod("kube-system", o.(*corev1.Pod))
 	}
 	w, n := c.observe("cp-1")
-	if !w.Reachable || !n.Ready || !n.ControlPlane || !n.ControlPlaneReady || n.ProviderID != "inmemory://cp-1" {
+	if err := c.kubeadm.Observe(t.Context(), c.access, &w); err != nil || len(w.Servers) != 1 || !w.Servers[0].Ready {
+		t.Errorf("servers %v, %v", w.Servers, err)
+	}
+	if !w.Reachable || !n.Ready || !n.ControlPlane || n.ProviderID != "inmemory://cp-1" {
 		t.Errorf("observed %+v", n)
 	}
 
@@ -158,9 +165,9 @@ func withoutTimes(taints []corev1.Taint) []corev1.Taint {
 // What a token's bearer may do, kubeadm's own roles say; who it is, the token.
 func TestRealTokenLetsIn(t *testing.T) {
 	c := startReal(t)
-	token := providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))}
+	token := inside.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))}
 	for _, ttl := range []time.Duration{time.Hour, time.Minute, 2 * time.Hour} {
-		if err := c.EnsureToken(t.Context(), c.access, token, ttl); err != nil {
+		if err := c.kubeadm.EnsureToken(t.Context(), c.access, token, ttl); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,9 +178,12 @@ func TestRealTokenLetsIn(t *testing.T) {
 		_, err := bearer.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		return err != nil && strings.Contains(err.Error(), `User "system:bootstrap:abcdef" cannot list`)
 	})
-	w, err := c.Observe(t.Context(), c.access)
-	if err != nil || len(w.Tokens) != 1 || w.Tokens[0].ID != "abcdef" || time.Until(w.Tokens[0].Expires) < time.Hour {
-		t.Errorf("tokens %v, %v", w.Tokens, err)
+	s, err := c.admin.CoreV1().Secrets("kube-system").Get(t.Context(), "bootstrap-token-abcdef", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := time.Parse(time.RFC3339, string(s.Data["expiration"])); err != nil || time.Until(at) < time.Hour {
+		t.Errorf("the token expires %s, %v", at, err)
 	}
 }
 
@@ -201,10 +211,10 @@ func TestRealAddons(t *testing.T) {
 	pool := fleet.Pool{Version: "v1.34.1"}
 	config := "apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: eu-1\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.1\n"
 	for range 2 {
-		if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte(config), "config"); err != nil {
+		if err := c.kubeadm.SyncConfig(t.Context(), c.access, []byte(config), "config"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SyncAddons(t.Context(), c.access, pool, "addons"); err != nil {
+		if err := c.kubeadm.SyncAddons(t.Context(), c.access, pool, bootstrapv1.ClusterConfiguration{}, "addons"); err != nil {
 			t.Fatal(err)
 		}
 		var got *appsv1.DaemonSet
@@ -216,9 +226,10 @@ func TestRealAddons(t *testing.T) {
 			t.Errorf("kube-proxy has %v", containers)
 		}
 	}
-	w, observed := c.Observe(t.Context(), c.access)
-	if observed != nil || w.Kubeadm == nil || w.Kubeadm.Config != "config" || w.Kubeadm.Addons != "addons" || w.Kubeadm.Version != "v1.34.1" {
-		t.Errorf("observed %+v, %v", w.Kubeadm, observed)
+	var w fleet.Workload
+	observed := c.kubeadm.Observe(t.Context(), c.access, &w)
+	if d := cmp.Diff(applied("v1.34.1", "config", "addons"), w.Applied); observed != nil || d != "" {
+		t.Errorf("observed, with %v (-want +got):\n%s", observed, d)
 	}
 }
 

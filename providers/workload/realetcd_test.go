@@ -32,6 +32,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/test/kube/binaries"
 )
@@ -78,14 +79,14 @@ func TestRealEtcd(t *testing.T) {
 		}
 	}
 	r.await("two voters", left...)
-	if err := r.RemoveMember(t.Context(), r.access, gone); err != nil {
+	if err := inside.New(r.Client).RemoveMember(t.Context(), r.access, gone); err != nil {
 		t.Errorf("removal of what is gone: %v, want success", err)
 	}
 
 	// Without quorum there is no answer, least of all that nothing is there.
 	r.stop(r.members[strings.TrimSuffix(left[0], " healthy")])
 	eventually(t, "no answer without quorum", func() bool {
-		_, err := r.Etcd(t.Context(), r.access)
+		_, err := inside.New(r.Client).Members(t.Context(), r.access)
 		return fleet.KindOf(err) == fleet.Unavailable
 	})
 }
@@ -126,7 +127,7 @@ func newRealEtcd(t *testing.T) *realEtcd {
 	r.access = providers.Access{
 		Cluster:    key,
 		Kubeconfig: kubernetes.kubeconfig(t, server.URL, kubernetes.certPEM, time.Now().Add(time.Hour)),
-		EtcdCA:     fleet.SecretData{"tls.crt": fleet.NewSecret(r.ca.certPEM), "tls.key": fleet.NewSecret(r.ca.keyPEM)},
+		Secrets:    map[fleet.SecretName]fleet.SecretData{"etcd": {"tls.crt": fleet.NewSecret(r.ca.certPEM), "tls.key": fleet.NewSecret(r.ca.keyPEM)}},
 	}
 	return r
 }
@@ -219,7 +220,7 @@ func (r *realEtcd) stop(m *realMember) {
 
 // look describes the members, but for who leads.
 func (r *realEtcd) look() []string {
-	etcd, err := r.Etcd(r.t.Context(), r.access)
+	etcd, err := inside.New(r.Client).Members(r.t.Context(), r.access)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -259,7 +260,7 @@ func (r *realEtcd) await(what string, want ...string) {
 
 func (r *realEtcd) leader() string {
 	r.t.Helper()
-	etcd, err := r.Etcd(r.t.Context(), r.access)
+	etcd, err := inside.New(r.Client).Members(r.t.Context(), r.access)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -276,7 +277,7 @@ func (r *realEtcd) leader() string {
 // member came: the others must have been in touch that long.
 func (r *realEtcd) remove(name string) (id uint64) {
 	r.t.Helper()
-	etcd, err := r.Etcd(r.t.Context(), r.access)
+	etcd, err := inside.New(r.Client).Members(r.t.Context(), r.access)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -286,7 +287,7 @@ func (r *realEtcd) remove(name string) (id uint64) {
 		}
 	}
 	eventually(r.t, "removal of "+name, func() bool {
-		err := r.RemoveMember(r.t.Context(), r.access, id)
+		err := inside.New(r.Client).RemoveMember(r.t.Context(), r.access, id)
 		if err != nil {
 			r.t.Logf("remove %s: %s: %v", name, fleet.KindOf(err), err)
 		}

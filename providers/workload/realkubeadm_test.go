@@ -47,11 +47,11 @@ func TestRealUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pool := fleet.Pool{Version: "v" + newer + ".0", Bootstrap: configured(bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageTag: k.coreDNS(newer)}})}
-	if err := c.SyncKubeadmConfig(t.Context(), c.access, []byte(configOf(newer)), "mark"); err != nil {
+	pool, conf := fleet.Pool{Version: "v" + newer + ".0"}, bootstrapv1.ClusterConfiguration{DNS: bootstrapv1.DNS{ImageTag: k.coreDNS(newer)}}
+	if err := c.kubeadm.SyncConfig(t.Context(), c.access, []byte(configOf(newer)), "mark"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SyncAddons(t.Context(), c.access, pool, "mark"); err != nil {
+	if err := c.kubeadm.SyncAddons(t.Context(), c.access, pool, conf, "mark"); err != nil {
 		t.Fatal(err)
 	}
 	config, err := c.admin.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubeadm-config", metav1.GetOptions{})

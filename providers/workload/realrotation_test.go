@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 )
 
 // TestRealEtcdRotation takes the authority of a real etcd of three members through
@@ -19,12 +20,14 @@ import (
 func TestRealEtcdRotation(t *testing.T) {
 	r := newRealEtcd(t)
 	c := &fleet.Cluster{Key: key}
-	made, err := kubeadm.New().NewAuthorities(c, time.Now())
+	made, err := kubeadm.New(nil).NewSecrets(c, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := made[fleet.EtcdCA]
-	use := func() { r.ca, r.access.EtcdCA = authorityOf(t, d), d }
+	use := func() {
+		r.ca, r.access.Secrets = authorityOf(t, d), map[fleet.SecretName]fleet.SecretData{fleet.EtcdCA: d}
+	}
 	use()
 	names := []string{"cp-1", "cp-2", "cp-3"}
 	var voters, healthy []string
@@ -38,7 +41,7 @@ func TestRealEtcdRotation(t *testing.T) {
 	r.await("three voters and a leader", healthy...)
 	first := r.ca
 	for _, stage := range []fleet.RotationStage{fleet.RotationTrust, fleet.RotationSign, fleet.RotationDone} {
-		d, err = kubeadm.New().Rotate(c, fleet.EtcdCA, d, fleet.RotationState{Wish: "w", Stage: stage, Since: time.Now()})
+		d, err = kubeadm.New(nil).Rotate(c, fleet.EtcdCA, d, fleet.RotationState{Wish: "w", Stage: stage, Since: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +54,10 @@ func TestRealEtcdRotation(t *testing.T) {
 	if bytes.Contains(r.ca.certPEM, first.certPEM) || slices.Equal(r.ca.cert.Raw, first.cert.Raw) {
 		t.Error("the authority is the one that it was")
 	}
-	r.access.EtcdCA = fleet.SecretData{"tls.crt": fleet.NewSecret(append(first.certPEM, r.ca.certPEM...)), "tls.key": fleet.NewSecret(first.keyPEM)}
-	if etcd, err := r.Etcd(t.Context(), r.access); err == nil {
+	r.access.Secrets = map[fleet.SecretName]fleet.SecretData{fleet.EtcdCA: {
+		"tls.crt": fleet.NewSecret(append(first.certPEM, r.ca.certPEM...)), "tls.key": fleet.NewSecret(first.keyPEM),
+	}}
+	if etcd, err := inside.New(r.Client).Members(t.Context(), r.access); err == nil {
 		t.Errorf("what the old authority signs is still let in: %v", etcd)
 	}
 }

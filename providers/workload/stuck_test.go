@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
 )
 
@@ -112,7 +113,7 @@ func TestTunnelThatIsStuck(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := client.Etcd(ctx, a)
+		_, err := inside.New(client).Members(ctx, a)
 		failed <- err
 	}()
 	<-asked

@@ -21,8 +21,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// errTunnel is what every failure of a tunnel is.
-var errTunnel = errors.New("port-forward failed")
+// ErrTunnel is what every failure of a tunnel to a pod is: nobody answers there.
+var ErrTunnel = errors.New("port-forward failed")
 
 // dialPod connects to a port of a pod through the API server, with SPDY: every
 // version of Kubernetes serves that, and WebSocket only from 1.31 on. The tunnel
@@ -47,21 +47,21 @@ func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, err
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+		return nil, fmt.Errorf("%w: %w", ErrTunnel, err)
 	}
 	transport, err := rest.HTTPWrappersForConfig(n.config, upgrader)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+		return nil, fmt.Errorf("%w: %w", ErrTunnel, err)
 	}
 	url := n.rest.Post().Resource("pods").Namespace(metav1.NamespaceSystem).
 		Name(pod).SubResource("portforward").URL()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+		return nil, fmt.Errorf("%w: %w", ErrTunnel, err)
 	}
 	tunnel, _, err := spdy.NegotiateStreaming(upgrader, &http.Client{Transport: transport}, req, portforward.PortForwardV1Name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTunnel, cmp.Or(ctx.Err(), err))
+		return nil, fmt.Errorf("%w: %w", ErrTunnel, cmp.Or(ctx.Err(), err))
 	}
 	c, err := forward(tunnel, port)
 	if !keep() {
@@ -69,7 +69,7 @@ func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, err
 	}
 	if err != nil {
 		_ = tunnel.Close()
-		return nil, fmt.Errorf("%w: %w", errTunnel, err)
+		return nil, fmt.Errorf("%w: %w", ErrTunnel, err)
 	}
 	return c, nil
 }
@@ -112,7 +112,7 @@ func (c *tunnelConn) watch(failure io.Reader) {
 		err = errors.New(string(message))
 	}
 	if err != nil {
-		c.reason = fmt.Errorf("%w: %w", errTunnel, err)
+		c.reason = fmt.Errorf("%w: %w", ErrTunnel, err)
 	}
 	close(c.failed)
 	if c.reason != nil {

@@ -1,5 +1,6 @@
-// Package workload reaches into workload clusters through their API servers:
-// nodes, drain, bootstrap tokens and the membership of etcd.
+// Package workload reaches into workload clusters through their API servers: nodes,
+// drain, resources and watches. What is of a cluster's distribution is asked through a
+// Conn.
 //
 // It keeps one HTTP/2 connection per cluster, and no caches: an observation is
 // a few selective lists, a watch is one stream that says when to look again.
@@ -8,6 +9,7 @@ package workload
 import (
 	"context"
 	"crypto/sha256"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -47,7 +49,7 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
-// A Client is a providers.Workload for clusters made by kubeadm.
+// A Client is a providers.Workload.
 type Client struct {
 	o Options
 
@@ -87,11 +89,10 @@ type conn struct {
 	expires   atomic.Int64     // when the certificate does that the API server showed last, in seconds since 1970
 	clock     clock            // of the API server
 
-	mu       sync.Mutex
-	blocked  map[podID]string  // why the last eviction of a pod was refused
-	expiries map[string]expiry // of the API servers, by node
-	etcd     *etcdClient
-	watch    *nodeWatch
+	mu      sync.Mutex
+	blocked map[podID]string // why the last eviction of a pod was refused
+	kept    io.Closer        // by a distribution
+	watch   *nodeWatch
 }
 
 // conn returns what is kept for a's cluster. Another kubeconfig than the last
@@ -191,9 +192,9 @@ func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
 func (n *conn) close() *nodeWatch {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.etcd != nil {
-		n.etcd.close()
-		n.etcd = nil
+	if n.kept != nil {
+		_ = n.kept.Close() // it closes connections that may be broken
+		n.kept = nil
 	}
 	n.transport.CloseIdleConnections()
 	w := n.watch

@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 )
 
 func TestObserve(t *testing.T) {
@@ -24,17 +25,24 @@ func TestObserve(t *testing.T) {
 	p.Status.Conditions[0].Status = corev1.ConditionFalse
 	c.put(t, &p)
 
-	got, err := c.Observe(t.Context(), c.access)
+	got, err := c.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	type seen struct {
-		ProviderID                             fleet.ProviderID
-		Ready, ControlPlane, ControlPlaneReady bool
+		ProviderID                  fleet.ProviderID
+		Ready, ControlPlane, Serves bool
 	}
 	nodes := map[string]seen{}
+	serves := map[string]bool{}
+	for _, s := range got.Servers {
+		serves[s.Node] = s.Ready
+	}
 	for _, n := range got.Nodes {
-		nodes[n.Name] = seen{n.ProviderID, n.Ready, n.ControlPlane, n.ControlPlaneReady}
+		nodes[n.Name] = seen{n.ProviderID, n.Ready, n.ControlPlane, serves[n.Name]}
+	}
+	if len(got.Servers) != 2 {
+		t.Errorf("servers: %v", got.Servers)
 	}
 	want := map[string]seen{
 		"cp-1": {"inmemory://cp-1", true, true, true},
@@ -49,31 +57,36 @@ func TestObserve(t *testing.T) {
 	}
 
 	c.Server.Delete(corev1.SchemeGroupVersion.WithKind("Pod"), "kube-system", "etcd-cp-1")
-	got, err = c.Observe(t.Context(), c.access)
+	got, err = c.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Nodes[0].ControlPlaneReady {
+	if got.Servers[0].Ready {
 		t.Error("cp-1 without an etcd pod, which cp-2 has: got ready")
 	}
 }
 
+// tokenExpires says when the token abcdef expires.
+func tokenExpires(t *testing.T, c *cluster) time.Time {
+	t.Helper()
+	s := get[corev1.Secret](t, c, "Secret", "kube-system", "bootstrap-token-abcdef")
+	at, err := time.Parse(time.RFC3339, string(s.Data["expiration"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
 func TestEnsureToken(t *testing.T) {
 	c := start(t)
-	token := providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))}
+	token := inside.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))}
 	expires := func() time.Time {
-		w, err := c.Observe(t.Context(), c.access)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(w.Tokens) != 1 || w.Tokens[0].ID != "abcdef" {
-			t.Fatalf("tokens: got %v", w.Tokens)
-		}
-		return w.Tokens[0].Expires
+		t.Helper()
+		return tokenExpires(t, c)
 	}
 	ensure := func(ttl time.Duration) {
 		t.Helper()
-		if err := c.EnsureToken(t.Context(), c.access, token, ttl); err != nil {
+		if err := c.kubeadm.EnsureToken(t.Context(), c.access, token, ttl); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -54,9 +53,8 @@ type Memory interface {
 
 // An Executor runs the actions of plans. It is safe for concurrent use.
 type Executor struct {
-	Workload  providers.Workload
-	Bootstrap providers.Bootstrap
-	Charts    providers.Charts
+	Workload providers.Workload
+	Charts   providers.Charts
 	// May is asked right before each action, and again right before a machine is
 	// made: the right to act can end while a plan is carried out. Nil permits all.
 	May      func(fleet.Key) error
@@ -69,6 +67,7 @@ type Executor struct {
 type World struct {
 	Cluster        *fleet.Cluster
 	Infrastructure providers.Infrastructure
+	Distribution   providers.Distribution
 	Secrets        Secrets
 	Endpoint       fleet.Endpoint // of the API server, as observed
 	Memory         Memory
@@ -110,7 +109,7 @@ func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
 	if err := e.may(a); err != nil {
 		return err
 	}
-	e.Log.InfoContext(ctx, "Carrying out action", "cluster", a.Cluster, "action", a.Kind,
+	e.Log.InfoContext(ctx, "Carrying out action", "cluster", a.Cluster, "action", a.Name(),
 		"subject", a.Subject(), "operation", a.Operation, "reason", a.Reason)
 	w.Memory.Begin(a, e.Now())
 	err := e.do(ctx, w, a)
@@ -157,7 +156,7 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 	case fleet.RotateAuthority:
 		return e.rotate(ctx, w, a)
 	case fleet.RefreshToken:
-		return e.ensureToken(ctx, w, a.Machine)
+		return e.admit(ctx, w, providers.BootstrapInput{Cluster: c, Machine: a.Machine})
 	case fleet.DeleteMachine:
 		return w.Infrastructure.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
 	case fleet.DeleteInfrastructure:
@@ -171,7 +170,7 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 
 func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) error {
 	c := w.Cluster
-	access, err := Access(ctx, w.Secrets, c.Key)
+	access, err := Access(ctx, w.Secrets, c.Key, w.Distribution.Needs(c))
 	if err != nil {
 		return err
 	}
@@ -188,15 +187,11 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 	case fleet.DrainNode:
 		return e.Workload.Drain(ctx, access, a.Node, c.DrainRulesOf(a.Pool))
 	case fleet.RemoveMember:
-		return e.Workload.RemoveMember(ctx, access, a.Member)
+		return w.Distribution.RemoveMember(ctx, access, fleet.Member{ID: a.Member, Node: a.Node})
 	case fleet.DeleteNode:
 		return e.Workload.DeleteNode(ctx, access, a.Node)
-	case fleet.SyncKubeadmConfig:
-		config, err := e.Bootstrap.ClusterConfiguration(c, w.Endpoint)
-		if err != nil {
-			return err
-		}
-		return e.Workload.SyncKubeadmConfig(ctx, access, config, c.ControlPlane.ConfigMark())
+	case fleet.ApplyStep:
+		return w.Distribution.Apply(ctx, access, c, w.Endpoint, a.Step)
 	case fleet.ApplyResources:
 		s, ok := c.ResourceSet(a.Addon)
 		if !ok {
@@ -219,8 +214,6 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 		return providers.ChartsOf(w.Infrastructure, e.Charts).Uninstall(ctx, access, a.Release)
 	case fleet.DeleteExternalResources:
 		return e.Workload.DeleteExternalResources(ctx, access, a.External)
-	case fleet.SyncAddons:
-		return e.Workload.SyncAddons(ctx, access, c.ControlPlane, c.ControlPlane.AddonsMark())
 	}
 	return fleet.Errorf(fleet.Invalid, describe(a), "there is no action %q", a.Kind)
 }
@@ -229,12 +222,15 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 // agent stored meanwhile stays.
 func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
 	c := w.Cluster
-	made, err := e.Bootstrap.NewAuthorities(c, e.Now())
+	made, err := w.Distribution.NewSecrets(c, e.Now())
 	if err != nil {
 		return err
 	}
-	for _, name := range c.Authorities() {
-		if _, err := w.Secrets.Create(ctx, c.Key, name, made[name]); err != nil {
+	for _, need := range w.Distribution.Needs(c) {
+		if need.Given {
+			continue
+		}
+		if _, err := w.Secrets.Create(ctx, c.Key, need.Name, made[need.Name]); err != nil {
 			return err
 		}
 	}
@@ -248,7 +244,7 @@ func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
 		return err
 	}
 	to := fleet.RotationState{Wish: a.Wish, Stage: a.Stage, Since: e.Now()}
-	next, err := e.Bootstrap.Rotate(w.Cluster, a.Authority, d, to)
+	next, err := w.Distribution.Rotate(w.Cluster, a.Authority, d, to)
 	if err != nil || fleet.RotationOf(next) == fleet.RotationOf(d) {
 		return err
 	}
@@ -257,11 +253,11 @@ func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
 
 func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
 	c := w.Cluster
-	ca, err := w.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
+	secrets, err := w.secrets(ctx, func(n fleet.SecretNeed) bool { return !n.Given })
 	if err != nil {
 		return err
 	}
-	k, err := e.Bootstrap.NewKubeconfig(c, w.Endpoint, ca, e.Now())
+	k, err := w.Distribution.NewKubeconfig(c, w.Endpoint, secrets, e.Now())
 	if err != nil {
 		return err
 	}
@@ -276,34 +272,20 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	}
 	in := providers.BootstrapInput{
 		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
-		Authorities: make(map[fleet.SecretName]fleet.SecretData, 4),
 	}
 	if n := providers.AbilitiesOf(w.Infrastructure).NodeIdentifier; n != nil {
 		in.NodeID = n.NodeID()
 	}
-	marks := make(map[fleet.SecretName]string, 4)
-	for _, name := range append(c.Authorities(), c.Given()...) {
-		d, ok := c.InGit(name)
-		if !ok || !slices.Contains(c.Given(), name) {
-			var err error
-			if d, err = w.Secrets.Get(ctx, c.Key, name); err != nil {
-				return err
-			}
-		}
-		in.Authorities[name] = d
-		marks[name] = fleet.AuthorityMark(name, d)
+	var err error
+	if in.Secrets, err = w.secrets(ctx, func(n fleet.SecretNeed) bool { return n.Workers || p.Role == fleet.RoleControlPlane }); err != nil {
+		return err
 	}
 	if a.Join != fleet.JoinInit {
-		if err := e.ensureToken(ctx, w, a.Machine); err != nil {
+		if err := e.admit(ctx, w, in); err != nil {
 			return err
 		}
-		t, err := e.Bootstrap.Token(c, in.Authorities[fleet.ClusterCA], a.Machine)
-		if err != nil {
-			return err
-		}
-		in.Token = t
 	}
-	data, err := e.Bootstrap.UserData(in)
+	data, err := w.Distribution.UserData(in)
 	if err != nil {
 		return err
 	}
@@ -313,37 +295,74 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	}
 	return w.Infrastructure.CreateMachine(ctx, a.Operation, providers.MachineRequest{
 		Cluster: c, Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
-		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marks)},
+		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marksOf(in.Secrets))},
 	})
 }
 
-func (e *Executor) ensureToken(ctx context.Context, w World, m fleet.MachineName) error {
-	c := w.Cluster
-	ca, err := w.Secrets.Get(ctx, c.Key, fleet.ClusterCA)
-	if err != nil {
-		return err
+// marksOf identifies what machines are made with of secrets.
+func marksOf(secrets map[fleet.SecretName]fleet.SecretData) map[fleet.SecretName]string {
+	marks := make(map[fleet.SecretName]string, len(secrets))
+	for name, d := range secrets {
+		marks[name] = fleet.AuthorityMark(name, d)
 	}
-	t, err := e.Bootstrap.Token(c, ca, m)
-	if err != nil {
-		return err
-	}
-	access, err := Access(ctx, w.Secrets, c.Key)
-	if err != nil {
-		return err
-	}
-	return e.Workload.EnsureToken(ctx, access, t, tokenTTL)
+	return marks
 }
 
-// Access returns what is needed to reach the API server of k. An error of kind
-// NotFound says that there is no kubeconfig yet.
-func Access(ctx context.Context, s SecretReader, k fleet.Key) (providers.Access, error) {
+// admit has the cluster let the machine of in join.
+func (e *Executor) admit(ctx context.Context, w World, in providers.BootstrapInput) error {
+	if in.Secrets == nil {
+		var err error
+		if in.Secrets, err = w.secrets(ctx, func(n fleet.SecretNeed) bool { return n.Workers }); err != nil {
+			return err
+		}
+	}
+	access, err := Access(ctx, w.Secrets, w.Cluster.Key, w.Distribution.Needs(w.Cluster))
+	if err != nil {
+		return err
+	}
+	return w.Distribution.Admit(ctx, access, in, tokenTTL)
+}
+
+// secrets returns the needs of the cluster for which is holds, by name.
+func (w World) secrets(ctx context.Context, is func(fleet.SecretNeed) bool) (map[fleet.SecretName]fleet.SecretData, error) {
+	c, out := w.Cluster, make(map[fleet.SecretName]fleet.SecretData, 4)
+	for _, need := range w.Distribution.Needs(c) {
+		if !is(need) {
+			continue
+		}
+		d, ok := c.InGit(need.Name)
+		if !ok || !need.Given {
+			var err error
+			if d, err = w.Secrets.Get(ctx, c.Key, need.Name); err != nil {
+				return nil, err
+			}
+		}
+		out[need.Name] = d
+	}
+	return out, nil
+}
+
+// Access returns what is needed to reach the API server of k and to look inside, where
+// its distribution has these needs. An error of kind NotFound says that there is no
+// kubeconfig yet.
+func Access(ctx context.Context, s SecretReader, k fleet.Key, needs []fleet.SecretNeed) (providers.Access, error) {
 	d, err := s.Get(ctx, k, fleet.Kubeconfig)
 	if err != nil {
 		return providers.Access{}, err
 	}
-	etcd, err := s.Get(ctx, k, fleet.EtcdCA)
-	if err != nil && fleet.KindOf(err) != fleet.NotFound {
-		return providers.Access{}, err
+	a := providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey]}
+	for _, need := range needs {
+		if !need.Inside {
+			continue
+		}
+		secret, err := s.Get(ctx, k, need.Name)
+		if err != nil && fleet.KindOf(err) != fleet.NotFound {
+			return providers.Access{}, err
+		}
+		if a.Secrets == nil {
+			a.Secrets = make(map[fleet.SecretName]fleet.SecretData)
+		}
+		a.Secrets[need.Name] = secret
 	}
-	return providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey], EtcdCA: etcd}, nil
+	return a, nil
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"testing"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/reconcile/exec"
 )
 
@@ -39,7 +39,7 @@ func pair(text string) fleet.SecretData {
 
 // writer keeps what user data was asked of it.
 type writer struct {
-	providers.Bootstrap
+	kubeadm.Distribution
 	in providers.BootstrapInput
 }
 
@@ -68,8 +68,8 @@ func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *
 	t.Helper()
 	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
 	w, m := &writer{}, &maker{}
-	e := exec.Executor{Bootstrap: w, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at}, []fleet.Action{a})
+	e := exec.Executor{Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
+	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at}, []fleet.Action{a})
 	return w, m, out[0].Err
 }
 
@@ -102,13 +102,13 @@ func TestTheRightToActIsAskedBeforeAMachineIsMade(t *testing.T) {
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
 	s, m, l := store{"ca": true, "etcd": true, "proxy": true, "sa": true}, &maker{}, &ledger{ended: map[fleet.MachineName]error{}}
 	w := &writer{}
-	e := exec.Executor{Bootstrap: w, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler), May: func(fleet.Key) error {
+	e := exec.Executor{Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler), May: func(fleet.Key) error {
 		if w.in.Machine == "" {
 			return nil
 		}
 		return fleet.Errorf(fleet.Unauthorized, "act as the leader", "another does")
 	}}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Secrets: s, Memory: l, Seen: at}, []fleet.Action{
+	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: l, Seen: at}, []fleet.Action{
 		{Cluster: c.Key, Kind: fleet.CreateMachine, Pool: "cp", Machine: "cp-0", Join: fleet.JoinInit},
 	})
 	if w.in.Machine != "cp-0" || m.r.Name != "" || fleet.KindOf(out[0].Err) != fleet.Unauthorized {
@@ -128,7 +128,7 @@ func TestWhatAnExternalEtcdNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[fleet.SecretName]string{}
-	for name, d := range w.in.Authorities {
+	for name, d := range w.in.Secrets {
 		got[name] = string(d[fleet.TLSCertKey].Reveal())
 	}
 	want := map[fleet.SecretName]string{
@@ -140,8 +140,5 @@ func TestWhatAnExternalEtcdNeeds(t *testing.T) {
 	delete(s, "apiserver-etcd-client")
 	if _, _, err := create(t, c, fleet.Action{}, s); fleet.KindOf(err) != fleet.NotFound {
 		t.Errorf("without the client's certificate: %v", err)
-	}
-	if slices.Contains(c.Authorities(), fleet.EtcdCA) {
-		t.Error("an authority is made for an etcd that is elsewhere")
 	}
 }

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -59,10 +60,8 @@ func clone(o fleet.Observed) fleet.Observed {
 	if w.Etcd != nil {
 		w.Etcd = &fleet.Etcd{Members: slices.Clone(w.Etcd.Members)}
 	}
-	if w.Kubeadm != nil {
-		k := *w.Kubeadm
-		w.Kubeadm = &k
-	}
+	w.Servers = slices.Clone(w.Servers)
+	o.Distribution.Steps = maps.Clone(o.Distribution.Steps)
 	return o
 }
 
@@ -96,9 +95,7 @@ func (m *model) answer(known map[fleet.ProviderID]fleet.MachineReport) bool {
 		return false
 	}
 	w.Reachable, w.Message = true, ""
-	w.Kubeadm = &fleet.Kubeadm{
-		Version: m.git.ControlPlane.Version, Config: m.git.ControlPlane.ConfigMark(), Addons: m.git.ControlPlane.AddonsMark(), ExternalEtcd: m.git.ExternalEtcd(),
-	}
+	m.observed.Distribution.Steps = nil
 	return true
 }
 
@@ -147,7 +144,7 @@ func condemned(r fleet.MachineReport) bool {
 // listMembers completes the members of etcd, which may not have been looked at.
 func (m *model) listMembers() {
 	w := &m.observed.Workload
-	if m.git.ExternalEtcd() {
+	if m.observed.Distribution.Traits.External() {
 		return
 	}
 	if w.Etcd == nil {
@@ -157,7 +154,7 @@ func (m *model) listMembers() {
 		n := &w.Nodes[i]
 		m.enroll(n)
 		for j := range w.Etcd.Members {
-			if e := &w.Etcd.Members[j]; e.Name == n.Name && n.Ready {
+			if e := &w.Etcd.Members[j]; e.Node == n.Name && n.Ready {
 				e.Learner, e.Healthy = false, true
 			}
 		}

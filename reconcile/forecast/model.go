@@ -64,7 +64,7 @@ func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
 	case fleet.DeleteInfrastructure:
 		o.Infrastructure = fleet.Infrastructure{Places: o.Infrastructure.Places}
 	case fleet.DeleteSecrets:
-		o.Secrets = fleet.SecretState{Missing: desired.Authorities()}
+		o.Secrets = fleet.SecretState{Missing: o.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return !n.Given })}
 	default:
 		m.carryOutInside(desired, a)
 	}
@@ -86,10 +86,8 @@ func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
 		w.Nodes = slices.DeleteFunc(w.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })
 	case fleet.RemoveMember:
 		w.Etcd.Members = slices.DeleteFunc(w.Etcd.Members, func(e fleet.Member) bool { return e.ID == a.Member })
-	case fleet.SyncKubeadmConfig:
-		m.kubeadm().Version, m.kubeadm().Config = desired.ControlPlane.Version, desired.ControlPlane.ConfigMark()
-	case fleet.SyncAddons:
-		m.kubeadm().Addons = desired.ControlPlane.AddonsMark()
+	case fleet.ApplyStep:
+		m.applyStep(desired.ControlPlane.Version, a.Step)
 	case fleet.ApplyResources:
 		m.apply(desired, a)
 	case fleet.PruneResources:
@@ -101,11 +99,24 @@ func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
 	}
 }
 
-func (m *model) kubeadm() *fleet.Kubeadm {
-	if m.observed.Workload.Kubeadm == nil {
-		m.observed.Workload.Kubeadm = &fleet.Kubeadm{}
+// applyStep takes a step of the distribution, which is due no more for a control plane of
+// that version. It never goes back to another one.
+func (m *model) applyStep(version, name string) {
+	steps := m.observed.Distribution.Steps
+	if due, ok := steps[version]; ok {
+		steps[version] = slices.DeleteFunc(slices.Clone(due), func(s fleet.Step) bool { return s.Name == name })
 	}
-	return m.observed.Workload.Kubeadm
+}
+
+// serve makes the part of the control plane on a Node work, or not.
+func (m *model) serve(node string, ready bool) {
+	w := &m.observed.Workload
+	i := slices.IndexFunc(w.Servers, func(s fleet.Server) bool { return s.Node == node })
+	if i < 0 {
+		w.Servers = append(w.Servers, fleet.Server{Node: node})
+		i = len(w.Servers) - 1
+	}
+	w.Servers[i].Ready = ready
 }
 
 func (m *model) node(name string) *fleet.Node {
@@ -140,7 +151,6 @@ func (m *model) createMachine(desired *fleet.Cluster, a fleet.Action) {
 	}
 	if a.Join == fleet.JoinInit {
 		m.observed.Workload.Reachable, m.observed.Workload.Message = true, ""
-		m.kubeadm().Version = p.Version
 	}
 	i := &m.observed.Infrastructure
 	i.Machines = append(i.Machines, made)
@@ -180,18 +190,21 @@ func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
 // enroll makes the machine of a control-plane Node a member of etcd, where it is none.
 func (m *model) enroll(n *fleet.Node) {
 	e := m.observed.Workload.Etcd
-	if e == nil || !n.ControlPlane || slices.ContainsFunc(e.Members, func(o fleet.Member) bool { return o.Name == n.Name }) {
+	if e == nil || !n.ControlPlane || slices.ContainsFunc(e.Members, func(o fleet.Member) bool { return o.Node == n.Name }) {
 		return
 	}
 	m.members++
-	e.Members = append(e.Members, fleet.Member{ID: madeMember + m.members, Name: n.Name, Healthy: n.Ready})
+	e.Members = append(e.Members, fleet.Member{ID: madeMember + m.members, Name: n.Name, Node: n.Name, Healthy: n.Ready})
 	slices.SortFunc(e.Members, func(a, b fleet.Member) int { return compare(a.Name, b.Name) })
 }
 
 // recover makes a Node of p ready, and for long enough to be available.
 func (m *model) recover(n *fleet.Node, p *fleet.Pool) {
 	long := m.now.Add(m.observed.Workload.Ahead).AddDate(-1, 0, 0)
-	n.Ready, n.Created, n.ControlPlaneReady = true, long, n.ControlPlane
+	n.Ready, n.Created = true, long
+	if n.ControlPlane {
+		m.serve(n.Name, true)
+	}
 	set := func(kind corev1.NodeConditionType, status corev1.ConditionStatus) {
 		n.Conditions = slices.DeleteFunc(slices.Clone(n.Conditions), func(c corev1.NodeCondition) bool { return c.Type == kind })
 		n.Conditions = append(n.Conditions, corev1.NodeCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(long)})
@@ -224,9 +237,12 @@ func (m *model) deleteMachine(a fleet.Action) {
 	shared := slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Name == a.Machine })
 	for j := range w.Nodes {
 		if n := &w.Nodes[j]; n.ProviderID == gone && gone != "" || n.Name == string(a.Machine) && !shared {
-			n.Ready, n.ControlPlaneReady = false, false
+			n.Ready = false
+			if n.ControlPlane {
+				m.serve(n.Name, false)
+			}
 			for k := range members(w) {
-				if w.Etcd.Members[k].Name == n.Name {
+				if w.Etcd.Members[k].Node == n.Name {
 					w.Etcd.Members[k].Healthy = false
 				}
 			}
@@ -234,7 +250,7 @@ func (m *model) deleteMachine(a fleet.Action) {
 	}
 	if !slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Role == fleet.RoleControlPlane }) {
 		*w = fleet.Workload{} // the data of etcd went with its machines
-		if !m.git.ExternalEtcd() {
+		if !m.observed.Distribution.Traits.External() {
 			w.Etcd = &fleet.Etcd{}
 		}
 	}

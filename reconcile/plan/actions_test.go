@@ -8,6 +8,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // carryOut does what an action asks for.
@@ -48,21 +49,8 @@ func (w *world) carryOutInside(a fleet.Action) {
 	switch a.Kind {
 	case fleet.RemoveMember:
 		w.members = slices.DeleteFunc(w.members, func(m fleet.Member) bool { return m.ID == a.Member })
-	case fleet.SyncKubeadmConfig:
-		if w.kubeadm == nil {
-			w.kubeadm = &fleet.Kubeadm{}
-		}
-		w.kubeadm.Version, w.kubeadm.Config = w.desired.ControlPlane.Version, w.desired.ControlPlane.ConfigMark()
-	case fleet.SyncAddons:
-		for _, m := range w.machines {
-			if m.Role == fleet.RoleControlPlane && m.joined && m.goneAt.IsZero() && m.Version != w.desired.ControlPlane.Version {
-				w.violate("NoKubeProxyNewerThanAnAPIServer: %s is of %s", m.Name, m.Version)
-			}
-		}
-		if w.kubeadm == nil {
-			return
-		}
-		w.kubeadm.Addons = w.desired.ControlPlane.AddonsMark()
+	case fleet.ApplyStep:
+		w.applyStep(a.Step)
 	case fleet.SyncNode:
 		p, _ := w.desired.Pool(a.Pool)
 		if p.Name == "" {
@@ -135,4 +123,25 @@ func (w *world) deleteMachine(a fleet.Action) {
 		}
 		w.kill(m)
 	}
+}
+
+// applyStep does what kubeadm keeps in the cluster.
+func (w *world) applyStep(name string) {
+	if name == "SyncKubeadmConfig" {
+		if w.kubeadm == nil {
+			w.kubeadm = applied("", "", "")
+		}
+		w.kubeadm.Version = w.desired.ControlPlane.Version
+		w.kubeadm.Marks[name], _ = kubeadm.Marks(&w.desired.ControlPlane)
+		return
+	}
+	for _, m := range w.machines {
+		if m.Role == fleet.RoleControlPlane && m.joined && m.goneAt.IsZero() && m.Version != w.desired.ControlPlane.Version {
+			w.violate("NoKubeProxyNewerThanAnAPIServer: %s is of %s", m.Name, m.Version)
+		}
+	}
+	if w.kubeadm == nil {
+		return
+	}
+	_, w.kubeadm.Marks["SyncAddons"] = kubeadm.Marks(&w.desired.ControlPlane)
 }

@@ -15,11 +15,11 @@ func controlPlaneVictim(g *group) *machine {
 			return 0
 		case marked(m):
 			return 1
-		case !m.current && (broken(m) || !m.node.ControlPlaneReady):
+		case !m.current && (broken(m) || !m.serves()):
 			return 2
 		case !m.current:
 			return 3
-		case broken(m) || !m.node.ControlPlaneReady:
+		case broken(m) || !m.serves():
 			return 4
 		}
 		return 5

@@ -49,7 +49,7 @@ func (f *facts) operation(a fleet.Action) fleet.OperationID {
 	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)
 	}
-	return fleet.NewOperationID(f.Desired.Key, a.Kind, subject)
+	return fleet.NewOperationID(f.Desired.Key, fleet.ActionKind(a.Name()), subject)
 }
 
 // recent reports whether a was begun less than d ago.

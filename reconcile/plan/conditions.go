@@ -139,7 +139,7 @@ func (f *facts) controlPlaneProblem() string {
 		}
 	}
 	for _, m := range slices.Concat(f.groups[0].all, f.groups[0].held) {
-		if m.node != nil && m.node.ControlPlaneReady {
+		if m.serves() {
 			return ""
 		}
 	}

@@ -76,7 +76,7 @@ func (d *draft) tellDeletionBegan() {
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is
 // not well all the same.
 func (d *draft) controlPlaneAtRest(g *group) bool {
-	d.out.NeedEtcd = d.out.NeedEtcd || d.lately(g) && !d.Desired.ExternalEtcd() && d.Observed.Workload.Etcd == nil
+	d.out.NeedEtcd = d.out.NeedEtcd || d.lately(g) && !d.Observed.Distribution.Traits.External() && d.Observed.Workload.Etcd == nil
 	if !g.settled() || d.orphan(g) != nil {
 		return false
 	}
@@ -91,7 +91,7 @@ func (d *draft) controlPlaneAtRest(g *group) bool {
 		}
 	}
 	if well { // kubeadm init has written what it writes
-		d.syncConfig(g)
+		d.stepBeforeJoin(g)
 	}
 	return true
 }
@@ -175,7 +175,7 @@ func (d *draft) changeControlPlane(g *group) {
 // join adds a machine once all others are well; of a replacement, old is the
 // machine that goes after it.
 func (d *draft) join(g *group, old *machine) {
-	if !d.wellBut(g, nil) || d.syncConfig(g) {
+	if !d.wellBut(g, nil) || d.stepBeforeJoin(g) {
 		return
 	}
 	reason := g.tooFew(len(g.all))
@@ -238,7 +238,7 @@ func (f *facts) ailing(m *machine) string {
 		return fmt.Sprintf("machine %s has not joined yet", m.Name)
 	case !m.node.Ready:
 		return fmt.Sprintf("node %s is not ready", m.node.Name)
-	case !m.node.ControlPlaneReady:
+	case !m.serves():
 		return fmt.Sprintf("the control plane on node %s is not ready", m.node.Name)
 	case f.Observed.Workload.Etcd == nil:
 		return ""

@@ -142,7 +142,7 @@ func (f *facts) hasSecrets() bool {
 	if s.Kubeconfig.Exists && !slices.Contains(s.Kept, fleet.Kubeconfig) {
 		return true
 	}
-	return slices.ContainsFunc(f.Desired.Authorities(), func(name fleet.SecretName) bool {
+	return slices.ContainsFunc(f.Observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return !n.Given }), func(name fleet.SecretName) bool {
 		return !slices.Contains(s.Missing, name) && !slices.Contains(s.Kept, name)
 	})
 }

@@ -11,7 +11,7 @@ import (
 // etcdKnown reports whether the members of etcd can be judged, and asks for
 // them where they were not looked at. An external etcd has none here.
 func (d *draft) etcdKnown() bool {
-	if d.Observed.Workload.Etcd != nil || d.Desired.ExternalEtcd() {
+	if d.Observed.Workload.Etcd != nil || d.Observed.Distribution.Traits.External() {
 		return true
 	}
 	d.out.NeedEtcd = true
@@ -22,7 +22,7 @@ func (d *draft) etcdKnown() bool {
 // removeMember takes m's etcd member out.
 func (d *draft) removeMember(m *machine, reason string) {
 	d.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Name, Member: m.member.ID, Reason: reason,
+		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Node, Member: m.member.ID, Reason: reason,
 	})
 }
 
@@ -40,7 +40,7 @@ func (f *facts) orphan(g *group) *fleet.Member {
 		if f.outlived(&e.Members[i]) {
 			return &e.Members[i]
 		}
-		name := e.Members[i].Name
+		name := e.Members[i].Node
 		mayOwn := func(m *machine) bool {
 			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "")
 		}
@@ -59,7 +59,7 @@ func (f *facts) outlived(o *fleet.Member) bool {
 		return false
 	}
 	return slices.ContainsFunc(f.machines, func(m *machine) bool {
-		return m.member != nil && m.member.Name == o.Name && m.member.ID != o.ID && m.member.Healthy
+		return m.member != nil && m.member.Node == o.Node && m.member.ID != o.ID && m.member.Healthy
 	})
 }
 
@@ -70,7 +70,7 @@ func (f *facts) doubled(m *machine) string {
 		return ""
 	}
 	for _, o := range f.Observed.Workload.Etcd.Members {
-		if o.Name == m.member.Name && o.ID != m.member.ID && o.Healthy == m.member.Healthy {
+		if o.Node == m.member.Node && o.ID != m.member.ID && o.Healthy == m.member.Healthy {
 			return fmt.Sprintf("etcd has two members called %s (%x and %x), and which of them is in use is not known: remove the other yourself, with etcdctl",
 				o.Name, min(o.ID, m.member.ID), max(o.ID, m.member.ID))
 		}
@@ -83,6 +83,9 @@ func (f *facts) doubled(m *machine) string {
 // which is asked, and that has no etcd any more. It reports whether there is one.
 // The id tells it from a machine that has its name since.
 func (d *draft) leftEtcd(g *group) bool {
+	if d.Observed.Distribution.Traits.LeaveIsAsked { // the answer is no proof
+		return false
+	}
 	for _, m := range g.all {
 		for _, a := range d.Attempts {
 			if a.Action.Kind == fleet.RemoveMember && a.Answered && m.ProviderID != "" && a.Action.ProviderID == m.ProviderID {
@@ -124,7 +127,7 @@ func (d *draft) removeOrphan(o *fleet.Member) {
 		return
 	}
 	d.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: d.groups[0].name, Machine: fleet.MachineName(o.Name), Node: o.Name, Member: o.ID,
+		Kind: fleet.RemoveMember, Pool: d.groups[0].name, Machine: fleet.MachineName(o.Node), Node: o.Node, Member: o.ID,
 		Reason: whose(o) + " has no machine",
 	})
 }
@@ -132,15 +135,15 @@ func (d *draft) removeOrphan(o *fleet.Member) {
 // keepNetworking tells where Git has other ranges for Services or Pods, or another
 // domain, than the cluster was made with: these stay.
 func (d *draft) keepNetworking() {
-	k := d.Observed.Workload.Kubeadm
-	if k == nil {
+	made := d.Observed.Workload.Made
+	if made == nil {
 		return
 	}
 	n := d.Desired.Network
 	for _, f := range []struct{ field, made, wanted string }{
-		{"services.cidrBlocks", k.Networking.ServiceSubnet, strings.Join(n.Services.CIDRBlocks, ",")},
-		{"pods.cidrBlocks", k.Networking.PodSubnet, strings.Join(n.Pods.CIDRBlocks, ",")},
-		{"serviceDomain", k.Networking.DNSDomain, n.ServiceDomain},
+		{"services.cidrBlocks", made.Networking.ServiceSubnet, strings.Join(n.Services.CIDRBlocks, ",")},
+		{"pods.cidrBlocks", made.Networking.PodSubnet, strings.Join(n.Pods.CIDRBlocks, ",")},
+		{"serviceDomain", made.Networking.DNSDomain, n.ServiceDomain},
 	} {
 		if f.made != "" && f.wanted != "" && f.made != f.wanted {
 			d.note("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
@@ -152,11 +155,11 @@ func (d *draft) keepNetworking() {
 // the control plane, or outside. Rolling that out would leave the data behind.
 // Source: Cluster API, webhook of KubeadmControlPlane: neither may become the other.
 func (d *draft) etcdMoved() bool {
-	k := d.Observed.Workload.Kubeadm
-	if k == nil || k.Version == "" || k.ExternalEtcd == d.Desired.ExternalEtcd() {
+	made := d.Observed.Workload.Made
+	if made == nil || made.Membership == "" || (made.Membership == fleet.MembershipElsewhere) == d.Observed.Distribution.Traits.External() {
 		return false
 	}
-	if k.ExternalEtcd {
+	if made.Membership == fleet.MembershipElsewhere {
 		d.note("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
 	} else {
 		d.note("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")

@@ -15,7 +15,7 @@ func (d *draft) etcdCondition(l *ledger) {
 	e := d.Observed.Workload.Etcd
 	var bad []string
 	switch {
-	case d.Desired.ExternalEtcd(), !d.everInitialized():
+	case d.Observed.Distribution.Traits.External(), !d.everInitialized():
 		return
 	case d.blind:
 		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
@@ -39,7 +39,7 @@ func (d *draft) etcdCondition(l *ledger) {
 func (f *facts) ailingPods() []string {
 	var bad []string
 	for _, m := range f.groups[0].all {
-		if m.node != nil && !m.node.ControlPlaneReady {
+		if m.node != nil && !m.serves() {
 			bad = append(bad, m.node.Name+" is not healthy")
 		}
 	}

@@ -17,7 +17,8 @@ type machine struct {
 	*fleet.Machine
 	node   *fleet.Node // nil: it has none, or none can be seen
 	member *fleet.Member
-	pool   *fleet.Pool // nil: its pool is not in Git any more
+	server *fleet.Server // nil: it is none, or none can be seen
+	pool   *fleet.Pool   // nil: its pool is not in Git any more
 
 	current   bool    // made from the template that is asked for, and not overdue
 	overdue   string  // why it is outdated though its template is not
@@ -96,6 +97,7 @@ func look(in Input) *facts {
 			leaving[removal{m.Name, m.ProviderID}] || (m.node != nil && m.node.Draining)
 	}
 	f.matchMembers()
+	f.matchServers()
 	f.findImpostors()
 	f.findExtras()
 	f.stage()

@@ -2,6 +2,8 @@ package plan_test
 
 import (
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // template returns a template hash for a version and a variant.
@@ -45,4 +47,20 @@ func upgrade(version string) func(*fleet.Cluster) {
 			c.Workers[i].Version, c.Workers[i].Template = version, template(version, "")
 		}
 	}
+}
+
+// facts are what kubeadm, of which the scripts are, says of d and what was observed.
+func facts(d *fleet.Cluster, o *fleet.Observed) fleet.Distribution {
+	return providers.Facts(kubeadm.New(nil), d, o)
+}
+
+// applied is what kubeadm-config of a version was brought in line with.
+func applied(version, config, addons string) *fleet.Applied {
+	return &fleet.Applied{Version: version, Marks: map[string]string{"SyncKubeadmConfig": config, "SyncAddons": addons}}
+}
+
+// inLine is a kubeadm-config that is as p, a control plane, asks for.
+func inLine(p *fleet.Pool) *fleet.Applied {
+	config, addons := kubeadm.Marks(p)
+	return applied(p.Version, config, addons)
 }

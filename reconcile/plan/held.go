@@ -30,7 +30,7 @@ func (f *facts) identify() {
 func (f *facts) findImpostors() {
 	for _, m := range f.machines {
 		_, known := f.Desired.Pool(m.Pool)
-		runs := m.node != nil && m.node.ControlPlaneReady || m.member != nil
+		runs := m.serves() || m.member != nil
 		switch {
 		case m.held != "":
 		case m.Role == fleet.RoleWorker && runs:

@@ -174,7 +174,7 @@ func (c *chaos) judgeRemediation(a fleet.Action, m *simMachine) {
 // works reports whether m is a whole part of the control plane.
 func (c *chaos) works(m *simMachine) bool {
 	n := c.nodes[c.nodeName(m)]
-	return m.Role == fleet.RoleControlPlane && m.joined && !m.dead && m.goneAt.IsZero() && n != nil && n.Ready && n.ControlPlaneReady && !n.Draining &&
+	return m.Role == fleet.RoleControlPlane && m.joined && !m.dead && m.goneAt.IsZero() && n != nil && n.Ready && c.serving[n.Name] && !n.Draining &&
 		slices.ContainsFunc(c.members, func(e fleet.Member) bool { return e.Name == c.nodeName(m) && e.Healthy && !e.Learner })
 }
 

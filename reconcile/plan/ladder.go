@@ -36,7 +36,7 @@ func (d *draft) climb() {
 	d.keepKubeconfig()
 	d.keepNetworking()
 	d.keepNodes()
-	d.keepAddons()
+	d.stepAfterControlPlane()
 	d.keepResources()
 	d.keepReleases()
 	for _, r := range ladder() {
@@ -105,7 +105,7 @@ func (f *facts) authoritiesLost() bool {
 
 // notGiven names the first secret that people have to give and did not.
 func (f *facts) notGiven() string {
-	for _, name := range f.Desired.Given() {
+	for _, name := range f.Observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Given }) {
 		if slices.Contains(f.Observed.Secrets.Missing, name) {
 			return fmt.Sprintf("Secret %s-%s", f.Desired.Key.Name, name)
 		}

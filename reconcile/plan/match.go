@@ -129,13 +129,30 @@ func (f *facts) matchMembers() {
 	members := f.Observed.Workload.Etcd.Members
 	for i := range members {
 		e := &members[i]
-		f.taken[fleet.MachineName(e.Name)] = true
-		m := owner[e.Name]
-		if m != nil && e.Name != "" && (m.member == nil || e.Healthy && !m.member.Healthy) {
+		f.taken[fleet.MachineName(e.Node)] = true
+		m := owner[e.Node]
+		if m != nil && e.Node != "" && (m.member == nil || e.Healthy && !m.member.Healthy) {
 			m.member = e
 		}
 	}
 }
+
+// matchServers gives each machine its part of the control plane, by the Node.
+func (f *facts) matchServers() {
+	servers := f.Observed.Workload.Servers
+	byNode := make(map[string]*fleet.Server, len(servers))
+	for i := range servers {
+		byNode[servers[i].Node] = &servers[i]
+	}
+	for _, m := range f.machines {
+		if m.node != nil {
+			m.server = byNode[m.node.Name]
+		}
+	}
+}
+
+// serves reports whether m's part of the control plane works.
+func (m *machine) serves() bool { return m.server != nil && m.server.Ready }
 
 // findExtras marks machines that share a name with another that is to stay, and
 // holds all of a name where nothing says which of them is in use.
@@ -193,7 +210,7 @@ func (f *facts) alike(name fleet.MachineName, same []*machine) string {
 	case same[0].proven:
 		return ""
 	}
-	if e := f.Observed.Workload.Etcd; e != nil && slices.ContainsFunc(e.Members, func(m fleet.Member) bool { return m.Name == string(name) }) {
+	if e := f.Observed.Workload.Etcd; e != nil && slices.ContainsFunc(e.Members, func(m fleet.Member) bool { return m.Node == string(name) }) {
 		return fmt.Sprintf("and etcd has a member %s that may be of any of them: delete the others yourself", name)
 	}
 	for _, m := range same {

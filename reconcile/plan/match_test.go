@@ -44,7 +44,7 @@ func TestNodeInARegion(t *testing.T) {
 			})
 		}
 		s.in.Observed.Workload.Nodes = []fleet.Node{{Name: string(name), ProviderID: fleet.ProviderID("openstack://west/" + joined), ControlPlane: true}}
-		s.in.Observed.Workload.Etcd = &fleet.Etcd{Members: []fleet.Member{{ID: 1, Name: string(name), Healthy: true}}}
+		s.in.Observed.Workload.Etcd = &fleet.Etcd{Members: []fleet.Member{{ID: 1, Name: string(name), Node: string(name), Healthy: true}}}
 		var deleted fleet.ProviderID
 		for _, a := range plan.Compute(s.in).Actions {
 			if a.Kind == fleet.DeleteMachine {

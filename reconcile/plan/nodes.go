@@ -89,10 +89,33 @@ func (d *draft) deleteNode(n *fleet.Node) {
 			}
 		}
 	}
+	if !d.mayLeave(n) {
+		return
+	}
 	d.do(fleet.Action{
 		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Name),
 		Reason: "its machine is gone",
 	})
+}
+
+// mayLeave reports whether etcd can spare the member that goes with n, where one does.
+func (d *draft) mayLeave(n *fleet.Node) bool {
+	if !d.Observed.Distribution.Traits.NodeIsMember || !n.ControlPlane {
+		return true
+	}
+	if !d.etcdKnown() {
+		return false
+	}
+	for _, m := range d.Observed.Workload.Etcd.Members {
+		if m.Node != n.Name {
+			continue
+		}
+		if why := d.Observed.Workload.Etcd.QuorumWithout(m.ID); why != "" {
+			d.wait("node %s stays: %s", n.Name, why)
+			return false
+		}
+	}
+	return true
 }
 
 // deleted reports whether this agent deleted the machine of n: one that joined

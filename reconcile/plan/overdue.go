@@ -46,8 +46,8 @@ func (f *facts) expiring(m *machine) string {
 		return ""
 	}
 	notAfter, given := givenExpiry(m.node)
-	if !given {
-		notAfter = m.node.CertificatesNotAfter
+	if !given && m.server != nil {
+		notAfter = m.server.CertificatesNotAfter
 	}
 	if notAfter.IsZero() {
 		return "" // what cannot be seen is not wrong

@@ -47,7 +47,7 @@ func (d *draft) refill(g *group) bool {
 	if e := d.Observed.Workload.Etcd; !well || joining || e != nil && !e.BearsAnother() {
 		return false
 	}
-	if !d.syncConfig(g) {
+	if !d.stepBeforeJoin(g) {
 		d.create(g, fleet.JoinControlPlane, d.nextDomain(g), g.tooFew(len(g.all)))
 	}
 	return true
@@ -131,7 +131,7 @@ func worst(a, b *machine) int {
 		compareBool(a.node != nil, b.node != nil),
 		compareBool(a.member != nil && a.member.Healthy, b.member != nil && b.member.Healthy),
 		compareBool(b.asked(), a.asked()),
-		compareBool(a.node != nil && a.node.ControlPlaneReady, b.node != nil && b.node.ControlPlaneReady),
+		compareBool(a.serves(), b.serves()),
 		a.MadeAt().Compare(b.MadeAt()),
 		cmp.Compare(a.Name, b.Name))
 }

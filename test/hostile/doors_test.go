@@ -121,7 +121,7 @@ func chartRepository(t *testing.T, index string, chart []byte) (problem error, o
 
 // kubeconfig has a kubeconfig looked at.
 func kubeconfig(text string) error {
-	_, err := kubeadm.Bootstrap{}.InspectKubeconfig(fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret([]byte(text))})
+	_, err := kubeadm.Distribution{}.InspectKubeconfig(fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret([]byte(text))})
 	return err
 }
 

@@ -168,7 +168,7 @@ func (s *stack) start() {
 	s.workload = workload.New(workload.Options{Dial: s.pipes.DialContext})
 	s.reconciler = reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return s.provider, nil },
-		Workload:       s.workload, Bootstrap: kubeadm.New(), Secrets: s.store,
+		Workload:       s.workload, Distributions: providers.Distributions{"KubeadmControlPlane": kubeadm.New(s.workload)}, Secrets: s.store,
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/all"
+	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 )
@@ -49,7 +50,8 @@ func TestDigests(t *testing.T) {
 func TestMarks(t *testing.T) {
 	var got strings.Builder
 	for _, c := range decoded(t) {
-		fmt.Fprintf(&got, "%s %s %s\n", c.name, c.ControlPlane.ConfigMark(), c.ControlPlane.AddonsMark())
+		config, addons := kubeadm.Marks(&c.ControlPlane)
+		fmt.Fprintf(&got, "%s %s %s\n", c.name, config, addons)
 	}
 	compare(t, "testdata/marks.golden", got.String())
 }

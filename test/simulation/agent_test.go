@@ -15,7 +15,6 @@ import (
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
@@ -139,7 +138,7 @@ func (l *life) newAgent(name string) *incarnation {
 			began := time.Now()
 			return watched{reconcile.New(reconcile.Options{
 				Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
-				Workload:       reach{in.workload, in}, Bootstrap: mint{kubeadm.New(), in}, Secrets: safe{l.secrets, in},
+				Workload:       reach{in.workload, in}, Distributions: in.distributions(), Secrets: safe{l.secrets, in},
 				May: may, Now: in.now, Elapsed: func() time.Duration { return time.Since(began) }, Log: log,
 			}), in}
 		},

@@ -58,18 +58,6 @@ func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload,
 	})
 }
 
-// Etcd implements providers.Workload.
-func (r reach) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
-	return through(to(ctx, a.Cluster), r.in, theAPI, "etcd of "+a.Cluster.String(), false, func(ctx context.Context) (*fleet.Etcd, error) {
-		return r.Client.Etcd(ctx, a)
-	})
-}
-
-// EnsureToken implements providers.Workload.
-func (r reach) EnsureToken(ctx context.Context, a providers.Access, t providers.Token, d time.Duration) error {
-	return r.change(ctx, a, "ensure token for "+r.in.holder(t.ID), nil, func(ctx context.Context) error { return r.Client.EnsureToken(ctx, a, t, d) })
-}
-
 // SyncNode implements providers.Workload.
 func (r reach) SyncNode(ctx context.Context, a providers.Access, node string, m fleet.MachineName, p fleet.Pool) error {
 	return r.change(ctx, a, "sync node "+node, nil, func(ctx context.Context) error { return r.Client.SyncNode(ctx, a, node, m, p) })
@@ -80,26 +68,9 @@ func (r reach) Drain(ctx context.Context, a providers.Access, node string, rules
 	return r.change(ctx, a, "drain "+node, func(j *judgement) { j.drains(node) }, func(ctx context.Context) error { return r.Client.Drain(ctx, a, node, rules) })
 }
 
-// RemoveMember implements providers.Workload.
-func (r reach) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
-	return r.change(ctx, a, fmt.Sprintf("remove member %x", id), func(j *judgement) { j.removesMember(id) }, func(ctx context.Context) error {
-		return r.Client.RemoveMember(ctx, a, id)
-	})
-}
-
 // DeleteNode implements providers.Workload.
 func (r reach) DeleteNode(ctx context.Context, a providers.Access, node string) error {
 	return r.change(ctx, a, "delete node "+node, func(j *judgement) { j.deletesNode(node) }, func(ctx context.Context) error { return r.Client.DeleteNode(ctx, a, node) })
-}
-
-// SyncKubeadmConfig implements providers.Workload.
-func (r reach) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
-	return r.change(ctx, a, "sync kubeadm-config", nil, func(ctx context.Context) error { return r.Client.SyncKubeadmConfig(ctx, a, config, mark) })
-}
-
-// SyncAddons implements providers.Workload.
-func (r reach) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, mark string) error {
-	return r.change(ctx, a, "sync addons", nil, func(ctx context.Context) error { return r.Client.SyncAddons(ctx, a, p, mark) })
 }
 
 // ApplyResources implements providers.Workload.
@@ -149,26 +120,47 @@ func (s safe) Delete(ctx context.Context, c fleet.Key) error {
 	}))
 }
 
-// A mint is the bootstrap provider, and knows whose token is whose: tokens are
-// random, machines are not.
-type mint struct {
-	kubeadm.Bootstrap
-	in *incarnation
+// A distribution is kubeadm as an agent has it, which reaches clusters as reach does.
+type distribution struct {
+	kubeadm.Distribution
+	reach reach
 }
 
-var _ providers.Bootstrap = mint{}
+var _ providers.Distribution = distribution{}
 
-// Token implements providers.Bootstrap.
-func (m mint) Token(c *fleet.Cluster, ca fleet.SecretData, machine fleet.MachineName) (providers.Token, error) {
-	t, err := m.Bootstrap.Token(c, ca, machine)
-	m.in.mu.Lock()
-	defer m.in.mu.Unlock()
-	m.in.tokens[t.ID] = string(machine)
-	return t, err
+func (in *incarnation) distributions() providers.Distributions {
+	return providers.Distributions{"KubeadmControlPlane": distribution{kubeadm.New(in.workload), reach{in.workload, in}}}
 }
 
-func (in *incarnation) holder(token string) string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.tokens[token]
+// Observe implements providers.Distribution.
+func (d distribution) Observe(ctx context.Context, a providers.Access, w *fleet.Workload) error {
+	return alone(through(to(ctx, a.Cluster), d.reach.in, theAPI, "observe the control plane of "+a.Cluster.String(), false, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, d.Distribution.Observe(ctx, a, w)
+	}))
+}
+
+// Members implements providers.Distribution.
+func (d distribution) Members(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
+	return through(to(ctx, a.Cluster), d.reach.in, theAPI, "etcd of "+a.Cluster.String(), false, func(ctx context.Context) (*fleet.Etcd, error) {
+		return d.Distribution.Members(ctx, a)
+	})
+}
+
+// RemoveMember implements providers.Distribution.
+func (d distribution) RemoveMember(ctx context.Context, a providers.Access, m fleet.Member) error {
+	return d.reach.change(ctx, a, fmt.Sprintf("remove member %x", m.ID), func(j *judgement) { j.removesMember(m.ID) }, func(ctx context.Context) error {
+		return d.Distribution.RemoveMember(ctx, a, m)
+	})
+}
+
+// Admit implements providers.Distribution.
+func (d distribution) Admit(ctx context.Context, a providers.Access, in providers.BootstrapInput, ttl time.Duration) error {
+	return d.reach.change(ctx, a, "ensure token for "+string(in.Machine), nil, func(ctx context.Context) error { return d.Distribution.Admit(ctx, a, in, ttl) })
+}
+
+// Apply implements providers.Distribution.
+func (d distribution) Apply(ctx context.Context, a providers.Access, c *fleet.Cluster, e fleet.Endpoint, name string) error {
+	return d.reach.change(ctx, a, map[string]string{"SyncKubeadmConfig": "sync kubeadm-config", "SyncAddons": "sync addons"}[name], nil, func(ctx context.Context) error {
+		return d.Distribution.Apply(ctx, a, c, e, name)
+	})
 }

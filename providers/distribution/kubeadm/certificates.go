@@ -26,7 +26,7 @@ func (w *writer) certificates() ([]writeFile, error) {
 		if a.name == fleet.EtcdCA && conf.Etcd.External.IsDefined() {
 			continue
 		}
-		d := w.in.Authorities[a.name]
+		d := w.in.Secrets[a.name]
 		if d[fleet.TLSCertKey].IsZero() || d[fleet.TLSKeyKey].IsZero() {
 			return nil, fmt.Errorf("%w: authority %s is missing", errIncomplete, a.name)
 		}
@@ -45,7 +45,7 @@ func (w *writer) certificates() ([]writeFile, error) {
 	} {
 		d, ok := w.in.Cluster.InGit(s.name)
 		if !ok {
-			d = w.in.Authorities[s.name]
+			d = w.in.Secrets[s.name]
 		}
 		if !s.name.Complete(d) {
 			return nil, fmt.Errorf("clusterConfiguration.etcd.external: there is no Secret %s-%s with %s and %s",

@@ -14,7 +14,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // instanceData is what cloud-init knows of the machine that renders.
@@ -103,7 +102,7 @@ func TestCloudInitReadsHostileContent(t *testing.T) {
 		content = jinjaStatement.ReplaceAllString(content, "")
 		want["/"+name] = strings.ReplaceAll(content, `{{ ds.meta_data['local-hostname'] }}`, "node-1")
 	}
-	u, err := kubeadm.New().UserData(input(t, fleet.JoinWorker, "v1.35.0", spec))
+	u, err := userData(input(t, fleet.JoinWorker, "v1.35.0", spec))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (w *writer) discover() ([]writeFile, error) {
 	}
 	b := &d.BootstrapToken
 	if len(b.CACertHashes) == 0 {
-		certs, err := pki.Certificates(w.in.Authorities[fleet.ClusterCA][fleet.TLSCertKey].Reveal())
+		certs, err := pki.Certificates(w.in.Secrets[fleet.ClusterCA][fleet.TLSCertKey].Reveal())
 		if err != nil {
 			return nil, fmt.Errorf("%w: authority ca: %w", errIncomplete, err)
 		}
@@ -31,10 +31,7 @@ func (w *writer) discover() ([]writeFile, error) {
 	}
 	b.APIServerEndpoint = cmp.Or(b.APIServerEndpoint, hostPort(w.in.Endpoint))
 	if b.Token == "" {
-		if w.in.Token.ID == "" || w.in.Token.Secret.IsZero() {
-			return nil, fmt.Errorf("%w: there is no bootstrap token", errIncomplete)
-		}
-		b.Token = w.in.Token.ID + "." + string(w.in.Token.Secret.Reveal())
+		b.Token = w.token.ID + "." + string(w.token.Secret.Reveal())
 	}
 	return nil, nil
 }
@@ -54,7 +51,7 @@ func (w *writer) discoveryFile(f bootstrapv1.FileDiscovery) ([]writeFile, error)
 		ProxyURL:                 in.Cluster.ProxyURL,
 	}
 	if len(cluster.CertificateAuthorityData) == 0 {
-		cluster.CertificateAuthorityData = w.in.Authorities[fleet.ClusterCA][fleet.TLSCertKey].Reveal()
+		cluster.CertificateAuthorityData = w.in.Secrets[fleet.ClusterCA][fleet.TLSCertKey].Reveal()
 	}
 	var user kubeconfigUser
 	if p := in.User.AuthProvider; p.IsDefined() {

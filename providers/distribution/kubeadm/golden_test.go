@@ -20,7 +20,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -92,12 +91,11 @@ func input(t testing.TB, join fleet.Join, version string, spec bootstrapv1.Kubea
 				"users": {"hash": fleet.NewSecret([]byte("$6$rounds=4096$salt$hash"))},
 			},
 		},
-		Pool:        pool,
-		Machine:     "eu-1-x7k",
-		Join:        join,
-		Endpoint:    fleet.Endpoint{Host: "192.0.2.10", Port: 6443},
-		Authorities: authorities(t),
-		Token:       providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))},
+		Pool:     pool,
+		Machine:  "eu-1-x7k",
+		Join:     join,
+		Endpoint: fleet.Endpoint{Host: "192.0.2.10", Port: 6443},
+		Secrets:  authorities(t),
 	}
 }
 
@@ -227,7 +225,7 @@ func TestUserDataGolden(t *testing.T) {
 					if name == "everything" {
 						in.Pool.Taints = []clusterv1.MachineTaint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
 					}
-					u, err := kubeadm.New().UserData(in)
+					u, err := userData(in)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -32,7 +32,7 @@ const (
 // authority alone, like a machine that joins when it signs, believes an API
 // server of the old one by the certificate that crosses them.
 func (w *writer) handover(dir string) (files []writeFile, after string, err error) {
-	ca := w.in.Authorities[fleet.ClusterCA]
+	ca := w.in.Secrets[fleet.ClusterCA]
 	first, rest := pem.Decode(ca[fleet.TLSCertKey].Reveal())
 	if first == nil || len(bytes.TrimSpace(rest)) == 0 {
 		return nil, "", nil

@@ -19,12 +19,12 @@ import (
 // given one certificate to sign with; and an API server whose certificate is of
 // the old one is believed by whoever trusts the new one alone.
 func TestHandover(t *testing.T) {
-	b := kubeadm.New()
+	b := kubeadm.Distribution{}
 	in := input(t, fleet.JoinControlPlane, "v1.36.3", bootstrapv1.KubeadmConfigSpec{})
 	if command := boot(t, in).RunCmd[0]; strings.Contains(command, "cat ") {
 		t.Errorf("without a rotation it runs %q", command)
 	}
-	plain := in.Authorities[fleet.ClusterCA]
+	plain := in.Secrets[fleet.ClusterCA]
 	old, err := pki.Load(plain)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestHandover(t *testing.T) {
 		if now, err = pki.Load(d); err != nil {
 			t.Fatal(err)
 		}
-		in.Authorities[fleet.ClusterCA] = d
+		in.Secrets[fleet.ClusterCA] = d
 		m := boot(t, in)
 		var patch []struct{ Op, Path, Value string }
 		if content := m.file("/etc/kubernetes/patches/kube-controller-managerfairlead+json.json"); content != "" {
@@ -149,8 +149,8 @@ func TestRotateRefuses(t *testing.T) {
 			join(c, bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: yes("rotate-certificates", "true")}})
 		},
 	} {
-		b, c := kubeadm.New(), &fleet.Cluster{}
-		made, err := b.NewAuthorities(c, issued)
+		b, c := kubeadm.Distribution{}, &fleet.Cluster{}
+		made, err := b.NewSecrets(c, issued)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,19 +169,19 @@ func TestRotateRefuses(t *testing.T) {
 // A machine that joins a cluster whose authority was ever rotated finds in
 // cluster-info what is trusted now.
 func TestTokenPublishes(t *testing.T) {
-	b, c := kubeadm.New(), &fleet.Cluster{}
-	made, err := b.NewAuthorities(c, issued)
+	b, c := kubeadm.Distribution{}, &fleet.Cluster{}
+	made, err := b.NewSecrets(c, issued)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := made[fleet.ClusterCA]
-	if tok, err := b.Token(c, d, "m"); err != nil || tok.Authorities != nil {
+	if tok, err := kubeadm.Token(c, d, "m"); err != nil || tok.Authorities != nil {
 		t.Errorf("authorities %q, %v of a cluster whose kubeadm init has published them", tok.Authorities, err)
 	}
 	if d, err = b.Rotate(c, fleet.ClusterCA, d, fleet.RotationState{Wish: "w", Stage: fleet.RotationTrust, Since: issued}); err != nil {
 		t.Fatal(err)
 	}
-	if tok, err := b.Token(c, d, "m"); err != nil || string(tok.Authorities) != string(d[fleet.TLSCertKey].Reveal()) {
+	if tok, err := kubeadm.Token(c, d, "m"); err != nil || string(tok.Authorities) != string(d[fleet.TLSCertKey].Reveal()) {
 		t.Errorf("authorities %q, %v", tok.Authorities, err)
 	}
 }

@@ -21,14 +21,13 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // ignite returns the config as the Ignition of Flatcar and Fedora CoreOS reads it.
 func ignite(t *testing.T, in providers.BootstrapInput) types.Config {
 	t.Helper()
 	edit(&in.Pool.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.Format = bootstrapv1.Ignition })
-	u, err := kubeadm.New().UserData(in)
+	u, err := userData(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +231,7 @@ func TestIgnitionSpecialMode(t *testing.T) {
 		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{
 			Format: "ignition", Files: []bootstrapv1.File{{Path: "/opt/x", Permissions: permissions}},
 		})
-		u, err := kubeadm.New().UserData(in)
+		u, err := userData(in)
 		if err != nil || !bytes.Contains(u.Content.Reveal(), []byte(`"version":"`+want+`"`)) {
 			t.Errorf("%s: want version %s: %v", permissions, want, err)
 		}
@@ -287,7 +286,7 @@ func TestIgnitionRefused(t *testing.T) {
 	} {
 		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{Format: "ignition"})
 		edit(&in.Pool.Bootstrap, change)
-		_, err := kubeadm.New().UserData(in)
+		_, err := userData(in)
 		if fleet.KindOf(err) != "Invalid" || !strings.Contains(fmt.Sprint(err), want) || !strings.Contains(fmt.Sprint(err), "of pool eu-1-md-0: ") {
 			t.Errorf("%v\nwant kind Invalid and %q", err, want)
 		}

@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"cmp"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/distribution/kubeadm/pki"
+	"fairlead.dev/providers/workload"
 )
 
 const (
@@ -19,17 +22,43 @@ const (
 	kubeconfigValidity = 365 * 24 * time.Hour
 )
 
-// Bootstrap implements providers.Bootstrap. Its zero value works, and it is
-// safe for concurrent use.
-type Bootstrap struct{}
+// A Distribution is the providers.Distribution of clusters with a KubeadmControlPlane. The
+// zero value is good for what is pure.
+type Distribution struct{ inside *inside.Client }
 
-var _ providers.Bootstrap = Bootstrap{}
+var _ providers.Distribution = Distribution{}
 
-// New returns a Bootstrap.
-func New() Bootstrap { return Bootstrap{} }
+// New returns a Distribution that reaches clusters through c.
+func New(c *workload.Client) Distribution { return Distribution{inside.New(c)} }
 
-// NewAuthorities implements providers.Bootstrap. Randomness is the system's.
-func (Bootstrap) NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error) {
+// Traits implements providers.Distribution.
+func (Distribution) Traits(c *fleet.Cluster) fleet.Traits {
+	if externalEtcd(c) {
+		return fleet.Traits{Membership: fleet.MembershipElsewhere}
+	}
+	return fleet.Traits{Membership: fleet.MembershipPerMachine}
+}
+
+// Needs implements providers.Distribution. An external etcd has no authority that is
+// made here: people give its certificate, and what API servers show it.
+func (Distribution) Needs(c *fleet.Cluster) []fleet.SecretNeed {
+	ca := fleet.SecretNeed{Name: fleet.ClusterCA, Workers: true}
+	if externalEtcd(c) {
+		return []fleet.SecretNeed{
+			{Name: fleet.EtcdCA, Given: true}, {Name: fleet.EtcdClient, Given: true},
+			ca, {Name: fleet.FrontProxyCA}, {Name: fleet.ServiceAccount},
+		}
+	}
+	return []fleet.SecretNeed{ca, {Name: fleet.EtcdCA, Inside: true}, {Name: fleet.FrontProxyCA}, {Name: fleet.ServiceAccount}}
+}
+
+// externalEtcd reports whether etcd runs elsewhere than on the control plane of c.
+func externalEtcd(c *fleet.Cluster) bool {
+	return len(c.ControlPlane.Bootstrap.Field("clusterConfiguration", "etcd", "external")) > 0
+}
+
+// NewSecrets implements providers.Distribution. Randomness is the system's.
+func (d Distribution) NewSecrets(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error) {
 	spec, err := specOf(c.ControlPlane.Bootstrap)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "make authorities of cluster "+c.Key.String(), "%w", err)
@@ -37,13 +66,17 @@ func (Bootstrap) NewAuthorities(c *fleet.Cluster, now time.Time) (map[fleet.Secr
 	conf := spec.ClusterConfiguration
 	days := cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays)
 	out := make(map[fleet.SecretName]fleet.SecretData)
-	for _, name := range c.Authorities() {
-		d, err := newAuthority(name, conf.EncryptionAlgorithm, days, now)
+	for _, need := range d.Needs(c) {
+		if need.Given {
+			continue
+		}
+		name := need.Name
+		made, err := newAuthority(name, conf.EncryptionAlgorithm, days, now)
 		if err != nil {
 			return nil, fleet.Errorf(fleet.Invalid, "make authority "+string(name)+" of cluster "+c.Key.String(),
 				"clusterConfiguration: %w", err)
 		}
-		out[name] = d
+		out[name] = made
 	}
 	granted(c, out, now)
 	return out, nil
@@ -63,16 +96,40 @@ func newAuthority(name fleet.SecretName, alg bootstrapv1.EncryptionAlgorithmType
 	return nil, fmt.Errorf("there is no authority %q", name)
 }
 
-// Token implements providers.Bootstrap. The token is derived from the private
-// key of the cluster's authority. So there is no state to lose, a repeated
+// tokenOf returns the bootstrap token of the machine of in, which is derived from the
+// private key of the cluster's authority. So there is no state to lose, a repeated
 // create is the same request, and nothing is given away: who holds that key can
 // issue any certificate of the cluster.
-func (Bootstrap) Token(c *fleet.Cluster, ca fleet.SecretData, m fleet.MachineName) (providers.Token, error) {
-	t, err := token(c.Key, ca, m)
+func tokenOf(in providers.BootstrapInput) (inside.Token, error) {
+	t, err := token(in.Cluster.Key, in.Secrets[fleet.ClusterCA], in.Machine)
 	if err != nil {
-		return providers.Token{}, fleet.Errorf(fleet.Unknown, "make the bootstrap token of machine "+string(m), "authority ca: %w", err)
+		return inside.Token{}, fleet.Errorf(fleet.Unknown, "make the bootstrap token of machine "+string(in.Machine), "authority ca: %w", err)
 	}
 	return t, nil
+}
+
+// Observe implements providers.Distribution.
+func (d Distribution) Observe(ctx context.Context, a providers.Access, w *fleet.Workload) error {
+	return d.inside.Observe(ctx, a, w)
+}
+
+// Members implements providers.Distribution.
+func (d Distribution) Members(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
+	return d.inside.Members(ctx, a)
+}
+
+// RemoveMember implements providers.Distribution.
+func (d Distribution) RemoveMember(ctx context.Context, a providers.Access, m fleet.Member) error {
+	return d.inside.RemoveMember(ctx, a, m.ID)
+}
+
+// Admit implements providers.Distribution.
+func (d Distribution) Admit(ctx context.Context, a providers.Access, in providers.BootstrapInput, ttl time.Duration) error {
+	t, err := tokenOf(in)
+	if err != nil {
+		return err
+	}
+	return d.inside.EnsureToken(ctx, a, t, ttl)
 }
 
 const (
@@ -81,14 +138,14 @@ const (
 	tokenAlphabet     = "abcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-func token(c fleet.Key, ca fleet.SecretData, m fleet.MachineName) (providers.Token, error) {
+func token(c fleet.Key, ca fleet.SecretData, m fleet.MachineName) (inside.Token, error) {
 	authority, err := pki.Load(ca)
 	if err != nil {
-		return providers.Token{}, err
+		return inside.Token{}, err
 	}
 	stream, err := authority.Derive(128, "bootstrap token", c.String(), string(m))
 	if err != nil {
-		return providers.Token{}, err
+		return inside.Token{}, err
 	}
 	// Bytes from 252 up are left out: 252 is the largest multiple of 36 that
 	// fits, and the rest would make some characters likelier than others.
@@ -99,9 +156,9 @@ func token(c fleet.Key, ca fleet.SecretData, m fleet.MachineName) (providers.Tok
 		}
 	}
 	if len(chars) < cap(chars) {
-		return providers.Token{}, errors.New("too few characters derived")
+		return inside.Token{}, errors.New("too few characters derived")
 	}
-	t := providers.Token{ID: string(chars[:tokenIDLength]), Secret: fleet.NewSecret(chars[tokenIDLength:])}
+	t := inside.Token{ID: string(chars[:tokenIDLength]), Secret: fleet.NewSecret(chars[tokenIDLength:])}
 	if fleet.RotationOf(ca) != (fleet.RotationState{}) {
 		t.Authorities = authority.Bundle
 	}

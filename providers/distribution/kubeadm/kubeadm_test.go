@@ -41,7 +41,7 @@ func certificate(t *testing.T, pemData []byte) *x509.Certificate {
 	return c
 }
 
-func TestNewAuthorities(t *testing.T) {
+func TestNewSecrets(t *testing.T) {
 	c := *cluster
 	c.ControlPlane.Bootstrap = configured(bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{
 		EncryptionAlgorithm: "ECDSA-P384", CACertificateValidityPeriodDays: 730,
@@ -55,7 +55,7 @@ func TestNewAuthorities(t *testing.T) {
 		"as asked": {&c, 384, time.Date(2028, 10, 31, 12, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			got, err := kubeadm.New().NewAuthorities(want.cluster, issued)
+			got, err := kubeadm.New(nil).NewSecrets(want.cluster, issued)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestNewAuthorities(t *testing.T) {
 		})
 	}
 	edit(&c.ControlPlane.Bootstrap, func(s *bootstrapv1.KubeadmConfigSpec) { s.ClusterConfiguration.EncryptionAlgorithm = "ROT13" })
-	if _, err := kubeadm.New().NewAuthorities(&c, issued); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "ROT13") {
+	if _, err := kubeadm.New(nil).NewSecrets(&c, issued); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "ROT13") {
 		t.Errorf("unknown algorithm: %v", err)
 	}
 }
@@ -103,11 +103,11 @@ func TestKubeconfigConnects(t *testing.T) {
 	address := server.Listener.Addr().(*net.TCPAddr)
 	endpoint := fleet.Endpoint{Host: address.IP.String(), Port: int32(address.Port)}
 
-	d, err := kubeadm.New().NewKubeconfig(cluster, endpoint, ca, issued)
+	d, err := kubeadm.New(nil).NewKubeconfig(cluster, endpoint, map[fleet.SecretName]fleet.SecretData{fleet.ClusterCA: ca}, issued)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := kubeadm.New().NewKubeconfig(cluster, endpoint, ca, issued)
+	again, err := kubeadm.New(nil).NewKubeconfig(cluster, endpoint, map[fleet.SecretName]fleet.SecretData{fleet.ClusterCA: ca}, issued)
 	if err != nil || !bytes.Equal(d["value"].Reveal(), again["value"].Reveal()) {
 		t.Errorf("the same request gives another kubeconfig (%v)", err)
 	}
@@ -166,7 +166,7 @@ func TestKubeconfigConnects(t *testing.T) {
 	if _, err := body.ReadFrom(resp.Body); err != nil || body.String() != "CN=kubernetes-admin,O=system:masters" {
 		t.Errorf("the server sees %q, %v", body.String(), err)
 	}
-	state, err := kubeadm.New().InspectKubeconfig(d)
+	state, err := kubeadm.New(nil).InspectKubeconfig(d)
 	want := fleet.KubeconfigState{Exists: true, Endpoint: endpoint, NotBefore: issued.Add(-5 * time.Minute), NotAfter: issued.AddDate(1, 0, 0), Trust: fleet.TrustMark(decode(k.Clusters[0].Cluster.CA))}
 	if d := cmp.Diff(want, state); err != nil || d != "" {
 		t.Errorf("inspected (-want +got):\n%s%v", d, err)
@@ -193,21 +193,21 @@ func serverCertificate(t *testing.T, ca fleet.SecretData) tls.Certificate {
 func TestKubeconfigEndpoints(t *testing.T) {
 	ca := authority(t, "kubernetes", 1)
 	for _, e := range []fleet.Endpoint{{Host: "192.0.2.1", Port: 6443}, {Host: "api.example.com", Port: 443}, {Host: "2001:db8::1", Port: 6443}} {
-		d, err := kubeadm.New().NewKubeconfig(cluster, e, ca, issued)
+		d, err := kubeadm.New(nil).NewKubeconfig(cluster, e, map[fleet.SecretName]fleet.SecretData{fleet.ClusterCA: ca}, issued)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state, err := kubeadm.New().InspectKubeconfig(d); err != nil || state.Endpoint != e {
+		if state, err := kubeadm.New(nil).InspectKubeconfig(d); err != nil || state.Endpoint != e {
 			t.Errorf("%v came back as %v (%v)", e, state.Endpoint, err)
 		}
 	}
-	if _, err := kubeadm.New().NewKubeconfig(cluster, fleet.Endpoint{}, ca, issued); fleet.KindOf(err) != "Unknown" {
+	if _, err := kubeadm.New(nil).NewKubeconfig(cluster, fleet.Endpoint{}, map[fleet.SecretName]fleet.SecretData{fleet.ClusterCA: ca}, issued); fleet.KindOf(err) != "Unknown" {
 		t.Errorf("without an endpoint: %v", err)
 	}
 }
 
 func TestInspectKubeconfig(t *testing.T) {
-	if state, err := kubeadm.New().InspectKubeconfig(nil); err != nil || state.Exists {
+	if state, err := kubeadm.New(nil).InspectKubeconfig(nil); err != nil || state.Exists {
 		t.Errorf("nothing: %v, %v; want that it does not exist", state, err)
 	}
 	for reason, content := range map[string]string{
@@ -218,7 +218,7 @@ func TestInspectKubeconfig(t *testing.T) {
 		"no URL":         "current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\nclusters: [{name: b, cluster: {server: 'very private'}}]\nusers: [{name: c}]",
 		"no certificate": "current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\nclusters: [{name: b, cluster: {server: 'https://x'}}]\nusers: [{name: c}]",
 	} {
-		state, err := kubeadm.New().InspectKubeconfig(fleet.SecretData{"value": fleet.NewSecret([]byte(content))})
+		state, err := kubeadm.New(nil).InspectKubeconfig(fleet.SecretData{"value": fleet.NewSecret([]byte(content))})
 		if err == nil || state.Exists || strings.Contains(err.Error(), "private") {
 			t.Errorf("%s: %v, %v", reason, state, err)
 		}
@@ -228,7 +228,7 @@ func TestInspectKubeconfig(t *testing.T) {
 func TestToken(t *testing.T) {
 	ca, other := authority(t, "kubernetes", 1), authority(t, "kubernetes", 2)
 	tok := func(c *fleet.Cluster, ca fleet.SecretData, m fleet.MachineName) string {
-		got, err := kubeadm.New().Token(c, ca, m)
+		got, err := kubeadm.Token(c, ca, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestToken(t *testing.T) {
 	if first4 := counts['a'] + counts['b'] + counts['c'] + counts['d']; len(counts) != 36 || first4 > 4*1222+280 {
 		t.Errorf("%d kinds of character, %d of the first four", len(counts), first4)
 	}
-	if _, err := kubeadm.New().Token(cluster, nil, "m"); fleet.KindOf(err) != "Unknown" {
+	if _, err := kubeadm.Token(cluster, nil, "m"); fleet.KindOf(err) != "Unknown" {
 		t.Errorf("without an authority: %v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestClusterConfigurationIsThatOfInit(t *testing.T) {
 	for _, version := range []string{"v1.30.4", "v1.35.0"} {
 		in := input(t, fleet.JoinInit, version, everything(version == "v1.35.0"))
 		in.Cluster.ControlPlane = in.Pool
-		data, err := kubeadm.New().ClusterConfiguration(in.Cluster, in.Endpoint)
+		data, err := kubeadm.ClusterConfiguration(in.Cluster, in.Endpoint)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,12 +299,12 @@ func TestClusterConfigurationIsThatOfInit(t *testing.T) {
 	}
 	in := input(t, fleet.JoinInit, "v1.30.4", everything(true))
 	in.Cluster.ControlPlane = in.Pool
-	_, err := kubeadm.New().ClusterConfiguration(in.Cluster, in.Endpoint)
+	_, err := kubeadm.ClusterConfiguration(in.Cluster, in.Endpoint)
 	if fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "prod/eu-1") || !strings.Contains(err.Error(), "1.31") {
 		t.Errorf("what 1.30 cannot express: %v", err)
 	}
 	in.Cluster.ControlPlane.Version = "latest"
-	if _, err := kubeadm.New().ClusterConfiguration(in.Cluster, in.Endpoint); fleet.KindOf(err) != "Invalid" {
+	if _, err := kubeadm.ClusterConfiguration(in.Cluster, in.Endpoint); fleet.KindOf(err) != "Invalid" {
 		t.Errorf("a version that is none: %v", err)
 	}
 }

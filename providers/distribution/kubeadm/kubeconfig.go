@@ -68,14 +68,14 @@ func newKubeconfig(cluster, user, context string, c kubeconfigCluster, u kubecon
 	}
 }
 
-// NewKubeconfig implements providers.Bootstrap. The kubeconfig is good for a
+// NewKubeconfig implements providers.Distribution. The kubeconfig is good for a
 // year, and its names are those that Cluster API gives.
-func (Bootstrap) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, ca fleet.SecretData, now time.Time) (fleet.SecretData, error) {
+func (Distribution) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, secrets map[fleet.SecretName]fleet.SecretData, now time.Time) (fleet.SecretData, error) {
 	op := "issue the kubeconfig of cluster " + c.Key.String()
 	if e.IsZero() {
 		return nil, fleet.Errorf(fleet.Unknown, op, "the endpoint is not known yet")
 	}
-	authority, err := pki.Load(ca)
+	authority, err := pki.Load(secrets[fleet.ClusterCA])
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unknown, op, "authority ca: %w", err)
 	}
@@ -97,10 +97,10 @@ func (Bootstrap) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, ca fleet.Secr
 	return fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret(data)}, nil
 }
 
-// InspectKubeconfig implements providers.Bootstrap. It follows the current
+// InspectKubeconfig implements providers.Distribution. It follows the current
 // context, as kubectl does. A kubeconfig without content does not exist; one
 // that cannot be read is an error, whose text holds nothing of it.
-func (Bootstrap) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error) {
+func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error) {
 	data := s[fleet.KubeconfigKey]
 	if data.IsZero() {
 		return fleet.KubeconfigState{}, nil

@@ -11,10 +11,10 @@ import (
 	"fairlead.dev/providers/distribution/kubeadm/pki"
 )
 
-// Rotate implements providers.Bootstrap. Which of two is trusted first in a
+// Rotate implements providers.Distribution. Which of two is trusted first in a
 // bundle matters: kubeadm and the API server take the first for the one that
 // signs.
-func (Bootstrap) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
+func (Distribution) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
 	op := "rotate authority " + string(name) + " of cluster " + c.Key.String()
 	now := fleet.RotationOf(d)
 	if now.Stage == to.Stage && now.Wish == to.Wish {

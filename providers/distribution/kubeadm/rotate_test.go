@@ -15,8 +15,8 @@ import (
 // Each stage of a rotation trusts whoever signs in the stages beside it, and the
 // first that is trusted is the one that signs.
 func TestRotate(t *testing.T) {
-	b, c := kubeadm.New(), &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
-	made, err := b.NewAuthorities(c, issued)
+	b, c := kubeadm.Distribution{}, &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+	made, err := b.NewSecrets(c, issued)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestRotate(t *testing.T) {
 // What is made for a cluster that has a wish grants it.
 func TestNewAuthoritiesGrantWishes(t *testing.T) {
 	c := &fleet.Cluster{Rotate: map[fleet.Rotation]string{fleet.RotateEtcdCA: "1"}}
-	made, err := kubeadm.New().NewAuthorities(c, issued)
+	made, err := kubeadm.New(nil).NewSecrets(c, issued)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 )
 
 // configured returns spec as a pool has it.
@@ -32,4 +35,9 @@ func edit(b *fleet.Bootstrap, change func(*bootstrapv1.KubeadmConfigSpec)) {
 	spec := specOf(*b)
 	change(&spec)
 	*b = configured(spec)
+}
+
+// userData is that of a machine whose token is not derived.
+func userData(in providers.BootstrapInput) (providers.UserData, error) {
+	return kubeadm.UserDataWith(in, inside.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("0123456789abcdef"))})
 }

@@ -14,6 +14,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm/inside"
 )
 
 // The places on a machine that tools rely on, as Cluster API has them.
@@ -26,15 +27,26 @@ const (
 	rootOwner       = "root:root"
 )
 
-// UserData implements providers.Bootstrap. Its errors name the pool and the
+// UserData implements providers.Distribution. Its errors name the pool and the
 // field, and hold nothing that is secret.
-func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, error) {
+func (Distribution) UserData(in providers.BootstrapInput) (providers.UserData, error) {
+	var t inside.Token
+	if in.Join != fleet.JoinInit {
+		var err error
+		if t, err = tokenOf(in); err != nil {
+			return providers.UserData{}, err
+		}
+	}
+	return userData(in, t)
+}
+
+func userData(in providers.BootstrapInput, t inside.Token) (providers.UserData, error) {
 	op := fmt.Sprintf("write the user data of machine %s of pool %s", in.Machine, in.Pool.Name)
 	spec, err := specOf(in.Pool.Bootstrap)
 	if err != nil {
 		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	w := writer{in: in, spec: spec}
+	w := writer{in: in, token: t, spec: spec}
 	format := cmp.Or(w.spec.Format, bootstrapv1.CloudConfig)
 	var data []byte
 	switch format {
@@ -54,8 +66,9 @@ func (Bootstrap) UserData(in providers.BootstrapInput) (providers.UserData, erro
 	return providers.UserData{Format: string(format), Content: fleet.NewSecret(data)}, nil
 }
 
-// ClusterConfiguration implements providers.Bootstrap.
-func (Bootstrap) ClusterConfiguration(c *fleet.Cluster, e fleet.Endpoint) ([]byte, error) {
+// clusterConfigurationOf returns kubeadm's configuration of c, as machines of the version
+// of its control plane read it.
+func clusterConfigurationOf(c *fleet.Cluster, e fleet.Endpoint) ([]byte, error) {
 	op := "write the ClusterConfiguration of " + c.Key.String()
 	convert, err := newConverter(c.ControlPlane.Version)
 	if err != nil {
@@ -80,8 +93,9 @@ var errIncomplete = errors.New("the request is not complete")
 
 // A writer makes the user data of one machine.
 type writer struct {
-	in   providers.BootstrapInput
-	spec bootstrapv1.KubeadmConfigSpec
+	in    providers.BootstrapInput
+	token inside.Token // with which it joins
+	spec  bootstrapv1.KubeadmConfigSpec
 }
 
 func (w *writer) cloudConfig() ([]byte, error) {

@@ -16,7 +16,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 )
 
 // machine is user data as cloud-init reads it.
@@ -58,7 +57,7 @@ func (m machine) document(t *testing.T, kind string) map[string]any {
 
 func boot(t *testing.T, in providers.BootstrapInput) machine {
 	t.Helper()
-	u, err := kubeadm.New().UserData(in)
+	u, err := userData(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +91,7 @@ func TestCertificatesOnTheMachine(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", join, d)
 		}
-		if join != fleet.JoinWorker && m.file("/etc/kubernetes/pki/etcd/ca.key") != string(in.Authorities["etcd"]["tls.key"].Reveal()) {
+		if join != fleet.JoinWorker && m.file("/etc/kubernetes/pki/etcd/ca.key") != string(in.Secrets["etcd"]["tls.key"].Reveal()) {
 			t.Errorf("%s: the key of etcd's authority is another", join)
 		}
 	}
@@ -106,13 +105,13 @@ func TestExternalEtcd(t *testing.T) {
 		}},
 	}}
 	in := input(t, fleet.JoinInit, "v1.35.0", spec)
-	delete(in.Authorities, fleet.EtcdCA)
-	if _, err := kubeadm.New().UserData(in); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "eu-1-etcd") {
+	delete(in.Secrets, fleet.EtcdCA)
+	if _, err := userData(in); fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), "eu-1-etcd") {
 		t.Errorf("without its Secret: %v", err)
 	}
 	secret := func(s string) fleet.Secret { return fleet.NewSecret([]byte(s)) }
 	in.Cluster.Secrets["eu-1-etcd"] = fleet.SecretData{"tls.crt": secret("their CA"), "tls.key": secret("not for machines")}
-	in.Authorities[fleet.EtcdClient] = fleet.SecretData{"tls.crt": secret("client"), "tls.key": secret("client key")} // where the agent keeps secrets
+	in.Secrets[fleet.EtcdClient] = fleet.SecretData{"tls.crt": secret("client"), "tls.key": secret("client key")} // where the agent keeps secrets
 	m := boot(t, in)
 	got := map[string]string{}
 	for _, f := range m.WriteFiles {
@@ -265,11 +264,11 @@ func TestOlderKubeadmRefuses(t *testing.T) {
 		"initConfiguration.timeouts.discoverySeconds":          timeouts(bootstrapv1.Timeouts{DiscoverySeconds: ptr[int32](1)}),
 		"initConfiguration.timeouts.tlsBootstrapSeconds":       timeouts(bootstrapv1.Timeouts{TLSBootstrapSeconds: ptr[int32](1)}),
 	} {
-		_, err := kubeadm.New().UserData(input(t, fleet.JoinInit, "v1.30.9", spec))
+		_, err := userData(input(t, fleet.JoinInit, "v1.30.9", spec))
 		if fleet.KindOf(err) != "Invalid" || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "eu-1-cp") {
 			t.Errorf("%s with 1.30: %v", field, err)
 		}
-		if _, err := kubeadm.New().UserData(input(t, fleet.JoinInit, "v1.31.0-rc.1", spec)); err != nil {
+		if _, err := userData(input(t, fleet.JoinInit, "v1.31.0-rc.1", spec)); err != nil {
 			t.Errorf("%s with 1.31: %v", field, err)
 		}
 	}
@@ -353,14 +352,13 @@ func TestRefused(t *testing.T) {
 			})
 		}, "Invalid", "joinConfiguration.controlPlane"},
 		"no endpoint":          {func(in *providers.BootstrapInput) { in.Endpoint = fleet.Endpoint{} }, "Unknown", "the endpoint is not known yet"},
-		"no token":             {func(in *providers.BootstrapInput) { in.Token = providers.Token{} }, "Unknown", "there is no bootstrap token"},
-		"no authority":         {func(in *providers.BootstrapInput) { in.Authorities = nil }, "Unknown", "authority ca"},
-		"no authority of etcd": {func(in *providers.BootstrapInput) { in.Join = fleet.JoinControlPlane; delete(in.Authorities, "etcd") }, "Unknown", "authority etcd is missing"},
+		"no authority":         {func(in *providers.BootstrapInput) { in.Secrets = nil }, "Unknown", "authority ca"},
+		"no authority of etcd": {func(in *providers.BootstrapInput) { in.Join = fleet.JoinControlPlane; delete(in.Secrets, "etcd") }, "Unknown", "authority etcd is missing"},
 	} {
 		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{})
 		in.Cluster.Secrets["files"]["template"] = fleet.NewSecret([]byte("{{ .very.secret.thing | nope }}"))
 		c.change(&in)
-		_, err := kubeadm.New().UserData(in)
+		_, err := userData(in)
 		if fleet.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) || !strings.Contains(fmt.Sprint(err), "of pool eu-1-md-0: ") {
 			t.Errorf("%s: %v\nwant kind %s and %q", reason, err, c.kind, c.want)
 		}
@@ -378,14 +376,14 @@ func TestUserDataLeavesItsInputAndHides(t *testing.T) {
 		if join == fleet.JoinWorker {
 			in.Pool.Taints = []clusterv1.MachineTaint{{Key: "a", Effect: "NoSchedule"}}
 		}
-		u, err := kubeadm.New().UserData(in)
+		u, err := userData(in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(everything(true), specOf(in.Pool.Bootstrap)); d != "" {
 			t.Errorf("%s changes its input:\n%s", join, d)
 		}
-		again, err := kubeadm.New().UserData(in)
+		again, err := userData(in)
 		if err != nil || !bytes.Equal(u.Content.Reveal(), again.Content.Reveal()) {
 			t.Errorf("%s: the same request gives other bytes (%v)", join, err)
 		}

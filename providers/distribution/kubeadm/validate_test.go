@@ -15,7 +15,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/test/kube/binaries"
 )
 
@@ -77,8 +76,8 @@ func TestKubeadmAccepts(t *testing.T) {
 			for name, spec := range specs {
 				for _, join := range []fleet.Join{fleet.JoinInit, fleet.JoinControlPlane, fleet.JoinWorker} {
 					in := input(t, join, "v"+minor+".0", spec)
-					in.Cluster.Secrets["eu-1-etcd"] = in.Authorities[fleet.EtcdCA]
-					in.Authorities[fleet.EtcdClient] = in.Authorities[fleet.EtcdCA]
+					in.Cluster.Secrets["eu-1-etcd"] = in.Secrets[fleet.EtcdCA]
+					in.Secrets[fleet.EtcdClient] = in.Secrets[fleet.EtcdCA]
 					config := kubeadmConfig(t, boot(t, in))
 					if err := accepts(t, minor, config); err != nil {
 						t.Errorf("%s, %s: %v\n%s", name, join, err, config)
@@ -134,7 +133,7 @@ func TestKubeadmRefuses(t *testing.T) {
 		for _, minor := range binaries.Kubeadm() {
 			t.Run(name+" "+minor, func(t *testing.T) {
 				version := "v" + minor + ".0"
-				_, err := kubeadm.New().UserData(input(t, fleet.JoinInit, version, bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: c.spec}))
+				_, err := userData(input(t, fleet.JoinInit, version, bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: c.spec}))
 				if refused := slices.Contains(c.refused, minor); refused != (fleet.KindOf(err) == "Invalid") {
 					t.Fatalf("refused: %v, want %v", err, refused)
 				}

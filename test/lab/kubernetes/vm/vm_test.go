@@ -79,14 +79,13 @@ func TestBoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, bootstrap := cluster(t, vm.Version), kubeadm.New()
-	authorities, err := bootstrap.NewAuthorities(c, time.Now())
+	c, bootstrap := cluster(t, vm.Version), kubeadm.New(nil)
+	authorities, err := bootstrap.NewSecrets(c, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	data, err := bootstrap.UserData(providers.BootstrapInput{
-		Cluster: c, Pool: c.ControlPlane, Machine: name, Join: fleet.JoinInit, Endpoint: endpoint, Authorities: authorities,
-		Token: providers.Token{ID: "abcdef", Secret: fleet.NewSecret([]byte("abcdef.0123456789abcdef"))},
+		Cluster: c, Pool: c.ControlPlane, Machine: name, Join: fleet.JoinInit, Endpoint: endpoint, Secrets: authorities,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +111,7 @@ func TestBoot(t *testing.T) {
 		}
 	}()
 
-	admin, err := bootstrap.NewKubeconfig(c, endpoint, authorities[fleet.ClusterCA], time.Now())
+	admin, err := bootstrap.NewKubeconfig(c, endpoint, authorities, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

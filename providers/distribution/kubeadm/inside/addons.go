@@ -1,8 +1,7 @@
-package workload
+package inside
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,10 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/workload"
 )
 
 const (
@@ -25,11 +24,12 @@ const (
 	defaultRepository = "registry.k8s.io"
 )
 
-// syncKubeProxy brings the image of kube-proxy in line with the version of p.
-func (n *conn) syncKubeProxy(ctx context.Context, p fleet.Pool) error {
+// syncKubeProxy brings the image of kube-proxy in line with a version, from the
+// repository of all images, where one is named.
+func syncKubeProxy(ctx context.Context, n *workload.Conn, version, all string) error {
 	const name = "kube-proxy"
 	var live appsv1.DaemonSet
-	if err := n.getAt(ctx, kubeProxyPath, &live); err != nil {
+	if err := n.Get(ctx, kubeProxyPath, &live); err != nil {
 		return ignoreNotFound(err)
 	}
 	now := imageOf(live.Spec.Template.Spec, name)
@@ -38,29 +38,23 @@ func (n *conn) syncKubeProxy(ctx context.Context, p fleet.Pool) error {
 	}
 	repository, tag := splitImage(now)
 	was := repository + ":" + tag
-	if r := clusterConfiguration(p).ImageRepository; r != "" {
-		repository = strings.TrimSuffix(r, "/") + "/" + name
+	if all != "" {
+		repository = strings.TrimSuffix(all, "/") + "/" + name
 	}
 	// A tag knows no +, which begins the build of a version.
-	want := repository + ":" + strings.ReplaceAll(p.Version, "+", "_")
+	want := repository + ":" + strings.ReplaceAll(version, "+", "_")
 	if was == want { // somebody's digest of it stays
 		return nil
 	}
-	return n.patchAt(ctx, kubeProxyPath, containerPatch(name, want, nil))
-}
-
-// clusterConfiguration returns that of a control plane.
-func clusterConfiguration(p fleet.Pool) (c bootstrapv1.ClusterConfiguration) {
-	_ = json.Unmarshal(p.Bootstrap.Field("clusterConfiguration"), &c) // none says nothing
-	return c
+	return n.Patch(ctx, kubeProxyPath, containerPatch(name, want, nil))
 }
 
 // syncCoreDNS brings CoreDNS to the image that c asks for, and its Corefile to
 // what that version reads. An image that c does not speak of stays.
 // Source: Cluster API, controlplane/kubeadm/pkg/workload_cluster_coredns.go.
-func (n *conn) syncCoreDNS(ctx context.Context, c bootstrapv1.ClusterConfiguration) error {
+func syncCoreDNS(ctx context.Context, n *workload.Conn, c bootstrapv1.ClusterConfiguration) error {
 	var live appsv1.Deployment
-	if err := n.getAt(ctx, coreDNSPath, &live); err != nil {
+	if err := n.Get(ctx, coreDNSPath, &live); err != nil {
 		return ignoreNotFound(err)
 	}
 	now := imageOf(live.Spec.Template.Spec, "coredns")
@@ -84,10 +78,10 @@ func (n *conn) syncCoreDNS(ctx context.Context, c bootstrapv1.ClusterConfigurati
 	if was == want { // somebody's digest of it stays
 		return nil
 	}
-	if err := n.migrateCorefile(ctx, &live, from, tag); err != nil {
+	if err := migrateCorefile(ctx, n, &live, from, tag); err != nil {
 		return err
 	}
-	return n.patchAt(ctx, coreDNSPath, containerPatch("coredns", want, corefileVolume(&live, corefileKey)))
+	return n.Patch(ctx, coreDNSPath, containerPatch("coredns", want, corefileVolume(&live, corefileKey)))
 }
 
 // The keys of the ConfigMap coredns. CoreDNS reads its file again when it
@@ -100,7 +94,7 @@ const (
 
 // migrateCorefile leaves the Corefile of version to, while the Deployment still
 // reads that of version from. It may be repeated.
-func (n *conn) migrateCorefile(ctx context.Context, live *appsv1.Deployment, from, to string) error {
+func migrateCorefile(ctx context.Context, n *workload.Conn, live *appsv1.Deployment, from, to string) error {
 	if from == to && from != "" {
 		return nil
 	}
@@ -112,9 +106,9 @@ func (n *conn) migrateCorefile(ctx context.Context, live *appsv1.Deployment, fro
 	if was == is {
 		return nil
 	}
-	at := ref{"configmaps", metav1.NamespaceSystem, "coredns"}
+	const at = configMapsPath + "/coredns"
 	var config corev1.ConfigMap
-	if err := n.get(ctx, at, &config); err != nil {
+	if err := n.Get(ctx, at, &config); err != nil {
 		return ignoreNotFound(err)
 	}
 	corefile := config.Data[corefileKey]
@@ -127,16 +121,16 @@ func (n *conn) migrateCorefile(ctx context.Context, live *appsv1.Deployment, fro
 			"controlplane.cluster.x-k8s.io/skip-coredns on the KubeadmControlPlane)", was, is, err)
 	}
 	if !readsBackup(live) {
-		if err := n.mergePatch(ctx, at, map[string]any{"data": map[string]any{backupKey: corefile}}); err != nil {
+		if err := n.MergePatch(ctx, at, map[string]any{"data": map[string]any{backupKey: corefile}}); err != nil {
 			return err
 		}
 		if v := corefileVolume(live, backupKey); v != nil {
-			if err := n.patchAt(ctx, coreDNSPath, map[string]any{"spec": map[string]any{"template": map[string]any{"spec": v}}}); err != nil {
+			if err := n.Patch(ctx, coreDNSPath, map[string]any{"spec": map[string]any{"template": map[string]any{"spec": v}}}); err != nil {
 				return err
 			}
 		}
 	}
-	return n.mergePatch(ctx, at, map[string]any{"data": map[string]any{corefileKey: migrated}})
+	return n.MergePatch(ctx, at, map[string]any{"data": map[string]any{corefileKey: migrated}})
 }
 
 // corefileVolume returns the part of a patch that has the pods of d read the

@@ -1,4 +1,4 @@
-package workload
+package inside
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/workload"
 )
 
 const (
@@ -42,21 +43,22 @@ type etcdClient struct {
 	transport *http.Transport
 }
 
-// etcdFor returns the cluster's etcd client, made with a's etcd authority.
-func (c *Client) etcdFor(n *conn, a providers.Access) (*etcdClient, error) {
-	cert, key := a.EtcdCA[fleet.TLSCertKey].Reveal(), a.EtcdCA[fleet.TLSKeyKey].Reveal()
+// etcdClient returns the cluster's etcd client, made with a's etcd authority.
+func (k *kept) etcdClient(n *workload.Conn, a providers.Access) (*etcdClient, error) {
+	ca := a.Secrets[fleet.EtcdCA]
+	cert, key := ca[fleet.TLSCertKey].Reveal(), ca[fleet.TLSKeyKey].Reveal()
 	digest := sha256.Sum256(append(bytes.Clone(cert), key...))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.etcd != nil && n.etcd.ca == digest {
-		return n.etcd, nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.etcd != nil && k.etcd.ca == digest {
+		return k.etcd, nil
 	}
-	issuer, err := newIssuer(cert, key, c.o.Now)
+	issuer, err := newIssuer(cert, key, n.Now)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "reach etcd of cluster "+a.Cluster.String(), "etcd authority: %w", err)
 	}
-	if n.etcd != nil {
-		n.etcd.close()
+	if k.etcd != nil {
+		k.etcd.close()
 	}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -64,7 +66,7 @@ func (c *Client) etcdFor(n *conn, a providers.Access) (*etcdClient, error) {
 			if err != nil {
 				return nil, err
 			}
-			return n.dialPod(ctx, "etcd-"+node, etcdPort)
+			return n.DialPod(ctx, "etcd-"+node, etcdPort)
 		},
 		TLSClientConfig: &tls.Config{
 			RootCAs:    issuer.pool(),
@@ -76,8 +78,8 @@ func (c *Client) etcdFor(n *conn, a providers.Access) (*etcdClient, error) {
 		IdleConnTimeout:     etcdIdle,
 		MaxIdleConnsPerHost: 1,
 	}
-	n.etcd = &etcdClient{ca: digest, transport: transport, http: &http.Client{Transport: transport}}
-	return n.etcd, nil
+	k.etcd = &etcdClient{ca: digest, transport: transport, http: &http.Client{Transport: transport}}
+	return k.etcd, nil
 }
 
 func (e *etcdClient) close() { e.transport.CloseIdleConnections() }

@@ -1,4 +1,4 @@
-package workload
+package inside
 
 import (
 	"context"
@@ -9,28 +9,41 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/workload"
 )
 
 // kubeadm keeps the ClusterConfiguration in a key of a ConfigMap.
 // Source: kubeadm, cmd/kubeadm/app/constants.
 const configKey = "ClusterConfiguration"
 
-var kubeadmConfig = ref{"configmaps", metav1.NamespaceSystem, "kubeadm-config"} //nolint:gochecknoglobals // a constant that Go cannot write as one
+const (
+	configMapsPath = "/api/v1/namespaces/kube-system/configmaps"
+	configName     = "kubeadm-config"
+	configPath     = configMapsPath + "/" + configName
+)
 
-// kubeadmState returns what an upgrade has to change; nil where there is no
-// kubeadm-config. One that cannot be read has no version.
-func (n *conn) kubeadmState(ctx context.Context) (*fleet.Kubeadm, error) {
+// The annotations of kubeadm-config, and the names of what they are about.
+const (
+	configAnnotation = "fairlead.dev/config"
+	addonsAnnotation = "fairlead.dev/addons"
+
+	// SyncConfig and SyncAddons are the steps whose marks the annotations are.
+	SyncConfig = "SyncKubeadmConfig"
+	SyncAddons = "SyncAddons"
+)
+
+// readConfig adds to w what kubeadm-config says; nothing where there is none. One that
+// cannot be read has no version.
+func readConfig(ctx context.Context, n *workload.Conn, w *fleet.Workload) error {
 	var m corev1.ConfigMap
-	if err := n.getCached(ctx, kubeadmConfig, &m); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, err
+	if err := n.GetCached(ctx, configPath, "", &m); err != nil {
+		return gone(err)
 	}
 	var config struct {
 		KubernetesVersion string `json:"kubernetesVersion"`
@@ -40,18 +53,28 @@ func (n *conn) kubeadmState(ctx context.Context) (*fleet.Kubeadm, error) {
 		Networking fleet.Networking `json:"networking"`
 	}
 	_ = documents.Unmarshal([]byte(m.Data[configKey]), &config, documents.DefaultLimits())
-	return &fleet.Kubeadm{
-		Version: config.KubernetesVersion, ExternalEtcd: config.Etcd.External != nil, Networking: config.Networking,
-		Config: m.Annotations[fleet.ConfigAnnotation], Addons: m.Annotations[fleet.AddonsAnnotation],
-	}, nil
+	w.Applied = &fleet.Applied{Version: config.KubernetesVersion, Marks: map[string]string{
+		SyncConfig: m.Annotations[configAnnotation], SyncAddons: m.Annotations[addonsAnnotation],
+	}}
+	w.Made = &fleet.Made{Networking: config.Networking}
+	switch {
+	case config.KubernetesVersion == "":
+	case config.Etcd.External != nil:
+		w.Made.Membership = fleet.MembershipElsewhere
+	default:
+		w.Made.Membership = fleet.MembershipPerMachine
+	}
+	return nil
 }
 
-// SyncKubeadmConfig implements providers.Workload.
-func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
+// SyncConfig writes config, a ClusterConfiguration, over the one in kubeadm-config: what
+// config does not speak of stays. It also grants what machines of newer versions of
+// kubeadm rely on, and leaves mark.
+func (c *Client) SyncConfig(ctx context.Context, a providers.Access, config []byte, mark string) error {
 	const op = "bring kubeadm-config in line"
-	return c.call(ctx, a, op, func(ctx context.Context, n *conn) error {
+	return c.clusters.Call(ctx, a, op, func(ctx context.Context, n *workload.Conn) error {
 		for _, b := range kubeadmBindings() {
-			err := n.createAt(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", b)
+			err := n.Create(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", b)
 			if err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
@@ -61,9 +84,9 @@ func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, conf
 			return err
 		}
 		var live corev1.ConfigMap
-		err := n.get(ctx, kubeadmConfig, &live)
+		err := n.Get(ctx, configPath, &live)
 		if apierrors.IsNotFound(err) {
-			return n.createKubeadmConfig(ctx, want, mark)
+			return createConfig(ctx, n, want, mark)
 		}
 		if err != nil {
 			return err
@@ -77,27 +100,27 @@ func (c *Client) SyncKubeadmConfig(ctx context.Context, a providers.Access, conf
 		if err != nil {
 			return err
 		}
-		return n.mergePatch(ctx, kubeadmConfig, map[string]any{
+		return n.MergePatch(ctx, configPath, map[string]any{
 			"metadata": map[string]any{
 				"resourceVersion": live.ResourceVersion,
-				"annotations":     map[string]any{fleet.ConfigAnnotation: mark},
+				"annotations":     map[string]any{configAnnotation: mark},
 			},
 			"data": map[string]any{configKey: string(text)},
 		})
 	})
 }
 
-// createKubeadmConfig makes kubeadm-config where somebody removed it. kubeadm
+// createConfig makes kubeadm-config where somebody removed it. kubeadm
 // fills in the rest when it reads it. Who may read it still stands in its Role.
-func (n *conn) createKubeadmConfig(ctx context.Context, want map[string]any, mark string) error {
+func createConfig(ctx context.Context, n *workload.Conn, want map[string]any, mark string) error {
 	text, err := yaml.Marshal(want)
 	if err != nil {
 		return err
 	}
-	return n.create(ctx, ref{resource: kubeadmConfig.resource, namespace: kubeadmConfig.namespace}, &corev1.ConfigMap{
+	return n.Create(ctx, configMapsPath, &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: kubeadmConfig.name, Namespace: kubeadmConfig.namespace, Annotations: map[string]string{fleet.ConfigAnnotation: mark},
+			Name: configName, Namespace: metav1.NamespaceSystem, Annotations: map[string]string{configAnnotation: mark},
 		},
 		Data: map[string]string{configKey: string(text)},
 	})
@@ -159,21 +182,23 @@ func kubeadmBindings() []*rbacv1.ClusterRoleBinding {
 	}
 }
 
-// SyncAddons implements providers.Workload.
-func (c *Client) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, mark string) error {
-	return c.call(ctx, a, "bring kube-proxy and CoreDNS in line", func(ctx context.Context, n *conn) error {
+// SyncAddons brings the images of kube-proxy and CoreDNS in line with the control plane
+// p, whose ClusterConfiguration is conf, migrates the configuration of CoreDNS, and
+// leaves mark. What is not there, or is to be skipped, is left alone.
+func (c *Client) SyncAddons(ctx context.Context, a providers.Access, p fleet.Pool, conf bootstrapv1.ClusterConfiguration, mark string) error {
+	return c.clusters.Call(ctx, a, "bring kube-proxy and CoreDNS in line", func(ctx context.Context, n *workload.Conn) error {
 		if !p.SkipKubeProxy {
-			if err := n.syncKubeProxy(ctx, p); err != nil {
+			if err := syncKubeProxy(ctx, n, p.Version, conf.ImageRepository); err != nil {
 				return fmt.Errorf("kube-proxy: %w", err)
 			}
 		}
 		if !p.SkipCoreDNS {
-			if err := n.syncCoreDNS(ctx, clusterConfiguration(p)); err != nil {
+			if err := syncCoreDNS(ctx, n, conf); err != nil {
 				return fmt.Errorf("CoreDNS: %w", err)
 			}
 		}
-		return n.mergePatch(ctx, kubeadmConfig, map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{fleet.AddonsAnnotation: mark}},
+		return n.MergePatch(ctx, configPath, map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{addonsAnnotation: mark}},
 		})
 	})
 }

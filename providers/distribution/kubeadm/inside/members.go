@@ -1,4 +1,4 @@
-package workload
+package inside
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/workload"
 )
 
 // The calls of etcd's JSON API that are used.
@@ -48,15 +48,16 @@ type memberStatus struct {
 	Errors []string `json:"errors"`
 }
 
-// Etcd implements providers.Workload.
-func (c *Client) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
+// Members reports the members of a stacked etcd. The members of a stacked etcd have the names
+// of their Nodes.
+func (c *Client) Members(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
 	var out *fleet.Etcd
-	err := c.call(ctx, a, "observe etcd", func(ctx context.Context, n *conn) error {
-		e, err := c.etcdFor(n, a)
+	err := c.clusters.Call(ctx, a, "observe etcd", func(ctx context.Context, n *workload.Conn) error {
+		e, err := keptOf(n).etcdClient(n, a)
 		if err != nil {
 			return err
 		}
-		out, err = n.members(ctx, e)
+		out, err = members(ctx, n, e)
 		return err
 	})
 	return out, err
@@ -64,8 +65,8 @@ func (c *Client) Etcd(ctx context.Context, a providers.Access) (*fleet.Etcd, err
 
 // members lists the members, as the first etcd pod that answers sees them, and
 // asks each for its health.
-func (n *conn) members(ctx context.Context, e *etcdClient) (*fleet.Etcd, error) {
-	list, err := n.listMembers(ctx, e)
+func members(ctx context.Context, n *workload.Conn, e *etcdClient) (*fleet.Etcd, error) {
+	list, err := listMembers(ctx, n, e)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +74,14 @@ func (n *conn) members(ctx context.Context, e *etcdClient) (*fleet.Etcd, error) 
 	statuses := make([]*memberStatus, len(list.Members))
 	var g errgroup.Group
 	for i, m := range list.Members {
-		out.Members[i] = fleet.Member{ID: m.ID, Name: m.Name, Learner: m.IsLearner}
+		out.Members[i] = fleet.Member{ID: m.ID, Name: m.Name, Node: m.Name, Learner: m.IsLearner}
 		if m.Name == "" {
 			continue
 		}
 		g.Go(func() error {
 			// One that does not answer is not healthy, whatever the reason.
 			var s memberStatus
-			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+			ctx, cancel := context.WithTimeout(ctx, workload.DialTimeout)
 			defer cancel()
 			// Members may share a name, and one of them alone is on that node.
 			if e.post(ctx, m.Name, pathStatus, struct{}{}, &s) == nil && (s.Header.MemberID == m.ID || s.Header.MemberID == 0) {
@@ -116,18 +117,16 @@ func leaderOf(statuses []*memberStatus) uint64 {
 }
 
 // listMembers asks one etcd pod after the other until one answers.
-func (n *conn) listMembers(ctx context.Context, e *etcdClient) (memberList, error) {
+func listMembers(ctx context.Context, n *workload.Conn, e *etcdClient) (memberList, error) {
 	var pods corev1.PodList
-	err := n.list(ctx, ref{"pods", metav1.NamespaceSystem, ""}, metav1.ListOptions{
-		ResourceVersion: cached, LabelSelector: "component=etcd,tier=control-plane",
-	}, &pods)
+	err := n.GetCached(ctx, podsPath, "component=etcd,tier=control-plane", &pods)
 	if err != nil {
 		return memberList{}, err
 	}
-	failures := []error{fmt.Errorf("%w: no etcd pod answers", errTunnel)}
+	failures := []error{fmt.Errorf("%w: no etcd pod answers", workload.ErrTunnel)}
 	for _, p := range pods.Items {
 		var out memberList
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		ctx, cancel := context.WithTimeout(ctx, workload.DialTimeout)
 		err := e.post(ctx, p.Spec.NodeName, pathList, listAll, &out)
 		cancel()
 		if err == nil {
@@ -138,18 +137,19 @@ func (n *conn) listMembers(ctx context.Context, e *etcdClient) (memberList, erro
 	return memberList{}, errors.Join(failures...)
 }
 
-// RemoveMember implements providers.Workload. Whoever decided on it looked some time
+// RemoveMember takes a member out of etcd, after it handed leadership to another if it
+// led; one that is not there is success. Whoever decided on it looked some time
 // ago: whether etcd can spare the member is asked once more. The API server beside it has
 // lost its etcd then. If the connection leads to it, the next call would wait in vain:
 // it gets another.
 func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {
 	op := fmt.Sprintf("remove etcd member %x", id)
-	return c.call(ctx, a, op, func(ctx context.Context, n *conn) error {
-		e, err := c.etcdFor(n, a)
+	return c.clusters.Call(ctx, a, op, func(ctx context.Context, n *workload.Conn) error {
+		e, err := keptOf(n).etcdClient(n, a)
 		if err != nil {
 			return err
 		}
-		etcd, err := n.members(ctx, e)
+		etcd, err := members(ctx, n, e)
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64
 			return nil
 		}
 		if err == nil {
-			c.leave(a.Cluster, n)
+			n.Renew()
 		}
 		return err
 	})

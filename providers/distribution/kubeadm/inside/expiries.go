@@ -1,4 +1,4 @@
-package workload
+package inside
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"fairlead.dev/providers/workload"
 )
 
 const (
@@ -37,14 +39,14 @@ func (e expiry) stale(now time.Time) bool {
 // expiries returns, by node, when the certificates of the API servers among
 // pods expire. Each is asked once in a while, through a tunnel to its pod; one
 // that does not answer is not in it.
-func (c *Client) expiries(ctx context.Context, n *conn, pods []corev1.Pod) map[string]time.Time {
-	now := c.o.Now()
+func (k *kept) expiries(ctx context.Context, n *workload.Conn, pods []corev1.Pod) map[string]time.Time {
+	now := n.Now()
 	known := make(map[string]expiry)
 	var mu sync.Mutex
 	var asked sync.WaitGroup
-	n.mu.Lock()
-	old := n.expiries
-	n.mu.Unlock()
+	k.mu.Lock()
+	old := k.expire
+	k.mu.Unlock()
 	for i := range pods {
 		p := &pods[i]
 		if p.Labels["component"] != "kube-apiserver" {
@@ -55,16 +57,16 @@ func (c *Client) expiries(ctx context.Context, n *conn, pods []corev1.Pod) map[s
 			continue
 		}
 		asked.Go(func() {
-			at := n.certificateOf(ctx, p)
+			at := certificateOf(ctx, n, p)
 			mu.Lock()
 			defer mu.Unlock()
 			known[p.Spec.NodeName] = expiry{at, now}
 		})
 	}
 	asked.Wait()
-	n.mu.Lock()
-	n.expiries = known
-	n.mu.Unlock()
+	k.mu.Lock()
+	k.expire = known
+	k.mu.Unlock()
 	out := make(map[string]time.Time, len(known))
 	for node, e := range known {
 		if !e.notAfter.IsZero() {
@@ -76,8 +78,8 @@ func (c *Client) expiries(ctx context.Context, n *conn, pods []corev1.Pod) map[s
 
 // certificateOf returns when the certificate of the API server in pod p expires;
 // zero where it shows none.
-func (n *conn) certificateOf(ctx context.Context, p *corev1.Pod) time.Time {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+func certificateOf(ctx context.Context, n *workload.Conn, p *corev1.Pod) time.Time {
+	ctx, cancel := context.WithTimeout(ctx, workload.DialTimeout)
 	defer cancel()
 	port := apiServerPort
 	if _, text, err := net.SplitHostPort(p.Annotations[endpointAnnotation]); err == nil {
@@ -85,7 +87,7 @@ func (n *conn) certificateOf(ctx context.Context, p *corev1.Pod) time.Time {
 			port = given
 		}
 	}
-	tunnel, err := n.dialPod(ctx, p.Name, port)
+	tunnel, err := n.DialPod(ctx, p.Name, port)
 	if err != nil {
 		return time.Time{}
 	}

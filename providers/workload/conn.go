@@ -1,0 +1,97 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// DialTimeout is how long one part of a call may take that asks several, one after the
+// other: who does not answer is passed over.
+const DialTimeout = dialTimeout
+
+// A Conn is a connection to the API server of one cluster, for a distribution to ask what
+// it knows to be there. Objects have the paths of their REST API. A request is sent once.
+type Conn struct {
+	client *Client
+	key    fleet.Key
+	n      *conn
+}
+
+// Call runs f with the connection to a's cluster, bounded in time. Its errors are those
+// of package fleet, whatever f returns, and say that op could not be done.
+func (c *Client) Call(ctx context.Context, a providers.Access, op string, f func(ctx context.Context, n *Conn) error) error {
+	return c.call(ctx, a, op, func(ctx context.Context, n *conn) error {
+		return f(ctx, &Conn{client: c, key: a.Cluster, n: n})
+	})
+}
+
+// Now is the time of the agent.
+func (n *Conn) Now() time.Time { return n.client.o.Now() }
+
+// Ahead says how far the clock of the API server is ahead of the agent's, and whether
+// that is known: it is once the API server has answered.
+func (n *Conn) Ahead() (time.Duration, bool) { return n.n.clock.Ahead(), n.n.clock.known.Load() }
+
+// Get reads an object.
+func (n *Conn) Get(ctx context.Context, path string, into runtime.Object) error {
+	return n.n.getAt(ctx, path, into)
+}
+
+// GetCached reads an object, or all of a list that have the labels, where not empty, from
+// the memory of the API server. It is for what leads to decisions that can be repeated.
+func (n *Conn) GetCached(ctx context.Context, path, labels string, into runtime.Object) error {
+	o := metav1.ListOptions{ResourceVersion: cached, LabelSelector: labels}
+	return n.n.rest.Get().MaxRetries(0).AbsPath(path).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
+}
+
+// Create makes an object in the list at path.
+func (n *Conn) Create(ctx context.Context, path string, obj runtime.Object) error {
+	return n.n.createAt(ctx, path, obj)
+}
+
+// Patch sends a strategic merge patch, under Fairlead's name.
+func (n *Conn) Patch(ctx context.Context, path string, patch map[string]any) error {
+	return n.n.patchAt(ctx, path, patch)
+}
+
+// MergePatch sends a merge patch, under Fairlead's name.
+func (n *Conn) MergePatch(ctx context.Context, path string, patch map[string]any) error {
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	o := metav1.PatchOptions{FieldManager: manager}
+	return n.n.rest.Patch(types.MergePatchType).MaxRetries(0).AbsPath(path).
+		VersionedParams(&o, scheme.ParameterCodec).Body(raw).Do(ctx).Error()
+}
+
+// DialPod connects to a port of a pod in kube-system, through the API server.
+func (n *Conn) DialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
+	return n.n.dialPod(ctx, pod, port)
+}
+
+// Keep returns what a distribution keeps with the connection, which is what make returns
+// for the first call. It is closed with the connection, and is safe for concurrent use.
+func (n *Conn) Keep(make func() io.Closer) io.Closer {
+	n.n.mu.Lock()
+	defer n.n.mu.Unlock()
+	if n.n.kept == nil {
+		n.n.kept = make()
+	}
+	return n.n.kept
+}
+
+// Renew has the next call connect anew: the API server behind the connection, one of
+// maybe several, is of no more use.
+func (n *Conn) Renew() { n.client.leave(n.key, n.n) }

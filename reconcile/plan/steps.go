@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// step returns the step of the distribution that is due at a time, for the version that
+// the control plane is to have now.
+func (f *facts) step(when fleet.StepTime) (fleet.Step, bool) {
+	due := f.Observed.Distribution.Steps[f.groups[0].pool.Version]
+	i := slices.IndexFunc(due, func(s fleet.Step) bool { return s.When == when })
+	if i < 0 {
+		return fleet.Step{}, false
+	}
+	return due[i], true
+}
+
+// stepBeforeJoin takes the step without which no machine of the control plane joins as it
+// is to be, and reports whether that is to be waited for. A control plane at rest takes it
+// too, since workers may join by it as well.
+func (d *draft) stepBeforeJoin(g *group) bool {
+	s, due := d.step(fleet.BeforeJoin)
+	if !due || s.Rollout && len(g.old) == 0 {
+		return false
+	}
+	if !d.unsettled() { // a machine that nobody knows of would join with it
+		d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
+	}
+	return true
+}
+
+// stepAfterControlPlane takes the step that comes when the whole control plane is as Git
+// says.
+func (d *draft) stepAfterControlPlane() {
+	g := d.groups[0]
+	s, due := d.step(fleet.AfterControlPlane)
+	if !due || g.pool.Paused || !g.settled() || slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil }) {
+		return
+	}
+	d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
+}
