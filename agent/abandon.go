@@ -9,7 +9,7 @@ import (
 )
 
 // abandoned reports a cluster that is in Git and is to be forgotten.
-func (a *Agent) abandoned(ctx context.Context, t rollout.Target) {
+func (a *session) abandoned(ctx context.Context, t rollout.Target) {
 	c := t.Cluster
 	if !t.InGit {
 		a.p.Log.Info("abandoning the cluster: nothing of it is deleted", "cluster", c.Key)

@@ -17,14 +17,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/oklog/run"
 
 	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/health"
-	"fairlead.dev/agent/history"
 	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
@@ -32,13 +29,11 @@ import (
 	"fairlead.dev/agent/requests"
 	"fairlead.dev/agent/scales"
 	"fairlead.dev/agent/secrets/escrow"
-	"fairlead.dev/agent/survey"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/reconcile/queue"
-	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -142,39 +137,21 @@ type Options struct {
 	Recreate string
 }
 
-// An Agent runs one fleet.
+// An Agent runs one fleet. Its methods are safe for concurrent use.
 type Agent struct {
 	o Options
 	p Parts
 
-	queue      *queue.Queue
-	reconciler Reconciler // set before owned is closed: nobody else begins anything from then on
-	branch     string     // name of the status branch
-	ledger     Ledger
-	status     sources.StatusWriter // set before owned is closed
-	requests   *requests.Requests   // nil: nobody can ask; set before owned is closed
-	scales     *scales.Scales       // nil: Git says all; set before owned is closed
-	targets    targets
-	applied    chan struct{} // closed once a first revision is held to
-	owned      chan struct{} // closed once the fleet is owned
-	claim      *ownership.Claim
-	telling    sync.Mutex     // of the fleet as a whole, so that what is told last is the newest
-	untrusted  bool           // the newest revision was refused for want of a signature, which another key may be good for
-	followed   fleet.Revision // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
-
-	retries   tries // of the newest revision
-	restoring tries // of last good definitions
-
-	nudge   nudges
-	escrow  *escrow.Upkeep
-	history *history.Keeper
-	home    *home.Home
-	survey  *survey.Survey
-	watches sync.WaitGroup
+	queue   *queue.Queue
+	claim   *ownership.Claim
+	targets *targets
 	ready   *health.Readiness
+	polls   chan struct{} // holds one where the source is to be polled at once
+
+	session atomic.Pointer[session] // nil: the fleet is not owned yet
 }
 
-// The things that must be so before the agent is ready.
+// The conditions that an agent meets before it is ready.
 const (
 	readyOwner    = "owner"
 	readyRevision = "revision"
@@ -183,10 +160,7 @@ const (
 // New returns an agent that has done nothing yet.
 func New(o Options, p Parts) *Agent {
 	a := &Agent{
-		o: o, p: p, queue: queue.New(p.Metrics.Queue()),
-		applied: make(chan struct{}), owned: make(chan struct{}),
-		retries: tries{}, restoring: tries{},
-		nudge: nudges{c: make(chan struct{}, 1)}, targets: targets{reports: reports.New()},
+		o: o, p: p, queue: queue.New(p.Metrics.Queue()), targets: &targets{reports: reports.New()}, polls: make(chan struct{}, 1),
 		ready: health.NewReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
@@ -197,23 +171,6 @@ func New(o Options, p Parts) *Agent {
 		Place: p.Place, Secrets: p.Gate, Newest: a.newestFleet, Looker: p.Looker, Metrics: p.Metrics, Log: p.Log,
 		Ready: func(reason string) { a.ready.Set(readyOwner, reason) },
 	})
-	a.history = history.New(history.Parts{
-		Bound: func() fleet.HistoryBound { return a.targets.decided().Config().StatusHistory },
-		May:   func() bool { return a.claim.May(fleet.Key{}) == nil },
-		Count: p.Metrics.SetStatusHistory, Notify: a.tell, Log: p.Log,
-	})
-	a.survey = survey.New(survey.Parts{
-		Providers: func() []string { return a.targets.decided().Providers() }, Fleet: func() fleet.ID { return a.targets.decided().ID() },
-		Infrastructure: func(name string) (providers.Infrastructure, error) { return a.p.Infrastructure(name) }, Found: a.found, Changed: a.queue.Add, Log: p.Log,
-	})
-	a.home = home.New(home.Options{Self: o.Name, Interval: o.Interval}, home.Parts{
-		Fleet: a.declaredHome, Newest: a.newestFleet, Mover: p.Mover, Inhabits: p.Inhabits,
-		Notify: a.tell, Publish: a.publishFleet, Log: p.Log,
-	})
-	a.escrow = escrow.NewUpkeep(escrow.UpkeepParts{
-		Wanted: a.wantedEscrow, Open: p.Escrow, May: func() error { return a.claim.May(fleet.Key{}) },
-		Notify: a.tell, Metrics: p.Metrics, Log: p.Log,
-	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
 	a.targets.reports.Follow(p.Metrics.Changed)
@@ -223,244 +180,110 @@ func New(o Options, p Parts) *Agent {
 // Ready answers whether the agent is ready, and if not why.
 func (a *Agent) Ready() http.Handler { return a.ready }
 
+// Poll makes the agent poll its source now and not with the next interval. It does not
+// wait; calls that come close together are one.
+func (a *Agent) Poll() {
+	select {
+	case a.polls <- struct{}{}:
+	default:
+	}
+}
+
 // Run works until ctx ends, which is no error, or until it cannot go on. The
 // error is a *ownership.NotOwnerError where another agent owns the fleet.
 func (a *Agent) Run(ctx context.Context) error {
-	err := a.run(ctx)
-	a.home.Clear(ctx, a.ownerBranch(), err)
-	return err
-}
-
-func (a *Agent) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var g run.Group
-	add := func(f func(context.Context) error) {
-		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
+	b, err := a.locate(ctx)
+	if b != nil {
+		err = a.own(ctx, b)
 	}
-	add(a.follow)
-	add(a.publish)
-	add(a.onceApplied(a.escrow.Run))
-	add(a.onceApplied(a.keepHistory))
-	add(a.survey.Run)
-	add(a.onceApplied(func(ctx context.Context) error { return a.home.Run(ctx, a.ownerBranch()) }))
-	add(a.support)
-	add(func(ctx context.Context) error {
-		select {
-		case <-a.applied:
-		case <-ctx.Done(): // then the queue is only put away
-		}
-		a.queue.Run(ctx, a.o.Workers, a.work)
-		return nil
-	})
-	err := g.Run()
-	a.watches.Wait()
-	for _, part := range []any{a.reconciler, a.p.Renderer} {
-		if c, ok := part.(interface{ Close() }); ok {
-			c.Close()
-		}
+	if a.session.Load() == nil {
+		a.closeQueue()
+	}
+	if c, ok := a.p.Renderer.(interface{ Close() }); ok {
+		c.Close()
+	}
+	if b != nil {
+		a.clear(ctx, b, err)
 	}
 	return err
 }
 
-// onceApplied returns f for when a first revision is applied.
-func (a *Agent) onceApplied(f func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		select {
-		case <-a.applied:
-			return f(ctx)
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// keepHistory keeps the history of the status branch within its bound.
-func (a *Agent) keepHistory(ctx context.Context) error {
-	if b, ok := a.status.(history.Branch); ok {
-		return a.history.Run(ctx, b)
-	}
-	<-ctx.Done()
-	return nil
-}
-
-// found takes in which clusters with tags of the fleet a provider has.
-func (a *Agent) found(provider string, clusters []fleet.Key) {
-	a.decide(rollout.Input{Tagged: map[string][]fleet.Key{provider: clusters}}, a.queue.AddBulk)
-}
-
-// ownerBranch is what ownership needs of the status branch.
-func (a *Agent) ownerBranch() ownership.Branch {
-	return ownership.Branch{Arbiter: a.ledger.Arbiter, Read: a.ledger.Read}
-}
-
-// declaredHome returns what fleet.yaml says of a home, and all clusters that are known.
-func (a *Agent) declaredHome() (fleet.ID, fleet.Home, []fleet.Key) {
-	now := a.targets.decided()
-	return now.ID(), now.Config().Home, now.Keys()
-}
-
-// wantedEscrow returns what is to be kept in escrow.
-func (a *Agent) wantedEscrow() escrow.Wanted {
-	now := a.targets.decided()
-	return escrow.Wanted{Fleet: now.ID(), Escrow: now.Config().Escrow, Clusters: now.Keys(), Secrets: now.StoredSecrets()}
-}
-
-// publishFleet writes the status of the fleet as a whole.
-func (a *Agent) publishFleet(ctx context.Context) error {
-	a.tell()
-	return a.flush(ctx)
-}
-
-// support attends to the reconciler, where it needs that.
-func (a *Agent) support(ctx context.Context) error {
-	select {
-	case <-a.owned:
-	case <-ctx.Done():
-		return nil
-	}
-	if r, ok := a.reconciler.(interface{ Attend(context.Context) error }); ok {
-		return r.Attend(ctx)
-	}
-	<-ctx.Done()
-	return nil
-}
-
-// publish runs the status writer once the fleet is ours.
-func (a *Agent) publish(ctx context.Context) error {
-	select {
-	case <-a.owned:
-	case <-ctx.Done():
-		return nil
-	}
-	err := a.status.Run(ctx)
-	if errors.Is(err, status.ErrDeposed) {
-		if lost := a.claim.Check(ctx, a.flush); lost != nil {
-			return lost
-		}
-	}
-	if ctx.Err() != nil && err != nil {
-		a.p.Log.Warn("the last status was not written", "error", err)
-		return nil
-	}
-	return err
-}
-
-// follow finds the status branch, takes ownership, reads the record and then
-// follows the source.
-func (a *Agent) follow(ctx context.Context) error {
-	if err := a.locate(ctx); err != nil || ctx.Err() != nil {
+// own works on the fleet once this agent owns it.
+func (a *Agent) own(ctx context.Context, b *branch) error {
+	if owned, err := a.claim.Acquire(ctx, b.ownership()); err != nil || !owned {
 		return err
 	}
-	if owned, err := a.claim.Acquire(ctx, a.ownerBranch()); err != nil || !owned {
-		return err
-	}
-	owner, _ := a.claim.Owner()
-	a.status = a.ledger.Writer(owner)
-	a.targets.reports.Follow(a.publishReport)
-	a.reconciler = a.p.Reconciler(a.claim.May, a.queue.Add)
-	close(a.owned)
-	if !a.remember(ctx) {
-		return nil
-	}
-	changed := make(chan struct{}, 1)
-	if n, ok := a.p.Source.(sources.Notifier); ok {
-		a.watches.Go(func() { a.notify(ctx, n, changed) })
-	}
-	for {
-		if err := a.poll(ctx); err != nil {
-			return err
-		}
-		if !a.await(ctx, changed) {
-			return nil
-		}
-	}
+	return newSession(a, b).run(ctx)
 }
 
-// flush writes the status that waits.
-func (a *Agent) flush(ctx context.Context) error {
-	_, err := a.status.Flush(ctx)
-	return err
+// closeQueue ends a queue that nobody works on.
+func (a *Agent) closeQueue() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	a.queue.Run(ended, 0, nil)
 }
 
-func (a *Agent) notify(ctx context.Context, n sources.Notifier, changed chan<- struct{}) {
-	err := n.Notify(ctx, func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	})
-	if err != nil && ctx.Err() == nil {
-		a.p.Log.Warn("cannot watch the source, polling alone", "error", err)
-	}
+// clear removes what the fleet has here, where err says that its home owns it.
+func (a *Agent) clear(ctx context.Context, b *branch, err error) {
+	home.New(home.Options{Self: a.o.Name, Interval: a.o.Interval}, home.Parts{
+		Newest: a.newestFleet, Mover: a.p.Mover, Log: a.p.Log,
+	}).Clear(ctx, b.ownership(), err)
 }
 
-// locate opens the status branch. Its name is in fleet.yaml, so without a first
-// revision that can be read nothing begins.
-func (a *Agent) locate(ctx context.Context) error {
+// A branch is the status branch, as it was opened.
+type branch struct {
+	Ledger
+
+	name string
+}
+
+// ownership is what a claim needs of the branch.
+func (b *branch) ownership() ownership.Branch {
+	return ownership.Branch{Arbiter: b.Arbiter, Read: b.Read}
+}
+
+// locate opens the status branch. Its name is in fleet.yaml, so nothing begins without a
+// first revision that can be read. It returns nil where ctx ended.
+func (a *Agent) locate(ctx context.Context) (*branch, error) {
 	name := a.o.StatusBranch
 	for failures := backoff.New(time.Second, a.o.Interval); name == ""; {
-		rev, err := a.resolve(ctx)
+		f, err := a.newestFleet(ctx)
 		if err == nil {
-			var f fleet.Fleet
-			if f, err = a.render(ctx, rev); err == nil {
-				name = f.Config.StatusBranch
-				continue
-			}
+			name = f.Config.StatusBranch
+			continue
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil, nil //nolint:nilnil // see above
 		}
 		wait := failures.Step()
 		a.ready.Set(readyRevision, "no revision can be used: "+err.Error())
 		a.p.Log.Error("cannot read the fleet, trying again", "error", err, "after", wait)
 		if !backoff.Sleep(ctx, wait) {
-			return nil
+			return nil, nil //nolint:nilnil // see above
 		}
 	}
-	var err error
-	a.branch = name
-	if a.ledger, err = a.p.Ledger(name); err != nil {
-		return err
+	ledger, err := a.p.Ledger(name)
+	if err != nil {
+		return nil, err
 	}
-	if a.ledger.Requests != nil {
-		a.requests = requests.New(requests.Parts{Branch: a.ledger.Requests, Fleet: decisions{a}, Recorded: a.recordOf, Notify: a.tell, Log: a.p.Log})
-	}
-	if a.ledger.Scales != nil {
-		a.scales = scales.New(scales.Parts{Branch: a.ledger.Scales, Fleet: decisions{a}, Signed: a.ledger.Signed, Notify: a.tell, Log: a.p.Log})
-	}
-	return nil
+	return &branch{Ledger: ledger, name: name}, nil
 }
 
-// remember reads the status branch, until it can be read: without it the agent
-// would take clusters for new that it only does not know any more. Single clusters
-// that cannot be read are left alone: see rereadDamaged.
-func (a *Agent) remember(ctx context.Context) bool {
-	for failures := backoff.New(time.Second, time.Minute); ; {
-		s, err := a.ledger.Read(ctx)
-		var before rollout.State
-		if err == nil {
-			before, err = a.initialState(ctx, s)
-		}
-		if err == nil {
-			list := make([]fleet.Report, len(s.Clusters))
-			for i, c := range s.Clusters {
-				list[i] = c.Report
-			}
-			a.targets.reports.Recall(list)
-			a.p.Metrics.Restore(s.Clusters)
-			a.home.Restore(s.Fleet.Home)
-			if a.lineage() != nil {
-				a.followed = s.Fleet.Applied
-			}
-			a.targets.set(before)
-			return true
-		}
-		wait := failures.Step()
-		a.ready.Set(readyRevision, "the status branch cannot be read: "+err.Error())
-		a.p.Log.Error("cannot read the status branch, trying again", "error", err, "after", wait)
-		if !backoff.Sleep(ctx, wait) {
-			return false
-		}
+// Writes reports whether the agent itself writes the branch of that name in the
+// status repository. People write to the status branch as well: see Wrote.
+func (a *Agent) Writes(branch string) bool {
+	s := a.session.Load()
+	if s == nil { // the name may be in fleet.yaml, which was not read yet
+		return a.o.StatusBranch != "" && branch == a.o.StatusBranch
 	}
+	e := a.targets.decided().Config().Escrow
+	return branch == s.branch.name || len(e.Recipients) > 0 && e.Repository == "" && branch == e.Branch
+}
+
+// Wrote reports whether a push that brought a branch which the agent writes to that
+// commit, in hex, was its own: then it is no news. To the escrow nobody else pushes
+// anything for the agent.
+func (a *Agent) Wrote(branch, commit string) bool {
+	s := a.session.Load()
+	return s != nil && (branch != s.branch.name || commit != "" && s.branch.Wrote != nil && s.branch.Wrote(commit))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"fairlead.dev/agent/health"
@@ -17,7 +16,7 @@ import (
 // poll brings the agent to the newest revision. Only lost ownership is an
 // error; whatever else goes wrong is reported, and tried again with the next
 // poll.
-func (a *Agent) poll(ctx context.Context) error {
+func (a *follower) poll(ctx context.Context) error {
 	ctx, end := a.p.Tracer.Span(ctx, "poll")
 	goesOn, ends := a.p.Watchdog.Begin(health.Polling, "")
 	defer ends()
@@ -79,7 +78,7 @@ func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
 
 // applyRevision renders rev and holds to it. A revision that cannot be used leaves
 // everything as it is and says so.
-func (a *Agent) applyRevision(ctx context.Context, rev fleet.Revision) {
+func (a *follower) applyRevision(ctx context.Context, rev fleet.Revision) {
 	f, err := a.renderNext(ctx, rev)
 	switch {
 	case ctx.Err() != nil:
@@ -125,14 +124,14 @@ func (a *Agent) newestFleet(ctx context.Context) (fleet.Fleet, error) {
 }
 
 // otherBranch says that f names another status branch than the one that is written to.
-func (a *Agent) otherBranch(f fleet.Fleet) []fleet.Problem {
+func (a *session) otherBranch(f fleet.Fleet) []fleet.Problem {
 	want := f.Config.StatusBranch
-	if a.o.StatusBranch != "" || want == a.branch {
+	if a.o.StatusBranch != "" || want == a.branch.name {
 		return nil
 	}
 	return []fleet.Problem{{
 		File: "fleet.yaml", Field: "spec.status.branch",
-		Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", a.branch),
+		Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", a.branch.name),
 		Hint:    "restart the agent to move it to " + want,
 	}}
 }
@@ -140,34 +139,6 @@ func (a *Agent) otherBranch(f fleet.Fleet) []fleet.Problem {
 // settled reports whether trying again with the same revision cannot help: what is
 // in it is refused.
 func settled(err error) bool { return fleet.KindOf(err) == fleet.Invalid }
-
-// tell reports the fleet as a whole.
-func (a *Agent) tell() {
-	a.telling.Lock()
-	defer a.telling.Unlock()
-	now := a.targets.decided().Status()
-	problems := slices.Clone(now.Problems)
-	add := func(p fleet.Problem, ok bool) {
-		if ok {
-			problems = append(problems, p)
-		}
-	}
-	add(a.escrow.Problem())
-	add(a.history.Problem())
-	add(a.home.Problem())
-	if a.requests != nil {
-		add(a.requests.Problem())
-	}
-	if a.scales != nil {
-		add(a.scales.Problem())
-	}
-	s := sources.FleetStatus{
-		Fleet: now.Fleet, Revision: now.Revision, Applied: now.Applied, Broken: now.Broken, Behind: now.Behind,
-		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: a.home.Status(), Sources: now.Sources,
-	}
-	a.p.Metrics.SetFleet(s, now.Clusters, now.Blocked)
-	a.status.PutFleet(s)
-}
 
 func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	started := time.Now()
@@ -187,7 +158,7 @@ func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, er
 }
 
 // begin lets the workers start and says ready. Repeating it does nothing.
-func (a *Agent) begin() {
+func (a *session) begin() {
 	select {
 	case <-a.applied:
 	default:

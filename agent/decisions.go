@@ -17,14 +17,16 @@ type decisions struct{ *Agent }
 func (a decisions) Now() rollout.State { return a.targets.decided() }
 
 // Decide implements requests.Fleet and scales.Fleet.
-func (a decisions) Decide(in rollout.Input) rollout.Decision { return a.decide(in, a.queue.Add) }
+func (a decisions) Decide(in rollout.Input) rollout.Decision {
+	return a.session.Load().decide(in, a.queue.Add)
+}
 
 // Report implements requests.Fleet and scales.Fleet.
 func (a decisions) Report(k fleet.Key) (fleet.Report, bool) { return a.targets.reports.Last(k) }
 
 // initialState returns what is decided before the first revision: what s, which the status
 // branch says, comes to, and what people asked for.
-func (a *Agent) initialState(ctx context.Context, s status.Status) (rollout.State, error) {
+func (a *session) initialState(ctx context.Context, s status.Status) (rollout.State, error) {
 	in := rollout.Input{Before: desired.Recorded(s)}
 	if a.requests != nil {
 		q, err := a.requests.Read(ctx)
@@ -44,21 +46,21 @@ func (a *Agent) initialState(ctx context.Context, s status.Status) (rollout.Stat
 }
 
 // pollRequests answers what people ask for, where the fleet is ours.
-func (a *Agent) pollRequests(ctx context.Context) {
+func (a *session) pollRequests(ctx context.Context) {
 	if owner, owned := a.claim.Owner(); owned && a.requests != nil {
 		a.requests.Poll(ctx, owner)
 	}
 }
 
 // pollScales takes in numbers of machines, where the fleet is ours.
-func (a *Agent) pollScales(ctx context.Context) {
+func (a *session) pollScales(ctx context.Context) {
 	if owner, owned := a.claim.Owner(); owned && a.scales != nil {
 		a.scales.Poll(ctx, owner)
 	}
 }
 
 // firstSizes writes down how many machines the pools of c have that nobody scaled yet.
-func (a *Agent) firstSizes(ctx context.Context, c *fleet.Cluster, report fleet.Report) {
+func (a *session) firstSizes(ctx context.Context, c *fleet.Cluster, report fleet.Report) {
 	if owner, owned := a.claim.Owner(); owned && a.scales != nil && a.o.Only == (fleet.Key{}) {
 		a.scales.First(ctx, owner, c, report)
 	}
@@ -76,14 +78,15 @@ func (a *Agent) Scalable(k fleet.Key) (fleet.Scalable, error) {
 // other. Where change returns what is so already nothing is written.
 func (a *Agent) Scale(ctx context.Context, k fleet.Key, change func(fleet.Scalable) (fleet.Scale, error)) error {
 	owner, owned := a.claim.Owner()
-	if !owned || a.scales == nil {
+	s := a.session.Load()
+	if !owned || s == nil || s.scales == nil {
 		return fleet.Errorf(fleet.Unavailable, "scale cluster "+k.String(), "this agent does not own the fleet")
 	}
-	return a.scales.Scale(ctx, owner, k, change)
+	return s.scales.Scale(ctx, owner, k, change)
 }
 
 // recordOf returns what the status branch says of cluster k; zero: nothing.
-func (a *Agent) recordOf(ctx context.Context, k fleet.Key) (fleet.Report, error) {
-	c, _, err := a.ledger.ReadCluster(ctx, k)
+func (a *session) recordOf(ctx context.Context, k fleet.Key) (fleet.Report, error) {
+	c, _, err := a.branch.ReadCluster(ctx, k)
 	return c.Report, err
 }

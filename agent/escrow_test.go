@@ -164,7 +164,7 @@ func TestEscrowIsTheOwnersAlone(t *testing.T) {
 	keepingAs(t, w, v, o, func(t *testing.T, a *Agent) {
 		lost.Store(true)
 		before := v.looks()
-		a.escrow.Check()
+		a.session.Load().escrow.Check()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		expect(t, "who does not own the fleet writes nothing", v.looks(), before)

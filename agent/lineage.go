@@ -17,7 +17,7 @@ func (a *Agent) lineage() sources.Lineage {
 }
 
 // renderNext renders rev, which is to take the place of what is followed.
-func (a *Agent) renderNext(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+func (a *follower) renderNext(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	if l := a.lineage(); l != nil && !a.followed.IsZero() {
 		if err := l.Continues(ctx, a.followed, rev); err != nil {
 			return fleet.Fleet{}, err
@@ -27,7 +27,7 @@ func (a *Agent) renderNext(ctx context.Context, rev fleet.Revision) (fleet.Fleet
 }
 
 // renderOlder renders rev, which is said to have been followed.
-func (a *Agent) renderOlder(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+func (a *follower) renderOlder(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	if l := a.lineage(); l != nil {
 		if err := l.Includes(ctx, a.followed, rev); err != nil {
 			return fleet.Fleet{}, err
@@ -37,7 +37,7 @@ func (a *Agent) renderOlder(ctx context.Context, rev fleet.Revision) (fleet.Flee
 }
 
 // renderNamed renders rev, and refuses it where it is of another fleet.
-func (a *Agent) renderNamed(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
+func (a *follower) renderNamed(ctx context.Context, rev fleet.Revision) (fleet.Fleet, error) {
 	f, err := a.render(ctx, rev)
 	if err == nil {
 		err = a.targets.decided().Renamed(f)

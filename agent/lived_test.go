@@ -38,7 +38,7 @@ func TestReminded(t *testing.T) {
 		},
 	}
 	asked := &asked{}
-	a := &Agent{claim: ownership.New(ownership.Options{}, ownership.Parts{}), targets: targets{reports: reports.New()}, reconciler: asked}
+	a := &session{Agent: &Agent{claim: ownership.New(ownership.Options{}, ownership.Parts{}), targets: &targets{reports: reports.New()}}, reconciler: asked}
 	a.targets.reports.Recall([]fleet.Report{told})
 	check := func(from string, want fleet.Report) {
 		t.Helper()

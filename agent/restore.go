@@ -11,7 +11,7 @@ import (
 
 // restoreDefinitions looks up last good definitions, in the older revisions that hold them. What
 // cannot be got is tried again.
-func (a *Agent) restoreDefinitions(ctx context.Context) {
+func (a *follower) restoreDefinitions(ctx context.Context) {
 	wanted := a.targets.decided().MissingDefinitions()
 	a.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })
 	for rev, keys := range wanted {
@@ -59,10 +59,10 @@ func (a *Agent) restoreDefinitions(ctx context.Context) {
 // rereadDamaged looks again at the clusters whose file on the status branch could not be read
 // when the agent began. Such a file stays as it is until people have put it right or
 // removed it.
-func (a *Agent) rereadDamaged(ctx context.Context) {
+func (a *follower) rereadDamaged(ctx context.Context) {
 	repaired := make(map[fleet.Key]*fleet.Report)
 	for _, k := range a.targets.decided().Damaged() {
-		c, there, err := a.ledger.ReadCluster(ctx, k)
+		c, there, err := a.branch.ReadCluster(ctx, k)
 		if err != nil {
 			continue // with the next poll
 		}

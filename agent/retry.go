@@ -71,7 +71,7 @@ func (t tries) sooner(wait time.Duration) time.Duration {
 
 // delayed notes that rev could not be got. Once is no news: a forge may tell of a push
 // before all of its servers have it.
-func (a *Agent) delayed(rev fleet.Revision, err error) {
+func (a *follower) delayed(rev fleet.Revision, err error) {
 	a.retries.only(func(r fleet.Revision) bool { return r == rev })
 	if a.retries.failed(rev, err) < 2 {
 		return
@@ -81,7 +81,7 @@ func (a *Agent) delayed(rev fleet.Revision, err error) {
 
 // refusedAgain has the refused revision rev looked at again where another trusted key
 // may be good for it.
-func (a *Agent) refusedAgain(rev fleet.Revision) {
+func (a *follower) refusedAgain(rev fleet.Revision) {
 	a.retries.only(func(r fleet.Revision) bool { return a.untrusted && r == rev })
 	if a.untrusted {
 		a.retries.failed(rev, fleet.Errorf(fleet.Unauthorized, "trust it", "%w", sources.ErrUntrusted))
@@ -90,7 +90,7 @@ func (a *Agent) refusedAgain(rev fleet.Revision) {
 
 // resumeKnown forgets a revision that could not be got and that rev, which is known, has
 // taken the place of.
-func (a *Agent) resumeKnown(rev fleet.Revision) {
+func (a *follower) resumeKnown(rev fleet.Revision) {
 	clear(a.retries)
 	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev}}, a.queue.AddBulk)
 }

@@ -36,8 +36,8 @@ func TestForgottenDuringAPass(t *testing.T) {
 		target, _ := a.targets.decided().Target(keyA)
 		res := w.Pass(t.Context(), target.Cluster, fleet.Memory{})
 		w.push("2")
-		expect(t, "it is forgotten", a.forget(keyA), true)
-		if _, known := a.report(rollout.Pass{Target: target, Report: res.Report}, nil, res); known {
+		expect(t, "it is forgotten", a.session.Load().forget(keyA), true)
+		if _, known := a.session.Load().report(rollout.Pass{Target: target, Report: res.Report}, nil, res); known {
 			t.Error("a cluster that is forgotten is reported")
 		}
 		if _, there := w.report(keyA); there {

@@ -65,14 +65,14 @@ func (t *targets) passed(p rollout.Pass, of *reports.Pass, atRest func(fleet.Rep
 
 // decide decides on what is new, and does what follows from that: add queues the
 // clusters that changed, and what is told of the fleet is told.
-func (a *Agent) decide(in rollout.Input, add func(fleet.Key)) rollout.Decision {
+func (a *session) decide(in rollout.Input, add func(fleet.Key)) rollout.Decision {
 	d := a.targets.decide(in)
 	a.act(d, add)
 	return d
 }
 
 // act does what follows from a decision.
-func (a *Agent) act(d rollout.Decision, add func(fleet.Key)) {
+func (a *session) act(d rollout.Decision, add func(fleet.Key)) {
 	for _, k := range d.Changed {
 		add(k)
 	}

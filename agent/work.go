@@ -15,7 +15,7 @@ import (
 )
 
 // work makes one pass over the cluster called k.
-func (a *Agent) work(ctx context.Context, k fleet.Key) {
+func (a *session) work(ctx context.Context, k fleet.Key) {
 	t, known := a.targets.decided().Target(k)
 	if !known || t.Why != "" || a.o.Only != (fleet.Key{}) && a.o.Only != k {
 		return
@@ -77,7 +77,7 @@ func drifted(c *fleet.Cluster, o fleet.Observed) int {
 }
 
 // pass makes one pass over c, unless the fleet is just being handed over.
-func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
+func (a *session) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	end, err := a.claim.BeginPass(ctx)
 	if err != nil {
 		return reconcile.Result{Err: err}
@@ -95,7 +95,7 @@ func (a *Agent) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 
 // report takes in a pass and returns the newest report of its cluster. It reports
 // false where the cluster was forgotten meanwhile: then the report is of nothing.
-func (a *Agent) report(p rollout.Pass, of *reports.Pass, res reconcile.Result) (fleet.Report, bool) {
+func (a *session) report(p rollout.Pass, of *reports.Pass, res reconcile.Result) (fleet.Report, bool) {
 	r, d, known := a.targets.passed(p, of, func(newest fleet.Report) bool {
 		return res.Report.Phase != "" && atRest(newest, res)
 	})
@@ -113,7 +113,7 @@ func atRest(r fleet.Report, res reconcile.Result) bool {
 }
 
 // publishReport brings a change of what is known of a cluster to the status branch.
-func (a *Agent) publishReport(c reports.Change) {
+func (a *session) publishReport(c reports.Change) {
 	if c.Gone {
 		a.status.Forget(c.Cluster)
 		return
@@ -133,6 +133,6 @@ func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
 
 // forget forgets a cluster that is deleted, unless Git still has it: then its
 // status says that it is deleted until the files go.
-func (a *Agent) forget(k fleet.Key) bool {
+func (a *session) forget(k fleet.Key) bool {
 	return len(a.decide(rollout.Input{Gone: []fleet.Key{k}}, a.queue.Add).Forgotten) > 0
 }

@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// nudging runs an agent whose next poll is far away.
-func nudging(t *testing.T, do func(t *testing.T, a *Agent, w *world)) {
+// triggering runs an agent whose next poll is far away.
+func triggering(t *testing.T, do func(t *testing.T, a *Agent, w *world)) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "y")))
 	bubble(t, w, Options{Interval: 100 * time.Hour}, func(t *testing.T, a *Agent) {
 		w.took()
@@ -25,7 +25,7 @@ func (w *world) move(rev string) {
 }
 
 func TestPollNow(t *testing.T) {
-	nudging(t, func(t *testing.T, a *Agent, w *world) {
+	triggering(t, func(t *testing.T, a *Agent, w *world) {
 		w.move("2")
 		a.Poll()
 		synctest.Wait()
@@ -34,7 +34,7 @@ func TestPollNow(t *testing.T) {
 }
 
 func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
-	nudging(t, func(t *testing.T, a *Agent, w *world) {
+	triggering(t, func(t *testing.T, a *Agent, w *world) {
 		for range 10_000 {
 			a.Poll()
 			time.Sleep(time.Millisecond)
@@ -53,7 +53,7 @@ func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
 }
 
 func TestNudgeBeforeTheForgeShowsThePush(t *testing.T) {
-	nudging(t, func(t *testing.T, a *Agent, w *world) {
+	triggering(t, func(t *testing.T, a *Agent, w *world) {
 		a.Poll()
 		synctest.Wait()
 		w.move("2")
@@ -77,7 +77,7 @@ func TestWrites(t *testing.T) {
 		if !a.Writes("status") || a.Writes("main") {
 			t.Error("the branch that fleet.yaml names is the agent's own")
 		}
-		a.ledger.Wrote = func(hash string) bool { return hash == "ours" }
+		a.session.Load().branch.Wrote = func(hash string) bool { return hash == "ours" }
 		if !a.Wrote("status", "ours") || a.Wrote("status", "theirs") || a.Wrote("status", "") {
 			t.Error("a push to the status branch is the agent's own where it made the commit")
 		}
