@@ -44,7 +44,7 @@ type Options struct {
 	// Look observes all of a cluster, with the secrets of Secrets.
 	Look           func(context.Context, *fleet.Cluster) (fleet.Observed, error)
 	Infrastructure func(name string) (providers.Infrastructure, error)
-	Secrets        *Lent
+	Secrets        *Overlay
 	// Status reads the status branch; nil where it is not known.
 	Status func(context.Context) (status.Status, error)
 

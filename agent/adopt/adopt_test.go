@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/agent/adopt"
-	"fairlead.dev/agent/wiring"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -79,7 +79,7 @@ type world struct {
 	cloud  *inmemory.Cloud
 	old    *side
 	folder string
-	store  wiring.SecretStore
+	store  secrets.Store
 	said   []string
 	call   func(string, inmemory.Moment) // is told of every call of the cloud
 }
@@ -204,7 +204,7 @@ func (w *world) key() fleet.Key { return fleet.Key{Namespace: w.ns, Name: w.clus
 // adoption returns one that takes over the cluster, after edit of its options.
 func (w *world) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	w.Helper()
-	lent := adopt.Lend(w.store, newFleet)
+	lent := adopt.NewOverlay(w.store, newFleet)
 	s := newSide(w.T, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
 	decoder, kinds := decoderOf(w, newFleet)
 	o := adopt.Options{

@@ -9,57 +9,27 @@ import (
 	"strings"
 	"sync"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile"
 )
 
-// A Store keeps the secrets of the fleet.
-type Store interface {
-	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
-	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
-	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
-	Delete(ctx context.Context, c fleet.Key) error
-	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
-	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
-	DeleteSecret(ctx context.Context, k fleet.Key) error
-	ListSecrets(ctx context.Context) ([]fleet.Key, error)
-	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
-}
-
-// A Taker is a Store in which Cluster API may have put the secrets: one in the
-// management cluster.
-type Taker interface {
-	// Take makes a secret of a cluster the fleet's own: no object of Cluster API
-	// owns it, and no other fleet may use it. It may be repeated.
-	Take(ctx context.Context, c fleet.Key, name fleet.SecretName) error
-	// Leave lets others use it again. What is not there is left.
-	Leave(ctx context.Context, c fleet.Key, name fleet.SecretName) error
-	// TakeSecret has no object of Cluster API own the Secret k.
-	TakeSecret(ctx context.Context, k fleet.Key) error
-}
-
-// Lent is a Store that also has, to read, what the management cluster has for
+// An Overlay is a secrets.Store that also has, to read, what the management cluster has for
 // the clusters that are being adopted: so that everything can be looked at before
 // anything is stored.
-type Lent struct {
-	Store
+type Overlay struct {
+	secrets.Store
 
 	mu       sync.Mutex
 	clusters map[fleet.Key]map[fleet.SecretName]fleet.SecretData
 	given    map[fleet.Key]fleet.SecretData
 }
 
-// Lend returns s, as the fleet id uses it, with what is lent to it.
-func Lend(s Store, id fleet.ID) *Lent {
-	if shared, ok := s.(reconcile.SharedStore); ok {
-		if of, ok := shared.Of(id).(Store); ok {
-			s = of
-		}
-	}
-	return &Lent{Store: s, clusters: make(map[fleet.Key]map[fleet.SecretName]fleet.SecretData), given: make(map[fleet.Key]fleet.SecretData)}
+// NewOverlay returns s, as the fleet id uses it, with nothing over it.
+func NewOverlay(s secrets.Store, id fleet.ID) *Overlay {
+	return &Overlay{Store: secrets.OfFleet(s, id), clusters: make(map[fleet.Key]map[fleet.SecretName]fleet.SecretData), given: make(map[fleet.Key]fleet.SecretData)}
 }
 
-func (l *Lent) lend(f *found) {
+func (l *Overlay) lend(f *found) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clusters[f.key] = f.authorities
@@ -68,8 +38,8 @@ func (l *Lent) lend(f *found) {
 	}
 }
 
-// Get implements Store.
-func (l *Lent) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
+// Get implements secrets.Store.
+func (l *Overlay) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
 	d, err := l.Store.Get(ctx, c, name)
 	if fleet.KindOf(err) != fleet.NotFound {
 		return d, err
@@ -82,8 +52,8 @@ func (l *Lent) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fle
 	return nil, err
 }
 
-// GetSecret implements Store.
-func (l *Lent) GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error) {
+// GetSecret implements secrets.Store.
+func (l *Overlay) GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error) {
 	d, err := l.Store.GetSecret(ctx, k)
 	if fleet.KindOf(err) != fleet.NotFound {
 		return d, err
@@ -164,7 +134,7 @@ func (a *Adoption) storeOne(ctx context.Context, c *candidate, name fleet.Secret
 // take has the store hold the secrets on its own. It follows the pause: until
 // then controllers would make themselves owners again.
 func (a *Adoption) take(ctx context.Context, c *candidate) error {
-	t, ok := a.o.Secrets.Store.(Taker)
+	t, ok := a.o.Secrets.Store.(secrets.Adopter)
 	if !ok {
 		return nil
 	}
@@ -173,7 +143,7 @@ func (a *Adoption) take(ctx context.Context, c *candidate) error {
 		return nil
 	}
 	for _, name := range c.names() {
-		if err := t.Take(ctx, c.key, name); err != nil {
+		if err := t.Adopt(ctx, c.key, name); err != nil {
 			return err
 		}
 	}
@@ -181,7 +151,7 @@ func (a *Adoption) take(ctx context.Context, c *candidate) error {
 		if a.inGit(c.found, s) || a.o.Credentials == Nowhere {
 			continue
 		}
-		if err := t.TakeSecret(ctx, keyOf(s)); err != nil {
+		if err := t.AdoptSecret(ctx, keyOf(s)); err != nil {
 			return err
 		}
 	}
@@ -190,12 +160,12 @@ func (a *Adoption) take(ctx context.Context, c *candidate) error {
 
 // leave lets others use the secrets in the store.
 func (a *Adoption) leave(ctx context.Context, k fleet.Key) error {
-	t, ok := a.o.Secrets.Store.(Taker)
+	t, ok := a.o.Secrets.Store.(secrets.Adopter)
 	if !ok || a.o.DryRun {
 		return nil
 	}
 	for _, name := range fleet.SecretNames() {
-		if err := t.Leave(ctx, k, name); err != nil {
+		if err := t.Release(ctx, k, name); err != nil {
 			return err
 		}
 	}

@@ -273,13 +273,13 @@ func objects(t testing.TB, manifests string) []*unstructured.Unstructured {
 type side struct {
 	*testing.T
 	id       fleet.ID
-	store    wiring.SecretStore
+	store    secrets.Store
 	provider providers.Infrastructure
 	workload *workload.Client
 	r        *reconcile.Reconciler
 }
 
-func newSide(t *testing.T, id fleet.ID, store wiring.SecretStore, p providers.Infrastructure) *side {
+func newSide(t *testing.T, id fleet.ID, store secrets.Store, p providers.Infrastructure) *side {
 	t.Helper()
 	s := &side{T: t, id: id, store: store, provider: p, workload: workload.New(workload.Options{Log: slog.New(slog.DiscardHandler)})}
 	t.Cleanup(s.workload.Close)
@@ -363,4 +363,4 @@ func load(folder string, id fleet.ID, identities ...string) func(context.Context
 }
 
 // memory is a secret store that lasts as long as the test.
-func memory() wiring.SecretStore { return secrets.NewMemory() }
+func memory() secrets.Store { return secrets.NewMemory() }

@@ -175,7 +175,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, foll
 	if s, ok := w.Secrets.(interface{ Recipient() string }); ok && len(recipients) == 0 {
 		recipients = []string{s.Recipient()}
 	}
-	lent := adopt.Lend(w.Secrets, id)
+	lent := adopt.NewOverlay(w.Secrets, id)
 	w.UseSecrets(lent)
 	var last fleet.Key
 	return adopt.New(adopt.Options{

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -77,7 +78,7 @@ func (m *mover) branch(ctx context.Context, s wiring.Settings) (sources.Branch, 
 }
 
 // opener returns what opens the home k.
-func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from pivot.Store, branch string) (*wiring.HomeOpener, error) {
+func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from secrets.Store, branch string) (*wiring.HomeOpener, error) {
 	house := wiring.House{
 		Fleet: id, Cluster: k, Version: version, Image: h.image, Namespace: h.namespace, Release: h.release, Branch: branch,
 	}

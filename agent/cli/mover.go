@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -105,7 +106,7 @@ func (m *mover) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.
 	}
 	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
 	p := &pivot.Parts{
-		Arbiter: arbiter, From: wiring.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
+		Arbiter: arbiter, From: secrets.OfFleet(store, loaded.ID), Clusters: clusters, ID: rand.Text,
 		Status: func(ctx context.Context) (status.Status, error) {
 			_, tree, err := branch.Read(ctx)
 			if err != nil {
@@ -187,7 +188,7 @@ func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
 	if c, ok := into.(io.Closer); ok {
 		defer c.Close()
 	}
-	p.To = wiring.OfFleet(into, m.loaded.ID)
+	p.To = secrets.OfFleet(into, m.loaded.ID)
 	owner, err := p.Arbiter.Owner(cmd.Context())
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -37,7 +38,7 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 
 // openStore opens the secret store that f names, and returns what closes it. Of
 // one that several fleets use it is the part of the fleet that f names.
-func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (wiring.SecretStore, func(), error) {
+func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (secrets.Store, func(), error) {
 	s := f.from(nil, quiet(cmd.ErrOrStderr()))
 	store, err := s.OpenSecrets(cmd.Context(), modeOf(mayMake))
 	if err != nil {
@@ -56,7 +57,7 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (wiring.SecretS
 		closeStore()
 		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)
 	}
-	return wiring.OfFleet(store, loaded.ID), closeStore, nil
+	return secrets.OfFleet(store, loaded.ID), closeStore, nil
 }
 
 func newSecretsRecipient() *cobra.Command {

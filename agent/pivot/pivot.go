@@ -4,37 +4,11 @@ import (
 	"context"
 	"time"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
-
-// A Store keeps the secrets of clusters and those that people give.
-type Store interface {
-	reconcile.SecretStore
-	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
-	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
-	DeleteSecret(ctx context.Context, k fleet.Key) error
-	ListSecrets(ctx context.Context) ([]fleet.Key, error)
-	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
-	// needs no right to list.
-	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
-}
-
-// A Divided is a Store that secrets of several fleets are in.
-type Divided interface {
-	// Owns reports whether the Secret k was stored for the fleet that moves. What
-	// was stored for none may be used by another one: it is copied, and stays.
-	Owns(ctx context.Context, k fleet.Key) (bool, error)
-}
-
-// A Located is a Store that knows which one it is.
-type Located interface {
-	// Location is the same for two Stores that are one, and for no others. The kind
-	// Unauthorized says that it cannot be told.
-	Location(ctx context.Context) (string, error)
-}
 
 // A Home is a cluster that an agent lives in.
 type Home interface {
@@ -52,7 +26,7 @@ type Home interface {
 	// Uninstall removes the agent. Nothing there is success.
 	Uninstall(ctx context.Context) error
 	// Secrets is the store of the agent.
-	Secrets() Store
+	Secrets() secrets.Store
 }
 
 // A Want is where a fleet is to go.
@@ -88,7 +62,7 @@ type Parts struct {
 	Clusters func(ctx context.Context) ([]fleet.Key, error)
 	// From is where the owner's secrets are; To where the next owner reads them,
 	// nil where that is Home's.
-	From, To Store
+	From, To secrets.Store
 	// Home returns the home. An error of kind NotFound says why there is none yet.
 	// Nil for a pivot to no home.
 	Home func(ctx context.Context) (Home, error)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -219,7 +220,7 @@ func incomplete(s status.Status, k fleet.Key, whole bool) string {
 
 // target returns the store that the next owner reads. It is never that of the
 // owner: what is cleaned up in one would be gone in both.
-func (p *Pivot) target(ctx context.Context) (Store, error) {
+func (p *Pivot) target(ctx context.Context) (secrets.Store, error) {
 	to := p.p.To
 	if to == nil {
 		home, err := p.p.Home(ctx)
@@ -232,10 +233,10 @@ func (p *Pivot) target(ctx context.Context) (Store, error) {
 }
 
 // apart says that two stores are one.
-func apart(ctx context.Context, a, b Store) error {
+func apart(ctx context.Context, a, b secrets.Store) error {
 	var at [2]string
-	for i, s := range []Store{a, b} {
-		l, ok := s.(Located)
+	for i, s := range []secrets.Store{a, b} {
+		l, ok := s.(secrets.Locator)
 		if !ok {
 			return nil
 		}

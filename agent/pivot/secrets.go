@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -28,7 +29,7 @@ func (p parcel) String() string {
 }
 
 // get returns the secret in s, or false where there is none.
-func (p parcel) get(ctx context.Context, s Store) (fleet.SecretData, bool, error) {
+func (p parcel) get(ctx context.Context, s secrets.Store) (fleet.SecretData, bool, error) {
 	var d fleet.SecretData
 	var err error
 	if p.name == "" {
@@ -44,7 +45,7 @@ func (p parcel) get(ctx context.Context, s Store) (fleet.SecretData, bool, error
 
 // put stores d. What a cluster's identity hangs on is never replaced: another
 // authority under that name is another cluster's, or a mistake.
-func (p parcel) put(ctx context.Context, s Store, d fleet.SecretData) error {
+func (p parcel) put(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
 	switch p.name {
 	case "":
 		return p.give(ctx, s, d)
@@ -60,12 +61,12 @@ func (p parcel) put(ctx context.Context, s Store, d fleet.SecretData) error {
 
 // give stores d as the fleet's. One that is there for any fleet may be used by
 // another one.
-func (p parcel) give(ctx context.Context, s Store, d fleet.SecretData) error {
+func (p parcel) give(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
 	_, there, err := p.get(ctx, s)
 	if err != nil {
 		return err
 	}
-	if shared, ok := divided(s); ok && there {
+	if shared, ok := ownerOf(s); ok && there {
 		mine, err := shared.Owns(ctx, p.given)
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ func (p parcel) give(ctx context.Context, s Store, d fleet.SecretData) error {
 }
 
 // parcels returns the secrets that are in s, of clusters and given.
-func parcels(ctx context.Context, s Store, clusters []fleet.Key) ([]parcel, error) {
+func parcels(ctx context.Context, s secrets.Store, clusters []fleet.Key) ([]parcel, error) {
 	var list []parcel
 	for _, k := range clusters {
 		for _, name := range fleet.SecretNames() {
@@ -101,7 +102,7 @@ func parcels(ctx context.Context, s Store, clusters []fleet.Key) ([]parcel, erro
 
 // owned returns those of list that are the fleet's alone in s, and that s removes
 // when it is told to: what people brought stays with them.
-func owned(ctx context.Context, s Store, list []parcel) ([]parcel, error) {
+func owned(ctx context.Context, s secrets.Store, list []parcel) ([]parcel, error) {
 	var out []parcel
 	for _, p := range list {
 		mine, err := p.ownedIn(ctx, s)
@@ -115,9 +116,9 @@ func owned(ctx context.Context, s Store, list []parcel) ([]parcel, error) {
 	return out, nil
 }
 
-func (p parcel) ownedIn(ctx context.Context, s Store) (bool, error) {
+func (p parcel) ownedIn(ctx context.Context, s secrets.Store) (bool, error) {
 	if p.name == "" {
-		if d, ok := divided(s); ok {
+		if d, ok := ownerOf(s); ok {
 			return d.Owns(ctx, p.given)
 		}
 		return true, nil
@@ -157,7 +158,7 @@ func same(a, b fleet.SecretData) bool {
 }
 
 // differ returns the secrets of from that to does not have as they are.
-func differ(ctx context.Context, from, to Store, list []parcel) ([]parcel, error) {
+func differ(ctx context.Context, from, to secrets.Store, list []parcel) ([]parcel, error) {
 	var out []parcel
 	for _, p := range list {
 		a, ok, err := p.get(ctx, from)
@@ -180,7 +181,7 @@ func differ(ctx context.Context, from, to Store, list []parcel) ([]parcel, error
 
 // leftover returns the secrets of from that to has as well, and so can go. A
 // kubeconfig is made anew now and then, and need not be the same.
-func leftover(ctx context.Context, from, to Store, clusters []fleet.Key) ([]parcel, error) {
+func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key) ([]parcel, error) {
 	here, there, err := snapBoth(ctx, from, to, clusters)
 	if err != nil {
 		return nil, err

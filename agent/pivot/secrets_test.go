@@ -44,7 +44,7 @@ func (a *arbiter) Succeed(_ context.Context, _ fleet.Owner, _, to fleet.Successi
 	return nil
 }
 
-func moving(from, to Store) (*Pivot, *arbiter) {
+func moving(from, to secrets.Store) (*Pivot, *arbiter) {
 	a := &arbiter{}
 	return New(Want{To: "home.ops.home", Home: opsHome()}, Parts{
 		Arbiter: a, From: from, To: to,
@@ -240,7 +240,7 @@ func TestOneStoreIsNotTwo(t *testing.T) {
 	if list, err := parcels(t.Context(), store, []fleet.Key{opsHome()}); len(list) != 6 || err != nil {
 		t.Errorf("%v are left, %v", list, err)
 	}
-	for name, other := range map[string]Store{
+	for name, other := range map[string]secrets.Store{
 		"another":          here{store, "y", nil},
 		"nobody may know":  here{store, "", fleet.Errorf(fleet.Unauthorized, "get namespace", "forbidden")},
 		"one without name": store,

@@ -3,20 +3,21 @@ package pivot
 import (
 	"context"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
 
-// A snapshot is a Store whose secrets of clusters were read once, at the beginning:
+// A snapshot is a secrets.Store whose secrets of clusters were read once, at the beginning:
 // what compares all of them asks for each several times. What is written goes to the
 // Store, and is in the next snapshot.
 type snapshot struct {
-	Store
+	secrets.Store
 	of reconcile.StoredSecrets
 }
 
 // snap returns a snapshot of what s has of clusters.
-func snap(ctx context.Context, s Store, clusters []fleet.Key) (*snapshot, error) {
+func snap(ctx context.Context, s secrets.Store, clusters []fleet.Key) (*snapshot, error) {
 	of, err := reconcile.SecretsOf(ctx, s, clusters)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func snap(ctx context.Context, s Store, clusters []fleet.Key) (*snapshot, error)
 }
 
 // snapBoth returns snapshots of two stores.
-func snapBoth(ctx context.Context, a, b Store, clusters []fleet.Key) (*snapshot, *snapshot, error) {
+func snapBoth(ctx context.Context, a, b secrets.Store, clusters []fleet.Key) (*snapshot, *snapshot, error) {
 	x, err := snap(ctx, a, clusters)
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +35,7 @@ func snapBoth(ctx context.Context, a, b Store, clusters []fleet.Key) (*snapshot,
 	return x, y, err
 }
 
-// Get implements Store.
+// Get implements secrets.Store.
 func (s *snapshot) Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
 	of, ok := s.of[c]
 	if !ok {
@@ -58,11 +59,11 @@ func (s *snapshot) Kept(_ context.Context, c fleet.Key) ([]fleet.SecretName, err
 	return kept, nil
 }
 
-// divided returns s as a Divided, if it is one.
-func divided(s Store) (Divided, bool) {
+// ownerOf returns s as a secrets.Owner, if it is one.
+func ownerOf(s secrets.Store) (secrets.Owner, bool) {
 	if of, ok := s.(*snapshot); ok {
 		s = of.Store
 	}
-	d, ok := s.(Divided)
+	d, ok := s.(secrets.Owner)
 	return d, ok
 }

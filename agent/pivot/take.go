@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )
 
@@ -171,7 +172,7 @@ func (p *Pivot) Undo(ctx context.Context) error {
 }
 
 // takeBack removes the copies of secrets that are still here as well.
-func (p *Pivot) takeBack(ctx context.Context, to Store) error {
+func (p *Pivot) takeBack(ctx context.Context, to secrets.Store) error {
 	clusters, err := p.p.Clusters(ctx)
 	if err != nil {
 		return err

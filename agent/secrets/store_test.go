@@ -13,7 +13,7 @@ import (
 )
 
 // store is reconcile.SecretStore, which the tests of this package need not
-// import, and wiring.SecretStore.
+// import, and Store.
 type store interface {
 	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
 	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)

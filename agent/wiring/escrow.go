@@ -3,12 +3,10 @@ package wiring
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"net/url"
 
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
-	"fairlead.dev/sources/git"
 )
 
 // OpenEscrow returns the place that e names.
@@ -54,32 +52,13 @@ func (s Settings) OpenSignedEscrow(e fleet.Escrow) (p escrow.Place, signed bool,
 
 // mayReach refuses to send the credentials to a host that only Git names.
 func (s Settings) mayReach(repository string) error {
-	host, err := hostOf(repository)
-	if err != nil {
-		return err
-	}
-	for _, known := range []string{s.StatusRepository, s.Source} {
-		if known == "" || IsFolder(known) {
-			continue
-		}
-		if h, err := hostOf(known); err == nil && h == host {
-			return nil
+	var known []string
+	for _, k := range []string{s.StatusRepository, s.Source} {
+		if k != "" && !IsFolder(k) {
+			known = append(known, k)
 		}
 	}
-	return fleet.Errorf(fleet.Invalid, "open the escrow",
-		"spec.escrow.repository is on another host than the fleet: its credentials are not sent there; use a branch of the status repository (--status-repository), or a folder")
-}
-
-func hostOf(repository string) (string, error) {
-	normal, err := git.NormaliseURL(repository)
-	if err != nil {
-		return "", err
-	}
-	u, err := url.Parse(normal)
-	if err != nil {
-		return "", fmt.Errorf("the address of the escrow's repository cannot be read")
-	}
-	return u.Scheme + "://" + u.Host, nil
+	return escrow.MayReach(repository, known)
 }
 
 // escrow returns what keeps the secrets of w in escrow. Nothing is written there
@@ -90,7 +69,7 @@ func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escr
 		if err != nil {
 			return nil, err
 		}
-		return escrow.NewKeeper(guardedPlace{p, guard}, OfFleet(w.Secrets, id), escrow.Options{Fleet: id, Recipients: e.Recipients})
+		return escrow.NewKeeper(escrow.Guarded(p, guard), secrets.OfFleet(w.Secrets, id), escrow.Options{Fleet: id, Recipients: e.Recipients})
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile"
 	"fairlead.dev/sources/oci"
 )
 
@@ -111,7 +111,7 @@ func (s Settings) HomeOptions(h House) (install.Options, error) {
 type HomeOpener struct {
 	Options install.Options // but for the kubeconfig
 	Cluster fleet.Key
-	From    pivot.Store // has the kubeconfig
+	From    secrets.Store // has the kubeconfig
 	// Otherwise returns a kubeconfig where From has none any more; nil: the one
 	// that the home was opened with before.
 	Otherwise func() ([]byte, error)
@@ -156,19 +156,6 @@ func (o *HomeOpener) Open(ctx context.Context) (pivot.Home, error) {
 	}
 	o.opened, o.with = opened, config
 	return o.opened, nil
-}
-
-// OfFleet returns what of store is the fleet's. A store that has no fleets is all
-// theirs.
-func OfFleet(store pivot.Store, id fleet.ID) pivot.Store {
-	shared, ok := store.(reconcile.SharedStore)
-	if !ok {
-		return store
-	}
-	if part, ok := shared.Of(id).(pivot.Store); ok {
-		return part
-	}
-	return store
 }
 
 func named(name string, d fleet.SecretData) string {

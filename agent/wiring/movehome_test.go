@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )
 
@@ -99,4 +100,4 @@ func (h *memoryHome) Uninstall(context.Context) error {
 }
 
 // Secrets implements pivot.Home.
-func (h *memoryHome) Secrets() pivot.Store { return h.p.w.storeFor(h.p, ownership.AgentOf(h.key)) }
+func (h *memoryHome) Secrets() secrets.Store { return h.p.w.storeFor(h.p, ownership.AgentOf(h.key)) }

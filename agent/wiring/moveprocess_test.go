@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
@@ -121,7 +121,7 @@ func (b branchOf) Commit(ctx context.Context, base fleet.Revision, c sources.Com
 
 // storeOf is a secret store as a process has it.
 type storeOf struct {
-	pivot.Store
+	secrets.Store
 	p  *process
 	of string // whose agent's it is
 }
@@ -132,7 +132,7 @@ func (s storeOf) do(verb, what string, f func() error) error {
 	return s.p.do(fmt.Sprintf("%s %s with %s", verb, what, s.of), f)
 }
 
-// Create implements pivot.Store.
+// Create implements secrets.Store.
 func (s storeOf) Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (stored fleet.SecretData, err error) {
 	err = s.do("stores", c.String()+"-"+string(name), func() error {
 		stored, err = s.Store.Create(ctx, c, name, d)
@@ -141,22 +141,22 @@ func (s storeOf) Create(ctx context.Context, c fleet.Key, name fleet.SecretName,
 	return stored, err
 }
 
-// Replace implements pivot.Store.
+// Replace implements secrets.Store.
 func (s storeOf) Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error {
 	return s.do("stores", c.String()+"-"+string(name), func() error { return s.Store.Replace(ctx, c, name, d) })
 }
 
-// Delete implements pivot.Store.
+// Delete implements secrets.Store.
 func (s storeOf) Delete(ctx context.Context, c fleet.Key) error {
 	return s.do("removes", "secrets of "+c.String(), func() error { return s.Store.Delete(ctx, c) })
 }
 
-// SetSecret implements pivot.Store.
+// SetSecret implements secrets.Store.
 func (s storeOf) SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error {
 	return s.do("stores", "Secret "+k.String(), func() error { return s.Store.SetSecret(ctx, k, d) })
 }
 
-// DeleteSecret implements pivot.Store.
+// DeleteSecret implements secrets.Store.
 func (s storeOf) DeleteSecret(ctx context.Context, k fleet.Key) error {
 	return s.do("removes", "Secret "+k.String(), func() error { return s.Store.DeleteSecret(ctx, k) })
 }
@@ -218,7 +218,7 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 	client := workload.New(workload.Options{Log: s.Log, Dial: w.net.DialContext})
 	defer client.Close()
 	store := w.storeFor(p, p.name)
-	gate := &Gate{SecretStore: store}
+	gate := &secrets.Gate{SecretStore: store}
 	infrastructure := func(string) (providers.Infrastructure, error) {
 		return inmemory.NewProvider(cloudOf{w.cloud, p}, 5*time.Second), nil
 	}

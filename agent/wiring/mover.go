@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/sources"
@@ -22,7 +23,7 @@ const declaredTurn = 3 * time.Second
 
 // mover returns what moves the fleet of an agent with settings s to the home
 // that fleet.yaml names; nil where the agent does not do that by itself.
-func (s Settings) mover(source sources.Source, store SecretStore) func(home.Move) (home.Mover, error) {
+func (s Settings) mover(source sources.Source, store secrets.Store) func(home.Move) (home.Mover, error) {
 	if s.ChartVersion == "" {
 		return nil
 	}
@@ -45,8 +46,8 @@ func (s Settings) mover(source sources.Source, store SecretStore) func(home.Move
 // ownStore returns the secrets of the agent itself. One that lives in a cluster
 // of the fleet has no right there to list Secrets, and the kubeconfig of an
 // administrator of it: nothing that it could not do already is granted to it.
-func (s Settings) ownStore(m home.Move, store SecretStore) (pivot.Store, error) {
-	own := OfFleet(store, m.Fleet)
+func (s Settings) ownStore(m home.Move, store secrets.Store) (secrets.Store, error) {
+	own := secrets.OfFleet(store, m.Fleet)
 	here, inside := ownership.HomeOf(m.Self)
 	if !inside {
 		return own, nil
@@ -56,14 +57,14 @@ func (s Settings) ownStore(m home.Move, store SecretStore) (pivot.Store, error) 
 
 // An insideStore is the store of an agent in the cluster here.
 type insideStore struct {
-	pivot.Store
+	secrets.Store
 
 	here  fleet.Key
 	fleet fleet.ID
 	s     Settings
 }
 
-// ListSecrets implements pivot.Store.
+// ListSecrets implements secrets.Store.
 func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 	h, err := i.s.existing(ctx, i.Store, i.here, fleet.Home{}, i.fleet)
 	if err != nil {
@@ -78,7 +79,7 @@ func (i *insideStore) Secrets(ctx context.Context, clusters []fleet.Key) (reconc
 }
 
 // existing opens the home k, in which an agent as in h may be installed.
-func (s Settings) existing(ctx context.Context, from pivot.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
+func (s Settings) existing(ctx context.Context, from secrets.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
 	o := HomeOpener{Cluster: k, From: from, open: s.openHome, Options: install.Options{
 		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
 	}}
@@ -90,7 +91,7 @@ type declared struct {
 	s      Settings
 	m      home.Move
 	source sources.Source
-	own    pivot.Store
+	own    secrets.Store
 }
 
 var _ home.Mover = (*declared)(nil)

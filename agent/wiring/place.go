@@ -14,7 +14,7 @@ type Lease struct{ Namespace, Name string }
 // place returns what says where an agent is that keeps secrets in store: see
 // fleet.Owner. Of several agents in one namespace each has a Lease of its own.
 // A store in memory is none that an agent could come back to.
-func (s Settings) place(store SecretStore) func(context.Context) (string, error) {
+func (s Settings) place(store secrets.Store) func(context.Context) (string, error) {
 	switch store := store.(type) {
 	case *secrets.File:
 		return store.Place
@@ -31,7 +31,7 @@ func (s Settings) place(store SecretStore) func(context.Context) (string, error)
 }
 
 // inhabits returns what tells whether store is in a cluster of the fleet itself.
-func inhabits(store SecretStore) func(context.Context, fleet.Key) (bool, error) {
+func inhabits(store secrets.Store) func(context.Context, fleet.Key) (bool, error) {
 	if k, ok := store.(*secrets.Kubernetes); ok {
 		return k.Within
 	}

@@ -11,38 +11,13 @@ import (
 
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile"
-)
-
-// A SecretStore keeps the secrets of clusters, and Secrets that people give for
-// the use of providers.
-type SecretStore interface {
-	reconcile.SecretStore
-
-	// GetSecret returns the Secret k, or an error of kind NotFound.
-	GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
-	// SetSecret stores the Secret k, whatever was there.
-	SetSecret(ctx context.Context, k fleet.Key, d fleet.SecretData) error
-	// DeleteSecret removes the Secret k. Nothing there is success.
-	DeleteSecret(ctx context.Context, k fleet.Key) error
-	// ListSecrets returns the keys of the Secrets that SetSecret stored, sorted.
-	ListSecrets(ctx context.Context) ([]fleet.Key, error)
-	// FilterSecrets returns those of keys that ListSecrets would return, sorted. It
-	// needs no right to list.
-	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
-}
-
-var (
-	_ SecretStore = (*secrets.File)(nil)
-	_ SecretStore = (*secrets.Memory)(nil)
-	_ SecretStore = (*secrets.Kubernetes)(nil)
 )
 
 // kubernetesStore is what Settings.Secrets says of a store in Kubernetes.
 const kubernetesStore = "kubernetes"
 
 // OpenSecrets opens the secret store. With ReadOnly none is made where there is none.
-func (s Settings) OpenSecrets(ctx context.Context, mode Mode) (SecretStore, error) {
+func (s Settings) OpenSecrets(ctx context.Context, mode Mode) (secrets.Store, error) {
 	if kind, kubeconfig, _ := strings.Cut(s.Secrets, ":"); kind == kubernetesStore {
 		return secrets.OpenKubernetes(kubeconfig)
 	}

@@ -399,7 +399,7 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *metrics.
 		if err != nil {
 			return agent.Ledger{}, err
 		}
-		return s.ledger(guardedBranch{b, guard}, keys, m), nil
+		return s.ledger(status.Guarded(b, guard), keys, m), nil
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -42,11 +43,11 @@ const (
 // A World is what clusters run on and what reaches them: providers, API servers
 // and the secrets to use them.
 type World struct {
-	Secrets  SecretStore
+	Secrets  secrets.Store
 	Workload *workload.Client
 
 	// Gate stands before Secrets where the reconciler uses them.
-	Gate *Gate
+	Gate *secrets.Gate
 
 	registry *providers.Registry
 	settings map[string]map[string]string
@@ -81,7 +82,7 @@ func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (
 		registry: registry, settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
-	w.Gate = &Gate{SecretStore: store}
+	w.Gate = &secrets.Gate{SecretStore: store}
 	if c, ok := store.(io.Closer); ok {
 		w.closers = append(w.closers, c)
 	}
@@ -90,8 +91,8 @@ func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (
 
 // UseSecrets makes store the secret store of w, before a provider or a reconciler is opened.
 // Close closes the store that w was opened with.
-func (w *World) UseSecrets(store SecretStore) {
-	w.Secrets, w.Gate = store, &Gate{SecretStore: store}
+func (w *World) UseSecrets(store secrets.Store) {
+	w.Secrets, w.Gate = store, &secrets.Gate{SecretStore: store}
 }
 
 // Infrastructure returns the provider of that name, opening it at first.

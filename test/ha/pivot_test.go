@@ -15,7 +15,6 @@ import (
 
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
-	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
@@ -87,7 +86,7 @@ type move struct {
 	*world
 	dir         string // of the laptop's secrets
 	branch      sources.Branch
-	here, there pivot.Store
+	here, there secrets.Store
 
 	mu      sync.Mutex
 	foreign []string       // changes by an agent that did not own the fleet
@@ -105,7 +104,7 @@ func (w *world) move() *move {
 	w.must(err)
 	there, err := secrets.OpenKubernetes(w.kube.Kubeconfig)
 	w.must(err)
-	m.there = wiring.OfFleet(there, "harbour")
+	m.there = secrets.OfFleet(there, "harbour")
 	w.actors.check = m.mustOwn
 	return m
 }
@@ -158,7 +157,7 @@ func (m *move) startLaptop() {
 }
 
 // run moves the fleet.
-func (m *move) run(to string, from, into pivot.Store) {
+func (m *move) run(to string, from, into secrets.Store) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), 3*time.Minute)
 	defer cancel()

@@ -131,7 +131,7 @@ func TestFleetsDoNotMeet(t *testing.T) {
 	ca := fleet.SecretData{fleet.TLSCertKey: fleet.NewSecret([]byte("c")), fleet.TLSKeyKey: fleet.NewSecret([]byte("k"))}
 	_, err := laptop.Create(ctx, key("eu-1"), fleet.ClusterCA, ca)
 	must(err)
-	move := func(to string, from, into pivot.Store) error {
+	move := func(to string, from, into secrets.Store) error {
 		return pivot.New(pivot.Want{To: to}, pivot.Parts{
 			Arbiter: &succession{owner: fleet.Owner{Agent: "me", Epoch: 1}}, From: from, To: into, ID: func() string { return "1" },
 			Clusters: func(context.Context) ([]fleet.Key, error) { return []fleet.Key{key("eu-1")}, nil },

@@ -117,7 +117,7 @@ func Open(o Options) (*Home, error) {
 }
 
 // Secrets implements pivot.Home.
-func (h *Home) Secrets() pivot.Store { return h.store }
+func (h *Home) Secrets() secrets.Store { return h.store }
 
 // Addons implements pivot.Home. What an addon says and the cluster does not have
 // is not there yet; what others set beside it is theirs.

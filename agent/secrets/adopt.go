@@ -16,10 +16,10 @@ import (
 // clusterAPI ends the API group of every kind of Cluster API and its providers.
 const clusterAPI = "cluster.x-k8s.io"
 
-// Take makes what is stored for c the fleet's own: it gets the label of the fleet,
+// Adopt makes what is stored for c the fleet's own: it gets the label of the fleet,
 // and is no longer owned by objects of Cluster API, with which a garbage collector
 // would remove it. What others own it for stays. It may be repeated.
-func (k *Kubernetes) Take(ctx context.Context, c fleet.Key, name fleet.SecretName) error {
+func (k *Kubernetes) Adopt(ctx context.Context, c fleet.Key, name fleet.SecretName) error {
 	if err := checkKey(c); err != nil {
 		return err
 	}
@@ -40,10 +40,10 @@ func (k *Kubernetes) Take(ctx context.Context, c fleet.Key, name fleet.SecretNam
 	})
 }
 
-// Leave takes the label of the fleet off again. Cluster API's controllers put
+// Release takes the label of the fleet off again. Cluster API's controllers put
 // themselves back as owners.
 // Source: Cluster API, KubeadmControlPlane, ownership of the cluster's Secrets.
-func (k *Kubernetes) Leave(ctx context.Context, c fleet.Key, name fleet.SecretName) error {
+func (k *Kubernetes) Release(ctx context.Context, c fleet.Key, name fleet.SecretName) error {
 	if err := checkKey(c); err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (k *Kubernetes) Leave(ctx context.Context, c fleet.Key, name fleet.SecretNa
 	return err
 }
 
-// TakeSecret has the Secret key no longer owned by objects of Cluster API.
-func (k *Kubernetes) TakeSecret(ctx context.Context, key fleet.Key) error {
+// AdoptSecret has the Secret key no longer owned by objects of Cluster API.
+func (k *Kubernetes) AdoptSecret(ctx context.Context, key fleet.Key) error {
 	if err := checkSecret(key); err != nil {
 		return err
 	}

@@ -34,11 +34,11 @@ func TestRealTake(t *testing.T) {
 	ours := s.Of("ours").(*Kubernetes)
 	for range 2 {
 		for _, name := range []fleet.SecretName{fleet.ClusterCA, fleet.ServiceAccount} {
-			if err := ours.Take(ctx, c, name); err != nil {
+			if err := ours.Adopt(ctx, c, name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := ours.TakeSecret(ctx, fleet.Key{Namespace: c.Namespace, Name: "cloud-config"}); err != nil {
+		if err := ours.AdoptSecret(ctx, fleet.Key{Namespace: c.Namespace, Name: "cloud-config"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,19 +48,19 @@ func TestRealTake(t *testing.T) {
 			t.Errorf("%s has the labels %v and the owners: -want +got:\n%s", name, got.Labels, d)
 		}
 	}
-	if err := s.Of("theirs").(*Kubernetes).Take(ctx, c, fleet.ClusterCA); fleet.KindOf(err) != fleet.Conflict {
+	if err := s.Of("theirs").(*Kubernetes).Adopt(ctx, c, fleet.ClusterCA); fleet.KindOf(err) != fleet.Conflict {
 		t.Errorf("another fleet takes it: %v, want the kind Conflict", err)
 	}
-	if err := ours.Take(ctx, c, fleet.EtcdCA); fleet.KindOf(err) != fleet.NotFound {
+	if err := ours.Adopt(ctx, c, fleet.EtcdCA); fleet.KindOf(err) != fleet.NotFound {
 		t.Errorf("what is not there: %v, want the kind NotFound", err)
 	}
-	if err := ours.Leave(ctx, c, fleet.EtcdCA); err != nil {
+	if err := ours.Release(ctx, c, fleet.EtcdCA); err != nil {
 		t.Errorf("leave what is not there: %v", err)
 	}
-	if err := s.Of("theirs").(*Kubernetes).Leave(ctx, c, fleet.ClusterCA); err != nil || s.get(t, c.Namespace, "eu-1-ca").Labels["fairlead.dev/fleet"] != "ours" {
+	if err := s.Of("theirs").(*Kubernetes).Release(ctx, c, fleet.ClusterCA); err != nil || s.get(t, c.Namespace, "eu-1-ca").Labels["fairlead.dev/fleet"] != "ours" {
 		t.Errorf("another fleet leaves it: %v, labels %v", err, s.get(t, c.Namespace, "eu-1-ca").Labels)
 	}
-	if err := ours.Leave(ctx, c, fleet.ClusterCA); err != nil {
+	if err := ours.Release(ctx, c, fleet.ClusterCA); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.get(t, c.Namespace, "eu-1-ca").Labels; got["fairlead.dev/fleet"] != "" || got["cluster.x-k8s.io/cluster-name"] != "eu-1" {

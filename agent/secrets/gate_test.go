@@ -1,11 +1,10 @@
-package wiring
+package secrets
 
 import (
 	"context"
 	"slices"
 	"testing"
 
-	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -26,7 +25,7 @@ func (s ofFleets) Kept(context.Context, fleet.Key) ([]fleet.SecretName, error) {
 func TestGateOfAFleet(t *testing.T) {
 	ctx, key := t.Context(), fleet.Key{Namespace: "prod", Name: "eu-1"}
 	data := fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret([]byte("x"))}
-	a, b := secrets.NewMemory(), secrets.NewMemory()
+	a, b := NewMemory(), NewMemory()
 	g := &Gate{SecretStore: ofFleets{of: map[fleet.ID]ofFleets{"a": {SecretStore: a}, "b": {SecretStore: b}}}}
 	store := g.Of("a")
 	if err := store.Replace(ctx, key, fleet.Kubeconfig, data); err != nil {
@@ -56,7 +55,7 @@ func TestGateOfAFleet(t *testing.T) {
 }
 
 func TestGateOfAStoreWithoutFleets(t *testing.T) {
-	g := &Gate{SecretStore: secrets.NewMemory()}
+	g := &Gate{SecretStore: NewMemory()}
 	if g.Of("a") != reconcile.SecretStore(g) {
 		t.Error("the store is not all the fleet's")
 	}
