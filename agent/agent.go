@@ -1,7 +1,7 @@
 // Package agent keeps the line: it follows a source, renders what changed,
 // brings each changed cluster to the reconciler and each report to the status
-// branch. It decides nothing about clusters; it decides which definition of a
-// cluster is held to, and who may act.
+// branch. It decides nothing itself: reconcile/rollout decides the target of each
+// cluster, and agent/ownership who may act.
 //
 // What it guarantees:
 //

@@ -30,8 +30,8 @@ func (a *follower) poll(ctx context.Context) error {
 	}
 	if err != nil {
 		a.p.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
-		a.retries.later()
-		a.restoring.later()
+		a.retries.postpone()
+		a.restoring.postpone()
 		return nil
 	}
 	now := a.targets.decided()
@@ -76,8 +76,8 @@ func (a *Agent) resolve(ctx context.Context) (fleet.Revision, error) {
 	return rev, err
 }
 
-// applyRevision renders rev and holds to it. A revision that cannot be used leaves
-// everything as it is and says so.
+// applyRevision renders rev and makes it the one that targets follow from. A revision that
+// cannot be used leaves everything as it is, and that is reported.
 func (a *follower) applyRevision(ctx context.Context, rev fleet.Revision) {
 	f, err := a.renderNext(ctx, rev)
 	switch {

@@ -111,7 +111,7 @@ func (a *follower) await(ctx context.Context, changed <-chan struct{}) bool {
 	if len(a.looks) > 0 && a.targets.decided().Newest() == a.before {
 		wait, a.looks = min(wait, a.looks[0]), a.looks[1:]
 	}
-	timer := time.NewTimer(a.restoring.sooner(a.retries.sooner(wait)))
+	timer := time.NewTimer(a.until(wait))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -128,4 +128,14 @@ func (a *follower) await(ctx context.Context, changed <-chan struct{}) bool {
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
+}
+
+// until returns wait, or less where something is to be done before that: a revision is
+// tried again, or a suspension ends.
+func (a *follower) until(wait time.Duration) time.Duration {
+	wait = a.restoring.within(a.retries.within(wait))
+	if at := a.targets.decided().WakeAt(time.Now()); !at.IsZero() {
+		wait = min(wait, max(retryFirst/2, time.Until(at)))
+	}
+	return wait
 }

@@ -580,3 +580,25 @@ func TestAbandonAfterARestart(t *testing.T) {
 		expect(t, "and it is no orphan", w.whole().Orphans, []fleet.Key(nil))
 	})
 }
+
+// A suspension ends on time, and its request is answered then, however seldom polls are.
+func TestSuspensionEndsOnTime(t *testing.T) {
+	w := newWorld(fleetWithPool())
+	bubble(t, w, Options{Interval: 24 * time.Hour}, func(t *testing.T, a *Agent) {
+		r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada", At: time.Now(), Until: time.Now().Add(time.Hour)}
+		w.desk.mu.Lock()
+		w.desk.list = []fleet.Request{r}
+		w.desk.mu.Unlock()
+		a.Poll()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "it is accepted", w.desk.said(r), "Accepted")
+		time.Sleep(time.Hour - time.Minute + time.Second)
+		synctest.Wait()
+		expect(t, "it is over", w.desk.said(r), "Done: the time is over")
+		polls := w.polls.Load()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		expect(t, "polls without a reason", w.polls.Load()-polls, int64(0))
+	})
+}

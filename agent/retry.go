@@ -18,9 +18,9 @@ const (
 	retryLast  = 10 * time.Minute
 )
 
-// tries are the revisions that could not be got, and when each is tried again.
-// What a server does not give now it may give a moment later: only what is in a
-// revision refuses it. They are touched by follow alone.
+// tries are the revisions that could not be got, and when each is tried again. What a
+// server does not give now it may give a moment later: only what is in a revision refuses
+// it.
 type tries map[fleet.Revision]try
 
 type try struct {
@@ -32,7 +32,7 @@ type try struct {
 // due reports whether it is time to try rev, again or for the first time.
 func (t tries) due(rev fleet.Revision) bool { return !time.Now().Before(t[rev].next) }
 
-// failed takes down that rev could not be got, and returns how often in a row.
+// failed notes that rev could not be got, and returns how often in a row.
 func (t tries) failed(rev fleet.Revision, err error) int {
 	last := t[rev]
 	first := retryFirst
@@ -50,9 +50,9 @@ func (t tries) only(keep func(fleet.Revision) bool) {
 	maps.DeleteFunc(t, func(rev fleet.Revision, _ try) bool { return !keep(rev) })
 }
 
-// later puts off what is due: nothing can be tried while the server does not even
+// postpone puts off what is due: nothing can be tried while the server does not even
 // tell its refs.
-func (t tries) later() {
+func (t tries) postpone() {
 	for rev, try := range t {
 		if t.due(rev) {
 			try.next = time.Now().Add(max(try.wait, retrySlow))
@@ -61,8 +61,8 @@ func (t tries) later() {
 	}
 }
 
-// sooner returns wait, or less where something is to be tried again before that.
-func (t tries) sooner(wait time.Duration) time.Duration {
+// within returns wait, or less where something is to be tried again before that.
+func (t tries) within(wait time.Duration) time.Duration {
 	for _, try := range t {
 		wait = min(wait, max(retryFirst/2, time.Until(try.next)))
 	}

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/reconcile/rollout"
 )
 
-// targets is what each cluster is held to, with the store of newest reports: a cluster
+// targets are the targets of clusters, with the store of newest reports: a cluster
 // is forgotten in both at once, so that a pass that ends later does not bring its report
 // back.
 type targets struct {

@@ -120,9 +120,9 @@ func notIn(list []fleet.Request) func(fleet.Request) bool {
 	return func(r fleet.Request) bool { return !slices.ContainsFunc(list, r.Is) }
 }
 
-// suspendedUntil returns when the next suspension ends that people asked for; zero: none
-// ends.
-func (s State) suspendedUntil(now time.Time) time.Time {
+// WakeAt returns when time alone changes something after now, as the end of a suspension
+// does; zero: never.
+func (s State) WakeAt(now time.Time) time.Time {
 	var next time.Time
 	for _, list := range s.accepted {
 		for _, r := range list {

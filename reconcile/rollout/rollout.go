@@ -52,9 +52,6 @@ type Decision struct {
 	Sign    []fleet.Scale // numbers that count, to be signed and written once more
 	Drop    []fleet.Scale // numbers of no pool that may be scaled
 	Ignored []string      // numbers that count for nothing, and why
-
-	// WakeAt is when time alone changes something; zero: never.
-	WakeAt time.Time
 }
 
 // Decide returns what follows from in.
@@ -82,7 +79,6 @@ func Decide(in Input) Decision {
 		d.applySizes(*in.Sizes)
 	}
 	d.State.dropResolved(&d)
-	d.WakeAt = d.State.suspendedUntil(in.Now)
 	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
 	return d
 }

@@ -132,8 +132,8 @@ func (s *script) decided() string {
 	if d.AnswersDue {
 		b.WriteString("due\n")
 	}
-	if !d.WakeAt.IsZero() {
-		show("again", "in", d.WakeAt.Sub(s.now).String())
+	if at := d.State.WakeAt(s.now); !at.IsZero() {
+		show("wake", "in", at.Sub(s.now).String())
 	}
 	if d.StatusChanged {
 		b.WriteString("told\n")
