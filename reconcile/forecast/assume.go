@@ -12,9 +12,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// newModel returns the cluster as in shows it.
+// newModel returns the cluster as in shows it. Requests that failed succeed in it.
 func newModel(in plan.Input) *model {
-	return &model{git: spread(in.Desired), memory: in.Memory, now: in.Now, silent: in.NeverAnswered, observed: clone(in.Observed)}
+	m := &model{git: spread(in.Desired), memory: in.Memory, now: in.Now, silent: in.NeverAnswered, observed: clone(in.Observed)}
+	m.observed.Infrastructure.Failures = nil
+	return m
 }
 
 // settle lets all get well that can, where p, which is at rest, says what is condemned.

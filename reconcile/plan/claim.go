@@ -129,6 +129,9 @@ func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
 		d.wait("machine %s waits until nothing is left of the one that had its name", name)
 		return
 	}
+	if d.failedLately(name) {
+		return
+	}
 	a := fleet.Action{
 		Kind: fleet.CreateMachine, Pool: g.name, Machine: name,
 		Join: join, FailureDomain: domain, Template: g.pool.Template, Reason: reason,

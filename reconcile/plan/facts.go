@@ -77,15 +77,13 @@ type group struct {
 
 // look derives the facts of in.
 func look(in Input) *facts {
-	f := &facts{
-		Input:    in,
-		remarks:  newRemarks(),
-		machines: make([]*machine, len(in.Observed.Infrastructure.Machines)),
-		attempts: make(map[fleet.OperationID]fleet.Attempt, len(in.Attempts)),
-		taken:    make(map[fleet.MachineName]bool, len(in.Observed.Infrastructure.Machines)+len(in.Attempts)),
-		claimed:  make(map[fleet.MachineName]bool),
-		blind:    !in.Observed.Workload.Reachable,
-	}
+	f := &facts{Input: in, remarks: newRemarks(), claimed: make(map[fleet.MachineName]bool), blind: !in.Observed.Workload.Reachable}
+	f.dropReleased()
+	f.dropFailed()
+	machines, attempts := len(f.Observed.Infrastructure.Machines), len(f.Attempts)
+	f.machines = make([]*machine, machines)
+	f.attempts = make(map[fleet.OperationID]fleet.Attempt, attempts)
+	f.taken = make(map[fleet.MachineName]bool, machines+attempts)
 	f.compareClocks()
 	leaving := f.recall()
 	f.enumerate()

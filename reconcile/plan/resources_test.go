@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,7 +159,17 @@ func TestResourcePreview(t *testing.T) {
 		{Name: "gone", Strategy: fleet.ReconcileStrategy, Prune: true, Objects: []fleet.ObjectRef{a, objectRef("Secret", "c")}},
 		{Name: "stays", Strategy: fleet.ReconcileStrategy, Objects: []fleet.ObjectRef{b}},
 	}
-	want := []string{
+	tried := slices.Clone(in.Observed.Workload.ResourceSets)
+	tried[0].Resources = map[string]fleet.ResourceState{"ConfigMap/cni": {Digest: cni(nil, a).Resources[0].Digest}}
+	tried[0].Failures = []fleet.ResourceFailure{{Object: a, Kind: fleet.Unavailable, Message: "no"}}
+	tried[0].Since, tried[0].Tried = in.Now.Add(-time.Hour), in.Now
+	lately := in
+	lately.Observed.Workload.ResourceSets = tried[:1]
+	want := []string{"apply resources cni: not all of it could be applied before", "prune resources cni: Git has them no more: ConfigMap net/b"}
+	if d := cmp.Diff(want, preview(lately)); d != "" {
+		t.Errorf("changes after a failure: -want +got\n%s", d)
+	}
+	want = []string{
 		"apply resources cni: ConfigMap/cni changed", "prune resources cni: Git has them no more: ConfigMap net/b",
 		"prune resources gone: it is not in Git any more for this cluster: Secret net/c",
 	}

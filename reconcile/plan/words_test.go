@@ -120,6 +120,9 @@ func (s *script) read(f []string) error {
 		for _, d := range strings.FieldsFunc(w["domains"], func(r rune) bool { return r == ',' }) {
 			o.Infrastructure.FailureDomains = append(o.Infrastructure.FailureDomains, fleet.FailureDomain{Name: strings.TrimPrefix(d, "-"), ControlPlane: !strings.HasPrefix(d, "-")})
 		}
+	case "failure":
+		op := fleet.NewOperationID(s.in.Desired.Key, fleet.CreateMachine, string(s.in.Desired.Fleet)+"\x00"+string(s.name(w["of"])))
+		o.Infrastructure.Failures = append(o.Infrastructure.Failures, fleet.Failure{Machine: s.name(w["of"]), Operation: op, At: s.in.Now.Add(-w.duration("ago")), Message: w["message"]})
 	case "lives":
 		r := &s.in.Memory.Residence
 		r.Provider, r.ControlPlane, r.Recreated = cmp.Or(w["provider"], "sim"), fleet.Initialization(w["control-plane"]), w["recreated"]
@@ -309,6 +312,9 @@ func (s *script) machine(ref string, w words) {
 	m := fleet.Machine{
 		Name: s.name(ref), Pool: fleet.PoolName(pool), Role: fleet.RoleWorker, Version: version, Template: template(version, ""),
 		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"), Interrupted: w.is("interrupted"),
+	}
+	if w.is("released") {
+		m.State = fleet.MachineReleased
 	}
 	m.ProviderID = fleet.ProviderID("sim://" + cmp.Or(w["id"], ref))
 	if w.is("no-id") {
