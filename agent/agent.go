@@ -1,7 +1,10 @@
-// Package agent keeps the line: it follows a source, renders what changed,
+// Package agent keeps the line: it follows a source, renders each new revision,
 // brings each changed cluster to the reconciler and each report to the status
 // branch. It decides nothing itself: reconcile/rollout decides the target of each
-// cluster, and agent/ownership who may act.
+// cluster, and agent/ownership which agent may act.
+//
+// An Agent becomes a session once it owns the fleet, and a follower polls the source for
+// the session. The other jobs are rooms below this one.
 //
 // What it guarantees:
 //
@@ -197,7 +200,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		err = a.own(ctx, b)
 	}
 	if a.session.Load() == nil {
-		a.closeQueue()
+		a.closeQueue(ctx)
 	}
 	if c, ok := a.p.Renderer.(interface{ Close() }); ok {
 		c.Close()
@@ -217,8 +220,8 @@ func (a *Agent) own(ctx context.Context, b *branch) error {
 }
 
 // closeQueue ends a queue that nobody works on.
-func (a *Agent) closeQueue() {
-	ended, cancel := context.WithCancel(context.Background())
+func (a *Agent) closeQueue(ctx context.Context) {
+	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	a.queue.Run(ended, 0, nil)
 }

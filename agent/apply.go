@@ -13,9 +13,8 @@ import (
 	"fairlead.dev/sources"
 )
 
-// poll brings the agent to the newest revision. Only lost ownership is an
-// error; whatever else goes wrong is reported, and tried again with the next
-// poll.
+// poll brings the agent to the newest revision. Only lost ownership is an error; the next
+// poll tries again whatever else went wrong.
 func (a *follower) poll(ctx context.Context) error {
 	ctx, end := a.p.Tracer.Span(ctx, "poll")
 	goesOn, ends := a.p.Watchdog.Begin(health.Polling, "")
@@ -36,9 +35,9 @@ func (a *follower) poll(ctx context.Context) error {
 	}
 	now := a.targets.decided()
 	current, refused := now.Revision(), now.Refused()
-	stale := a.stale()
+	stale := a.rendersAnew()
 	if stale {
-		clear(a.restoring) // what came may be what was missing there too
+		clear(a.restoring) // the older revisions may have lacked the same key
 	}
 	switch other := rev != current && (rev != refused || a.untrusted); {
 	case other && a.retries.due(rev) || stale:
@@ -60,7 +59,7 @@ type StaleRenderer interface {
 	Stale() bool
 }
 
-func (a *Agent) stale() bool {
+func (a *Agent) rendersAnew() bool {
 	r, ok := a.p.Renderer.(StaleRenderer)
 	return ok && r.Stale()
 }
@@ -108,7 +107,7 @@ func (a *follower) applyRevision(ctx context.Context, rev fleet.Revision) {
 	for _, p := range problems {
 		a.p.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
-	a.begin()
+	a.markApplied()
 	a.survey.Again()
 	a.escrow.Check()
 	a.home.Check()
@@ -157,8 +156,9 @@ func (a *Agent) render(ctx context.Context, rev fleet.Revision) (fleet.Fleet, er
 	return f, err
 }
 
-// begin lets the workers start and says ready. Repeating it does nothing.
-func (a *session) begin() {
+// markApplied lets the workers start, and says that the agent is ready. Repeating it does
+// nothing.
+func (a *session) markApplied() {
 	select {
 	case <-a.applied:
 	default:

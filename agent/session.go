@@ -38,7 +38,7 @@ type session struct {
 	home     *home.Home
 	survey   *survey.Survey
 
-	telling sync.Mutex // held while the status of the fleet is made and given away, so that the last is the newest
+	statusMu sync.Mutex // held while the status of the fleet is made and given away, so that the last is the newest
 }
 
 // newSession returns the session of an agent that owns the fleet.
@@ -46,15 +46,15 @@ func newSession(a *Agent, b *branch) *session {
 	owner, _ := a.claim.Owner()
 	s := &session{Agent: a, branch: b, status: b.Writer(owner), applied: make(chan struct{})}
 	if b.Requests != nil {
-		s.requests = requests.New(requests.Parts{Branch: b.Requests, Fleet: decisions{a}, Recorded: s.recordOf, Notify: s.tell, Log: a.p.Log})
+		s.requests = requests.New(requests.Parts{Branch: b.Requests, Fleet: decisions{a}, Recorded: s.recordOf, Notify: s.putStatus, Log: a.p.Log})
 	}
 	if b.Scales != nil {
-		s.scales = scales.New(scales.Parts{Branch: b.Scales, Fleet: decisions{a}, Signed: b.Signed, Notify: s.tell, Log: a.p.Log})
+		s.scales = scales.New(scales.Parts{Branch: b.Scales, Fleet: decisions{a}, Signed: b.Signed, Notify: s.putStatus, Log: a.p.Log})
 	}
 	s.history = history.New(history.Parts{
 		Bound: func() fleet.HistoryBound { return a.targets.decided().Config().StatusHistory },
 		May:   func() bool { return a.claim.May(fleet.Key{}) == nil },
-		Count: a.p.Metrics.SetStatusHistory, Notify: s.tell, Log: a.p.Log,
+		Count: a.p.Metrics.SetStatusHistory, Notify: s.putStatus, Log: a.p.Log,
 	})
 	s.survey = survey.New(survey.Parts{
 		Providers: func() []string { return a.targets.decided().Providers() }, Fleet: func() fleet.ID { return a.targets.decided().ID() },
@@ -62,11 +62,11 @@ func newSession(a *Agent, b *branch) *session {
 	})
 	s.home = home.New(home.Options{Self: a.o.Name, Interval: a.o.Interval}, home.Parts{
 		Fleet: s.declaredHome, Newest: a.newestFleet, Mover: a.p.Mover, Inhabits: a.p.Inhabits,
-		Notify: s.tell, Publish: s.publishFleet, Log: a.p.Log,
+		Notify: s.putStatus, Publish: s.publishFleet, Log: a.p.Log,
 	})
 	s.escrow = escrow.NewUpkeep(escrow.UpkeepParts{
 		Wanted: s.wantedEscrow, Open: a.p.Escrow, May: func() error { return a.claim.May(fleet.Key{}) },
-		Notify: s.tell, Metrics: a.p.Metrics, Log: a.p.Log,
+		Notify: s.putStatus, Metrics: a.p.Metrics, Log: a.p.Log,
 	})
 	a.targets.reports.Follow(s.publishReport)
 	s.reconciler = a.p.Reconciler(a.claim.May, a.queue.Add)
@@ -80,7 +80,7 @@ func (a *session) run(ctx context.Context) error {
 	defer cancel()
 	var g run.Group
 	for _, f := range []func(context.Context) error{
-		a.follow, a.publish, a.support, a.survey.Run,
+		a.follow, a.writeStatus, a.attend, a.survey.Run,
 		a.onceApplied(a.escrow.Run), a.onceApplied(a.keepHistory),
 		a.onceApplied(func(ctx context.Context) error { return a.home.Run(ctx, a.branch.ownership()) }),
 		a.passes,
@@ -144,7 +144,7 @@ func (a *session) wantedEscrow() escrow.Wanted {
 
 // publishFleet writes the status of the fleet as a whole.
 func (a *session) publishFleet(ctx context.Context) error {
-	a.tell()
+	a.putStatus()
 	return a.flush(ctx)
 }
 
@@ -154,8 +154,8 @@ func (a *session) flush(ctx context.Context) error {
 	return err
 }
 
-// support attends to the reconciler, where it needs that.
-func (a *session) support(ctx context.Context) error {
+// attend attends to the reconciler, where it needs that.
+func (a *session) attend(ctx context.Context) error {
 	if r, ok := a.reconciler.(interface{ Attend(context.Context) error }); ok {
 		return r.Attend(ctx)
 	}
@@ -163,8 +163,8 @@ func (a *session) support(ctx context.Context) error {
 	return nil
 }
 
-// publish runs the status writer.
-func (a *session) publish(ctx context.Context) error {
+// writeStatus runs the status writer.
+func (a *session) writeStatus(ctx context.Context) error {
 	err := a.status.Run(ctx)
 	if errors.Is(err, status.ErrDeposed) {
 		if lost := a.claim.Check(ctx, a.flush); lost != nil {
@@ -178,10 +178,10 @@ func (a *session) publish(ctx context.Context) error {
 	return err
 }
 
-// tell reports the fleet as a whole.
-func (a *session) tell() {
-	a.telling.Lock()
-	defer a.telling.Unlock()
+// putStatus gives the status of the fleet as a whole to the status writer and the metrics.
+func (a *session) putStatus() {
+	a.statusMu.Lock()
+	defer a.statusMu.Unlock()
 	now := a.targets.decided().Status()
 	problems := slices.Clone(now.Problems)
 	add := func(p fleet.Problem, ok bool) {

@@ -81,7 +81,7 @@ func (a *session) act(d rollout.Decision, add func(fleet.Key)) {
 		a.survey.Again()
 	}
 	if d.StatusChanged {
-		a.tell()
+		a.putStatus()
 	}
 	if d.AnswersDue {
 		a.Poll()

@@ -41,7 +41,7 @@ func mayParse() map[string]string {
 		"agent/kube.FromPerson":                                 "the same",
 		"agent/helm.newGetter":                                  "the same",
 		"providers/workload.newConn":                            "the same",
-		"providers/distribution/kubeadm/inside.publish":                            "the same",
+		"providers/distribution/kubeadm/inside.publish":         "the same",
 		"agent/helm.Chart":                                      "unpack has the door bound what Helm parses",
 		"agent/helm.load":                                       "Fairlead's own chart, which is in the program",
 		"agent/secrets.decode":                                  "bytes in memory, that the program encrypted",
