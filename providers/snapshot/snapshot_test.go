@@ -25,9 +25,13 @@ type place struct {
 	fails    bool
 }
 
-func (p *place) list(context.Context) (time.Time, error) {
+func (p *place) list(ctx context.Context) (time.Time, error) {
 	began := time.Now()
-	time.Sleep(time.Second)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return began, ctx.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listings++
