@@ -26,7 +26,7 @@ func Wrap(op string, err error) error {
 	if e, ok := err.(*fleet.Error); ok && (e.Op == op || e.Op == "") { //nolint:errorlint // only the outermost may say the same twice
 		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
 	}
-	_, several := err.(interface{ Unwrap() []error }) //nolint:errorlint // as above
+	_, several := err.(interface{ Unwrap() []error })
 	if _, ok := errors.AsType[*fleet.Error](err); ok || several {
 		return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
 	}
