@@ -21,7 +21,7 @@ func (a *session) abandoned(ctx context.Context, t rollout.Target) {
 	if err != nil {
 		there = fleet.Report{}
 	}
-	t.Requests = nil // no pass heeded them
+	t.Requests = nil // there was no pass that went by them
 	a.report(rollout.Pass{Target: t, Report: fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Digest: c.Digest, Provider: c.Provider,
 		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + rollout.LeftBehind(there)},

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// restoreDefinitions looks up last good definitions, in the older revisions that hold them. What
-// cannot be got is tried again.
+// restoreDefinitions looks up last good definitions, in the older revisions that hold
+// them. A revision that cannot be got is tried again.
 func (a *follower) restoreDefinitions(ctx context.Context) {
 	wanted := a.targets.decided().MissingDefinitions()
 	a.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })

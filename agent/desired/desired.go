@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A Fleet is what an agent would hold clusters to.
+// A Fleet is what an agent would work towards.
 type Fleet struct {
 	Clusters []*fleet.Cluster           // as the revision has them, sorted
 	Memory   map[fleet.Key]fleet.Memory // of each of them

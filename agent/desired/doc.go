@@ -1,5 +1,5 @@
-// Package desired says what an agent would hold clusters to, were a revision the newest.
-// It decides as agents do, by reconcile/rollout, after what the status branch says.
+// Package desired says which targets clusters would have, were a revision the newest. It
+// decides as agents do, by reconcile/rollout, after what the status branch says.
 //
 //	want := desired.Of(status, fleet, now)
 //	for _, c := range want.Clusters {
@@ -7,5 +7,5 @@
 //	}
 //
 // What it guarantees: an agent that starts with that status branch and that revision
-// holds clusters to the same.
+// works towards the same.
 package desired
