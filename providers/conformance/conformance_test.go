@@ -3,11 +3,8 @@ package conformance_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,166 +16,6 @@ import (
 )
 
 const lag = 5 * time.Second
-
-// cloudOf digs the cloud out of a provider, mutants included.
-func cloudOf(t testing.TB, p providers.Infrastructure) *counting {
-	t.Helper()
-	for {
-		switch q := p.(type) {
-		case *inmemory.Provider:
-			return q.API().(*counting)
-		case interface {
-			Unwrap() providers.Infrastructure
-		}:
-			p = q.Unwrap()
-		default:
-			t.Fatal("not a provider in memory")
-		}
-	}
-}
-
-// counting is a cloud of which the nth listing fails, the answer to the nth change is
-// lost, and that writes down changes.
-type counting struct {
-	*inmemory.Cloud
-	mu      sync.Mutex
-	fail    int
-	lose    int
-	lost    bool
-	changes []string
-}
-
-func (c *counting) list() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.fail--; c.fail == 0 {
-		return fleet.Errorf(fleet.Unavailable, "list", "503")
-	}
-	return nil
-}
-
-// change makes a change, whose answer may be lost.
-func (c *counting) change(what string, do func() error) error {
-	err := do()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.changes = append(c.changes, what)
-	if c.lose--; c.lose == 0 {
-		c.lost = true
-		return fleet.Errorf(fleet.Unanswered, what, "connection reset by peer")
-	}
-	return err
-}
-
-func (c *counting) Networks(ctx context.Context, tags map[string]string) ([]inmemory.Network, error) {
-	if err := c.list(); err != nil {
-		return nil, err
-	}
-	return c.Cloud.Networks(ctx, tags)
-}
-
-func (c *counting) VMs(ctx context.Context, tags map[string]string) ([]inmemory.VM, error) {
-	if err := c.list(); err != nil {
-		return nil, err
-	}
-	return c.Cloud.VMs(ctx, tags)
-}
-
-func (c *counting) CreateNetwork(ctx context.Context, s inmemory.NetworkSpec) (n inmemory.Network, err error) {
-	err = c.change("create network "+s.Name, func() error { n, err = c.Cloud.CreateNetwork(ctx, s); return err })
-	return n, err
-}
-
-func (c *counting) DeleteNetwork(ctx context.Context, id string) error {
-	return c.change("delete network "+id, func() error { return c.Cloud.DeleteNetwork(ctx, id) })
-}
-
-func (c *counting) CreateVM(ctx context.Context, s inmemory.VMSpec) (v inmemory.VM, err error) {
-	err = c.change("create vm "+s.Name, func() error { v, err = c.Cloud.CreateVM(ctx, s); return err })
-	return v, err
-}
-
-func (c *counting) DeleteVM(ctx context.Context, id string) error {
-	return c.change("delete vm "+id, func() error { return c.Cloud.DeleteVM(ctx, id) })
-}
-
-func (c *counting) SetTags(ctx context.Context, id string, tags map[string]string) error {
-	return c.change("set tags of "+id, func() error { return c.Cloud.SetTags(ctx, id, tags) })
-}
-
-// hooks reach the cloud of a provider.
-func hooks() conformance.Hooks {
-	return conformance.Hooks{
-		Changes: func(t testing.TB, p providers.Infrastructure) string {
-			c := cloudOf(t, p)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return strings.Join(c.changes, "\n")
-		},
-		Contents: func(t testing.TB, p providers.Infrastructure) []string {
-			c := cloudOf(t, p).Cloud
-			networks, err := c.Networks(t.Context(), nil)
-			vms, err2 := c.VMs(t.Context(), nil)
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatal(err)
-			}
-			var out []string
-			for _, n := range networks {
-				out = append(out, "network "+n.ID)
-			}
-			for _, v := range vms {
-				out = append(out, "vm "+v.ID)
-			}
-			for _, v := range p.(annex).vms(t) {
-				out = append(out, "vm elsewhere "+v.ID)
-			}
-			slices.Sort(out)
-			return out
-		},
-		LoseAnswer: func(t testing.TB, p providers.Infrastructure, nth int) func() bool {
-			c := cloudOf(t, p)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.lose, c.lost = nth, false
-			return func() bool {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				c.lose = 0
-				return c.lost
-			}
-		},
-		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
-			if err := cloudOf(t, p).Retag(t.Context(), id, change); err != nil {
-				t.Fatal(err)
-			}
-		},
-		FailBoot: func(t testing.TB, p providers.Infrastructure) {
-			if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, FailBoot: []string{"*"}}); err != nil {
-				t.Fatal(err)
-			}
-		},
-		FailCreate: func(t testing.TB, p providers.Infrastructure) func() {
-			set := func(names ...string) {
-				if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, FailCreate: names}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			set("*")
-			return func() { set() }
-		},
-		SlowRelease: func(t testing.TB, p providers.Infrastructure) {
-			if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, SlowRelease: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-		},
-		Elsewhere: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
-			pool := c.Workers[0]
-			pool.Annotations = map[string]string{annexed: ""}
-			return change(c, func(c *fleet.Cluster) { c.Workers = []fleet.Pool{pool} })
-		},
-		FailureDomain: "a",
-	}
-}
 
 func options(mutate func(providers.Infrastructure) providers.Infrastructure) conformance.Options {
 	return conformance.Options{
@@ -301,115 +138,6 @@ func TestMissingHooks(t *testing.T) {
 // plain is a provider without abilities.
 type plain struct{ providers.Infrastructure }
 
-// tokens creates as a cloud does that answers a request which it had before with what
-// came of that, whatever became of it since.
-func tokens() func(providers.Infrastructure, context.Context, fleet.OperationID, providers.MachineRequest) error {
-	had := map[fleet.OperationID]bool{}
-	return func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-		if had[op] {
-			return nil
-		}
-		err := p.CreateMachine(ctx, op, r)
-		had[op] = err == nil
-		return err
-	}
-}
-
-// A mutant is a provider with one fault. Methods that are nil are the real ones.
-type mutant struct {
-	providers.Infrastructure
-	observe func(providers.Infrastructure, context.Context, *fleet.Cluster) (fleet.Infrastructure, error)
-	ensure  func(providers.Infrastructure, context.Context, *fleet.Cluster) error
-	destroy func(providers.Infrastructure, context.Context, *fleet.Cluster) error
-	create  func(providers.Infrastructure, context.Context, fleet.OperationID, providers.MachineRequest) error
-	remove  func(providers.Infrastructure, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error
-
-	annex        annexFault
-	settle       func() time.Duration
-	removeOrphan func(providers.Infrastructure, context.Context, fleet.Orphan) error
-	orphans      func(providers.Infrastructure, context.Context, []*fleet.Cluster) ([]fleet.Orphan, error)
-	watch        func(context.Context) error
-	clusters     func(providers.Infrastructure) []fleet.Key
-}
-
-func (m mutant) Watch(ctx context.Context, changed func(fleet.Key)) error {
-	if m.watch != nil {
-		return m.watch(ctx)
-	}
-	return m.Infrastructure.(providers.Watcher).Watch(ctx, changed)
-}
-
-func (m mutant) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
-	if m.clusters != nil {
-		return m.clusters(m.Infrastructure), nil
-	}
-	return m.Infrastructure.(providers.Lister).Clusters(ctx, id)
-}
-
-func (m mutant) Settle() time.Duration {
-	if m.settle != nil {
-		return m.settle()
-	}
-	return m.Infrastructure.Settle()
-}
-
-func (m mutant) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-	if m.orphans != nil {
-		return m.orphans(m.Infrastructure, ctx, clusters)
-	}
-	return m.Infrastructure.(providers.Sweeper).Orphans(ctx, id, clusters)
-}
-
-func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
-	if m.removeOrphan != nil {
-		return m.removeOrphan(m.Infrastructure, ctx, o)
-	}
-	return m.Infrastructure.(providers.Sweeper).RemoveOrphan(ctx, id, clusters, o)
-}
-
-func (m mutant) Abilities() providers.Abilities {
-	out := providers.AbilitiesOf(m.Infrastructure)
-	out.Watcher, out.Lister, out.Sweeper = m, m, m
-	return out
-}
-
-func (m mutant) Unwrap() providers.Infrastructure { return m.Infrastructure }
-
-func (m mutant) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
-	if m.observe != nil {
-		return m.observe(m.Infrastructure, ctx, c)
-	}
-	return m.Infrastructure.Observe(ctx, c)
-}
-
-func (m mutant) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
-	if m.ensure != nil {
-		return m.ensure(m.Infrastructure, ctx, c)
-	}
-	return m.Infrastructure.EnsureInfrastructure(ctx, op, c)
-}
-
-func (m mutant) DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
-	if m.destroy != nil {
-		return m.destroy(m.Infrastructure, ctx, c)
-	}
-	return m.Infrastructure.DeleteInfrastructure(ctx, op, c)
-}
-
-func (m mutant) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	if m.create != nil {
-		return m.create(m.Infrastructure, ctx, op, r)
-	}
-	return m.Infrastructure.CreateMachine(ctx, op, r)
-}
-
-func (m mutant) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	if m.remove != nil {
-		return m.remove(m.Infrastructure, ctx, c, name, id)
-	}
-	return m.Infrastructure.DeleteMachine(ctx, op, c, name, id)
-}
-
 // change returns c with what f changes.
 func change(c *fleet.Cluster, f func(*fleet.Cluster)) *fleet.Cluster {
 	d := *c
@@ -423,6 +151,7 @@ func mutants() map[string]struct {
 	caught string
 	mutant mutant
 } {
+
 	type entry = struct {
 		caught string
 		mutant mutant
@@ -864,24 +593,3 @@ func TestMutants(t *testing.T) {
 		})
 	}
 }
-
-// recorder is a test that may fail.
-type recorder struct {
-	testing.TB
-	failures []string
-}
-
-func (r *recorder) run(c conformance.Check, o conformance.Options) {
-	var wg sync.WaitGroup
-	wg.Go(func() { c.Run(r, o) })
-	wg.Wait()
-}
-
-func (r *recorder) Helper()      {}
-func (r *recorder) Log(...any)   {}
-func (r *recorder) Failed() bool { return len(r.failures) > 0 }
-
-func (r *recorder) Error(args ...any)                 { r.failures = append(r.failures, fmt.Sprint(args...)) }
-func (r *recorder) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
-func (r *recorder) Fatal(args ...any)                 { r.Error(args...); runtime.Goexit() }
-func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }

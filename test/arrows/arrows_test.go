@@ -97,18 +97,25 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestProvidersApart keeps each infrastructure provider to itself.
+// TestProvidersApart keeps each infrastructure provider to itself, and the rooms that
+// they share below them.
 func TestProvidersApart(t *testing.T) {
-	const root = module + "providers/infrastructure/"
+	const rooms = module + "providers/"
+	const root = rooms + "infrastructure/"
 	for _, p := range list(t) {
 		own, ok := strings.CutPrefix(p.ImportPath, root)
-		if !ok {
+		if !ok && (!strings.HasPrefix(p.ImportPath, rooms) || p.ImportPath == rooms+"all") {
 			continue
 		}
-		own, _, _ = strings.Cut(own, "/")
+		if ok {
+			own, _, _ = strings.Cut(own, "/")
+		}
 		for _, d := range p.Deps {
-			other, ok := strings.CutPrefix(d, root)
-			if ok && !below(other, own) {
+			other, is := strings.CutPrefix(d, root)
+			switch {
+			case is && !ok:
+				t.Errorf("%s imports %s: what providers share knows none of them", p.ImportPath, d)
+			case is && !below(other, own):
 				t.Errorf("%s imports %s: no provider imports another", p.ImportPath, d)
 			}
 		}

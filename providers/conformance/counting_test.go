@@ -1,0 +1,176 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/inmemory"
+)
+
+// cloudOf digs the cloud out of a provider, mutants included.
+func cloudOf(t testing.TB, p providers.Infrastructure) *counting {
+	t.Helper()
+	for {
+		switch q := p.(type) {
+		case *inmemory.Provider:
+			return q.API().(*counting)
+		case interface {
+			Unwrap() providers.Infrastructure
+		}:
+			p = q.Unwrap()
+		default:
+			t.Fatal("not a provider in memory")
+		}
+	}
+}
+
+// counting is a cloud of which the nth listing fails, the answer to the nth change is
+// lost, and that writes down changes.
+type counting struct {
+	*inmemory.Cloud
+	mu      sync.Mutex
+	fail    int
+	lose    int
+	lost    bool
+	changes []string
+}
+
+func (c *counting) list() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fail--; c.fail == 0 {
+		return fleet.Errorf(fleet.Unavailable, "list", "503")
+	}
+	return nil
+}
+
+// change makes a change, whose answer may be lost.
+func (c *counting) change(what string, do func() error) error {
+	err := do()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, what)
+	if c.lose--; c.lose == 0 {
+		c.lost = true
+		return fleet.Errorf(fleet.Unanswered, what, "connection reset by peer")
+	}
+	return err
+}
+
+func (c *counting) Networks(ctx context.Context, tags map[string]string) ([]inmemory.Network, error) {
+	if err := c.list(); err != nil {
+		return nil, err
+	}
+	return c.Cloud.Networks(ctx, tags)
+}
+
+func (c *counting) VMs(ctx context.Context, tags map[string]string) ([]inmemory.VM, error) {
+	if err := c.list(); err != nil {
+		return nil, err
+	}
+	return c.Cloud.VMs(ctx, tags)
+}
+
+func (c *counting) CreateNetwork(ctx context.Context, s inmemory.NetworkSpec) (n inmemory.Network, err error) {
+	err = c.change("create network "+s.Name, func() error { n, err = c.Cloud.CreateNetwork(ctx, s); return err })
+	return n, err
+}
+
+func (c *counting) DeleteNetwork(ctx context.Context, id string) error {
+	return c.change("delete network "+id, func() error { return c.Cloud.DeleteNetwork(ctx, id) })
+}
+
+func (c *counting) CreateVM(ctx context.Context, s inmemory.VMSpec) (v inmemory.VM, err error) {
+	err = c.change("create vm "+s.Name, func() error { v, err = c.Cloud.CreateVM(ctx, s); return err })
+	return v, err
+}
+
+func (c *counting) DeleteVM(ctx context.Context, id string) error {
+	return c.change("delete vm "+id, func() error { return c.Cloud.DeleteVM(ctx, id) })
+}
+
+func (c *counting) SetTags(ctx context.Context, id string, tags map[string]string) error {
+	return c.change("set tags of "+id, func() error { return c.Cloud.SetTags(ctx, id, tags) })
+}
+
+// hooks reach the cloud of a provider.
+func hooks() conformance.Hooks {
+	return conformance.Hooks{
+		Changes: func(t testing.TB, p providers.Infrastructure) string {
+			c := cloudOf(t, p)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return strings.Join(c.changes, "\n")
+		},
+		Contents: func(t testing.TB, p providers.Infrastructure) []string {
+			c := cloudOf(t, p).Cloud
+			networks, err := c.Networks(t.Context(), nil)
+			vms, err2 := c.VMs(t.Context(), nil)
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			var out []string
+			for _, n := range networks {
+				out = append(out, "network "+n.ID)
+			}
+			for _, v := range vms {
+				out = append(out, "vm "+v.ID)
+			}
+			for _, v := range p.(annex).vms(t) {
+				out = append(out, "vm elsewhere "+v.ID)
+			}
+			slices.Sort(out)
+			return out
+		},
+		LoseAnswer: func(t testing.TB, p providers.Infrastructure, nth int) func() bool {
+			c := cloudOf(t, p)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.lose, c.lost = nth, false
+			return func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.lose = 0
+				return c.lost
+			}
+		},
+		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+			if err := cloudOf(t, p).Retag(t.Context(), id, change); err != nil {
+				t.Fatal(err)
+			}
+		},
+		FailBoot: func(t testing.TB, p providers.Infrastructure) {
+			if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, FailBoot: []string{"*"}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		FailCreate: func(t testing.TB, p providers.Infrastructure) func() {
+			set := func(names ...string) {
+				if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, FailCreate: names}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set("*")
+			return func() { set() }
+		},
+		SlowRelease: func(t testing.TB, p providers.Infrastructure) {
+			if err := cloudOf(t, p).SetFaults(t.Context(), inmemory.Faults{Lag: lag, SlowRelease: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Elsewhere: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			pool := c.Workers[0]
+			pool.Annotations = map[string]string{annexed: ""}
+			return change(c, func(c *fleet.Cluster) { c.Workers = []fleet.Pool{pool} })
+		},
+		FailureDomain: "a",
+	}
+}
