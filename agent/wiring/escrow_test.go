@@ -13,6 +13,7 @@ import (
 
 	"filippo.io/age"
 
+	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
@@ -40,7 +41,7 @@ func TestEscrowInARepositoryOfItsOwn(t *testing.T) {
 	}
 	s := Settings{
 		Source: web.URL + "/fleet.git", Log: slog.New(slog.DiscardHandler),
-		Credentials: Credentials{Username: "agent", PasswordFile: password},
+		Credentials: credentials.Files{Username: "agent", PasswordFile: password},
 	}
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/pins"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
@@ -122,7 +123,7 @@ func (s Settings) getPinned(ctx context.Context, p fleet.PinnedSource) render.Co
 	if p.Digest != "" {
 		open = s.pinnedArtifact
 	}
-	t, err := open(ctx, p, Credentials{Dir: a.Credentials})
+	t, err := open(ctx, p, credentials.Files{Dir: a.Credentials})
 	if err != nil {
 		return render.Content{Err: err}
 	}
@@ -144,16 +145,16 @@ func (s Settings) folderOf(ctx context.Context, folder, path string) (sources.Tr
 
 // pinnedCommit gets a commit of a repository of Git. With trusted keys it is signed, or
 // the tag is that it is found by.
-func (s Settings) pinnedCommit(ctx context.Context, p fleet.PinnedSource, c Credentials) (sources.Tree, error) {
-	verify, err := verifier(s.TrustedKeys)
+func (s Settings) pinnedCommit(ctx context.Context, p fleet.PinnedSource, c credentials.Files) (sources.Tree, error) {
+	verify, err := credentials.GitVerifier(s.TrustedKeys)
 	if err != nil {
 		return nil, &fleet.Error{Kind: fleet.Unauthorized, Op: "read whose signatures count", Err: err}
 	}
-	if err := c.apply(&git.Options{}); err != nil {
+	if err := c.Git(&git.Options{}); err != nil {
 		return nil, &fleet.Error{Kind: fleet.Unauthorized, Op: "get " + p.Name, Err: err}
 	}
 	at := func(ref string) (*git.Repository, error) {
-		return git.New(git.Options{URL: p.URL, Ref: ref, Path: p.Path, Refresh: c.apply, Verify: verify, Budget: pinnedBudget(worker.MemoryLimit()), Log: s.Log})
+		return git.New(git.Options{URL: p.URL, Ref: ref, Path: p.Path, Refresh: c.Git, Verify: verify, Budget: pinnedBudget(worker.MemoryLimit()), Log: s.Log})
 	}
 	if p.Tag != "" {
 		r, err := at("refs/tags/" + p.Tag)
@@ -204,13 +205,13 @@ func byTag(ctx context.Context, r *git.Repository, commit string) (sources.Tree,
 }
 
 // pinnedArtifact gets an artifact of a registry.
-func (s Settings) pinnedArtifact(ctx context.Context, p fleet.PinnedSource, c Credentials) (sources.Tree, error) {
-	verify, err := artifactVerifier(s.TrustedKeys)
+func (s Settings) pinnedArtifact(ctx context.Context, p fleet.PinnedSource, c credentials.Files) (sources.Tree, error) {
+	verify, err := credentials.ArtifactVerifier(s.TrustedKeys)
 	if err != nil {
 		return nil, &fleet.Error{Kind: fleet.Unauthorized, Op: "read whose signatures count", Err: err}
 	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(p.URL, oci.Scheme), "/")
-	refresh := func(o *oci.Options) error { return c.forRegistry(host, o) }
+	refresh := func(o *oci.Options) error { return c.Registry(host, o) }
 	if err := refresh(&oci.Options{}); err != nil {
 		return nil, &fleet.Error{Kind: fleet.Unauthorized, Op: "get " + p.Name, Err: err}
 	}

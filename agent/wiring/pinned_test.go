@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"fairlead.dev/agent/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
@@ -116,7 +117,7 @@ func TestPinnedCredentials(t *testing.T) {
 	commit, elsewhere := guarded.push("1"), other.push("2")
 	fleetToken := folderWith(t, map[string]string{"token": "fleet-secret"})
 	s := Settings{
-		Source: other.url, Credentials: Credentials{Dir: fleetToken, TokenFile: filepath.Join(fleetToken, "token")},
+		Source: other.url, Credentials: credentials.Files{Dir: fleetToken, TokenFile: filepath.Join(fleetToken, "token")},
 		AllowedSources: []AllowedSource{
 			{Prefix: strings.TrimSuffix(guarded.url, "/bases.git"), Credentials: folderWith(t, map[string]string{"username": "u", "password": "guarded-secret"})},
 			{Prefix: strings.TrimSuffix(other.url, "/platform/bases.git")},

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"fairlead.dev/agent/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
@@ -64,7 +65,7 @@ func commitFile(t *testing.T, bare string) {
 // the server and in the mounted Secret, and sees that none of it takes a restart.
 func rotation(t *testing.T, url, dir string, onServer, inSecret, broken func()) {
 	t.Helper()
-	s := Settings{Source: url, Credentials: Credentials{Dir: dir}}
+	s := Settings{Source: url, Credentials: credentials.Files{Dir: dir}}
 	source, err := s.OpenSource()
 	if err != nil {
 		t.Fatal(err)

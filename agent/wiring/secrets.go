@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )
@@ -57,7 +58,7 @@ func (s Settings) secretsDir() (string, error) {
 func (s Settings) identities() ([]fleet.Secret, error) {
 	var all []fleet.Secret
 	for _, path := range s.AgeIdentityFiles {
-		names, err := files(path)
+		names, err := credentials.List(path)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read age identities: %w", err)
 		}

@@ -71,9 +71,9 @@ func TestSigningKey(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sshKey := filepath.Join(folder, identityKey)
+	sshKey := filepath.Join(folder, "identity")
 	run("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", sshKey)
-	write(filepath.Join(folder, passphraseKey), "secret\n")
+	write(filepath.Join(folder, "identity.password"), "secret\n")
 	public, err := os.ReadFile(sshKey + ".pub")
 	if err != nil {
 		t.Fatal(err)
@@ -89,18 +89,18 @@ func TestSigningKey(t *testing.T) {
 
 	// From here on with OpenPGP: the same branch, another key.
 	run("gpg", "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "other", "--quick-generate-key", "agent <agent@example.com>", "ed25519", "sign")
-	for _, name := range []string{sshKey, sshKey + ".pub", filepath.Join(folder, passphraseKey)} {
+	for _, name := range []string{sshKey, sshKey + ".pub", filepath.Join(folder, "identity.password")} {
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(filepath.Join(folder, pgpKey), run("gpg", "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "other", "--armor", "--export-secret-keys", "agent@example.com"))
-	write(filepath.Join(folder, pgpPassphraseKey), "other")
+	write(filepath.Join(folder, "git.asc"), run("gpg", "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "other", "--armor", "--export-secret-keys", "agent@example.com"))
+	write(filepath.Join(folder, "passphrase"), "other")
 	commit(b)
 	verified("Good signature from \"agent <agent@example.com>\"")
 
 	// What cannot be used is told at the start.
-	write(filepath.Join(folder, pgpPassphraseKey), "wrong")
+	write(filepath.Join(folder, "passphrase"), "wrong")
 	if _, err := s.OpenBranch("fairlead/status"); err == nil || !strings.Contains(err.Error(), "cannot be decrypted") {
 		t.Errorf("with a wrong passphrase: %v", err)
 	}

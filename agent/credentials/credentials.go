@@ -1,4 +1,4 @@
-package wiring
+package credentials
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/sources/git"
 )
 
-// Credentials name files, so that secrets are on no command line.
-type Credentials struct {
+// Files name the files that hold credentials, so that secrets are on no command line.
+type Files struct {
 	Username       string
 	TokenFile      string
 	BearerFile     string
@@ -41,7 +41,7 @@ type Credentials struct {
 	Dir string
 }
 
-// The names of files in Credentials.Dir. Flux keeps the passphrase of a key
+// The names of files in Files.Dir. Flux keeps the passphrase of a key
 // under password; identity.password says the same and leaves no doubt.
 // Source: Flux, GitRepository, spec.secretRef.
 const (
@@ -64,8 +64,8 @@ const (
 	dockerConfigKey = ".dockerconfigjson"
 )
 
-// apply sets the credentials of o to what the files hold now.
-func (c Credentials) apply(o *git.Options) error {
+// Git sets the credentials of o to what the files hold now.
+func (c Files) Git(o *git.Options) error {
 	o.Auth, o.CABundle, o.KnownHosts, o.Proxy = git.Auth{}, nil, nil, fleet.NewSecret([]byte(c.Proxy))
 	if c.Dir != "" {
 		if err := c.fromDir(); err != nil {
@@ -106,7 +106,7 @@ func (c Credentials) apply(o *git.Options) error {
 }
 
 // fromDir names the files of the folder in the fields that name none.
-func (c *Credentials) fromDir() error {
+func (c *Files) fromDir() error {
 	found := 0
 	file := func(keys ...string) string {
 		for _, key := range keys {
@@ -180,9 +180,9 @@ func or(s *string, value string) {
 // line returns a secret that a file holds on a line.
 func line(b []byte) fleet.Secret { return fleet.NewSecret([]byte(strings.TrimSpace(string(b)))) }
 
-// files returns path, or where it is a folder the files in it, but for those
+// List returns path, or where it is a folder the files in it, but for those
 // that Kubernetes hides there (their names begin with a dot).
-func files(path string) ([]string, error) {
+func List(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		if info, other := os.Stat(path); other == nil && !info.IsDir() {

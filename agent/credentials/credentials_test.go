@@ -1,4 +1,4 @@
-package wiring
+package credentials
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func TestCredentialsFolder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		files  map[string]string
-		also   func(dir string) Credentials
+		also   func(dir string) Files
 		want   read
 		err    string
 	}{
@@ -38,8 +38,8 @@ func TestCredentialsFolder(t *testing.T) {
 		"flag first": {
 			"a flag is nearer than a folder",
 			map[string]string{"username": "bot", "token": "t"},
-			func(dir string) Credentials {
-				return Credentials{Username: "me", CAFile: filepath.Join(dir, "username")}
+			func(dir string) Files {
+				return Files{Username: "me", CAFile: filepath.Join(dir, "username")}
 			},
 			read{Username: "me", Token: "t", CA: "bot"},
 			"",
@@ -56,13 +56,13 @@ func TestCredentialsFolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var c Credentials
+			var c Files
 			if tc.also != nil {
 				c = tc.also(dir)
 			}
 			c.Dir = dir
 			var o git.Options
-			err := c.apply(&o)
+			err := c.Git(&o)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), dir) {
 					t.Fatalf("%s: got %v, want an error that says %q and names the folder", tc.reason, err, tc.err)
@@ -86,7 +86,7 @@ func TestCredentialsFolder(t *testing.T) {
 			}
 		})
 	}
-	if err := (Credentials{Dir: filepath.Join(t.TempDir(), "none")}).apply(&git.Options{}); err == nil || !strings.Contains(err.Error(), "none") {
+	if err := (Files{Dir: filepath.Join(t.TempDir(), "none")}).Git(&git.Options{}); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("no folder: got %v, want an error that names it", err)
 	}
 }
@@ -98,28 +98,15 @@ func TestFilesOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := files(dir)
+	got, err := List(dir)
 	if d := cmp.Diff([]string{filepath.Join(dir, "a.agekey"), filepath.Join(dir, "b.agekey")}, got); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
 	file := filepath.Join(dir, "a.agekey")
-	if got, err := files(file); err != nil || len(got) != 1 || got[0] != file {
+	if got, err := List(file); err != nil || len(got) != 1 || got[0] != file {
 		t.Errorf("of a file: %v, %v", got, err)
 	}
-	if _, err := files(t.TempDir()); err == nil || !strings.Contains(err.Error(), "empty") {
+	if _, err := List(t.TempDir()); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("of an empty folder: %v", err)
-	}
-}
-
-// The status branch is written with credentials of its own where there are any,
-// so that those of the source may be for reading alone.
-func TestStatusCredentials(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "status")
-	s := Settings{Source: "https://git.example.com/fleet.git", StatusCredentials: Credentials{Dir: missing}}
-	if _, err := s.OpenSource(); err != nil {
-		t.Errorf("the source: %v", err)
-	}
-	if _, err := s.OpenBranch("fairlead/status"); err == nil || !strings.Contains(err.Error(), missing) {
-		t.Errorf("the status branch: %v, want an error of %s", err, missing)
 	}
 }

@@ -1,0 +1,115 @@
+package wiring
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/ownership"
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/status"
+)
+
+// NewAgent returns an agent of the real parts, working on w.
+func NewAgent(s Settings, o agent.Options, w *World, m *metrics.Metrics) (*agent.Agent, error) {
+	source, err := s.OpenSource()
+	if err != nil {
+		return nil, err
+	}
+	renderer, err := s.rekeyedRenderer(RenderOptions{Pinned: s.newPins(pinPatience, m.Pinned), Observe: func(st render.Stats) {
+		m.Overlays(st.Built, st.Overlays-st.Built)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	passes := w.Passes
+	if s.Passes != nil {
+		passes = s.Passes
+	}
+	return agent.New(o, agent.Parts{
+		Source: source, Renderer: renderer,
+		Ledger:         s.ledgers(source, o.Guard, m),
+		Reconciler:     passes,
+		Looker:         func() ownership.Looker { return w.Looker() },
+		Infrastructure: w.Infrastructure,
+		Escrow:         s.escrow(w, o.Guard),
+		Mover:          s.mover(source, w.Secrets),
+		Gate:           w.Gate,
+		Place:          s.place(w.Secrets),
+		Inhabits:       inhabits(w.Secrets),
+		Metrics:        m, Watchdog: s.Watchdog, Tracer: s.Tracer, Log: s.Log,
+	}), nil
+}
+
+// ledgers returns what opens status branches beside source. Nothing is written
+// there without asking guard.
+func (s Settings) ledgers(source sources.Source, guard func() error, m *metrics.Metrics) func(name string) (agent.Ledger, error) {
+	observe := func(u git.Usage) { m.StatusBranch(u.Content, u.Most, u.Pushed) }
+	open := func(name string) (sources.Branch, error) { return s.openBranch(name, observe) }
+	if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (credentials.Files{}) {
+		// One connection, so that a poll of both branches is one request.
+		open = func(name string) (sources.Branch, error) {
+			o, err := s.statusOptions(observe)
+			if err != nil {
+				return nil, err
+			}
+			return r.Branch(name, o)
+		}
+	}
+	return func(name string) (agent.Ledger, error) {
+		b, err := open(name)
+		if err != nil {
+			return agent.Ledger{}, err
+		}
+		keys, err := s.StatusKeys()
+		if err != nil {
+			return agent.Ledger{}, err
+		}
+		return s.ledger(status.Guarded(b, guard), keys, m), nil
+	}
+}
+
+// ledger returns the status branch, by keys.
+func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *metrics.Metrics) agent.Ledger {
+	b := status.Watch(branch)
+	arbiter, requests, scales := status.NewArbiter(b), status.NewRequests(b), status.NewScales(b)
+	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
+	requests.Verify, requests.Owner = keys.Verify, arbiter.In
+	scales.Verify, scales.Owner = keys.Verify, arbiter.In
+	if keys.Verify != nil {
+		scales.Sign = keys.Sign
+	}
+	return agent.Ledger{
+		Arbiter:     arbiter,
+		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
+		ReadCluster: status.NewReader(b).ReadCluster,
+		Requests:    requests,
+		Wrote:       b.Wrote,
+		Scales:      scales,
+		Signed:      keys.Verify != nil,
+		Writer: func(owner fleet.Owner) sources.StatusWriter {
+			return status.NewWriter(b, status.Options{
+				Owner: owner, OwnerIn: arbiter.In, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
+				Observer: status.Observer{
+					Commit: func(files int, took, lag time.Duration) {
+						m.Pushed(took, lag)
+						s.Tracer.Done(context.Background(), "push", took, nil, "files", strconv.Itoa(files))
+					},
+					Race: func(error) { m.PushRace() },
+					Error: func(err error) {
+						m.SetPushError(err)
+						if err != nil {
+							s.Tracer.Done(context.Background(), "push", 0, err)
+						}
+					},
+				},
+			})
+		},
+	}
+}

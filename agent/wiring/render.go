@@ -1,0 +1,101 @@
+package wiring
+
+import (
+	"context"
+
+	"fairlead.dev/agent"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+	"fairlead.dev/render/sops"
+	"fairlead.dev/render/worker"
+)
+
+// RenderOptions say how to render.
+type RenderOptions struct {
+	Values     map[string]string
+	AllowUnset bool
+	Observe    func(render.Stats)
+	// Pinned gets pinned sources; nil: they are got anew, and waited for.
+	Pinned render.Pinned
+	// Sealed, if not nil, lets Secrets pass that cannot be decrypted, and is told
+	// of them: see sops.Options.
+	Sealed func(file, why string)
+}
+
+// NewRenderer returns the renderer, with the decoder of all built-in kinds.
+func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
+	identities, err := s.identities()
+	if err != nil {
+		return nil, err
+	}
+	return s.renderer(o, identities)
+}
+
+// renderer returns a renderer that decrypts with identities.
+func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.Builder, error) {
+	registry, err := all.Registry()
+	if err != nil {
+		return nil, err
+	}
+	id := s.FleetID
+	if id == "" {
+		if id, err = s.Identity(); err != nil {
+			return nil, err
+		}
+	}
+	decrypter, err := sops.New(sops.Options{Identities: identities, Sealed: o.Sealed, Program: s.SopsProgram})
+	if err != nil {
+		return nil, err
+	}
+	var workers render.Workers
+	if len(s.RenderCommand) > 0 {
+		workers = worker.NewPool(s.RenderCommand, s.RenderLimits)
+	}
+	if o.Pinned == nil {
+		if err := s.checkedFolders(); err != nil {
+			return nil, err
+		}
+		o.Pinned = s.newPins(0, nil)
+	}
+	return render.New(render.Options{
+		Workers: workers, Pinned: o.Pinned,
+		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id), Decrypter: decrypter,
+		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
+	}), nil
+}
+
+// Render returns the fleet at the newest revision of the source.
+func (s Settings) Render(ctx context.Context, o RenderOptions) (fleet.Fleet, error) {
+	source, err := s.OpenSource()
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	rev, err := source.Resolve(ctx)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	tree, err := source.Fetch(ctx, rev)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	r, err := s.NewRenderer(o)
+	if err != nil {
+		return fleet.Fleet{}, err
+	}
+	return r.Render(ctx, rev, tree)
+}
+
+var _ agent.StaleRenderer = (*render.Rekeyed)(nil)
+
+// rekeyedRenderer returns the renderer of an agent. Identities that cannot be
+// read are an error.
+func (s Settings) rekeyedRenderer(o RenderOptions) (*render.Rekeyed, error) {
+	build := func(identities []fleet.Secret) (*render.Builder, error) { return s.renderer(o, identities) }
+	var end func()
+	if c, ok := o.Pinned.(interface{ Close() }); ok {
+		end = c.Close
+	}
+	return render.NewRekeyed(s.identities, build, end)
+}

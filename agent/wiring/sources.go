@@ -1,0 +1,120 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fairlead.dev/agent/credentials"
+	"fairlead.dev/render/worker"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/dir"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/oci"
+	"fairlead.dev/sources/status"
+)
+
+// OpenSource returns the source.
+func (s Settings) OpenSource() (sources.Source, error) {
+	if s.Source == "" {
+		return nil, errors.New("no source is given: name a repository or a folder with --source or FAIRLEAD_SOURCE")
+	}
+	if IsFolder(s.Source) {
+		if s.Ref != "" {
+			return nil, fmt.Errorf("the source %s is a folder: it has no ref %q", s.Source, s.Ref)
+		}
+		if len(s.TrustedKeys) > 0 {
+			return nil, fmt.Errorf("the source %s is a folder: it has no commits that keys could have signed", s.Source)
+		}
+		return dir.New(dir.Options{Path: s.folder(), Log: s.Log})
+	}
+	if oci.IsURL(s.Source) {
+		return s.registry()
+	}
+	return s.repository(s.Source)
+}
+
+func (s Settings) repository(url string) (*git.Repository, error) {
+	verify, err := credentials.GitVerifier(s.TrustedKeys)
+	if err != nil {
+		return nil, err
+	}
+	// Read again for each connection: a Secret that was rotated is used at once.
+	return git.New(git.Options{URL: url, Ref: s.Ref, Path: s.Path, Refresh: s.Credentials.Git, Verify: verify, TrustMerges: s.TrustMerges, Log: s.Log})
+}
+
+// OpenBranch returns the status branch of that name. A folder has but one.
+func (s Settings) OpenBranch(name string) (sources.Branch, error) {
+	return s.openBranch(name, nil)
+}
+
+func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Branch, error) {
+	if f, err := s.statusFolder(); f != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return f.Branch(), nil
+	}
+	if oci.IsURL(s.Source) {
+		if s.StatusRepository == "" {
+			return nil, s.errNoStatus()
+		}
+		// What is for the registry is for it alone.
+		s.Credentials, s.TrustedKeys = credentials.Files{}, nil
+	}
+	url := s.StatusRepository
+	if url == "" {
+		url = s.Source
+		if IsFolder(url) {
+			f, err := dir.New(dir.Options{Path: s.folder(), Budget: statusBudget(worker.MemoryLimit()).Tree, Log: s.Log})
+			if err != nil {
+				return nil, err
+			}
+			return f.Branch(), nil
+		}
+	}
+	r, err := s.ofStatus().repository(url)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.statusOptions(observe)
+	if err != nil {
+		return nil, err
+	}
+	return r.Branch(name, o)
+}
+
+// ofStatus returns s as it reaches the repository of the status.
+func (s Settings) ofStatus() Settings {
+	s.Ref, s.Path = "", ""
+	if s.StatusCredentials != (credentials.Files{}) {
+		s.Credentials = s.StatusCredentials
+	}
+	return s
+}
+
+// ReadStatus returns what the status branch called name says, and of what counts for
+// nothing by RequestKeys, why.
+func (s Settings) ReadStatus(ctx context.Context, name string) (status.Status, error) {
+	b, err := s.OpenBranch(name)
+	if err != nil {
+		return status.Status{}, err
+	}
+	verify, err := s.Verifier()
+	if err != nil {
+		return status.Status{}, err
+	}
+	_, tree, err := b.Read(ctx)
+	if err != nil {
+		return status.Status{}, err
+	}
+	return status.Trusted(tree, verify)
+}
+
+func readStatus(ctx context.Context, b sources.Branch) (status.Status, error) {
+	_, tree, err := b.Read(ctx)
+	if err != nil {
+		return status.Status{}, err
+	}
+	return status.Read(tree)
+}

@@ -1,0 +1,82 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// A Rekeyed renderer decrypts with the age identities that are there when it
+// renders. Where they have changed it renders everything anew: what could not be
+// decrypted before may be now.
+type Rekeyed struct {
+	read  func() ([]fleet.Secret, error)
+	build func([]fleet.Secret) (*Builder, error)
+	end   func()
+
+	mu   sync.Mutex
+	now  *Builder
+	with []fleet.Secret
+}
+
+var _ Renderer = (*Rekeyed)(nil)
+
+// NewRekeyed returns a renderer that reads identities with read and makes Builders with them.
+// Identities that cannot be read are an error. end, if not nil, is called by Close.
+func NewRekeyed(read func() ([]fleet.Secret, error), build func([]fleet.Secret) (*Builder, error), end func()) (*Rekeyed, error) {
+	r := &Rekeyed{read: read, build: build, end: end}
+	_, err := r.fresh()
+	return r, err
+}
+
+// Close ends what is under way for another Render.
+func (r *Rekeyed) Close() {
+	if r.end != nil {
+		r.end()
+	}
+}
+
+// Render implements Renderer. Where identities cannot be read the error
+// is of kind Unavailable: it may be tried again.
+func (r *Rekeyed) Render(ctx context.Context, rev fleet.Revision, tree sources.Tree) (fleet.Fleet, error) {
+	b, err := r.fresh()
+	if err != nil {
+		return fleet.Fleet{}, fleet.Errorf(fleet.Unavailable, "render "+rev.Short(), "%w", err)
+	}
+	return b.Render(ctx, rev, tree)
+}
+
+// Stale reports whether another Render of the same revision may have another result.
+// Identities that cannot be read decrypt nothing else.
+func (r *Rekeyed) Stale() bool {
+	identities, err := r.read()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return err == nil && !sameSecrets(identities, r.with) || r.now != nil && r.now.Stale()
+}
+
+func (r *Rekeyed) fresh() (*Builder, error) {
+	identities, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now != nil && sameSecrets(identities, r.with) {
+		return r.now, nil
+	}
+	b, err := r.build(identities)
+	if err != nil {
+		return nil, err
+	}
+	r.now, r.with = b, identities
+	return b, nil
+}
+
+func sameSecrets(a, b []fleet.Secret) bool {
+	return slices.EqualFunc(a, b, func(x, y fleet.Secret) bool { return bytes.Equal(x.Reveal(), y.Reveal()) })
+}
