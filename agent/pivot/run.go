@@ -25,40 +25,40 @@ type Pivot struct {
 // New returns a pivot that has done nothing yet.
 func New(w Want, p Parts) *Pivot { return &Pivot{w: w, p: p} }
 
-func (p *Pivot) shape() shape {
-	return shape{want: p.w, home: p.p.Home != nil, kubeconfig: p.p.Kubeconfig != nil, old: p.p.Old != nil}
+func (p *Pivot) steps() steps {
+	return steps{want: p.w, home: p.p.Home != nil, kubeconfig: p.p.Kubeconfig != nil, old: p.p.Old != nil}
 }
 
 // Preview returns the steps as things are, and does nothing.
 func (p *Pivot) Preview(ctx context.Context) ([]Step, error) {
-	seen, err := p.look(ctx)
+	seen, err := p.observe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return p.shape().Steps(seen), nil
+	return p.steps().Steps(seen), nil
 }
 
 // Run takes steps until all are done. The error says which step did not come
 // out; the same call goes on from there.
 func (p *Pivot) Run(ctx context.Context) error {
 	for {
-		seen, err := p.look(ctx)
-		if err != nil && ctx.Err() == nil && !passing(err) {
+		seen, err := p.observe(ctx)
+		if err != nil && ctx.Err() == nil && !isTransient(err) {
 			return err
 		}
 		if err == nil {
-			list := p.shape().Steps(seen)
+			list := p.steps().Steps(seen)
 			p.show(list)
 			i := slices.IndexFunc(list, func(s Step) bool { return s.State == Now })
 			if i < 0 {
 				return nil
 			}
 			if !list[i].Waits {
-				err = p.take(ctx, list[i].Name, seen)
+				err = p.execute(ctx, list[i].Name, seen)
 				if err == nil {
 					continue
 				}
-				if ctx.Err() == nil && !passing(err) {
+				if ctx.Err() == nil && !isTransient(err) {
 					return fmt.Errorf("%s: %w", list[i].Name, err)
 				}
 			}
@@ -81,8 +81,8 @@ func (p *Pivot) Run(ctx context.Context) error {
 	}
 }
 
-// passing reports whether err may be gone at the next look.
-func passing(err error) bool {
+// isTransient reports whether err may be gone at the next look.
+func isTransient(err error) bool {
 	switch fleet.KindOf(err) {
 	case fleet.Unavailable, fleet.Unanswered, fleet.Conflict, fleet.NotFound:
 		return true
@@ -109,8 +109,8 @@ func (p *Pivot) change(call string, do func() error) error {
 	return err
 }
 
-// look looks at what decides which step is next, in order and no further.
-func (p *Pivot) look(ctx context.Context) (Seen, error) {
+// observe looks at what decides which step is next, in order and no further.
+func (p *Pivot) observe(ctx context.Context) (Seen, error) {
 	var s Seen
 	var err error
 	if s.Owner, s.Next, err = p.p.Arbiter.Succession(ctx); err != nil {
@@ -148,11 +148,11 @@ func (p *Pivot) look(ctx context.Context) (Seen, error) {
 		}
 		return s, err
 	}
-	return s, p.lookBack(ctx, &s)
+	return s, p.observeOld(ctx, &s)
 }
 
-// lookBack looks at what is left once the fleet has its new owner.
-func (p *Pivot) lookBack(ctx context.Context, s *Seen) error {
+// observeOld looks at what the old owner has left, once the fleet has its new owner.
+func (p *Pivot) observeOld(ctx context.Context, s *Seen) error {
 	if s.Next != (fleet.Succession{}) {
 		return nil
 	}
@@ -229,11 +229,11 @@ func (p *Pivot) target(ctx context.Context) (secrets.Store, error) {
 		}
 		to = home.Secrets()
 	}
-	return to, apart(ctx, p.p.From, to)
+	return to, requireSeparate(ctx, p.p.From, to)
 }
 
-// apart says that two stores are one.
-func apart(ctx context.Context, a, b secrets.Store) error {
+// requireSeparate returns an error where two stores are one.
+func requireSeparate(ctx context.Context, a, b secrets.Store) error {
 	var at [2]string
 	for i, s := range []secrets.Store{a, b} {
 		l, ok := s.(secrets.Locator)

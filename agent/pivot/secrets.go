@@ -13,15 +13,15 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// A parcel is one secret on its way: of a cluster, or given by a person.
-type parcel struct {
+// A secretRef names one secret that is moved: of a cluster, or given by a person.
+type secretRef struct {
 	cluster fleet.Key
 	name    fleet.SecretName
-	given   fleet.Key // where it is not of a cluster
+	given   fleet.Key // without a name: the Secret that a person gave
 }
 
 // String implements fmt.Stringer.
-func (p parcel) String() string {
+func (p secretRef) String() string {
 	if p.name == "" {
 		return p.given.String()
 	}
@@ -29,7 +29,7 @@ func (p parcel) String() string {
 }
 
 // get returns the secret in s, or false where there is none.
-func (p parcel) get(ctx context.Context, s secrets.Store) (fleet.SecretData, bool, error) {
+func (p secretRef) get(ctx context.Context, s secrets.Store) (fleet.SecretData, bool, error) {
 	var d fleet.SecretData
 	var err error
 	if p.name == "" {
@@ -45,10 +45,10 @@ func (p parcel) get(ctx context.Context, s secrets.Store) (fleet.SecretData, boo
 
 // put stores d. What a cluster's identity hangs on is never replaced: another
 // authority under that name is another cluster's, or a mistake.
-func (p parcel) put(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
+func (p secretRef) put(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
 	switch p.name {
 	case "":
-		return p.give(ctx, s, d)
+		return p.putGiven(ctx, s, d)
 	case fleet.Kubeconfig:
 		return s.Replace(ctx, p.cluster, p.name, d)
 	}
@@ -59,9 +59,9 @@ func (p parcel) put(ctx context.Context, s secrets.Store, d fleet.SecretData) er
 	return err
 }
 
-// give stores d as the fleet's. One that is there for any fleet may be used by
-// another one.
-func (p parcel) give(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
+// putGiven stores d as the fleet's. It replaces no Secret that is there for any fleet:
+// another fleet may use that.
+func (p secretRef) putGiven(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
 	_, there, err := p.get(ctx, s)
 	if err != nil {
 		return err
@@ -78,12 +78,12 @@ func (p parcel) give(ctx context.Context, s secrets.Store, d fleet.SecretData) e
 	return s.SetSecret(ctx, p.given, d)
 }
 
-// parcels returns the secrets that are in s, of clusters and given.
-func parcels(ctx context.Context, s secrets.Store, clusters []fleet.Key) ([]parcel, error) {
-	var list []parcel
+// listSecrets returns the secrets that are in s, of clusters and given.
+func listSecrets(ctx context.Context, s secrets.Store, clusters []fleet.Key) ([]secretRef, error) {
+	var list []secretRef
 	for _, k := range clusters {
 		for _, name := range fleet.SecretNames() {
-			p := parcel{cluster: k, name: name}
+			p := secretRef{cluster: k, name: name}
 			_, ok, err := p.get(ctx, s)
 			if err != nil {
 				return nil, err
@@ -95,15 +95,15 @@ func parcels(ctx context.Context, s secrets.Store, clusters []fleet.Key) ([]parc
 	}
 	given, err := s.ListSecrets(ctx)
 	for _, k := range given {
-		list = append(list, parcel{given: k})
+		list = append(list, secretRef{given: k})
 	}
 	return list, err
 }
 
 // owned returns those of list that are the fleet's alone in s, and that s removes
 // when it is told to: what people brought stays with them.
-func owned(ctx context.Context, s secrets.Store, list []parcel) ([]parcel, error) {
-	var out []parcel
+func owned(ctx context.Context, s secrets.Store, list []secretRef) ([]secretRef, error) {
+	var out []secretRef
 	for _, p := range list {
 		mine, err := p.ownedIn(ctx, s)
 		if err != nil {
@@ -116,7 +116,7 @@ func owned(ctx context.Context, s secrets.Store, list []parcel) ([]parcel, error
 	return out, nil
 }
 
-func (p parcel) ownedIn(ctx context.Context, s secrets.Store) (bool, error) {
+func (p secretRef) ownedIn(ctx context.Context, s secrets.Store) (bool, error) {
 	if p.name == "" {
 		if d, ok := ownerOf(s); ok {
 			return d.Owns(ctx, p.given)
@@ -158,8 +158,8 @@ func same(a, b fleet.SecretData) bool {
 }
 
 // differ returns the secrets of from that to does not have as they are.
-func differ(ctx context.Context, from, to secrets.Store, list []parcel) ([]parcel, error) {
-	var out []parcel
+func differ(ctx context.Context, from, to secrets.Store, list []secretRef) ([]secretRef, error) {
+	var out []secretRef
 	for _, p := range list {
 		a, ok, err := p.get(ctx, from)
 		if err != nil {
@@ -181,13 +181,13 @@ func differ(ctx context.Context, from, to secrets.Store, list []parcel) ([]parce
 
 // leftover returns the secrets of from that to has as well, and so can go. A
 // kubeconfig is made anew now and then, and need not be the same.
-func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key) ([]parcel, error) {
-	here, there, err := snapBoth(ctx, from, to, clusters)
+func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key) ([]secretRef, error) {
+	here, there, err := takeSnapshots(ctx, from, to, clusters)
 	if err != nil {
 		return nil, err
 	}
 	from, to = here, there
-	list, err := parcels(ctx, from, clusters)
+	list, err := listSecrets(ctx, from, clusters)
 	if err == nil {
 		list, err = owned(ctx, from, list)
 	}
@@ -198,7 +198,7 @@ func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key)
 	if err != nil {
 		return nil, err
 	}
-	var out []parcel
+	var out []secretRef
 	for _, p := range list {
 		if p.name == fleet.Kubeconfig {
 			if _, ok, err := p.get(ctx, to); err != nil || !ok {

@@ -122,7 +122,7 @@ func TestClean(t *testing.T) {
 	if err := p.clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := parcels(t.Context(), from, []fleet.Key{opsHome()}); len(list) > 0 || err != nil {
+	if list, err := listSecrets(t.Context(), from, []fleet.Key{opsHome()}); len(list) > 0 || err != nil {
 		t.Errorf("left: %v, %v", list, err)
 	}
 }
@@ -231,13 +231,13 @@ func TestOneStoreIsNotTwo(t *testing.T) {
 		"move":  func() error { return p.move(t.Context(), granted()) },
 		"clean": func() error { return p.clean(t.Context()) },
 		"undo":  func() error { return p.Undo(t.Context()) },
-		"look":  func() error { return p.lookBack(t.Context(), &Seen{}) },
+		"look":  func() error { return p.observeOld(t.Context(), &Seen{}) },
 	} {
 		if err := do(); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "--secrets") || a.took.Step != "" {
 			t.Errorf("%s: %v, at %q", what, err, a.took.Step)
 		}
 	}
-	if list, err := parcels(t.Context(), store, []fleet.Key{opsHome()}); len(list) != 6 || err != nil {
+	if list, err := listSecrets(t.Context(), store, []fleet.Key{opsHome()}); len(list) != 6 || err != nil {
 		t.Errorf("%v are left, %v", list, err)
 	}
 	for name, other := range map[string]secrets.Store{
@@ -245,11 +245,11 @@ func TestOneStoreIsNotTwo(t *testing.T) {
 		"nobody may know":  here{store, "", fleet.Errorf(fleet.Unauthorized, "get namespace", "forbidden")},
 		"one without name": store,
 	} {
-		if err := apart(t.Context(), p.p.From, other); err != nil {
+		if err := requireSeparate(t.Context(), p.p.From, other); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := apart(t.Context(), p.p.From, here{store, "", fleet.Errorf(fleet.Unavailable, "get namespace", "no route")}); err == nil {
+	if err := requireSeparate(t.Context(), p.p.From, here{store, "", fleet.Errorf(fleet.Unavailable, "get namespace", "no route")}); err == nil {
 		t.Error("it goes on, and could not look where the other store is")
 	}
 }

@@ -16,8 +16,8 @@ type snapshot struct {
 	of reconcile.StoredSecrets
 }
 
-// snap returns a snapshot of what s has of clusters.
-func snap(ctx context.Context, s secrets.Store, clusters []fleet.Key) (*snapshot, error) {
+// takeSnapshot returns a snapshot of what s has of clusters.
+func takeSnapshot(ctx context.Context, s secrets.Store, clusters []fleet.Key) (*snapshot, error) {
 	of, err := reconcile.SecretsOf(ctx, s, clusters)
 	if err != nil {
 		return nil, err
@@ -25,13 +25,13 @@ func snap(ctx context.Context, s secrets.Store, clusters []fleet.Key) (*snapshot
 	return &snapshot{s, of}, nil
 }
 
-// snapBoth returns snapshots of two stores.
-func snapBoth(ctx context.Context, a, b secrets.Store, clusters []fleet.Key) (*snapshot, *snapshot, error) {
-	x, err := snap(ctx, a, clusters)
+// takeSnapshots returns snapshots of two stores.
+func takeSnapshots(ctx context.Context, a, b secrets.Store, clusters []fleet.Key) (*snapshot, *snapshot, error) {
+	x, err := takeSnapshot(ctx, a, clusters)
 	if err != nil {
 		return nil, nil, err
 	}
-	y, err := snap(ctx, b, clusters)
+	y, err := takeSnapshot(ctx, b, clusters)
 	return x, y, err
 }
 

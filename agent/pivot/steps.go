@@ -68,8 +68,8 @@ type Seen struct {
 	OldAgent     bool     // the old home still has its agent
 }
 
-// shape says which steps there are at all.
-type shape struct {
+// steps says which steps a pivot has.
+type steps struct {
 	want       Want
 	home       bool
 	kubeconfig bool
@@ -78,7 +78,7 @@ type shape struct {
 
 // Steps returns the steps of a pivot as things are. It is pure: what is done is
 // seen, never remembered. At most one is Now, the first that is not done.
-func (s shape) Steps(seen Seen) []Step {
+func (s steps) Steps(seen Seen) []Step {
 	w := s.want
 	owned := w.Arrived(seen.Owner)
 	var list []Step
@@ -117,7 +117,7 @@ func (s shape) Steps(seen Seen) []Step {
 		add(WriteConfig, seen.Kubeconfig, false, "the administrator's, of the home")
 	}
 	if !w.Keep {
-		add(Clean, len(seen.Leftover) == 0, false, "they are with the new owner: "+some(seen.Leftover))
+		add(Clean, len(seen.Leftover) == 0, false, "they are with the new owner: "+firstOf(seen.Leftover))
 		if s.old {
 			add(Uninstall, !seen.OldAgent, false, "it would wait for a fleet that it does not get")
 		}
@@ -128,7 +128,7 @@ func (s shape) Steps(seen Seen) []Step {
 			break
 		}
 	}
-	for i := range list { // what is done out of turn is looked at again in its turn
+	for i := range list { // a step after the next one is looked at again once that is done
 		if list[i].State == Now {
 			for j := i + 1; j < len(list); j++ {
 				list[j].State = Later
@@ -153,11 +153,11 @@ func addonsOf(seen Seen) string {
 	if len(seen.Addons) == 0 {
 		return "what nodes need to become ready"
 	}
-	return "nodes become ready with them: " + some(seen.Addons)
+	return "nodes become ready with them: " + firstOf(seen.Addons)
 }
 
-// some returns the first few of a list.
-func some(list []string) string {
+// firstOf returns the first few of a list.
+func firstOf(list []string) string {
 	const few = 3
 	if len(list) > few {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)

@@ -22,7 +22,7 @@ func next(list []Step) (Name, bool) {
 
 // Each line is seen after the one above it, of a bootstrap from nothing.
 func TestSteps(t *testing.T) {
-	s := shape{want: Want{To: "home.ops.home", Home: opsHome()}, home: true, kubeconfig: true, old: true}
+	s := steps{want: Want{To: "home.ops.home", Home: opsHome()}, home: true, kubeconfig: true, old: true}
 	mine := fleet.Owner{Agent: "laptop", Epoch: 1}
 	theirs := fleet.Owner{Agent: "home.ops.home", Epoch: 2}
 	at := func(step fleet.SuccessionStep) fleet.Succession {
@@ -61,25 +61,25 @@ func TestSteps(t *testing.T) {
 
 // --keep leaves the old place alone, and a dead owner is replaced first.
 func TestShapes(t *testing.T) {
-	names := func(s shape, seen Seen) (out []Name) {
+	names := func(s steps, seen Seen) (out []Name) {
 		for _, step := range s.Steps(seen) {
 			out = append(out, step.Name)
 		}
 		return out
 	}
 	gone := fleet.Owner{Agent: "home.ops.home", Epoch: 4}
-	here := shape{want: Want{To: "laptop", Keep: true}}
+	here := steps{want: Want{To: "laptop", Keep: true}}
 	if diff := cmp.Diff([]Name{Owned, Ask, Grant, Move, Ready, HandOver, Acts}, names(here, Seen{Owner: gone})); diff != "" {
 		t.Errorf("a rescue: %s", diff)
 	}
-	over := shape{want: Want{To: "home.ops.new", TakeOver: gone, Self: "laptop"}}
+	over := steps{want: Want{To: "home.ops.new", TakeOver: gone, Self: "laptop"}}
 	if got, waits := next(over.Steps(Seen{Owner: gone})); got != TakeOver || waits {
 		t.Errorf("an owner that is gone: next is %q", got)
 	}
 	if got, _ := next(over.Steps(Seen{Owner: fleet.Owner{Agent: "laptop", Epoch: 5}})); got == TakeOver {
 		t.Error("an owner is taken over twice")
 	}
-	again := shape{want: Want{To: gone.Agent, TakeOver: gone, Self: "laptop"}, home: true}
+	again := steps{want: Want{To: gone.Agent, TakeOver: gone, Self: "laptop"}, home: true}
 	if got, _ := next(again.Steps(Seen{Owner: gone, Unreachable: "it is gone"})); got != TakeOver {
 		t.Errorf("a home that is made again under its name: next is %q", got)
 	}

@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// take takes one step.
-func (p *Pivot) take(ctx context.Context, name Name, seen Seen) error {
+// execute takes one step.
+func (p *Pivot) execute(ctx context.Context, name Name, seen Seen) error {
 	a := p.p.Arbiter
 	switch name {
 	case TakeOver:
@@ -58,11 +58,11 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 	if err != nil {
 		return err
 	}
-	here, there, err := snapBoth(ctx, p.p.From, to, clusters)
+	here, there, err := takeSnapshots(ctx, p.p.From, to, clusters)
 	if err != nil {
 		return err
 	}
-	list, err := parcels(ctx, here, clusters)
+	list, err := listSecrets(ctx, here, clusters)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 		}
 	}
 	// Read back, from both sides: what was written is not what counts.
-	if here, there, err = snapBoth(ctx, p.p.From, to, clusters); err != nil {
+	if here, there, err = takeSnapshots(ctx, p.p.From, to, clusters); err != nil {
 		return err
 	}
 	if missing, err = differ(ctx, here, there, list); err != nil {
@@ -177,11 +177,11 @@ func (p *Pivot) takeBack(ctx context.Context, to secrets.Store) error {
 	if err != nil {
 		return err
 	}
-	there, here, err := snapBoth(ctx, to, p.p.From, clusters)
+	there, here, err := takeSnapshots(ctx, to, p.p.From, clusters)
 	if err != nil {
 		return err
 	}
-	list, err := parcels(ctx, there, clusters)
+	list, err := listSecrets(ctx, there, clusters)
 	if err == nil {
 		list, err = owned(ctx, there, list)
 	}
