@@ -38,13 +38,13 @@ func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	w.WriteHeader(http.StatusOK)
-	from, _, err := http.NewResponseController(w).Hijack()
+	from, read, err := http.NewResponseController(w).Hijack() // what is read ahead belongs to the tunnel
 	if err != nil {
 		_ = to.Close()
 		return
 	}
-	go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+	_, _ = io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { _, _ = io.Copy(to, read); _ = to.Close() }()
 	_, _ = io.Copy(from, to)
 	_ = from.Close()
 }

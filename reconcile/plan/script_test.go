@@ -71,6 +71,7 @@ func (s *script) applied(k words) (*fleet.Applied, *fleet.Made) {
 type script struct {
 	in      plan.Input
 	etcd    fleet.Etcd
+	traits  fleet.Traits // other than kubeadm's
 	known   bool              // whether etcd was looked at
 	before  string            // with what infrastructure was in line: "same", or anything else
 	kubeadm words             // what is known of kubeadm-config; nil: it is in line
@@ -116,6 +117,7 @@ func (s *script) finish() {
 		o.Workload = fleet.Workload{Message: o.Workload.Message}
 	}
 	o.Distribution = facts(s.in.Desired, o)
+	o.Distribution.Traits.LeaveIsAsked, o.Distribution.Traits.NodeIsMember = s.traits.LeaveIsAsked, s.traits.NodeIsMember
 	for _, p := range s.in.Desired.Pools() {
 		for i := range 20 {
 			n := fleet.NewMachineName(s.in.Desired.Key, p.Name, p.Template, i)

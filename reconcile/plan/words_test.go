@@ -197,7 +197,11 @@ func (s *script) read(f []string) error {
 		} else if strings.Contains(name, "/") {
 			name = string(s.name(name))
 		}
-		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Node: name, Healthy: !w.is("sick"), Learner: w.is("learner")})
+		node := name
+		if w.is("on") {
+			node = string(s.name(w["on"]))
+		}
+		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Node: node, Healthy: !w.is("sick"), Learner: w.is("learner")})
 	case "node":
 		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining")}
 		if w.is("of") {
@@ -218,6 +222,8 @@ func (s *script) read(f []string) error {
 			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, s.in.Desired.ControlPlane, fleet.MachineName(n.Name))
 		}
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
+	case "distribution":
+		s.traits = fleet.Traits{LeaveIsAsked: w.is("leave-is-asked"), NodeIsMember: w.is("node-is-member")}
 	case "attempt":
 		s.attempt(fleet.ActionKind(f[1]), w, f[2:])
 	case "spell":

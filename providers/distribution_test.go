@@ -1,0 +1,66 @@
+package providers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+)
+
+// versions is a distribution whose steps say which control plane they are for.
+type versions struct{ providers.Distribution }
+
+func (versions) Traits(*fleet.Cluster) fleet.Traits { return fleet.Traits{LeaveIsAsked: true} }
+
+func (versions) Needs(*fleet.Cluster) []fleet.SecretNeed {
+	return []fleet.SecretNeed{{Name: "token", Inside: true}}
+}
+
+func (versions) Steps(c *fleet.Cluster, _ *fleet.Workload) []fleet.Step {
+	p := c.ControlPlane
+	return []fleet.Step{{Name: p.Version + " of " + string(p.Template)}}
+}
+
+// TestDistributionByKind: a cluster has the distribution of the kind of its control
+// plane, and none where that kind has none.
+func TestDistributionByKind(t *testing.T) {
+	d := providers.Distributions{"KubeadmControlPlane": versions{}, "RKE2ControlPlane": versions{}}
+	for kind, want := range map[fleet.PoolKind]string{"": "", "RKE2ControlPlane": "", "KThreesControlPlane": `for the kind KThreesControlPlane; there are those for ["KubeadmControlPlane" "RKE2ControlPlane"]`} {
+		c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, ControlPlane: fleet.Pool{Role: fleet.RoleControlPlane, Kind: kind}}
+		got, err := d.Of(c)
+		switch {
+		case want == "" && (err != nil || got == nil):
+			t.Errorf("%s: %v, %v", kind, got, err)
+		case want != "" && (fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", kind, err, want)
+		}
+	}
+}
+
+// TestFacts: steps are there for each version that the control plane may be held to: that
+// of Git, those of its class that are older, and those that its machines have.
+func TestFacts(t *testing.T) {
+	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Version: "v3", Template: "t3"}}
+	o := &fleet.Observed{Infrastructure: fleet.Infrastructure{Machines: []fleet.Machine{
+		{Role: fleet.RoleControlPlane, Version: "v1"}, {Role: fleet.RoleControlPlane, Version: "v2"}, {Role: fleet.RoleWorker, Version: "v0"},
+	}}}
+	step := func(name string) []fleet.Step { return []fleet.Step{{Name: name}} }
+	want := fleet.Distribution{
+		Traits: fleet.Traits{LeaveIsAsked: true}, Needs: []fleet.SecretNeed{{Name: "token", Inside: true}},
+		Steps: map[string][]fleet.Step{"v3": step("v3 of t3")},
+	}
+	if diff := cmp.Diff(want, providers.Facts(versions{}, c, o)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	c.Topology = &fleet.Topology{Older: []fleet.ClassVersion{
+		{Version: "v2", Pools: map[fleet.PoolName]fleet.Blueprint{"cp": {Template: "t2"}}},
+		{Version: "v2.5", Pools: map[fleet.PoolName]fleet.Blueprint{"md": {Template: "m"}}},
+	}}
+	want.Steps["v2"], want.Steps["v1"] = step("v2 of t2"), step("v1 of t3")
+	if diff := cmp.Diff(want, providers.Facts(versions{}, c, o)); diff != "" {
+		t.Errorf("of a class, -want +got:\n%s", diff)
+	}
+}
