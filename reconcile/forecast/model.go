@@ -7,10 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
 )
@@ -119,14 +115,6 @@ func (m *model) serve(node string, ready bool) {
 	w.Servers[i].Ready = ready
 }
 
-func (m *model) node(name string) *fleet.Node {
-	nodes := m.observed.Workload.Nodes
-	if i := slices.IndexFunc(nodes, func(n fleet.Node) bool { return n.Name == name }); i >= 0 {
-		return &nodes[i]
-	}
-	return nil
-}
-
 // ensureInfrastructure makes what machines share as it is to be. Where its endpoint is
 // not known before it is made, it gets one that stands for it.
 func (m *model) ensureInfrastructure(desired *fleet.Cluster) {
@@ -158,65 +146,6 @@ func (m *model) createMachine(desired *fleet.Cluster, a fleet.Action) {
 		return cmp.Or(compare(string(a.Name), string(b.Name)), compare(string(a.ProviderID), string(b.ProviderID)))
 	})
 	m.join(desired, &made)
-}
-
-// join gives a machine its Node, which is ready for long, and its member of etcd.
-func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
-	w := &m.observed.Workload
-	p, known := desired.Pool(machine.Pool)
-	if machine.Role == fleet.RoleControlPlane {
-		p, known = desired.ControlPlane, true
-	}
-	n := fleet.Node{
-		Name: string(machine.Name), ProviderID: machine.ProviderID, KubeletVersion: machine.Version,
-		Labels: map[string]string{}, Annotations: map[string]string{},
-		ControlPlane: machine.Role == fleet.RoleControlPlane,
-	}
-	if !known {
-		p = fleet.Pool{Name: machine.Pool, Role: machine.Role}
-	}
-	if same, ok := p.Has(machine.Template); ok && !same {
-		p = p.OfOutdated()
-	}
-	m.recover(&n, &p)
-	maps.Copy(n.Labels, p.NodeLabels)
-	maps.Copy(n.Annotations, fleet.NodeAnnotations(desired.Key, p, machine.Name))
-	n.Taints = fleet.NodeTaints(p, n.Annotations, nil)
-	w.Nodes = append(w.Nodes, n)
-	slices.SortFunc(w.Nodes, func(a, b fleet.Node) int { return compare(a.Name, b.Name) })
-	m.enroll(&n)
-}
-
-// enroll makes the machine of a control-plane Node a member of etcd, where it is none.
-func (m *model) enroll(n *fleet.Node) {
-	e := m.observed.Workload.Etcd
-	if e == nil || !n.ControlPlane || slices.ContainsFunc(e.Members, func(o fleet.Member) bool { return o.Node == n.Name }) {
-		return
-	}
-	m.members++
-	e.Members = append(e.Members, fleet.Member{ID: madeMember + m.members, Name: n.Name, Node: n.Name, Healthy: n.Ready})
-	slices.SortFunc(e.Members, func(a, b fleet.Member) int { return compare(a.Name, b.Name) })
-}
-
-// recover makes a Node of p ready, and for long enough to be available.
-func (m *model) recover(n *fleet.Node, p *fleet.Pool) {
-	long := m.now.Add(m.observed.Workload.Ahead).AddDate(-1, 0, 0)
-	n.Ready, n.Created = true, long
-	if n.ControlPlane {
-		m.serve(n.Name, true)
-	}
-	set := func(kind corev1.NodeConditionType, status corev1.ConditionStatus) {
-		n.Conditions = slices.DeleteFunc(slices.Clone(n.Conditions), func(c corev1.NodeCondition) bool { return c.Type == kind })
-		n.Conditions = append(n.Conditions, corev1.NodeCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(long)})
-	}
-	set(corev1.NodeReady, corev1.ConditionTrue)
-	for _, g := range p.ReadinessGates {
-		status := corev1.ConditionTrue
-		if g.Polarity == clusterv1.NegativePolarityCondition {
-			status = corev1.ConditionFalse
-		}
-		set(corev1.NodeConditionType(g.ConditionType), status)
-	}
 }
 
 // deleteMachine removes a machine. Its Node stays, and is not ready; its member of etcd
@@ -253,36 +182,6 @@ func (m *model) deleteMachine(a fleet.Action) {
 		if !m.observed.Distribution.Traits.External() {
 			w.Etcd = &fleet.Etcd{}
 		}
-	}
-}
-
-func members(w *fleet.Workload) []fleet.Member {
-	if w.Etcd == nil {
-		return nil
-	}
-	return w.Etcd.Members
-}
-
-// sync brings a Node in line, as the executor does.
-func sync(desired *fleet.Cluster, a fleet.Action, n *fleet.Node) {
-	p, known := desired.Pool(a.Pool)
-	if !known {
-		p.Name = a.Pool
-	}
-	if a.Outdated {
-		p = p.OfOutdated()
-	}
-	n.Taints = fleet.NodeTaints(p, n.Annotations, n.Taints)
-	maps.Copy(n.Annotations, fleet.NodeAnnotations(desired.Key, p, a.Machine))
-	maps.Copy(n.Labels, p.NodeLabels)
-}
-
-// drain moves everything away from a Node, and takes its hooks away.
-func (m *model) drain(n *fleet.Node) {
-	n.Draining, n.Unschedulable, n.DrainStarted, n.Drained = true, true, m.now, m.now
-	n.Pods, n.Volumes = nil, nil
-	for _, prefix := range []string{clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.PreTerminateDeleteHookAnnotationPrefix} {
-		maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return len(fleet.Hooks(prefix, map[string]string{key: ""})) > 0 })
 	}
 }
 

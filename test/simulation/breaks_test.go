@@ -23,7 +23,7 @@ type fault struct {
 
 func faults() []fault {
 	const (
-		rollout, controlPlane = "reconcile/plan/rollout.go", "reconcile/plan/controlplane.go"
+		rollout, controlPlane = "reconcile/plan/rollout.go", "reconcile/plan/controlplanechange.go"
 		nodes                 = "reconcile/plan/nodes.go"
 		advance, prune        = "reconcile/rollout/advance.go", "reconcile/rollout/prune.go"
 	)
