@@ -33,7 +33,7 @@ func TestPollNow(t *testing.T) {
 	})
 }
 
-func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
+func TestManyTriggersAreOnePollASecond(t *testing.T) {
 	triggering(t, func(t *testing.T, a *Agent, w *world) {
 		for range 10_000 {
 			a.Poll()
@@ -42,17 +42,17 @@ func TestStormOfNudgesIsOnePollASecond(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := w.polls.Load(); got < 5 || got > 13 {
-			t.Errorf("%d polls in 10 s of nudges, want about one a second", got)
+			t.Errorf("%d polls in 10 s of triggers, want about one a second", got)
 		}
 		w.move("2")
 		a.Poll()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		expect(t, "the last nudge is not lost", w.took(), []string{"prod/a 2"})
+		expect(t, "the last trigger is not lost", w.took(), []string{"prod/a 2"})
 	})
 }
 
-func TestNudgeBeforeTheForgeShowsThePush(t *testing.T) {
+func TestTriggerBeforeTheForgeShowsThePush(t *testing.T) {
 	triggering(t, func(t *testing.T, a *Agent, w *world) {
 		a.Poll()
 		synctest.Wait()
