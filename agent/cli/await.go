@@ -36,7 +36,7 @@ func (e *waitError) Error() string { return e.why }
 // await reads the status until it says that what the source has is what every
 // cluster is, or that it never will be, or wait is over. Without a wait it reads once,
 // and nothing is judged. The source and the branch stay open throughout.
-func (p part) await(ctx context.Context, branch string, wait time.Duration) (s status.Status, v statusview.Outcome, err error) {
+func (p target) await(ctx context.Context, branch string, wait time.Duration) (s status.Status, v statusview.Outcome, err error) {
 	b, err := p.settings.OpenBranch(branch)
 	if err != nil {
 		return s, v, err
@@ -76,7 +76,7 @@ func (p part) await(ctx context.Context, branch string, wait time.Duration) (s s
 }
 
 // statusOn returns what the status branch b says of the part.
-func (p part) statusOn(ctx context.Context, b sources.Branch) (status.Status, error) {
+func (p target) statusOn(ctx context.Context, b sources.Branch) (status.Status, error) {
 	verify, err := p.settings.Verifier()
 	if err != nil {
 		return status.Status{}, err

@@ -10,7 +10,7 @@ import (
 )
 
 func newBootstrap(version string) *cobra.Command {
-	m := &mover{version: version, local: true}
+	m := &moveCommand{version: version, local: true}
 	var home string
 	cmd := &cobra.Command{
 		Use:     "bootstrap --source URL --home NAMESPACE/CLUSTER",
@@ -61,7 +61,7 @@ tells more.`,
 }
 
 func newPivot(version string) *cobra.Command {
-	m := &mover{version: version}
+	m := &moveCommand{version: version}
 	var to string
 	var here, exit bool
 	cmd := &cobra.Command{

@@ -85,14 +85,14 @@ type sourceFlags struct {
 	branch    string
 	base      string                        // revision to compare with, of commands that do
 	providers map[string]map[string]*string // settings, by provider and name
-	gone      fleet.Key                     // cluster to plan as one that is to be made anew, by the wish recreate
+	gone      fleet.Key                     // cluster to plan as one that is to be made anew, by the request recreate
 	recreate  string
 }
 
 // recreating returns f for a plan that makes k anew.
-func (f *sourceFlags) recreating(k fleet.Key, wish string) *sourceFlags {
+func (f *sourceFlags) recreating(k fleet.Key, request string) *sourceFlags {
 	out := *f
-	out.gone, out.recreate = k, wish
+	out.gone, out.recreate = k, request
 	return &out
 }
 

@@ -26,7 +26,7 @@ type homeFlags struct {
 	image, namespace, release, kubeconfig string
 }
 
-func (m *mover) addHome(cmd *cobra.Command) {
+func (m *moveCommand) addHome(cmd *cobra.Command) {
 	h, fs := &m.home, cmd.Flags()
 	fs.StringArrayVar(&h.addons, "addons", nil, "manifest, or folder of them, that the home needs before pods can run, such as its network; may be repeated")
 	fs.StringVar(&h.image, "image", "", "image of the agent, REPOSITORY[:TAG][@DIGEST]")
@@ -38,7 +38,7 @@ func (m *mover) addHome(cmd *cobra.Command) {
 
 // branch opens the status branch, and returns the fleet, and how to find all its
 // clusters.
-func (m *mover) branch(ctx context.Context, s wiring.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
+func (m *moveCommand) branch(ctx context.Context, s wiring.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
 	p := wholeOf(s)
 	v := &valueFlags{warn: func(string) {}}
 	loaded, err := p.load(ctx, v.options())
@@ -78,8 +78,8 @@ func (m *mover) branch(ctx context.Context, s wiring.Settings) (sources.Branch, 
 }
 
 // opener returns what opens the home k.
-func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from secrets.Store, branch string) (*wiring.HomeOpener, error) {
-	house := wiring.House{
+func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from secrets.Store, branch string) (*wiring.HomeClient, error) {
+	installation := wiring.Installation{
 		Fleet: id, Cluster: k, Version: version, Image: h.image, Namespace: h.namespace, Release: h.release, Branch: branch,
 	}
 	for _, name := range h.values {
@@ -91,18 +91,18 @@ func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fle
 		if err := documents.UnmarshalStrict(b, &given, documents.DefaultLimits()); err != nil {
 			return nil, fmt.Errorf("cannot read values of %s: %w", name, err)
 		}
-		house.Values = append(house.Values, given)
+		installation.Values = append(installation.Values, given)
 	}
 	var err error
-	if house.Addons, err = install.ReadAddons(nil, h.addons); err != nil {
+	if installation.Addons, err = install.ReadAddons(nil, h.addons); err != nil {
 		return nil, err
 	}
-	o, err := s.HomeOptions(house)
+	o, err := s.HomeOptions(installation)
 	if err != nil {
 		return nil, err
 	}
 	// The file is written before the secrets are removed here.
-	return &wiring.HomeOpener{Options: o, Cluster: k, From: from, Otherwise: func() ([]byte, error) { return os.ReadFile(string(file)) }}, nil
+	return &wiring.HomeClient{Options: o, Cluster: k, From: from, Otherwise: func() ([]byte, error) { return os.ReadFile(string(file)) }}, nil
 }
 
 // old returns the home that the fleet leaves.

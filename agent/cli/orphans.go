@@ -109,7 +109,7 @@ after what was found elsewhere.`,
 
 // newScan reads the fleet and its status branch. What cannot be read in full is
 // an error.
-func newScan(ctx context.Context, p part, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
+func newScan(ctx context.Context, p target, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
 	loaded, err := p.load(ctx, wiring.RenderOptions{})
 	if err != nil {
 		return nil, err

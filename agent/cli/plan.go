@@ -79,7 +79,7 @@ something is wrong.`,
 }
 
 // makePlan looks at what is in p, and changes nothing.
-func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*preview.Plan, error) {
+func makePlan(ctx context.Context, p target, f *sourceFlags, v *valueFlags) (*preview.Plan, error) {
 	all, err := p.loadAll(ctx, v.options())
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func makePlan(ctx context.Context, p part, f *sourceFlags, v *valueFlags) (*prev
 }
 
 // notes are what a person who plans p on the command line should know of the plan.
-func (p part) notes(s status.Status, out *preview.Plan) []string {
+func (p target) notes(s status.Status, out *preview.Plan) []string {
 	var notes []string
 	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
 		notes = append(notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
@@ -127,7 +127,7 @@ func (p part) notes(s status.Status, out *preview.Plan) []string {
 }
 
 // compare adds to out what differs from p at the revision called name.
-func (p part) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
+func (p target) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
 	b, err := p.base(ctx, name)
 	if err != nil {
 		return err
@@ -142,19 +142,19 @@ func (p part) compare(ctx context.Context, out *preview.Plan, name string, o wir
 
 // base returns the part at the revision that is compared with: a branch, tag or
 // commit of its repository, another folder, or the URL of a repository.
-func (p part) base(ctx context.Context, name string) (part, error) {
+func (p target) base(ctx context.Context, name string) (target, error) {
 	s := p.settings
 	if !wiring.IsFolder(s.Source) {
 		s.Ref = name
-		return part{settings: s, scope: p.scope}, nil
+		return target{settings: s, scope: p.scope}, nil
 	}
 	s.Source, s.Ref, s.Path = name, "", ""
 	if !wiring.IsFolder(name) {
-		return part{settings: s, scope: p.scope}, nil
+		return target{settings: s, scope: p.scope}, nil
 	}
 	b, err := locate(ctx, s)
 	if err != nil {
-		return part{}, fmt.Errorf("--base %s: the source is a folder, so it names another folder, or the URL of a repository: %w", name, err)
+		return target{}, fmt.Errorf("--base %s: the source is a folder, so it names another folder, or the URL of a repository: %w", name, err)
 	}
 	return b, nil
 }

@@ -39,7 +39,7 @@ func (r *recoveryFlags) check() error {
 // recover restores the secrets of the fleet and shows the plan, before anything
 // is changed that others see. The error says why the fleet is not taken over. It
 // may be repeated; once the fleet lives in its new home it does nothing.
-func (m *mover) recover(cmd *cobra.Command, s wiring.Settings, p *pivot.Parts, w pivot.Want) error {
+func (m *moveCommand) recover(cmd *cobra.Command, s wiring.Settings, p *pivot.Parts, w pivot.Want) error {
 	r, ctx := m.recovery, cmd.Context()
 	if r.identity == "" || m.undo {
 		return nil

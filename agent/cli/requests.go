@@ -39,10 +39,10 @@ is in the history of the status branch.`,
 		Args:    args(cobra.NoArgs),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	w := &wishing{cmd: cmd, f: addSource(cmd)}
+	w := &requestCommand{cmd: cmd, f: addSource(cmd)}
 	w.f.addStatus(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		p, branch, err := w.place()
+		p, branch, err := w.target()
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ is in the history of the status branch.`,
 		if form := output.Format(*form); form != output.FormatTable || len(views) > 0 {
 			return errors.Join(t.Write(cmd.OutOrStdout(), form, views), err)
 		}
-		if deaf := p.heard(cmd.Context(), branch); deaf != nil && err == nil {
+		if deaf := p.checkFollowed(cmd.Context(), branch); deaf != nil && err == nil {
 			return fmt.Errorf("there are no requests here: %w", deaf)
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "nobody asked for anything")

@@ -17,7 +17,7 @@ import (
 
 func newScale() *cobra.Command {
 	var remove []string
-	w := &wishing{}
+	w := &requestCommand{}
 	cmd := &cobra.Command{
 		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Say how many machines a pool has that Git leaves to be scaled",
 		Long: `Say how many machines a pool has that Git leaves to be scaled: one with the annotations
@@ -54,7 +54,7 @@ docs/autoscaler.md tells more.`,
 }
 
 // scale reads what argv decides.
-func (w *wishing) scale(argv, remove []string) (fleet.Scale, error) {
+func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 	k, err := fleet.ParseKey(argv[0])
 	if err != nil {
 		return fleet.Scale{}, &usageError{err}
@@ -80,12 +80,12 @@ func (w *wishing) scale(argv, remove []string) (fleet.Scale, error) {
 
 // scales opens the numbers of machines to be written by hand, where an agent reads them and
 // tells of the pool.
-func (w *wishing) scales(s fleet.Scale) (*status.Scales, error) {
-	p, branch, err := w.place()
+func (w *requestCommand) scales(s fleet.Scale) (*status.Scales, error) {
+	p, branch, err := w.target()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.heard(w.cmd.Context(), branch); err != nil {
+	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
 		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
 	}
 	now, err := p.settings.ReadStatus(w.cmd.Context(), branch)

@@ -66,7 +66,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 
 // branch returns the name of the status branch: given, or what fleet.yaml says; the
 // default where that cannot be read.
-func (p part) branch(ctx context.Context, given string) (string, error) {
+func (p target) branch(ctx context.Context, given string) (string, error) {
 	if given != "" || wiring.IsFolder(p.settings.Source) && p.settings.StatusRepository == "" {
 		return given, nil // a folder has but one
 	}

@@ -48,7 +48,7 @@ the others too.`,
 			return err
 		}
 		if s.Owner.Agent == "" {
-			if err := p.heard(cmd.Context(), branch); err != nil {
+			if err := p.checkFollowed(cmd.Context(), branch); err != nil {
 				return fmt.Errorf("there is no status here: %w", err)
 			}
 		}

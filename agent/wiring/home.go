@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/sources/oci"
 )
 
-// A House says how an agent is to live in a cluster.
-type House struct {
+// An Installation says how an agent is to live in a cluster.
+type Installation struct {
 	Fleet     fleet.ID // whose secrets are stored there
 	Cluster   fleet.Key
 	Version   string // of the chart
@@ -54,7 +54,7 @@ func (s Settings) stayBehind(given []map[string]any) error {
 
 // HomeOptions returns how an agent with settings s lives in h: it follows the
 // same source with the same credentials, and reaches the same providers.
-func (s Settings) HomeOptions(h House) (install.Options, error) {
+func (s Settings) HomeOptions(h Installation) (install.Options, error) {
 	o := install.Options{Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
 	if oci.IsURL(s.Source) {
 		return o, fleet.Errorf(fleet.Invalid, "move the fleet", "its source is in a registry: a home would lack the credentials for its status; install the agent there with its chart, or remove spec.home")
@@ -107,8 +107,8 @@ func (s Settings) HomeOptions(h House) (install.Options, error) {
 	return o, nil
 }
 
-// A HomeOpener opens a home once there is a kubeconfig of it.
-type HomeOpener struct {
+// A HomeClient opens a home once there is a kubeconfig of it.
+type HomeClient struct {
 	Options install.Options // but for the kubeconfig
 	Cluster fleet.Key
 	From    secrets.Store // has the kubeconfig
@@ -122,7 +122,7 @@ type HomeOpener struct {
 }
 
 // Open returns the home. The error is of kind NotFound where there is none yet.
-func (o *HomeOpener) Open(ctx context.Context) (pivot.Home, error) {
+func (o *HomeClient) Open(ctx context.Context) (pivot.Home, error) {
 	d, err := o.From.Get(ctx, o.Cluster, fleet.Kubeconfig)
 	config := d[fleet.KubeconfigKey]
 	if fleet.KindOf(err) == fleet.NotFound {

@@ -38,7 +38,7 @@ func (s Settings) mover(source sources.Source, store secrets.Store) func(home.Mo
 		if err != nil {
 			return nil, err
 		}
-		d := &declared{s: s, m: m, source: source, own: own}
+		d := &declaredPivot{s: s, m: m, source: source, own: own}
 		return d, nil
 	}
 }
@@ -52,11 +52,11 @@ func (s Settings) ownStore(m home.Move, store secrets.Store) (secrets.Store, err
 	if !inside {
 		return own, nil
 	}
-	return &insideStore{Store: own, here: here, fleet: m.Fleet, s: s}, nil
+	return &inClusterStore{Store: own, here: here, fleet: m.Fleet, s: s}, nil
 }
 
-// An insideStore is the store of an agent in the cluster here.
-type insideStore struct {
+// An inClusterStore is the store of an agent in the cluster here.
+type inClusterStore struct {
 	secrets.Store
 
 	here  fleet.Key
@@ -65,7 +65,7 @@ type insideStore struct {
 }
 
 // ListSecrets implements secrets.Store.
-func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
+func (i *inClusterStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 	h, err := i.s.existing(ctx, i.Store, i.here, fleet.Home{}, i.fleet)
 	if err != nil {
 		return nil, err
@@ -74,30 +74,30 @@ func (i *insideStore) ListSecrets(ctx context.Context) ([]fleet.Key, error) {
 }
 
 // Secrets implements reconcile.SecretLister.
-func (i *insideStore) Secrets(ctx context.Context, clusters []fleet.Key) (reconcile.StoredSecrets, error) {
+func (i *inClusterStore) Secrets(ctx context.Context, clusters []fleet.Key) (reconcile.StoredSecrets, error) {
 	return reconcile.SecretsOf(ctx, i.Store, clusters)
 }
 
 // existing opens the home k, in which an agent as in h may be installed.
 func (s Settings) existing(ctx context.Context, from secrets.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
-	o := HomeOpener{Cluster: k, From: from, open: s.openHome, Options: install.Options{
+	o := HomeClient{Cluster: k, From: from, open: s.openHome, Options: install.Options{
 		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
 	}}
 	return o.Open(ctx)
 }
 
-// declared is the move of a fleet to the home that fleet.yaml names.
-type declared struct {
+// A declaredPivot is the move of a fleet to the home that fleet.yaml names.
+type declaredPivot struct {
 	s      Settings
 	m      home.Move
 	source sources.Source
 	own    secrets.Store
 }
 
-var _ home.Mover = (*declared)(nil)
+var _ home.Mover = (*declaredPivot)(nil)
 
 // Run implements home.Mover.
-func (d *declared) Run(ctx context.Context, show func(step, why string)) error {
+func (d *declaredPivot) Run(ctx context.Context, show func(step, why string)) error {
 	p, err := d.pivot(ctx, show)
 	if p == nil || err != nil {
 		return err
@@ -106,7 +106,7 @@ func (d *declared) Run(ctx context.Context, show func(step, why string)) error {
 }
 
 // Undo implements home.Mover.
-func (d *declared) Undo(ctx context.Context) error {
+func (d *declaredPivot) Undo(ctx context.Context) error {
 	p, err := d.pivot(ctx, nil)
 	if p == nil || err != nil {
 		return err
@@ -115,12 +115,12 @@ func (d *declared) Undo(ctx context.Context) error {
 }
 
 // pivot returns the move as things are; nil where nothing is left of it.
-func (d *declared) pivot(ctx context.Context, show func(step, why string)) (*pivot.Pivot, error) {
+func (d *declaredPivot) pivot(ctx context.Context, show func(step, why string)) (*pivot.Pivot, error) {
 	k := d.m.Home.Cluster
 	w := pivot.Want{To: ownership.AgentOf(k), Home: k, Keep: d.m.Home.Keep, Whole: true}
 	p := pivot.Parts{
 		Arbiter: d.m.Branch.Arbiter, Status: d.m.Branch.Read, Clusters: d.m.Clusters, From: d.own,
-		ID: rand.Text, Turn: declaredTurn, Idle: d.m.Idle, Show: telling(show),
+		ID: rand.Text, Turn: declaredTurn, Idle: d.m.Idle, Show: stepReporter(show),
 	}
 	if d.m.Left != (fleet.Key{}) {
 		old, err := d.s.existing(ctx, d.own, d.m.Left, d.m.Home, d.m.Fleet)
@@ -154,9 +154,9 @@ func (d *declared) pivot(ctx context.Context, show func(step, why string)) (*piv
 }
 
 // opener returns what opens the home as fleet.yaml wants it.
-func (d *declared) opener(ctx context.Context) (*HomeOpener, error) {
+func (d *declaredPivot) opener(ctx context.Context) (*HomeClient, error) {
 	h := d.m.Home
-	house := House{
+	installation := Installation{
 		Fleet: d.m.Fleet, Cluster: h.Cluster, Version: d.s.ChartVersion, Image: h.Image, Namespace: h.Namespace, Release: h.Release,
 		Branch: d.s.StatusBranch,
 	}
@@ -165,7 +165,7 @@ func (d *declared) opener(ctx context.Context) (*HomeOpener, error) {
 		if err := json.Unmarshal([]byte(h.Values), &given); err != nil {
 			return nil, fleet.Errorf(fleet.Invalid, "read spec.home.values", "%w", err)
 		}
-		house.Values = append(house.Values, given)
+		installation.Values = append(installation.Values, given)
 	}
 	if len(h.Addons) > 0 {
 		rev, err := d.source.Resolve(ctx)
@@ -176,17 +176,17 @@ func (d *declared) opener(ctx context.Context) (*HomeOpener, error) {
 		if err != nil {
 			return nil, err
 		}
-		if house.Addons, err = install.ReadAddons(tree, h.Addons); err != nil {
+		if installation.Addons, err = install.ReadAddons(tree, h.Addons); err != nil {
 			return nil, err
 		}
 	}
-	o, err := d.s.HomeOptions(house)
-	return &HomeOpener{Options: o, Cluster: h.Cluster, From: d.own, open: d.s.openHome}, err
+	o, err := d.s.HomeOptions(installation)
+	return &HomeClient{Options: o, Cluster: h.Cluster, From: d.own, open: d.s.openHome}, err
 }
 
-// telling returns what tells show of the step that is next. An error that may
+// stepReporter returns what tells show of the step that is next. An error that may
 // pass stands until the step is another one, so that a status does not flap.
-func telling(show func(step, why string)) func([]pivot.Step) {
+func stepReporter(show func(step, why string)) func([]pivot.Step) {
 	if show == nil {
 		return nil
 	}

@@ -107,12 +107,12 @@ func (p *process) parts(from string) pivot.Parts {
 // inTo returns a pivot into cluster k, as the command line has it.
 func (p *process) inTo(k fleet.Key, from string) (pivot.Want, pivot.Parts, error) {
 	parts := p.parts(from)
-	o, err := p.settings().HomeOptions(House{Fleet: "harbour", Cluster: k, Version: "v1.0.0", Namespace: "fairlead-system", Release: "fairlead"})
+	o, err := p.settings().HomeOptions(Installation{Fleet: "harbour", Cluster: k, Version: "v1.0.0", Namespace: "fairlead-system", Release: "fairlead"})
 	if err != nil {
 		return pivot.Want{}, parts, err
 	}
 	config := kubeconfigOf{p}
-	opener := HomeOpener{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
+	opener := HomeClient{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
 	parts.Home, parts.Kubeconfig = opener.Open, config
 	if old, ok := ownership.HomeOf(from); ok { // its kubeconfig is in a file
 		parts.Old = &memoryHome{p: p, key: old, o: install.Options{Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}}}

@@ -289,7 +289,7 @@ func TestPinnedCredentialsThatCome(t *testing.T) {
 // credentials for that.
 func TestPinnedSourcesMoveAlong(t *testing.T) {
 	s := Settings{Source: "https://git.example.com/fleet", AllowedSources: []AllowedSource{{Prefix: "https://git.example.com/platform"}}}
-	o, err := s.HomeOptions(House{Version: "1.0.0"})
+	o, err := s.HomeOptions(Installation{Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestPinnedSourcesMoveAlong(t *testing.T) {
 		t.Errorf("got %v", o.Release.Values["extraArgs"])
 	}
 	s.AllowedSources[0].Credentials = t.TempDir()
-	if _, err := s.HomeOptions(House{Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), "do not go along") {
+	if _, err := s.HomeOptions(Installation{Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), "do not go along") {
 		t.Errorf("got %v", err)
 	}
 }

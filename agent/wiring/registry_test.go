@@ -71,7 +71,7 @@ func TestSourceInARegistry(t *testing.T) {
 	if _, err := s.OpenEscrow(fleet.Escrow{Branch: "fairlead/escrow"}); err == nil || !strings.Contains(err.Error(), "spec.escrow.folder") {
 		t.Errorf("the escrow would be in the status: %v", err)
 	}
-	if _, err := s.HomeOptions(House{}); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(fmt.Sprint(err), "install the agent there with its chart") {
+	if _, err := s.HomeOptions(Installation{}); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(fmt.Sprint(err), "install the agent there with its chart") {
 		t.Errorf("a home would have no credentials for its status: %v", err)
 	}
 	if id, err := s.Identity(); err != nil || !strings.HasPrefix(id, "fleet-") {

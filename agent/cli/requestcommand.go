@@ -16,7 +16,7 @@ import (
 )
 
 // wishing is what all commands that ask for something have in common.
-type wishing struct {
+type requestCommand struct {
 	cmd    *cobra.Command
 	f      *sourceFlags
 	reason string
@@ -24,7 +24,7 @@ type wishing struct {
 }
 
 // request returns a wish for the cluster called name.
-func (w *wishing) request(wish fleet.Wish, name string) (fleet.Request, error) {
+func (w *requestCommand) request(wish fleet.Wish, name string) (fleet.Request, error) {
 	k, err := fleet.ParseKey(name)
 	if err != nil {
 		return fleet.Request{}, &usageError{err}
@@ -33,12 +33,12 @@ func (w *wishing) request(wish fleet.Wish, name string) (fleet.Request, error) {
 }
 
 // find fills in whose machine r is about.
-func (w *wishing) find(r *fleet.Request) error {
-	p, branch, err := w.place()
+func (w *requestCommand) find(r *fleet.Request) error {
+	p, branch, err := w.target()
 	if err != nil {
 		return err
 	}
-	if err := p.heard(w.cmd.Context(), branch); err != nil {
+	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
 		return fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
 	}
 	s, err := p.status(w.cmd.Context(), branch)
@@ -79,7 +79,7 @@ func with(id fleet.ProviderID) string {
 }
 
 // place returns the fleet that is asked of and the name of its status branch.
-func (w *wishing) place() (part, string, error) {
+func (w *requestCommand) target() (target, string, error) {
 	p, err := locate(w.cmd.Context(), w.f.from(nil, quiet(w.cmd.ErrOrStderr())))
 	if err != nil {
 		return p, "", err
@@ -89,12 +89,12 @@ func (w *wishing) place() (part, string, error) {
 }
 
 // requests opens the status branch to be written by hand, where an agent reads it.
-func (w *wishing) requests() (*status.Requests, error) {
-	p, branch, err := w.place()
+func (w *requestCommand) requests() (*status.Requests, error) {
+	p, branch, err := w.target()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.heard(w.cmd.Context(), branch); err != nil {
+	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
 		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
 	}
 	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
@@ -110,7 +110,7 @@ func (w *wishing) requests() (*status.Requests, error) {
 }
 
 // ask leaves r on the status branch, and waits for its end where that is wanted.
-func (w *wishing) ask(r fleet.Request) error {
+func (w *requestCommand) ask(r fleet.Request) error {
 	ctx, out := w.cmd.Context(), w.cmd.OutOrStdout()
 	by, err := git.ByHand(ctx)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// heard says why no agent reads what is written to the status branch of p, and
+// checkFollowed says why no agent reads what is written to the status branch of p, and
 // what to name instead. That of a clone is the clone's own folder, where the
 // agent of the repository never looks. An agent of a repository is known by its
 // mark of ownership alone.
-func (p part) heard(ctx context.Context, branch string) error {
+func (p target) checkFollowed(ctx context.Context, branch string) error {
 	b, err := p.settings.OpenBranch(branch)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (p part) heard(ctx context.Context, branch string) error {
 
 // origin returns the repository that the folder is a clone of, fit to be shown,
 // or nothing where it is none or a status repository is named.
-func (p part) origin(ctx context.Context) string {
+func (p target) origin(ctx context.Context) string {
 	if !wiring.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
 		return ""
 	}

@@ -63,18 +63,18 @@ func modeOf(may bool) wiring.Mode {
 	return wiring.ReadOnly
 }
 
-// A part is a place in a fleet: the whole fleet, a folder or a file.
-type part struct {
+// A target is what a command is about: a whole fleet, a folder or a file of it.
+type target struct {
 	settings wiring.Settings // with the source, or its path, set to the root of the fleet
 	scope    scope.Scope     // which part it is
 	source   sources.Source  // open already; nil: not yet
 }
 
 // wholeOf returns the whole fleet that s names.
-func wholeOf(s wiring.Settings) part { return part{settings: s, scope: scope.All} }
+func wholeOf(s wiring.Settings) target { return target{settings: s, scope: scope.All} }
 
 // status returns what the status branch says of the part.
-func (p part) status(ctx context.Context, branch string) (status.Status, error) {
+func (p target) status(ctx context.Context, branch string) (status.Status, error) {
 	s, err := p.settings.ReadStatus(ctx, branch)
 	return p.scope.Status(s), err
 }
@@ -82,18 +82,18 @@ func (p part) status(ctx context.Context, branch string) (status.Status, error) 
 // locate finds the fleet that a path of this computer is in: the nearest folder
 // upwards with a fleet.yaml, a folder clusters or a .git, else the folder
 // itself. In a repository it does so from the path that s names.
-func locate(ctx context.Context, s wiring.Settings) (part, error) {
+func locate(ctx context.Context, s wiring.Settings) (target, error) {
 	if !wiring.IsFolder(s.Source) {
 		return locateIn(ctx, s)
 	}
 	s.Source, s.Path = filepath.Join(s.Source, filepath.FromSlash(s.Path)), ""
 	abs, err := filepath.Abs(s.Source)
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return part{}, fmt.Errorf("cannot find the fleet: %w", err)
+		return target{}, fmt.Errorf("cannot find the fleet: %w", err)
 	}
 	folder := abs
 	if !info.IsDir() {
@@ -102,49 +102,49 @@ func locate(ctx context.Context, s wiring.Settings) (part, error) {
 	root := rootOf(folder)
 	rel, err := filepath.Rel(root, abs)
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
 	s.Source = root
-	return part{settings: s, scope: scope.Scope(filepath.ToSlash(rel))}, nil
+	return target{settings: s, scope: scope.Scope(filepath.ToSlash(rel))}, nil
 }
 
 // locateIn finds the fleet that a path of a repository is in.
-func locateIn(ctx context.Context, s wiring.Settings) (part, error) {
+func locateIn(ctx context.Context, s wiring.Settings) (target, error) {
 	if s.Path == "" {
 		return wholeOf(s), nil
 	}
 	source, err := s.OpenSource()
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
 	rev, err := source.Resolve(ctx)
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
 	in, ok := source.(interface {
 		Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error)
 	})
 	if !ok {
-		return part{}, fmt.Errorf("the source %s has no folders for --path", s.Source)
+		return target{}, fmt.Errorf("the source %s has no folders for --path", s.Source)
 	}
 	root, err := in.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
 	rel, err := filepath.Rel(root, s.Path)
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
-	p := part{settings: s, scope: scope.Scope(filepath.ToSlash(rel)), source: source}
+	p := target{settings: s, scope: scope.Scope(filepath.ToSlash(rel)), source: source}
 	if p.settings.Path = root; root == "." {
 		p.settings.Path = ""
 	}
 	tree, err := source.Fetch(ctx, rev)
 	if err != nil {
-		return part{}, err
+		return target{}, err
 	}
 	if _, err := fs.Stat(tree, string(p.scope)); errors.Is(err, fs.ErrNotExist) {
-		return part{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
+		return target{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
 	}
 	return p, nil
 }
@@ -163,7 +163,7 @@ func rootOf(folder string) string {
 }
 
 // open returns the newest content of the fleet.
-func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+func (p target) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 	source := p.source
 	if source == nil {
 		var err error
@@ -180,14 +180,14 @@ func (p part) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 }
 
 // load renders the fleet and keeps what lies in the part.
-func (p part) load(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
+func (p target) load(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	f, err := p.loadAll(ctx, o)
 	return p.scope.Fleet(f), err
 }
 
 // loadFolder renders the kustomization in the part, which the fleet does not select. The
 // error is of kind NotFound where there is none.
-func (p part) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
+func (p target) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -203,7 +203,7 @@ func (p part) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fle
 }
 
 // loadAll renders the fleet that the part lies in.
-func (p part) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
+func (p target) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -221,7 +221,7 @@ func (p part) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet,
 
 // isClone reports whether the part is files of a Git repository whose status
 // branch nobody named.
-func (p part) isClone() bool {
+func (p target) isClone() bool {
 	if !wiring.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
 		return false
 	}
@@ -230,7 +230,7 @@ func (p part) isClone() bool {
 }
 
 // empty says that no cluster was found in the part.
-func (p part) empty() error {
+func (p target) empty() error {
 	where := redacted(p.settings.Source)
 	if p.scope != scope.All {
 		where = string(p.scope) + " of " + where

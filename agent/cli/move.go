@@ -26,8 +26,8 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A mover is what bootstrap and pivot have in common.
-type mover struct {
+// A moveCommand is what bootstrap and pivot have in common.
+type moveCommand struct {
 	version string
 	local   bool // an agent in this process owns the fleet at first
 	loaded  fleet.Fleet
@@ -42,7 +42,7 @@ type mover struct {
 	logFile              string
 }
 
-func (m *mover) add(cmd *cobra.Command) {
+func (m *moveCommand) add(cmd *cobra.Command) {
 	m.f = addSource(cmd)
 	m.f.addStatus(cmd)
 	m.f.addSecrets(cmd)
@@ -61,7 +61,7 @@ func (m *mover) add(cmd *cobra.Command) {
 }
 
 // begin is what every move needs.
-func (m *mover) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
+func (m *moveCommand) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
 	fail := func(err error) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
 		return wiring.Settings{}, nil, pivot.Want{}, nil, err
 	}
@@ -125,7 +125,7 @@ func (m *mover) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.
 }
 
 // toHome moves the fleet into cluster k.
-func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
+func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 	s, p, w, end, err := m.begin(cmd)
 	if err != nil {
 		return err
@@ -163,9 +163,9 @@ func (m *mover) toHome(cmd *cobra.Command, k fleet.Key) error {
 	return m.do(cmd, s, pivot.New(w, *p), w, agent.Options{Only: k, Recreate: m.gone()}, owner)
 }
 
-// gone is the wish to make the home anew, where people say that it is gone. The same
-// command is the same wish.
-func (m *mover) gone() string {
+// gone is the request to make the home anew, where people say that it is gone. The same
+// command is the same request.
+func (m *moveCommand) gone() string {
 	if m.recovery.identity == "" {
 		return ""
 	}
@@ -173,7 +173,7 @@ func (m *mover) gone() string {
 }
 
 // toHere brings the fleet to an agent in this process.
-func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
+func (m *moveCommand) toHere(cmd *cobra.Command, exit bool) error {
 	s, p, w, end, err := m.begin(cmd)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (m *mover) toHere(cmd *cobra.Command, exit bool) error {
 }
 
 // do makes the move beside an agent in this process, where there is to be one.
-func (m *mover) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, w pivot.Want, o agent.Options, owner fleet.Owner) error {
+func (m *moveCommand) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, w pivot.Want, o agent.Options, owner fleet.Owner) error {
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
@@ -216,7 +216,7 @@ func (m *mover) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, w pivo
 }
 
 // stay brings the fleet here and goes on as its agent.
-func (m *mover) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit bool, _ pivot.Want, _ fleet.Owner) error {
+func (m *moveCommand) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit bool, _ pivot.Want, _ fleet.Owner) error {
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
@@ -241,7 +241,7 @@ func (m *mover) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit
 // beside runs do while an agent works in this process, and tells it when that has
 // ended. The agent's end is an error only where it is not that it handed the fleet
 // over.
-func (m *mover) beside(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
+func (m *moveCommand) beside(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
 	a, err := wiring.Start(ctx, s, wiring.ProcessOptions{Version: m.version, Agent: o})
 	if err != nil {

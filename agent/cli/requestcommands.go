@@ -18,9 +18,9 @@ It is a wish, not an order: a small file that your own Git identity commits to
 the status branch, where the agent answers it. The right to push there is the
 right to ask. fairlead requests lists what was asked for and the answers.`
 
-// newWish returns a command that asks for something of what its arguments name.
-func newWish(use, short, long, example string, ask func(w *wishing, argv []string) error) *cobra.Command {
-	w := &wishing{}
+// newRequest returns a command that asks for something of what its arguments name.
+func newRequest(use, short, long, example string, ask func(w *requestCommand, argv []string) error) *cobra.Command {
+	w := &requestCommand{}
 	cmd := &cobra.Command{
 		Use: use, GroupID: groupAsk, Short: short, Long: short + ".\n\n" + long + wishLong, Example: example,
 		Args: args(cobra.ExactArgs(strings.Count(use, " "))),
@@ -40,13 +40,13 @@ func newWish(use, short, long, example string, ask func(w *wishing, argv []strin
 func newSuspend() *cobra.Command {
 	var until string
 	var during time.Duration
-	cmd := newWish("suspend NAMESPACE/NAME", "Ask for a cluster to be left as it is",
+	cmd := newRequest("suspend NAMESPACE/NAME", "Ask for a cluster to be left as it is",
 		`The cluster is looked at and reported, and nothing of it is changed, until the
 time is over or fairlead resume. Declared: the annotation
 fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
   fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
-		func(w *wishing, argv []string) error {
+		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.WishSuspend, argv[0])
 			if err != nil {
 				return err
@@ -69,10 +69,10 @@ fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 }
 
 func newResume() *cobra.Command {
-	return newWish("resume NAMESPACE/NAME", "Take back that a cluster is suspended",
+	return newRequest("resume NAMESPACE/NAME", "Take back that a cluster is suspended",
 		"What Git pauses stays paused: remove it there.",
 		`  fairlead resume prod/eu-1`,
-		func(w *wishing, argv []string) error {
+		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.WishSuspend, argv[0])
 			if err != nil {
 				return err
@@ -93,10 +93,10 @@ func newResume() *cobra.Command {
 }
 
 func newReconcile() *cobra.Command {
-	return newWish("reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
+	return newRequest("reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
 		"The agent looks by itself when something changes, and every few minutes.",
 		`  fairlead reconcile prod/eu-1 --wait 1m`,
-		func(w *wishing, argv []string) error {
+		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.WishReconcile, argv[0])
 			if err != nil {
 				return err
@@ -106,12 +106,12 @@ func newReconcile() *cobra.Command {
 }
 
 func newAbandon() *cobra.Command {
-	return newWish("abandon NAMESPACE/NAME", "Ask for a cluster to be forgotten, with nothing of it deleted",
+	return newRequest("abandon NAMESPACE/NAME", "Ask for a cluster to be forgotten, with nothing of it deleted",
 		`For a cluster that vanished from Git, or that is to be deleted and cannot be:
 its credentials are gone, its cloud is gone. The answer lists what stays behind.
 Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 		`  fairlead abandon prod/eu-1 --reason "the region was closed"`,
-		func(w *wishing, argv []string) error {
+		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.WishAbandon, argv[0])
 			if err != nil {
 				return err
@@ -121,14 +121,14 @@ Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 }
 
 func newRotate() *cobra.Command {
-	return newWish("rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
+	return newRequest("rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
 		`WHAT is one of: `+rotations()+`.
 Certificates are rotated by replacing the machines of the control plane, one
 after the other; keys and authorities in stages, each of which does so. The one
 of the cluster itself, ca, takes two days and replaces all machines.
 Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
-		func(w *wishing, argv []string) error {
+		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.WishRotate, argv[1])
 			if err != nil {
 				return err
@@ -149,7 +149,7 @@ func rotations() string {
 }
 
 func newReplace() *cobra.Command {
-	return newMachineWish(fleet.WishReplace, "Ask for a machine to be replaced",
+	return newMachineRequest(fleet.WishReplace, "Ask for a machine to be replaced",
 		`It goes as if its template had changed: another one first, as far as the pool's
 maxSurge allows, then it is drained and deleted. Declared: the annotation
 fairlead.dev/replace with its provider id on its KubeadmControlPlane,
@@ -158,7 +158,7 @@ MachineDeployment or MachineSet, or on the Machine itself where it stands alone.
 }
 
 func newRemediate() *cobra.Command {
-	return newMachineWish(fleet.WishRemediate, "Ask for a sick machine to be replaced",
+	return newMachineRequest(fleet.WishRemediate, "Ask for a sick machine to be replaced",
 		`It goes as if a health check had found it sick, whatever the limits of health
 checks: it first, another one then. A control-plane machine goes where etcd can
 spare it. Declared: the annotation fairlead.dev/remediate with its provider id on
@@ -167,9 +167,9 @@ where it stands alone.`,
 		`  fairlead remediate eu-1-md-0-3f5fbe45`)
 }
 
-func newMachineWish(wish fleet.Wish, short, long, example string) *cobra.Command {
+func newMachineRequest(wish fleet.Wish, short, long, example string) *cobra.Command {
 	var id string
-	cmd := newWish(string(wish)+" MACHINE", short, long, example, func(w *wishing, argv []string) error {
+	cmd := newRequest(string(wish)+" MACHINE", short, long, example, func(w *requestCommand, argv []string) error {
 		r := fleet.Request{Wish: wish, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
 		if err := w.find(&r); err != nil {
 			return err
