@@ -16,12 +16,12 @@ import (
 // nothing.
 const followedName = "followed"
 
-// follow says that the folder is followed until the returned function is called.
+// follow says that the folder is followed until the returned function is called, unless ctx ends first.
 // Where that cannot be said, it is not.
-func (b *Branch) follow() func() {
+func (b *Branch) follow(ctx context.Context) func() {
 	l := flock.New(filepath.Join(b.path, followedName), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
 	// It waits for a question only, which holds the lock for a moment.
-	_, _ = l.TryRLockContext(context.Background(), time.Millisecond)
+	_, _ = l.TryRLockContext(ctx, time.Millisecond)
 	return func() { _ = l.Close() }
 }
 

@@ -16,7 +16,7 @@ import (
 // Notify implements sources.Notifier. Folders that are made later are watched
 // too. Until ctx ends the folder counts as followed: see Branch.Followed.
 func (f *Folder) Notify(ctx context.Context, changed func()) error {
-	release := f.Branch().follow()
+	release := f.Branch().follow(ctx)
 	err := f.notify(ctx, changed)
 	if err == nil {
 		release()
