@@ -31,12 +31,6 @@ func (n *conn) get(ctx context.Context, r ref, into runtime.Object) error {
 	return r.request(n.rest.Get()).Do(ctx).Into(into)
 }
 
-// getCached is get from the memory of the API server.
-func (n *conn) getCached(ctx context.Context, r ref, into runtime.Object) error {
-	o := metav1.GetOptions{ResourceVersion: cached}
-	return r.request(n.rest.Get()).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
-}
-
 // getAt, createAt and patchAt are about what is in no core API, by its path.
 func (n *conn) getAt(ctx context.Context, path string, into runtime.Object) error {
 	return n.rest.Get().MaxRetries(0).AbsPath(path).Do(ctx).Into(into)
@@ -59,10 +53,6 @@ func (n *conn) patchAt(ctx context.Context, path string, patch map[string]any) e
 
 func (n *conn) list(ctx context.Context, r ref, o metav1.ListOptions, into runtime.Object) error {
 	return r.request(n.rest.Get()).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
-}
-
-func (n *conn) create(ctx context.Context, r ref, obj runtime.Object) error {
-	return r.request(n.rest.Post()).Body(obj).Do(ctx).Error()
 }
 
 func (n *conn) createEviction(ctx context.Context, e *policyv1.Eviction) error {

@@ -218,52 +218,6 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 	return fleet.Errorf(fleet.Invalid, describe(a), "there is no action %q", a.Kind)
 }
 
-// ensureAuthorities stores new authorities where none are stored. What another
-// agent stored meanwhile stays.
-func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
-	c := w.Cluster
-	made, err := w.Distribution.NewSecrets(c, e.Now())
-	if err != nil {
-		return err
-	}
-	for _, need := range w.Distribution.Needs(c) {
-		if need.Given {
-			continue
-		}
-		if _, err := w.Secrets.Create(ctx, c.Key, need.Name, made[need.Name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rotate takes the rotation of an authority to its next stage.
-func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
-	d, err := w.Secrets.Get(ctx, w.Cluster.Key, a.Authority)
-	if err != nil {
-		return err
-	}
-	to := fleet.RotationState{Wish: a.Wish, Stage: a.Stage, Since: e.Now()}
-	next, err := w.Distribution.Rotate(w.Cluster, a.Authority, d, to)
-	if err != nil || fleet.RotationOf(next) == fleet.RotationOf(d) {
-		return err
-	}
-	return w.Secrets.Replace(ctx, w.Cluster.Key, a.Authority, next)
-}
-
-func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
-	c := w.Cluster
-	secrets, err := w.secrets(ctx, func(n fleet.SecretNeed) bool { return !n.Given })
-	if err != nil {
-		return err
-	}
-	k, err := w.Distribution.NewKubeconfig(c, w.Endpoint, secrets, e.Now())
-	if err != nil {
-		return err
-	}
-	return w.Secrets.Replace(ctx, c.Key, fleet.Kubeconfig, k)
-}
-
 func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) error {
 	c := w.Cluster
 	p, ok := c.Pool(a.Pool)
@@ -321,48 +275,4 @@ func (e *Executor) admit(ctx context.Context, w World, in providers.BootstrapInp
 		return err
 	}
 	return w.Distribution.Admit(ctx, access, in, tokenTTL)
-}
-
-// secrets returns the needs of the cluster for which is holds, by name.
-func (w World) secrets(ctx context.Context, is func(fleet.SecretNeed) bool) (map[fleet.SecretName]fleet.SecretData, error) {
-	c, out := w.Cluster, make(map[fleet.SecretName]fleet.SecretData, 4)
-	for _, need := range w.Distribution.Needs(c) {
-		if !is(need) {
-			continue
-		}
-		d, ok := c.InGit(need.Name)
-		if !ok || !need.Given {
-			var err error
-			if d, err = w.Secrets.Get(ctx, c.Key, need.Name); err != nil {
-				return nil, err
-			}
-		}
-		out[need.Name] = d
-	}
-	return out, nil
-}
-
-// Access returns what is needed to reach the API server of k and to look inside, where
-// its distribution has these needs. An error of kind NotFound says that there is no
-// kubeconfig yet.
-func Access(ctx context.Context, s SecretReader, k fleet.Key, needs []fleet.SecretNeed) (providers.Access, error) {
-	d, err := s.Get(ctx, k, fleet.Kubeconfig)
-	if err != nil {
-		return providers.Access{}, err
-	}
-	a := providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey]}
-	for _, need := range needs {
-		if !need.Inside {
-			continue
-		}
-		secret, err := s.Get(ctx, k, need.Name)
-		if err != nil && fleet.KindOf(err) != fleet.NotFound {
-			return providers.Access{}, err
-		}
-		if a.Secrets == nil {
-			a.Secrets = make(map[fleet.SecretName]fleet.SecretData)
-		}
-		a.Secrets[need.Name] = secret
-	}
-	return a, nil
 }

@@ -71,7 +71,7 @@ func (s *script) applied(k words) (*fleet.Applied, *fleet.Made) {
 type script struct {
 	in      plan.Input
 	etcd    fleet.Etcd
-	traits  fleet.Traits // other than kubeadm's
+	traits  fleet.Traits      // other than kubeadm's
 	known   bool              // whether etcd was looked at
 	before  string            // with what infrastructure was in line: "same", or anything else
 	kubeadm words             // what is known of kubeadm-config; nil: it is in line

@@ -45,8 +45,11 @@ func (Distribution) Needs(c *fleet.Cluster) []fleet.SecretNeed {
 	ca := fleet.SecretNeed{Name: fleet.ClusterCA, Workers: true}
 	if externalEtcd(c) {
 		return []fleet.SecretNeed{
-			{Name: fleet.EtcdCA, Given: true}, {Name: fleet.EtcdClient, Given: true},
-			ca, {Name: fleet.FrontProxyCA}, {Name: fleet.ServiceAccount},
+			{Name: fleet.EtcdCA, Given: true},
+			{Name: fleet.EtcdClient, Given: true},
+			ca,
+			{Name: fleet.FrontProxyCA},
+			{Name: fleet.ServiceAccount},
 		}
 	}
 	return []fleet.SecretNeed{ca, {Name: fleet.EtcdCA, Inside: true}, {Name: fleet.FrontProxyCA}, {Name: fleet.ServiceAccount}}
