@@ -151,7 +151,6 @@ func mutants() map[string]struct {
 	caught string
 	mutant mutant
 } {
-
 	type entry = struct {
 		caught string
 		mutant mutant
