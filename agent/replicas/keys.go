@@ -19,7 +19,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// seedKey is the key in the Secret that all replicas share. What it shards makes
+// seedKey is the key in the Secret that all replicas share. What it holds makes
 // the authority that replicas know each other by: who can read it could read the
 // secrets of clusters as well.
 const seedKey = "seed"

@@ -76,8 +76,8 @@ func holder(l coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// holderOf returns the session that shards shard i, or nothing: one that has
-// ended shards nothing.
+// holderOf returns the session that holds shard i, or nothing: one that has
+// ended holds nothing.
 func (l leases) holderOf(i int) string {
 	s := holder(l.shards[i])
 	if _, alive := l.sessions[s]; !alive {

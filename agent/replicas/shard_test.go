@@ -218,7 +218,7 @@ func (w *world) everyCluster(within time.Duration) {
 	}
 }
 
-// shares returns how many shards each live session shards, sorted.
+// shares returns how many shards each live session holds, sorted.
 func (w *world) shares() []int {
 	w.t.Helper()
 	v, err := listLeases(w.t.Context(), w.api.Client().Leases("n"), "fairlead")
@@ -415,7 +415,7 @@ func TestStaleAnswer(t *testing.T) {
 	})
 }
 
-// TestLostAnswersOfLeases shards what was taken though nobody heard of it.
+// TestLostAnswersOfLeases keeps what was taken though nobody heard of it.
 func TestLostAnswersOfLeases(t *testing.T) {
 	run(t, 1, func(w *world) {
 		r := w.start("late")

@@ -33,8 +33,8 @@ type message struct {
 
 type content map[string][]byte
 
-// objects calls visit with each object that v shards, wherever it is, in an order
-// that depends on nothing but what v shards. v is addressable. Where keep is true,
+// objects calls visit with each object that v holds, wherever it is, in an order
+// that depends on nothing but what v holds. v is addressable. Where keep is true,
 // what visit changes stays: maps are written to.
 func objects(v reflect.Value, keep bool, visit func(*fleet.Object)) {
 	switch v.Kind() {
