@@ -28,9 +28,9 @@ func (f *facts) compareClocks() {
 	ahead := f.Observed.Workload.Ahead
 	was := f.clock.Ahead
 	switch {
-	case f.blind:
+	case f.unreachable:
 	case (ahead - was).Abs() > clocksDiffer, f.clock.Since.After(f.Now):
-		f.clock = fleet.Clock{Ahead: ahead, Since: f.stamp()}
+		f.clock = fleet.Clock{Ahead: ahead, Since: f.lookEnded()}
 	case was.Abs() > clocksDiffer && ahead.Abs() < clocksDiffer/2, was.Abs() <= clocksDiffer && ahead.Abs() > 3*clocksDiffer/2:
 		f.clock.Ahead = ahead
 	}

@@ -50,8 +50,8 @@ func (d *draft) deletingCondition(l *ledger) {
 func (f *facts) infrastructureConditions(l *ledger) {
 	i, problem := f.Observed.Infrastructure, ""
 	switch {
-	case f.displaced != "":
-		problem = f.displaced
+	case f.contradicted != "":
+		problem = f.contradicted
 	case !i.Ready:
 		problem = cmp.Or(i.Message, "Infrastructure is not ready")
 	}
@@ -90,7 +90,7 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 // controlPlaneProblem says why the control plane is not available; empty when
 // it answers, one of its machines is well, and etcd has its quorum.
 func (f *facts) controlPlaneProblem() string {
-	if f.blind {
+	if f.unreachable {
 		return "The API server does not answer" + because(f.Observed.Workload.Message)
 	}
 	if e := f.Observed.Workload.Etcd; e != nil {
@@ -134,7 +134,7 @@ func (f *facts) machineSummaries(l *ledger) {
 	switch {
 	case len(f.Desired.Workers) == 0:
 		l.set(clusterv1.ClusterWorkersAvailableCondition, true, clusterv1.ClusterWorkersAvailableNoWorkersReason, "", "")
-	case f.blind && f.anyMachine(workers):
+	case f.unreachable && f.anyMachine(workers):
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, "The API server does not answer")
 	default:
 		l.need(clusterv1.ClusterWorkersAvailableCondition,
@@ -156,7 +156,7 @@ func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 		l.set(upToDate, true, clusterv1.NoReplicasReason, "", "")
 		return
 	}
-	if f.blind {
+	if f.unreachable {
 		l.unknown(ready, clusterv1.ReadyUnknownReason, "The API server does not answer")
 	} else {
 		l.need(ready, clusterv1.ReadyReason, clusterv1.NotReadyReason,
@@ -179,7 +179,7 @@ func (f *facts) progressConditions(l *ledger) {
 	var sick []*machine
 	for _, g := range f.groups {
 		for _, m := range g.all {
-			if m.remedy || (m.leaving && m.sick != nil) {
+			if m.condemned || (m.leaving && m.unhealthy != nil) {
 				sick = append(sick, m)
 			}
 		}
@@ -207,7 +207,7 @@ func (f *facts) progressConditions(l *ledger) {
 	remediating := after("Replacing unhealthy machines: ", named(sick, func(*machine) bool { return true }))
 	l.set(clusterv1.ClusterRemediatingCondition, remediating != "",
 		clusterv1.ClusterRemediatingReason, clusterv1.ClusterNotRemediatingReason,
-		cmp.Or(remediating, strings.Join(f.tooSick, "; ")))
+		cmp.Or(remediating, strings.Join(f.overLimit, "; ")))
 }
 
 // outdated says in what the machines of g differ from what is asked for.

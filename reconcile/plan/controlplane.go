@@ -11,29 +11,29 @@ import (
 // now. The order of the cases is the order of urgency; each waits for those
 // before it, so that there are never two changes in flight.
 func (d *draft) planControlPlane() {
-	g := d.withoutAdrift()
+	g := d.withoutDeparted()
 	switch {
 	case g.pool.Paused:
 		d.note("control plane %s is paused", g.name)
 	case d.frozen(g):
 	case len(g.held) > 0: // any change may be one too many; tellHeld says what it waits for
-	case d.removeExtras(g):
+	case d.removeDuplicates(g):
 	case len(g.pending) > 0:
 		d.wait("machine %s was asked for and is not there yet", g.pending[0])
 	case len(g.all) == 0:
 		d.initialize(g)
 	case d.remediateFirst(g):
 	case d.replaceFirst(g):
-	case d.blind && d.leftEtcd(g):
-	case d.blind:
+	case d.unreachable && d.leftEtcd(g):
+	case d.unreachable:
 		d.wait("the API server does not answer%s", because(d.Observed.Workload.Message))
-		d.tellDeletionBegan()
+		d.noteDeletionBegan()
 	case d.etcdMoved():
 	case d.neverStarted(g):
 	case len(g.leaving) > 0 && !d.stuck(g):
 		d.continueRemoval(g)
-	case d.controlPlaneStray() != "":
-		d.wait("node %s has no machine", d.controlPlaneStray())
+	case d.orphanControlPlaneNode() != "":
+		d.wait("node %s has no machine", d.orphanControlPlaneNode())
 	case d.controlPlaneAtRest(g):
 	case !d.etcdKnown():
 	case d.orphan(g) != nil:
@@ -61,13 +61,13 @@ func (f *facts) everInitialized() bool {
 
 func (f *facts) controlPlaneDone() bool {
 	g := f.groups[0]
-	return g.settled() && f.controlPlaneStray() == "" &&
+	return g.settled() && f.orphanControlPlaneNode() == "" &&
 		!slices.ContainsFunc(g.all, func(m *machine) bool { return f.ailing(m) != "" })
 }
 
-// tellDeletionBegan says why a control plane may never answer again, and what to do.
-// Nothing is deleted without the wish for it: the data of etcd may be worth something.
-func (d *draft) tellDeletionBegan() {
+// noteDeletionBegan says why a control plane may never answer again, and what to do.
+// Nothing is deleted unless people ask for it: the data of etcd may be worth something.
+func (d *draft) noteDeletionBegan() {
 	if d.residence.ControlPlane == fleet.DeletionBegan {
 		d.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: wish for the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
 	}
@@ -82,7 +82,7 @@ func (d *draft) controlPlaneAtRest(g *group) bool {
 	}
 	well := true
 	for _, m := range g.all {
-		if m.remedy {
+		if m.condemned {
 			return false
 		}
 		if why := d.ailing(m); why != "" {
@@ -117,7 +117,7 @@ func (d *draft) initialize(g *group) {
 // have become a control plane: the next push mends what one before got wrong.
 func (d *draft) replaceFirst(g *group) bool {
 	m := g.all[0]
-	if !d.blind || m.current || !d.failedFirst(m) {
+	if !d.unreachable || m.current || !d.failedFirst(m) {
 		return false
 	}
 	if left := defaultStartup - d.Now.Sub(d.silentSince(m)); !d.knownSilent(m) && left > 0 {
@@ -149,9 +149,9 @@ func (f *facts) lostControlPlane() string {
 	return ""
 }
 
-// controlPlaneStray names a Node of a control-plane machine that is gone.
-func (f *facts) controlPlaneStray() string {
-	for _, n := range f.strays {
+// orphanControlPlaneNode names a Node of a control-plane machine that is gone.
+func (f *facts) orphanControlPlaneNode() string {
+	for _, n := range f.orphanNodes {
 		if n.ControlPlane {
 			return n.Name
 		}

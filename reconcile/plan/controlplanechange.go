@@ -153,17 +153,17 @@ func (d *draft) continueRemoval(g *group) {
 		return
 	}
 	remove := func() { d.removeControlPlane(first, g.whyLeaving(first)) }
-	if first.sick == nil {
+	if first.unhealthy == nil {
 		remove()
 		return
 	}
-	d.begun(first, remove)
+	d.asAttempt(first, remove)
 }
 
 // stuck reports whether the removal that has begun would cost etcd its quorum,
 // while a health check wants another machine gone: that one goes first.
 func (f *facts) stuck(g *group) bool {
-	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy }) || f.Observed.Workload.Etcd == nil {
+	if !slices.ContainsFunc(g.all, func(m *machine) bool { return m.condemned }) || f.Observed.Workload.Etcd == nil {
 		return false
 	}
 	return !slices.ContainsFunc(g.leaving, func(m *machine) bool {

@@ -21,7 +21,7 @@ func (d *draft) delete() {
 	case d.deleteGroups(d.groups[:1]):
 		d.forgetControlPlane()
 	case len(d.held) > 0: // nothing goes below them, and tellHeld says so
-	case d.surfacing():
+	case d.maySurface():
 	case d.Observed.Infrastructure.Exists:
 		d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Reason: "the cluster is to be deleted, and its machines are gone"})
 	case d.hasSecrets():
@@ -32,7 +32,7 @@ func (d *draft) delete() {
 }
 
 // forgetControlPlane forgets that there was a control plane once its machines go, and
-// the data with them: where people wish for the cluster again before all of it is
+// the data with them: where people ask for the cluster again before all of it is
 // gone, it is made anew. Once it answers after that, it is remembered again.
 func (d *draft) forgetControlPlane() {
 	if d.controlPlaneGoes() || slices.ContainsFunc(d.out.Actions, deletesMachine) {
@@ -90,7 +90,7 @@ func (d *draft) keptByHooks(g *group, m *machine) bool {
 	if m.State == fleet.MachineDeleting {
 		return false
 	}
-	if d.blind && g.pool != nil && len(fleet.DeclaredHooks(g.pool)) > 0 && d.mayAnswer() {
+	if d.unreachable && g.pool != nil && len(fleet.DeclaredHooks(g.pool)) > 0 && d.mayAnswer() {
 		d.wait("machine %s may have hooks, which cannot be seen while the API server does not answer: take them out of pool %s to go on without", m.Name, g.name)
 		return true
 	}
@@ -116,9 +116,9 @@ func (f *facts) mayAnswer() bool {
 	return len(cp) > 0 && !slices.ContainsFunc(cp, func(m *machine) bool { return m.State != fleet.MachineRunning })
 }
 
-// surfacing reports whether something that was begun may still appear, so that
+// maySurface reports whether something that was begun may still appear, so that
 // removing the infrastructure under it, or the knowledge of it, would leak it.
-func (d *draft) surfacing() bool {
+func (d *draft) maySurface() bool {
 	if d.unsettled() {
 		return true
 	}
@@ -159,8 +159,8 @@ func (d *draft) deletion() (reason, message string) {
 		return false
 	}
 	switch {
-	case d.displaced != "":
-		return "WaitingForInfrastructureDeletion", "Nothing is deleted: " + d.displaced
+	case d.contradicted != "":
+		return "WaitingForInfrastructureDeletion", "Nothing is deleted: " + d.contradicted
 	case d.out.Phase == fleet.PhaseDeleted:
 		return "DeletionCompleted", "Deletion completed"
 	case d.external:

@@ -112,8 +112,8 @@ func (d *draft) neverStarted(g *group) bool {
 	return true
 }
 
-// whose names the member o, which has no machine.
-func whose(o *fleet.Member) string {
+// describeMember names the member o, which has no machine.
+func describeMember(o *fleet.Member) string {
 	if o.Name == "" {
 		return "an etcd member that never started"
 	}
@@ -123,12 +123,12 @@ func whose(o *fleet.Member) string {
 // removeOrphan takes the member o out of etcd.
 func (d *draft) removeOrphan(o *fleet.Member) {
 	if why := d.Observed.Workload.Etcd.QuorumWithout(o.ID); why != "" {
-		d.wait("%s has no machine and stays: %s", whose(o), why)
+		d.wait("%s has no machine and stays: %s", describeMember(o), why)
 		return
 	}
 	d.do(fleet.Action{
 		Kind: fleet.RemoveMember, Pool: d.groups[0].name, Machine: fleet.MachineName(o.Node), Node: o.Node, Member: o.ID,
-		Reason: whose(o) + " has no machine",
+		Reason: describeMember(o) + " has no machine",
 	})
 }
 

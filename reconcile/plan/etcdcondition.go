@@ -17,7 +17,7 @@ func (d *draft) etcdCondition(l *ledger) {
 	switch {
 	case d.Observed.Distribution.Traits.External(), !d.everInitialized():
 		return
-	case d.blind:
+	case d.unreachable:
 		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 			controlplanev1.KubeadmControlPlaneEtcdClusterHealthUnknownReason, "The API server does not answer")
 		return

@@ -20,7 +20,7 @@ func (d *draft) deleteExternal() bool {
 	if d.Desired.LeaveExternal {
 		return false
 	}
-	if d.blind {
+	if d.unreachable {
 		d.external = d.awaitAnswer()
 		return d.external
 	}

@@ -25,10 +25,10 @@ type machine struct {
 	held      string  // why what it is, or which, is not certain; nothing is done to it
 	proven    bool    // its Node was told by the provider id
 	leaving   bool    // its removal has begun, which is not undone
-	extra     bool    // another machine of this name is the one to keep
+	duplicate bool    // another machine of this name is the one to keep
 	checked   bool    // a health check looks after it
-	sick      *defect // what a health check found
-	remedy    bool    // a health check may have it replaced
+	unhealthy *defect // what a health check found
+	condemned bool    // a health check may have it replaced
 	stays     *defect // why the pool's remediation does not replace it
 	ready     bool
 	available bool
@@ -40,28 +40,28 @@ type facts struct {
 	Input
 	remarks // of what was found
 
-	machines []*machine // in the order of Observed
-	groups   []*group   // the control plane, the workers as in Desired, vanished pools by name
-	held     []*machine // which are in no group's all
-	strays   []*fleet.Node
-	rivals   []*fleet.Node // that say of themselves to be the Node of a machine that has another
-	named    map[fleet.MachineName][]*machine
-	claimed  map[fleet.MachineName]bool // names that a Node has which no provider id gives a machine
-	attempts map[fleet.OperationID]fleet.Attempt
-	taken    map[fleet.MachineName]bool // names that no new machine may have
-	blind    bool                       // the API server does not answer: nothing is known of nodes
-	tooSick  []string                   // health checks that found too many unhealthy machines to act
-	staging  *staging.Stage             // of a cluster that a class makes
+	machines       []*machine // in the order of Observed
+	groups         []*group   // the control plane, the workers as in Desired, vanished pools by name
+	held           []*machine // which are in no group's all
+	orphanNodes    []*fleet.Node
+	duplicateNodes []*fleet.Node // that say of themselves to be the Node of a machine that has another
+	named          map[fleet.MachineName][]*machine
+	claimed        map[fleet.MachineName]bool // names that a Node has which no provider id gives a machine
+	attempts       map[fleet.OperationID]fleet.Attempt
+	taken          map[fleet.MachineName]bool // names that no new machine may have
+	unreachable    bool                       // the API server does not answer: nothing is known of nodes
+	overLimit      []string                   // health checks that found too many unhealthy machines to act
+	staging        *staging.Stage             // of a cluster that a class makes
 
-	residence fleet.Residence // where the cluster lives: what was remembered, and what this look adds
-	displaced string          // in what the look contradicts that; nothing is done then
-	clock     fleet.Clock     // how the agents' clock compares with that of the API server
-	spells    []fleet.Spell   // conditions that health checks wait out
+	residence    fleet.Residence // where the cluster lives: what was remembered, and what this look adds
+	contradicted string          // in what the look contradicts that; nothing is done then
+	clock        fleet.Clock     // how the agents' clock compares with that of the API server
+	spells       []fleet.Spell   // conditions that health checks wait out
 }
 
 // look derives the facts of in.
 func look(in Input) *facts {
-	f := &facts{Input: in, remarks: newRemarks(), claimed: make(map[fleet.MachineName]bool), blind: !in.Observed.Workload.Reachable}
+	f := &facts{Input: in, remarks: newRemarks(), claimed: make(map[fleet.MachineName]bool), unreachable: !in.Observed.Workload.Reachable}
 	f.dropReleased()
 	f.dropFailed()
 	machines, attempts := len(f.Observed.Infrastructure.Machines), len(f.Attempts)
@@ -69,8 +69,8 @@ func look(in Input) *facts {
 	f.attempts = make(map[fleet.OperationID]fleet.Attempt, attempts)
 	f.taken = make(map[fleet.MachineName]bool, machines+attempts)
 	f.compareClocks()
-	leaving := f.recall()
-	f.enumerate()
+	leaving := f.indexAttempts()
+	f.wrapMachines()
 	f.index()
 	f.identify()
 	f.matchNodes()
@@ -80,13 +80,13 @@ func look(in Input) *facts {
 	}
 	f.matchMembers()
 	f.matchServers()
-	f.findImpostors()
-	f.findExtras()
+	f.findMislabelled()
+	f.findDuplicates()
 	f.stage()
 	f.group()
 	f.locate()
 	f.checkHealth()
-	f.heedWishes()
+	f.markRequested()
 	f.checkFailed()
 	for _, m := range f.machines {
 		f.assess(m)
@@ -100,10 +100,10 @@ type removal struct {
 	id   fleet.ProviderID
 }
 
-// recall indexes the attempts, and returns the removals that they began. Once an
+// indexAttempts indexes the attempts, and returns the removals that they began. Once an
 // attempt may be repeated, what is observed tells whether it happened: what did
 // not happen is no commitment.
-func (f *facts) recall() map[removal]bool {
+func (f *facts) indexAttempts() map[removal]bool {
 	leaving := map[removal]bool{}
 	for _, a := range f.Attempts {
 		f.attempts[a.Action.Operation] = a
@@ -121,8 +121,8 @@ func (f *facts) recall() map[removal]bool {
 	return leaving
 }
 
-// enumerate wraps the observed machines.
-func (f *facts) enumerate() {
+// wrapMachines wraps the observed machines.
+func (f *facts) wrapMachines() {
 	backing := make([]machine, len(f.machines))
 	observed := f.Observed.Infrastructure.Machines
 	for i := range observed {
@@ -137,7 +137,7 @@ func (f *facts) enumerate() {
 func (f *facts) assess(m *machine) {
 	gate, since := m.gates()
 	m.ready = m.node != nil && m.node.Ready && gate == "" && m.held == ""
-	if !m.ready || m.leaving || m.extra || m.sick != nil {
+	if !m.ready || m.leaving || m.duplicate || m.unhealthy != nil {
 		return
 	}
 	m.available = true

@@ -17,24 +17,24 @@ const failedRetry = 5 * time.Minute
 // check looks after are its own.
 func (f *facts) checkFailed() {
 	for _, m := range f.machines {
-		if m.State != fleet.MachineFailed || m.node != nil || m.pool == nil || m.checked || m.extra || skipsRemediation(m) {
+		if m.State != fleet.MachineFailed || m.node != nil || m.pool == nil || m.checked || m.duplicate || skipsRemediation(m) {
 			continue
 		}
-		if f.blind && !f.failedFirst(m) {
+		if f.unreachable && !f.failedFirst(m) {
 			continue // a Node is not known to be missing
 		}
 		since := f.madeAt(m)
-		if f.blind {
+		if f.unreachable {
 			since = latest(since, f.silentSince(m))
 		}
 		if left := failedRetry - f.Now.Sub(since); left >= 0 {
 			f.wake(left + time.Second)
 			continue
 		}
-		m.sick = &defect{
+		m.unhealthy = &defect{
 			clusterv1.MachineHealthCheckNodeStartupTimeoutReason,
 			fmt.Sprintf("failed to start, another is tried every %s%s", failedRetry, because(m.Message)),
 		}
-		m.remedy = !m.leaving
+		m.condemned = !m.leaving
 	}
 }

@@ -31,7 +31,7 @@ type group struct {
 func (f *facts) size() {
 	has := map[fleet.PoolName]int{}
 	for _, m := range f.machines {
-		if m.Role == fleet.RoleWorker && !m.leaving && !m.extra && m.held == "" {
+		if m.Role == fleet.RoleWorker && !m.leaving && !m.duplicate && m.held == "" {
 			has[m.Pool]++
 		}
 	}
@@ -94,7 +94,7 @@ func (f *facts) group() {
 		}
 		g.all = append(g.all, m)
 		switch {
-		case m.leaving || m.extra:
+		case m.leaving || m.duplicate:
 			g.leaving = append(g.leaving, m)
 		case m.current:
 			g.fresh = append(g.fresh, m)

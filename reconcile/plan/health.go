@@ -24,7 +24,7 @@ type defect struct {
 	message string
 }
 
-// checkHealth runs the health checks: it marks the machines that are sick, and
+// checkHealth runs the health checks: it marks the machines that are unhealthy, and
 // of these the ones that may be replaced.
 func (f *facts) checkHealth() {
 	for i := range f.Desired.HealthChecks {
@@ -49,13 +49,13 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 			continue
 		}
 		for _, m := range g.all {
-			if m.extra || skipsRemediation(m) {
+			if m.duplicate || skipsRemediation(m) {
 				continue
 			}
 			total++
 			m.checked = true
 			if d := f.examine(h, m); d != nil {
-				m.sick = d
+				m.unhealthy = d
 				sick = append(sick, m)
 			}
 		}
@@ -66,7 +66,7 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 	if !mayRemediate(h, len(sick), total) {
 		text := fmt.Sprintf("health check %s replaces nothing: unhealthy are %d of %d, it acts on %s: %s", h.Name, len(sick), total, limits(h),
 			named(sick, func(*machine) bool { return true }))
-		f.tooSick = append(f.tooSick, text)
+		f.overLimit = append(f.overLimit, text)
 		f.note("%s", text)
 		return
 	}
@@ -76,12 +76,12 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 		case m.pool.Kind == fleet.LoneMachine:
 			m.leave()
 		default:
-			m.remedy = true
+			m.condemned = true
 		}
 	}
 }
 
-// leave notes that m, which is sick, is nobody's to replace.
+// leave notes that m, which is unhealthy, is nobody's to replace.
 // Source: Cluster API, where the owner of a machine remediates it.
 func (m *machine) leave() {
 	m.stays = &defect{
@@ -129,7 +129,7 @@ func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 // a control plane must never be replaced for being out of reach. Only a first
 // machine that never became one is known to have failed.
 func (f *facts) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
-	if f.blind && !f.failedFirst(m) {
+	if f.unreachable && !f.failedFirst(m) {
 		return nil
 	}
 	timeout := defaultStartup
@@ -140,7 +140,7 @@ func (f *facts) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *def
 		return nil
 	}
 	since := f.startedAt(m)
-	if f.blind {
+	if f.unreachable {
 		since = latest(since, f.silentSince(m))
 	}
 	if left := timeout - f.Now.Sub(since); left >= 0 {

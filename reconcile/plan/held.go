@@ -25,9 +25,9 @@ func (f *facts) identify() {
 	}
 }
 
-// findImpostors holds the machines that run what their tags say they do not: who
+// findMislabelled holds the machines that run what their tags say they do not: who
 // wrote the tags wrote the role and the pool, or Git has no such pool any more.
-func (f *facts) findImpostors() {
+func (f *facts) findMislabelled() {
 	for _, m := range f.machines {
 		_, known := f.Desired.Pool(m.Pool)
 		runs := m.serves() || m.member != nil
@@ -58,11 +58,11 @@ func (m *machine) title() string {
 	return fmt.Sprintf("%s (%s)", m.Name, m.ProviderID)
 }
 
-// tellHeld says which machines are held. An API server that does not answer may be the
+// noteHeld says which machines are held. An API server that does not answer may be the
 // reason, and ends that by itself.
-func (d *draft) tellHeld() {
+func (d *draft) noteHeld() {
 	tell := d.note
-	if d.blind {
+	if d.unreachable {
 		tell = d.wait
 	}
 	for _, m := range d.held {

@@ -34,7 +34,7 @@ func (f *facts) machineConditions(m *machine) []fleet.Condition {
 	l.need(clusterv1.MachineUpToDateCondition, clusterv1.MachineUpToDateReason, clusterv1.MachineNotUpToDateReason, problem)
 
 	switch {
-	case f.blind:
+	case f.unreachable:
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeConnectionDownReason, "The API server does not answer")
 		l.unknown(clusterv1.MachineReadyCondition, clusterv1.MachineReadyUnknownReason, "The API server does not answer")
@@ -44,8 +44,8 @@ func (f *facts) machineConditions(m *machine) []fleet.Condition {
 	}
 
 	switch {
-	case m.sick != nil:
-		l.set(clusterv1.MachineHealthCheckSucceededCondition, false, "", m.sick.reason, m.sick.message)
+	case m.unhealthy != nil:
+		l.set(clusterv1.MachineHealthCheckSucceededCondition, false, "", m.unhealthy.reason, m.unhealthy.message)
 	case m.checked:
 		l.set(clusterv1.MachineHealthCheckSucceededCondition, true, clusterv1.MachineHealthCheckSucceededReason, "", "")
 	}
@@ -53,10 +53,10 @@ func (f *facts) machineConditions(m *machine) []fleet.Condition {
 		l.set(clusterv1.MachineOwnerRemediatedCondition, false, "", m.stays.reason, m.stays.message)
 	}
 	reason, message := f.deletingReason(m)
-	if !m.leaving && !m.extra {
+	if !m.leaving && !m.duplicate {
 		message = ""
 	}
-	l.set(clusterv1.MachineDeletingCondition, m.leaving || m.extra, reason, clusterv1.MachineNotDeletingReason, message)
+	l.set(clusterv1.MachineDeletingCondition, m.leaving || m.duplicate, reason, clusterv1.MachineNotDeletingReason, message)
 	return l.sorted()
 }
 
@@ -107,12 +107,12 @@ func (m *machine) nodeHealthyCondition(l *ledger) {
 // notReady says why m is not ready; empty when it is.
 func (f *facts) notReady(m *machine) string {
 	switch {
-	case m.leaving || m.extra:
+	case m.leaving || m.duplicate:
 		return "The machine is being deleted"
 	case m.held != "":
 		return m.held
-	case m.sick != nil:
-		return m.sick.message
+	case m.unhealthy != nil:
+		return m.unhealthy.message
 	case m.State != fleet.MachineRunning:
 		return cmp.Or(m.Message, "Machine is "+string(m.State))
 	case m.node == nil:

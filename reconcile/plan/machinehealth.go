@@ -40,7 +40,7 @@ func (f *facts) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []strin
 // and asks for a look when it will be. While the API server does not answer nobody
 // knows whether the agent before this one had the same clock: its word counts later.
 func (f *facts) outlasts(since time.Time, timeout time.Duration) bool {
-	if f.blind {
+	if f.unreachable {
 		since = latest(since, f.Since)
 	}
 	left := timeout - f.Now.Sub(since)
@@ -60,14 +60,14 @@ func (f *facts) standing(m *machine, condition string, status fleet.ConditionSta
 		switch condition {
 		case clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition:
 			switch {
-			case f.blind || c.Status != status:
+			case f.unreachable || c.Status != status:
 				return since, false
 			case m.node == nil:
 				return f.madeAt(m), true
 			}
-			return f.spell(m, condition, status, m.nodeTransition(condition)), true
+			return f.conditionSince(m, condition, status, m.nodeTransition(condition)), true
 		}
-		return f.spell(m, condition, c.Status, time.Time{}), c.Status == status
+		return f.conditionSince(m, condition, c.Status, time.Time{}), c.Status == status
 	}
 	return f.standingOfNode(m, condition, status)
 }
@@ -79,7 +79,7 @@ func (f *facts) standingOfNode(m *machine, condition string, status fleet.Condit
 	}
 	for _, c := range m.node.Conditions {
 		if string(c.Type) == condition && fleet.ConditionStatus(c.Status) == status {
-			return f.spell(m, condition, status, c.LastTransitionTime.Time), true
+			return f.conditionSince(m, condition, status, c.LastTransitionTime.Time), true
 		}
 	}
 	return since, false
@@ -139,14 +139,14 @@ func healthOf(c corev1.NodeCondition, condition string) (is fleet.ConditionStatu
 	return fleet.False, true
 }
 
-// spell returns since when a condition of m has its status, and has that
+// conditionSince returns since when a condition of m has its status, and has that
 // remembered: as the last report told, or from now on. It goes by the agents' own
 // clock alone, since clocks that differ are no reason to replace anything; the
-// transition that a Node tells of says only whether it is still the same spell.
-func (f *facts) spell(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
+// transition that a Node tells of says only whether the condition still is the same one.
+func (f *facts) conditionSince(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
 	s := fleet.Spell{
 		Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status,
-		Since: f.stamp(), Transition: transition.UTC().Truncate(time.Second),
+		Since: f.lookEnded(), Transition: transition.UTC().Truncate(time.Second),
 	}
 	for _, old := range f.Memory.Spells {
 		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
@@ -154,12 +154,12 @@ func (f *facts) spell(m *machine, condition string, status fleet.ConditionStatus
 			s.Since = f.from(old.Since)
 		}
 	}
-	f.remember(s)
+	f.rememberSpell(s)
 	return s.Since
 }
 
-// remember adds s to what the next pass is told, unless that is told already.
-func (f *facts) remember(s fleet.Spell) {
+// rememberSpell adds s to what the next pass is told, unless that is told already.
+func (f *facts) rememberSpell(s fleet.Spell) {
 	if !slices.ContainsFunc(f.spells, func(o fleet.Spell) bool {
 		return o.Machine == s.Machine && o.ProviderID == s.ProviderID && o.Condition == s.Condition
 	}) {
@@ -170,12 +170,12 @@ func (f *facts) remember(s fleet.Spell) {
 // keepSpells keeps in mind what was waited out of machines that are still there,
 // while nobody can see their Nodes: it is not over.
 func (f *facts) keepSpells() {
-	if !f.blind {
+	if !f.unreachable {
 		return
 	}
 	for _, s := range f.Memory.Spells {
 		if slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
-			f.remember(s)
+			f.rememberSpell(s)
 		}
 	}
 }
@@ -189,9 +189,9 @@ func (f *facts) startedAt(m *machine) time.Time {
 	})
 	switch {
 	case m.State == fleet.MachinePending:
-		f.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
+		f.conditionSince(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
 	case m.State == fleet.MachineRunning && told:
-		return latest(f.madeAt(m), f.spell(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
+		return latest(f.madeAt(m), f.conditionSince(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
 	}
 	return f.madeAt(m)
 }

@@ -12,7 +12,7 @@ import (
 // matchNodes gives each machine its Node: the one with its provider id, else
 // the one with its name that no other machine's id claims. Several machines of one
 // name are not told apart by a name. What is left over and says that it was ours is
-// a stray.
+// an orphan.
 func (f *facts) matchNodes() {
 	nodes := f.Observed.Workload.Nodes
 	byID := make(map[fleet.ProviderID]*machine, len(f.machines))
@@ -50,11 +50,11 @@ func (f *facts) matchNodes() {
 			continue
 		}
 		if m := byID[n.ProviderID]; m != nil && (n.Ready || !m.node.Ready) {
-			f.rivals = append(f.rivals, n)
+			f.duplicateNodes = append(f.duplicateNodes, n)
 			continue
 		}
 		if f.wasOurs(n) || f.deleted(n) {
-			f.strays = append(f.strays, n)
+			f.orphanNodes = append(f.orphanNodes, n)
 		}
 	}
 }
@@ -154,14 +154,14 @@ func (f *facts) matchServers() {
 // serves reports whether m's part of the control plane works.
 func (m *machine) serves() bool { return m.server != nil && m.server.Ready }
 
-// findExtras marks machines that share a name with another that is to stay, and
+// findDuplicates marks machines that share a name with another that is to stay, and
 // holds all of a name where nothing says which of them is in use.
 //
 // The provider id of a Node does. Where none of them has a Node, and they had the
 // time to get one, none is in use, and the oldest stays: it is the same while the
 // API server has not answered once in their lives, or where they are what became of
 // the first machine and none is remembered to have answered.
-func (f *facts) findExtras() {
+func (f *facts) findDuplicates() {
 	for name, same := range f.named {
 		if len(same) < 2 || same[0].State == fleet.MachineDeleting {
 			continue
@@ -173,16 +173,16 @@ func (f *facts) findExtras() {
 				a.Created.Compare(b.Created),
 				cmp.Compare(a.ProviderID, b.ProviderID))
 		})
-		why := f.alike(name, same)
+		why := f.ambiguity(name, same)
 		switch {
 		case why != "":
-			f.holdAlike(same, same, why)
+			f.holdAmbiguous(same, same, why)
 		case slices.ContainsFunc(same, func(m *machine) bool { return m.held != "" }):
 			unproven := slices.DeleteFunc(slices.Clone(same), func(m *machine) bool { return m.proven })
-			f.holdAlike(same, unproven, "and one of them carries damaged tags: put these back first")
+			f.holdAmbiguous(same, unproven, "and one of them carries damaged tags: put these back first")
 		default:
 			for _, m := range same[1:] {
-				m.extra = true
+				m.duplicate = true
 			}
 		}
 	}
@@ -191,19 +191,19 @@ func (f *facts) findExtras() {
 	})
 }
 
-// alike says why it is not known which of same, machines called name, is in use;
+// ambiguity says why it is not known which of same, machines called name, is in use;
 // empty where it is: the first of them is the one then, if any.
-func (f *facts) alike(name fleet.MachineName, same []*machine) string {
+func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	switch {
-	case f.blind && f.knownSilent(same[0]):
+	case f.unreachable && f.knownSilent(same[0]):
 		return ""
-	case f.blind && f.firstTwice():
+	case f.unreachable && f.firstTwice():
 		if left := defaultStartup - f.Now.Sub(f.Since); left > 0 {
 			f.wake(left)
 			return "and none of them has answered yet"
 		}
 		return ""
-	case f.blind:
+	case f.unreachable:
 		return "which of them joined is not known while the API server does not answer"
 	case f.claimed[name]:
 		return fmt.Sprintf("and node %s does not say by its provider id which of them it is on: delete the others yourself", name)
@@ -222,9 +222,9 @@ func (f *facts) alike(name fleet.MachineName, same []*machine) string {
 	return ""
 }
 
-// holdAlike holds those of same, which share a name, that are in doubt, for the
+// holdAmbiguous holds those of same, which share a name, that are in doubt, for the
 // reason why.
-func (f *facts) holdAlike(same, doubtful []*machine, why string) {
+func (f *facts) holdAmbiguous(same, doubtful []*machine, why string) {
 	var ids []string
 	for _, m := range same {
 		ids = append(ids, string(m.ProviderID))

@@ -15,12 +15,12 @@ func (d *draft) passMilestones() {
 	if d.deleting() && d.residence.ControlPlane != fleet.InitializedOnce {
 		m.ControlPlane, m.Provisioned = time.Time{}, time.Time{}
 	}
-	if d.deleting() || d.paused() || d.displaced != "" {
+	if d.deleting() || d.paused() || d.contradicted != "" {
 		return
 	}
 	nothing := !d.Observed.Infrastructure.Exists && len(d.machines)+len(d.Attempts) == 0 && !d.Observed.Workload.Reachable
 	if nothing && (m.Began.IsZero() || !m.Infrastructure.IsZero()) { // a new one, or one made again
-		*m = fleet.Milestones{Began: d.stamp()}
+		*m = fleet.Milestones{Began: d.lookEnded()}
 	}
 	for _, step := range []struct {
 		at   *time.Time
@@ -30,11 +30,13 @@ func (d *draft) passMilestones() {
 			return
 		}
 		if step.at.IsZero() {
-			*step.at = d.stamp()
+			*step.at = d.lookEnded()
 		}
 	}
 }
 
-// stamp is when this look ended, as it is written down: what it shows for the first
+// lookEnded is when this look ended, as it is written down: what it shows for the first
 // time is not known to have been so before. A process may stand still while it looks.
-func (f *facts) stamp() time.Time { return latest(f.Now, f.Observed.Until).UTC().Truncate(time.Second) }
+func (f *facts) lookEnded() time.Time {
+	return latest(f.Now, f.Observed.Until).UTC().Truncate(time.Second)
+}

@@ -11,22 +11,22 @@ import (
 // of machines that are gone removed, and the tokens of machines that still have
 // to join renewed.
 func (d *draft) keepNodes() {
-	if d.blind {
+	if d.unreachable {
 		return
 	}
 	for _, m := range d.machines {
 		switch {
-		case m.pool == nil || m.pool.Paused || m.extra || m.held != "" || m.State == fleet.MachineDeleting:
+		case m.pool == nil || m.pool.Paused || m.duplicate || m.held != "" || m.State == fleet.MachineDeleting:
 		case m.node == nil:
 			d.keepToken(m)
 		case !m.node.Draining && !fleet.NodeInSync(d.Desired, m.poolOfNode(), m.Name, *m.node):
 			d.sync(m)
 		}
 	}
-	for _, n := range d.strays {
+	for _, n := range d.orphanNodes {
 		d.deleteNode(n)
 	}
-	for _, n := range d.rivals {
+	for _, n := range d.duplicateNodes {
 		d.note("node %s has the provider id of a machine that has another node: delete the one that is not in use", n.Name)
 	}
 }
@@ -36,7 +36,7 @@ func (d *draft) keepNodes() {
 // every 5: two renewals may fail before it is lost. Which of the observed
 // tokens belongs to the machine is not known here, so it goes by the clock.
 func (d *draft) keepToken(m *machine) {
-	if m.leaving || m.sick != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
+	if m.leaving || m.unhealthy != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
 		return
 	}
 	if age := d.Now.Sub(m.MadeAt()); age >= 0 && age < AttemptsLast {

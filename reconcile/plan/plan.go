@@ -73,16 +73,16 @@ type Plan struct {
 // Compute returns the plan for in.
 func Compute(in Input) Plan {
 	d := newDraft(look(in))
-	d.tellHeld()
+	d.noteHeld()
 	switch {
-	case d.displaced != "":
-		d.stay()
+	case d.contradicted != "":
+		d.keepMemory()
 	case d.deleting():
 		d.delete()
 	default:
-		d.climb()
+		d.planPhases()
 	}
-	if d.displaced == "" {
+	if d.contradicted == "" {
 		d.resumeRemovals()
 	}
 	d.conclude()

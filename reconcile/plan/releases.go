@@ -34,7 +34,7 @@ const (
 // plane is initialized, and removed when Git has them no more.
 // Source: cluster-api-addon-provider-helm, controllers/helmchartproxy.
 func (d *draft) keepReleases() {
-	if d.blind || !d.initialized() {
+	if d.unreachable || !d.initialized() {
 		return
 	}
 	for i := range d.Desired.Releases {
@@ -157,10 +157,10 @@ func (f *facts) releaseCondition(l *ledger) {
 	switch {
 	case f.deleting() || len(f.Desired.Releases)+len(states) == 0:
 		return
-	case f.blind && f.everInitialized():
+	case f.unreachable && f.everInitialized():
 		l.unknown(helmReleaseReady, clusterv1.ConnectionDownReason, "The API server does not answer")
 		return
-	case f.blind || !f.initialized():
+	case f.unreachable || !f.initialized():
 		l.set(helmReleaseReady, false, "", helmPreparing, "Control plane not yet initialized")
 		return
 	}

@@ -17,14 +17,14 @@ import (
 // this agent has called the API server for a settle window.
 func (d *draft) remediateFirst(g *group) bool {
 	m := g.all[0]
-	if !d.blind || !m.remedy || !d.failedFirst(m) {
+	if !d.unreachable || !m.condemned || !d.failedFirst(m) {
 		return false
 	}
 	if !d.knownSilent(m) && d.unsettled() {
 		return true
 	}
 	if d.mayAttempt(m) {
-		d.begun(m, func() { d.deleteMachine(m, m.sick.message) })
+		d.asAttempt(m, func() { d.deleteMachine(m, m.unhealthy.message) })
 	}
 	return true
 }
@@ -38,7 +38,7 @@ func (d *draft) remediateFirst(g *group) bool {
 // Source: Cluster API, KubeadmControlPlane, preflight checks while a remediation
 // is in progress.
 func (d *draft) refill(g *group) bool {
-	condemned := slices.ContainsFunc(g.all, func(m *machine) bool { return m.remedy })
+	condemned := slices.ContainsFunc(g.all, func(m *machine) bool { return m.condemned })
 	if len(g.all) >= g.pool.Replicas || len(g.leaving) > 0 || !condemned && d.out.Remediation.IsZero() {
 		return false
 	}
@@ -60,7 +60,7 @@ func (d *draft) refill(g *group) bool {
 func (d *draft) remediate(g *group) bool {
 	var sick []*machine
 	for _, m := range g.all {
-		if m.remedy {
+		if m.condemned {
 			sick = append(sick, m)
 		}
 	}
@@ -72,20 +72,20 @@ func (d *draft) remediate(g *group) bool {
 	if len(g.all) == 1 {
 		if m.current && g.pool.Replicas == 1 {
 			why := ""
-			if m.sick != nil {
-				why = ": " + m.sick.message
+			if m.unhealthy != nil {
+				why = ": " + m.unhealthy.message
 			}
 			d.note("machine %s is unhealthy and stays, as the last of the control plane%s", m.Name, why)
 		}
 		return false // a rollout makes another one first, and waits where none can join
 	}
 	for _, o := range g.all {
-		if o.sick == nil && o.node == nil {
+		if o.unhealthy == nil && o.node == nil {
 			d.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
 			return true
 		}
 	}
-	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o != m && (o.sick == nil || o.asked()) && d.ailing(o) == "" }) {
+	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o != m && (o.unhealthy == nil || o.asked()) && d.ailing(o) == "" }) {
 		d.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
 		return true
 	}
@@ -96,19 +96,19 @@ func (d *draft) remediate(g *group) bool {
 		if !d.mayAttempt(m) {
 			continue
 		}
-		if why := d.counted(g, m); why != "" {
+		if why := d.countedOn(g, m); why != "" {
 			d.wait("machine %s is unhealthy and waits: %s", m.Name, why)
 			return true
 		}
-		d.begun(m, func() { d.removeControlPlane(m, m.sick.message) })
+		d.asAttempt(m, func() { d.removeControlPlane(m, m.unhealthy.message) })
 		return true
 	}
 	return true
 }
 
-// counted says why the control plane counts on m, which is condemned and works all
+// countedOn says why the control plane counts on m, which is condemned and works all
 // the same: it is not whole without it. Empty where m may go, or does not work.
-func (f *facts) counted(g *group, m *machine) string {
+func (f *facts) countedOn(g *group, m *machine) string {
 	if f.ailing(m) != "" {
 		return ""
 	}
@@ -116,14 +116,14 @@ func (f *facts) counted(g *group, m *machine) string {
 		return fmt.Sprintf("%s has %d of %s", g.name, len(g.all), machines(g.pool.Replicas))
 	}
 	for _, o := range g.all {
-		if why := f.ailing(o); why != "" && !o.remedy {
+		if why := f.ailing(o); why != "" && !o.condemned {
 			return why
 		}
 	}
 	return ""
 }
 
-// worst orders sick machines: first those whose removal costs etcd nothing, of
+// worst orders unhealthy machines: first those whose removal costs etcd nothing, of
 // these first those that people marked. Cluster API takes marked ones before all
 // others, and waits where etcd cannot spare them.
 func worst(a, b *machine) int {
@@ -138,7 +138,7 @@ func worst(a, b *machine) int {
 
 // asked reports whether people want m replaced, which no limit holds back.
 func (m *machine) asked() bool {
-	return m.sick != nil && m.sick.reason == clusterv1.MachineHealthCheckHasRemediateAnnotationReason
+	return m.unhealthy != nil && m.unhealthy.reason == clusterv1.MachineHealthCheckHasRemediateAnnotationReason
 }
 
 // attempt returns the attempt to replace the unhealthy control-plane machine m:
@@ -191,9 +191,9 @@ func (d *draft) mayAttempt(m *machine) bool {
 	return false
 }
 
-// begun remembers that remove, which plans the next step of replacing the
+// asAttempt remembers that remove, which plans the next step of replacing the
 // unhealthy machine m, is an attempt, if it planned one.
-func (d *draft) begun(m *machine, remove func()) {
+func (d *draft) asAttempt(m *machine, remove func()) {
 	planned := len(d.out.Actions)
 	remove()
 	if len(d.out.Actions) > planned && d.out.Remediation.Machine != m.Name {

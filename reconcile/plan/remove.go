@@ -60,7 +60,7 @@ func (d *draft) draining(m *machine, reason string) fleet.Action {
 		return a.Kind == fleet.SyncNode && a.Node == m.node.Name
 	})
 	a := fleet.Action{Kind: fleet.DrainNode, Pool: m.poolName(), Machine: m.Name, Node: m.node.Name, Reason: reason}
-	if m.extra {
+	if m.duplicate {
 		a.ProviderID = m.ProviderID // the machine that has its name stays
 	}
 	return a
@@ -243,18 +243,18 @@ func (d *draft) resumeRemovals() {
 	}
 }
 
-// removeExtras removes the machines that share their name with another, which
+// removeDuplicates removes the machines that share their name with another, which
 // stays. It reports whether there was one.
-func (d *draft) removeExtras(g *group) bool {
+func (d *draft) removeDuplicates(g *group) bool {
 	found := false
 	for _, m := range g.all {
-		if !m.extra {
+		if !m.duplicate {
 			continue
 		}
 		found = true
 		reason := fmt.Sprintf("another machine is called %s as well, and stays", m.Name)
 		switch {
-		case m.State == fleet.MachineDeleting, d.blind: // then nothing in this cluster ever joined
+		case m.State == fleet.MachineDeleting, d.unreachable: // then nothing in this cluster ever joined
 			d.deleteMachine(m, reason)
 		case g == d.groups[0]:
 			d.removeControlPlane(m, reason)

@@ -49,13 +49,13 @@ func (d *draft) machineReport(m *machine) fleet.MachineReport {
 		}
 	}
 	switch {
-	case m.leaving || m.extra:
+	case m.leaving || m.duplicate:
 		r.Phase = fleet.MachinePhaseDeleting
 	case m.State == fleet.MachineFailed:
 		r.Phase = fleet.MachinePhaseFailed
 	case m.State == fleet.MachinePending:
 		r.Phase = fleet.MachinePhaseProvisioning
-	case m.node == nil && (!d.blind || !d.everInitialized()):
+	case m.node == nil && (!d.unreachable || !d.everInitialized()):
 		r.Phase = fleet.MachinePhaseProvisioned
 	default:
 		r.Phase = fleet.MachinePhaseRunning

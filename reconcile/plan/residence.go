@@ -17,8 +17,8 @@ func (f *facts) locate() {
 	if wish != "" && !f.Observed.Workload.Reachable {
 		f.residence = fleet.Residence{Recreated: wish}
 	}
-	switch f.displaced = f.contradiction(); {
-	case f.displaced == "":
+	switch f.contradicted = f.contradiction(); {
+	case f.contradicted == "":
 		f.learn()
 		if wish != "" { // of a cluster that is well there is nothing to make anew, not later either
 			f.residence.Recreated = wish
@@ -29,7 +29,7 @@ func (f *facts) locate() {
 	f.Desired = f.Desired.WithResidence(f.residence)
 }
 
-// recreate is the wish to forget where the cluster lived, of people who say that it
+// recreate is the request to forget where the cluster lived, of people who say that it
 // is gone for good; empty where there is none that was not heeded before.
 func (f *facts) recreate() string {
 	if w := f.Desired.Recreate; w != f.residence.Recreated && !f.deleting() && !f.paused() {
@@ -182,13 +182,13 @@ func (f *facts) lacksMachines() bool {
 	return slices.ContainsFunc(f.groups, func(g *group) bool { return g.pool != nil && len(g.fresh) < g.pool.Replicas })
 }
 
-// stay is the plan for a cluster that was looked for elsewhere than where it lives:
+// keepMemory is the plan for a cluster that was looked for elsewhere than where it lives:
 // all that was remembered stays so.
-func (d *draft) stay() {
+func (d *draft) keepMemory() {
 	d.out.Phase = fleet.PhaseInfrastructure
 	if d.deleting() {
 		d.out.Phase = fleet.PhaseDeleting
 	}
 	d.out.Remediation, d.out.Fingerprint, d.out.Spells = d.Memory.Remediation, d.Memory.Fingerprint, d.Memory.Spells
-	d.note("%s", d.displaced)
+	d.note("%s", d.contradicted)
 }

@@ -24,7 +24,7 @@ const refreshResources = time.Hour
 // control plane is initialized, and what left them deleted.
 // Source: Cluster API, core/reconcilers/clusterresourceset.
 func (d *draft) keepResources() {
-	if d.blind || !d.initialized() {
+	if d.unreachable || !d.initialized() {
 		return
 	}
 	for i := range d.Desired.ResourceSets {
@@ -177,10 +177,10 @@ func (f *facts) resourcesCondition(l *ledger) {
 	switch {
 	case f.deleting() || len(sets)+len(states) == 0:
 		return
-	case f.blind && f.everInitialized():
+	case f.unreachable && f.everInitialized():
 		l.unknown(kind, clusterv1.ConnectionDownReason, "The API server does not answer")
 		return
-	case f.blind || !f.initialized():
+	case f.unreachable || !f.initialized():
 		l.set(kind, false, "", addonsv1.ClusterResourceSetResourcesNotAppliedReason, "Control plane not yet initialized")
 		return
 	}

@@ -40,7 +40,7 @@ func (d *draft) roll(g *group) {
 		}
 	}
 	for _, m := range g.leaving {
-		if !m.extra {
+		if !m.duplicate {
 			d.removeWorker(m, g.whyLeaving(m))
 		}
 	}
@@ -55,12 +55,12 @@ func (d *draft) roll(g *group) {
 func (r *rollout) remediate() {
 	room := r.g.pool.MaxRemediations
 	for _, m := range r.g.leaving {
-		if m.sick != nil && (m.current || r.g.pool.Strategy == fleet.OnDelete) {
+		if m.unhealthy != nil && (m.current || r.g.pool.Strategy == fleet.OnDelete) {
 			room--
 		}
 	}
 	for _, m := range r.candidates() {
-		if !m.remedy {
+		if !m.condemned {
 			if m.stays != nil {
 				r.plan.note("%s", m.stays.message)
 			}
@@ -71,7 +71,7 @@ func (r *rollout) remediate() {
 			continue
 		}
 		room--
-		r.remove(m, m.sick.message)
+		r.remove(m, m.unhealthy.message)
 	}
 }
 
@@ -235,8 +235,8 @@ func (g *group) decided() string {
 // whyLeaving gives the reason of a removal that has begun.
 func (g *group) whyLeaving(m *machine) string {
 	switch {
-	case m.sick != nil:
-		return m.sick.message
+	case m.unhealthy != nil:
+		return m.unhealthy.message
 	case !m.current:
 		return "outdated: " + differs(m, g.pool)
 	case len(g.fresh)+len(g.old) >= g.pool.Replicas:
@@ -272,7 +272,7 @@ func marked(m *machine) bool {
 }
 
 func broken(m *machine) bool {
-	return m.sick != nil || !m.ready || m.State == fleet.MachineFailed
+	return m.unhealthy != nil || !m.ready || m.State == fleet.MachineFailed
 }
 
 func byOrder(o fleet.DeletionOrder, a, b *machine) int {

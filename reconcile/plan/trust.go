@@ -21,7 +21,7 @@ func (f *facts) trust(role fleet.Role) fleet.Trust {
 
 // rotation returns the rotation of an authority that is under way, or else the
 // next that is wished for; false where there is none. What has begun is finished,
-// though the wish be taken back or renewed.
+// though the request be taken back or renewed.
 func (f *facts) rotation() (r fleet.Rotation, now fleet.RotationState, wish string, ok bool) {
 	for _, r := range fleet.Rotations() {
 		if now := f.Observed.Secrets.Rotations[r.Authority()]; now.UnderWay() {

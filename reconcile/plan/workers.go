@@ -22,7 +22,7 @@ func (d *draft) planWorkers() {
 			d.note("pool %s is paused", g.name)
 		case d.frozen(g):
 		default:
-			d.removeExtras(g)
+			d.removeDuplicates(g)
 			d.roll(g)
 			d.awaitAvailable(g)
 		}
@@ -35,7 +35,7 @@ func (d *draft) awaitAvailable(g *group) {
 	var late []string
 	for _, m := range g.all {
 		switch {
-		case m.available || m.leaving || m.extra || d.going[m]:
+		case m.available || m.leaving || m.duplicate || d.going[m]:
 		case m.State == fleet.MachineFailed:
 			d.note("machine %s is Failed%s", m.Name, because(m.Message))
 		default:

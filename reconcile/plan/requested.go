@@ -44,12 +44,12 @@ func onDelete(p *fleet.Pool) bool {
 	return p.Role == fleet.RoleWorker && p.Strategy == fleet.OnDelete
 }
 
-// heedWishes marks the machines that people know to be sick. No health check
+// markRequested marks the machines that people know to be unhealthy. No health check
 // has a say in that, and none of its limits. In a pool that replaces on deletion
 // alone, to ask for a replacement is to delete.
-func (f *facts) heedWishes() {
+func (f *facts) markRequested() {
 	for _, m := range f.machines {
-		if m.pool == nil || m.ProviderID == "" || m.extra {
+		if m.pool == nil || m.ProviderID == "" || m.duplicate {
 			continue
 		}
 		why, ok := m.pool.Remediate[m.ProviderID]
@@ -59,7 +59,7 @@ func (f *facts) heedWishes() {
 		if !ok {
 			continue
 		}
-		m.sick = &defect{clusterv1.MachineHealthCheckHasRemediateAnnotationReason, "remediation " + why}
-		m.remedy, m.stays = !m.leaving, nil
+		m.unhealthy = &defect{clusterv1.MachineHealthCheckHasRemediateAnnotationReason, "remediation " + why}
+		m.condemned, m.stays = !m.leaving, nil
 	}
 }

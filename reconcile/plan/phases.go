@@ -9,26 +9,26 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A rung is one stage of a cluster's life. The first rung that is not done is
-// the phase; the rungs above one that is not passable are not tried.
-type rung struct {
+// A phaseStep is one stage of a cluster's life. The first step that is not done is
+// the phase; the steps after one that is not passable are not tried.
+type phaseStep struct {
 	phase    fleet.Phase
-	climb    func(*draft)      // plans what the rung lacks; nothing when it is done
-	done     func(*facts) bool // everything of the rung is as it should be
-	passable func(*facts) bool // the next rung may begin
+	plan     func(*draft)      // plans what the step lacks; nothing when it is done
+	done     func(*facts) bool // everything of the step is as it should be
+	passable func(*facts) bool // the next step may begin
 }
 
-func ladder() []rung {
-	return []rung{
+func phaseSteps() []phaseStep {
+	return []phaseStep{
 		{fleet.PhaseInfrastructure, (*draft).planInfrastructure, (*facts).infrastructureDone, (*facts).infrastructureReady},
 		{fleet.PhaseControlPlane, (*draft).planControlPlane, (*facts).controlPlaneDone, (*facts).initialized},
 		{fleet.PhaseWorkers, (*draft).planWorkers, (*facts).workersDone, (*facts).workersDone},
 	}
 }
 
-// climb computes the phase, and plans what may be done on every rung that can
+// planPhases computes the phase, and plans what may be done on every step that can
 // be reached. What keeps a running cluster going is independent of its phase.
-func (d *draft) climb() {
+func (d *draft) planPhases() {
 	d.out.Phase = d.phase()
 	d.followRemediation()
 	d.out.Fingerprint = d.Memory.Fingerprint
@@ -39,8 +39,8 @@ func (d *draft) climb() {
 	d.stepAfterControlPlane()
 	d.keepResources()
 	d.keepReleases()
-	for _, r := range ladder() {
-		r.climb(d)
+	for _, r := range phaseSteps() {
+		r.plan(d)
 		if !r.passable(d.facts) {
 			return
 		}
@@ -48,7 +48,7 @@ func (d *draft) climb() {
 }
 
 func (f *facts) phase() fleet.Phase {
-	for _, r := range ladder() {
+	for _, r := range phaseSteps() {
 		if !r.done(f) {
 			return r.phase
 		}
