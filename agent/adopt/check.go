@@ -232,7 +232,9 @@ func (a *Adoption) foresee(ctx context.Context, c *candidate) error {
 	if !seen.Workload.Reachable {
 		c.notes = append(c.notes, "its API server does not answer here, so its Nodes are not compared: "+seen.Workload.Message)
 	}
-	seen.Infrastructure.Exists, seen.Infrastructure.Ready, seen.Infrastructure.Machines = true, true, nil
+	// What differs from Git without being outdated is for the last step to judge,
+	// once everything carries its mark.
+	seen.Infrastructure.Exists, seen.Infrastructure.Ready, seen.Infrastructure.Machines, seen.Infrastructure.Drift = true, true, nil, nil
 	for i, m := range c.machines {
 		p, _ := c.desired.Pool(m.Pool)
 		seen.Infrastructure.Machines = append(seen.Infrastructure.Machines, fleet.Machine{

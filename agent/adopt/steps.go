@@ -133,13 +133,15 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	if len(seen.Infrastructure.Machines) != len(c.machines) {
 		wrong = append(wrong, fmt.Sprintf("%d machines are seen, and there are %d", len(seen.Infrastructure.Machines), len(c.machines)))
 	}
+	drift := seen.Infrastructure.Drift
+	seen.Infrastructure.Drift = nil // accepted or not, one by one below
 	for _, change := range forecast.Of(plan.Input{Desired: &running, Observed: seen, Now: seen.At}).Changes {
 		wrong = append(wrong, "Fairlead would "+describe(change))
 	}
 	if !seen.Infrastructure.Ready {
 		wrong = append(wrong, "its infrastructure is not as Git says: "+seen.Infrastructure.Message)
 	}
-	for _, d := range seen.Infrastructure.Drift {
+	for _, d := range drift {
 		if a.o.AcceptDrift {
 			a.o.Say(c.key, Note, "Fairlead will then "+d)
 			continue
