@@ -51,6 +51,7 @@ type Action struct {
 	Operation     OperationID
 	Cluster       Key
 	Pool          PoolName
+	Provider      string `json:",omitempty"` // of the guest that it is done on; empty: the first site, or none
 	Machine       MachineName
 	ProviderID    ProviderID // of the machine to delete, or whose member leaves etcd, where two have a name
 	Node          string

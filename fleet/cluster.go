@@ -68,6 +68,7 @@ type Cluster struct {
 	Provider        string                   // infrastructure provider, from the infrastructure kind
 	Infrastructure  Object                   // DevCluster, OpenStackCluster, …
 	Companions      []Object                 // the provider's other objects that Git holds for it, sorted by kind, namespace and name
+	Guests          []Site                   `json:",omitempty"` // other providers that workers are on, sorted by provider
 	NamespaceLabels map[string]string        // of its namespace: those that Git holds, and kubernetes.io/metadata.name
 	Endpoint        Endpoint                 // of the API server where Git fixes it, else zero
 	Network         clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
@@ -79,10 +80,16 @@ type Cluster struct {
 	Releases        []Release             `json:",omitempty"` // of Helm, for the HelmChartProxies of its namespace that select it, by namespace and name; no part of a template hash
 	Secrets         map[string]SecretData // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
+
+	// APIElsewhere says that c is what the provider of a guest sees: see At.
+	APIElsewhere bool `json:"-"`
 }
 
-// Pools returns the control plane, then the workers.
+// Pools returns the control plane, where machines of the cluster are it, then the workers.
 func (c *Cluster) Pools() []Pool {
+	if c.ControlPlane.Name == "" {
+		return slices.Clone(c.Workers)
+	}
 	return append([]Pool{c.ControlPlane}, c.Workers...)
 }
 
@@ -144,6 +151,7 @@ type Pool struct {
 	Name     PoolName
 	Role     Role
 	Kind     PoolKind `json:",omitempty"` // where that is neither KubeadmControlPlane nor MachineDeployment
+	Provider string   `json:",omitempty"` // of the guest that its machines are on; empty: they are on the first site
 	Replicas int
 	// Scaling, if not nil, says that Replicas is for somebody else than Git to
 	// decide.

@@ -43,6 +43,10 @@ type Kind struct {
 	// Nil means that the spec names no companions in this way.
 	Resolve func(spec any, companions func(kind string) map[string]any) (any, field.ErrorList)
 
+	// Serving says what of spec, of an InfrastructureCluster that Normalise returned, is wrong
+	// where machines on this site serve the API server. Nil means nothing ever is.
+	Serving func(spec any) field.ErrorList
+
 	// Hashed returns what of a spec, normalised and resolved, counts in template
 	// hashes, and in what tells whether a definition changed; nil: all of it. Whatever
 	// a released version counted, and nothing else, is in it for ever: where Normalise

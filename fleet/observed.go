@@ -12,14 +12,19 @@ type Observed struct {
 	At             time.Time // when the look began
 	Until          time.Time // when it ended; zero: at once
 	Infrastructure Infrastructure
-	Secrets        SecretState
-	Workload       Workload
+	// Silence says in the provider's own words why nobody could look at the first site of
+	// a cluster that has guests; empty: all of it was seen.
+	Silence  string
+	Guests   []GuestSeen // sorted by provider
+	Secrets  SecretState
+	Workload Workload
 	// Distribution is how control planes of its kind work, and what of that is not as
 	// Git says.
 	Distribution Distribution
 }
 
-// Infrastructure is what a provider has that carries a cluster's tags.
+// Infrastructure is what a provider has that carries a cluster's tags. As part of what was
+// observed of a cluster with guests, its machines and failures are those of all sites.
 type Infrastructure struct {
 	Exists         bool // something of the shared part is there, perhaps half made
 	Ready          bool // all of it is there and works: machines may be made
@@ -42,6 +47,7 @@ type Infrastructure struct {
 // A Failure is a request for a machine that was taken and failed, and left nothing.
 type Failure struct {
 	Machine   MachineName
+	Provider  string `json:",omitempty"` // as in Machine
 	Operation OperationID
 	At        time.Time
 	Message   string // the provider's own words
@@ -78,6 +84,7 @@ type Machine struct {
 	Role          Role
 	Template      TemplateHash
 	Version       string // Kubernetes version that it was made for
+	Provider      string `json:",omitempty"` // of the guest that it is on; empty: it is on the first site
 	Operation     OperationID
 	FailureDomain string
 	State         MachineState

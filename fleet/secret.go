@@ -78,6 +78,12 @@ func (c *Cluster) StoredSecrets() []Key {
 	for _, o := range c.Companions {
 		keys = append(keys, o.Stored...)
 	}
+	for _, g := range c.Guests {
+		keys = append(keys, g.Infrastructure.Stored...)
+		for _, o := range g.Companions {
+			keys = append(keys, o.Stored...)
+		}
+	}
 	for _, p := range c.Pools() {
 		keys = append(keys, p.Infrastructure.Stored...)
 	}

@@ -42,6 +42,7 @@ func TestNewFieldsLeaveNoTrace(t *testing.T) {
 		"ResourceSet.Name", "ResourceSet.Resources", "ResourceSet.Strategy",
 		"Revision.Digest", "Revision.Ref",
 		"Scaling.Max", "Scaling.Min", "Scaling.Rollout",
+		"Site.Infrastructure", "Site.Provider",
 		"Suspension.Reason", "Suspension.Until",
 		"Topology.Class", "Topology.Concurrency",
 	}

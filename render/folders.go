@@ -109,9 +109,12 @@ func (r folderRules) refuse(o *overlay, c fleet.Cluster) []fleet.Problem {
 	return out
 }
 
-// infrastructureOf returns the objects of c that its provider reads.
+// infrastructureOf returns the objects of c that its providers read.
 func infrastructureOf(c *fleet.Cluster) []fleet.Object {
 	out := append([]fleet.Object{c.Infrastructure}, c.Companions...)
+	for _, g := range c.Guests {
+		out = append(append(out, g.Infrastructure), g.Companions...)
+	}
 	for _, p := range c.Pools() {
 		out = append(out, p.Infrastructure)
 	}

@@ -20,6 +20,7 @@ type builder struct {
 	fleet    fleet.ID
 	key      fleet.Key
 	provider string
+	sites    map[string]*object // which make providers guests, by provider
 	problems []fleet.Problem
 }
 
@@ -62,9 +63,11 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
 	c.Network = in.Spec.ClusterNetwork
-	c.Infrastructure = b.infrastructure(root, "spec.infrastructureRef", in.Spec.InfrastructureRef, fleet.InfrastructureCluster)
+	c.Infrastructure, b.provider = b.infrastructure(root, "spec.infrastructureRef", in.Spec.InfrastructureRef, fleet.InfrastructureCluster)
+	b.checkServing(in.Spec.InfrastructureRef)
 	c.Provider = b.provider
-	c.Companions = b.companions()
+	c.Companions = b.companions(b.provider)
+	c.Guests = b.guests(in.Spec.InfrastructureRef)
 	c.NamespaceLabels = b.namespaceLabels()
 	c.ControlPlane = b.controlPlane(root, in.Spec.ControlPlaneRef)
 	c.Secrets = make(map[string]fleet.SecretData)
@@ -102,6 +105,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.ResourceSets, func(x, y fleet.ResourceSet) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
+	b.checkCloudProviders(c)
 	c.Releases = b.releases(root)
 	c.Topology = b.topology(root)
 	for i, p := range c.Workers {
@@ -134,22 +138,17 @@ func (b *builder) resolve(from *object, field string, ref clusterv1.ContractVers
 }
 
 // infrastructure resolves a reference to an object of a provider.
-func (b *builder) infrastructure(from *object, field string, ref clusterv1.ContractVersionedObjectReference, role fleet.KindRole) fleet.Object {
+func (b *builder) infrastructure(from *object, field string, ref clusterv1.ContractVersionedObjectReference, role fleet.KindRole) (out fleet.Object, provider string) {
 	o := b.resolve(from, field, ref)
 	if o == nil || len(o.problems) > 0 {
-		return fleet.Object{}
+		return fleet.Object{}, ""
 	}
 	in, ok := o.value.(*infrastructure)
-	switch {
-	case !ok, in.role != role:
+	if !ok || in.role != role {
 		b.addf(from, field, "", "must refer to an %s of a provider, not to %s", role, ref.Kind)
-		return fleet.Object{}
-	case b.provider == "":
-		b.provider = in.provider
-	case b.provider != in.provider:
-		b.addf(from, field, "", "refers to %s of the provider %s; the cluster is on %s", ref.Kind, in.provider, b.provider)
+		return fleet.Object{}, ""
 	}
-	return b.object(o, in)
+	return b.object(o, in), in.provider
 }
 
 // copied returns m, or nil where it is empty.
@@ -161,14 +160,14 @@ func copied(m map[string]string) map[string]string {
 }
 
 func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObjectReference) fleet.Pool {
-	const field = "spec.controlPlaneRef"
-	o := b.resolve(root, field, ref)
+	const controlPlaneRef = "spec.controlPlaneRef"
+	o := b.resolve(root, controlPlaneRef, ref)
 	if o == nil || len(o.problems) > 0 {
 		return fleet.Pool{}
 	}
 	in, ok := o.value.(*controlplanev1.KubeadmControlPlane)
 	if !ok {
-		b.addf(root, field, "", "must refer to a KubeadmControlPlane, not to %s", ref.Kind)
+		b.addf(root, controlPlaneRef, "", "must refer to a KubeadmControlPlane, not to %s", ref.Kind)
 		return fleet.Pool{}
 	}
 	template := in.Spec.MachineTemplate
@@ -179,7 +178,9 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	labels[clusterv1.ClusterNameLabel] = b.key.Name
 	labels[clusterv1.MachineControlPlaneLabel] = ""
 	labels[clusterv1.MachineControlPlaneNameLabel] = o.name
-	infra := b.infrastructure(o, o.written("spec.machineTemplate.spec.infrastructureRef"), template.Spec.InfrastructureRef, fleet.InfrastructureMachineTemplate)
+	field := o.written("spec.machineTemplate.spec.infrastructureRef")
+	infra, provider := b.infrastructure(o, field, template.Spec.InfrastructureRef, fleet.InfrastructureMachineTemplate)
+	b.onFirstSite(o, field, template.Spec.InfrastructureRef.Kind, provider)
 	b.secrets(o, o.written("spec.kubeadmConfigSpec"), &in.Spec.KubeadmConfigSpec)
 	p := fleet.Pool{
 		Name: fleet.PoolName(o.name), Role: fleet.RoleControlPlane,

@@ -73,7 +73,8 @@ func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec,
 	if p.Kind == fleet.LoneMachine {
 		role = fleet.InfrastructureMachine
 	}
-	p.Infrastructure = b.infrastructure(o, path+"infrastructureRef", machine.InfrastructureRef, role)
+	infra, provider := b.infrastructure(o, path+"infrastructureRef", machine.InfrastructureRef, role)
+	p.Infrastructure, p.Provider = infra, b.site(o, path+"infrastructureRef", machine.InfrastructureRef.Kind, provider)
 	if t := b.resolve(o, path+"bootstrap.configRef", machine.Bootstrap.ConfigRef); t != nil && len(t.problems) == 0 {
 		config, ok := bootstrapOf(t, p.Kind)
 		if !ok {

@@ -50,11 +50,11 @@ func (b *builder) resolved(o *object, in *infrastructure) (spec, hashed json.Raw
 	return spec, hashed
 }
 
-// companions returns the companions of the cluster.
-func (b *builder) companions() []fleet.Object {
+// companions returns the companions of the cluster that are of a provider.
+func (b *builder) companions(provider string) []fleet.Object {
 	var out []fleet.Object
 	for _, o := range b.set.companions(b.key) {
-		if in, ok := o.value.(*infrastructure); ok && in.provider == b.provider {
+		if in, ok := o.value.(*infrastructure); ok && in.provider == provider {
 			out = append(out, b.object(o, in))
 		}
 	}

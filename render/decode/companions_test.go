@@ -72,6 +72,7 @@ func yardKinds() []fleet.Kind {
 	}
 	return append(testKinds(),
 		kind("yard", fleet.InfrastructureCluster, "YardCluster", false),
+		kind("yard", fleet.InfrastructureCluster, "HallCluster", false),
 		kind("yard", fleet.InfrastructureMachineTemplate, "YardMachineTemplate", false),
 		kind("yard", fleet.InfrastructureClusterTemplate, "YardClusterTemplate", false),
 		kind("yard", fleet.InfrastructureCompanion, "YardPool", false),

@@ -173,6 +173,15 @@ func digest(c *fleet.Cluster) string {
 	for i := range plain.Companions {
 		part(&plain.Companions[i])
 	}
+	plain.Guests = slices.Clone(c.Guests)
+	for i := range plain.Guests {
+		g := &plain.Guests[i]
+		part(&g.Infrastructure)
+		g.Companions = slices.Clone(g.Companions)
+		for j := range g.Companions {
+			part(&g.Companions[j])
+		}
+	}
 	plain.Workers = slices.Clone(c.Workers)
 	for i := range plain.Workers {
 		pool(&plain.Workers[i])

@@ -89,6 +89,9 @@ func (s *overlaySet) findMembers() {
 			}
 		}
 		visit(s.get("", "Namespace", "", k.Namespace))
+		for _, o := range s.sites(k) {
+			visit(o)
+		}
 		for _, o := range s.companions(k) {
 			visit(o)
 		}
@@ -102,6 +105,26 @@ func (s *overlaySet) findMembers() {
 			}
 		}
 	}
+}
+
+// sites returns the objects that are for clusters of a provider and have the name and the
+// namespace of the one that the cluster names, the named one included: each makes its
+// provider a site of the cluster.
+// Source: people who mix providers in Cluster API write them so, since controllers of
+// machines look for a cluster of their own kind by the name in spec.infrastructureRef.
+func (s *overlaySet) sites(cluster fleet.Key) []*object {
+	in, ok := s.clusters[cluster].value.(*clusterv1.Cluster)
+	if !ok || in.Spec.InfrastructureRef.Name == "" {
+		return nil
+	}
+	var out []*object
+	for _, o := range s.objects {
+		if o.kind != nil && o.kind.role == fleet.InfrastructureCluster && o.namespace == cluster.Namespace && o.name == in.Spec.InfrastructureRef.Name {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(x, y *object) int { return strings.Compare(x.groupKind(), y.groupKind()) })
+	return out
 }
 
 // companions returns the companions that a cluster may refer to: those of the

@@ -176,7 +176,7 @@ func TestProblems(t *testing.T) {
 			change: []string{"kind: TestMachineTemplate, name: m}\n---\napiVersion: bootstrap", "kind: OtherMachineTemplate, name: o}\n" +
 				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: OtherMachineTemplate\nmetadata: {name: o, namespace: prod}\nspec: {template: {spec: {}}}\n" +
 				"---\napiVersion: bootstrap"},
-			want: []place{{md, "spec.template.spec.infrastructureRef", "refers to OtherMachineTemplate of the provider other; the cluster is on test", ""}},
+			want: []place{{md, "spec.template.spec.infrastructureRef", "refers to OtherMachineTemplate of the provider other; the cluster is on test", "add a cluster of other prod/eu to the overlay, which makes other a site of the cluster's workers"}},
 		},
 		"pool of an unknown cluster": {
 			reason: "a misspelt name must not remove a pool",

@@ -39,8 +39,10 @@ func Kinds() []fleet.Kind {
 		"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
 			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 	}
+	cluster := kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) })
+	cluster.Serving = serving
 	return []fleet.Kind{
-		kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) }),
+		cluster,
 		kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", func() any { return new(HostClusterTemplate) }),
 		machine,
 		template,
@@ -59,6 +61,7 @@ func normalise(in any) (any, field.ErrorList) {
 		return &o.Spec, v.Errs
 	case *HostClusterTemplate:
 		v.cluster(template, &o.Spec.Template.Spec)
+		v.endpoint(template, &o.Spec.Template.Spec)
 		return &o.Spec.Template.Spec, v.Errs
 	case *HostMachine:
 		v.machine(spec, &o.Spec)
@@ -75,6 +78,15 @@ func normalise(in any) (any, field.ErrorList) {
 		return &o.Spec, v.Errs
 	}
 	return nil, field.ErrorList{field.InternalError(spec, fmt.Errorf("%T is no kind of this provider", in))}
+}
+
+// serving implements fleet.Kind.
+func serving(in any) field.ErrorList {
+	var v validator
+	if s, ok := in.(*HostClusterSpec); ok && s.ControlPlaneEndpoint.Host == "" {
+		v.endpoint(field.NewPath("spec"), s)
+	}
+	return v.Errs
 }
 
 // secrets implements fleet.Kind.

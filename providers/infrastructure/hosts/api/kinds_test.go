@@ -11,6 +11,33 @@ import (
 
 // normalised decodes text as an object of kind and returns its spec as YAML, or what is
 // wrong with it.
+// TestServing: where hosts have workers alone, their HostCluster names no endpoint.
+func TestServing(t *testing.T) {
+	for text, want := range map[string]string{
+		"spec: {}": "spec.controlPlaneEndpoint.host: Required value: give a virtual IP",
+		"spec: {controlPlaneEndpoint: {host: 10.0.0.1}}":         "",
+		"spec: {loadBalancer: {poolName: hall, hostName: gate}}": "",
+	} {
+		k := api.Kinds()[0]
+		v := k.New("v1alpha1")
+		if err := yaml.UnmarshalStrict([]byte(text), v); err != nil {
+			t.Fatal(err)
+		}
+		spec, errs := k.Normalise(v)
+		if len(errs) > 0 {
+			t.Errorf("%s is refused for a guest: %v", text, errs)
+			continue
+		}
+		got := ""
+		if errs := k.Serving(spec); len(errs) > 0 {
+			got = errs.ToAggregate().Error()
+		}
+		if !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func normalised(t *testing.T, kind, text string) string {
 	t.Helper()
 	for _, k := range api.Kinds() {
@@ -39,7 +66,7 @@ func TestNormalise(t *testing.T) {
 	const pool = "spec:\n  ssh: {identityRef: {name: ssh}}\n  hosts:\n"
 	for name, c := range map[string]struct{ kind, text, want string }{
 		"Cluster":        {"HostCluster", "spec: {controlPlaneEndpoint: {host: 10.0.0.1}}", "port: 6443"},
-		"NoEndpoint":     {"HostCluster", "spec: {}", "spec.controlPlaneEndpoint.host: Required value: give a virtual IP"},
+		"NoEndpoint":     {"HostClusterTemplate", "spec: {template: {spec: {}}}", "spec.template.spec.controlPlaneEndpoint.host: Required value: give a virtual IP"},
 		"LoadBalancer":   {"HostCluster", "spec: {loadBalancer: {poolName: hall, hostName: gate}}", "hostName: gate"},
 		"BalancerHost":   {"HostCluster", "spec: {loadBalancer: {poolName: hall}}", "spec.loadBalancer.hostName: Required value"},
 		"BalancerPool":   {"HostCluster", "spec: {loadBalancer: {hostName: gate}}", "spec.loadBalancer.poolName: Required value"},

@@ -29,12 +29,19 @@ func (v *validator) cluster(at *field.Path, s *HostClusterSpec) {
 		v.Required(at.Child("loadBalancer", "hostName"), b.HostName, "the host of that pool that the load balancer runs on")
 	}
 	at = at.Child("controlPlaneEndpoint")
-	if s.LoadBalancer == nil || s.ControlPlaneEndpoint.Host != "" {
-		v.Address(at.Child("host"), s.ControlPlaneEndpoint.Host, "give a virtual IP that the control plane announces, "+
-			"a load balancer in front of it, or the address of the only control-plane host; or name a host for spec.loadBalancer")
+	if s.ControlPlaneEndpoint.Host != "" {
+		v.Address(at.Child("host"), s.ControlPlaneEndpoint.Host, "")
 	}
 	v.Port(at.Child("port"), s.ControlPlaneEndpoint.Port)
 	s.ControlPlaneEndpoint.Port = cmp.Or(s.ControlPlaneEndpoint.Port, defaultAPIPort)
+}
+
+// endpoint checks that s says where the API server answers, if machines on hosts serve it.
+func (v *validator) endpoint(at *field.Path, s *HostClusterSpec) {
+	if s.LoadBalancer == nil && s.ControlPlaneEndpoint.Host == "" {
+		v.Required(at.Child("controlPlaneEndpoint", "host"), "", "give a virtual IP that the control plane announces, "+
+			"a load balancer in front of it, or the address of the only control-plane host; or name a host for spec.loadBalancer")
+	}
 }
 
 func (v *validator) machine(at *field.Path, s *HostMachineSpec) {

@@ -1,0 +1,155 @@
+package decode
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// guests returns the other sites of the cluster whose infrastructure ref names, by
+// provider. One that no pool is on is there too: what it had has to go.
+func (b *builder) guests(ref clusterv1.ContractVersionedObjectReference) []fleet.Site {
+	b.sites = make(map[string]*object)
+	first := b.set.get(ref.APIGroup, ref.Kind, b.key.Namespace, ref.Name)
+	for _, o := range b.set.sites(b.key) {
+		in, ok := o.value.(*infrastructure)
+		if !ok || o == first || len(o.problems) > 0 {
+			continue
+		}
+		other := b.sites[in.provider]
+		if in.provider == b.provider {
+			other = first
+		}
+		if other != nil {
+			b.addf(o, "metadata.name", "keep one of them: a cluster has one site of each provider",
+				"the cluster has two sites of the provider %s: %s and %s", in.provider, other, o)
+			continue
+		}
+		b.sites[in.provider] = o
+	}
+	var out []fleet.Site
+	for _, provider := range slices.Sorted(maps.Keys(b.sites)) {
+		o := b.sites[provider]
+		out = append(out, fleet.Site{
+			Provider: provider, Infrastructure: b.object(o, o.value.(*infrastructure)), Companions: b.companions(provider),
+		})
+	}
+	return out
+}
+
+// checkServing refuses infrastructure that ref names and that no API server can be on.
+func (b *builder) checkServing(ref clusterv1.ContractVersionedObjectReference) {
+	o := b.set.get(ref.APIGroup, ref.Kind, b.key.Namespace, ref.Name)
+	if o == nil {
+		return
+	}
+	in, ok := o.value.(*infrastructure)
+	if !ok || in.kind.Serving == nil {
+		return
+	}
+	for _, err := range in.kind.Serving(in.value) {
+		b.addf(o, o.written(err.Field), "", "%s", err.ErrorBody())
+	}
+}
+
+// onFirstSite refuses a control plane, whose machines are of kind and provider, on
+// another site than that of the endpoint.
+func (b *builder) onFirstSite(o *object, field, kind, provider string) {
+	if provider != "" && b.provider != "" && provider != b.provider {
+		b.addf(o, field, "use a template of "+b.provider+", or have spec.infrastructureRef of the Cluster name infrastructure of "+provider,
+			"refers to %s of the provider %s, and the cluster's infrastructure is of %s: a control plane is where its endpoint is", kind, provider, b.provider)
+	}
+}
+
+// site returns the guest that machines of kind and provider are on; empty: the first
+// site.
+func (b *builder) site(o *object, field, kind, provider string) string {
+	switch {
+	case provider == "" || b.provider == "" || provider == b.provider:
+		return ""
+	case b.sites[provider] == nil && !b.set.unreadable && !b.brokenSite(provider):
+		root, name := b.set.clusters[b.key], ""
+		if in, ok := root.value.(*clusterv1.Cluster); ok {
+			name = in.Spec.InfrastructureRef.Name
+		}
+		b.addf(o, field, "add a "+b.decoder.clusterKind(provider)+" "+b.key.Namespace+"/"+name+" to the overlay, which makes "+provider+" a site of the cluster's workers",
+			"refers to %s of the provider %s; the cluster is on %s", kind, provider, b.provider)
+	}
+	return provider
+}
+
+// brokenSite reports whether the object that makes a provider a site has problems.
+func (b *builder) brokenSite(provider string) bool {
+	return slices.ContainsFunc(b.set.sites(b.key), func(o *object) bool { return o.kind.provider == provider })
+}
+
+// clusterKind names the kind of a provider that clusters refer to.
+func (d *Decoder) clusterKind(provider string) string {
+	for _, gk := range slices.Sorted(maps.Keys(d.kinds)) {
+		if k := d.kinds[gk]; k.provider == provider && k.role == fleet.InfrastructureCluster {
+			return k.name
+		}
+	}
+	return "cluster of " + provider
+}
+
+// checkCloudProviders refuses cloud controller managers on two sites: each takes the
+// Nodes of the other for machines that are gone, and deletes them.
+// Source: kubernetes/cloud-provider, controllers/nodelifecycle.
+func (b *builder) checkCloudProviders(c *fleet.Cluster) {
+	var asking []string
+	for _, p := range c.Pools() { // the first site's before those of guests
+		if asksForCloud(p.Bootstrap.Spec) && !slices.Contains(asking, p.Provider) {
+			asking = append(asking, p.Provider)
+		}
+	}
+	slices.Sort(asking)
+	if len(asking) < 2 {
+		return
+	}
+	cloud := cmp.Or(asking[0], c.Provider)
+	for _, p := range c.Workers {
+		if p.Provider == asking[0] || !asksForCloud(p.Bootstrap.Spec) {
+			continue
+		}
+		field := "spec.template.spec.bootstrap.configRef"
+		if p.Kind == fleet.LoneMachine {
+			field = "spec.bootstrap.configRef"
+		}
+		if o := b.set.get(clusterv1.GroupVersion.Group, fleet.ObjectKind(p.Role, p.Kind), c.Key.Namespace, string(p.Name)); o != nil {
+			b.addf(o, field, "leave cloud-provider out of what it refers to: Fairlead gives Nodes of "+p.Provider+" their provider id",
+				"cloud-provider is external there, and machines of %s ask for a cloud controller manager too: that of one cloud deletes Nodes of the other", cloud)
+		}
+	}
+}
+
+// asksForCloud reports whether a bootstrap configuration has kubelets wait for a cloud
+// controller manager, in any of the ways in which kinds write arguments.
+func asksForCloud(spec json.RawMessage) bool {
+	const name, external = "cloud-provider", "external"
+	var asks func(v any) bool
+	asks = func(v any) bool {
+		switch v := v.(type) {
+		case string:
+			return strings.TrimPrefix(v, "--") == name+"="+external
+		case []any:
+			return slices.ContainsFunc(v, asks)
+		case map[string]any:
+			if v[name] == external || v["name"] == name && v["value"] == external {
+				return true
+			}
+			for _, e := range v {
+				if asks(e) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return len(spec) > 0 && asks(plainJSON(spec))
+}
