@@ -5,7 +5,8 @@ export CGO_ENABLED ?= 0
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-GOFLAGS ?=
+# What one target compiled is there for the next: all of them compile alike.
+export GOFLAGS ?= -trimpath
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PKGS    := ./...
 TOOL    := go tool -modfile=tools/go.mod
@@ -24,12 +25,12 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/fairlead
-	go build $(GOFLAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
 
 .PHONY: cross
 cross: ## see that it builds for Linux, macOS and Windows, on amd64 and arm64 (about 15 minutes with a cold cache)
 	@set -e; for os in linux darwin windows; do for arch in amd64 arm64; do echo "== $$os/$$arch"; \
-	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build $(GOFLAGS) -o /dev/null ./agent/cmd/fairlead; done; done
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -o /dev/null ./agent/cmd/fairlead; done; done
 
 .PHONY: demo
 demo: build ## a push becomes running clusters and a status commit, on the in-memory infrastructure
@@ -39,7 +40,7 @@ demo: build ## a push becomes running clusters and a status commit, on the in-me
 test: ## run the tests: what a change must pass
 	@needs=$$(test/needs); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
 	go vet $(PKGS)
-	go test $(GOFLAGS) -timeout 30m $(PKGS)
+	go test -vet=off -timeout 30m $(PKGS)
 
 .PHONY: race
 race: ## run the tests with the race detector
