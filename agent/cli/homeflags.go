@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )

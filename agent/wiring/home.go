@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/sources/oci"
 )
 

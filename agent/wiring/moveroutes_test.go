@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )

@@ -12,7 +12,6 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/health"
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/tracing"
@@ -20,6 +19,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/dryrun"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/limit"
 	"fairlead.dev/providers/retry"

@@ -17,11 +17,11 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/agent/webhook"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/sources/status"

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
@@ -29,6 +28,7 @@ import (
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/sources"
 	"fairlead.dev/test/kube"
 )

@@ -23,11 +23,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/kube"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 )
 
 // Options say what an agent in a home is to be like.

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/test/kube"
 )
 

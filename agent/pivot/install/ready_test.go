@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 )
 
 // What an API server lists that comes up, cut after the first few checks.

@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 )
 
 func (h *Home) state(ctx context.Context) (helm.State, error) {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"fairlead.dev/agent/helm"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/test/kube"
 )
 

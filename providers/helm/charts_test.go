@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/test/kube"
 )

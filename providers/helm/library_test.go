@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"fairlead.dev/agent/helm"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 )
 
 // TestLibrary: charts come from repositories with an index and from registries, once
