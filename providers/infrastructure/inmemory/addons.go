@@ -22,7 +22,7 @@ const corefile = ".:53 {\n    errors\n    health {\n       lameduck 5s\n    }\n 
 	"       fallthrough in-addr.arpa ip6.arpa\n    }\n    forward . /etc/resolv.conf\n    cache 30\n    loop\n    reload\n    loadbalance\n}\n"
 
 // initialObjects are those that kubeadm init leaves in a new cluster.
-func initialObjects(b bootData, e fleet.Endpoint) []runtime.Object {
+func initialObjects(b *kubeadm, e fleet.Endpoint) []runtime.Object {
 	kubeconfig := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- name: \"\"\n  cluster:\n    certificate-authority-data: %s\n    server: https://%s\n",
 		base64.StdEncoding.EncodeToString(b.pki.ca.cert), net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
 	config := func(namespace, name, key, text string) *corev1.ConfigMap {

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory/kubeapi"
 )
 
-// member is an etcd member on a machine. Its name is the name of the Node.
+// member is an etcd member on a machine. With kubeadm its name is that of the Node.
 type member struct {
 	fleet.Member
 	vm      *vm
@@ -20,11 +20,11 @@ type member struct {
 // alive reports whether the member answers.
 func (m *member) alive() bool { return m.started && m.vm.alive() }
 
-// addMember adds the machine to the membership and returns the member's id.
-func (k *cluster) addMember(c *Cloud, v *vm, learner bool) uint64 {
+// addMember adds the machine to the membership by a name and returns the member's id.
+func (k *cluster) addMember(c *Cloud, v *vm, name string, learner bool) uint64 {
 	c.sequence++
 	id := 0x8e9e05c52164694d ^ c.sequence<<20 // looks like etcd's
-	k.members = append(k.members, &member{Member: fleet.Member{ID: id, Name: v.node, Learner: learner}, vm: v})
+	k.members = append(k.members, &member{Member: fleet.Member{ID: id, Name: name, Learner: learner}, vm: v})
 	return id
 }
 

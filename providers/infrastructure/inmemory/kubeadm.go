@@ -1,267 +1,233 @@
 package inmemory
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"maps"
+	"net"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"fairlead.dev/fleet/documents"
+	"fairlead.dev/providers/infrastructure/inmemory/kubeapi"
 )
 
-// The parts of kubeadm's documents that this cloud acts on. Source: kubeadm API
-// v1beta3 and v1beta4; they differ in extraArgs alone here.
-type (
-	clusterConfiguration struct {
-		KubernetesVersion    string `json:"kubernetesVersion"`
-		ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
-		ClusterName          string `json:"clusterName"`
-		CertificatesDir      string `json:"certificatesDir"`
-		APIServer            struct {
-			CertSANs []string `json:"certSANs"`
-		} `json:"apiServer"`
-		Etcd struct {
-			External json.RawMessage `json:"external"`
-		} `json:"etcd"`
-	}
-	initConfiguration struct {
-		NodeRegistration nodeRegistration `json:"nodeRegistration"`
-	}
-	joinConfiguration struct {
-		NodeRegistration nodeRegistration `json:"nodeRegistration"`
-		Discovery        struct {
-			BootstrapToken *struct {
-				Token                    string   `json:"token"`
-				APIServerEndpoint        string   `json:"apiServerEndpoint"`
-				CACertHashes             []string `json:"caCertHashes"`
-				UnsafeSkipCAVerification bool     `json:"unsafeSkipCAVerification"`
-			} `json:"bootstrapToken"`
-		} `json:"discovery"`
-		ControlPlane *struct{} `json:"controlPlane"`
-		Patches      struct {
-			Directory string `json:"directory"`
-		} `json:"patches"`
-	}
-	nodeRegistration struct {
-		Name             string          `json:"name"`
-		Taints           *[]corev1.Taint `json:"taints"`
-		CRISocket        string          `json:"criSocket"`
-		KubeletExtraArgs json.RawMessage `json:"kubeletExtraArgs"` // map in v1beta3, list in v1beta4
-	}
+// How long kubeadm join looks for the cluster, and how often.
+const (
+	discoveryTimeout  = 5 * time.Minute
+	discoveryInterval = 5 * time.Second
 )
 
-// bootData is what a machine's user data says, as far as it can be known
-// without the world: a kubeadm command with its documents and files.
-type bootData struct {
-	err     error // the machine never becomes a Node
-	join    bool
-	cluster clusterConfiguration // of init
-	raw     string               // the document that cluster was read from
-	token   string               // of join, "id.secret"
-	server  string               // of join, "host:port"
-	hashes  []string             // of join; none where the authority is not verified
-	control bool                 // becomes a control plane
-	pki     authorities          // of a control plane
-	day     bool                 // what its kube-controller-manager signs lasts a day
-	node    registration
+var _ boot = (*kubeadm)(nil)
+
+func (b *kubeadm) serves() bool { return b.control }
+
+func (b *kubeadm) registration() registration {
+	r := b.node
+	r.annotations = map[string]string{"kubeadm.alpha.kubernetes.io/cri-socket": r.criSocket}
+	if b.control {
+		r.labels = maps.Clone(r.labels)
+		r.labels[controlPlaneLabel] = ""
+		r.labels[corev1.LabelNodeExcludeBalancers] = ""
+	}
+	return r
 }
 
-var kubeadmCommand = regexp.MustCompile(`(?:^|[\s;&|])kubeadm\s+(init|join)\s[^;&|]*--config[=\s]+(\S+)`)
-
-// readBootData reads the user data of s on the machine called id.
-func readBootData(s VMSpec, id string) bootData {
-	b, err := parseBootData(s, id)
-	b.err = err
-	return b
+// pods are the parts of a control plane, as kubeadm names them.
+func (b *kubeadm) pods(v *vm) []*corev1.Pod {
+	if !b.control {
+		return nil
+	}
+	var out []*corev1.Pod
+	for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		pod := newStaticPod(v, part, "registry.k8s.io/"+part+":"+v.control)
+		switch part {
+		case "etcd":
+			pod.Annotations["kubeadm.kubernetes.io/etcd.advertise-client-urls"] = "https://" + net.JoinHostPort(v.Addresses[0], "2379")
+		case "kube-apiserver":
+			pod.Annotations["kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"] = net.JoinHostPort(v.Addresses[0], "6443")
+		}
+		out = append(out, pod)
+	}
+	return out
 }
 
-// BootEndpoint returns where the user data of s says that the API server of the
-// cluster answers, and whether the machine joins what is there.
-func BootEndpoint(s VMSpec) (endpoint string, join bool, err error) {
-	b := readBootData(s, s.ID)
+func (*kubeadm) conditions(*cluster, *vm) []corev1.NodeCondition { return nil }
+
+func (b *kubeadm) endpoint() (string, bool) {
 	if b.join {
-		return withPort(b.server), true, b.err
+		return withPort(b.server), true
 	}
-	return withPort(b.cluster.ControlPlaneEndpoint), false, b.err
+	return withPort(b.cluster.ControlPlaneEndpoint), false
 }
 
-func parseBootData(s VMSpec, id string) (bootData, error) {
-	var b bootData
-	if len(s.UserData) == 0 {
-		return b, errors.New("cloud-init: no user data was given, nothing to do")
+// run makes a cluster or joins one. Later boots go on where the power was cut.
+func (b *kubeadm) run(c *Cloud, v *vm) {
+	if v.node != "" {
+		c.kubeletUp(v)
+		return
 	}
-	d, err := readUserData(s, id)
-	if err != nil {
-		return b, err
+	if v.giveUp.IsZero() {
+		v.giveUp = time.Now().Add(discoveryTimeout)
 	}
-	for _, line := range d.commands {
-		m := kubeadmCommand.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		config, ok := d.files[m[2]]
-		if !ok {
-			return b, fmt.Errorf("kubeadm %s: unable to read config from %q: open %s: no such file or directory", m[1], m[2], m[2])
-		}
-		docs, err := readDocuments(config.content, s.Version)
-		if err != nil {
-			return b, fmt.Errorf("kubeadm %s: %w", m[1], err)
-		}
-		if b.join = m[1] == "join"; b.join {
-			err = b.readJoin(d, docs, s)
-		} else {
-			err = b.readInit(d, docs, s)
-		}
-		if err != nil {
-			return b, fmt.Errorf("kubeadm %s: %w", m[1], err)
-		}
-		return b, nil
-	}
-	return b, errors.New("cloud-init: no command of runcmd is kubeadm init or kubeadm join with --config")
+	b.attempt(c, v)
 }
 
-// readUserData reads user data in the format that it has: an Ignition config is
-// JSON.
-func readUserData(s VMSpec, id string) (disk, error) {
-	if bytes.HasPrefix(s.UserData, []byte("{")) {
-		// The cloud calls the machine by a name in its domain.
-		d, err := readIgnition(s.UserData, map[string]string{
-			"COREOS_OPENSTACK_HOSTNAME": s.Name + ".novalocal", "COREOS_OPENSTACK_INSTANCE_UUID": id,
-		})
-		if err == nil && len(d.commands) == 0 {
-			err = errors.New("ignition: no unit runs a script with kubeadm init or kubeadm join and --config")
-		}
-		return d, err
+// errWait is an error that kubeadm waits out for a while.
+type errWait struct{ reason string }
+
+func (e errWait) Error() string { return e.reason }
+
+// attempt makes one attempt at init or join.
+func (b *kubeadm) attempt(c *Cloud, v *vm) {
+	command, err := "init", error(nil)
+	if b.join {
+		command = "join"
+		err = b.joins(c, v)
+	} else {
+		err = b.init(c, v)
 	}
-	return readCloudConfig(s.UserData, map[string]string{
-		"ds.meta_data.local_hostname": s.Name,
-		"ds.meta_data.hostname":       s.Name,
-		"v1.local_hostname":           s.Name,
-		"local_hostname":              s.Name,
-		"ds.meta_data.instance_id":    id,
-		"v1.instance_id":              id,
-		"instance_id":                 id,
+	var wait errWait
+	switch {
+	case err == nil:
+		c.console(v, "")
+		c.log.Debug("node registered", "machine", v.Name, "node", v.node)
+		c.kubeletUp(v)
+	case !errors.As(err, &wait):
+		v.booted = true
+		c.console(v, "kubeadm "+command+": "+err.Error())
+	case !time.Now().Before(v.giveUp):
+		v.booted = true
+		c.console(v, fmt.Sprintf("kubeadm %s: gave up after %s: %s", command, discoveryTimeout, err))
+	default:
+		c.console(v, "kubeadm "+command+": waiting: "+err.Error())
+		c.whileOn(v, discoveryInterval, func(v *vm) { b.attempt(c, v) })
+	}
+}
+
+// init is kubeadm init: it makes a cluster.
+func (b *kubeadm) init(c *Cloud, v *vm) error {
+	n := v.network
+	want := address(n.Endpoint.Host, n.Endpoint.Port)
+	if got := withPort(b.cluster.ControlPlaneEndpoint); got != want {
+		return fmt.Errorf("timed out waiting for the condition: controlPlaneEndpoint %q is not where this machine's API server answers, which is %s",
+			b.cluster.ControlPlaneEndpoint, want)
+	}
+	if n.cluster != nil && slices.ContainsFunc(n.cluster.members, func(m *member) bool { return m.vm.alive() }) {
+		return fmt.Errorf("made a second cluster of its own beside the one that answers at %s: nothing will ever reach it", want)
+	}
+	k := &cluster{pki: b.pki, nodes: make(map[string]*vm)}
+	server, err := kubeapi.New(kubeapi.Options{
+		CACert: k.pki.ca.cert, CAKey: k.pki.ca.key, EtcdCACert: k.pki.etcd.cert, EtcdCAKey: k.pki.etcd.key,
+		CertSANs: append([]string{n.Endpoint.Host}, b.cluster.APIServer.CertSANs...),
+		Version:  v.version, Etcd: etcdView{c, k}, Log: c.log,
 	})
-}
-
-// A document is one of kubeadm's.
-type document struct {
-	data  []byte
-	lists bool // extraArgs are lists
-}
-
-// readDocuments splits a configuration by kind and checks that the kubeadm of
-// version knows it.
-func readDocuments(data []byte, version string) (map[string]document, error) {
-	out := make(map[string]document)
-	list, err := documents.Split(data, documents.BuiltLimits())
 	if err != nil {
-		return nil, err
-	}
-	for _, doc := range list {
-		var head struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-		}
-		if err := documents.Unmarshal(doc, &head, documents.BuiltLimits()); err != nil {
-			return nil, fmt.Errorf("unable to decode the configuration: %w", err)
-		}
-		if head == (struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-		}{}) {
-			continue
-		}
-		lists := head.APIVersion == "kubeadm.k8s.io/v1beta4"
-		if strings.HasPrefix(head.APIVersion, "kubeadm.k8s.io/") &&
-			(!lists && head.APIVersion != "kubeadm.k8s.io/v1beta3" || lists && minor(version) < 31) {
-			return nil, fmt.Errorf("your configuration file uses an API version that kubeadm %s does not know: %q", version, head.APIVersion)
-		}
-		if _, ok := out[head.Kind]; ok {
-			return nil, fmt.Errorf("the configuration has two documents of kind %s", head.Kind)
-		}
-		out[head.Kind] = document{data: doc, lists: lists}
-	}
-	return out, nil
-}
-
-// minor returns the minor of a version like v1.34.1, or 0.
-func minor(version string) int {
-	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
-	if len(parts) < 2 {
-		return 0
-	}
-	n, _ := strconv.Atoi(parts[1])
-	return n
-}
-
-func (b *bootData) readInit(d disk, docs map[string]document, s VMSpec) error {
-	var i initConfiguration
-	if err := documents.Unmarshal(docs["InitConfiguration"].data, &i, documents.BuiltLimits()); err != nil {
-		return fmt.Errorf("InitConfiguration: %w", err)
-	}
-	doc, ok := docs["ClusterConfiguration"]
-	if !ok {
-		return errors.New("the configuration has no ClusterConfiguration")
-	}
-	if err := documents.Unmarshal(doc.data, &b.cluster, documents.BuiltLimits()); err != nil {
-		return fmt.Errorf("ClusterConfiguration: %w", err)
-	}
-	b.raw, b.control = string(doc.data), true
-	if b.cluster.KubernetesVersion != s.Version {
-		return fmt.Errorf("kubernetesVersion is %q, and the machine has %s", b.cluster.KubernetesVersion, s.Version)
-	}
-	if len(b.cluster.Etcd.External) > 0 && string(b.cluster.Etcd.External) != "null" {
-		return errors.New("an external etcd is nothing that this cloud has")
-	}
-	var err error
-	if b.pki, err = readAuthorities(d, b.cluster.CertificatesDir); err != nil {
 		return err
 	}
-	lists := doc.lists
-	if i, ok := docs["InitConfiguration"]; ok {
-		lists = i.lists
-	}
-	b.node, err = i.NodeRegistration.read(s.Name, lists, true)
-	return err
-}
-
-func (b *bootData) readJoin(d disk, docs map[string]document, s VMSpec) error {
-	doc, ok := docs["JoinConfiguration"]
-	if !ok {
-		return errors.New("the configuration has no JoinConfiguration")
-	}
-	var j joinConfiguration
-	if err := documents.Unmarshal(doc.data, &j, documents.BuiltLimits()); err != nil {
-		return fmt.Errorf("JoinConfiguration: %w", err)
-	}
-	t := j.Discovery.BootstrapToken
-	if t == nil {
-		return errors.New("discovery.bootstrapToken: Required value: this cloud knows no other discovery")
-	}
-	if !tokenForm.MatchString(t.Token) {
-		return errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token is not of the form [a-z0-9]{6}.[a-z0-9]{16}")
-	}
-	if len(t.CACertHashes) == 0 && !t.UnsafeSkipCAVerification {
-		return errors.New("discovery.bootstrapToken.caCertHashes: Invalid value: using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification to continue")
-	}
-	b.token, b.server, b.hashes, b.control = t.Token, t.APIServerEndpoint, t.CACertHashes, j.ControlPlane != nil
-	var err error
-	if b.control {
-		if b.pki, err = readAuthorities(d, ""); err != nil {
+	k.api = server
+	server.SetAvailable(false)
+	for _, obj := range initialObjects(b, n.Endpoint) {
+		if err := server.Upsert(obj); err != nil {
 			return err
 		}
-		if b.day, err = readSigner(d, b.pki.ca.cert, j.Patches.Directory); err != nil {
-			return fmt.Errorf("kube-controller-manager does not start: %w", err)
-		}
 	}
-	b.node, err = j.NodeRegistration.read(s.Name, doc.lists, b.control)
-	return err
+	v.kubelet = k.newKubelet(k.pki.ca.cert)
+	if err := register(k, v); err != nil {
+		return err
+	}
+	v.member = k.addMember(c, v, v.node, false)
+	c.serveCluster(n, k)
+	return nil
 }
 
-var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+// joins is kubeadm join.
+func (b *kubeadm) joins(c *Cloud, v *vm) error {
+	const identity = "couldn't validate the identity of the API Server: "
+	n, k := v.network, v.network.cluster
+	want := address(n.Endpoint.Host, n.Endpoint.Port)
+	if got := withPort(b.server); got != want {
+		return errWait{identity + `failed to request the cluster-info ConfigMap: Get "https://` + got + `": dial tcp: connection refused`}
+	}
+	if k == nil || !k.available {
+		return errWait{identity + `failed to request the cluster-info ConfigMap: Get "https://` + want + `": EOF`}
+	}
+	published, err := k.published()
+	if err != nil {
+		return fmt.Errorf(identity+"%w", err)
+	}
+	if found := hashes(published); len(b.hashes) > 0 && !slices.ContainsFunc(found, func(h string) bool { return slices.Contains(b.hashes, h) }) {
+		return fmt.Errorf(identity+"cluster CA found in cluster-info ConfigMap is invalid: none of the public keys %q are pinned", found)
+	}
+	if err := checkToken(k, b.token); err != nil {
+		var wait errWait
+		if errors.As(err, &wait) {
+			return errWait{identity + wait.reason}
+		}
+		return fmt.Errorf(identity+"%w", err)
+	}
+	if b.control && !b.pki.agree(k.pki) {
+		return errors.New("failure loading certificate for CA: the certificates that this machine was given are not those of the cluster")
+	}
+	if ready, ok := k.nodeReady(b.node.name); ok && ready {
+		return fmt.Errorf("a Node with name %q and status \"Ready\" already exists in the cluster. "+
+			"You must delete the existing Node or change the name of this new joining Node", b.node.name)
+	}
+	v.kubelet = k.newKubelet(published)
+	if b.control {
+		if err := v.readClusterConfiguration(k); err != nil {
+			return err
+		}
+		c.adopt(k, b)
+		if err := k.mayAdd(); err != nil {
+			return errWait{"error creating local etcd static pod manifest file: " + err.Error()}
+		}
+	}
+	if err := register(k, v); err != nil {
+		return err
+	}
+	if b.control {
+		v.member = k.addMember(c, v, v.node, true)
+	}
+	return nil
+}
+
+// checkToken checks that the cluster knows the bootstrap token, as its
+// bootstrap signer, token cleaner and authenticator would.
+func checkToken(k *cluster, token string) error {
+	id, secret, _ := strings.Cut(token, ".")
+	u, ok := k.api.Get(corev1.SchemeGroupVersion.WithKind("Secret"), "kube-system", "bootstrap-token-"+id)
+	unknown := errWait{fmt.Sprintf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", id)}
+	if !ok {
+		return unknown
+	}
+	var s corev1.Secret
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s); err != nil {
+		return err
+	}
+	expires, err := time.Parse(time.RFC3339, string(s.Data["expiration"]))
+	switch {
+	case string(s.Type) != "bootstrap.kubernetes.io/token", string(s.Data["token-id"]) != id,
+		string(s.Data["usage-bootstrap-signing"]) != "true",
+		len(s.Data["expiration"]) > 0 && err != nil,
+		err == nil && !time.Now().Before(expires):
+		return unknown
+	case string(s.Data["token-secret"]) != secret:
+		return errors.New("failed to verify JWS signature of received cluster info object, can't trust this API Server")
+	case string(s.Data["usage-bootstrap-authentication"]) != "true",
+		!slices.Contains(split(string(s.Data["auth-extra-groups"])), "system:bootstrappers:kubeadm:default-node-token"):
+		return errWait{fmt.Sprintf("the token %q may not request a certificate for the kubelet", id)}
+	}
+	return nil
+}
+
+// withPort gives an endpoint without port the port that kubeadm takes.
+func withPort(endpoint string) string {
+	if _, _, err := net.SplitHostPort(endpoint); err == nil {
+		return endpoint
+	}
+	return address(endpoint, defaultPort)
+}

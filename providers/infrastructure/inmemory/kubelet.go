@@ -36,7 +36,7 @@ func (k *cluster) lockedOut(of kubelet) bool {
 
 // adopt has the cluster be what its newest control-plane machine was given. Those
 // kubelets whose certificates last a day have renewed them since.
-func (c *Cloud) adopt(k *cluster, b bootData) {
+func (c *Cloud) adopt(k *cluster, b *kubeadm) {
 	for _, v := range k.nodes {
 		if v.kubelet.day && time.Since(v.kubelet.issued) >= 24*time.Hour && !k.lockedOut(v.kubelet) {
 			v.kubelet = k.newKubelet(v.kubelet.trusts)

@@ -3,7 +3,6 @@ package inmemory
 import (
 	"fmt"
 	"maps"
-	"net"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,15 +22,10 @@ var (
 	podKind  = corev1.SchemeGroupVersion.WithKind("Pod")  //nolint:gochecknoglobals // a constant that Go cannot write as one
 )
 
-// staticPods are the parts of a control plane, as kubeadm names them.
-func staticPods() []string {
-	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-}
-
 // register has the kubelet of v register its Node. A Node of that name that is
 // there already is taken over as it is.
 func register(k *cluster, v *vm) error {
-	r := v.boot.node
+	r := v.boot.registration()
 	v.node, v.shown = r.name, ""
 	k.nodes[r.name] = v
 	if _, ok := k.api.Get(nodeKind, "", r.name); !ok {
@@ -42,32 +36,25 @@ func register(k *cluster, v *vm) error {
 		}
 		v.shown = v.shows(k)
 	}
-	if v.boot.control {
-		for _, part := range staticPods() {
-			if err := k.api.Upsert(newStaticPod(v, part)); err != nil {
-				return err
-			}
+	for _, pod := range v.boot.pods(v) {
+		if err := k.api.Upsert(pod); err != nil {
+			return err
 		}
 	}
 	return showNode(k, v)
 }
 
 func newNode(v *vm) *corev1.Node {
-	r := v.boot.node
+	r := v.boot.registration()
 	labels := map[string]string{corev1.LabelHostname: r.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	maps.Copy(labels, r.labels)
-	if v.boot.control {
-		labels[controlPlaneLabel] = ""
-		labels[corev1.LabelNodeExcludeBalancers] = ""
-	}
 	id := r.providerID
 	if id == "" {
 		id = string(v.Provider)
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: r.name, Labels: labels,
-			Annotations: map[string]string{"kubeadm.alpha.kubernetes.io/cri-socket": r.criSocket},
+			Name: r.name, Labels: labels, Annotations: r.annotations, Finalizers: r.finalizers,
 		},
 		Spec: corev1.NodeSpec{ProviderID: id, Taints: r.taints},
 		Status: corev1.NodeStatus{
@@ -85,22 +72,18 @@ func newNode(v *vm) *corev1.Node {
 	}
 }
 
-func newStaticPod(v *vm, part string) *corev1.Pod {
-	annotations := map[string]string{"kubernetes.io/config.mirror": v.ID}
-	switch part {
-	case "etcd":
-		annotations["kubeadm.kubernetes.io/etcd.advertise-client-urls"] = "https://" + net.JoinHostPort(v.Addresses[0], "2379")
-	case "kube-apiserver":
-		annotations["kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"] = net.JoinHostPort(v.Addresses[0], "6443")
-	}
+// newStaticPod returns the part of a control plane that runs on v from an image.
+func newStaticPod(v *vm, part, image string) *corev1.Pod {
+	node := v.boot.registration().name
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: system, Name: part + "-" + v.boot.node.name, Annotations: annotations,
-			Labels: map[string]string{"component": part, "tier": "control-plane"},
+			Namespace: system, Name: part + "-" + node,
+			Annotations: map[string]string{"kubernetes.io/config.mirror": v.ID},
+			Labels:      map[string]string{"component": part, "tier": "control-plane"},
 		},
 		Spec: corev1.PodSpec{
-			NodeName: v.boot.node.name, HostNetwork: true, PriorityClassName: "system-node-critical",
-			Containers: []corev1.Container{{Name: part, Image: "registry.k8s.io/" + part + ":" + v.control}},
+			NodeName: node, HostNetwork: true, PriorityClassName: "system-node-critical",
+			Containers: []corev1.Container{{Name: part, Image: image}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
@@ -134,17 +117,22 @@ func showNode(k *cluster, v *vm) error {
 	if v.shown == shown {
 		return nil
 	}
-	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) { setNodeConditions(n, v, k.lockedOut(v.kubelet)) })
-	if err != nil || !v.boot.control {
+	err := modify(k, nodeKind, "", v.node, func(n *corev1.Node) {
+		setNodeConditions(n, v, k.lockedOut(v.kubelet))
+		for _, c := range v.boot.conditions(k, v) {
+			setNodeCondition(n, c.Type, c.Status, c.Reason, c.Message)
+		}
+	})
+	if err != nil || !v.boot.serves() {
 		v.shown = shown
 		return err
 	}
-	for _, part := range staticPods() {
+	for _, pod := range v.boot.pods(v) {
 		ready := v.apiServerUp(k)
-		if part == "etcd" {
+		if pod.Labels["component"] == "etcd" {
 			ready = v.etcdUp(k)
 		}
-		if err := modify(k, podKind, system, part+"-"+v.node, func(p *corev1.Pod) { setPodReady(p, ready) }); err != nil {
+		if err := modify(k, podKind, system, pod.Name, func(p *corev1.Pod) { setPodReady(p, ready) }); err != nil {
 			return err
 		}
 	}
@@ -154,7 +142,7 @@ func showNode(k *cluster, v *vm) error {
 
 // shows names all that its Node and static pods tell of the machine.
 func (v *vm) shows(k *cluster) string {
-	return fmt.Sprint(v.alive(), v.nodeReady, v.etcdUp(k), v.apiServerUp(k), k.lockedOut(v.kubelet))
+	return fmt.Sprint(v.alive(), v.nodeReady, v.etcdUp(k), v.apiServerUp(k), k.lockedOut(v.kubelet), v.boot.conditions(k, v))
 }
 
 // setNodeConditions writes what the kubelet, or the silence of the kubelet, says.

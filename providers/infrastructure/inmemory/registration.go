@@ -11,11 +11,13 @@ import (
 
 // registration is how a kubelet registers its Node.
 type registration struct {
-	name       string
-	criSocket  string
-	providerID string
-	labels     map[string]string
-	taints     []corev1.Taint
+	name        string
+	criSocket   string
+	providerID  string
+	labels      map[string]string
+	annotations map[string]string
+	finalizers  []string
+	taints      []corev1.Taint
 }
 
 // read returns how the kubelet of a machine called host registers.

@@ -11,7 +11,7 @@ func (c *Cloud) kubeletUp(v *vm) {
 	c.whileOn(v, v.takes("node", v.timing.Node), func(v *vm) {
 		v.nodeReady = true
 		c.refresh(v)
-		if v.boot.control {
+		if v.boot.serves() {
 			c.whileOn(v, v.takes("etcd", v.timing.Etcd), c.startEtcd)
 		}
 	})

@@ -320,8 +320,8 @@ func TestReadCloudConfigErrors(t *testing.T) {
 func TestOldKubeadm(t *testing.T) {
 	c := newTestPKI(t).initConfig(fleet.Endpoint{Host: "127.0.0.1", Port: 6443})
 	c.replace(initPath, "v1.34.1", "v1.30.4")
-	b := readBootData(VMSpec{Name: "cp-0", Version: "v1.30.4", UserData: c.bytes()}, "id")
-	if b.err == nil || !strings.Contains(b.err.Error(), "does not know") {
-		t.Errorf("error = %v, want it to say that the API version is not known", b.err)
+	_, err := parseBoot(VMSpec{Name: "cp-0", Version: "v1.30.4", UserData: c.bytes()}, "id")
+	if err == nil || !strings.Contains(err.Error(), "does not know") {
+		t.Errorf("error = %v, want it to say that the API version is not known", err)
 	}
 }

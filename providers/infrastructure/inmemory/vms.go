@@ -21,7 +21,7 @@ type vm struct {
 	control string // of its static pods
 	timing  DevMachineInMemory
 	network *network
-	boot    bootData // what its user data says
+	boot    boot // what its user data has it do
 	deleted time.Time
 	stopped bool
 	held    bool // its deletion waits for its power
@@ -89,7 +89,7 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 	c.mu.Lock()
 	id := cmp.Or(s.ID, c.newID())
 	c.mu.Unlock()
-	boot := readBootData(s, id) // without the lock: it is the costly part
+	boot := readBoot(s, id) // without the lock: it is the costly part
 	var out VM
 	err := c.change(ctx, op, func() error {
 		n, ok := c.networks[s.Network]
