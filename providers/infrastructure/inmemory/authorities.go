@@ -18,6 +18,7 @@ import (
 type authorities struct {
 	ca, etcd, proxy pair
 	sa              pair // a public key in place of the certificate
+	client, peer    pair // of K3s and RKE2: the signer of clients, and of members of etcd
 }
 
 // pair is a certificate and its key, PEM.
@@ -29,6 +30,24 @@ type pair struct{ cert, key []byte }
 func (a authorities) agree(b authorities) bool {
 	both := func(a, b pair) bool { return trusts(b.cert, signer(a.cert)) && trusts(a.cert, signer(b.cert)) }
 	return both(a.ca, b.ca) && bytes.Equal(a.proxy.cert, b.proxy.cert) && both(a.etcd, b.etcd) && both(a.sa, b.sa)
+}
+
+// differsFrom returns the first of those given to a server of K3s or RKE2 that is another
+// than the cluster's.
+func (a authorities) differsFrom(b authorities) string {
+	for _, x := range []struct {
+		name  string
+		given pair
+		there pair
+	}{
+		{"server-ca.crt", a.ca, b.ca}, {"client-ca.crt", a.client, b.client},
+		{"etcd/server-ca.crt", a.etcd, b.etcd}, {"etcd/peer-ca.crt", a.peer, b.peer},
+	} {
+		if len(x.given.cert) > 0 && !bytes.Equal(x.given.cert, x.there.cert) {
+			return x.name
+		}
+	}
+	return ""
 }
 
 // signer returns the first of a bundle in PEM, which is the one that signs.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +23,12 @@ type apiServer interface {
 	Upsert(obj runtime.Object) error
 	Get(gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, bool)
 	Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byte, bool)
+	Names(gvk schema.GroupVersionKind, namespace string) []string
 	Delete(gvk schema.GroupVersionKind, namespace, name string)
 	SetAvailable(ok bool)
+	ServeSupervisor(ctx context.Context, l net.Listener, h http.Handler) error
+	SetStarting(yes bool)
+	SetSupervised(ok bool)
 	Trust(cert, key []byte)
 	TrustEtcd(cert, key []byte)
 }
@@ -39,6 +44,14 @@ type cluster struct {
 	members   []*member
 	nodes     map[string]*vm // whose kubelet a Node belongs to
 	stop      func()
+	gone      bool // it was stopped
+
+	program           *program          // nil: kubeadm
+	token, agentToken string            // of K3s and RKE2, as those that follow
+	critical          map[string]string // what servers must agree on
+	supervisor        net.Listener      // where machines join, where that is a port of its own
+	supervised        bool              // a supervisor answers
+	control           bool              // the controllers are to look again
 }
 
 // A boot is what a machine makes of the user data that it was given: it is chosen by what
@@ -55,6 +68,8 @@ type boot interface {
 	pods(v *vm) []*corev1.Pod
 	// conditions are those that the Node of v has beside a kubelet's.
 	conditions(k *cluster, v *vm) []corev1.NodeCondition
+	// left is what becomes of the machine when its member was taken out of etcd.
+	left(c *Cloud, v *vm)
 	// endpoint is where the cluster answers, as far as the user data says, and whether
 	// the machine joins what is there.
 	endpoint() (string, bool)
@@ -71,6 +86,7 @@ func (noBoot) serves() bool                                    { return false }
 func (noBoot) registration() registration                      { return registration{} }
 func (noBoot) pods(*vm) []*corev1.Pod                          { return nil }
 func (noBoot) conditions(*cluster, *vm) []corev1.NodeCondition { return nil }
+func (noBoot) left(*Cloud, *vm)                                {}
 func (noBoot) endpoint() (string, bool)                        { return "", false }
 
 // readBoot reads the user data of s on the machine called id.
@@ -91,6 +107,9 @@ func parseBoot(s VMSpec, id string) (boot, error) {
 		return nil, err
 	}
 	if b, err := parseKubeadm(d, s); b != nil || err != nil {
+		return b, err
+	}
+	if b, err := parseK3s(d, s); b != nil || err != nil {
 		return b, err
 	}
 	return nil, errors.New("cloud-init: no command of runcmd is kubeadm init or kubeadm join with --config")
@@ -170,10 +189,18 @@ func (c *Cloud) serveCluster(n *network, k *cluster) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	b := newBackend(n.front.Addr())
 	n.front.set(b)
-	k.stop = func() { cancel(); n.front.set(nil) }
+	k.stop = func() { cancel(); n.front.set(nil); k.gone = true }
 	c.serves.Go(func() {
 		if err := k.api.Serve(ctx, b); err != nil && ctx.Err() == nil {
 			c.log.Error("serving the Kubernetes API failed", "address", b.Addr().String(), slog.Any("error", err))
+		}
+	})
+	if k.supervisor == nil {
+		return
+	}
+	c.serves.Go(func() {
+		if err := k.api.ServeSupervisor(ctx, k.supervisor, supervisor{c, k}); err != nil && ctx.Err() == nil {
+			c.log.Error("serving the supervisor failed", "address", k.supervisor.Addr().String(), slog.Any("error", err))
 		}
 	})
 }

@@ -15,6 +15,7 @@ type member struct {
 	fleet.Member
 	vm      *vm
 	started bool // its process runs, has run since, and its machine is alive
+	named   bool // it has started once: others know its name
 }
 
 // alive reports whether the member answers.
@@ -102,13 +103,17 @@ func (e etcdView) Members() []fleet.Member {
 	return out
 }
 
-// Remove implements kubeapi.Etcd with etcd's strict check: a member that is
-// alive stays when too few would be left.
+// Remove implements kubeapi.Etcd.
 func (e etcdView) Remove(id uint64) error {
-	const op = "remove an etcd member"
 	e.cloud.lock()
 	defer e.cloud.unlock()
-	k := e.cluster
+	return e.cluster.remove(e.cloud, id)
+}
+
+// remove takes out a member, with etcd's strict check: a member that is alive stays when
+// too few would be left.
+func (k *cluster) remove(c *Cloud, id uint64) error {
+	const op = "remove an etcd member"
 	if !k.quorum() {
 		return fleet.Errorf(fleet.Unavailable, op, "etcdserver: request timed out")
 	}
@@ -122,7 +127,8 @@ func (e etcdView) Remove(id uint64) error {
 		}
 	}
 	k.members = slices.DeleteFunc(k.members, func(x *member) bool { return x == m })
-	e.cloud.refresh(m.vm)
+	m.vm.boot.left(c, m.vm)
+	c.refresh(m.vm)
 	return nil
 }
 

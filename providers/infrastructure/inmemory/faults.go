@@ -47,6 +47,15 @@ type Faults struct {
 	FailCreate []string `json:"failCreate,omitempty"`
 	// SlowRelease is how long a machine shows as Released after its deletion.
 	SlowRelease time.Duration `json:"slowRelease,omitempty"`
+	// StuckLearners are names of machines, as in FailBoot, whose members of etcd never
+	// catch up where K3s or RKE2 is to make them vote.
+	StuckLearners []string `json:"stuckLearners,omitempty"`
+	// SlowLeave is how much longer K3s and RKE2 take until a member leaves that was asked
+	// to, or whose Node is deleted.
+	SlowLeave time.Duration `json:"slowLeave,omitempty"`
+	// FailMembers times the members of K3s and RKE2 are asked of a server that cannot
+	// tell: /db/info answers 500.
+	FailMembers int `json:"failMembers,omitempty"`
 	// SilentWithoutPower makes machines hosts that nobody reaches while their
 	// power is cut: they show as silent, and one that is deleted meanwhile shows
 	// as Deleting until its power is back.
@@ -81,7 +90,7 @@ func (c *Cloud) Faults(context.Context) (Faults, error) {
 
 // SetFaults implements Control.
 func (c *Cloud) SetFaults(_ context.Context, f Faults) error {
-	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate) {
+	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate, f.StuckLearners) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fleet.Errorf(fleet.Invalid, "set faults", "pattern %q: %w", pattern, err)
 		}

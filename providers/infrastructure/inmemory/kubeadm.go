@@ -57,6 +57,8 @@ func (b *kubeadm) pods(v *vm) []*corev1.Pod {
 
 func (*kubeadm) conditions(*cluster, *vm) []corev1.NodeCondition { return nil }
 
+func (*kubeadm) left(*Cloud, *vm) {}
+
 func (b *kubeadm) endpoint() (string, bool) {
 	if b.join {
 		return withPort(b.server), true

@@ -49,7 +49,7 @@ func newNode(v *vm) *corev1.Node {
 	labels := map[string]string{corev1.LabelHostname: r.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	maps.Copy(labels, r.labels)
 	id := r.providerID
-	if id == "" {
+	if id == "" && !r.cloud {
 		id = string(v.Provider)
 	}
 	return &corev1.Node{
@@ -142,7 +142,7 @@ func showNode(k *cluster, v *vm) error {
 
 // shows names all that its Node and static pods tell of the machine.
 func (v *vm) shows(k *cluster) string {
-	return fmt.Sprint(v.alive(), v.nodeReady, v.etcdUp(k), v.apiServerUp(k), k.lockedOut(v.kubelet), v.boot.conditions(k, v))
+	return fmt.Sprint(v.alive(), v.ended, v.nodeReady, v.etcdUp(k), v.apiServerUp(k), k.lockedOut(v.kubelet), v.boot.conditions(k, v))
 }
 
 // setNodeConditions writes what the kubelet, or the silence of the kubelet, says.
@@ -150,7 +150,7 @@ func setNodeConditions(n *corev1.Node, v *vm, lockedOut bool) {
 	ready, pressure := corev1.ConditionTrue, corev1.ConditionFalse
 	reason, message := "KubeletReady", "kubelet is posting ready status"
 	switch {
-	case !v.alive(), lockedOut:
+	case !v.alive(), v.ended, lockedOut:
 		ready, pressure = corev1.ConditionUnknown, corev1.ConditionUnknown
 		reason, message = "NodeStatusUnknown", "Kubelet stopped posting node status."
 	case !v.nodeReady:

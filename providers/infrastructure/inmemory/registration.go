@@ -14,6 +14,7 @@ type registration struct {
 	name        string
 	criSocket   string
 	providerID  string
+	cloud       bool // a controller gives its Node a provider id where the kubelet has none
 	labels      map[string]string
 	annotations map[string]string
 	finalizers  []string

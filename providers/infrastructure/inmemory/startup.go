@@ -63,13 +63,35 @@ func (c *Cloud) refresh(v *vm) {
 	}
 	k.elect()
 	up := slices.ContainsFunc(k.members, func(m *member) bool { return m.vm.apiServerUp(k) })
-	if available := up && k.quorum(); available != k.available {
-		k.available = available
-		k.api.SetAvailable(available)
-	}
+	k.expose(up && k.quorum())
 	if err := showNode(k, v); err != nil {
 		c.log.Error("updating a node failed", "machine", v.Name, slog.Any("error", err))
 	}
+}
+
+// expose has the load balancer lead to what answers. It asks a port whether it is open:
+// that of K3s is before its API server answers, and while that has lost its etcd.
+func (k *cluster) expose(available bool) {
+	changed := available != k.available
+	k.available = available
+	if k.program == nil {
+		if changed {
+			k.api.SetAvailable(available)
+		}
+		return
+	}
+	supervised := slices.ContainsFunc(k.members, (*member).alive)
+	if !changed && supervised == k.supervised {
+		return
+	}
+	k.supervised = supervised
+	if k.program.join != 0 {
+		k.api.SetAvailable(available)
+		k.api.SetSupervised(supervised)
+		return
+	}
+	k.api.SetStarting(!available)
+	k.api.SetAvailable(supervised)
 }
 
 // apiServerUp reports whether the API server on the machine answers: it talks

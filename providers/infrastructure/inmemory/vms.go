@@ -31,6 +31,8 @@ type vm struct {
 	nodeReady bool      // the kubelet has reported ready
 	apiReady  bool      // the static pods of a control plane are up
 	member    uint64    // of etcd
+	tombstone bool      // its member was removed, and the next start of its K3s joins anew
+	ended     bool      // its K3s ended, and its kubelet with it
 	booted    bool      // cloud-init has run kubeadm in vain, and runs once
 	giveUp    time.Time // when kubeadm stops waiting
 

@@ -38,7 +38,7 @@ func (q request) write() write {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.serveHealth(w, r) {
+	if s.serveSupervisor(w, r) || s.serveHealth(w, r) {
 		return
 	}
 	if err := s.clients.verify(r.TLS, s.o.Now()); err != nil {
@@ -57,7 +57,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.serveResource(w, q); err != nil {
 		fail(w, err)
+		return
 	}
+	s.wrote(q)
 }
 
 // parse finds out what resource r is about.

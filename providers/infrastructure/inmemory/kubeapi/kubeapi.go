@@ -18,7 +18,9 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,11 +48,14 @@ type Etcd interface {
 // Options are what a server is made of.
 type Options struct {
 	CACert, CAKey         []byte // PEM: signs the serving certificate, and verifies clients
+	ClientCACert          []byte // PEM: verifies clients in the place of CACert; empty: it does not
 	EtcdCACert, EtcdCAKey []byte // PEM: the same inside the tunnel to etcd; not needed without Etcd
 	CertSANs              []string
 	Version               string           // "v1.34.1"
 	Now                   func() time.Time // nil means time.Now
 	Etcd                  Etcd             // nil: no member answers
+	Supervisor            http.Handler     // of K3s: what the port of the API server serves beside; nil: nothing
+	NodeWritten           func()           // called after a client wrote or deleted a Node; nil: nobody is
 	Log                   *slog.Logger     // nil means none
 }
 
@@ -62,6 +67,9 @@ type Server struct {
 	store   store
 	gate    gate
 	clients verifier
+
+	starting   atomic.Bool
+	supervisor gate
 
 	serving func() (*tls.Config, error) // made at the first connection
 
@@ -122,7 +130,7 @@ func (s *Server) TrustEtcd(cert, key []byte) {
 }
 
 // Serve answers TLS connections of l until ctx ends, and closes l then.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.serve(ctx, l) }
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.serve(ctx, l, &s.gate, s) }
 
 // Upsert creates obj or replaces what has its name, status included. Where obj
 // carries a resourceVersion that is not the current one, nothing changes and
@@ -180,6 +188,20 @@ func (s *Server) Raw(gvk schema.GroupVersionKind, namespace, name string) ([]byt
 		return nil, false
 	}
 	return s.read(k, namespace, name)
+}
+
+// Names returns the names of the objects of a kind, sorted. An empty namespace means all.
+func (s *Server) Names(gvk schema.GroupVersionKind, namespace string) []string {
+	k := s.kind(gvk)
+	if k == nil {
+		return nil
+	}
+	items, _ := s.items(k, namespace)
+	out := make([]string, len(items))
+	for i := range items {
+		out[i] = items[i].key.name
+	}
+	return out
 }
 
 // Delete removes an object at once, finalizers or not. Nothing there is fine.

@@ -21,9 +21,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-func (s *Server) serve(ctx context.Context, l net.Listener) error {
+func (s *Server) serve(ctx context.Context, l net.Listener, g *gate, h http.Handler) error {
 	hs := &http.Server{
-		Handler: s,
+		Handler: h,
 		TLSConfig: &tls.Config{
 			// Of the first connection only: most simulated clusters wait long for it.
 			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -39,8 +39,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = hs.Close() })
 	defer stop()
-	err := hs.ServeTLS(&gatedListener{Listener: l, gate: &s.gate}, "", "")
-	s.gate.cut()
+	err := hs.ServeTLS(&gatedListener{Listener: l, gate: g}, "", "")
+	g.cut()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -58,7 +58,11 @@ func (s *Server) newServing(caCert, caKey []byte) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.clients.trust(caCert)
+	clients := s.o.ClientCACert
+	if len(clients) == 0 {
+		clients = caCert
+	}
+	s.clients.trust(clients)
 	return &tls.Config{
 		Certificates: []tls.Certificate{cert},
 		ClientAuth:   tls.RequestClientCert,
