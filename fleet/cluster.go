@@ -211,6 +211,10 @@ type Pool struct {
 
 	// APIPort is where the API servers of its machines listen; 0: 6443.
 	APIPort int32 `json:",omitzero"` // of a control plane
+	// Ports are those beside it that machines of the cluster reach its machines at through
+	// the endpoint: what balances the load of API servers leads to them too, and firewalls
+	// let them in from wherever the API port is let in from.
+	Ports []int32 `json:",omitempty"` // of a control plane
 
 	// SkipKubeProxy and SkipCoreDNS leave these of the cluster to somebody else.
 	SkipKubeProxy, SkipCoreDNS bool // of a control plane

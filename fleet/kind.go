@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A KindRole says what an infrastructure kind is for.
+// A KindRole says what a kind is for.
 type KindRole string
 
 // The roles of infrastructure kinds.
@@ -16,14 +16,24 @@ const (
 	InfrastructureCompanion       KindRole = "InfrastructureCompanion"       // what the others refer to by name: an identity, a pool of addresses
 )
 
-// A Kind describes one kind of a provider to the decoder, which knows no
-// provider. Objects of it are decoded strictly.
+// A Kind describes one kind of a provider, or of a distribution, to the decoder, which
+// knows none of them. Objects of it are decoded strictly.
+//
+// Paths of fields have no indices ("spec.backend.docker"). A path that only one version
+// has is for that version; one that several have means the same in all of them.
 type Kind struct {
-	Provider string
+	Provider string // empty for a kind of a distribution
 	Role     KindRole
 	Group    string
 	Kind     string
 	Versions []string // newest first
+
+	// Distribution is the name of the distribution that a kind of one is of: a control
+	// plane and the bootstrap configurations of the workers beside it have the same.
+	Distribution string
+	// V1Beta1Contract are the versions whose machineTemplate is shaped as in Cluster API's
+	// v1beta1: of a ControlPlaneTemplate.
+	V1Beta1Contract []string
 
 	// New returns a pointer to a zero value of version: a struct with the JSON
 	// fields apiVersion, kind, metadata, spec and status.
@@ -34,6 +44,10 @@ type Kind struct {
 	// returns is marshalled to Object.Spec: the spec of the shared
 	// infrastructure, of what a template makes (spec.template.spec), of the machine,
 	// or of the companion.
+	//
+	// For a control plane it returns a *ControlPlaneManifest, for a bootstrap
+	// configuration and a template of one a *BootstrapManifest. The template of a control
+	// plane is not normalised: what a class makes of it is.
 	Normalise func(v any) (spec any, errs field.ErrorList)
 
 	// Resolve completes spec, which Normalise returned, with what the companions that
@@ -63,7 +77,16 @@ type Kind struct {
 	// ClusterScoped says that objects of the kind have no namespace.
 	ClusterScoped bool
 
-	// Refused maps the path of a field that is known and not honoured
-	// ("spec.backend.docker") to the reason and the way out.
-	Refused map[string]string
+	// Refused maps the path of a field that is known and not honoured to the reason and
+	// the way out, Limited one that is honoured in part to which of its values are, and
+	// Unused one that may be there and does nothing to why.
+	Refused, Limited, Unused map[string]string
+
+	// Values maps the path of a text to the values that it may have.
+	Values map[string][]string
+	// NonNegative says that no number may be negative.
+	NonNegative bool
+	// Renamed maps, by version, paths as errors call them to what they are called in that
+	// version.
+	Renamed map[string]map[string]string
 }

@@ -39,9 +39,9 @@ type SecretData map[string]Secret
 // purpose p is called "<cluster>-<p>", as Cluster API calls it.
 type SecretName string
 
-// The secrets that each cluster has. The authorities have the keys tls.crt and
-// tls.key, the kubeconfig has the key value.
-// Source: Cluster API, util/secret.
+// The secrets that a cluster may have. The authorities have the keys tls.crt and
+// tls.key, the kubeconfig and the server token have the key value.
+// Source: Cluster API, util/secret; its providers for K3s and RKE2, pkg/secret and pkg/token.
 const (
 	ClusterCA      SecretName = "ca"
 	EtcdCA         SecretName = "etcd"
@@ -51,6 +51,15 @@ const (
 	// EtcdClient is what API servers show an external etcd: people give it, and
 	// the certificate of EtcdCA with it.
 	EtcdClient SecretName = "apiserver-etcd-client"
+
+	// ClientCA is the authority that clients of API servers are known by where that is
+	// another than ClusterCA, and EtcdPeerCA the one that members of etcd know each other
+	// by where that is another than EtcdCA: with K3s and RKE2.
+	ClientCA   SecretName = "cca"
+	EtcdPeerCA SecretName = "peer-etcd"
+	// ServerToken opens what servers of K3s and RKE2 keep in their datastore, the keys of
+	// all authorities among it: who has it is a server.
+	ServerToken SecretName = "token"
 )
 
 // Authorities are the secrets that the identity of a cluster of Cluster API's own
@@ -60,9 +69,9 @@ func Authorities() []SecretName {
 }
 
 // SecretNames are all that a cluster may have: its authorities, what people give
-// for an external etcd, and its kubeconfig.
+// for an external etcd, what K3s and RKE2 need, and its kubeconfig.
 func SecretNames() []SecretName {
-	return append(Authorities(), EtcdClient, Kubeconfig)
+	return append(Authorities(), EtcdClient, ClientCA, EtcdPeerCA, ServerToken, Kubeconfig)
 }
 
 // InGit returns the secret called name where Git holds it with all its parts.
@@ -93,6 +102,9 @@ func (c *Cluster) StoredSecrets() []Key {
 
 // Complete reports whether d has what a secret called s must have.
 func (s SecretName) Complete(d SecretData) bool {
+	if s == ServerToken {
+		return !d[TokenKey].IsZero()
+	}
 	return !d[TLSCertKey].IsZero() && (s == EtcdCA || !d[TLSKeyKey].IsZero())
 }
 
@@ -101,4 +113,5 @@ const (
 	TLSCertKey    = "tls.crt"
 	TLSKeyKey     = "tls.key"
 	KubeconfigKey = "value"
+	TokenKey      = "value"
 )

@@ -70,8 +70,11 @@ func (k *Kubernetes) usable(op string, s *corev1.Secret, name fleet.SecretName) 
 		return err
 	}
 	required := fleet.TLSCertKey
-	if name == fleet.Kubeconfig {
+	switch name {
+	case fleet.Kubeconfig:
 		required = fleet.KubeconfigKey
+	case fleet.ServerToken:
+		required = fleet.TokenKey
 	}
 	if len(s.Data[required]) > 0 {
 		return nil

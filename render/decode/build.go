@@ -8,7 +8,6 @@ import (
 
 	"fairlead.dev/fleet"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -21,7 +20,9 @@ type builder struct {
 	key      fleet.Key
 	provider string
 	sites    map[string]*object // which make providers guests, by provider
-	problems []fleet.Problem
+	// controlPlaneKind is the kind of its control plane; nil: not known.
+	controlPlaneKind *kind
+	problems         []fleet.Problem
 }
 
 func (b *builder) addf(o *object, field, hint, format string, args ...any) {
@@ -165,13 +166,13 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	if o == nil || len(o.problems) > 0 {
 		return fleet.Pool{}
 	}
-	in, ok := o.value.(*controlplanev1.KubeadmControlPlane)
+	in, ok := o.value.(*fleet.ControlPlaneManifest)
 	if !ok {
-		b.addf(root, controlPlaneRef, "", "must refer to a KubeadmControlPlane, not to %s", ref.Kind)
+		b.addf(root, controlPlaneRef, "", "must refer to a %s, not to %s", b.decoder.kindsOf(fleet.ControlPlaneKind, ""), ref.Kind)
 		return fleet.Pool{}
 	}
-	template := in.Spec.MachineTemplate
-	labels := copied(template.ObjectMeta.Labels)
+	b.controlPlaneKind = o.kind
+	labels := copied(in.Metadata.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -179,28 +180,30 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	labels[clusterv1.MachineControlPlaneLabel] = ""
 	labels[clusterv1.MachineControlPlaneNameLabel] = o.name
 	field := o.written("spec.machineTemplate.spec.infrastructureRef")
-	infra, provider := b.infrastructure(o, field, template.Spec.InfrastructureRef, fleet.InfrastructureMachineTemplate)
-	b.onFirstSite(o, field, template.Spec.InfrastructureRef.Kind, provider)
-	b.secrets(o, o.written("spec.kubeadmConfigSpec"), &in.Spec.KubeadmConfigSpec)
+	infra, provider := b.infrastructure(o, field, in.InfrastructureRef, fleet.InfrastructureMachineTemplate)
+	b.onFirstSite(o, field, in.InfrastructureRef.Kind, provider)
+	b.secrets(o, &in.Bootstrap)
 	p := fleet.Pool{
 		Name: fleet.PoolName(o.name), Role: fleet.RoleControlPlane,
-		Replicas: int(*in.Spec.Replicas), Version: in.Spec.Version,
-		Bootstrap: bootstrapFrom(&in.Spec.KubeadmConfigSpec), Infrastructure: infra,
-		APIPort:  in.Spec.KubeadmConfigSpec.InitConfiguration.LocalAPIEndpoint.BindPort,
-		Strategy: fleet.RollingUpdate, MaxSurge: in.Spec.Rollout.Strategy.RollingUpdate.MaxSurge.IntValue(), MaxUnavailable: 0,
+		Replicas: int(*in.Replicas), Version: in.Version,
+		Bootstrap: bootstrapFrom(&in.Bootstrap), Infrastructure: infra,
+		APIPort: in.APIPort, Ports: in.Ports,
+		Strategy: fleet.RollingUpdate, MaxSurge: in.MaxSurge.IntValue(), MaxUnavailable: 0,
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
 		Paused: isPaused(nil, o), Replace: wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
-		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(template.ObjectMeta.Annotations),
-		Taints:                         template.Spec.Taints,
-		ReadinessGates:                 template.Spec.ReadinessGates,
-		NodeDrainTimeoutSeconds:        seconds(template.Spec.Deletion.NodeDrainTimeoutSeconds),
-		NodeVolumeDetachTimeoutSeconds: seconds(template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds),
+		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(in.Metadata.Annotations),
+		Taints:                         in.Taints,
+		ReadinessGates:                 in.ReadinessGates,
+		NodeDrainTimeoutSeconds:        seconds(in.Deletion.NodeDrainTimeoutSeconds),
+		NodeVolumeDetachTimeoutSeconds: seconds(in.Deletion.NodeVolumeDetachTimeoutSeconds),
 	}
-	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "kubeadmControlPlane.name", o.name)
-	p.Remediation = fleet.RemediationLimits(in.Spec.Remediation)
-	p.RolloutAfter, p.CertificatesExpiryDays = in.Spec.Rollout.After.Time, int(in.Spec.Rollout.Before.CertificatesExpiryDays)
-	_, p.SkipKubeProxy = o.notes[controlplanev1.SkipKubeProxyAnnotation]
-	_, p.SkipCoreDNS = o.notes[controlplanev1.SkipCoreDNSAnnotation]
+	if o.kind.distribution != kubeadm {
+		p.Kind = fleet.PoolKind(o.kind.name)
+	}
+	p.NamePattern = b.namesOf(in.NameTemplate, "kubeadmControlPlane.name", o.name)
+	p.Remediation = in.Remediation
+	p.RolloutAfter, p.CertificatesExpiryDays = in.RolloutAfter.Time, in.CertificatesExpiryDays
+	p.SkipKubeProxy, p.SkipCoreDNS = in.SkipKubeProxy, in.SkipCoreDNS
 	if p.MaxSurge == 0 {
 		p.MaxUnavailable = 1
 	}

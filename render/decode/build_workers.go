@@ -1,13 +1,11 @@
 package decode
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -75,66 +73,53 @@ func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec,
 	}
 	infra, provider := b.infrastructure(o, path+"infrastructureRef", machine.InfrastructureRef, role)
 	p.Infrastructure, p.Provider = infra, b.site(o, path+"infrastructureRef", machine.InfrastructureRef.Kind, provider)
-	if t := b.resolve(o, path+"bootstrap.configRef", machine.Bootstrap.ConfigRef); t != nil && len(t.problems) == 0 {
-		config, ok := bootstrapOf(t, p.Kind)
-		if !ok {
-			b.addf(o, path+"bootstrap.configRef", "", "must refer to a %s, not to %s", bootstrapKind(p.Kind), t.gvk.Kind)
-			return
-		}
-		p.Bootstrap = bootstrapFrom(config)
-		at := "spec.template.spec"
-		if p.Kind == fleet.LoneMachine {
-			at = "spec"
-		}
-		b.secrets(t, at, config)
-	}
+	b.bootstrap(o, p, path+"bootstrap.configRef", machine.Bootstrap.ConfigRef)
 	addHashes(p, hashSchemas())
 }
 
-// bootstrapKind is what pools of a kind have their bootstrap configuration in.
-func bootstrapKind(k fleet.PoolKind) string {
-	if k == fleet.LoneMachine {
-		return "KubeadmConfig"
+// bootstrap adds to p the configuration that ref, at field of o, refers to. It is of the
+// distribution of the control plane.
+func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv1.ContractVersionedObjectReference) {
+	t := b.resolve(o, field, ref)
+	if t == nil || len(t.problems) > 0 {
+		return
 	}
-	return "KubeadmConfigTemplate"
+	role, distribution := fleet.BootstrapConfigTemplateKind, ""
+	if p.Kind == fleet.LoneMachine {
+		role = fleet.BootstrapConfigKind
+	}
+	if b.controlPlaneKind != nil {
+		distribution = b.controlPlaneKind.distribution
+	}
+	config, ok := t.value.(*fleet.BootstrapManifest)
+	switch {
+	case !ok, t.kind.role != role:
+		b.addf(o, field, "", "must refer to a %s, not to %s", b.decoder.kindsOf(role, distribution), t.gvk.Kind)
+	case distribution != "" && t.kind.distribution != distribution:
+		b.addf(o, field, "use a "+b.decoder.kindsOf(role, distribution), "refers to %s, which is for %s; the control plane of cluster %s is a %s",
+			t, t.kind.distribution, b.key, b.controlPlaneKind.name)
+	default:
+		p.Bootstrap = bootstrapFrom(config)
+		b.secrets(t, config)
+	}
 }
 
-// bootstrapOf returns the configuration in o, if o is of the kind for pools of kind k.
-func bootstrapOf(o *object, k fleet.PoolKind) (*bootstrapv1.KubeadmConfigSpec, bool) {
-	switch v := o.value.(type) {
-	case *bootstrapv1.KubeadmConfig:
-		return &v.Spec, k == fleet.LoneMachine
-	case *bootstrapv1.KubeadmConfigTemplate:
-		return &v.Spec.Template.Spec, k != fleet.LoneMachine
-	}
-	return nil, false
-}
-
-// secrets checks that the values which a bootstrap configuration, at field of
-// o, takes from secrets are there.
-func (b *builder) secrets(o *object, field string, c *bootstrapv1.KubeadmConfigSpec) {
-	check := func(field, name, key string) {
-		if name == "" {
-			return
-		}
-		s := b.set.get("", "Secret", b.key.Namespace, name)
+// secrets checks that the values which o, a bootstrap configuration or what holds one,
+// takes from secrets are there.
+func (b *builder) secrets(o *object, m *fleet.BootstrapManifest) {
+	for _, ref := range m.Secrets {
+		field := o.written(ref.Field)
+		s := b.set.get("", "Secret", b.key.Namespace, ref.Name)
 		if s == nil {
-			if b.set.unreadable {
-				return
+			if !b.set.unreadable {
+				b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, ref.Name)
 			}
-			b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, name)
-			return
+			continue
 		}
 		if data, ok := s.value.(fleet.SecretData); ok {
-			if _, ok := data[key]; !ok {
-				b.addf(o, field, "it has "+strings.Join(quote(slices.Sorted(maps.Keys(data))), ", "), "refers to key %q of %s, which it does not have", key, s)
+			if _, ok := data[ref.Key]; !ok {
+				b.addf(o, field, "it has "+strings.Join(quote(slices.Sorted(maps.Keys(data))), ", "), "refers to key %q of %s, which it does not have", ref.Key, s)
 			}
 		}
-	}
-	for i, f := range c.Files {
-		check(fmt.Sprintf("%s.files[%d].contentFrom.secret", field, i), f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
-	}
-	for i, u := range c.Users {
-		check(fmt.Sprintf("%s.users[%d].passwdFrom.secret", field, i), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
 	}
 }

@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"fairlead.dev/fleet"
+
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -84,6 +86,11 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
+// specOf returns the configuration that was normalised to v.
+func specOf(v any) bootstrapv1.KubeadmConfigSpec {
+	return *v.(*fleet.BootstrapManifest).Spec.(*bootstrapv1.KubeadmConfigSpec)
+}
+
 // TestConversionKeepsEveryField fills a v1beta1 spec, converts it to v1beta2 and
 // back, and looks at what is missing: that must be what the tables refuse, what
 // has no effect, or what convert.go carries over itself.
@@ -131,7 +138,7 @@ func TestConversionKeepsEveryField(t *testing.T) {
 			kind: kubeadmConfigKind(), old: &bootstrapv1beta1.KubeadmConfig{},
 			back: func(v any) (any, error) {
 				out := &bootstrapv1beta1.KubeadmConfig{}
-				return out, bootstrapv1beta1.Convert_v1beta2_KubeadmConfig_To_v1beta1_KubeadmConfig(v.(*bootstrapv1.KubeadmConfig), out, nil)
+				return out, bootstrapv1beta1.Convert_v1beta2_KubeadmConfig_To_v1beta1_KubeadmConfig(&bootstrapv1.KubeadmConfig{Spec: specOf(v)}, out, nil)
 			},
 			lost: []string{
 				"spec.clusterConfiguration.apiServer.timeoutForControlPlane",
@@ -142,7 +149,9 @@ func TestConversionKeepsEveryField(t *testing.T) {
 			kind: kubeadmConfigTemplateKind(), old: &bootstrapv1beta1.KubeadmConfigTemplate{},
 			back: func(v any) (any, error) {
 				out := &bootstrapv1beta1.KubeadmConfigTemplate{}
-				return out, bootstrapv1beta1.Convert_v1beta2_KubeadmConfigTemplate_To_v1beta1_KubeadmConfigTemplate(v.(*bootstrapv1.KubeadmConfigTemplate), out, nil)
+				in := &bootstrapv1.KubeadmConfigTemplate{}
+				in.Spec.Template.Spec = specOf(v)
+				return out, bootstrapv1beta1.Convert_v1beta2_KubeadmConfigTemplate_To_v1beta1_KubeadmConfigTemplate(in, out, nil)
 			},
 			lost: []string{
 				"spec.template.spec.clusterConfiguration.apiServer.timeoutForControlPlane",
@@ -153,7 +162,7 @@ func TestConversionKeepsEveryField(t *testing.T) {
 			kind: kubeadmControlPlaneKind(), old: &controlplanev1beta1.KubeadmControlPlane{},
 			back: func(v any) (any, error) {
 				out := &controlplanev1beta1.KubeadmControlPlane{}
-				return out, controlplanev1beta1.Convert_v1beta2_KubeadmControlPlane_To_v1beta1_KubeadmControlPlane(v.(*controlplanev1.KubeadmControlPlane), out, nil)
+				return out, controlplanev1beta1.Convert_v1beta2_KubeadmControlPlane_To_v1beta1_KubeadmControlPlane(v.(*fleet.ControlPlaneManifest).Object.(*controlplanev1.KubeadmControlPlane), out, nil)
 			},
 			lost: []string{
 				"spec.machineTemplate.infrastructureRef",
@@ -314,7 +323,7 @@ spec:
   kubeadmConfigSpec:
     clusterConfiguration: {apiServer: {timeoutForControlPlane: 10m}}
     joinConfiguration: {discovery: {timeout: 10m}}
-`).(*controlplanev1.KubeadmControlPlane).Spec
+`).(*fleet.ControlPlaneManifest).Object.(*controlplanev1.KubeadmControlPlane).Spec
 	if diff := cmp.Diff(ref("i.io", "I", "i"), controlPlane.MachineTemplate.Spec.InfrastructureRef); diff != "" {
 		t.Errorf("infrastructureRef: -want +got:\n%s", diff)
 	}
@@ -326,12 +335,12 @@ spec:
 	if diff := cmp.Diff([3]*int32{&ten, &ten, &ten}, timeouts); diff != "" {
 		t.Errorf("timeouts: -want +got:\n%s", diff)
 	}
-	template := read(`
+	template := specOf(read(`
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: KubeadmConfigTemplate
 metadata: {name: a}
 spec: {template: {spec: {joinConfiguration: {discovery: {timeout: 10m}}}}}
-`).(*bootstrapv1.KubeadmConfigTemplate).Spec.Template.Spec
+`))
 	if diff := cmp.Diff(&ten, template.JoinConfiguration.Timeouts.TLSBootstrapSeconds); diff != "" {
 		t.Errorf("timeout: -want +got:\n%s", diff)
 	}

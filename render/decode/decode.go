@@ -19,8 +19,8 @@ type Decoder struct {
 
 var _ render.Decoder = (*Decoder)(nil)
 
-// New returns a Decoder for the fleet id that knows the kinds of Cluster API
-// and those of providers.
+// New returns a Decoder for the fleet id that knows the kinds of Cluster API, and those of
+// providers and distributions.
 func New(id fleet.ID, providers []fleet.Kind) *Decoder {
 	return &Decoder{fleet: id, kinds: knownKinds(providers)}
 }
@@ -79,11 +79,20 @@ func (d *Decoder) set(overlay string, objects []render.Object) *overlaySet {
 	return s
 }
 
+// sorted returns the kinds by kind and group.
+func (d *Decoder) sorted() []*kind {
+	var out []*kind
+	for _, gk := range slices.Sorted(maps.Keys(d.kinds)) {
+		out = append(out, d.kinds[gk])
+	}
+	return out
+}
+
 // infrastructureKinds lists the infrastructure kinds, for people.
 func (d *Decoder) infrastructureKinds() string {
 	var names []string
-	for _, gk := range slices.Sorted(maps.Keys(d.kinds)) {
-		if k := d.kinds[gk]; strings.HasPrefix(k.group, "infrastructure.") {
+	for _, k := range d.sorted() {
+		if strings.HasPrefix(k.group, "infrastructure.") {
 			names = append(names, k.name)
 		}
 	}

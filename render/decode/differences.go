@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,11 +25,11 @@ func Differences(before, after *fleet.Pool) []string {
 	if before.FailureDomain != after.FailureDomain {
 		out = append(out, "failureDomain")
 	}
-	bootstrap := "KubeadmConfigTemplate spec.template.spec"
-	if after.Role == fleet.RoleControlPlane {
-		bootstrap = "KubeadmControlPlane spec.kubeadmConfigSpec"
+	if was, is := before.Bootstrap.Kind, after.Bootstrap.Kind; was != is {
+		out = append(out, fmt.Sprintf("kind %s → %s", cmp.Or(was, "KubeadmConfig"), cmp.Or(is, "KubeadmConfig")))
+	} else {
+		differ(configurationAt(after), configurationOf(&before.Bootstrap), configurationOf(&after.Bootstrap), &out)
 	}
-	differ(bootstrap, configurationOf(&before.Bootstrap), configurationOf(&after.Bootstrap), &out)
 	a, b := &before.Infrastructure, &after.Infrastructure
 	if a.GVK.GroupKind() != b.GVK.GroupKind() {
 		out = append(out, fmt.Sprintf("kind %s → %s", a.GVK.Kind, b.GVK.Kind))
@@ -37,6 +38,18 @@ func Differences(before, after *fleet.Pool) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// configurationAt says where the configuration of p is written.
+func configurationAt(p *fleet.Pool) string {
+	kind := p.Bootstrap.Kind
+	switch controlPlane := p.Role == fleet.RoleControlPlane; {
+	case kind == "" && controlPlane:
+		return "KubeadmControlPlane spec.kubeadmConfigSpec"
+	case controlPlane:
+		return kind + " spec"
+	}
+	return cmp.Or(kind, "KubeadmConfig") + "Template spec.template.spec"
 }
 
 // configurationOf returns what of b counts in hashes.

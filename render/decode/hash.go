@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
 // A hashSchema is a way in which template hashes are made. That of a released version
@@ -86,15 +85,17 @@ func hashedBootstrap(b *fleet.Bootstrap) json.RawMessage {
 
 const hashedNothing = "null"
 
-// bootstrapFrom returns c as a pool has it.
-func bootstrapFrom(c *bootstrapv1.KubeadmConfigSpec) fleet.Bootstrap {
-	b, err := fleet.NewBootstrap("", c)
+// bootstrapFrom returns m as a pool has it.
+func bootstrapFrom(m *fleet.BootstrapManifest) fleet.Bootstrap {
+	b, err := fleet.NewBootstrap(m.Kind, m.Spec)
 	if err != nil {
 		panic(fmt.Sprintf("decode: %v", err)) // it was JSON
 	}
-	counts := essential(c)
-	switch data := marshal(counts); {
-	case reflect.ValueOf(counts).IsZero():
+	if m.Hashed == nil {
+		return b
+	}
+	switch data := marshal(m.Hashed); {
+	case reflect.ValueOf(m.Hashed).IsZero():
 		if b.Spec != nil {
 			b.Hashed = json.RawMessage(hashedNothing)
 		}
@@ -110,31 +111,6 @@ func oldest(h fleet.TemplateHash, former []fleet.TemplateHash) fleet.TemplateHas
 		return former[n-1]
 	}
 	return h
-}
-
-// essential returns c without what does not make a machine different: what is
-// only for the way into the cluster, what is changed in the running cluster,
-// and values that are the same as none.
-// Source: Cluster API, controlplane/kubeadm/pkg/filters.go.
-func essential(c *bootstrapv1.KubeadmConfigSpec) bootstrapv1.KubeadmConfigSpec {
-	out := *c.DeepCopy()
-	out.ClusterConfiguration.ControlPlaneEndpoint = ""
-	out.ClusterConfiguration.DNS = bootstrapv1.DNS{}
-	out.JoinConfiguration.Discovery = bootstrapv1.Discovery{}
-	out.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds = nil
-	out.JoinConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds = nil
-	if out.Format == bootstrapv1.CloudConfig {
-		out.Format = ""
-	}
-	for _, r := range []*bootstrapv1.NodeRegistrationOptions{&out.InitConfiguration.NodeRegistration, &out.JoinConfiguration.NodeRegistration} {
-		if r.ImagePullPolicy == "IfNotPresent" {
-			r.ImagePullPolicy = ""
-		}
-	}
-	if j := out.JoinConfiguration.ControlPlane; j != nil && *j == (bootstrapv1.JoinControlPlane{}) {
-		out.JoinConfiguration.ControlPlane = nil
-	}
-	return out
 }
 
 // digest returns an identity of all that was decoded of c, but for the

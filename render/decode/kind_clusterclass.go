@@ -8,6 +8,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
 )
 
 func clusterClassKind() *kind {
@@ -54,8 +56,8 @@ func clusterClassKind() *kind {
 			"spec.patches.definitions.jsonPatches.valueFrom.template": "without functions that give another result each time; bounded in work and size",
 			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid and builtin.machinePool",
 			"spec.kubernetesVersions":                                 "the versions that a topology may have, and the way of its upgrades: minor by minor",
-			"spec.controlPlane.templateRef":                           "a KubeadmControlPlaneTemplate",
-			"spec.controlPlane.ref":                                   "a KubeadmControlPlaneTemplate",
+			"spec.controlPlane.templateRef":                           "a template of a control plane of a distribution that is built in",
+			"spec.controlPlane.ref":                                   "a template of a control plane of a distribution that is built in",
 			"spec.controlPlane.naming.template":                       "random is a hash of the cluster that stays the same",
 			"spec.workers.machineDeployments.naming.template":         "random is a hash of cluster and pool that stays the same",
 			"spec.infrastructure.naming.template":                     "random is a hash of the cluster that stays the same",
@@ -107,6 +109,7 @@ func kubeadmControlPlaneTemplateKind() *kind {
 	unused["spec.template.metadata.labels"] = unused["metadata.labels"]
 	return &kind{
 		group: plain.group, name: "KubeadmControlPlaneTemplate",
+		distribution: kubeadm, role: fleet.ControlPlaneTemplateKind, v1beta1Contract: []string{"v1beta1"},
 		versions: plain.versions, nonNegative: true,
 		new: func(version string) any {
 			if version == "v1beta1" {

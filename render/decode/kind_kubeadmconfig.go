@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	bootstrapv1beta1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/fleet"
 )
 
 func kubeadmConfigTemplateKind() *kind {
@@ -19,6 +21,7 @@ func kubeadmConfigTemplateKind() *kind {
 	addKubeadmConfig("spec.template.spec.", refused, limited, unused)
 	return &kind{
 		group: "bootstrap.cluster.x-k8s.io", name: "KubeadmConfigTemplate",
+		distribution: kubeadm, role: fleet.BootstrapConfigTemplateKind,
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
 		new: func(version string) any {
 			if version == "v1beta1" {
@@ -40,6 +43,7 @@ func kubeadmConfigKind() *kind {
 	addKubeadmConfig("spec.", refused, limited, unused)
 	return &kind{
 		group: "bootstrap.cluster.x-k8s.io", name: "KubeadmConfig",
+		distribution: kubeadm, role: fleet.BootstrapConfigKind,
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
 		new: func(version string) any {
 			if version == "v1beta1" {
@@ -67,7 +71,8 @@ func normaliseKubeadmConfig(v any) (any, field.ErrorList) {
 		}
 		convertTimeouts(&old.Spec, &c.Spec)
 	}
-	return c, validateKubeadmConfig(&c.Spec, field.NewPath("spec"))
+	spec := field.NewPath("spec")
+	return kubeadmManifest(&c.Spec, spec), validateKubeadmConfig(&c.Spec, spec)
 }
 
 // addKubeadmConfig adds the fields of a KubeadmConfigSpec that are at prefix.
@@ -119,7 +124,8 @@ func normaliseKubeadmConfigTemplate(v any) (any, field.ErrorList) {
 	}
 	path := field.NewPath("spec", "template")
 	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
-	return t, append(errs, validateKubeadmConfig(&t.Spec.Template.Spec, path.Child("spec"))...)
+	spec := &t.Spec.Template.Spec
+	return kubeadmManifest(spec, path.Child("spec")), append(errs, validateKubeadmConfig(spec, path.Child("spec"))...)
 }
 
 // validateKubeadmConfig keeps the rules that hold for every KubeadmConfigSpec.

@@ -4,10 +4,12 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	controlplanev1beta1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
 )
 
 func kubeadmControlPlaneKind() *kind {
@@ -16,7 +18,7 @@ func kubeadmControlPlaneKind() *kind {
 		"spec.machineNaming.template":                  namingNote,
 		"spec.machineNamingStrategy.template":          namingNote,
 		"metadata.annotations":                         "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, controlplane.cluster.x-k8s.io/skip-kube-proxy and skip-coredns; others do nothing",
-		"spec.machineTemplate.metadata.labels":         "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
+		"spec.machineTemplate.metadata.labels":         nodeLabelsNote,
 		"spec.machineTemplate.metadata.annotations":    machineAnnotations,
 		"spec.machineTemplate.readinessGates":          readinessGates,
 		"spec.machineTemplate.spec.readinessGates":     readinessGates,
@@ -34,6 +36,7 @@ func kubeadmControlPlaneKind() *kind {
 	addKubeadmConfig("spec.kubeadmConfigSpec.", refused, limited, unused)
 	return &kind{
 		group: "controlplane.cluster.x-k8s.io", name: "KubeadmControlPlane",
+		distribution: kubeadm, role: fleet.ControlPlaneKind,
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
 		new: func(version string) any {
 			if version == "v1beta1" {
@@ -76,34 +79,37 @@ func normaliseKubeadmControlPlane(v any) (any, field.ErrorList) {
 	*surge = intstr.ValueOrDefault(*surge, intstr.FromInt32(1))
 
 	spec := field.NewPath("spec")
-	for _, msg := range validation.IsValidLabelValue(k.Name) {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), k.Name, msg))
-	}
-	n := *k.Spec.Replicas
-	errs = append(errs, validateReplicas(n, spec.Child("replicas"))...)
-	switch {
-	case n <= 0:
-		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be at least 1; a cluster is deleted with the annotation fairlead.dev/delete"))
-	case n%2 == 0 && !k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined():
-		errs = append(errs, field.Invalid(spec.Child("replicas"), n, "must be odd: etcd runs on these machines and needs a majority"))
-	}
-	surgePath := spec.Child("rollout", "strategy", "rollingUpdate", "maxSurge")
-	switch s := **surge; {
-	case s.Type != intstr.Int || s.IntVal > 1:
-		errs = append(errs, field.Invalid(surgePath, s.String(), "must be 0 or 1"))
-	case s.IntVal == 0 && n < 3:
-		errs = append(errs, field.Invalid(surgePath, 0, "needs at least 3 replicas: machines are removed before they are replaced"))
-	}
+	m := kubeadmControlPlaneManifest(k, spec.Child("kubeadmConfigSpec"))
+	errs = completeControlPlane(m, k)
 	errs = append(errs, validateExpiry(k, spec)...)
-	errs = append(errs, validateNaming(k.Spec.MachineNaming.Template, spec.Child("machineNaming"), "kubeadmControlPlane.name")...)
-	template := spec.Child("machineTemplate")
-	errs = append(errs, requireRef(k.Spec.MachineTemplate.Spec.InfrastructureRef, template.Child("spec", "infrastructureRef"))...)
-	errs = append(errs, validateVersion(k.Spec.Version, spec.Child("version"))...)
-	errs = append(errs, validateTaints(k.Spec.MachineTemplate.Spec.Taints, template.Child("spec", "taints"))...)
-	errs = append(errs, k.Spec.MachineTemplate.ObjectMeta.Validate(template.Child("metadata"))...)
 	errs = append(errs, validateKubeadmConfig(&k.Spec.KubeadmConfigSpec, spec.Child("kubeadmConfigSpec"))...)
 	errs = append(errs, validateControlPlaneConfig(&k.Spec.KubeadmConfigSpec, spec.Child("kubeadmConfigSpec"))...)
-	return k, errs
+	return m, errs
+}
+
+// kubeadmControlPlaneManifest returns k, whose configuration is at path, as a control plane.
+func kubeadmControlPlaneManifest(k *controlplanev1.KubeadmControlPlane, path *field.Path) *fleet.ControlPlaneManifest {
+	template := &k.Spec.MachineTemplate
+	m := &fleet.ControlPlaneManifest{
+		Object:   k,
+		Replicas: k.Spec.Replicas, Version: k.Spec.Version,
+		InfrastructureRef: template.Spec.InfrastructureRef,
+		Metadata:          template.ObjectMeta,
+		Deletion: clusterv1.MachineDeletionSpec{
+			NodeDrainTimeoutSeconds:        template.Spec.Deletion.NodeDrainTimeoutSeconds,
+			NodeVolumeDetachTimeoutSeconds: template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds,
+		},
+		Taints: template.Spec.Taints, ReadinessGates: template.Spec.ReadinessGates,
+		NameTemplate: k.Spec.MachineNaming.Template,
+		RolloutAfter: k.Spec.Rollout.After, CertificatesExpiryDays: int(k.Spec.Rollout.Before.CertificatesExpiryDays),
+		MaxSurge: k.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, Remediation: fleet.RemediationLimits(k.Spec.Remediation),
+		Even:      k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined(),
+		APIPort:   k.Spec.KubeadmConfigSpec.InitConfiguration.LocalAPIEndpoint.BindPort,
+		Bootstrap: *kubeadmManifest(&k.Spec.KubeadmConfigSpec, path),
+	}
+	_, m.SkipKubeProxy = k.Annotations[controlplanev1.SkipKubeProxyAnnotation]
+	_, m.SkipCoreDNS = k.Annotations[controlplanev1.SkipCoreDNSAnnotation]
+	return m
 }
 
 // leastExpiryDays and certificateDays bound when certificates may be replaced:

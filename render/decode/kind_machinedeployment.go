@@ -16,6 +16,9 @@ import (
 const machineAnnotations = "cluster.x-k8s.io/skip-remediation, machine.cluster.x-k8s.io/exclude-node-draining and exclude-wait-for-node-volume-detach, each of them also on a Node for one machine; " +
 	"pre-drain.delete.hook.machine.cluster.x-k8s.io/* and pre-terminate.delete.hook.machine.cluster.x-k8s.io/* go to the Node when it joins, where whoever waits for the hook takes them away; others do nothing"
 
+// nodeLabelsNote says which labels of a machine its Node has as well.
+const nodeLabelsNote = "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node"
+
 // readinessGates says where the conditions of readiness gates are.
 const readinessGates = "conditions of the Node, which is what others in the cluster can write on; InfrastructureReady, BootstrapConfigReady, NodeReady and HealthCheckSucceeded of the machine are needed anyway"
 
@@ -31,7 +34,7 @@ func machineDeploymentKind() *kind {
 		}
 	}
 	refused := map[string]string{
-		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate",
+		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate, or that of another distribution",
 		"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
 	}
 	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", unused)
@@ -63,10 +66,10 @@ func machineDeploymentKind() *kind {
 			"spec.machineNamingStrategy.template":    namingNote,
 			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, " + scalingNote + "; others do nothing",
 			"spec.selector":                          "must match the labels of the template; machines are found by their tags",
-			"spec.template.metadata.labels":          "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node",
+			"spec.template.metadata.labels":          nodeLabelsNote,
 			"spec.template.metadata.annotations":     machineAnnotations,
 			"spec.template.spec.readinessGates":      readinessGates,
-			"spec.template.spec.bootstrap.configRef": "a KubeadmConfigTemplate in the same overlay",
+			"spec.template.spec.bootstrap.configRef": "a template of the control plane's distribution, such as a KubeadmConfigTemplate, in the same overlay",
 		},
 		unused: metadataUnused(unused),
 	}

@@ -38,9 +38,12 @@ type kind struct {
 	// that messages name what people wrote.
 	renamed map[string]map[string]string
 
-	// provider and role are those of a provider's kind.
-	provider string
-	role     fleet.KindRole
+	// provider and role are those of a provider's kind, distribution and role those of a
+	// distribution's. The versions of v1beta1Contract are those of Kind.V1Beta1Contract.
+	provider        string
+	distribution    string
+	role            fleet.KindRole
+	v1beta1Contract []string
 
 	// ours are the annotations of Fairlead that objects may have, with what says
 	// which value they must have where they have a wrong one.
@@ -108,8 +111,13 @@ func metadataUnused(more map[string]string) map[string]string {
 	unused := serverFields()
 	unused["metadata.labels"] = "nothing depends on labels of this kind"
 	unused["metadata.annotations"] = "nothing depends on annotations of this kind"
-	maps.Copy(unused, more)
-	return unused
+	return joined(unused, more)
+}
+
+// joined adds more to m, which it returns.
+func joined(m, more map[string]string) map[string]string {
+	maps.Copy(m, more)
+	return m
 }
 
 // deletionBounds adds the bounds on steps of removing a machine that have no
@@ -145,6 +153,10 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	}
 	for _, p := range providers {
 		k := providerKind(p)
+		if p.Distribution != "" {
+			k = distributionKind(p)
+			k.enums = values
+		}
 		out[k.groupKind()] = k
 	}
 	return out
@@ -173,7 +185,8 @@ func providerKind(p fleet.Kind) *kind {
 		union:    true,
 		new:      p.New,
 		refused:  metadataRefused(p.Refused),
-		unused:   serverFields(),
+		limited:  p.Limited, values: p.Values, nonNegative: p.NonNegative, renamed: p.Renamed,
+		unused: joined(serverFields(), p.Unused),
 		normalise: func(v any) (any, field.ErrorList) {
 			value, errs := p.Normalise(v)
 			if len(errs) > 0 {

@@ -49,7 +49,7 @@ func (b *builder) broken(root *object) bool {
 func (b *builder) older(root *object, v topology.Older) fleet.ClassVersion {
 	set := *b.set
 	set.byName = maps.Clone(b.set.byName)
-	at := &builder{decoder: b.decoder, set: &set, fleet: b.fleet, key: b.key}
+	at := &builder{decoder: b.decoder, set: &set, fleet: b.fleet, key: b.key, controlPlaneKind: b.controlPlaneKind}
 	var made []*object
 	for _, e := range v.Objects {
 		o := &object{overlay: set.path, file: e.File, origin: e, raw: e.Raw}

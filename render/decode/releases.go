@@ -174,8 +174,12 @@ func templateObject(o *object) (map[string]any, bool) {
 		}
 		content["spec"], content["metadata"] = spec, o.raw["metadata"]
 	} else {
+		value := o.value
+		if m, ok := value.(*fleet.ControlPlaneManifest); ok {
+			value = m.Object
+		}
 		var err error
-		if content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(o.value); err != nil {
+		if content, err = runtime.DefaultUnstructuredConverter.ToUnstructured(value); err != nil {
 			return nil, false
 		}
 		delete(content, "status")

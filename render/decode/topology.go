@@ -118,7 +118,19 @@ func (s *overlaySet) blueprints() {
 
 // plain returns o as it was written.
 func (o *object) plain() topology.Object {
-	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw}
+	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw, Contract: o.contract()}
+}
+
+// contract returns that of Cluster API for control planes which the template o of one
+// keeps; empty where o is none.
+func (o *object) contract() topology.Contract {
+	switch {
+	case o.kind == nil || o.kind.role != fleet.ControlPlaneTemplateKind:
+		return ""
+	case slices.Contains(o.kind.v1beta1Contract, o.gvk.Version):
+		return topology.V1Beta1
+	}
+	return topology.V1Beta2
 }
 
 // managed reports whether o is a Cluster that is made from a class.

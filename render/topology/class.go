@@ -21,7 +21,19 @@ type Object struct {
 	File      string
 	Namespace string
 	Raw       map[string]any // as JSON has it, whole numbers as int64
+	Contract  Contract       // of the template of a control plane
 }
+
+// A Contract says how a control plane tells what a class fills in of its machines; empty:
+// the object is no template of a control plane.
+// Source: Cluster API, contract rules for ControlPlane.
+type Contract string
+
+// The contracts.
+const (
+	V1Beta1 Contract = "v1beta1" // spec.machineTemplate.infrastructureRef, spec.rolloutAfter
+	V1Beta2 Contract = "v1beta2" // spec.machineTemplate.spec.infrastructureRef, spec.rollout.after
+)
 
 func (o Object) text(key string) string { s, _ := o.Raw[key].(string); return s }
 
@@ -67,9 +79,6 @@ type Library struct {
 	Classes map[fleet.Key]*Class
 }
 
-// Kinds that make a control plane; others are other people's providers.
-const controlPlaneTemplate = "KubeadmControlPlaneTemplate"
-
 // What a class may have, at most.
 // Source: the schema of ClusterClass, and for rules what compiles in a second.
 const (
@@ -101,6 +110,8 @@ func NewClass(folder string, o Object, find Finder) *Class {
 			c.problem(r.field, "write apiVersion: "+t.text("apiVersion"), "refers to version %s of %s; it is written in %s", r.ref.GroupVersionKind().Version, t, version)
 		case !strings.HasSuffix(r.ref.Kind, "Template"):
 			c.problem(r.field, "", "must refer to a template, not to %s", r.ref.Kind)
+		case r.field == controlPlaneField && t.Contract == "":
+			c.problem(r.field, "", "must refer to a template of a control plane, such as a KubeadmControlPlaneTemplate, not to %s", r.ref.Kind)
 		default:
 			if _, seen := c.templates[r.ref]; !seen {
 				add(t)
@@ -136,6 +147,8 @@ func (c *Class) read() error {
 	return err
 }
 
+const controlPlaneField = "spec.controlPlane.templateRef"
+
 // A reference is a template that the class refers to at field.
 type reference struct {
 	field string
@@ -146,7 +159,7 @@ func (c *Class) refs() []reference {
 	s := &c.spec
 	out := []reference{
 		{"spec.infrastructure.templateRef", s.Infrastructure.TemplateRef},
-		{"spec.controlPlane.templateRef", s.ControlPlane.TemplateRef},
+		{controlPlaneField, s.ControlPlane.TemplateRef},
 		{"spec.controlPlane.machineInfrastructure.templateRef", s.ControlPlane.MachineInfrastructure.TemplateRef},
 	}
 	for i := range s.Workers.MachineDeployments {
@@ -155,9 +168,6 @@ func (c *Class) refs() []reference {
 			reference{at + ".bootstrap.templateRef", md.Bootstrap.TemplateRef},
 			reference{at + ".infrastructure.templateRef", md.Infrastructure.TemplateRef},
 		)
-	}
-	if r := s.ControlPlane.TemplateRef; r.IsDefined() && r.Kind != controlPlaneTemplate {
-		c.problem("spec.controlPlane.templateRef", "", "must refer to a KubeadmControlPlaneTemplate, not to %s", r.Kind)
 	}
 	defined := out[:0]
 	for _, r := range out {

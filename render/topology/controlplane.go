@@ -7,8 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// controlPlane adds the KubeadmControlPlane, its machine template and its
-// health check.
+// controlPlane adds the control plane, its machine template and its health check.
 // Source: Cluster API, exp/topology/desiredstate.
 func (x *expansion) controlPlane() made {
 	class, topology := &x.class.spec.ControlPlane, &x.cluster.Spec.Topology.ControlPlane
@@ -51,7 +50,7 @@ func (x *expansion) controlPlane() made {
 type completion struct {
 	*expansion
 	e        *Expanded
-	old      bool // the template is of v1beta1
+	old      bool // the template keeps the contract of v1beta1
 	topology *clusterv1.ControlPlaneTopology
 	class    *clusterv1.ControlPlaneClass
 	spec     map[string]any // of the control plane
@@ -66,7 +65,7 @@ const topologyControlPlane = "spec.topology.controlPlane"
 // complete fills in e, the control plane that t became.
 func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes map[string]string) {
 	c := &completion{
-		expansion: x, e: e, old: t.template.gvk().Version == "v1beta1",
+		expansion: x, e: e, old: t.template.Contract == V1Beta1,
 		topology: &x.cluster.Spec.Topology.ControlPlane, class: &x.class.spec.ControlPlane,
 		spec: child(e.Raw, "spec"), before: child(t.template.Raw, "spec", "template", "spec", "machineTemplate"),
 		prefix: "spec.machineTemplate",

@@ -25,7 +25,7 @@ func parsed(t testing.TB, manifests string) []topology.Object {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &raw); err != nil {
 			t.Fatal(err)
 		}
-		o := topology.Object{Raw: raw, Namespace: "default", File: text(raw, "kind") + ".yaml"}
+		o := topology.Object{Raw: raw, Namespace: "default", File: text(raw, "kind") + ".yaml", Contract: contracts()[text(raw, "kind")+" "+text(raw, "apiVersion")]}
 		if ns := text(raw, "metadata", "namespace"); ns != "" {
 			o.Namespace = ns
 		}
@@ -91,4 +91,12 @@ func lines(problems []fleet.Problem) []string {
 		out = append(out, p.String())
 	}
 	return out
+}
+
+// contracts are those of the templates of control planes that exist for these tests.
+func contracts() map[string]topology.Contract {
+	return map[string]topology.Contract{
+		"KubeadmControlPlaneTemplate controlplane.cluster.x-k8s.io/v1beta2": topology.V1Beta2,
+		"KubeadmControlPlaneTemplate controlplane.cluster.x-k8s.io/v1beta1": topology.V1Beta1,
+	}
 }

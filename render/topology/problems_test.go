@@ -121,8 +121,12 @@ func TestProblems(t *testing.T) {
 			class + "spec.workers.machineDeployments[0].bootstrap.templateRef: refers to version v1beta1 of KubeadmConfigTemplate default/small; it is written in v1beta2 (write apiVersion: bootstrap.cluster.x-k8s.io/v1beta2)",
 		}},
 		"another control plane": {[]string{"kind: KubeadmControlPlaneTemplate, name", "kind: RKE2ControlPlaneTemplate, name"}, []string{
-			class + "spec.controlPlane.templateRef: must refer to a KubeadmControlPlaneTemplate, not to RKE2ControlPlaneTemplate",
 			class + "spec.controlPlane.templateRef: refers to RKE2ControlPlaneTemplate default/small, which the overlay does not hold (add it beside the class)",
+		}},
+		"no control plane": {[]string{
+			"apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, name", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: CloudClusterTemplate, name",
+		}, []string{
+			class + "spec.controlPlane.templateRef: must refer to a template of a control plane, such as a KubeadmControlPlaneTemplate, not to CloudClusterTemplate",
 		}},
 		"two classes of a name": {[]string{names, names + "      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, name: small}}\n      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: CloudMachineTemplate, name: small}}\n" + names}, []string{
 			class + `spec.workers.machineDeployments[1].class: another class of machines is called "worker" too (rename one of them)`,
