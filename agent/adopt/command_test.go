@@ -24,7 +24,7 @@ func TestCommand(t *testing.T) {
 		if args[0] != "validate" {
 			args = append(args, "--secrets", store, "--inmemory-url", server.URL)
 		}
-		if got := cli.Main("test", args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); got != want {
+		if got := cli.Main(program(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); got != want {
 			t.Fatalf("fairlead %s: exit code %d, want %d\n%s", strings.Join(args, " "), got, want, &out)
 		}
 		return out.String()

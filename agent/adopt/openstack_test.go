@@ -134,7 +134,7 @@ func (s *stack) flags() []string {
 func (s *stack) fairlead(want int, args ...string) string {
 	s.Helper()
 	var out bytes.Buffer
-	if got := cli.Main("test", args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); got != want {
+	if got := cli.Main(program(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); got != want {
 		s.Fatalf("fairlead %s: exit code %d, want %d\n%s", strings.Join(args, " "), got, want, &out)
 	}
 	return out.String()
@@ -180,7 +180,7 @@ func (s *stack) agent() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	var log bytes.Buffer
-	cmd := cli.New("test", cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
+	cmd := cli.New(program(), cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
 	cmd.SetArgs(append(s.flags(), "agent", "--source", s.source, "--name", "test", "--listen", "", "--interval", "200ms", "--resync", "1s", "--status-interval", "200ms"))
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/agent/adopt"
+	"fairlead.dev/agent/cli"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
@@ -296,7 +297,7 @@ func (s *side) reconciler(store reconcile.SecretStore) *reconcile.Reconciler {
 
 func decoderOf(t testing.TB, id fleet.ID) (*decode.Decoder, []fleet.Kind) {
 	t.Helper()
-	registry, err := all.Registry()
+	registry, err := builtIn().Registry()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,9 +339,17 @@ func (s *side) run(c *fleet.Cluster) reconcile.Result {
 	}
 }
 
+// builtIn is what fairlead is built with.
+func builtIn() wiring.Built {
+	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions}
+}
+
+// program is a build of fairlead.
+func program() cli.Program { return cli.Program{Version: "test", Built: builtIn()} }
+
 // load renders a folder as an agent does.
 func load(folder string, id fleet.ID, identities ...string) func(context.Context) (fleet.Fleet, error) {
-	s := wiring.Settings{Source: folder, FleetID: string(id), Log: slog.New(slog.DiscardHandler), Secrets: filepath.Join(folder, "..", "no-secrets"), AgeIdentityFiles: identities}
+	s := wiring.Settings{Built: builtIn(), Source: folder, FleetID: string(id), Log: slog.New(slog.DiscardHandler), Secrets: filepath.Join(folder, "..", "no-secrets"), AgeIdentityFiles: identities}
 	return func(ctx context.Context) (fleet.Fleet, error) {
 		source, err := s.OpenSource()
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
-	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/sources/status"
@@ -31,7 +30,7 @@ type adoptFlags struct {
 	drift, dryRun, undo       bool
 }
 
-func newAdopt() *cobra.Command {
+func newAdopt(built wiring.Built) *cobra.Command {
 	var own adoptFlags
 	cmd := &cobra.Command{
 		Use:     "adopt --kubeconfig FILE --into FOLDER",
@@ -66,7 +65,7 @@ The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
   fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --cluster prod/eu-1 --undo`,
 		Args: args(cobra.NoArgs),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
@@ -167,7 +166,7 @@ func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 
 // adoption puts the parts together.
 func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, followed wiring.Settings, branch string, id fleet.ID, out io.Writer) (*adopt.Adoption, error) {
-	registry, err := all.Registry()
+	registry, err := here.Built.Registry()
 	if err != nil {
 		return nil, err
 	}

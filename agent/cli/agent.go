@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
-func newAgent(version string) *cobra.Command {
+func newAgent(p Program) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
 		Use:     "agent",
@@ -44,7 +44,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
   fairlead agent --source ./fleet`,
 		Args: args(cobra.NoArgs),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, p.Built)
 	f.addRender(cmd)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
@@ -65,9 +65,9 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		}
 		klog.SetSlogLogger(log) // client-go's: it has but one in a process
 		s := f.from(nil, log)
-		s.StatusInterval, s.ChartVersion = flags.statusInterval, version
+		s.StatusInterval, s.ChartVersion = flags.statusInterval, p.Version
 		flags.options.StatusBranch, s.StatusBranch = f.branch, f.branch
-		return flags.run(cmd.Context(), version, s)
+		return flags.run(cmd.Context(), p.Version, s)
 	}
 	return cmd
 }

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-func newBootstrap(version string) *cobra.Command {
-	m := &moveCommand{version: version, local: true}
+func newBootstrap(p Program) *cobra.Command {
+	m := &moveCommand{program: p, local: true}
 	var home string
 	cmd := &cobra.Command{
 		Use:     "bootstrap --source URL --home NAMESPACE/CLUSTER",
@@ -60,8 +60,8 @@ tells more.`,
 	return cmd
 }
 
-func newPivot(version string) *cobra.Command {
-	m := &moveCommand{version: version}
+func newPivot(p Program) *cobra.Command {
+	m := &moveCommand{program: p}
 	var to string
 	var here, exit bool
 	cmd := &cobra.Command{

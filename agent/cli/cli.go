@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/ownership"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
@@ -30,15 +31,25 @@ type Streams struct {
 	Self string
 }
 
-// Main runs one command line and returns the exit code of the process.
-func Main(version string, args []string, s Streams) int {
+// A Program is a build of fairlead: its version, and what it was built with.
+type Program struct {
+	Version string
+	wiring.Built
+}
+
+// Main runs one command line of p and returns the exit code of the process.
+func Main(p Program, args []string, s Streams) int {
 	if len(args) > 0 && args[0] == renderWorker {
 		return serveRenders(args[1:], s)
 	}
 	ctx, stop := interruptible(context.Background())
 	defer stop()
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's: what matters comes back as errors
-	cmd := New(version, s)
+	if _, err := p.Registry(); err != nil {           // flags are called as providers are
+		fmt.Fprintln(s.Err, "fairlead: "+err.Error())
+		return exitFailure
+	}
+	cmd := New(p, s)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if text := message(err); text != "" {
@@ -55,8 +66,9 @@ func interruptible(ctx context.Context) (context.Context, func()) {
 	return ctx, stop
 }
 
-// New returns the root command with all others below it.
-func New(version string, s Streams) *cobra.Command {
+// New returns the root command of p with all others below it.
+func New(p Program, s Streams) *cobra.Command {
+	version, built := p.Version, p.Built
 	root := &cobra.Command{
 		Use:   "fairlead",
 		Short: "Keep the line between a Git repository and running Kubernetes clusters",
@@ -93,29 +105,29 @@ or with what you have:
 		&cobra.Group{ID: groupWrite, Title: "Before you push:"},
 	)
 	root.AddCommand(
-		newAgent(version),
-		newBootstrap(version),
-		newPivot(version),
-		newDemo(version),
+		newAgent(p),
+		newBootstrap(p),
+		newPivot(p),
+		newDemo(p),
 		newInMemory(),
-		newValidate(),
-		newRender(),
-		newPlan(),
-		newStatus(),
-		newTree(),
-		newKubeconfig(),
-		newSuspend(),
-		newResume(),
-		newReconcile(),
-		newReplace(),
-		newRemediate(),
-		newRotate(),
-		newScale(),
-		newAbandon(),
-		newRequests(),
-		newSecrets(),
-		newOrphans(),
-		newAdopt(),
+		newValidate(built),
+		newRender(built),
+		newPlan(built),
+		newStatus(built),
+		newTree(built),
+		newKubeconfig(built),
+		newSuspend(built),
+		newResume(built),
+		newReconcile(built),
+		newReplace(built),
+		newRemediate(built),
+		newRotate(built),
+		newScale(built),
+		newAbandon(built),
+		newRequests(built),
+		newSecrets(built),
+		newOrphans(built),
+		newAdopt(built),
 		newVersion(version),
 		newExitCodes(),
 	)

@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/agent/output"
 )
 
-func newDemo(version string) *cobra.Command {
+func newDemo(p Program) *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:     "demo",
@@ -31,7 +31,7 @@ It needs git, and no cloud, credentials or containers.`,
 			if f := output.Terminal(out); f != nil {
 				out = f // the story is drawn
 			}
-			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: output.Width(out), Keep: keep, Version: version})
+			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: output.Width(out), Keep: keep, Version: p.Version, Built: p.Built})
 			if err != nil {
 				return &exitError{exitFailure}
 			}

@@ -11,11 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/providers/all"
 )
+
+// program is a build of fairlead.
+func program(version string) Program {
+	return Program{Version: version, Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions}}
+}
 
 // TestGeneratedCLI holds docs/cli.md against the commands. UPDATE=1 writes it.
 func TestGeneratedCLI(t *testing.T) {
-	root := New("dev", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root := New(program("dev"), Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	root.InitDefaultCompletionCmd()
 	var b strings.Builder
 	b.WriteString("# The command line\n\nWritten by `make generate` from the commands.\n\n" + paragraphs(root.Long) + "\n")

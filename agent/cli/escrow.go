@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-func newEscrow() *cobra.Command {
+func newEscrow(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "escrow",
 		Short: "Check and restore the copy of all secrets",
@@ -24,7 +24,7 @@ of fleet.yaml says. docs/disaster-recovery.md tells more.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEscrowVerify(), newEscrowRestore())
+	cmd.AddCommand(newEscrowVerify(built), newEscrowRestore(built))
 	return cmd
 }
 
@@ -36,8 +36,8 @@ type escrowFlags struct {
 	identity string
 }
 
-func addEscrow(cmd *cobra.Command) *escrowFlags {
-	f := &escrowFlags{sourceFlags: addSource(cmd)}
+func addEscrow(cmd *cobra.Command, built wiring.Built) *escrowFlags {
+	f := &escrowFlags{sourceFlags: addSource(cmd, built)}
 	fs := cmd.Flags()
 	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
 	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like those of the agent, with the public half of its --signing-key among them: one of them must have signed the newest commit of the escrow; may be repeated")
@@ -101,7 +101,7 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, place fleet.Escrow, ident
 	return e, signed, err
 }
 
-func newEscrowVerify() *cobra.Command {
+func newEscrowVerify(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Say what is in escrow, and whether it can be restored",
@@ -112,7 +112,7 @@ alone. The exit code is 1 where something cannot be restored.`,
 		Args:    args(cobra.NoArgs),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addEscrow(cmd)
+	f := addEscrow(cmd, built)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		e, err := f.open(cmd)
 		if err != nil {
@@ -150,7 +150,7 @@ type escrowRow struct {
 	State string   `json:"state"`
 }
 
-func newEscrowRestore() *cobra.Command {
+func newEscrowRestore(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Restore the secrets in escrow into a secret store",
@@ -163,7 +163,7 @@ wrote the escrow: name with --request-keys whose signature counts.`,
 		Args: args(cobra.NoArgs),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addEscrow(cmd)
+	f := addEscrow(cmd, built)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.identity == "" {

@@ -12,7 +12,6 @@ import (
 
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/all"
 )
 
 // environmentPrefix begins the names of environment variables that stand for
@@ -102,9 +101,10 @@ const pathUsage = "folder of the fleet in the source, from its root: what is els
 // partUsage says the same where less may be looked at.
 const partUsage = "folder of the fleet in the source, or a folder or file in that, where not all of it is meant: the fleet is the nearest folder upwards with a fleet.yaml or a folder clusters"
 
-// addSource adds the flags that say where a fleet is and how to reach it.
-func addSource(cmd *cobra.Command) *sourceFlags {
-	f := &sourceFlags{cmd: cmd}
+// addSource adds the flags that say where a fleet is and how to reach it, of a program
+// that was built with built.
+func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
+	f := &sourceFlags{cmd: cmd, settings: wiring.Settings{Built: built}}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
 	fs.StringVar(&s.Source, "source", "", "repository URL, folder, or oci://REGISTRY/REPOSITORY for what flux push artifact writes")
 	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository; semver:RANGE, or a tag with * in it, for the highest of the tags that match (default: its default branch); of a registry: tag or digest, sha256:…, or likewise a range of tags (default: latest)")
@@ -184,7 +184,7 @@ func (f *sourceFlags) addSecrets(cmd *cobra.Command) {
 // addProviders adds the flags of the infrastructure providers.
 func (f *sourceFlags) addProviders(cmd *cobra.Command) {
 	f.providers = make(map[string]map[string]*string)
-	for _, p := range all.Factories() {
+	for _, p := range f.settings.Built.Providers {
 		f.providers[p.Name] = make(map[string]*string)
 		for _, s := range p.Settings {
 			f.providers[p.Name][s.Name] = cmd.Flags().String(p.Name+"-"+s.Name, "", s.Usage)

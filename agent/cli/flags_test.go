@@ -12,7 +12,7 @@ import (
 
 // eachFlag calls do with the flags of all commands.
 func eachFlag(do func(path string, f *pflag.Flag)) {
-	root := New("dev", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root := New(program("dev"), Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { do(strings.TrimPrefix(c.CommandPath(), "fairlead "), f) })
@@ -43,7 +43,7 @@ func TestConfirmationsAreNotFromTheEnvironment(t *testing.T) {
 		name := "FAIRLEAD_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		t.Run(path+" "+f.Name, func(t *testing.T) {
 			t.Setenv(name, "1")
-			root := New("dev", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+			root := New(program("dev"), Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 			cmd, _, err := root.Find(strings.Fields(path))
 			if err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestConfirmationsAreNotFromTheEnvironment(t *testing.T) {
 func TestFlagsFromTheEnvironment(t *testing.T) {
 	t.Setenv("FAIRLEAD_WAIT_FOR_OWNERSHIP", "true")
 	t.Setenv("FAIRLEAD_NAME", "one")
-	cmd := newAgent("dev")
+	cmd := newAgent(program("dev"))
 	if err := cmd.Flags().Set("name", "two"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-func newKubeconfig() *cobra.Command {
+func newKubeconfig(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "kubeconfig NAMESPACE/NAME",
 		GroupID: groupLook,
@@ -23,7 +23,7 @@ secrets are: with the same --source, or the same --secrets.`,
   kubectl --kubeconfig eu-1.kubeconfig get nodes`,
 		Args: args(cobra.ExactArgs(1)),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		k, err := fleet.ParseKey(argv[0])

@@ -28,7 +28,7 @@ import (
 
 // A moveCommand is what bootstrap and pivot have in common.
 type moveCommand struct {
-	version string
+	program Program
 	local   bool // an agent in this process owns the fleet at first
 	loaded  fleet.Fleet
 	f       *sourceFlags
@@ -43,7 +43,7 @@ type moveCommand struct {
 }
 
 func (m *moveCommand) add(cmd *cobra.Command) {
-	m.f = addSource(cmd)
+	m.f = addSource(cmd, m.program.Built)
 	m.f.addStatus(cmd)
 	m.f.addSecrets(cmd)
 	m.f.addSigning(cmd)
@@ -140,7 +140,7 @@ func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 	}
 	file := kubeconfigFile(cmp.Or(m.home.kubeconfig, k.Name+".kubeconfig"))
 	p.Kubeconfig = file
-	opener, err := m.home.opener(m.version, s, m.loaded.ID, k, file, p.From, m.f.branch)
+	opener, err := m.home.opener(m.program.Version, s, m.loaded.ID, k, file, p.From, m.f.branch)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (m *moveCommand) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot
 // over.
 func (m *moveCommand) beside(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
-	a, err := wiring.Start(ctx, s, wiring.ProcessOptions{Version: m.version, Agent: o})
+	a, err := wiring.Start(ctx, s, wiring.ProcessOptions{Version: m.program.Version, Agent: o})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/providers"
 )
 
-func newOrphans() *cobra.Command {
+func newOrphans(built wiring.Built) *cobra.Command {
 	var remove, yes bool
 	cmd := &cobra.Command{
 		Use:     "orphans [PATH|URL]",
@@ -48,7 +48,7 @@ after what was found elsewhere.`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addProviders(cmd)

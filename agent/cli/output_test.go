@@ -25,7 +25,7 @@ const (
 // other programs are to read.
 func TestPipesArePlain(t *testing.T) {
 	var b bytes.Buffer
-	cmd := New("test", Streams{In: strings.NewReader(""), Out: &b, Err: &b})
+	cmd := New(program("test"), Streams{In: strings.NewReader(""), Out: &b, Err: &b})
 	for name, w := range map[string]io.Writer{"output": cmd.OutOrStdout(), "errors": cmd.ErrOrStderr()} {
 		b.Reset()
 		fmt.Fprintln(w, page)

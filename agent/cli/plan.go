@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-func newPlan() *cobra.Command {
+func newPlan(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan [PATH|URL]",
 		GroupID: groupWrite,
@@ -46,7 +46,7 @@ something is wrong.`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	f.addStatus(cmd)

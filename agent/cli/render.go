@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
 )
 
-func newRender() *cobra.Command {
+func newRender(built wiring.Built) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:     "render [PATH|URL]",
@@ -32,7 +33,7 @@ something cannot be rendered; what can be is shown all the same.`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatYAML, output.FormatJSON)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)

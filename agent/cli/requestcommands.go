@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
@@ -19,13 +20,13 @@ the status branch, where the agent answers it. The right to push there is the
 right to ask. fairlead requests lists what was asked for and the answers.`
 
 // newRequest returns a command that asks for something of what its arguments name.
-func newRequest(use, short, long, example string, ask func(w *requestCommand, argv []string) error) *cobra.Command {
+func newRequest(built wiring.Built, use, short, long, example string, ask func(w *requestCommand, argv []string) error) *cobra.Command {
 	w := &requestCommand{}
 	cmd := &cobra.Command{
 		Use: use, GroupID: groupAsk, Short: short, Long: short + ".\n\n" + long + wishLong, Example: example,
 		Args: args(cobra.ExactArgs(strings.Count(use, " "))),
 	}
-	w.f = addSource(cmd)
+	w.f = addSource(cmd, built)
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
@@ -37,10 +38,10 @@ func newRequest(use, short, long, example string, ask func(w *requestCommand, ar
 	return cmd
 }
 
-func newSuspend() *cobra.Command {
+func newSuspend(built wiring.Built) *cobra.Command {
 	var until string
 	var during time.Duration
-	cmd := newRequest("suspend NAMESPACE/NAME", "Ask for a cluster to be left as it is",
+	cmd := newRequest(built, "suspend NAMESPACE/NAME", "Ask for a cluster to be left as it is",
 		`The cluster is looked at and reported, and nothing of it is changed, until the
 time is over or fairlead resume. Declared: the annotation
 fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
@@ -68,8 +69,8 @@ fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 	return cmd
 }
 
-func newResume() *cobra.Command {
-	return newRequest("resume NAMESPACE/NAME", "Take back that a cluster is suspended",
+func newResume(built wiring.Built) *cobra.Command {
+	return newRequest(built, "resume NAMESPACE/NAME", "Take back that a cluster is suspended",
 		"What Git pauses stays paused: remove it there.",
 		`  fairlead resume prod/eu-1`,
 		func(w *requestCommand, argv []string) error {
@@ -92,8 +93,8 @@ func newResume() *cobra.Command {
 		})
 }
 
-func newReconcile() *cobra.Command {
-	return newRequest("reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
+func newReconcile(built wiring.Built) *cobra.Command {
+	return newRequest(built, "reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
 		"The agent looks by itself when something changes, and every few minutes.",
 		`  fairlead reconcile prod/eu-1 --wait 1m`,
 		func(w *requestCommand, argv []string) error {
@@ -105,8 +106,8 @@ func newReconcile() *cobra.Command {
 		})
 }
 
-func newAbandon() *cobra.Command {
-	return newRequest("abandon NAMESPACE/NAME", "Ask for a cluster to be forgotten, with nothing of it deleted",
+func newAbandon(built wiring.Built) *cobra.Command {
+	return newRequest(built, "abandon NAMESPACE/NAME", "Ask for a cluster to be forgotten, with nothing of it deleted",
 		`For a cluster that vanished from Git, or that is to be deleted and cannot be:
 its credentials are gone, its cloud is gone. The answer lists what stays behind.
 Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
@@ -120,8 +121,8 @@ Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 		})
 }
 
-func newRotate() *cobra.Command {
-	return newRequest("rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
+func newRotate(built wiring.Built) *cobra.Command {
+	return newRequest(built, "rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
 		`WHAT is one of: `+rotations()+`.
 Certificates are rotated by replacing the machines of the control plane, one
 after the other; keys and authorities in stages, each of which does so. The one
@@ -148,8 +149,8 @@ func rotations() string {
 	return strings.Join(out, ", ")
 }
 
-func newReplace() *cobra.Command {
-	return newMachineRequest(fleet.WishReplace, "Ask for a machine to be replaced",
+func newReplace(built wiring.Built) *cobra.Command {
+	return newMachineRequest(built, fleet.WishReplace, "Ask for a machine to be replaced",
 		`It goes as if its template had changed: another one first, as far as the pool's
 maxSurge allows, then it is drained and deleted. Declared: the annotation
 fairlead.dev/replace with its provider id on its KubeadmControlPlane,
@@ -157,8 +158,8 @@ MachineDeployment or MachineSet, or on the Machine itself where it stands alone.
 		`  fairlead replace eu-1-md-0-3f5fbe45 --reason "its disk is slow" --wait 15m`)
 }
 
-func newRemediate() *cobra.Command {
-	return newMachineRequest(fleet.WishRemediate, "Ask for a sick machine to be replaced",
+func newRemediate(built wiring.Built) *cobra.Command {
+	return newMachineRequest(built, fleet.WishRemediate, "Ask for a sick machine to be replaced",
 		`It goes as if a health check had found it sick, whatever the limits of health
 checks: it first, another one then. A control-plane machine goes where etcd can
 spare it. Declared: the annotation fairlead.dev/remediate with its provider id on
@@ -167,9 +168,9 @@ where it stands alone.`,
 		`  fairlead remediate eu-1-md-0-3f5fbe45`)
 }
 
-func newMachineRequest(wish fleet.Wish, short, long, example string) *cobra.Command {
+func newMachineRequest(built wiring.Built, wish fleet.Wish, short, long, example string) *cobra.Command {
 	var id string
-	cmd := newRequest(string(wish)+" MACHINE", short, long, example, func(w *requestCommand, argv []string) error {
+	cmd := newRequest(built, string(wish)+" MACHINE", short, long, example, func(w *requestCommand, argv []string) error {
 		r := fleet.Request{Wish: wish, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
 		if err := w.find(&r); err != nil {
 			return err

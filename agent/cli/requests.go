@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -29,7 +30,7 @@ type requestView struct {
 	Signed     string     `json:"signed"` // Yes, NotChecked, No, or why the signature counts for nothing
 }
 
-func newRequests() *cobra.Command {
+func newRequests(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "requests", GroupID: groupAsk, Short: "List what people asked for, and the answers",
 		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate,
@@ -39,7 +40,7 @@ is in the history of the status branch.`,
 		Args:    args(cobra.NoArgs),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	w := &requestCommand{cmd: cmd, f: addSource(cmd)}
+	w := &requestCommand{cmd: cmd, f: addSource(cmd, built)}
 	w.f.addStatus(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		p, branch, err := w.target()

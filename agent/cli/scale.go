@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/status"
 )
 
-func newScale() *cobra.Command {
+func newScale(built wiring.Built) *cobra.Command {
 	var remove []string
 	w := &requestCommand{}
 	cmd := &cobra.Command{
@@ -29,7 +30,7 @@ docs/autoscaler.md tells more.`,
   fairlead scale prod/eu-1 eu-1-md-0 4 --remove openstack:///8a2f6c1e-0d3b-4b7e-9a53-1f0f6f1c2d3e`,
 		Args: args(cobra.ExactArgs(3)),
 	}
-	w.f = addSource(cmd)
+	w.f = addSource(cmd, built)
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")

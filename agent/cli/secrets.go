@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-func newSecrets() *cobra.Command {
+func newSecrets(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "secrets",
 		GroupID: groupRun,
@@ -32,7 +32,7 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSecretsRecipient(), newSecretsSet(), newSecretsGet(), newSecretsList(), newSecretsDelete(), newEscrow())
+	cmd.AddCommand(newSecretsRecipient(built), newSecretsSet(built), newSecretsGet(built), newSecretsList(built), newSecretsDelete(built), newEscrow(built))
 	return cmd
 }
 
@@ -60,7 +60,7 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (secrets.Store,
 	return secrets.OfFleet(store, loaded.ID), closeStore, nil
 }
 
-func newSecretsRecipient() *cobra.Command {
+func newSecretsRecipient(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recipient",
 		Short: "Print the age recipient to encrypt files in Git for",
@@ -71,7 +71,7 @@ is that of the first. The store is made where there is none.`,
   sops encrypt --in-place --age "$(fairlead secrets recipient)" --encrypted-regex '^(data|stringData)$' secret.yaml`,
 		Args: args(cobra.NoArgs),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		store, closeStore, err := openStore(cmd, f, true)
@@ -89,7 +89,7 @@ is that of the first. The store is made where there is none.`,
 	return cmd
 }
 
-func newSecretsSet() *cobra.Command {
+func newSecretsSet(built wiring.Built) *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE/NAME --from-file [KEY=]FILE…",
@@ -104,7 +104,7 @@ In a store in Kubernetes, which several fleets may use, it is of the fleet that
   pass show openstack | fairlead secrets set prod/cloud-config --from-file clouds.yaml=-`,
 		Args: args(cobra.ExactArgs(1)),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	cmd.Flags().StringArrayVar(&files, "from-file", nil, "file whose content is the value of a key, FILE or KEY=FILE; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
@@ -158,7 +158,7 @@ func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
 	return data, nil
 }
 
-func newSecretsGet() *cobra.Command {
+func newSecretsGet(built wiring.Built) *cobra.Command {
 	var show bool
 	var only string
 	cmd := &cobra.Command{
@@ -171,7 +171,7 @@ are shown with --show; with --key as well, one value alone and as it is.`,
 		Args: args(cobra.ExactArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	cmd.Flags().BoolVar(&show, "show", false, "show the values")
 	confirms(cmd, "show")
@@ -232,14 +232,14 @@ func showSecret(w io.Writer, form output.Format, data fleet.SecretData, show boo
 	return t.Write(output.Exact(w), form, values)
 }
 
-func newSecretsList() *cobra.Command {
+func newSecretsList(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the Secrets that were set",
 		Args:  args(cobra.NoArgs),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		store, closeStore, err := openStore(cmd, f, false)
@@ -261,13 +261,13 @@ func newSecretsList() *cobra.Command {
 	return cmd
 }
 
-func newSecretsDelete() *cobra.Command {
+func newSecretsDelete(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAMESPACE/NAME",
 		Short: "Remove a Secret that was set",
 		Args:  args(cobra.ExactArgs(1)),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		k, err := fleet.ParseKey(argv[0])

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-func newStatus() *cobra.Command {
+func newStatus(built wiring.Built) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:     "status [PATH|URL]",
@@ -37,7 +37,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for every cluster to be as the newest revision says")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

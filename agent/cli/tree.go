@@ -11,11 +11,12 @@ import (
 
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
 
-func newTree() *cobra.Command {
+func newTree(built wiring.Built) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "tree [NAMESPACE/NAME]",
@@ -30,7 +31,7 @@ the others too.`,
   fairlead tree --source https://git.example.com/fleet.git --all`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "show the conditions that are as they should be as well")
 	settings(cmd, "all")

@@ -7,10 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 )
 
-func newValidate() *cobra.Command {
+func newValidate(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "validate [PATH|URL]",
 		GroupID: groupWrite,
@@ -29,7 +30,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
-	f := addSource(cmd)
+	f := addSource(cmd, built)
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)

@@ -38,6 +38,7 @@ type Options struct {
 	Width   int  // of Out, where it is a terminal that may be drawn on; else 0
 	Keep    bool // leave all of it running at the end, until ctx ends
 	Version string
+	Built   wiring.Built
 }
 
 // demo is a demonstration that runs.
@@ -151,7 +152,7 @@ func serve(ctx context.Context, h http.Handler, log *slog.Logger) (url string, s
 func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), err error) {
 	d.settings = wiring.Settings{
 		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
-		Secrets: filepath.Join(d.dir, "secrets"), Log: log,
+		Secrets: filepath.Join(d.dir, "secrets"), Built: d.o.Built, Log: log,
 	}
 	p, err := wiring.Start(ctx, d.settings, wiring.ProcessOptions{
 		Version: d.o.Version, Agent: agent.Options{Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8},

@@ -12,16 +12,15 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/autoscaler"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/all"
 )
 
 // run runs a, and answers autoscalers as long as it does: of several replicas the
 // one that leads.
-func (s Autoscaler) run(ctx context.Context, a *agent.Agent, log *slog.Logger) error {
+func (s Autoscaler) run(ctx context.Context, a *agent.Agent, built Built, log *slog.Logger) error {
 	if s.Address == "" {
 		return a.Run(ctx)
 	}
-	server, err := autoscaler.New(a, s.Files, registered, log)
+	server, err := autoscaler.New(a, s.Files, built.registered, log)
 	if err != nil {
 		return err
 	}
@@ -39,8 +38,8 @@ func (s Autoscaler) run(ctx context.Context, a *agent.Agent, log *slog.Logger) e
 }
 
 // registered returns labels and taints with which the kubelets of a pool register.
-func registered(c *fleet.Cluster, p fleet.Pool) (map[string]string, []corev1.Taint) {
-	d, err := all.Distributions(nil).Of(c)
+func (b Built) registered(c *fleet.Cluster, p fleet.Pool) (map[string]string, []corev1.Taint) {
+	d, err := b.distributions(nil).Of(c)
 	if err != nil {
 		return nil, nil // whoever makes machines of it says why none is made
 	}

@@ -167,7 +167,7 @@ func filesIn(t *testing.T, s Settings, e fleet.Escrow) int {
 func TestDeposedReplicaClaimsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := Settings{Source: t.TempDir(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
+	s := Settings{Built: builtIn(), Source: t.TempDir(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
 	m := metrics.New("v0")
 	w, err := OpenWorld(ctx, s, ReadWrite, m)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestRotatedIdentity(t *testing.T) {
 	}
 	mountSecret(t, keys, map[string]string{"old": ownIdentity(t)})
 
-	s := Settings{Source: folder, Secrets: t.TempDir(), AgeIdentityFiles: []string{keys}}
+	s := Settings{Built: builtIn(), Source: folder, Secrets: t.TempDir(), AgeIdentityFiles: []string{keys}}
 	r, err := s.rekeyedRenderer(RenderOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestRotatedIdentity(t *testing.T) {
 // ownIdentity returns an identity that nothing was encrypted for.
 func ownIdentity(t *testing.T) string {
 	t.Helper()
-	s := Settings{Source: t.TempDir(), Secrets: t.TempDir()}
+	s := Settings{Built: builtIn(), Source: t.TempDir(), Secrets: t.TempDir()}
 	store, err := s.OpenSecrets(t.Context(), ReadWrite)
 	if err != nil {
 		t.Fatal(err)

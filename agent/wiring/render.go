@@ -5,7 +5,6 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/render/sops"
@@ -24,7 +23,7 @@ type RenderOptions struct {
 	Sealed func(file, why string)
 }
 
-// NewRenderer returns the renderer, with the decoder of all built-in kinds.
+// NewRenderer returns the renderer, with the decoder of all kinds that are built in.
 func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
 	identities, err := s.identities()
 	if err != nil {
@@ -35,7 +34,7 @@ func (s Settings) NewRenderer(o RenderOptions) (*render.Builder, error) {
 
 // renderer returns a renderer that decrypts with identities.
 func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.Builder, error) {
-	registry, err := all.Registry()
+	registry, err := s.Built.Registry()
 	if err != nil {
 		return nil, err
 	}

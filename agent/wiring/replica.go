@@ -51,7 +51,7 @@ func (r *replica) lead(ctx context.Context, s Settings, o agent.Options, w *Worl
 	r.agent.Store(a)
 	defer r.agent.Store(nil)
 	defer m.SetOwner(fleet.Owner{})
-	return r.scale.run(ctx, a, s.Log)
+	return r.scale.run(ctx, a, s.Built, s.Log)
 }
 
 // run takes part in the work until ctx ends.

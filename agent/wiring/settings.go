@@ -83,6 +83,8 @@ type Settings struct {
 
 	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
+	// Built is what the program was built with.
+	Built     Built
 	Providers map[string]map[string]string // settings by provider name
 
 	// RenderCommand is a program, with its arguments, that builds overlays: see

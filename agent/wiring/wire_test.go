@@ -91,7 +91,7 @@ func (f *forge) push(name, content string) string {
 // agent runs an agent on the forge until the test ends.
 func (f *forge) agent(change func(*Settings)) *agent.Agent {
 	f.t.Helper()
-	s := Settings{Source: f.url, Ref: "main", Secrets: f.t.TempDir(), StatusInterval: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	s := Settings{Built: builtIn(), Source: f.url, Ref: "main", Secrets: f.t.TempDir(), StatusInterval: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&s)
 	}

@@ -17,7 +17,6 @@ import (
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/dryrun"
 	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -50,6 +49,7 @@ type World struct {
 	Gate *secrets.Gate
 
 	registry *providers.Registry
+	built    Built
 	settings map[string]map[string]string
 	mode     Mode
 	metrics  *metrics.Metrics // nil: nothing is counted
@@ -69,7 +69,7 @@ type World struct {
 // ReadOnly makes no secret store where there is none. m, if not nil, counts what is asked
 // of providers.
 func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (*World, error) {
-	registry, err := all.Registry()
+	registry, err := s.Built.Registry()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (
 	}
 	w := &World{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
-		registry: registry, settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
+		registry: registry, built: s.Built, settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
 	w.Gate = &secrets.Gate{SecretStore: store}
@@ -169,7 +169,7 @@ func (w *World) inMemory() (*inmemory.Cloud, bool) {
 func (w *World) Looker() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
-		Workload:       w.Workload, Distributions: all.Distributions(w.Workload), Secrets: w.Gate,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Secrets: w.Gate,
 	})
 }
 
@@ -199,7 +199,7 @@ func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.M
 func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
 	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: all.Distributions(w.Workload), Secrets: w.Gate,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), Secrets: w.Gate,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	}), end
 }

@@ -8,7 +8,7 @@ import (
 // mayRun are the functions that run a program, and which.
 func mayRun() map[string]string {
 	return map[string]string{
-		"agent/cmd/fairlead.supervise":   "this program",
+		"agent/program.supervise":        "this program",
 		"agent/demo.git":                 "git, for a demonstration on a person's computer",
 		"render/sops.run":                "sops, where --sops-program names it",
 		"render/worker.start":            "this program",

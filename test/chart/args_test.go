@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/agent/cli"
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/providers/all"
 )
 
 // What the chart tells the agent are commands and flags that the program has,
@@ -34,7 +36,7 @@ func TestArgumentsAreFlagsOfTheAgent(t *testing.T) {
 			if err := yaml.Unmarshal(document, &d); err != nil {
 				t.Fatal(err)
 			}
-			command, rest, err := cli.New("v1.2.3", cli.Streams{}).Find(d.Spec.Template.Spec.Containers[0].Args)
+			command, rest, err := cli.New(cli.Program{Version: "v1.2.3", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions}}, cli.Streams{}).Find(d.Spec.Template.Spec.Containers[0].Args)
 			if err != nil || command.Name() != "agent" {
 				t.Errorf("%s: the command is %v: %v", file, command, err)
 				continue

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
 )
 
@@ -101,6 +102,11 @@ func (p pinned) Open(context.Context, []fleet.PinnedSource) map[string]render.Co
 
 func (pinned) Due() bool { return false }
 
+// builtIn is what fairlead is built with.
+func builtIn() wiring.Built {
+	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions}
+}
+
 // rendered returns the clusters of the example fleet with files in it, and its problems.
 func rendered(t *testing.T, files map[string]string) (clusters []string, problems []fleet.Problem) {
 	t.Helper()
@@ -125,7 +131,7 @@ func rendered(t *testing.T, files map[string]string) (clusters []string, problem
 		}
 		all[name] = text
 	}
-	b, err := wiring.Settings{FleetID: "hostile"}.NewRenderer(wiring.RenderOptions{Pinned: pinned{treeOf(elsewhere)}})
+	b, err := wiring.Settings{Built: builtIn(), FleetID: "hostile"}.NewRenderer(wiring.RenderOptions{Pinned: pinned{treeOf(elsewhere)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func FuzzKubeconfig(f *testing.F) {
 func FuzzFleetYAML(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		b, err := wiring.Settings{FleetID: "hostile"}.NewRenderer(wiring.RenderOptions{})
+		b, err := wiring.Settings{Built: builtIn(), FleetID: "hostile"}.NewRenderer(wiring.RenderOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

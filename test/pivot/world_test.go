@@ -28,6 +28,7 @@ import (
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources"
@@ -153,6 +154,7 @@ func (w *world) watched(name string, next http.Handler) http.Handler {
 
 func (w *world) settings() wiring.Settings {
 	return wiring.Settings{
+		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions},
 		Source: w.url, Secrets: w.dir, StatusInterval: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Providers: map[string]map[string]string{"inmemory": {"url": w.clouds[laptop]}},
 	}

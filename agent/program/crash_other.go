@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package program
 
 // noCoreDump does nothing: there are no core dumps here.
 func noCoreDump() {}

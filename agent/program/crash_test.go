@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: pages*uint64(os.Getpagesize()) + bytes, Max: pages*uint64(os.Getpagesize()) + bytes}); err != nil {
 		panic(err)
 	}
-	os.Exit(cli.Main("test", args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(cli.Main(Options{Version: "test"}.program(), args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // large is a fleet that takes more than a few megabytes to render.

@@ -1,0 +1,29 @@
+package wiring
+
+import (
+	"strings"
+	"testing"
+
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/all"
+)
+
+// builtIn is what fairlead is built with.
+func builtIn() Built { return Built{Providers: all.Factories(), Distributions: all.Distributions} }
+
+// A program has the providers that it was built with, and no others.
+func TestBuilt(t *testing.T) {
+	own := Built{Providers: []providers.Factory{{Name: "shed"}}}
+	w, err := OpenWorld(t.Context(), Settings{Built: own, Secrets: t.TempDir(), Log: quietLog()}, ReadWrite, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Infrastructure("openstack"); err == nil || !strings.Contains(err.Error(), `there are ["shed"]`) {
+		t.Errorf("%v, want that it is not built in", err)
+	}
+	own.Providers = append(own.Providers, own.Providers...)
+	if _, err := OpenWorld(t.Context(), Settings{Built: own, Secrets: t.TempDir(), Log: quietLog()}, ReadWrite, nil); err == nil || !strings.Contains(err.Error(), "two infrastructure providers") {
+		t.Errorf("%v, want that two have one name", err)
+	}
+}
