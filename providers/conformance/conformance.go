@@ -43,8 +43,13 @@ type Options struct {
 	// unless deviations.go says why the provider has none.
 	Hooks
 
-	// Provider is the name by which deviations.go knows the provider.
+	// Provider is the name of the provider. What one that is built in leaves out is said
+	// in deviations.go, by this name.
 	Provider string
+
+	// Deviations are the checks that a provider of somebody else does not pass or that
+	// cannot be made of it, by name, each with the reason. A built-in one has none here.
+	Deviations map[string]string
 
 	// Around runs each test, in a testing/synctest bubble perhaps; nil means
 	// that it is just called.
@@ -61,7 +66,7 @@ type Check struct {
 func Run(t *testing.T, o Options) {
 	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) {
-			if why, ok := Deviations()[o.Provider][c.Name]; ok {
+			if why := o.leftOut(t)[c.Name]; why != "" {
 				t.Skip(why)
 			}
 			if o.Around == nil {
@@ -71,6 +76,19 @@ func Run(t *testing.T, o Options) {
 			o.Around(t, func(t *testing.T) { c.Run(t, o) })
 		})
 	}
+}
+
+// leftOut returns the reasons for the checks that are not made.
+func (o Options) leftOut(t testing.TB) map[string]string {
+	t.Helper()
+	built, ok := Deviations()[o.Provider]
+	if !ok {
+		return o.Deviations
+	}
+	if len(o.Deviations) > 0 {
+		t.Errorf("%s is built in: what it leaves out is said in deviations.go alone", o.Provider)
+	}
+	return built
 }
 
 // Checks returns the tests of the suite.

@@ -2,7 +2,7 @@ package conformance
 
 // Deviations are the checks that a provider does not pass or that cannot be made of
 // it, by the provider and the name of the check, each with the reason. It is the
-// only place where a check may be left out.
+// only place where a check of a built-in provider may be left out.
 func Deviations() map[string]map[string]string {
 	const (
 		notWatched = "nothing tells when a host changes: the planner looks again"

@@ -70,7 +70,7 @@ func (b *bench) interrupt() (end func()) {
 func (b *bench) has(hook string, there bool) bool {
 	b.t.Helper()
 	if !there {
-		b.t.Errorf("the hook %s is nil: give it, or say in deviations.go why %q has none", hook, b.o.Provider)
+		b.t.Errorf("the hook %s is nil: give it, or say in Deviations why %q has none", hook, b.o.Provider)
 	}
 	return there
 }
@@ -79,7 +79,7 @@ func (b *bench) has(hook string, there bool) bool {
 func (b *bench) can(ability string, there bool) bool {
 	b.t.Helper()
 	if !there {
-		b.t.Errorf("it is no %s: say in deviations.go why %q is none", ability, b.o.Provider)
+		b.t.Errorf("it is no %s: say in Deviations why %q is none", ability, b.o.Provider)
 	}
 	return there
 }

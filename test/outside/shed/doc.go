@@ -1,0 +1,8 @@
+// Package shed is the provider that docs/providers.md walks through. A shed is a folder,
+// and a machine in it is a file: whatever a provider has to think of is here, and no more.
+//
+//	<folder>/clusters/<fleet>~<namespace>~<cluster>             what machines of a cluster share
+//	<folder>/machines/<fleet>~<namespace>~<cluster>~<machine>   a machine
+//
+// Clusters of several fleets may share a shed.
+package shed
