@@ -8,6 +8,9 @@
 //
 // It holds what the planner relies on: absence is proof, what is repeated
 // adopts, what belongs to others is never touched.
+//
+// A distribution has a suite of its own, see [RunDistribution]: its clusters grow, lose
+// servers, are upgraded and come back on machines that boot.
 package conformance
 
 import (
