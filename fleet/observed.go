@@ -14,8 +14,8 @@ type Observed struct {
 	Infrastructure Infrastructure
 	// Silence says in the provider's own words why nobody could look at the first site of
 	// a cluster that has guests; empty: all of it was seen.
-	Silence  string
-	Guests   []GuestSeen // sorted by provider
+	Silence  string      `json:",omitempty"`
+	Guests   []GuestSeen `json:",omitempty"` // sorted by provider
 	Secrets  SecretState
 	Workload Workload
 	// Distribution is how control planes of its kind work, and what of that is not as

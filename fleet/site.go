@@ -1,8 +1,11 @@
 package fleet
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A Site is one provider on which a cluster has machines, with the objects that the
@@ -17,10 +20,23 @@ type Site struct {
 // A GuestMemory is what is remembered of a guest for as long as something of the cluster
 // may be there.
 type GuestMemory struct {
-	// Site is as Git last had it, without secrets: it leads there when Git does no more.
-	Site
-	Places      []Place `json:",omitempty"` // as in Residence
-	Fingerprint string  `json:",omitempty"` // as in Memory, of what is on this site
+	Provider string
+	// Infrastructure and Companions are as Git last had them: they lead there when Git does
+	// no more.
+	Infrastructure RememberedObject
+	Companions     []RememberedObject `json:",omitempty"`
+	Places         []Place            `json:",omitempty"` // as in Residence
+	Fingerprint    string             `json:",omitempty"` // as in Memory, of what is on this site
+}
+
+// A RememberedObject is what is remembered of an Object: what its provider reads, and no
+// secrets.
+type RememberedObject struct {
+	GVK       schema.GroupVersionKind
+	Namespace string `json:",omitempty"`
+	Name      string
+	Labels    map[string]string `json:",omitempty"`
+	Spec      json.RawMessage   `json:",omitempty"`
 }
 
 // A GuestSeen is what was seen of a guest. Its machines, and what became of requests for
@@ -43,7 +59,7 @@ func (c *Cluster) GuestOf(provider string) (Site, bool) {
 		return g, true
 	}
 	if g, ok := c.Residence.Guest(provider); ok && !c.forgets(g) {
-		return c.reopened(g.Site), true
+		return c.reopened(g), true
 	}
 	return Site{}, false
 }
@@ -92,15 +108,17 @@ func (c *Cluster) forgets(g GuestMemory) bool {
 
 // reopened returns a site that is remembered alone, with the Secrets that Git still has in
 // the namespace of c.
-func (c *Cluster) reopened(s Site) Site {
+func (c *Cluster) reopened(g GuestMemory) Site {
 	secrets := make(map[Key]SecretData, len(c.Secrets))
 	for name, data := range c.Secrets {
 		secrets[Key{Namespace: c.Key.Namespace, Name: name}] = data
 	}
-	s.Infrastructure.Secrets = secrets
-	s.Companions = slices.Clone(s.Companions)
-	for i := range s.Companions {
-		s.Companions[i].Secrets = secrets
+	object := func(o RememberedObject) Object {
+		return Object{GVK: o.GVK, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels, Spec: o.Spec, Secrets: secrets}
+	}
+	s := Site{Provider: g.Provider, Infrastructure: object(g.Infrastructure)}
+	for _, o := range g.Companions {
+		s.Companions = append(s.Companions, object(o))
 	}
 	return s
 }
@@ -148,13 +166,12 @@ func (r Residence) Guest(provider string) (GuestMemory, bool) {
 	return r.Guests[i], true
 }
 
-// Remembered returns s as it is remembered: what leads there, and nothing that tells where
-// it was written.
-func (s Site) Remembered() Site {
-	plain := func(o Object) Object {
-		return Object{GVK: o.GVK, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels, Spec: o.Spec}
+// Remembered returns what of s leads there.
+func (s Site) Remembered() GuestMemory {
+	plain := func(o Object) RememberedObject {
+		return RememberedObject{GVK: o.GVK, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels, Spec: o.Spec}
 	}
-	out := Site{Provider: s.Provider, Infrastructure: plain(s.Infrastructure)}
+	out := GuestMemory{Provider: s.Provider, Infrastructure: plain(s.Infrastructure)}
 	for _, o := range s.Companions {
 		out.Companions = append(out.Companions, plain(o))
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -56,12 +57,8 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 	if err != nil {
 		return o, err
 	}
-	infra, err := l.o.Infrastructure(c.Provider)
-	if err != nil {
+	if err := l.lookAtSites(ctx, c, &o); err != nil {
 		return o, err
-	}
-	if o.Infrastructure, err = infra.Observe(ctx, c); err != nil {
-		return o, fmt.Errorf("cannot observe infrastructure of %s: %w", c.Key, err)
 	}
 	if o.Secrets, err = l.lookAtSecrets(ctx, c, d); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
@@ -156,7 +153,7 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 	switch {
 	case !o.Secrets.Kubeconfig.Exists:
 		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
-	case !mayAnswer(c, o.Infrastructure):
+	case o.Silence == "" && !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
 	access, err := exec.Access(ctx, l.secrets(c), c.Key, d.Needs(c))
@@ -188,6 +185,9 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 	there := false
 	for _, m := range i.Machines {
+		if m.Provider != "" {
+			continue
+		}
 		if m.Role != fleet.RoleControlPlane && m.Damaged == "" { // one with damaged tags may be one
 			continue
 		}
@@ -195,7 +195,7 @@ func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 			return true
 		}
 	}
-	return !there && (!c.Delete || !i.Exists && len(i.Machines) == 0)
+	return !there && (!c.Delete || !i.Exists && !slices.ContainsFunc(i.Machines, func(m fleet.Machine) bool { return m.Provider == "" }))
 }
 
 // answered notes how the API server of a cluster answered, and watches one that did.

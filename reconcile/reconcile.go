@@ -234,15 +234,16 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	}
 	res.Observed = observed
 	_, decided := r.o.Span(ctx, "plan")
-	settle := infra.Settle()
+	settle, guests := infra.Settle(), r.guests(c)
+	settleTimes := settleTimes(guests)
 	in := plan.Input{
-		Desired: c, Observed: observed, Attempts: m.recent(observed.At, max(settle, plan.AttemptsLast)),
-		Since: m.since, Settle: settle, Now: observed.At, ClockSet: r.clock.lastSet(),
+		Desired: c, Observed: observed, Attempts: m.recent(observed.At, attemptsLast(settle, settleTimes)),
+		Since: m.since, Settle: settle, SettleTimes: settleTimes, Now: observed.At, ClockSet: r.clock.lastSet(),
 		Answered: m.heardAt(), NeverAnswered: m.neverAnswered(), Memory: known,
 	}
 	p := plan.Compute(in)
 	decided(nil)
-	var errs []error
+	errs := silences(&observed)
 	if p.NeedEtcd {
 		if in.Observed.Workload.Etcd, err = r.lookAtEtcd(ctx, c, d); err != nil {
 			errs = append(errs, fmt.Errorf("cannot see the etcd members of %s: %w", c.Key, err))
@@ -252,6 +253,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	res.Plan = p
 	m.reside(p.Residence)
 	res.report(observed)
+	res.fillIn(&observed, p.Desired, m.known())
 	if len(p.Actions) > 0 && r.o.May != nil {
 		if err := r.o.May(c.Key); err != nil {
 			return append(errs, err)
@@ -259,7 +261,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	}
 	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
 	out := r.executor.Run(doing, exec.World{
-		Cluster: p.Desired, Infrastructure: infra, Distribution: d, Secrets: r.secrets(c), Endpoint: observed.Infrastructure.Endpoint, Memory: m,
+		Cluster: p.Desired, Infrastructure: infra, Guests: guests, Distribution: d, Secrets: r.secrets(c), Endpoint: endpoint(p.Desired, &observed), Memory: m,
 		Seen: observed.At,
 	}, p.Actions)
 	done(failed(out))
@@ -274,6 +276,15 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	}
 	res.After = r.next(p, m)
 	return errs
+}
+
+// endpoint is where the API server is: as it was seen, or is remembered where its site is
+// silent.
+func endpoint(c *fleet.Cluster, o *fleet.Observed) fleet.Endpoint {
+	if o.Silence != "" {
+		return c.Residence.Endpoint
+	}
+	return o.Infrastructure.Endpoint
 }
 
 // failed joins what went wrong with actions.
@@ -313,7 +324,7 @@ func (res *Result) afterFailure(wait time.Duration) time.Duration {
 func (res *Result) report(o fleet.Observed) {
 	res.Report.Phase = res.Plan.Phase
 	res.Report.Conditions = res.Plan.Conditions
-	res.Report.Endpoint = o.Infrastructure.Endpoint
+	res.Report.Endpoint = endpoint(res.Plan.Desired, &o)
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))

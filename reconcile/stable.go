@@ -10,6 +10,12 @@ import (
 // the same is so: reports are made of them, whichever provider they come from.
 // What providers may still hold is copied before it is changed.
 func stabilise(o *fleet.Observed) {
+	o.Silence = fleet.StableText(o.Silence)
+	o.Guests = slices.Clone(o.Guests)
+	for i := range o.Guests {
+		g := &o.Guests[i]
+		g.Silence, g.Infrastructure.Message = fleet.StableText(g.Silence), fleet.StableText(g.Infrastructure.Message)
+	}
 	o.Infrastructure.Message = fleet.StableText(o.Infrastructure.Message)
 	o.Infrastructure.Machines = slices.Clone(o.Infrastructure.Machines)
 	for i := range o.Infrastructure.Machines {

@@ -66,7 +66,8 @@ type Executor struct {
 // A World is what the actions of one plan are carried out on.
 type World struct {
 	Cluster        *fleet.Cluster
-	Infrastructure providers.Infrastructure
+	Infrastructure providers.Infrastructure            // of the first site
+	Guests         map[string]providers.Infrastructure // the others, by provider
 	Distribution   providers.Distribution
 	Secrets        Secrets
 	Endpoint       fleet.Endpoint // of the API server, as observed
@@ -134,6 +135,9 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 		return fleet.Errorf(fleet.Invalid, describe(a), "it is meant for %s, not %s", a.Cluster, c.Key)
 	}
 	whole := a.Kind == fleet.DeleteInfrastructure || a.Kind == fleet.DeleteSecrets || a.Kind == fleet.DeleteExternalResources
+	if a.Kind == fleet.DeleteInfrastructure && a.Provider != "" && !c.InUse(a.Provider) {
+		return nil // Git has nothing there
+	}
 	if whole && (!c.Delete || c.Protect) {
 		return fleet.Errorf(fleet.Invalid, describe(a), "%s is not meant to be deleted", c.Key)
 	}
@@ -143,12 +147,11 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 func describe(a fleet.Action) string { return a.String() + " of " + a.Cluster.String() }
 
 func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
-	c := w.Cluster
 	switch a.Kind {
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine:
+		return w.change(ctx, a)
 	case fleet.EnsureCertificates:
 		return e.ensureAuthorities(ctx, w)
-	case fleet.EnsureInfrastructure:
-		return w.Infrastructure.EnsureInfrastructure(ctx, a.Operation, c)
 	case fleet.EnsureKubeconfig:
 		return e.ensureKubeconfig(ctx, w)
 	case fleet.CreateMachine:
@@ -156,16 +159,40 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 	case fleet.RotateAuthority:
 		return e.rotate(ctx, w, a)
 	case fleet.RefreshToken:
-		return e.admit(ctx, w, providers.BootstrapInput{Cluster: c, Machine: a.Machine})
-	case fleet.DeleteMachine:
-		return w.Infrastructure.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
-	case fleet.DeleteInfrastructure:
-		return w.Infrastructure.DeleteInfrastructure(ctx, a.Operation, c)
+		return e.admit(ctx, w, providers.BootstrapInput{Cluster: w.Cluster, Machine: a.Machine})
 	case fleet.DeleteSecrets:
-		e.Workload.Forget(c.Key)
-		return w.Secrets.Delete(ctx, c.Key)
+		e.Workload.Forget(w.Cluster.Key)
+		return w.Secrets.Delete(ctx, w.Cluster.Key)
 	}
 	return e.doInWorkload(ctx, w, a)
+}
+
+// change changes the infrastructure of the site that a is for.
+func (w *World) change(ctx context.Context, a fleet.Action) error {
+	infra, err := w.site(a)
+	if err != nil {
+		return err
+	}
+	c := w.Cluster.At(a.Provider)
+	switch a.Kind {
+	case fleet.EnsureInfrastructure:
+		return infra.EnsureInfrastructure(ctx, a.Operation, c)
+	case fleet.DeleteInfrastructure:
+		return infra.DeleteInfrastructure(ctx, a.Operation, c)
+	default:
+		return infra.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
+	}
+}
+
+// site returns the infrastructure of the site that a is for.
+func (w *World) site(a fleet.Action) (providers.Infrastructure, error) {
+	if a.Provider == "" {
+		return w.Infrastructure, nil
+	}
+	if g := w.Guests[a.Provider]; g != nil {
+		return g, nil
+	}
+	return nil, fleet.Errorf(fleet.Invalid, describe(a), "%s has no site on %s", a.Cluster, a.Provider)
 }
 
 func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) error {
@@ -221,16 +248,19 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) error {
 	c := w.Cluster
 	p, ok := c.Pool(a.Pool)
-	if !ok {
+	if !ok || p.Provider != a.Provider {
 		return fleet.Errorf(fleet.Invalid, describe(a), "%s has no pool %q", c.Key, a.Pool)
+	}
+	infra, err := w.site(a)
+	if err != nil {
+		return err
 	}
 	in := providers.BootstrapInput{
 		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
 	}
-	if n := providers.AbilitiesOf(w.Infrastructure).NodeIdentifier; n != nil {
+	if n := providers.AbilitiesOf(infra).NodeIdentifier; n != nil {
 		in.NodeID = n.NodeID()
 	}
-	var err error
 	if in.Secrets, err = w.secrets(ctx, func(n fleet.SecretNeed) bool { return n.Workers || p.Role == fleet.RoleControlPlane }); err != nil {
 		return err
 	}
@@ -247,8 +277,8 @@ func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) e
 	if err := e.may(a); err != nil {
 		return err
 	}
-	return w.Infrastructure.CreateMachine(ctx, a.Operation, providers.MachineRequest{
-		Cluster: c, Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
+	return infra.CreateMachine(ctx, a.Operation, providers.MachineRequest{
+		Cluster: c.At(a.Provider), Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
 		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marksOf(in.Secrets))},
 	})
 }

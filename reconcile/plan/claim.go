@@ -13,10 +13,10 @@ import (
 func (f *facts) hold(at fleet.Attempt) time.Duration {
 	switch at.Action.Kind {
 	case fleet.CreateMachine, fleet.DeleteMachine:
-		return f.Settle
+		return f.settleOf(at.Action.Provider)
 	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure:
 		if !at.Answered {
-			return f.Settle
+			return f.settleOf(at.Action.Provider)
 		}
 	case fleet.DrainNode:
 		return drainPace
@@ -35,6 +35,9 @@ const drainPace = 20 * time.Second
 // fleets that have a cluster of one key.
 func (f *facts) operation(a fleet.Action) fleet.OperationID {
 	subject := string(f.Desired.Fleet) + "\x00" + a.Subject()
+	if a.Provider != "" {
+		subject += "\x00" + a.Provider
+	}
 	switch a.Kind {
 	case fleet.DeleteMachine:
 		subject += "\x00" + string(a.ProviderID)
@@ -55,18 +58,41 @@ func (f *facts) operation(a fleet.Action) fleet.OperationID {
 // recent reports whether a was begun less than d ago.
 func (f *facts) recent(a fleet.Attempt, d time.Duration) bool { return f.Now.Sub(a.At) < d }
 
+// settleOf is how long the provider of a site may take to show a change.
+func (f *facts) settleOf(provider string) time.Duration {
+	if d, ok := f.SettleTimes[provider]; ok {
+		return d
+	}
+	return f.Settle
+}
+
+// longestSettle is how long a change may take to show wherever it was made.
+func (f *facts) longestSettle() time.Duration {
+	longest := f.Settle
+	for _, s := range f.sites {
+		longest = max(longest, s.settle)
+	}
+	return longest
+}
+
 // settled reports whether what another agent began before this one has shown
 // by now.
-func (f *facts) settled() bool { return f.Now.Sub(f.Since) >= f.Settle }
+func (f *facts) settled() bool { return f.Now.Sub(f.Since) >= f.longestSettle() }
 
 // unsettled reports whether what another agent began may still surface, and
 // says that something waits for it.
-func (d *draft) unsettled() bool {
-	if d.settled() {
+func (d *draft) unsettled() bool { return d.settling(d.longestSettle()) }
+
+// unsettledOn is unsettled for what was begun on one site.
+func (d *draft) unsettledOn(provider string) bool { return d.settling(d.settleOf(provider)) }
+
+func (d *draft) settling(window time.Duration) bool {
+	left := window - d.Now.Sub(d.Since)
+	if left <= 0 {
 		return false
 	}
 	d.wait("what an earlier agent began may still surface until the settle window is over")
-	d.wake(d.Settle - d.Now.Sub(d.Since))
+	d.wake(left)
 	return true
 }
 
@@ -117,7 +143,7 @@ func (d *draft) newName(g *group) fleet.MachineName {
 
 // create adds a machine to g.
 func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
-	if d.unsettled() {
+	if d.unsettledOn(g.pool.Provider) {
 		return
 	}
 	if m := d.nameless(g); m != nil {
@@ -133,7 +159,7 @@ func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
 		return
 	}
 	a := fleet.Action{
-		Kind: fleet.CreateMachine, Pool: g.name, Machine: name,
+		Kind: fleet.CreateMachine, Pool: g.name, Provider: g.pool.Provider, Machine: name,
 		Join: join, FailureDomain: domain, Template: g.pool.Template, Reason: reason,
 	}
 	if join != fleet.JoinWorker {
@@ -144,5 +170,5 @@ func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
 
 // deleteOf returns the action that deletes the infrastructure of m.
 func deleteOf(m *machine) fleet.Action {
-	return fleet.Action{Kind: fleet.DeleteMachine, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID}
+	return fleet.Action{Kind: fleet.DeleteMachine, Pool: m.poolName(), Provider: m.Provider, Machine: m.Name, ProviderID: m.ProviderID}
 }

@@ -25,6 +25,7 @@ func (d *draft) conditions() []fleet.Condition {
 	d.controlPlaneConditions(&l)
 	d.machineSummaries(&l)
 	d.identifiedCondition(&l)
+	d.sitesCondition(&l)
 	d.clocksCondition(&l)
 	d.progressConditions(&l)
 	d.topologyCondition(&l)
@@ -52,11 +53,15 @@ func (f *facts) infrastructureConditions(l *ledger) {
 	switch {
 	case f.contradicted != "":
 		problem = f.contradicted
-	case !i.Ready:
+	case !i.Ready && f.sites[0].away == "":
 		problem = cmp.Or(i.Message, "Infrastructure is not ready")
 	}
-	l.need(clusterv1.ClusterInfrastructureReadyCondition,
-		clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
+	if away := f.sites[0].away; away != "" && problem == "" {
+		l.unknown(clusterv1.ClusterInfrastructureReadyCondition, "SiteAway", away)
+	} else {
+		l.need(clusterv1.ClusterInfrastructureReadyCondition,
+			clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
+	}
 
 	problem = ""
 	if missing := f.missing(); missing != "" {
@@ -122,9 +127,13 @@ func (f *facts) machineSummaries(l *ledger) {
 	f.summary(l, f.groups[:1], clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition)
 	f.summary(l, workers, clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition)
 
-	var short []string
+	var short, unseen []string
 	for _, g := range workers {
 		if g.pool == nil {
+			continue
+		}
+		if f.away(g) != "" {
+			unseen = append(unseen, fmt.Sprintf("pool %s is on a site that is away", g.name))
 			continue
 		}
 		if r := g.report(); r.Available < g.pool.Replicas-g.pool.MaxUnavailable {
@@ -136,6 +145,8 @@ func (f *facts) machineSummaries(l *ledger) {
 		l.set(clusterv1.ClusterWorkersAvailableCondition, true, clusterv1.ClusterWorkersAvailableNoWorkersReason, "", "")
 	case f.unreachable && f.anyMachine(workers):
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, "The API server does not answer")
+	case len(short) == 0 && len(unseen) > 0:
+		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, text.Some(unseen))
 	default:
 		l.need(clusterv1.ClusterWorkersAvailableCondition,
 			clusterv1.ClusterWorkersAvailableReason, clusterv1.ClusterWorkersNotAvailableReason, text.Some(short))
@@ -182,6 +193,9 @@ func (f *facts) progressConditions(l *ledger) {
 			if m.condemned || (m.leaving && m.unhealthy != nil) {
 				sick = append(sick, m)
 			}
+		}
+		if f.away(g) != "" {
+			continue
 		}
 		if g.pool == nil {
 			down = append(down, fmt.Sprintf("pool %s is not in Git any more", g.name))

@@ -49,7 +49,7 @@ func (d *draft) planControlPlane() {
 // and further control-plane machines can join.
 func (f *facts) initialized() bool {
 	joined := func(m *machine) bool { return m.node != nil }
-	return slices.ContainsFunc(f.groups[0].all, joined) || slices.ContainsFunc(f.groups[0].held, joined)
+	return slices.ContainsFunc(f.groups[0].all, joined) || slices.ContainsFunc(f.groups[0].held, joined) || f.knownInitialized()
 }
 
 // everInitialized is initialized for a cluster whose API server may be out of
@@ -139,6 +139,9 @@ func (f *facts) lostControlPlane() string {
 		if len(w.all) > 0 {
 			return fmt.Sprintf("all control-plane machines are gone while workers are there: a new control plane would be empty. Restore the cluster, or have it deleted (%s) and then made anew", fleet.DeleteAnnotation)
 		}
+	}
+	if s := f.unseen(); s != nil {
+		return fmt.Sprintf("no control-plane machine is there, and whether the cluster has workers is not known as long as %s is away", f.title(s))
 	}
 	if len(f.Observed.Workload.Nodes) > 0 {
 		return "no control-plane machine is there, but the API server answers and has nodes"

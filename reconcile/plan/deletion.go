@@ -18,10 +18,12 @@ func (d *draft) delete() {
 	switch {
 	case d.deleteExternal():
 	case d.deleteGroups(d.groups[1:]):
+	case d.awaitSites():
 	case d.deleteGroups(d.groups[:1]):
 		d.forgetControlPlane()
 	case len(d.held) > 0: // nothing goes below them, and tellHeld says so
 	case d.maySurface():
+	case d.deleteGuests():
 	case d.Observed.Infrastructure.Exists:
 		d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Reason: "the cluster is to be deleted, and its machines are gone"})
 	case d.hasSecrets():
@@ -124,13 +126,14 @@ func (d *draft) maySurface() bool {
 	}
 	found := false
 	for _, a := range d.Attempts {
-		if !d.recent(a, d.Settle) {
+		s := d.site(a.Action.Provider)
+		if s == nil || !d.recent(a, s.settle) {
 			continue
 		}
-		if a.Action.Kind == fleet.EnsureInfrastructure && (!a.Answered || !d.Observed.Infrastructure.Exists) {
+		if a.Action.Kind == fleet.EnsureInfrastructure && (!a.Answered || !s.seen.Exists) {
 			found = true
 			d.wait("%s: it may still happen", a.Action)
-			d.wake(d.Settle - d.Now.Sub(a.At))
+			d.wake(s.settle - d.Now.Sub(a.At))
 		}
 	}
 	return found
@@ -171,6 +174,14 @@ func (d *draft) deletion() (reason, message string) {
 		return "WaitingForControlPlaneDeletion", "Control plane is being deleted"
 	case len(d.held) > 0:
 		return "WaitingForHeldMachines", heldNames(d.held)
+	case d.unseen() != nil:
+		_, message := d.sitesProblem()
+		return "WaitingForSites", message
+	}
+	for _, s := range d.guests() {
+		if s.seen.Exists {
+			return "WaitingForInfrastructureDeletion", fmt.Sprintf("What machines shared on %s is being deleted%s", s.provider, because(s.seen.Message))
+		}
 	}
 	return "WaitingForInfrastructureDeletion", fmt.Sprintf("Infrastructure of %s is being deleted%s", d.Desired.Key, because(d.Observed.Infrastructure.Message))
 }

@@ -41,6 +41,7 @@ type facts struct {
 	remarks // of what was found
 
 	machines       []*machine // in the order of Observed
+	sites          []*site    // the first site, then guests by provider
 	groups         []*group   // the control plane, the workers as in Desired, vanished pools by name
 	held           []*machine // which are in no group's all
 	orphanNodes    []*fleet.Node
@@ -62,6 +63,7 @@ type facts struct {
 // look derives the facts of in.
 func look(in Input) *facts {
 	f := &facts{Input: in, remarks: newRemarks(), claimed: make(map[fleet.MachineName]bool), unreachable: !in.Observed.Workload.Reachable}
+	f.findSites()
 	f.dropReleased()
 	f.dropFailed()
 	machines, attempts := len(f.Observed.Infrastructure.Machines), len(f.Attempts)
@@ -109,7 +111,7 @@ func (f *facts) indexAttempts() map[removal]bool {
 		f.attempts[a.Action.Operation] = a
 		switch a.Action.Kind {
 		case fleet.CreateMachine, fleet.DeleteMachine, fleet.DeleteNode:
-			f.taken[a.Action.Machine] = f.taken[a.Action.Machine] || f.recent(a, f.Settle)
+			f.taken[a.Action.Machine] = f.taken[a.Action.Machine] || f.recent(a, f.settleOf(a.Action.Provider))
 		}
 		switch a.Action.Kind {
 		case fleet.DeleteMachine, fleet.DrainNode, fleet.RemoveMember:

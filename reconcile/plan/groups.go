@@ -120,7 +120,7 @@ func (f *facts) expect(of func(fleet.Role, fleet.PoolName) *group) {
 	}
 	for _, a := range f.Attempts {
 		came := a.Answered && deleted[a.Action.Machine].After(a.At) // and went again
-		if a.Action.Kind != fleet.CreateMachine || seen[a.Action.Machine] || came || !f.recent(a, f.Settle) {
+		if a.Action.Kind != fleet.CreateMachine || seen[a.Action.Machine] || came || !f.recent(a, f.settleOf(a.Action.Provider)) {
 			continue
 		}
 		role := fleet.RoleControlPlane
@@ -132,7 +132,7 @@ func (f *facts) expect(of func(fleet.Role, fleet.PoolName) *group) {
 		if g.pool != nil && a.Action.Pool == g.name && a.Action.Template == g.pool.Template {
 			g.freshPending++
 		}
-		f.wake(f.Settle - f.Now.Sub(a.At))
+		f.wake(f.settleOf(a.Action.Provider) - f.Now.Sub(a.At))
 	}
 	for _, g := range f.groups {
 		slices.Sort(g.pending)

@@ -38,15 +38,19 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 	if err != nil {
 		return
 	}
-	if !f.Observed.Infrastructure.Ready {
+	if !f.Observed.Infrastructure.Ready && f.sites[0].away == "" {
 		f.spells = f.Memory.Spells // what was waited out is not over
 		return
 	}
 	var sick []*machine
+	var blind *site // which h looks after, and which is not as it is to be
 	total := 0
 	for _, g := range f.groups {
 		if g.pool == nil || !selector.Matches(labels.Set(f.Desired.MachineLabels(g.pool))) {
 			continue
+		}
+		if s := f.site(g.pool.Provider); s != nil && (s.away != "" || !s.seen.Ready) {
+			blind = s
 		}
 		for _, m := range g.all {
 			if m.duplicate || skipsRemediation(m) {
@@ -61,6 +65,13 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 		}
 	}
 	if len(sick) == 0 {
+		return
+	}
+	if blind != nil {
+		text := fmt.Sprintf("health check %s replaces nothing as long as %s is not well: how many of its machines are, is not known: %s", h.Name, f.title(blind),
+			named(sick, func(*machine) bool { return true }))
+		f.overLimit = append(f.overLimit, text)
+		f.note("%s", text)
 		return
 	}
 	if !mayRemediate(h, len(sick), total) {

@@ -21,6 +21,8 @@ func (f *facts) identify() {
 			f.distrust(m, m.Damaged)
 		} else if why := f.Desired.Contradicts(m.Machine); why != "" {
 			f.distrust(m, why)
+		} else if m.Provider != "" && m.Role != fleet.RoleWorker {
+			f.distrust(m, fmt.Sprintf("%s is %q, and %s has workers alone", fleet.TagRole, m.Role, m.Provider))
 		}
 	}
 }

@@ -170,6 +170,11 @@ func (f *facts) rememberSpell(s fleet.Spell) {
 // keepSpells keeps in mind what was waited out of machines that are still there,
 // while nobody can see their Nodes: it is not over.
 func (f *facts) keepSpells() {
+	for _, s := range f.Memory.Spells {
+		if f.unseen() != nil && !slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine }) {
+			f.rememberSpell(s)
+		}
+	}
 	if !f.unreachable {
 		return
 	}

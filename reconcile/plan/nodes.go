@@ -71,7 +71,7 @@ func (m *machine) poolOfNode() fleet.Pool {
 // that name which was asked for may have joined before it shows at the provider,
 // and one that still works and that nobody removed is not gone: it lost its tags.
 func (d *draft) deleteNode(n *fleet.Node) {
-	if d.unsettled() {
+	if d.unseen() != nil || d.unsettled() { // its machine may be where nobody can look
 		return
 	}
 	if n.Ready && !n.Draining {

@@ -39,6 +39,7 @@ func (d *draft) planPhases() {
 	d.stepAfterControlPlane()
 	d.keepResources()
 	d.keepReleases()
+	d.keepSites()
 	for _, r := range phaseSteps() {
 		r.plan(d)
 		if !r.passable(d.facts) {
@@ -59,6 +60,8 @@ func (f *facts) phase() fleet.Phase {
 // planInfrastructure makes the authorities and what the machines share.
 func (d *draft) planInfrastructure() {
 	switch {
+	case d.sites[0].away != "": // noteAway says so
+		return
 	case len(d.Observed.Secrets.Missing) == 0:
 	case d.notGiven() != "":
 		d.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", d.notGiven())
@@ -76,12 +79,12 @@ func (d *draft) planInfrastructure() {
 		}
 		d.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
 	} else {
-		d.mendDrift()
+		d.mendDrift(d.sites[0])
 	}
 }
 
 func (f *facts) infrastructureReady() bool {
-	return f.Observed.Infrastructure.Ready && len(f.Observed.Secrets.Missing) == 0
+	return (f.Observed.Infrastructure.Ready || f.sites[0].away != "") && len(f.Observed.Secrets.Missing) == 0
 }
 
 func (f *facts) infrastructureDone() bool {
@@ -100,7 +103,7 @@ func (f *facts) authoritiesLost() bool {
 			return true
 		}
 	}
-	return len(f.held) > 0 || f.Observed.Workload.Reachable
+	return len(f.held) > 0 || f.Observed.Workload.Reachable || f.unseen() != nil
 }
 
 // notGiven names the first secret that people have to give and did not.

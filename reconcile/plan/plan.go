@@ -24,8 +24,10 @@ type Input struct {
 	// machine is created before a settle window has passed from it: what
 	// another agent began may still surface.
 	Since  time.Time
-	Settle time.Duration // how long the provider may take to show a change
-	Now    time.Time
+	Settle time.Duration // how long the provider of the first site may take to show a change
+	// SettleTimes are those of the others; one that is not there is Settle.
+	SettleTimes fleet.SettleTimes
+	Now         time.Time
 	// ClockSet is when the clock that Now is by was last set, by that clock; zero: it was
 	// not while this agent looked.
 	ClockSet time.Time
@@ -74,6 +76,7 @@ type Plan struct {
 func Compute(in Input) Plan {
 	d := newDraft(look(in))
 	d.noteHeld()
+	d.noteAway()
 	switch {
 	case d.contradicted != "":
 		d.keepMemory()

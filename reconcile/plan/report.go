@@ -10,6 +10,9 @@ import (
 // report adds what is told of the cluster, its pools and its machines.
 func (d *draft) report() {
 	for _, g := range d.groups {
+		if d.away(g) != "" { // nothing can be told of it
+			continue
+		}
 		d.out.Pools = append(d.out.Pools, g.report())
 	}
 	d.out.Machines = make([]fleet.MachineReport, 0, len(d.machines))

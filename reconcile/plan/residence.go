@@ -15,9 +15,12 @@ func (f *facts) locate() {
 	f.residence = f.Memory.Residence
 	wish := f.recreate()
 	if wish != "" && !f.Observed.Workload.Reachable {
-		f.residence = fleet.Residence{Recreated: wish}
+		f.residence = fleet.Residence{Recreated: wish, Guests: f.residence.Guests}
 	}
-	switch f.contradicted = f.contradiction(); {
+	if f.sites[0].away == "" {
+		f.contradicted = f.contradiction()
+	}
+	switch {
 	case f.contradicted == "":
 		f.learn()
 		if wish != "" { // of a cluster that is well there is nothing to make anew, not later either
@@ -62,9 +65,9 @@ func putBack(what string) string {
 
 const recreateAdvice = "annotate the Cluster with " + fleet.RecreateAnnotation + " to have it made anew"
 
-// nothingThere reports whether nothing with the cluster's tags was seen.
+// nothingThere reports whether nothing with the cluster's tags was seen on the first site.
 func (f *facts) nothingThere() bool {
-	return !f.Observed.Infrastructure.Exists && len(f.Observed.Infrastructure.Machines) == 0
+	return !f.Observed.Infrastructure.Exists && len(f.machinesOn(f.sites[0])) == 0
 }
 
 // vanished says that nothing is where something was; empty where nothing ever was,
@@ -126,8 +129,12 @@ func host(e fleet.Endpoint) string { return cmp.Or(e.Host, "an endpoint that is 
 // learn notes where the cluster lives once something of it is there or was asked
 // for. What is deleted, down to nothing, is forgotten but for where it was.
 func (f *facts) learn() {
+	f.rememberGuests()
+	if f.sites[0].away != "" {
+		return
+	}
 	r, i := &f.residence, f.Observed.Infrastructure
-	asked := f.begunHere()
+	asked := f.begunOn("")
 	gone := f.deleting() && f.nothingThere() && !f.Observed.Workload.Reachable
 	switch {
 	case gone, r.ControlPlane == fleet.DeletionBegan && len(f.machines)+len(f.held) == 0 && !f.Observed.Workload.Reachable:
@@ -149,27 +156,27 @@ func (f *facts) learn() {
 		r.Endpoint = i.Endpoint
 	}
 	if len(i.Places) > 0 {
-		r.Places = f.places()
+		r.Places = f.places(f.sites[0])
 	}
 }
 
-// begunHere reports whether this agent asked for something of the cluster that may
+// begunOn reports whether this agent asked for something of the cluster on a site that may
 // not show yet.
-func (f *facts) begunHere() bool {
+func (f *facts) begunOn(provider string) bool {
 	return slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
-		return (a.Action.Kind == fleet.EnsureInfrastructure || a.Action.Kind == fleet.CreateMachine) && f.recent(a, f.Settle)
+		return (a.Action.Kind == fleet.EnsureInfrastructure || a.Action.Kind == fleet.CreateMachine) && a.Action.Provider == provider && f.recent(a, f.settleOf(provider))
 	})
 }
 
 // places returns those that have something of the cluster, or may: what was asked
 // for there may not show yet, and what is about to be asked for may be all that the
 // next agent knows of.
-func (f *facts) places() []fleet.Place {
-	seen := f.Observed.Infrastructure.Places
+func (f *facts) places(s *site) []fleet.Place {
+	seen := s.seen.Places
 	out := []fleet.Place{seen[0].Place}
-	idle := f.settled() && !f.begunHere()
+	idle := f.settled() && !f.begunOn(s.provider)
 	for _, p := range seen[1:] {
-		if p.Used || !idle || p.Named && f.lacksMachines() {
+		if p.Used || !idle || p.Named && f.lacksMachines(s.provider) {
 			out = append(out, p.Place)
 		}
 	}
@@ -178,8 +185,10 @@ func (f *facts) places() []fleet.Place {
 }
 
 // lacksMachines reports whether machines are to be made, now or later.
-func (f *facts) lacksMachines() bool {
-	return slices.ContainsFunc(f.groups, func(g *group) bool { return g.pool != nil && len(g.fresh) < g.pool.Replicas })
+func (f *facts) lacksMachines(provider string) bool {
+	return slices.ContainsFunc(f.groups, func(g *group) bool {
+		return g.pool != nil && g.pool.Provider == provider && len(g.fresh) < g.pool.Replicas
+	})
 }
 
 // keepMemory is the plan for a cluster that was looked for elsewhere than where it lives:

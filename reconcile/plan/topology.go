@@ -45,14 +45,31 @@ func (f *facts) stage() {
 		}
 		machines = append(machines, staging.Machine{Pool: pool, Version: m.Version})
 	}
+	machines = append(machines, f.unseenMachines()...)
 	if f.staging = staging.New(f.Desired, machines); f.staging != nil {
 		f.Desired = f.staging.Cluster()
 	}
 }
 
+// unseenMachines stands for the machines of pools on sites that are away: their kubelets are
+// as old as the oldest Node that no machine is known for.
+func (f *facts) unseenMachines() []staging.Machine {
+	var out []staging.Machine
+	oldest := f.versionsUnseen()
+	for _, p := range f.Desired.Pools() {
+		if s := f.site(p.Provider); oldest != "" && (s == nil || s.away != "") {
+			out = append(out, staging.Machine{Pool: p.Name, Version: oldest})
+		}
+	}
+	return out
+}
+
 // frozen reports whether nothing is done to g, and says why where something is to
 // be done.
 func (d *draft) frozen(g *group) bool {
+	if d.away(g) != "" { // noteAway says so
+		return true
+	}
 	why := d.staging.Frozen(g.name)
 	if why != "" && !g.settled() {
 		d.note("%s", why)

@@ -51,6 +51,10 @@ func (d *draft) keepTrust() {
 		return
 	}
 	next := now.Stage.Next(r.Authority())
+	if s := d.unseen(); s != nil {
+		d.note("rotation of %s%s waits for %s: machines there trust what they were made with", r, stageOf(now), d.title(s))
+		return
+	}
 	switch {
 	case d.groups[0].pool.Paused:
 		d.note("rotation of %s: the control plane is paused", r)

@@ -21,12 +21,18 @@ func (d *draft) planWorkers() {
 		case g.pool.Paused:
 			d.note("pool %s is paused", g.name)
 		case d.frozen(g):
+		case !d.siteReady(g): // keepSites says what it waits for
 		default:
 			d.removeDuplicates(g)
 			d.roll(g)
 			d.awaitAvailable(g)
 		}
 	}
+}
+
+// siteReady reports whether machines of g may be made: the phases see to the first site.
+func (f *facts) siteReady(g *group) bool {
+	return g.pool.Provider == "" || f.site(g.pool.Provider).seen.Ready
 }
 
 // awaitAvailable says which machines of g are not available, and why nothing
@@ -51,7 +57,7 @@ func (d *draft) awaitAvailable(g *group) {
 }
 
 func (f *facts) workersDone() bool {
-	if len(f.held) > 0 {
+	if len(f.held) > 0 || !f.sitesDone() {
 		return false
 	}
 	for _, g := range f.groups[1:] {
@@ -95,10 +101,13 @@ func (f *facts) preflight(g *group) gate {
 			out.create = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", g.name, cp.pool.Version)
 		}
 	}
+	if s := f.sites[0]; s.away != "" {
+		out.roll = fmt.Sprintf("pool %s waits until the control plane is seen again", g.name)
+	}
 	if oldest := f.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
 	}
-	out.roll = cmp.Or(out.create, f.staging.Holds(g.name))
+	out.roll = cmp.Or(out.roll, out.create, f.staging.Holds(g.name))
 	if out.roll == "" && !f.controlPlaneDone() {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}
@@ -116,6 +125,11 @@ func (f *facts) oldestControlPlane() string {
 	for _, m := range slices.Concat(cp.all, cp.held) {
 		if m.node != nil && newerMinor(oldest, m.node.KubeletVersion) {
 			oldest = m.node.KubeletVersion
+		}
+	}
+	for _, n := range f.orphanNodes { // of machines that nobody can look at
+		if f.sites[0].away != "" && n.ControlPlane && newerMinor(oldest, n.KubeletVersion) {
+			oldest = n.KubeletVersion
 		}
 	}
 	return oldest

@@ -378,6 +378,7 @@ func machineOf(o clusterv1.Machine) fleet.MachineReport {
 			Role:          fleet.RoleWorker,
 			Template:      fleet.TemplateHash(o.Annotations[templateAnnotation]),
 			Version:       o.Spec.Version,
+			Provider:      o.Annotations[providerAnnotation],
 			Operation:     fleet.OperationID(o.Annotations[operationAnnot]),
 			FailureDomain: o.Spec.FailureDomain,
 			State:         fleet.MachineState(o.Annotations[stateAnnotation]),

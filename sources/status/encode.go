@@ -28,6 +28,7 @@ const (
 	kubeletAnnotation  = "fairlead.dev/kubelet-version"
 	joinedAnnotation   = "fairlead.dev/joined"           // when its Node was made, in RFC 3339
 	nodeIDAnnotation   = "fairlead.dev/node-provider-id" // where it is another than the machine's
+	providerAnnotation = "fairlead.dev/provider"         // of a guest
 )
 
 // newCluster returns r as the objects of a file. Conditions that old has with
@@ -150,6 +151,7 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 		upToDateAnnotation: upToDate,
 		kubeletAnnotation:  m.Version,
 		nodeIDAnnotation:   string(m.NodeID),
+		providerAnnotation: m.Machine.Provider,
 		joinedAnnotation:   joined,
 	} {
 		if v != "" {
