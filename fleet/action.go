@@ -84,7 +84,7 @@ func (a Action) String() string {
 }
 
 // Subject returns what the action is done to: a machine, a node, a release, an authority, an addon,
-// or nothing where it is the cluster.
+// a guest, or nothing where it is the cluster.
 func (a Action) Subject() string {
 	if a.Machine != "" {
 		return string(a.Machine)
@@ -92,7 +92,7 @@ func (a Action) Subject() string {
 	if a.Release != (ReleaseRef{}) {
 		return a.Release.String()
 	}
-	return cmp.Or(a.Node, string(a.Authority), a.Addon)
+	return cmp.Or(a.Node, string(a.Authority), a.Addon, a.Provider)
 }
 
 // An Attempt is what this agent remembers of an action that it began: memory

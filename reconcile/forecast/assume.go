@@ -52,7 +52,7 @@ func spread(c *fleet.Cluster) *fleet.Cluster {
 
 // clone returns what the model may change of o as its own.
 func clone(o fleet.Observed) fleet.Observed {
-	o.Infrastructure.Machines = slices.Clone(o.Infrastructure.Machines)
+	o.Infrastructure.Machines, o.Guests = slices.Clone(o.Infrastructure.Machines), slices.Clone(o.Guests)
 	w := &o.Workload
 	w.Nodes = slices.Clone(w.Nodes)
 	for i := range w.Nodes {

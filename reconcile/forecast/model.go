@@ -44,6 +44,10 @@ func (m *model) input() plan.Input {
 // carryOut does what a asks for, of a cluster that is to be as desired says now.
 func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
 	o := &m.observed
+	if a.Provider != "" && (a.Kind == fleet.EnsureInfrastructure || a.Kind == fleet.DeleteInfrastructure) {
+		m.changeGuest(a)
+		return
+	}
 	switch a.Kind {
 	case fleet.EnsureCertificates:
 		o.Secrets.Missing = nil
@@ -127,13 +131,23 @@ func (m *model) ensureInfrastructure(desired *fleet.Cluster) {
 	}
 }
 
+// changeGuest makes what is shared on a guest as it is to be, or removes it.
+func (m *model) changeGuest(a fleet.Action) {
+	for i := range m.observed.Guests {
+		if g := &m.observed.Guests[i]; g.Provider == a.Provider {
+			there := a.Kind == fleet.EnsureInfrastructure
+			g.Infrastructure = fleet.Infrastructure{Exists: there, Ready: there, Places: g.Infrastructure.Places}
+		}
+	}
+}
+
 // createMachine makes a machine, which boots and joins at once.
 func (m *model) createMachine(desired *fleet.Cluster, a fleet.Action) {
 	p, _ := desired.Pool(a.Pool)
 	m.made++
 	made := fleet.Machine{
 		Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprint(madeID, m.made)), Pool: p.Name, Role: p.Role, Template: p.Template,
-		Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain, State: fleet.MachineRunning,
+		Version: p.Version, Provider: a.Provider, Operation: a.Operation, FailureDomain: a.FailureDomain, State: fleet.MachineRunning,
 		Created: m.now.Add(time.Duration(m.made)), // in the order in which they come
 		Origin:  fleet.Origin{Made: m.now, Remediation: a.Remediation, Trust: desired.Trust(p.Role, m.observed.Secrets.Marks)},
 	}

@@ -67,6 +67,10 @@ func (r *record) change(kind ChangeKind, pool fleet.PoolName, m fleet.MachineNam
 
 // note takes down a, which is about to be done to what o shows.
 func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) {
+	if a.Provider != "" && !desired.Delete && (a.Kind == fleet.EnsureInfrastructure || a.Kind == fleet.DeleteInfrastructure) {
+		r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
+		return
+	}
 	switch s := (subject{a.Machine, a.ProviderID}); a.Kind {
 	case fleet.DrainNode, fleet.RemoveMember:
 		r.begin(o, s, a.Reason)

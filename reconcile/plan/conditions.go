@@ -86,8 +86,12 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 	if problem == "" {
 		problem = d.controlPlaneProblem()
 	}
-	l.need(clusterv1.ClusterControlPlaneAvailableCondition,
-		clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
+	if away := d.sites[0].away; away != "" && !d.unreachable {
+		l.unknown(clusterv1.ClusterControlPlaneAvailableCondition, "SiteAway", away)
+	} else {
+		l.need(clusterv1.ClusterControlPlaneAvailableCondition,
+			clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
+	}
 
 	d.etcdCondition(l)
 }
@@ -159,10 +163,19 @@ func (f *facts) anyMachine(groups []*group) bool {
 
 func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 	var all []*machine
+	unseen := ""
 	for _, g := range groups {
 		all = append(all, g.all...)
+		unseen = cmp.Or(f.away(g), unseen)
 	}
-	if len(all) == 0 {
+	known := func(kind, yes, no, unknown, problem string) {
+		if unseen != "" && problem == "" {
+			l.unknown(kind, unknown, unseen)
+			return
+		}
+		l.need(kind, yes, no, problem)
+	}
+	if len(all) == 0 && unseen == "" {
 		l.set(ready, true, clusterv1.NoReplicasReason, "", "")
 		l.set(upToDate, true, clusterv1.NoReplicasReason, "", "")
 		return
@@ -170,10 +183,10 @@ func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 	if f.unreachable {
 		l.unknown(ready, clusterv1.ReadyUnknownReason, "The API server does not answer")
 	} else {
-		l.need(ready, clusterv1.ReadyReason, clusterv1.NotReadyReason,
+		known(ready, clusterv1.ReadyReason, clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason,
 			after("Not ready: ", named(all, func(m *machine) bool { return f.notReady(m) != "" })))
 	}
-	l.need(upToDate, clusterv1.UpToDateReason, clusterv1.NotUpToDateReason,
+	known(upToDate, clusterv1.UpToDateReason, clusterv1.NotUpToDateReason, clusterv1.UpToDateUnknownReason,
 		after("Not up to date: ", named(all, func(m *machine) bool { return !m.current })))
 }
 

@@ -170,13 +170,13 @@ func (d *draft) deletion() (reason, message string) {
 		return "WaitingForExternalResourcesDeletion", "Load balancers and volumes that Kubernetes made are being deleted"
 	case left(d.groups[1:]):
 		return "WaitingForWorkersDeletion", "Workers are being deleted"
+	case d.unseen() != nil:
+		_, message := d.sitesProblem()
+		return "WaitingForSites", message
 	case left(d.groups[:1]):
 		return "WaitingForControlPlaneDeletion", "Control plane is being deleted"
 	case len(d.held) > 0:
 		return "WaitingForHeldMachines", heldNames(d.held)
-	case d.unseen() != nil:
-		_, message := d.sitesProblem()
-		return "WaitingForSites", message
 	}
 	for _, s := range d.guests() {
 		if s.seen.Exists {

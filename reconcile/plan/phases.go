@@ -51,6 +51,9 @@ func (d *draft) planPhases() {
 func (f *facts) phase() fleet.Phase {
 	for _, r := range phaseSteps() {
 		if !r.done(f) {
+			if f.sites[0].away != "" && f.everInitialized() { // how far the steps before are, nobody can see
+				return fleet.PhaseWorkers
+			}
 			return r.phase
 		}
 	}

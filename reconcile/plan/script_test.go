@@ -190,8 +190,16 @@ func (s *script) residence() string {
 	for _, p := range r.Places {
 		places = append(places, p.ID)
 	}
-	return fmt.Sprintf("provider=%s places=%s at=%s control-plane=%s recreated=%s\n",
+	out := fmt.Sprintf("provider=%s places=%s at=%s control-plane=%s recreated=%s\n",
 		r.Provider, strings.Join(places, ","), r.Endpoint.Host, r.ControlPlane, r.Recreated)
+	for _, g := range r.Guests {
+		out += fmt.Sprintf("guest %s %s", g.Provider, g.Infrastructure.Name)
+		for _, p := range g.Places {
+			out += " " + p.ID
+		}
+		out += "\n"
+	}
+	return out
 }
 
 func (s *script) conditions() string {

@@ -210,11 +210,16 @@ func (d *draft) deleteGuests() bool {
 // nobody can look at.
 func (d *draft) awaitSites() bool {
 	s := d.unseen()
-	if s != nil {
+	switch {
+	case s == nil:
+		return false
+	case s.provider == "":
+		d.wait("the deletion waits for %s, where machines of the cluster may be", d.title(s))
+	default:
 		d.wait("the deletion waits for %s, where machines of the cluster may be; where it is gone for good, annotate the Cluster with %s: %s and take its objects out of Git",
 			d.title(s), fleet.ForgetPlaceAnnotation, s.provider)
 	}
-	return s != nil
+	return true
 }
 
 // sitesDone reports whether all guests are as they are to be.
@@ -243,9 +248,11 @@ func (f *facts) rememberGuests() {
 				out = append(out, old)
 			}
 		case s.inUse && !f.deleting(), there, asked, s.seen.Exists, known && !f.settled():
-			site, _ := f.Desired.GuestOf(s.provider)
-			g := site.Remembered()
-			g.Fingerprint = old.Fingerprint
+			g := old
+			if i := slices.IndexFunc(f.Desired.Guests, func(o fleet.Site) bool { return o.Provider == s.provider }); i >= 0 {
+				g = f.Desired.Guests[i].Remembered()
+				g.Fingerprint = old.Fingerprint
+			}
 			if len(s.seen.Places) > 0 {
 				g.Places = f.places(s)
 			}

@@ -101,7 +101,10 @@ func (s *script) read(f []string) error {
 		if w.is("look") {
 			o.Until = s.in.Now.Add(w.duration("look"))
 		}
+	case "guest":
+		s.guest(f[1], w)
 	case "infrastructure":
+		o.Silence = w["away"]
 		o.Infrastructure.Ready = w.is("ready")
 		if d := w["drift"]; d != "" {
 			o.Infrastructure.Drift = []string{d}
@@ -187,6 +190,7 @@ func (s *script) read(f []string) error {
 		p := cluster(1, 1).Workers[0]
 		p.Name = fleet.PoolName(f[1])
 		setPool(&p, w)
+		p.Provider = w["on"]
 		s.in.Desired.Workers = append(s.in.Desired.Workers, p)
 	case "machine":
 		s.machine(f[1], w)
@@ -243,6 +247,33 @@ func (s *script) read(f []string) error {
 		return fmt.Errorf("no word %s", f[0])
 	}
 	return nil
+}
+
+// guest states that a provider has workers of the cluster: in Git unless it left, and as it
+// was seen.
+func (s *script) guest(provider string, w words) {
+	infrastructure := fleet.Object{Name: "of-" + provider}
+	if !w.is("left") {
+		s.in.Desired.Guests = append(s.in.Desired.Guests, fleet.Site{Provider: provider, Infrastructure: infrastructure})
+	}
+	if w.is("known") {
+		g := fleet.Site{Provider: provider, Infrastructure: infrastructure}.Remembered()
+		for _, p := range places(w["known"]) {
+			g.Places = append(g.Places, p.Place)
+		}
+		s.in.Memory.Residence.Guests = append(s.in.Memory.Residence.Guests, g)
+	}
+	if w.is("settle") {
+		s.in.SettleTimes = fleet.SettleTimes{provider: w.duration("settle")}
+	}
+	seen := fleet.GuestSeen{Provider: provider, Silence: w["away"]}
+	if seen.Silence == "" {
+		seen.Infrastructure = fleet.Infrastructure{Exists: !w.is("none"), Ready: w.is("ready"), Message: w["message"], Places: places(w["places"])}
+		if d := w["drift"]; d != "" {
+			seen.Infrastructure.Drift = []string{d}
+		}
+	}
+	s.in.Observed.Guests = append(s.in.Observed.Guests, seen)
 }
 
 func setPool(p *fleet.Pool, w words) {
@@ -341,6 +372,10 @@ func (s *script) machine(ref string, w words) {
 		}
 	}
 	s.origin(&m, w)
+	if m.Provider = w["on"]; w.is("hidden") { // where nobody can look
+		s.node(m, w, age)
+		return
+	}
 	s.in.Observed.Infrastructure.Machines = append(s.in.Observed.Infrastructure.Machines, s.tampered(m, w))
 	if !w.is("no-node") && m.State != fleet.MachinePending && (m.State != fleet.MachineFailed || w.is("works")) {
 		s.node(m, w, age)
@@ -457,7 +492,7 @@ func (s *script) watched(m fleet.Machine, w words, c corev1.NodeCondition) {
 }
 
 func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
-	a := fleet.Action{Kind: kind, Cluster: s.in.Desired.Key}
+	a := fleet.Action{Kind: kind, Cluster: s.in.Desired.Key, Provider: w["on"]}
 	subject := ""
 	if len(f) > 0 && strings.Contains(f[0], "/") {
 		a.Machine = s.name(f[0])
@@ -476,6 +511,9 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 		if kind == fleet.DeleteMachine {
 			subject += "\x00" + string(a.ProviderID)
 		}
+	}
+	if a.Provider != "" { // after what is done to, before which of several
+		subject = a.Subject() + "\x00" + a.Provider + strings.TrimPrefix(subject, string(a.Machine))
 	}
 	a.Operation = fleet.NewOperationID(a.Cluster, kind, string(s.in.Desired.Fleet)+"\x00"+subject)
 	s.in.Attempts = append(s.in.Attempts, fleet.Attempt{Action: a, At: s.in.Now.Add(-w.duration("age")), Answered: w.is("answered")})

@@ -33,7 +33,9 @@ type balancer struct {
 // balancer returns that of c.
 func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer, error) {
 	b := &balancer{endpoint: fleet.Endpoint(spec.ControlPlaneEndpoint)}
-	if l := spec.LoadBalancer; l != nil {
+	if c.ServedElsewhere() {
+		b.endpoint = c.Endpoint
+	} else if l := spec.LoadBalancer; l != nil {
 		if b.named = r.find(l.PoolName, l.HostName); b.named == nil {
 			return nil, fleet.Errorf(fleet.Invalid, "find the host of the load balancer of "+c.Key.String(),
 				"no HostPool %s with a host %s is in namespace %s (add it, or correct spec.loadBalancer of HostCluster %s)", l.PoolName, l.HostName, c.Key.Namespace, c.Infrastructure.Name)

@@ -75,13 +75,9 @@ func (p *Provider) unreserve(name string) {
 // failureDomains returns those of all hosts, sorted. The control plane may be in
 // those that have a host for it.
 func failureDomains(c *fleet.Cluster, r roster) ([]fleet.FailureDomain, error) {
-	spec, err := api.ReadMachine(c.ControlPlane.Infrastructure)
+	serves, err := servers(c)
 	if err != nil {
 		return nil, err
-	}
-	selects, err := selector(spec)
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "read HostMachineTemplate "+c.ControlPlane.Infrastructure.Name, "%w", err)
 	}
 	var out []fleet.FailureDomain
 	for _, s := range r {
@@ -94,12 +90,28 @@ func failureDomains(c *fleet.Cluster, r roster) ([]fleet.FailureDomain, error) {
 			out = append(out, fleet.FailureDomain{Name: h.FailureDomain})
 			i = len(out) - 1
 		}
-		if (spec.PoolName == "" || spec.PoolName == h.Pool) && selects.Matches(labels.Set(h.Labels)) && !h.Unschedulable {
-			out[i].ControlPlane = true
-		}
+		out[i].ControlPlane = out[i].ControlPlane || serves(h)
 	}
 	slices.SortFunc(out, func(a, b fleet.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// servers reports which hosts machines of the control plane may be on.
+func servers(c *fleet.Cluster) (func(*machineHost) bool, error) {
+	if c.ServedElsewhere() {
+		return func(*machineHost) bool { return false }, nil
+	}
+	spec, err := api.ReadMachine(c.ControlPlane.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	selects, err := selector(spec)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "read HostMachineTemplate "+c.ControlPlane.Infrastructure.Name, "%w", err)
+	}
+	return func(h *machineHost) bool {
+		return (spec.PoolName == "" || spec.PoolName == h.Pool) && selects.Matches(labels.Set(h.Labels)) && !h.Unschedulable
+	}, nil
 }
 
 var (

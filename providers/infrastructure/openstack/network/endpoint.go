@@ -65,6 +65,10 @@ func (v *view) endpoint(d *decision) {
 	if d.placement.Network == "" {
 		return
 	}
+	if v.cluster.ServedElsewhere() {
+		d.endpoint = v.cluster.Endpoint
+		return
+	}
 	if kept := v.keptFloatingIP(); kept != "" && !v.wantsFloating(d) {
 		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept)
 	}
