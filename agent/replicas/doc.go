@@ -1,8 +1,8 @@
 // Package replicas lets several processes be one agent: they choose a leader, and share
 // the clusters of its fleet.
 //
-// The leader holds a Kubernetes Lease. An Elector, client-go's underneath, tells each
-// replica what it may do by its own clocks:
+// The leader holds a Kubernetes Lease. An Elector tells each replica what it may do, by its
+// own clocks:
 //
 //   - A replica that leads stops before another may begin: it counts the time
 //     that it may lead from before it asked for the Lease, and others wait longer

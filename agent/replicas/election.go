@@ -9,10 +9,7 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"fairlead.dev/fleet"
 )
@@ -42,13 +39,12 @@ func (t Timing) WithDefaults() Timing {
 
 // Check says what is wrong with t. A Lease counts whole seconds.
 func (t Timing) Check() error {
-	const jitter = 1.2 // client-go's, of the time between renewals
 	switch {
 	case t.Duration != t.Duration.Truncate(time.Second) || t.Duration < time.Second:
 		return fmt.Errorf("the lease duration %s is not in whole seconds", t.Duration)
 	case t.Deadline >= t.Duration:
 		return fmt.Errorf("the renew deadline %s must be shorter than the lease duration %s: a leader stops before another begins", t.Deadline, t.Duration)
-	case t.Retry <= 0 || float64(t.Deadline) <= jitter*float64(t.Retry):
+	case t.Retry <= 0 || float64(t.Deadline) <= 1.2*float64(t.Retry):
 		return fmt.Errorf("the retry period %s must be shorter than the renew deadline %s, with a fifth to spare", t.Retry, t.Deadline)
 	}
 	return nil
@@ -122,49 +118,37 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, t *Ter
 // term waits to be elected and leads. It reports whether the term ended, rather
 // than the work.
 func (e *Elector) term(ctx context.Context, lead func(context.Context, *Term) error) (over bool, err error) {
-	// The election outlasts ctx: the Lease is given back after the work has ended.
-	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	leading, lose := context.WithCancel(electing)
+	// The Lease outlasts ctx: it is given back after the work has ended.
+	leading, lose := context.WithCancel(context.WithoutCancel(ctx))
 	defer lose()
 	t := &Term{fence: NewFence(e.o.Timing.Deadline, e.o.Now, lose)}
-	elected, worked := make(chan struct{}), make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &lock{Interface: e.lease(), now: e.o.Now, term: t, lose: lose, stop: stop, worked: worked},
-		Name: e.o.Name, ReleaseOnCancel: true,
-		LeaseDuration: e.o.Timing.Duration, RenewDeadline: e.o.Timing.Deadline, RetryPeriod: e.o.Timing.Retry,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(elected) },
-			OnStoppedLeading: lose,
-			OnNewLeader:      e.announce,
-		},
-	})
-	if err != nil {
-		return false, fmt.Errorf("cannot set up the leader election: %w", err)
-	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	wg.Go(func() { elector.Run(electing) })
-	select {
-	case <-elected:
-	case <-ctx.Done():
-		close(worked)
-		return false, nil
+	l := &lock{o: e.o, api: e.o.Leases.Leases(e.o.Namespace), fence: t.fence}
+	if !l.acquire(ctx) {
+		return ctx.Err() == nil, nil
 	}
 	e.o.Log.Info("leading", "identity", e.o.Identity, "lease", e.o.Namespace+"/"+e.o.Name)
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { l.keep(renewing, lose) })
 	working, cancel := context.WithCancel(leading)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	done := make(chan error, 1)
-	go func() {
-		defer close(worked)
-		done <- lead(working, t)
-	}()
-	if err := returned(working, done); err != nil && leading.Err() == nil || errors.Is(err, errNotEnded) {
+	go func() { done <- lead(working, t) }()
+	err = returned(working, done)
+	over = leading.Err() != nil
+	t.fence.End()
+	stop()
+	wg.Wait()
+	if errors.Is(err, errNotEnded) {
 		return false, err
 	}
-	return leading.Err() != nil, nil
+	l.release(context.WithoutCancel(ctx))
+	if over {
+		return true, nil
+	}
+	return false, err
 }
 
 // shutdownGrace is how long work may take to end with its term.
@@ -188,25 +172,5 @@ func returned(ctx context.Context, done <-chan error) error {
 		return err
 	case <-timer.C:
 		return errNotEnded
-	}
-}
-
-func (e *Elector) announce(identity string) {
-	if identity == "" {
-		return
-	}
-	if identity != e.o.Identity {
-		e.o.Log.Info("following the leader", "leader", identity)
-	}
-	if e.o.OnLeader != nil {
-		e.o.OnLeader(identity)
-	}
-}
-
-func (e *Elector) lease() resourcelock.Interface {
-	return &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: e.o.Namespace, Name: e.o.Name},
-		Client:    e.o.Leases, Labels: e.o.Labels,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: e.o.Identity},
 	}
 }

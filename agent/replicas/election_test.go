@@ -388,3 +388,20 @@ func TestTiming(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowElection elects a replica whose first answer came too late to lead by it.
+func TestSlowElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.end()
+		a := w.start("a", nil)
+		a.Fail(leasetest.Faults{Slow: 11 * time.Second})
+		for w.api.Writes() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		a.Fail(leasetest.Faults{})
+		w.leader(20 * time.Second)
+		a.end()
+		<-a.done
+	})
+}

@@ -1,0 +1,220 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"fairlead.dev/agent/backoff"
+)
+
+// A lock is the Lease of the leader, in one term of this process. It is written as
+// client-go's leader election writes it, on the condition that it still is as it was
+// last seen.
+//
+// A term in which another replica may have led does not go on, and the Lease is not
+// given back while work goes on: client-go's takes a Lease back that another had
+// meanwhile, and gives one back as soon as it cannot renew it.
+type lock struct {
+	o     ElectionOptions
+	api   coordinationv1client.LeaseInterface
+	fence *Fence
+
+	seen     *coordinationv1.Lease // as it was last read or written
+	since    time.Time             // when it was first seen like that
+	ours     bool                  // it was acquired, and nobody else had it since
+	reported string                // the leader that was last announced
+}
+
+// errInterrupted ends a term.
+var errInterrupted = errors.New("another replica may have led in between")
+
+// acquire waits until the Lease is this process's. It reports false where ctx ended
+// before, or where the answer came too late to lead by it.
+func (l *lock) acquire(ctx context.Context) bool {
+	failing := false
+	for {
+		asked, err := l.try(ctx)
+		switch {
+		case err == nil && l.ours:
+			return l.fence.Grant(asked)
+		case err != nil && ctx.Err() == nil && !failing:
+			l.o.Log.Warn("cannot stand for election, trying again", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
+		}
+		failing = err != nil
+		if !backoff.Sleep(ctx, backoff.Jitter(l.o.Timing.Retry)) {
+			return false
+		}
+	}
+}
+
+// try takes the Lease if nobody has it, and returns when it asked for that.
+func (l *lock) try(ctx context.Context) (asked Instant, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.o.Timing.Deadline)
+	defer cancel()
+	there, err := l.api.Get(ctx, l.o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		there, err = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.o.Namespace, Name: l.o.Name}}, nil
+	}
+	if err != nil {
+		return asked, err
+	}
+	l.see(there)
+	if !l.free() {
+		return asked, nil
+	}
+	asked = l.o.Now()
+	now := metav1.NewMicroTime(asked.Wall)
+	next := there.DeepCopy()
+	if holder(*there) != l.o.Identity {
+		next.Spec.AcquireTime = &now
+		next.Spec.LeaseTransitions = new(transitions(there))
+	}
+	err = l.write(ctx, next, l.o.Identity, l.o.Timing.Duration, now)
+	l.ours = err == nil
+	return asked, err
+}
+
+// transitions returns how often a Lease that was as there will have had another holder:
+// never, if it is new.
+func transitions(there *coordinationv1.Lease) int32 {
+	switch n := there.Spec.LeaseTransitions; {
+	case there.ResourceVersion == "":
+		return 0
+	case n == nil:
+		return 1
+	default:
+		return *n + 1
+	}
+}
+
+// see takes in the Lease as it is now.
+func (l *lock) see(there *coordinationv1.Lease) {
+	if l.seen == nil || l.seen.ResourceVersion != there.ResourceVersion || l.seen.UID != there.UID {
+		l.since = l.o.Now().Monotonic
+	}
+	l.seen = there
+	leader := holder(*there)
+	if leader == "" || leader == l.reported {
+		return
+	}
+	l.reported = leader
+	if leader != l.o.Identity {
+		l.o.Log.Info("following the leader", "leader", leader)
+	}
+	if l.o.OnLeader != nil {
+		l.o.OnLeader(leader)
+	}
+}
+
+// free reports whether the Lease may be taken: nobody has it, this process has, or its
+// holder was silent for as long as the Lease lasts, by this process's own clock.
+func (l *lock) free() bool {
+	switch holder(*l.seen) {
+	case "", l.o.Identity:
+		return true
+	}
+	length := l.o.Timing.Duration
+	if s := l.seen.Spec.LeaseDurationSeconds; s != nil {
+		length = max(length, time.Duration(*s)*time.Second)
+	}
+	return l.o.Now().Monotonic.Sub(l.since) >= length
+}
+
+// write writes next as the Lease of identity.
+func (l *lock) write(ctx context.Context, next *coordinationv1.Lease, identity string, length time.Duration, now metav1.MicroTime) error {
+	seconds := int32(length / time.Second)
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &identity, &seconds, &now
+	for k, v := range l.o.Labels {
+		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
+	}
+	var written *coordinationv1.Lease
+	var err error
+	if next.ResourceVersion == "" {
+		written, err = l.api.Create(ctx, next, metav1.CreateOptions{})
+	} else {
+		written, err = l.api.Update(ctx, next, metav1.UpdateOptions{})
+	}
+	if err == nil {
+		l.see(written)
+	}
+	return err
+}
+
+// keep renews the Lease until ctx ends, or until it is lost. Then it calls lose.
+func (l *lock) keep(ctx context.Context, lose func()) {
+	for backoff.Sleep(ctx, l.o.Timing.Retry) {
+		asked := l.o.Now()
+		err := l.renew(ctx, asked)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errInterrupted):
+			l.ours = false
+		case err != nil:
+			l.o.Log.Warn("cannot renew the lease, trying again", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
+			continue
+		case l.fence.Grant(asked):
+			continue
+		}
+		l.fence.End()
+		lose()
+		return
+	}
+}
+
+// renew renews the Lease as it was last seen, or as it is now where nobody had it
+// meanwhile: of a renewal before this one the answer may have been lost.
+func (l *lock) renew(ctx context.Context, asked Instant) error {
+	ctx, cancel := context.WithTimeout(ctx, l.o.Timing.Deadline)
+	defer cancel()
+	now := metav1.NewMicroTime(asked.Wall)
+	err := l.write(ctx, l.seen.DeepCopy(), l.o.Identity, l.o.Timing.Duration, now)
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err := l.again(ctx); err != nil {
+		return err
+	}
+	return l.write(ctx, l.seen.DeepCopy(), l.o.Identity, l.o.Timing.Duration, now)
+}
+
+// again reads a Lease that is not as it was last seen.
+func (l *lock) again(ctx context.Context) error {
+	there, err := l.api.Get(ctx, l.o.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return errInterrupted // somebody deleted it: another may have had it
+	case err != nil:
+		return err
+	case holder(*there) != l.o.Identity || there.UID != l.seen.UID:
+		return errInterrupted
+	}
+	l.see(there)
+	return nil
+}
+
+// release gives the Lease back: nothing is done under it any more. Where that cannot be
+// written, others wait until it has lasted.
+func (l *lock) release(ctx context.Context) {
+	if !l.ours {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.o.Timing.Deadline)
+	defer cancel()
+	now := metav1.NewMicroTime(l.o.Now().Wall)
+	err := l.write(ctx, l.seen.DeepCopy(), "", time.Second, now)
+	if apierrors.IsConflict(err) {
+		if err = l.again(ctx); err == nil {
+			err = l.write(ctx, l.seen.DeepCopy(), "", time.Second, now)
+		}
+	}
+	if err != nil && !errors.Is(err, errInterrupted) {
+		l.o.Log.Warn("cannot give the lease back", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
+	}
+}
