@@ -1,9 +1,9 @@
-// Package helm installs charts into clusters as the program helm does: what it
-// installs is listed, upgraded and removed with helm as well.
+// Package helm is Helm as the rest of Fairlead knows it: what is installed, what is
+// known of it, and whoever installs. Package sdk implements it with Helm's SDK, and a program may be
+// built without.
 //
-// It is the only importer of Helm's SDK. An installation that was cut off is
-// taken up by the next one: Helm itself leaves its release pending, and refuses
-// everything after.
+//	client, err := engine.Client(kubeconfig, log)
+//	err = client.Apply(ctx, helm.Release{Namespace: "fairlead-system", Name: "fairlead", Chart: files})
 package helm
 
 import (
@@ -12,27 +12,60 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"maps"
-	"net"
-	"net/http"
 	"time"
 
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/loader/archive"
-	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/release/common"
-	releasev1 "helm.sh/helm/v4/pkg/release/v1"
-	"helm.sh/helm/v4/pkg/storage/driver"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 )
+
+// An Engine installs charts. It is safe for concurrent use.
+type Engine interface {
+	// Installer returns what installs charts into workload clusters, and knows of nothing
+	// yet.
+	Installer(o Options) Installer
+
+	// Client returns a client of the cluster that a kubeconfig leads to. It connects with
+	// the first call.
+	Client(kubeconfig []byte, log *slog.Logger) (Client, error)
+}
+
+// An Installer is providers.Charts until it is closed: that ends everything that runs, and
+// waits for it.
+type Installer interface {
+	providers.Charts
+	Close()
+}
+
+// Options are what an Installer works with. All may be zero.
+type Options struct {
+	// May is asked before each request: the right to act can end while Helm waits.
+	May func(fleet.Key) error
+	// Changed is called when a change of a release ended.
+	Changed func(fleet.Key)
+	// Ended is called with each change that ended: "Install" or "Uninstall", and the
+	// kind of its error, if any.
+	Ended    func(ctx context.Context, operation string, kind fleet.ErrorKind, took time.Duration)
+	Parallel int // changes at once, default 8
+	Log      *slog.Logger
+}
+
+// A Client works on the releases of one cluster.
+type Client interface {
+	// State returns what is known of a release.
+	State(ctx context.Context, namespace, name string) (State, error)
+
+	// Apply installs r, or upgrades what is there to it. It may be repeated, and
+	// does not wait for pods. ErrRefused is in the error of a chart that cannot be
+	// rendered with its values.
+	Apply(ctx context.Context, r Release) error
+
+	// Remove removes a release. Nothing there is success.
+	Remove(ctx context.Context, namespace, name string) error
+}
+
+// ErrRefused is in the errors of which trying again cannot help.
+var ErrRefused = errors.New("the chart refuses the values")
 
 // A File is one file of a chart, by its path in the chart.
 type File struct {
@@ -66,163 +99,4 @@ type State struct {
 	Digest   string // of the Release it was made from; empty where it was not made by Apply
 	Labels   map[string]string
 	Values   map[string]any // that were given, whoever installed it
-}
-
-// digestLabel is on a release, where `helm list --selector` finds it.
-const digestLabel = "fairlead.dev/digest"
-
-// requestTimeout bounds what Helm waits for of hooks. It waits for nothing else:
-// whoever installs looks for what it wants.
-const requestTimeout = 2 * time.Minute
-
-// A Client works on the releases of one cluster.
-type Client struct {
-	getter getter
-	log    *slog.Logger
-}
-
-// New returns a client of the cluster that a kubeconfig leads to. It connects
-// with the first call.
-func New(kubeconfig []byte, log *slog.Logger) (*Client, error) { return open(kubeconfig, log, nil) }
-
-// open is New, with the transport wrapped.
-func open(kubeconfig []byte, log *slog.Logger, wrap func(http.RoundTripper) http.RoundTripper) (*Client, error) {
-	g, err := newGetter(kubeconfig, wrap)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
-	}
-	return &Client{getter: g, log: log}, nil
-}
-
-func (c *Client) configuration(namespace string) (*action.Configuration, error) {
-	cfg := action.NewConfiguration(action.ConfigurationSetLogger(c.log.Handler()))
-	if err := cfg.Init(c.getter.in(namespace), namespace, "secret"); err != nil {
-		return nil, fmt.Errorf("cannot use helm: %w", err)
-	}
-	return cfg, nil
-}
-
-// last returns the newest revision of a release, or nil.
-func last(cfg *action.Configuration, name string) (*releasev1.Release, error) {
-	r, err := cfg.Releases.Last(name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read release %s: %w", name, err)
-	}
-	release, ok := r.(*releasev1.Release)
-	if !ok {
-		return nil, fmt.Errorf("cannot read release %s: it is a %T", name, r)
-	}
-	return release, nil
-}
-
-// State returns what is known of a release.
-func (c *Client) State(ctx context.Context, namespace, name string) (State, error) {
-	if err := ctx.Err(); err != nil {
-		return State{}, err
-	}
-	cfg, err := c.configuration(namespace)
-	if err != nil {
-		return State{}, err
-	}
-	r, err := last(cfg, name)
-	if err != nil || r == nil {
-		return State{}, err
-	}
-	return State{Exists: true, Deployed: r.Info.Status == common.StatusDeployed, Digest: r.Labels[digestLabel], Labels: r.Labels, Values: r.Config}, nil
-}
-
-// Apply installs r, or upgrades what is there to it. It may be repeated, and
-// does not wait for pods.
-func (c *Client) Apply(ctx context.Context, r Release) error {
-	op := fmt.Sprintf("install release %s/%s", r.Namespace, r.Name)
-	digest, err := r.Digest()
-	if err != nil {
-		return fmt.Errorf("cannot %s: %w", op, err)
-	}
-	chart, err := load(r.Chart)
-	if err != nil {
-		return fmt.Errorf("cannot %s: %w: %w", op, errRefused, err)
-	}
-	cfg, err := c.configuration(r.Namespace)
-	if err != nil {
-		return err
-	}
-	old, err := last(cfg, r.Name)
-	if err != nil {
-		return err
-	}
-	labels := map[string]string{digestLabel: digest}
-	maps.Copy(labels, r.Labels)
-	err = c.carryOut(ctx, cfg, old, change{
-		ReleaseRef: fleet.ReleaseRef{Namespace: r.Namespace, Name: r.Name}, ReleaseOptions: fleet.ReleaseOptions{CreateNamespace: true, Timeout: requestTimeout},
-		chart: chart, values: r.Values, labels: func(int) map[string]string { return labels },
-	})
-	if err != nil {
-		return fmt.Errorf("cannot %s: %w", op, err)
-	}
-	return nil
-}
-
-// Remove removes a release. Nothing there is success.
-func (c *Client) Remove(ctx context.Context, namespace, name string) error {
-	cfg, err := c.configuration(namespace)
-	if err != nil {
-		return err
-	}
-	if err := uninstall(ctx, cfg, name, fleet.ReleaseOptions{Timeout: requestTimeout}); err != nil {
-		return fmt.Errorf("cannot remove release %s/%s: %w", namespace, name, err)
-	}
-	return nil
-}
-
-// errRefused is in the error of a chart that cannot be rendered with its values.
-var errRefused = errors.New("the chart refuses the values")
-
-// IsRefused reports whether trying again cannot help.
-func IsRefused(err error) bool { return errors.Is(err, errRefused) }
-
-// refused returns err as what it is: no answer of an API server, and no lack of
-// one, is a chart that does not fit its values.
-func refused(err error) error {
-	if err == nil || kindOf(err) != fleet.Invalid || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errRefused, err)
-}
-
-// kindOf returns the kind of an error of Helm.
-func kindOf(err error) fleet.ErrorKind {
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		return e.Kind
-	}
-	var network net.Error
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF), errors.As(err, &network):
-		return fleet.Unavailable
-	case meta.IsNoMatchError(err): // another chart may bring the kind
-		return fleet.Unavailable
-	}
-	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden:
-		return fleet.Unauthorized
-	case metav1.StatusReasonNotFound:
-		return fleet.NotFound
-	case metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists:
-		return fleet.Conflict
-	case metav1.StatusReasonTooManyRequests, metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout,
-		metav1.StatusReasonInternalError, metav1.StatusReasonServiceUnavailable:
-		return fleet.Unavailable
-	}
-	return fleet.Invalid
-}
-
-func load(files []File) (*chartv2.Chart, error) {
-	list := make([]*archive.BufferedFile, len(files))
-	for i, f := range files {
-		list[i] = &archive.BufferedFile{Name: f.Name, Data: f.Data}
-	}
-	return loader.LoadFiles(list)
 }

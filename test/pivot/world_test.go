@@ -30,6 +30,7 @@ import (
 	example "fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"

@@ -33,6 +33,7 @@ import (
 // Options say what an agent in a home is to be like.
 type Options struct {
 	Kubeconfig fleet.Secret // of an administrator
+	Helm       helm.Engine  // nil: nothing is installed, and that is an error
 	Release    helm.Release
 	// Credentials are for Git, Identities for encrypted files, as the chart mounts
 	// them; empty for none.
@@ -64,7 +65,7 @@ const requestTimeout = 15 * time.Second
 // A Home is a pivot.Home.
 type Home struct {
 	o      Options
-	helm   *helm.Client
+	helm   helm.Client
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
 	rest   rest.Interface
@@ -93,7 +94,10 @@ func Open(o Options) (*Home, error) {
 		return nil, err
 	}
 	h.rest, h.mapper = d.RESTClient(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
-	if h.helm, err = helm.New(o.Kubeconfig.Reveal(), o.Log); err != nil {
+	if o.Helm == nil {
+		return nil, fleet.Errorf(fleet.Invalid, "open the home", "this program was built without Helm, which installs the agent there")
+	}
+	if h.helm, err = o.Helm.Client(o.Kubeconfig.Reveal(), o.Log); err != nil {
 		return nil, err
 	}
 	if h.store, err = secrets.OpenKubeconfig(o.Kubeconfig); err != nil {
@@ -284,7 +288,7 @@ func failed(op string, err error) error {
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fleet.Errorf(fleet.Unauthorized, op, "%w", err)
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), helm.IsRefused(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), errors.Is(err, helm.ErrRefused):
 		return fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	return fleet.Errorf(fleet.Unavailable, op, "%w", err)

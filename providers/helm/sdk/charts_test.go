@@ -1,4 +1,4 @@
-package helm_test
+package sdk_test
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type yard struct {
 	api    kubernetes.Interface
 	access providers.Access
 	depot  *depot
-	charts *helm.Charts
+	charts helm.Installer
 	look   *workload.Client
 	ended  atomic.Int32
 	may    atomic.Bool
@@ -67,7 +67,7 @@ func (y *yard) begin() {
 	if y.charts != nil {
 		y.charts.Close()
 	}
-	y.charts = helm.NewCharts(helm.ChartsOptions{
+	y.charts = sdk.New().Installer(helm.Options{
 		Changed: func(fleet.Key) { y.ended.Add(1) },
 		May: func(fleet.Key) error {
 			if y.may.Load() {
@@ -295,7 +295,7 @@ func TestChartsCutOff(t *testing.T) {
 func TestChartsForeign(t *testing.T) {
 	y := newYard(t)
 	const ns = "charts-foreign"
-	theirs, err := helm.New(y.access.Kubeconfig.Reveal(), slog.New(slog.DiscardHandler))
+	theirs, err := sdk.New().Client(y.access.Kubeconfig.Reveal(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestChartsWait(t *testing.T) {
 
 // TestChartsAway: an API server that does not answer is no fault of the chart.
 func TestChartsAway(t *testing.T) {
-	c := helm.NewCharts(helm.ChartsOptions{})
+	c := sdk.New().Installer(helm.Options{})
 	t.Cleanup(c.Close)
 	d := newDepot(t)
 	y := &yard{T: t, ctx: t.Context(), charts: c, depot: d, access: providers.Access{Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret([]byte(unreachable))}}

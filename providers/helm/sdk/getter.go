@@ -1,4 +1,4 @@
-package helm
+package sdk
 
 import (
 	"net/http"

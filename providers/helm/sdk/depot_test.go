@@ -1,4 +1,4 @@
-package helm_test
+package sdk_test
 
 import (
 	"archive/tar"

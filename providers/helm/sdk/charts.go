@@ -1,4 +1,4 @@
-package helm
+package sdk
 
 import (
 	"context"
@@ -16,25 +16,13 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/helm"
 )
 
-// ChartsOptions are what Charts work with. All may be zero.
-type ChartsOptions struct {
-	Library *Library // nil: one of its own
-	// May is asked before each request: the right to act can end while Helm waits.
-	May func(fleet.Key) error
-	// Changed is called when a change of a release ended.
-	Changed func(fleet.Key)
-	// Ended is called with each change that ended: "Install" or "Uninstall", and the
-	// kind of its error, if any.
-	Ended    func(ctx context.Context, operation string, kind fleet.ErrorKind, took time.Duration)
-	Parallel int // changes at once, default 8
-	Log      *slog.Logger
-}
-
-// Charts are providers.Charts through the SDK of Helm. Close them.
+// Charts are a helm.Installer through the SDK of Helm.
 type Charts struct {
-	o     ChartsOptions
+	o       helm.Options
+	library *Library
 	slots chan struct{}
 
 	ctx    context.Context //nolint:containedctx // of everything that runs, until Close
@@ -51,20 +39,17 @@ type try struct {
 	cancel context.CancelFunc
 }
 
-var _ providers.Charts = (*Charts)(nil)
+var _ helm.Installer = (*Charts)(nil)
 
-// NewCharts returns Charts that know of nothing.
-func NewCharts(o ChartsOptions) *Charts {
-	if o.Library == nil {
-		o.Library = &Library{}
-	}
+// NewCharts returns Charts that know of nothing, and get charts from l.
+func NewCharts(o helm.Options, l *Library) *Charts {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 8
 	}
-	c := &Charts{o: o, slots: make(chan struct{}, o.Parallel), tries: make(map[fleet.Key]map[fleet.ReleaseRef]*try)}
+	c := &Charts{o: o, library: l, slots: make(chan struct{}, o.Parallel), tries: make(map[fleet.Key]map[fleet.ReleaseRef]*try)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -239,7 +224,7 @@ func (c *Charts) install(ctx context.Context, client *Client, r fleet.Release) e
 			return nil
 		}
 	}
-	chart, err := c.o.Library.Chart(ctx, r.Chart, r.Access)
+	chart, err := c.library.Chart(ctx, r.Chart, r.Access)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package helm
+package sdk
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 )
 
 // A change is what is to become of a release.
@@ -37,7 +38,7 @@ func waiting(o fleet.ReleaseOptions) kube.WaitStrategy {
 // none. What was cut off is finished or taken up first: Helm would refuse.
 func (c *Client) carryOut(ctx context.Context, cfg *action.Configuration, old *releasev1.Release, ch change) error {
 	if missing := action.CheckDependencies(ch.chart, dependencies(ch.chart)); missing != nil {
-		return fmt.Errorf("%w: %w", errRefused, missing)
+		return fmt.Errorf("%w: %w", helm.ErrRefused, missing)
 	}
 	if old != nil && old.Info.Status == common.StatusUninstalling {
 		c.log.Info("finishing a removal that was cut off", "release", ch.ReleaseRef)

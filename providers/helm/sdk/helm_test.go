@@ -1,4 +1,4 @@
-package helm_test
+package sdk_test
 
 import (
 	"context"
@@ -29,13 +29,13 @@ data: {text: {{ required "text is empty" .Values.text | quote }}}
 	}
 }
 
-func open(t *testing.T, k *kube.Server) *helm.Client {
+func open(t *testing.T, k *kube.Server) helm.Client {
 	t.Helper()
 	b, err := os.ReadFile(k.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := helm.New(b, slog.New(slog.DiscardHandler))
+	c, err := sdk.New().Client(b, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestApply(t *testing.T) {
 	}
 
 	err := c.Apply(ctx, note(ns, ""))
-	if !helm.IsRefused(err) {
+	if !errors.Is(err, helm.ErrRefused) {
 		t.Errorf("values that the chart refuses give %v", err)
 	}
 	for range 2 { // nothing there is success
@@ -102,8 +102,8 @@ func TestApply(t *testing.T) {
 	if s := state(); s.Exists {
 		t.Errorf("after it was removed it is %+v", s)
 	}
-	gone, _ := helm.New([]byte(unreachable), slog.New(slog.DiscardHandler))
-	if err := gone.Apply(ctx, note(ns, "x")); err == nil || helm.IsRefused(err) {
+	gone, _ := sdk.New().Client([]byte(unreachable), slog.New(slog.DiscardHandler))
+	if err := gone.Apply(ctx, note(ns, "x")); err == nil || errors.Is(err, helm.ErrRefused) {
 		t.Errorf("without a cluster it says %v", err)
 	}
 }

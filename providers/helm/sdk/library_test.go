@@ -1,4 +1,4 @@
-package helm_test
+package sdk_test
 
 import (
 	"strings"
@@ -45,7 +45,7 @@ func TestLibrary(t *testing.T) {
 			if c.access != nil {
 				c.access(&a)
 			}
-			chart, err := new(helm.Library).Chart(t.Context(), c.chart, a)
+			chart, err := new(sdk.Library).Chart(t.Context(), c.chart, a)
 			if c.kind == "" {
 				if err != nil || chart.Metadata.Name != "note" {
 					t.Fatalf("got %v, %v", chart, err)
@@ -58,7 +58,7 @@ func TestLibrary(t *testing.T) {
 		})
 	}
 
-	var l helm.Library
+	var l sdk.Library
 	var wg sync.WaitGroup
 	before := d.times("note-1.0.0.tgz")
 	for range 10 {
@@ -82,7 +82,7 @@ func TestLibrary(t *testing.T) {
 	d.mu.Lock()
 	d.spoil = true
 	d.mu.Unlock()
-	_, err := new(helm.Library).Chart(t.Context(), fleet.Chart{Repository: index, Name: "note", Version: "1.0.0"}, d.access())
+	_, err := new(sdk.Library).Chart(t.Context(), fleet.Chart{Repository: index, Name: "note", Version: "1.0.0"}, d.access())
 	if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "its digest is") {
 		t.Errorf("a chart that is not what the index says: %v", err)
 	}
