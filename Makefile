@@ -33,8 +33,9 @@ cross: ## see that it builds for Linux, macOS and Windows, on amd64 and arm64 (a
 	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -o /dev/null ./agent/cmd/fairlead; done; done
 
 .PHONY: demo
-demo: build ## a push becomes running clusters and a status commit, on the in-memory infrastructure
-	bin/fairlead demo
+demo: ## a push becomes running clusters and a status commit, on the in-memory infrastructure
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/demo ./agent/cmd/demo
+	bin/demo
 
 .PHONY: test
 test: ## run the tests: what a change must pass

@@ -341,7 +341,7 @@ func (s *side) run(c *fleet.Cluster) reconcile.Result {
 
 // builtIn is what fairlead is built with.
 func builtIn() wiring.Built {
-	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions}
+	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Helm: all.Helm}
 }
 
 // program is a build of fairlead.

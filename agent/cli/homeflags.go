@@ -113,6 +113,6 @@ func (h *homeFlags) old(s wiring.Settings, id fleet.ID) (pivot.Home, error) {
 		return nil, fmt.Errorf("cannot read the kubeconfig of the old home: %w", err)
 	}
 	return install.Open(install.Options{
-		Kubeconfig: fleet.NewSecret(b), Release: helm.Release{Namespace: h.namespace, Name: h.release}, Fleet: id, Source: s.Source, Log: s.Log,
+		Kubeconfig: fleet.NewSecret(b), Helm: s.Built.Charts(), Release: helm.Release{Namespace: h.namespace, Name: h.release}, Fleet: id, Source: s.Source, Log: s.Log,
 	})
 }

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/workload"
 )
 
@@ -12,6 +13,16 @@ type Built struct {
 	// Distributions returns those that reach clusters through c; nil is good for what is
 	// pure.
 	Distributions func(c *workload.Client) providers.Distributions
+	// Helm returns what installs charts; nil: nothing does.
+	Helm func() helm.Engine
+}
+
+// Charts returns what installs charts; nil: nothing does.
+func (b Built) Charts() helm.Engine {
+	if b.Helm == nil {
+		return nil
+	}
+	return b.Helm()
 }
 
 // Registry returns the registry of b's providers. Two of one name are an error.

@@ -9,7 +9,9 @@ import (
 )
 
 // builtIn is what fairlead is built with.
-func builtIn() Built { return Built{Providers: all.Factories(), Distributions: all.Distributions} }
+func builtIn() Built {
+	return Built{Providers: all.Factories(), Distributions: all.Distributions, Helm: all.Helm}
+}
 
 // A program has the providers that it was built with, and no others.
 func TestBuilt(t *testing.T) {

@@ -55,7 +55,7 @@ func (s Settings) stayBehind(given []map[string]any) error {
 // HomeOptions returns how an agent with settings s lives in h: it follows the
 // same source with the same credentials, and reaches the same providers.
 func (s Settings) HomeOptions(h Installation) (install.Options, error) {
-	o := install.Options{Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
+	o := install.Options{Helm: s.Built.Charts(), Fleet: h.Fleet, Source: s.Source, Addons: h.Addons, Log: s.Log}
 	if oci.IsURL(s.Source) {
 		return o, fleet.Errorf(fleet.Invalid, "move the fleet", "its source is in a registry: a home would lack the credentials for its status; install the agent there with its chart, or remove spec.home")
 	}

@@ -81,7 +81,7 @@ func (i *inClusterStore) Secrets(ctx context.Context, clusters []fleet.Key) (rec
 // existing opens the home k, in which an agent as in h may be installed.
 func (s Settings) existing(ctx context.Context, from secrets.Store, k fleet.Key, h fleet.Home, id fleet.ID) (pivot.Home, error) {
 	o := HomeClient{Cluster: k, From: from, open: s.openHome, Options: install.Options{
-		Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
+		Helm: s.Built.Charts(), Release: helm.Release{Namespace: h.Namespace, Name: h.Release}, Fleet: id, Source: s.Source, Log: s.Log,
 	}}
 	return o.Open(ctx)
 }

@@ -57,12 +57,12 @@ type World struct {
 	tracer   *tracing.Tracer
 	log      *slog.Logger
 	closers  []io.Closer
-	library  helm.Library
+	helm     helm.Engine // nil: nothing installs charts
 
 	mu     sync.Mutex
 	open   map[string]providers.Infrastructure
-	memory *inmemory.Cloud // of this process; nil: it is not open
-	charts []*helm.Charts  // one for each reconciler
+	memory *inmemory.Cloud  // of this process; nil: it is not open
+	charts []helm.Installer // one for each reconciler
 }
 
 // OpenWorld opens the secret store and gets ready to open providers. A world that is
@@ -79,7 +79,7 @@ func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (
 	}
 	w := &World{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
-		registry: registry, built: s.Built, settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
+		registry: registry, built: s.Built, helm: s.Built.Charts(), settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
 	w.Gate = &secrets.Gate{SecretStore: store}
@@ -205,13 +205,13 @@ func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (
 }
 
 // newCharts returns what installs charts for a reconciler, or nil in a world to look
-// at, and what lets go of it.
+// at and in a program without Helm, and what lets go of it.
 func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (providers.Charts, func()) {
-	if w.mode != ReadWrite {
+	if w.mode != ReadWrite || w.helm == nil {
 		return nil, func() {}
 	}
-	c := helm.NewCharts(helm.ChartsOptions{
-		Library: &w.library, May: may, Changed: changed, Log: w.log,
+	c := w.helm.Installer(helm.Options{
+		May: may, Changed: changed, Log: w.log,
 		Ended: func(ctx context.Context, operation string, kind fleet.ErrorKind, took time.Duration) {
 			if w.metrics != nil {
 				w.metrics.Called(ctx, "helm", operation, kind, took)
@@ -225,7 +225,7 @@ func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (p
 		c.Close()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.charts = slices.DeleteFunc(w.charts, func(o *helm.Charts) bool { return o == c })
+		w.charts = slices.DeleteFunc(w.charts, func(o helm.Installer) bool { return o == c })
 	}
 }
 

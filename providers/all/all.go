@@ -1,10 +1,12 @@
-// Package all lists the infrastructure providers and the distributions that Fairlead is
-// built with.
+// Package all lists what Fairlead is built with: infrastructure providers, distributions and
+// Helm.
 package all
 
 import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/infrastructure/openstack"
@@ -28,3 +30,6 @@ func Registry() (*providers.Registry, error) { return providers.NewRegistry(Fact
 func Distributions(c *workload.Client) providers.Distributions {
 	return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c)}
 }
+
+// Helm returns what installs charts.
+func Helm() helm.Engine { return sdk.New() }

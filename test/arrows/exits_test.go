@@ -23,7 +23,8 @@ func mayLeave() map[string]string {
 		"agent/cli.newSecretsGet": "the value of a secret, for other programs",
 		"agent/cli.showSecret":    "the same",
 		"agent/cli.showObjects":   "manifests, for other programs",
-		"agent/program.Main":      "hands the streams of the process to the commands",
+		"agent/cmd/demo.main":     "hands the streams of the process to the commands",
+		"agent/program.Main":      "the same",
 		"render/worker.endLate":   "what a worker that took too long says to the process that began it",
 		"agent/program.supervise": "hands them to the process that it watches",
 	}

@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/agent/webhook"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
-	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/sources/status"
@@ -113,7 +113,7 @@ func chartRepository(t *testing.T, index string, chart []byte) (problem error, o
 	}))
 	defer s.Close()
 	access := fleet.ChartAccess{CA: fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))}
-	l := new(helm.Library)
+	l := new(sdk.Library)
 	_, err := l.Chart(t.Context(), fleet.Chart{Repository: s.URL + "/bad", Name: "note", Version: "1.0.0"}, access)
 	_, errGood := l.Chart(t.Context(), fleet.Chart{Repository: s.URL + "/good", Name: "note", Version: "1.0.0"}, access)
 	return err, errGood == nil

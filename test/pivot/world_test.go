@@ -30,7 +30,7 @@ import (
 	example "fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/helm"
-	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
@@ -155,7 +155,7 @@ func (w *world) watched(name string, next http.Handler) http.Handler {
 
 func (w *world) settings() wiring.Settings {
 	return wiring.Settings{
-		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions},
+		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Helm: all.Helm},
 		Source: w.url, Secrets: w.dir, StatusInterval: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Providers: map[string]map[string]string{"inmemory": {"url": w.clouds[laptop]}},
 	}
@@ -212,7 +212,7 @@ func (w *world) home(context.Context) (pivot.Home, error) {
 	for _, f := range files {
 		r.Chart = append(r.Chart, helm.File{Name: f.Name, Data: f.Data})
 	}
-	return install.Open(install.Options{Kubeconfig: fleet.NewSecret(config), Release: r, Log: slog.New(slog.DiscardHandler)})
+	return install.Open(install.Options{Kubeconfig: fleet.NewSecret(config), Helm: sdk.New(), Release: r, Log: slog.New(slog.DiscardHandler)})
 }
 
 // kubelet runs the program as the Deployment says, while there is one.

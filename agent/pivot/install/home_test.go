@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/test/kube"
 )
 
@@ -48,7 +49,7 @@ func options(t *testing.T, k *kube.Server, namespace, id string) install.Options
 	t.Helper()
 	url := "https://git.example.com/" + id
 	return install.Options{
-		Kubeconfig: config(t, k), Fleet: fleet.ID(id), Source: url, Log: slog.New(slog.DiscardHandler), Credentials: text("token of " + id),
+		Kubeconfig: config(t, k), Helm: sdk.New(), Fleet: fleet.ID(id), Source: url, Log: slog.New(slog.DiscardHandler), Credentials: text("token of " + id),
 		Release: helm.Release{Namespace: namespace, Name: "fairlead", Chart: chart(), Values: map[string]any{"source": map[string]any{"url": url}}},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 )
 
 // What an API server lists that comes up, cut after the first few checks.
@@ -33,7 +34,7 @@ func TestAnswersOfAServerThatComesUp(t *testing.T) {
 	t.Cleanup(s.Close)
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: home\nclusters: [{name: home, cluster: {server: %s}}]\n"+
 		"contexts: [{name: home, context: {cluster: home}}]\n", s.URL)
-	h, err := install.Open(install.Options{Kubeconfig: fleet.NewSecret([]byte(config)), Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}})
+	h, err := install.Open(install.Options{Helm: sdk.New(), Kubeconfig: fleet.NewSecret([]byte(config)), Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,5 +46,13 @@ func TestAnswersOfAServerThatComesUp(t *testing.T) {
 	const want = "it is not ready: informer-sync, poststarthook/rbac/bootstrap-roles, poststarthook/start-service-ip-repair-controllers and 1 more"
 	if fleet.KindOf(err) != fleet.Unavailable || !strings.HasSuffix(fmt.Sprint(err), want) {
 		t.Errorf("got %v, want … %s", err, want)
+	}
+}
+
+// TestWithoutHelm opens no home in a program that was built without Helm.
+func TestWithoutHelm(t *testing.T) {
+	_, err := install.Open(install.Options{Kubeconfig: fleet.NewSecret([]byte("apiVersion: v1\nkind: Config\ncurrent-context: home\nclusters: [{name: home, cluster: {server: https://127.0.0.1:1}}]\ncontexts: [{name: home, context: {cluster: home}}]\n"))})
+	if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "built without Helm") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -23,7 +23,7 @@ import (
 type Charts struct {
 	o       helm.Options
 	library *Library
-	slots chan struct{}
+	slots   chan struct{}
 
 	ctx    context.Context //nolint:containedctx // of everything that runs, until Close
 	cancel context.CancelFunc

@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/test/kube"
 )

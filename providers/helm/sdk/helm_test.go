@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/test/kube"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/helm/sdk"
 )
 
 // TestLibrary: charts come from repositories with an index and from registries, once

@@ -40,8 +40,10 @@ func (a authorities) differsFrom(b authorities) string {
 		given pair
 		there pair
 	}{
-		{"server-ca.crt", a.ca, b.ca}, {"client-ca.crt", a.client, b.client},
-		{"etcd/server-ca.crt", a.etcd, b.etcd}, {"etcd/peer-ca.crt", a.peer, b.peer},
+		{"server-ca.crt", a.ca, b.ca},
+		{"client-ca.crt", a.client, b.client},
+		{"etcd/server-ca.crt", a.etcd, b.etcd},
+		{"etcd/peer-ca.crt", a.peer, b.peer},
 	} {
 		if len(x.given.cert) > 0 && !bytes.Equal(x.given.cert, x.there.cert) {
 			return x.name

@@ -174,8 +174,10 @@ func (b *k3s) readAuthorities(d disk) (authorities, error) {
 		name     string
 		required bool
 	}{
-		{&a.ca, "server-ca", true}, {&a.client, "client-ca", true},
-		{&a.etcd, "etcd/server-ca", false}, {&a.peer, "etcd/peer-ca", false},
+		{&a.ca, "server-ca", true},
+		{&a.client, "client-ca", true},
+		{&a.etcd, "etcd/server-ca", false},
+		{&a.peer, "etcd/peer-ca", false},
 	} {
 		cert, key := path.Join(dir, x.name+".crt"), path.Join(dir, x.name+".key")
 		*x.to = pair{cert: d.files[cert].content, key: d.files[key].content}
