@@ -259,6 +259,10 @@ func describe(c forecast.Change) string {
 
 // checkMarks asks the provider whether it can take everything over.
 func (a *Adoption) checkMarks(ctx context.Context, c *candidate) error {
+	for _, g := range c.desired.Guests {
+		c.refuse(c.cluster, "spec.infrastructureRef", "take its pools out before, and have Fairlead make them anew after",
+			"has workers on %s beside %s: machines of one provider alone are adopted", g.Provider, c.desired.Provider)
+	}
 	p, err := a.o.Infrastructure(c.desired.Provider)
 	if err != nil {
 		return err

@@ -120,7 +120,7 @@ func (p target) notes(s status.Status, out *preview.Plan) []string {
 	if s.Owner.Agent == "" && p.isClone() {
 		notes = append(notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
 	}
-	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return c.Provider == "inmemory" }) {
+	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") }) {
 		notes = append(notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
 	}
 	return notes

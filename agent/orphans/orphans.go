@@ -84,11 +84,12 @@ func (s *Scan) classify(clusters []fleet.Cluster, recorded []status.Cluster, pru
 	}
 	for i := range clusters {
 		c := clusters[i].WithResidence(lives[clusters[i].Key])
-		s.clusters[c.Provider] = append(s.clusters[c.Provider], c)
 		s.settled[c.Key] = false
-		if !slices.Contains(s.providers, c.Provider) {
-			s.providers = append(s.providers, c.Provider)
+		s.clusters[c.Provider] = append(s.clusters[c.Provider], c.At(""))
+		for _, guest := range c.GuestProviders() {
+			s.clusters[guest] = append(s.clusters[guest], c.At(guest))
 		}
+		s.ask(c.Providers()...)
 	}
 	for _, c := range recorded {
 		k := c.Report.Cluster
@@ -106,8 +107,18 @@ func (s *Scan) classify(clusters []fleet.Cluster, recorded []status.Cluster, pru
 		if !slices.ContainsFunc(pruned, func(r fleet.Report) bool { return r.Cluster == k }) {
 			s.vanished = append(s.vanished, k)
 		}
-		if c.Report.Provider != "" && !slices.Contains(s.providers, c.Report.Provider) {
-			s.providers = append(s.providers, c.Report.Provider)
+		s.ask(c.Report.Provider)
+		for _, g := range c.Report.Residence.Guests {
+			s.ask(g.Provider)
+		}
+	}
+}
+
+// ask has providers asked for orphans.
+func (s *Scan) ask(names ...string) {
+	for _, name := range names {
+		if name != "" && !slices.Contains(s.providers, name) {
+			s.providers = append(s.providers, name)
 		}
 	}
 }

@@ -162,7 +162,14 @@ func (s State) Providers() []string {
 	names := make(map[string]bool)
 	for _, c := range s.clusters {
 		if c.definition != nil {
-			names[c.definition.Provider] = true
+			for _, name := range c.definition.Providers() {
+				names[name] = true
+			}
+		}
+		if c.recorded != nil { // workers may be where Git leads to no more
+			for _, g := range c.recorded.Residence.Guests {
+				names[g.Provider] = true
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))

@@ -1,0 +1,292 @@
+package sites_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fairlead.dev/agent/secrets"
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/workload"
+	"fairlead.dev/reconcile"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// first is a cluster on the in-memory cloud, with a pool of its own.
+const first = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: eu-1, namespace: prod, annotations: {fairlead.dev/delete: "DELETE"}}
+spec:
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: eu-1-cp}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: eu-1}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevCluster
+metadata: {name: eu-1, namespace: prod}
+spec: {backend: {inMemory: {}}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: eu-1-cp, namespace: prod}
+spec:
+  replicas: 1
+  version: VERSION
+  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: eu-1-md, namespace: prod}
+spec:
+  clusterName: eu-1
+  replicas: NEAR
+  template:
+    spec:
+      clusterName: eu-1
+      version: VERSION
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: w}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: w, namespace: prod}
+spec: {template: {spec: {joinConfiguration: {nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}}}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachineTemplate
+metadata: {name: m, namespace: prod}
+spec: {template: {spec: {backend: {inMemory: {}}}}}`
+
+// pool is a pool of the other site.
+const pool = `
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: eu-1-edge, namespace: prod}
+spec:
+  clusterName: eu-1
+  replicas: FAR
+  template:
+    spec:
+      clusterName: eu-1
+      version: VERSION
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: w}}
+      infrastructureRef: TEMPLATE`
+
+// A wish is what Git asks for.
+type wish struct {
+	near, far int // workers on the in-memory cloud and on the other site
+	version   string
+	left      bool // the other site is not in Git any more
+	gone      bool // the cluster is to be deleted
+}
+
+// A guest is the other site.
+type guest struct {
+	name      string
+	kinds     []fleet.Kind
+	manifests string // but for its pools
+	template  string // the reference of its pools
+	provider  providers.Infrastructure
+	nodeID    string // variables of user data that stand for the id of a machine
+}
+
+// A world is the in-memory cloud, another site, and an agent.
+type world struct {
+	t      *testing.T
+	guest  guest
+	cloud  *inmemory.Cloud
+	r      *reconcile.Reconciler
+	client *workload.Client
+	boots  *boots
+	memory fleet.Memory
+	last   reconcile.Result
+	done   []string // actions
+}
+
+func newWorld(t *testing.T, g guest) *world {
+	t.Helper()
+	pipes := inmemory.NewPipeNetwork()
+	w := &world{t: t, guest: g, cloud: inmemory.NewCloud(inmemory.CloudOptions{ID: "near", Listen: pipes.Listen})}
+	w.client = workload.New(workload.Options{Dial: pipes.DialContext, Log: slog.New(slog.DiscardHandler)})
+	w.boots = &boots{Infrastructure: g.provider, nodeID: g.nodeID, cloud: w.cloud, data: map[fleet.MachineName]inmemory.VMSpec{}, on: map[string]bool{}}
+	near := inmemory.NewProvider(w.cloud, time.Second)
+	w.r = reconcile.New(reconcile.Options{
+		Infrastructure: func(name string) (providers.Infrastructure, error) {
+			if name == g.name {
+				return w.boots, nil
+			}
+			return near, nil
+		},
+		Workload: w.client, Distributions: providers.Distributions{"KubeadmControlPlane": kubeadm.New(w.client)},
+		Secrets: secrets.NewMemory(), Log: slog.New(slog.DiscardHandler),
+	})
+	return w
+}
+
+func (w *world) close() {
+	w.r.Close()
+	w.client.Close()
+	w.cloud.Close()
+}
+
+// git returns the cluster that Git asks for.
+func (w *world) git(wish wish) *fleet.Cluster {
+	w.t.Helper()
+	text := first
+	if !wish.left {
+		text += w.guest.manifests
+		if wish.far > 0 {
+			text += pool
+		}
+	}
+	text = strings.NewReplacer("DELETE", fmt.Sprint(wish.gone), "VERSION", wish.version, "NEAR", fmt.Sprint(wish.near),
+		"FAR", fmt.Sprint(wish.far), "TEMPLATE", w.guest.template).Replace(text)
+	var objects []render.Object
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
+	}
+	kinds := slices.Concat(inmemory.Kinds(), w.guest.kinds)
+	clusters, problems := decode.New("test", append(kinds, kubeadm.Kinds()...)).Decode("clusters/eu-1", objects)
+	if len(problems) > 0 || len(clusters) != 1 {
+		w.t.Fatalf("decoded %d clusters with problems %v", len(clusters), problems)
+	}
+	return &clusters[0]
+}
+
+// pass makes one pass, and waits as it says, but not for long.
+func (w *world) pass(c *fleet.Cluster, wait time.Duration) {
+	w.t.Helper()
+	w.last = w.r.Pass(w.t.Context(), c.WithResidence(w.memory.Residence), w.memory)
+	if w.last.Report.Phase != "" {
+		w.memory = w.last.Report.Memory
+	}
+	for _, a := range w.last.Plan.Actions {
+		w.done = append(w.done, a.Name()+" "+a.Provider)
+	}
+	time.Sleep(wait)
+}
+
+// reach makes passes until nothing is to be done and the cluster is as it is to be.
+func (w *world) reach(wish wish, wait time.Duration) {
+	w.t.Helper()
+	c, want := w.git(wish), fleet.PhaseProvisioned
+	if wish.gone {
+		want = fleet.PhaseDeleted
+	}
+	for range 2000 {
+		w.pass(c, wait)
+		if w.last.Plan.Phase == want && len(w.last.Plan.Actions) == 0 && w.last.Err == nil {
+			return
+		}
+	}
+	w.t.Fatalf("%+v is not reached: %s, %v, waiting %q, %v", wish, w.last.Plan.Phase, w.last.Plan.Actions, w.last.Report.Waiting, w.last.Err)
+}
+
+// machines counts those that the last pass found, by site, whose Nodes are ready.
+func (w *world) machines() map[string]int {
+	out := map[string]int{}
+	for _, m := range w.last.Report.Machines {
+		if m.Phase == fleet.MachinePhaseRunning {
+			out[m.Machine.Provider]++
+		}
+	}
+	return out
+}
+
+// did reports whether an action was carried out since the last call of forget.
+func (w *world) did(action string) bool { return slices.Contains(w.done, action) }
+
+// boots has the machines of the other site boot in the network of the in-memory cloud that
+// the API server is in. No machine in it has tags, so that the in-memory provider takes
+// none for its own.
+type boots struct {
+	providers.Infrastructure
+	nodeID string
+	cloud  *inmemory.Cloud
+
+	mu   sync.Mutex
+	away bool
+	data map[fleet.MachineName]inmemory.VMSpec
+	on   map[string]bool
+}
+
+var errNoRoute = errors.New("no route to host")
+
+// Abilities are those of the site.
+func (b *boots) Abilities() providers.Abilities { return providers.AbilitiesOf(b.Infrastructure) }
+
+// goAway has nobody reach the site, or reach it again.
+func (b *boots) goAway(away bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.away = away
+}
+
+// CreateMachine implements providers.Infrastructure.
+func (b *boots) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	b.mu.Lock()
+	b.data[r.Name] = inmemory.VMSpec{Name: string(r.Name), Version: r.Pool.Version, UserData: r.UserData.Content.Reveal()}
+	b.mu.Unlock()
+	return b.Infrastructure.CreateMachine(ctx, op, r)
+}
+
+// Observe implements providers.Infrastructure.
+func (b *boots) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.away {
+		return fleet.Infrastructure{}, fleet.Errorf(fleet.Unavailable, "observe "+c.Key.String(), "%w", errNoRoute)
+	}
+	got, err := b.Infrastructure.Observe(ctx, c)
+	if err != nil {
+		return got, err
+	}
+	return got, b.boot(ctx, c, got.Machines)
+}
+
+// boot brings the simulated machines in line with those of the site.
+func (b *boots) boot(ctx context.Context, c *fleet.Cluster, machines []fleet.Machine) error {
+	networks, err := b.cloud.Networks(ctx, c.Tags())
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, m := range machines {
+		id := strings.NewReplacer("://", "-", "/", "-").Replace(string(m.ProviderID))
+		there[id] = true
+		spec, known := b.data[m.Name]
+		if b.on[id] || !known || m.State != fleet.MachineRunning || len(networks) == 0 {
+			continue
+		}
+		spec.ID, spec.Network, spec.Provider, spec.Addresses = id, networks[0].ID, m.ProviderID, m.Addresses
+		if b.nodeID != "" {
+			spec.UserData = bytes.ReplaceAll(spec.UserData, []byte(b.nodeID), []byte(m.ProviderID))
+		}
+		if _, err := b.cloud.CreateVM(ctx, spec); err != nil {
+			return err
+		}
+		b.on[id] = true
+	}
+	for id := range b.on {
+		if there[id] {
+			continue
+		}
+		if err := b.cloud.DeleteVM(ctx, id); err != nil && fleet.KindOf(err) != fleet.NotFound {
+			return err
+		}
+		delete(b.on, id)
+	}
+	return nil
+}
