@@ -102,7 +102,12 @@ func fleetPlaces(list []place) []fleet.Place {
 	return out
 }
 
+// providerObjectOf leaves out a spec that is none: Git's are JSON, and nothing else is to be
+// written down.
 func providerObjectOf(o fleet.RememberedObject) providerObject {
+	if !json.Valid(o.Spec) {
+		o.Spec = nil
+	}
 	return providerObject{APIVersion: o.GVK.GroupVersion().String(), Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name, Labels: o.Labels, Spec: o.Spec}
 }
 

@@ -2,7 +2,6 @@ package sites_test
 
 import (
 	"strings"
-	"testing"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -123,6 +122,11 @@ func (w *world) leave(git wish, wait time.Duration) {
 	for _, a := range []string{"DrainNode ", "DeleteMachine " + far, "DeleteNode "} {
 		if !w.did(a) {
 			t.Errorf("%s left without %s: %q", far, a, w.done)
+		}
+	}
+	for range 50 { // what was asked for last may show for a settle window
+		if w.pass(c, wait); len(w.memory.Residence.Guests) == 0 {
+			break
 		}
 	}
 	if len(w.memory.Residence.Guests) > 0 {

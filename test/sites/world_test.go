@@ -158,7 +158,7 @@ func (w *world) git(wish wish) *fleet.Cluster {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
 	kinds := slices.Concat(inmemory.Kinds(), w.guest.kinds)
-	clusters, problems := decode.New("test", append(kinds, kubeadm.Kinds()...)).Decode("clusters/eu-1", objects)
+	clusters, problems := decode.New("test", kinds).Decode("clusters/eu-1", objects)
 	if len(problems) > 0 || len(clusters) != 1 {
 		w.t.Fatalf("decoded %d clusters with problems %v", len(clusters), problems)
 	}
