@@ -12,6 +12,7 @@ type ActionKind string
 // The kinds of action, in the order of a cluster's life.
 const (
 	EnsureCertificates   ActionKind = "EnsureCertificates"   // make the authorities, once
+	EnsureControlPlane   ActionKind = "EnsureControlPlane"   // create, repair or upgrade a hosted control plane
 	EnsureInfrastructure ActionKind = "EnsureInfrastructure" // create or repair what the machines share
 	EnsureKubeconfig     ActionKind = "EnsureKubeconfig"     // issue the administrator's kubeconfig
 	CreateMachine        ActionKind = "CreateMachine"
@@ -30,8 +31,9 @@ const (
 	// balancers and volumes.
 	DeleteExternalResources ActionKind = "DeleteExternalResources"
 	DeleteInfrastructure    ActionKind = "DeleteInfrastructure"
-	RotateAuthority         ActionKind = "RotateAuthority" // take the rotation of an authority to its next stage
-	DeleteSecrets           ActionKind = "DeleteSecrets"   // the last step of a deletion
+	DeleteControlPlane      ActionKind = "DeleteControlPlane" // a hosted one
+	RotateAuthority         ActionKind = "RotateAuthority"    // take the rotation of an authority to its next stage
+	DeleteSecrets           ActionKind = "DeleteSecrets"      // the last step of a deletion
 )
 
 // A Join says how a machine becomes part of its cluster.

@@ -72,8 +72,9 @@ type Cluster struct {
 	NamespaceLabels map[string]string        // of its namespace: those that Git holds, and kubernetes.io/metadata.name
 	Endpoint        Endpoint                 // of the API server where Git fixes it, else zero
 	Network         clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
-	ControlPlane    Pool
-	Workers         []Pool // sorted by name
+	ControlPlane    Pool                     // its machines; the zero Pool where none of them serves the API
+	Hosted          *HostedControlPlane      `json:",omitempty"` // what does then; nil otherwise
+	Workers         []Pool                   // sorted by name
 	HealthChecks    []clusterv1.MachineHealthCheck
 	DrainRules      DrainRules            `json:",omitempty"` // those of its namespace that select its machines or others, by name
 	ResourceSets    []ResourceSet         `json:",omitempty"` // those of its namespace that select it, by name; no part of a template hash
@@ -95,7 +96,7 @@ func (c *Cluster) Pools() []Pool {
 
 // Pool returns the pool called name.
 func (c *Cluster) Pool(name PoolName) (Pool, bool) {
-	if c.ControlPlane.Name == name {
+	if c.Hosted == nil && c.ControlPlane.Name == name {
 		return c.ControlPlane, true
 	}
 	i := slices.IndexFunc(c.Workers, func(p Pool) bool { return p.Name == name })

@@ -51,6 +51,8 @@ type SecretNeed struct {
 	Workers bool `json:",omitempty"`
 	// Inside says that it is needed to look into the cluster: at its members.
 	Inside bool `json:",omitempty"`
+	// Hosted says that a hosted control plane gives it, and nobody makes it.
+	Hosted bool `json:",omitempty"`
 }
 
 // NeedsTo returns the names of those of d's needs for which is holds.

@@ -14,10 +14,12 @@ type Observed struct {
 	Infrastructure Infrastructure
 	// Silence says in the provider's own words why nobody could look at the first site of
 	// a cluster that has guests; empty: all of it was seen.
-	Silence  string      `json:",omitempty"`
-	Guests   []GuestSeen `json:",omitempty"` // sorted by provider
-	Secrets  SecretState
-	Workload Workload
+	Silence string      `json:",omitempty"`
+	Guests  []GuestSeen `json:",omitempty"` // sorted by provider
+	// ControlPlane is how a hosted control plane is; nil where machines serve the API.
+	ControlPlane *HostedState `json:",omitempty"`
+	Secrets      SecretState
+	Workload     Workload
 	// Distribution is how control planes of its kind work, and what of that is not as
 	// Git says.
 	Distribution Distribution
@@ -138,6 +140,8 @@ type Workload struct {
 	// where it is behind, zero where they agree to a few seconds.
 	Ahead   time.Duration
 	Message string   // why not reachable, in the other side's own words
+	Version string   // of the API server, where the control plane is hosted; empty: not looked at
+	Closed  string   // why no machine can join, for people; empty: nothing is known to be in the way
 	Nodes   []Node   // sorted by name
 	Servers []Server // of the control plane, sorted by Node
 	Etcd    *Etcd    // nil: not looked at

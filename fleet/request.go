@@ -154,12 +154,16 @@ func (c *Cluster) Heeding(list []Request) *Cluster {
 		case WishRotate: // beside what Git asks for: a new value of either is a new wish
 			out.Rotate = adding(out.Rotate, r.What, out.Rotate[r.What]+"@"+r.At.UTC().Format(time.RFC3339))
 		case WishReplace:
-			out.ControlPlane.Replace = adding(out.ControlPlane.Replace, r.ProviderID, r.Why())
+			if c.Hosted == nil {
+				out.ControlPlane.Replace = adding(out.ControlPlane.Replace, r.ProviderID, r.Why())
+			}
 			for i := range out.Workers {
 				out.Workers[i].Replace = adding(out.Workers[i].Replace, r.ProviderID, r.Why())
 			}
 		case WishRemediate:
-			out.ControlPlane.Remediate = adding(out.ControlPlane.Remediate, r.ProviderID, r.Why())
+			if c.Hosted == nil {
+				out.ControlPlane.Remediate = adding(out.ControlPlane.Remediate, r.ProviderID, r.Why())
+			}
 			for i := range out.Workers {
 				out.Workers[i].Remediate = adding(out.Workers[i].Remediate, r.ProviderID, r.Why())
 			}

@@ -83,11 +83,14 @@ func (c *Cluster) OtherPlaces() []Place {
 	return slices.DeleteFunc(slices.Clone(c.Residence.Places[1:]), func(p Place) bool { return slices.Contains(c.ForgetPlaces, p.ID) })
 }
 
-// NamedEndpoint is the endpoint that Git names, in the Cluster or in the object of
-// its infrastructure; zero where it names none.
+// NamedEndpoint is the endpoint that Git names, in the Cluster, in the object of a hosted
+// control plane, or in that of its infrastructure; zero where it names none.
 func (c *Cluster) NamedEndpoint() Endpoint {
 	if !c.Endpoint.IsZero() {
 		return c.Endpoint
+	}
+	if c.Hosted != nil && !c.Hosted.Endpoint.IsZero() {
+		return c.Hosted.Endpoint
 	}
 	var spec struct {
 		ControlPlaneEndpoint struct {

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"bytes"
 	"log/slog"
+	"maps"
 	"slices"
 )
 
@@ -35,6 +37,11 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // SecretData is the content of one Kubernetes Secret: key to value.
 type SecretData map[string]Secret
 
+// Equal reports whether d and o have the same content.
+func (d SecretData) Equal(o SecretData) bool {
+	return maps.EqualFunc(d, o, func(a, b Secret) bool { return bytes.Equal(a.data, b.data) })
+}
+
 // A SecretName says what a secret of a cluster is for. The Kubernetes Secret of
 // purpose p is called "<cluster>-<p>", as Cluster API calls it.
 type SecretName string
@@ -60,6 +67,10 @@ const (
 	// ServerToken opens what servers of K3s and RKE2 keep in their datastore, the keys of
 	// all authorities among it: who has it is a server.
 	ServerToken SecretName = "token"
+
+	// BootstrapSeed is what bootstrap tokens are derived from where the cluster's authority
+	// is not at hand: see SeedKey.
+	BootstrapSeed SecretName = "bootstrap-seed"
 )
 
 // Authorities are the secrets that the identity of a cluster of Cluster API's own
@@ -69,9 +80,10 @@ func Authorities() []SecretName {
 }
 
 // SecretNames are all that a cluster may have: its authorities, what people give
-// for an external etcd, what K3s and RKE2 need, and its kubeconfig.
+// for an external etcd, what K3s and RKE2 need, its kubeconfig, and what bootstrap tokens
+// are derived from.
 func SecretNames() []SecretName {
-	return append(Authorities(), EtcdClient, ClientCA, EtcdPeerCA, ServerToken, Kubeconfig)
+	return append(Authorities(), EtcdClient, ClientCA, EtcdPeerCA, ServerToken, Kubeconfig, BootstrapSeed)
 }
 
 // InGit returns the secret called name where Git holds it with all its parts.
@@ -114,4 +126,5 @@ const (
 	TLSKeyKey     = "tls.key"
 	KubeconfigKey = "value"
 	TokenKey      = "value"
+	SeedKey       = "seed"
 )

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -145,9 +146,7 @@ func (c *Cluster) At(provider string) *Cluster {
 	remembered, _ := c.Residence.Guest(provider)
 	out.Provider, out.Infrastructure, out.Companions = provider, site.Infrastructure, site.Companions
 	out.ControlPlane, out.APIElsewhere = Pool{}, true
-	if out.Endpoint = c.NamedEndpoint(); out.Endpoint.IsZero() {
-		out.Endpoint = c.Residence.Endpoint
-	}
+	out.Endpoint = cmp.Or(c.NamedEndpoint(), c.Residence.Endpoint)
 	out.Residence = Residence{Provider: provider, Places: remembered.Places, Endpoint: out.Endpoint, ControlPlane: c.Residence.ControlPlane}
 	return &out
 }
@@ -155,7 +154,7 @@ func (c *Cluster) At(provider string) *Cluster {
 // ServedElsewhere reports whether none of the machines that c's provider makes serves the
 // API server: the provider makes neither load balancer nor address for it, and tells no
 // endpoint.
-func (c *Cluster) ServedElsewhere() bool { return c.APIElsewhere }
+func (c *Cluster) ServedElsewhere() bool { return c.APIElsewhere || c.Hosted != nil }
 
 // Guest returns what is remembered of the guest of a provider.
 func (r Residence) Guest(provider string) (GuestMemory, bool) {

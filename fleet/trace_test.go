@@ -31,6 +31,7 @@ func TestNewFieldsLeaveNoTrace(t *testing.T) {
 		"ClassVersion.Pools", "ClassVersion.Version",
 		"Cluster.Companions", "Cluster.ConfigMaps", "Cluster.ControlPlane", "Cluster.Delete", "Cluster.Digest", "Cluster.Endpoint", "Cluster.Fleet", "Cluster.HealthChecks", "Cluster.Infrastructure", "Cluster.Key", "Cluster.NamespaceLabels", "Cluster.Network", "Cluster.Overlay", "Cluster.Paused", "Cluster.Protect", "Cluster.Provider", "Cluster.Revision", "Cluster.Secrets", "Cluster.Workers",
 		"Endpoint.Host", "Endpoint.Port",
+		"HostedControlPlane.Object",
 		"Key.Name", "Key.Namespace",
 		"Manifest.Content", "Manifest.ObjectRef",
 		"Object.Annotations", "Object.File", "Object.GVK", "Object.Labels", "Object.Name", "Object.Namespace", "Object.Spec",

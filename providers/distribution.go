@@ -128,7 +128,7 @@ type Distributions map[string]Distribution
 
 // Of returns the distribution of c. A kind that none is for gives the kind Invalid.
 func (d Distributions) Of(c *fleet.Cluster) (Distribution, error) {
-	kind := fleet.ObjectKind(fleet.RoleControlPlane, c.ControlPlane.Kind)
+	kind := c.ControlPlaneKind()
 	if found, ok := d[kind]; ok {
 		return found, nil
 	}
@@ -139,6 +139,9 @@ func (d Distributions) Of(c *fleet.Cluster) (Distribution, error) {
 // Facts returns what a plan for c, of which o was observed, has to know of d.
 func Facts(d Distribution, c *fleet.Cluster, o *fleet.Observed) fleet.Distribution {
 	out := fleet.Distribution{Traits: d.Traits(c), Needs: d.Needs(c), Steps: make(map[string][]fleet.Step)}
+	if c.Hosted != nil { // whoever sees to it keeps what is its own
+		return out
+	}
 	add := func(p fleet.Pool) {
 		if _, ok := out.Steps[p.Version]; !ok {
 			staged := *c

@@ -19,8 +19,9 @@ type LookerOptions struct {
 	Infrastructure func(name string) (providers.Observer, error)
 	Workload       providers.WorkloadObserver
 	Distributions  providers.Distributions
-	Secrets        exec.SecretReader // a SharedStore is read as the fleet of each cluster uses it
-	Now            func() time.Time  // default time.Now
+	ControlPlanes  providers.HostedControlPlanes // nil: no cluster has a hosted one
+	Secrets        exec.SecretReader             // a SharedStore is read as the fleet of each cluster uses it
+	Now            func() time.Time              // default time.Now
 }
 
 // A Looker looks at clusters. It is given nothing that could change one. It is safe
@@ -57,8 +58,14 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 	if err != nil {
 		return o, err
 	}
+	if c, err = l.lookAtHosted(ctx, c, &o); err != nil {
+		return o, fmt.Errorf("cannot observe the control plane of %s: %w", c.Key, err)
+	}
 	if err := l.lookAtSites(ctx, c, &o); err != nil {
 		return o, err
+	}
+	if c.Hosted != nil {
+		o.Infrastructure.Endpoint = o.ControlPlane.Endpoint
 	}
 	if o.Secrets, err = l.lookAtSecrets(ctx, c, d); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
@@ -153,6 +160,7 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 	switch {
 	case !o.Secrets.Kubeconfig.Exists:
 		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
+	case c.Hosted != nil:
 	case o.Silence == "" && !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
@@ -161,7 +169,7 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 		return fleet.Workload{}, err
 	}
 	access.Certificates = c.ControlPlane.CertificatesExpiryDays > 0
-	access.External = c.Delete && !c.LeaveExternal
+	access.External = c.Delete && !c.LeaveExternal && (c.Hosted == nil || !o.ControlPlane.External)
 	w, err := l.o.Workload.Observe(ctx, access)
 	if err == nil {
 		err = d.Observe(ctx, access, &w)

@@ -60,6 +60,7 @@ type Options struct {
 	Workload       providers.Workload
 	Charts         providers.Charts // nil: charts are refused, but by infrastructure that installs them itself
 	Distributions  providers.Distributions
+	ControlPlanes  providers.HostedControlPlanes // nil: no cluster has a hosted one
 	Secrets        SecretStore
 
 	// May is asked before anything is changed, and again before each action. An
@@ -123,7 +124,7 @@ func New(o Options) *Reconciler {
 		o: o,
 		looker: NewLooker(LookerOptions{
 			Infrastructure: func(name string) (providers.Observer, error) { return o.Infrastructure(name) },
-			Workload:       o.Workload, Distributions: o.Distributions, Secrets: o.Secrets, Now: o.Now,
+			Workload:       o.Workload, Distributions: o.Distributions, ControlPlanes: o.ControlPlanes, Secrets: o.Secrets, Now: o.Now,
 		}),
 		executor: &exec.Executor{
 			Workload: o.Workload, Charts: o.Charts, May: o.May,
@@ -168,7 +169,7 @@ func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	m := r.memory(c.Key)
 	res := Result{Report: fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay,
-		Provider: c.Provider, Version: c.ControlPlane.Version,
+		Provider: c.Provider, Version: c.Version(),
 	}}
 	errs := r.pass(ctx, c, known, m, &res)
 	res.Err = joined(errs)
@@ -226,6 +227,10 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 		known.Residence = m.residence()
 	}
 	c = c.WithResidence(known.Residence)
+	plane, err := r.o.ControlPlanes.Of(c)
+	if err != nil {
+		return []error{err}
+	}
 	looking, seen := r.o.Span(ctx, "look")
 	observed, err := r.Look(looking, c)
 	seen(err)
@@ -235,6 +240,9 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	res.Observed = observed
 	_, decided := r.o.Span(ctx, "plan")
 	settle, guests := infra.Settle(), r.guests(c)
+	if plane != nil {
+		settle = max(settle, plane.Settle())
+	}
 	settleTimes := settleTimes(guests)
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, attemptsLast(settle, settleTimes)),
@@ -261,7 +269,8 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	}
 	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
 	out := r.executor.Run(doing, exec.World{
-		Cluster: p.Desired, Infrastructure: infra, Guests: guests, Distribution: d, Secrets: r.secrets(c), Endpoint: endpoint(p.Desired, &observed), Memory: m,
+		Cluster: p.Desired.ServedAt(endpoint(p.Desired, &observed)), Infrastructure: infra, Guests: guests, ControlPlane: plane,
+		Distribution: d, Secrets: r.secrets(c), Endpoint: endpoint(p.Desired, &observed), Memory: m,
 		Seen: observed.At,
 	}, p.Actions)
 	done(failed(out))
@@ -281,7 +290,10 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 // endpoint is where the API server is: as it was seen, or is remembered where its site is
 // silent.
 func endpoint(c *fleet.Cluster, o *fleet.Observed) fleet.Endpoint {
-	if o.Silence != "" {
+	switch {
+	case o.ControlPlane != nil:
+		return o.ControlPlane.Endpoint
+	case o.Silence != "":
 		return c.Residence.Endpoint
 	}
 	return o.Infrastructure.Endpoint
@@ -325,6 +337,9 @@ func (res *Result) report(o fleet.Observed) {
 	res.Report.Phase = res.Plan.Phase
 	res.Report.Conditions = res.Plan.Conditions
 	res.Report.Endpoint = endpoint(res.Plan.Desired, &o)
+	if o.ControlPlane != nil {
+		res.Report.Version = cmp.Or(o.Workload.Version, o.ControlPlane.Version, res.Report.Version)
+	}
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
 	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))

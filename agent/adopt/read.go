@@ -287,7 +287,7 @@ func (f *found) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
 // poolOf returns the pool of c that a Machine is of; empty where there is none.
 func poolOf(c *fleet.Cluster, m Object) fleet.PoolName {
 	l := m.GetLabels()
-	if _, ok := l[clusterv1.MachineControlPlaneLabel]; ok {
+	if _, ok := l[clusterv1.MachineControlPlaneLabel]; ok && c.Hosted == nil {
 		return c.ControlPlane.Name
 	}
 	for _, p := range c.Workers {

@@ -47,7 +47,7 @@ func (d clusterDescs) collectCluster(show emit, s clusterState) {
 		}
 	}
 	show(d.info, 1, ns, name, r.Provider, r.Version, r.Version, r.Revision.String(), r.Endpoint.Host, port(r.Endpoint.Port),
-		fleet.ObjectKind(fleet.RoleControlPlane, c.ControlPlane.Kind), string(c.ControlPlane.Name), c.Infrastructure.GVK.Kind, c.Infrastructure.Name)
+		c.ControlPlaneKind(), c.ControlPlaneName(), c.Infrastructure.GVK.Kind, c.Infrastructure.Name)
 	paused := isPaused(c, r)
 	show(d.paused, number(paused), ns, name)
 	if paused {

@@ -68,6 +68,7 @@ type World struct {
 	Cluster        *fleet.Cluster
 	Infrastructure providers.Infrastructure            // of the first site
 	Guests         map[string]providers.Infrastructure // the others, by provider
+	ControlPlane   providers.HostedControlPlane        // nil: machines are it
 	Distribution   providers.Distribution
 	Secrets        Secrets
 	Endpoint       fleet.Endpoint // of the API server, as observed
@@ -134,7 +135,7 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 	if a.Cluster != c.Key {
 		return fleet.Errorf(fleet.Invalid, describe(a), "it is meant for %s, not %s", a.Cluster, c.Key)
 	}
-	whole := a.Kind == fleet.DeleteInfrastructure || a.Kind == fleet.DeleteSecrets || a.Kind == fleet.DeleteExternalResources
+	whole := a.Kind == fleet.DeleteInfrastructure || a.Kind == fleet.DeleteControlPlane || a.Kind == fleet.DeleteSecrets || a.Kind == fleet.DeleteExternalResources
 	if a.Kind == fleet.DeleteInfrastructure && a.Provider != "" && !c.InUse(a.Provider) {
 		return nil // Git has nothing there
 	}
@@ -160,6 +161,8 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 		return e.rotate(ctx, w, a)
 	case fleet.RefreshToken:
 		return e.admit(ctx, w, providers.BootstrapInput{Cluster: w.Cluster, Machine: a.Machine})
+	case fleet.EnsureControlPlane, fleet.DeleteControlPlane:
+		return e.changeHosted(ctx, w, a)
 	case fleet.DeleteSecrets:
 		e.Workload.Forget(w.Cluster.Key)
 		return w.Secrets.Delete(ctx, w.Cluster.Key)

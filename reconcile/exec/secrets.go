@@ -16,7 +16,7 @@ func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
 		return err
 	}
 	for _, need := range w.Distribution.Needs(c) {
-		if need.Given {
+		if need.Given || need.Hosted {
 			continue
 		}
 		if _, err := w.Secrets.Create(ctx, c.Key, need.Name, made[need.Name]); err != nil {
@@ -42,6 +42,9 @@ func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
 
 func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
 	c := w.Cluster
+	if w.ControlPlane != nil {
+		return e.storeHosted(ctx, w)
+	}
 	secrets, err := w.secrets(ctx, func(n fleet.SecretNeed) bool { return !n.Given })
 	if err != nil {
 		return err

@@ -64,6 +64,10 @@ func clone(o fleet.Observed) fleet.Observed {
 	}
 	w.Servers = slices.Clone(w.Servers)
 	o.Distribution.Steps = maps.Clone(o.Distribution.Steps)
+	if o.ControlPlane != nil {
+		plane := *o.ControlPlane
+		o.ControlPlane = &plane
+	}
 	return o
 }
 
@@ -93,7 +97,8 @@ func (m *model) answer(known map[fleet.ProviderID]fleet.MachineReport) bool {
 	serves := func(o fleet.Machine) bool {
 		return o.Role == fleet.RoleControlPlane && o.Damaged == "" && o.State != fleet.MachineDeleting && o.State != fleet.MachineFailed && !condemned(known[o.ProviderID])
 	}
-	if w.Reachable || !slices.ContainsFunc(machines, serves) {
+	hosted := m.git.Hosted != nil
+	if w.Reachable || hosted && !m.hostedServes() || !hosted && !slices.ContainsFunc(machines, serves) {
 		return false
 	}
 	w.Reachable, w.Message = true, ""

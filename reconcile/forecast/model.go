@@ -50,10 +50,15 @@ func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
 	}
 	switch a.Kind {
 	case fleet.EnsureCertificates:
-		o.Secrets.Missing = nil
+		m.makeSecrets()
+	case fleet.EnsureControlPlane:
+		m.ensureHosted(desired)
+	case fleet.DeleteControlPlane:
+		m.deleteHosted()
 	case fleet.EnsureInfrastructure:
 		m.ensureInfrastructure(desired)
 	case fleet.EnsureKubeconfig:
+		m.storeHosted()
 		o.Secrets.Kubeconfig = fleet.KubeconfigState{Exists: true, Endpoint: o.Infrastructure.Endpoint, NotBefore: m.now, NotAfter: m.now.AddDate(1, 0, 0)}
 	case fleet.RotateAuthority:
 		m.rotate(a)
@@ -87,7 +92,7 @@ func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
 	case fleet.RemoveMember:
 		w.Etcd.Members = slices.DeleteFunc(w.Etcd.Members, func(e fleet.Member) bool { return e.ID == a.Member })
 	case fleet.ApplyStep:
-		m.applyStep(desired.ControlPlane.Version, a.Step)
+		m.applyStep(desired.Version(), a.Step)
 	case fleet.ApplyResources:
 		m.apply(desired, a)
 	case fleet.PruneResources:
@@ -124,6 +129,9 @@ func (m *model) serve(node string, ready bool) {
 func (m *model) ensureInfrastructure(desired *fleet.Cluster) {
 	i := &m.observed.Infrastructure
 	i.Exists, i.Ready, i.Message, i.Drift, i.Upkeep = true, true, "", nil, nil
+	if desired.Hosted != nil {
+		return
+	}
 	for _, e := range []fleet.Endpoint{m.memory.Residence.Endpoint, desired.NamedEndpoint(), {Host: "unknown", Port: 6443}} {
 		if i.Endpoint.IsZero() {
 			i.Endpoint = e
@@ -191,7 +199,7 @@ func (m *model) deleteMachine(a fleet.Action) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Role == fleet.RoleControlPlane }) {
+	if m.git.Hosted == nil && !slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Role == fleet.RoleControlPlane }) {
 		*w = fleet.Workload{} // the data of etcd went with its machines
 		if !m.observed.Distribution.Traits.External() {
 			w.Etcd = &fleet.Etcd{}

@@ -22,7 +22,7 @@ func (m *model) node(name string) *fleet.Node {
 func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
 	w := &m.observed.Workload
 	p, known := desired.Pool(machine.Pool)
-	if machine.Role == fleet.RoleControlPlane {
+	if machine.Role == fleet.RoleControlPlane && desired.Hosted == nil {
 		p, known = desired.ControlPlane, true
 	}
 	n := fleet.Node{

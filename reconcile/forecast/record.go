@@ -74,13 +74,17 @@ func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action)
 	switch s := (subject{a.Machine, a.ProviderID}); a.Kind {
 	case fleet.DrainNode, fleet.RemoveMember:
 		r.begin(o, s, a.Reason)
-	case fleet.DeleteInfrastructure, fleet.DeleteSecrets:
+	case fleet.DeleteInfrastructure, fleet.DeleteSecrets, fleet.DeleteControlPlane:
 		r.deletes = true
 	case fleet.EnsureInfrastructure:
 		switch {
 		case !o.Infrastructure.Exists && len(o.Infrastructure.Machines) == 0:
 			r.shared = append(r.shared, r.change(CreateCluster, "", "", a.Reason))
 		case o.Infrastructure.Ready:
+			r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
+		}
+	case fleet.EnsureControlPlane:
+		if o.ControlPlane.Exists {
 			r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
 		}
 	case fleet.CreateMachine:

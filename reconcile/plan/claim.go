@@ -14,7 +14,7 @@ func (f *facts) hold(at fleet.Attempt) time.Duration {
 	switch at.Action.Kind {
 	case fleet.CreateMachine, fleet.DeleteMachine:
 		return f.settleOf(at.Action.Provider)
-	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure:
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.EnsureControlPlane, fleet.DeleteControlPlane:
 		if !at.Answered {
 			return f.settleOf(at.Action.Provider)
 		}

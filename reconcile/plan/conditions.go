@@ -63,6 +63,9 @@ func (f *facts) infrastructureConditions(l *ledger) {
 			clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
 	}
 
+	if f.Desired.Hosted != nil {
+		return // its certificates are its keeper's
+	}
 	problem = ""
 	if missing := f.missing(); missing != "" {
 		problem = "Missing: " + missing
@@ -77,7 +80,7 @@ func (f *facts) infrastructureConditions(l *ledger) {
 
 func (d *draft) controlPlaneConditions(l *ledger) {
 	problem := ""
-	if !d.everInitialized() {
+	if !d.everInitialized() && !d.initialized() {
 		problem = "Control plane not yet initialized"
 	}
 	l.need(clusterv1.ClusterControlPlaneInitializedCondition,
@@ -99,6 +102,9 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 // controlPlaneProblem says why the control plane is not available; empty when
 // it answers, one of its machines is well, and etcd has its quorum.
 func (f *facts) controlPlaneProblem() string {
+	if f.Desired.Hosted != nil {
+		return f.hostedProblem()
+	}
 	if f.unreachable {
 		return "The API server does not answer" + because(f.Observed.Workload.Message)
 	}
@@ -116,7 +122,7 @@ func (f *facts) controlPlaneProblem() string {
 			return "etcd has lost its quorum"
 		}
 	}
-	for _, m := range slices.Concat(f.groups[0].all, f.groups[0].held) {
+	for _, m := range slices.Concat(f.controlPlane().all, f.controlPlane().held) {
 		if m.serves() {
 			return ""
 		}
@@ -127,8 +133,8 @@ func (f *facts) controlPlaneProblem() string {
 // machineSummaries tells about the machines of the control plane and of the
 // workers, each in one condition.
 func (f *facts) machineSummaries(l *ledger) {
-	workers := f.groups[1:]
-	f.summary(l, f.groups[:1], clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition)
+	workers := f.workers()
+	f.summary(l, f.ownControlPlane(), clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition)
 	f.summary(l, workers, clusterv1.ClusterWorkerMachinesReadyCondition, clusterv1.ClusterWorkerMachinesUpToDateCondition)
 
 	var short, unseen []string

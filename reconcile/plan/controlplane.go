@@ -48,19 +48,28 @@ func (d *draft) planControlPlane() {
 // initialized reports whether the control plane answers and has a Node: workers
 // and further control-plane machines can join.
 func (f *facts) initialized() bool {
+	if f.Desired.Hosted != nil {
+		return f.hostedServes()
+	}
 	joined := func(m *machine) bool { return m.node != nil }
-	return slices.ContainsFunc(f.groups[0].all, joined) || slices.ContainsFunc(f.groups[0].held, joined) || f.knownInitialized()
+	return slices.ContainsFunc(f.controlPlane().all, joined) || slices.ContainsFunc(f.controlPlane().held, joined) || f.knownInitialized()
 }
 
 // everInitialized is initialized for a cluster whose API server may be out of
 // reach: what is remembered proves that there was one, and so do workers and further
 // control-plane machines. A first machine that a lost answer made twice does not.
 func (f *facts) everInitialized() bool {
+	if f.Desired.Hosted != nil {
+		return f.residence.ControlPlane == fleet.InitializedOnce || slices.ContainsFunc(f.machines, func(m *machine) bool { return m.node != nil })
+	}
 	return f.residence.ControlPlane == fleet.InitializedOnce || f.initialized() || !f.oneName()
 }
 
 func (f *facts) controlPlaneDone() bool {
-	g := f.groups[0]
+	if f.Desired.Hosted != nil {
+		return f.hostedDone()
+	}
+	g := f.controlPlane()
 	return g.settled() && f.orphanControlPlaneNode() == "" &&
 		!slices.ContainsFunc(g.all, func(m *machine) bool { return f.ailing(m) != "" })
 }
@@ -135,7 +144,7 @@ func (f *facts) lostControlPlane() string {
 	if len(f.held) > 0 {
 		return "no control-plane machine is there that is known as one: " + f.held[0].held
 	}
-	for _, w := range f.groups[1:] {
+	for _, w := range f.workers() {
 		if len(w.all) > 0 {
 			return fmt.Sprintf("all control-plane machines are gone while workers are there: a new control plane would be empty. Restore the cluster, or have it deleted (%s) and then made anew", fleet.DeleteAnnotation)
 		}

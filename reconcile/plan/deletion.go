@@ -17,15 +17,17 @@ func (d *draft) delete() {
 	d.out.Phase = fleet.PhaseDeleting
 	switch {
 	case d.deleteExternal():
-	case d.deleteGroups(d.groups[1:]):
+	case d.deleteGroups(d.workers()):
 	case d.awaitSites():
-	case d.deleteGroups(d.groups[:1]):
+	case d.deleteGroups(d.ownControlPlane()):
 		d.forgetControlPlane()
 	case len(d.held) > 0: // nothing goes below them, and tellHeld says so
 	case d.maySurface():
+	case d.deleteNodes():
 	case d.deleteGuests():
 	case d.Observed.Infrastructure.Exists:
 		d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Reason: "the cluster is to be deleted, and its machines are gone"})
+	case d.deleteHosted():
 	case d.hasSecrets():
 		d.do(fleet.Action{Kind: fleet.DeleteSecrets, Reason: "the cluster is deleted"})
 	default:
@@ -47,7 +49,10 @@ func deletesMachine(a fleet.Action) bool { return a.Kind == fleet.DeleteMachine 
 // controlPlaneGoes reports whether machines of the control plane are being deleted, or
 // may be.
 func (f *facts) controlPlaneGoes() bool {
-	g := f.groups[0]
+	g := f.controlPlane()
+	if g == nil {
+		return false
+	}
 	return slices.ContainsFunc(g.all, func(m *machine) bool { return m.State == fleet.MachineDeleting }) ||
 		slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
 			return deletesMachine(a.Action) && a.Action.Pool == g.name && f.recent(a, f.hold(a))
@@ -98,7 +103,7 @@ func (d *draft) keptByHooks(g *group, m *machine) bool {
 	}
 	kept := false
 	for _, o := range g.all {
-		if o.node == nil || o != m && g != d.groups[0] {
+		if o.node == nil || o != m && g != d.controlPlane() {
 			continue
 		}
 		if k := d.keeps(o); k != nil {
@@ -114,7 +119,10 @@ func (d *draft) keptByHooks(g *group, m *machine) bool {
 
 // mayAnswer reports whether the control plane is as it was before the deletion.
 func (f *facts) mayAnswer() bool {
-	cp := f.groups[0].all
+	if f.Desired.Hosted != nil {
+		return f.Observed.ControlPlane.Ready
+	}
+	cp := f.controlPlane().all
 	return len(cp) > 0 && !slices.ContainsFunc(cp, func(m *machine) bool { return m.State != fleet.MachineRunning })
 }
 
@@ -130,7 +138,9 @@ func (d *draft) maySurface() bool {
 		if s == nil || !d.recent(a, s.settle) {
 			continue
 		}
-		if a.Action.Kind == fleet.EnsureInfrastructure && (!a.Answered || !s.seen.Exists) {
+		made := a.Action.Kind == fleet.EnsureInfrastructure && (!a.Answered || !s.seen.Exists) ||
+			a.Action.Kind == fleet.EnsureControlPlane && d.Desired.Hosted != nil && (!a.Answered || !d.Observed.ControlPlane.Exists)
+		if made {
 			found = true
 			d.wait("%s: it may still happen", a.Action)
 			d.wake(s.settle - d.Now.Sub(a.At))
@@ -168,12 +178,12 @@ func (d *draft) deletion() (reason, message string) {
 		return "DeletionCompleted", "Deletion completed"
 	case d.external:
 		return "WaitingForExternalResourcesDeletion", "Load balancers and volumes that Kubernetes made are being deleted"
-	case left(d.groups[1:]):
+	case left(d.workers()):
 		return "WaitingForWorkersDeletion", "Workers are being deleted"
 	case d.unseen() != nil:
 		_, message := d.sitesProblem()
 		return "WaitingForSites", message
-	case left(d.groups[:1]):
+	case left(d.ownControlPlane()):
 		return "WaitingForControlPlaneDeletion", "Control plane is being deleted"
 	case len(d.held) > 0:
 		return "WaitingForHeldMachines", heldNames(d.held)

@@ -21,7 +21,7 @@ func (d *draft) departed(m *machine) bool {
 // departed is not waited for: with one member fewer, etcd may bear no other loss,
 // and another may take its place.
 func (d *draft) withoutDeparted() *group {
-	g := d.groups[0]
+	g := d.controlPlane()
 	all := slices.DeleteFunc(slices.Clone(g.all), d.departed)
 	if len(all) == len(g.all) || len(all) == 0 {
 		return g

@@ -127,7 +127,7 @@ func (d *draft) removeOrphan(o *fleet.Member) {
 		return
 	}
 	d.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: d.groups[0].name, Machine: fleet.MachineName(o.Node), Node: o.Node, Member: o.ID,
+		Kind: fleet.RemoveMember, Pool: d.controlPlane().name, Machine: fleet.MachineName(o.Node), Node: o.Node, Member: o.ID,
 		Reason: describeMember(o) + " has no machine",
 	})
 }

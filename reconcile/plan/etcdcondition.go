@@ -38,7 +38,7 @@ func (d *draft) etcdCondition(l *ledger) {
 // ailingPods names the control-plane nodes whose static pods are not all ready.
 func (f *facts) ailingPods() []string {
 	var bad []string
-	for _, m := range f.groups[0].all {
+	for _, m := range f.controlPlane().all {
 		if m.node != nil && !m.serves() {
 			bad = append(bad, m.node.Name+" is not healthy")
 		}
@@ -58,7 +58,7 @@ func (f *facts) ailingMembers(e *fleet.Etcd) []string {
 			bad = append(bad, m.Name+" is not healthy")
 		}
 	}
-	if o := f.orphan(f.groups[0]); o != nil && o.Name != "" {
+	if o := f.orphan(f.controlPlane()); o != nil && o.Name != "" {
 		bad = append(bad, o.Name+" has no machine")
 	}
 	return bad

@@ -17,7 +17,7 @@ const answerGrace = 5 * time.Minute
 // it, and reports whether the deletion waits for that. It needs a cluster that
 // works: where no Node is ready, or nobody answers any more, it is too late.
 func (d *draft) deleteExternal() bool {
-	if d.Desired.LeaveExternal {
+	if d.Desired.LeaveExternal || d.Desired.Hosted != nil && d.Observed.ControlPlane.External {
 		return false
 	}
 	if d.unreachable {

@@ -42,7 +42,7 @@ type facts struct {
 
 	machines       []*machine // in the order of Observed
 	sites          []*site    // the first site, then guests by provider
-	groups         []*group   // the control plane, the workers as in Desired, vanished pools by name
+	groups         []*group   // the control plane if machines are it, the workers as in Desired, vanished pools by name
 	held           []*machine // which are in no group's all
 	orphanNodes    []*fleet.Node
 	duplicateNodes []*fleet.Node // that say of themselves to be the Node of a machine that has another
@@ -63,6 +63,9 @@ type facts struct {
 // look derives the facts of in.
 func look(in Input) *facts {
 	f := &facts{Input: in, remarks: newRemarks(), claimed: make(map[fleet.MachineName]bool), unreachable: !in.Observed.Workload.Reachable}
+	if in.Desired.Hosted != nil && in.Observed.ControlPlane == nil { // nothing is known of it
+		f.Observed.ControlPlane = &fleet.HostedState{External: true}
+	}
 	f.findSites()
 	f.dropReleased()
 	f.dropFailed()

@@ -24,6 +24,27 @@ type group struct {
 	freshPending int
 }
 
+// controlPlane returns the group of the control plane; nil where that is hosted.
+func (f *facts) controlPlane() *group {
+	if f.Desired.Hosted != nil {
+		return nil
+	}
+	return f.groups[0]
+}
+
+// ownControlPlane returns the group of the control plane alone, if machines are it.
+func (f *facts) ownControlPlane() []*group {
+	if f.Desired.Hosted != nil {
+		return nil
+	}
+	return f.groups[:1]
+}
+
+// workers returns the groups of all other machines, those of vanished pools last.
+func (f *facts) workers() []*group {
+	return f.groups[len(f.ownControlPlane()):]
+}
+
 // size gives pools that Git leaves to be scaled, and of which nobody decided
 // anything yet, as many machines as they have, if that is more than they begin
 // with: who takes a pool over takes it as it is.
@@ -65,12 +86,15 @@ func (f *facts) group() {
 		byPool[name] = g
 		return g
 	}
-	cp := add(&d.ControlPlane, d.ControlPlane.Name)
+	var cp *group
+	if d.Hosted == nil {
+		cp = add(&d.ControlPlane, d.ControlPlane.Name)
+	}
 	for i := range d.Workers {
 		add(&d.Workers[i], d.Workers[i].Name)
 	}
 	of := func(role fleet.Role, name fleet.PoolName) *group {
-		if role == fleet.RoleControlPlane {
+		if role == fleet.RoleControlPlane && cp != nil {
 			return cp
 		}
 		if g := byPool[name]; g != nil && g != cp {
@@ -102,7 +126,7 @@ func (f *facts) group() {
 			g.old = append(g.old, m)
 		}
 	}
-	slices.SortStableFunc(f.groups[1+len(d.Workers):], func(a, b *group) int { return cmp.Compare(a.name, b.name) })
+	slices.SortStableFunc(f.groups[len(d.Pools()):], func(a, b *group) int { return cmp.Compare(a.name, b.name) })
 	f.expect(of)
 }
 

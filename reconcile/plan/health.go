@@ -189,14 +189,14 @@ func (m *machine) madeBy() time.Time {
 // agent watched it all its life, or what is remembered says that none ever answered
 // and this agent has heard nothing yet.
 func (f *facts) failedFirst(m *machine) bool {
-	return len(f.machines) == 1 && f.residence.ControlPlane != fleet.InitializedOnce && (f.knownSilent(m) || f.NeverAnswered && f.residence.ControlPlane == fleet.NeverInitialized)
+	return f.Desired.Hosted == nil && len(f.machines) == 1 && f.residence.ControlPlane != fleet.InitializedOnce && (f.knownSilent(m) || f.NeverAnswered && f.residence.ControlPlane == fleet.NeverInitialized)
 }
 
 // firstTwice reports whether all machines of the cluster are its first one, which a
 // lost answer made more than once, and none of them is known to have become a control
 // plane: what is remembered says so, and this agent has heard nothing yet.
 func (f *facts) firstTwice() bool {
-	return f.oneName() && f.NeverAnswered && f.Memory.Residence.ControlPlane == fleet.NeverInitialized
+	return f.Desired.Hosted == nil && f.oneName() && f.NeverAnswered && f.Memory.Residence.ControlPlane == fleet.NeverInitialized
 }
 
 // oneName reports whether all machines of the cluster have the same name.

@@ -90,7 +90,9 @@ func (f *facts) mayBeOf(m *machine) fleet.PoolName {
 	worker := m.Role == fleet.RoleWorker && !(known && p.Role == fleet.RoleControlPlane) ||
 		m.Role != fleet.RoleControlPlane && known && p.Role == fleet.RoleWorker
 	if !worker || m.member != nil || m.node != nil && m.node.ControlPlane {
-		return f.Desired.ControlPlane.Name
+		if f.Desired.Hosted == nil {
+			return f.Desired.ControlPlane.Name
+		}
 	}
 	return m.Pool
 }

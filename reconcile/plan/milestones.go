@@ -18,7 +18,7 @@ func (d *draft) passMilestones() {
 	if d.deleting() || d.paused() || d.contradicted != "" {
 		return
 	}
-	nothing := !d.Observed.Infrastructure.Exists && len(d.machines)+len(d.Attempts) == 0 && !d.Observed.Workload.Reachable && d.unseen() == nil
+	nothing := !d.Observed.Infrastructure.Exists && len(d.machines)+len(d.Attempts) == 0 && (!d.Observed.Workload.Reachable || d.Desired.Hosted != nil) && d.unseen() == nil
 	if nothing && (m.Began.IsZero() || !m.Infrastructure.IsZero()) { // a new one, or one made again
 		*m = fleet.Milestones{Began: d.lookEnded()}
 	}

@@ -18,7 +18,14 @@ type phaseStep struct {
 	passable func(*facts) bool // the next step may begin
 }
 
-func phaseSteps() []phaseStep {
+func (f *facts) phaseSteps() []phaseStep {
+	if f.Desired.Hosted != nil {
+		return []phaseStep{
+			{fleet.PhaseControlPlane, (*draft).planHosted, (*facts).hostedDone, (*facts).hostedKnown},
+			{fleet.PhaseInfrastructure, (*draft).planInfrastructure, (*facts).infrastructureDone, func(f *facts) bool { return f.infrastructureReady() && f.hostedServes() }},
+			{fleet.PhaseWorkers, (*draft).planWorkers, (*facts).workersDone, (*facts).workersDone},
+		}
+	}
 	return []phaseStep{
 		{fleet.PhaseInfrastructure, (*draft).planInfrastructure, (*facts).infrastructureDone, (*facts).infrastructureReady},
 		{fleet.PhaseControlPlane, (*draft).planControlPlane, (*facts).controlPlaneDone, (*facts).initialized},
@@ -40,7 +47,7 @@ func (d *draft) planPhases() {
 	d.keepResources()
 	d.keepReleases()
 	d.keepSites()
-	for _, r := range phaseSteps() {
+	for _, r := range d.phaseSteps() {
 		r.plan(d)
 		if !r.passable(d.facts) {
 			return
@@ -49,7 +56,7 @@ func (d *draft) planPhases() {
 }
 
 func (f *facts) phase() fleet.Phase {
-	for _, r := range phaseSteps() {
+	for _, r := range f.phaseSteps() {
 		if !r.done(f) {
 			if f.sites[0].away != "" && f.everInitialized() { // how far the steps before are, nobody can see
 				return fleet.PhaseWorkers
@@ -65,6 +72,7 @@ func (d *draft) planInfrastructure() {
 	switch {
 	case d.sites[0].away != "": // noteAway says so
 		return
+	case d.Desired.Hosted != nil: // it has what it needs
 	case len(d.Observed.Secrets.Missing) == 0:
 	case d.notGiven() != "":
 		d.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", d.notGiven())
@@ -92,13 +100,16 @@ func (f *facts) infrastructureReady() bool {
 
 func (f *facts) infrastructureDone() bool {
 	k := f.Observed.Secrets.Kubeconfig
+	if f.Desired.Hosted != nil {
+		return f.infrastructureReady()
+	}
 	return f.infrastructureReady() && k.Exists && k.Endpoint == f.Observed.Infrastructure.Endpoint
 }
 
 // authoritiesLost reports whether authorities are missing that something
 // already trusts, or may.
 func (f *facts) authoritiesLost() bool {
-	if len(f.Observed.Secrets.Missing) == 0 {
+	if len(f.Observed.Secrets.Missing) == 0 || f.Desired.Hosted != nil {
 		return false
 	}
 	for _, g := range f.groups {
@@ -131,6 +142,9 @@ func (f *facts) missing() string {
 // keepKubeconfig has the kubeconfig issued and, once half of its life is over
 // or the authority of the cluster is another, issued again.
 func (d *draft) keepKubeconfig() {
+	if d.Desired.Hosted != nil {
+		return
+	}
 	e := d.Observed.Infrastructure.Endpoint
 	for _, s := range d.Observed.Secrets.Missing {
 		if s == fleet.ClusterCA {

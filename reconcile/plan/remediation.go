@@ -204,7 +204,10 @@ func (d *draft) asAttempt(m *machine, remove func()) {
 // followRemediation keeps the attempt that is under way in mind: until the
 // machine that came of it shows, or none is to come.
 func (d *draft) followRemediation() {
-	g, r := d.groups[0], d.Memory.Remediation
+	g, r := d.controlPlane(), d.Memory.Remediation
+	if g == nil {
+		return
+	}
 	came := slices.ContainsFunc(g.all, func(m *machine) bool {
 		asked := m.AskedAt()
 		return m.Origin.Remediation == r || m.Name != r.Machine && asked.After(d.from(r.At)) && !asked.After(d.Now)

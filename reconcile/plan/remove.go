@@ -256,7 +256,7 @@ func (d *draft) removeDuplicates(g *group) bool {
 		switch {
 		case m.State == fleet.MachineDeleting, d.unreachable: // then nothing in this cluster ever joined
 			d.deleteMachine(m, reason)
-		case g == d.groups[0]:
+		case g == d.controlPlane():
 			d.removeControlPlane(m, reason)
 		default:
 			d.removeWorker(m, reason)

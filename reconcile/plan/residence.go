@@ -52,6 +52,11 @@ func (f *facts) contradiction() string {
 	if home := r.Place().ID; home != "" && len(i.Places) > 0 && i.Places[0].ID != home {
 		return fmt.Sprintf("the cluster lives in %s, and the credentials lead to %s: %s", home, i.Places[0].ID, putBack("the credentials"))
 	}
+	if f.Desired.Hosted != nil {
+		if why := f.machinesServe(); why != "" {
+			return why
+		}
+	}
 	if f.nothingThere() {
 		return f.vanished()
 	}
@@ -76,6 +81,10 @@ func (f *facts) vanished() string {
 	r, k := f.residence, f.Observed.Secrets.Kubeconfig
 	const advice = ": look whether the credentials still lead there and show all of it, or abandon the cluster; where it is gone for good, "
 	switch {
+	case f.Desired.Hosted != nil:
+		if n := f.aliveElsewhere(); n != "" {
+			return fmt.Sprintf("node %s is ready, and nothing of the cluster is in %s: look whether the credentials still lead there and show all of it, or abandon the cluster", n, f.where())
+		}
 	case f.answersWithNodes():
 		return fmt.Sprintf("the API server at %s answers and has nodes, and nothing of the cluster is in %s%s%s", host(k.Endpoint), f.where(), advice, recreateAdvice)
 	case f.deleting():
@@ -88,6 +97,9 @@ func (f *facts) vanished() string {
 }
 
 func (f *facts) answersWithNodes() bool {
+	if f.Desired.Hosted != nil {
+		return f.aliveElsewhere() != ""
+	}
 	return f.Observed.Workload.Reachable && len(f.Observed.Workload.Nodes) > 0
 }
 

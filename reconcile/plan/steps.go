@@ -9,7 +9,7 @@ import (
 // step returns the step of the distribution that is due at a time, for the version that
 // the control plane is to have now.
 func (f *facts) step(when fleet.StepTime) (fleet.Step, bool) {
-	due := f.Observed.Distribution.Steps[f.groups[0].pool.Version]
+	due := f.Observed.Distribution.Steps[f.controlPlane().pool.Version]
 	i := slices.IndexFunc(due, func(s fleet.Step) bool { return s.When == when })
 	if i < 0 {
 		return fleet.Step{}, false
@@ -34,7 +34,10 @@ func (d *draft) stepBeforeJoin(g *group) bool {
 // stepAfterControlPlane takes the step that comes when the whole control plane is as Git
 // says.
 func (d *draft) stepAfterControlPlane() {
-	g := d.groups[0]
+	g := d.controlPlane()
+	if g == nil {
+		return
+	}
 	s, due := d.step(fleet.AfterControlPlane)
 	if !due || g.pool.Paused || !g.settled() || slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil }) {
 		return

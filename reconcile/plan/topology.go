@@ -40,7 +40,7 @@ func (f *facts) stage() {
 			continue // it is no part of what is staged until it is put right
 		}
 		pool := m.Pool
-		if m.Role == fleet.RoleControlPlane {
+		if m.Role == fleet.RoleControlPlane && f.Desired.Hosted == nil {
 			pool = f.Desired.ControlPlane.Name
 		}
 		machines = append(machines, staging.Machine{Pool: pool, Version: m.Version})

@@ -50,13 +50,17 @@ func (d *draft) keepTrust() {
 	if !ok || d.authoritiesLost() {
 		return
 	}
+	if d.Desired.Hosted != nil {
+		d.note("rotation of %s: the control plane is not Fairlead's, and neither are its authorities: whoever keeps it rotates them", r)
+		return
+	}
 	next := now.Stage.Next(r.Authority())
 	if s := d.unseen(); s != nil {
 		d.note("rotation of %s%s waits for %s: machines there trust what they were made with", r, stageOf(now), d.title(s))
 		return
 	}
 	switch {
-	case d.groups[0].pool.Paused:
+	case d.controlPlane().pool.Paused:
 		d.note("rotation of %s: the control plane is paused", r)
 		return
 	case !d.controlPlaneDone():
@@ -109,7 +113,7 @@ func (d *draft) rest(now fleet.RotationState) bool {
 func (f *facts) leftBehind() []string {
 	want := f.trust(fleet.RoleWorker)
 	var stay []string
-	for _, g := range f.groups[1:] {
+	for _, g := range f.workers() {
 		for _, m := range g.all {
 			if m.Origin.Trust.Lacks(want) != "" && (g.pool.Paused || g.pool.Strategy == fleet.OnDelete) {
 				stay = append(stay, string(m.Name))

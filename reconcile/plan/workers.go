@@ -12,7 +12,7 @@ import (
 
 // planWorkers brings every worker pool nearer to what is asked for.
 func (d *draft) planWorkers() {
-	for _, g := range d.groups[1:] {
+	for _, g := range d.workers() {
 		switch {
 		case g.vanished:
 			for _, m := range g.all {
@@ -60,7 +60,7 @@ func (f *facts) workersDone() bool {
 	if len(f.held) > 0 || !f.sitesDone() {
 		return false
 	}
-	for _, g := range f.groups[1:] {
+	for _, g := range f.workers() {
 		if g.vanished || !g.settled() {
 			return false
 		}
@@ -94,8 +94,11 @@ type gate struct {
 // may be created unless the control plane is being upgraded; a rollout needs a
 // control plane at rest.
 func (f *facts) preflight(g *group) gate {
+	if f.Desired.Hosted != nil {
+		return f.preflightHosted(g).undecided(g)
+	}
 	var out gate
-	cp := f.groups[0]
+	cp := f.controlPlane()
 	for _, m := range cp.all {
 		if m.Version != cp.pool.Version && !m.current {
 			out.create = fmt.Sprintf("pool %s waits until the control plane is upgraded to %s", g.name, cp.pool.Version)
@@ -111,6 +114,11 @@ func (f *facts) preflight(g *group) gate {
 	if out.roll == "" && !f.controlPlaneDone() {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}
+	return out.undecided(g)
+}
+
+// undecided holds a rollout back as long as nobody decided how many machines g has.
+func (out gate) undecided(g *group) gate {
 	if s := g.pool.Scaling; out.roll == "" && s != nil && !s.Decided {
 		out.roll = fmt.Sprintf("pool %s waits until its number of machines is on the status branch", g.name)
 	}
@@ -120,7 +128,7 @@ func (f *facts) preflight(g *group) gate {
 // oldestControlPlane returns the oldest version that the control plane has or
 // is asked to have.
 func (f *facts) oldestControlPlane() string {
-	cp := f.groups[0]
+	cp := f.controlPlane()
 	oldest := cp.pool.Version
 	for _, m := range slices.Concat(cp.all, cp.held) {
 		if m.node != nil && newerMinor(oldest, m.node.KubeletVersion) {

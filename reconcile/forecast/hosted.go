@@ -1,0 +1,49 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+
+	"fairlead.dev/fleet"
+)
+
+// ensureHosted makes the hosted control plane as it is to be. Where its endpoint is not known
+// before it is made, it gets one that stands for it.
+func (m *model) ensureHosted(desired *fleet.Cluster) {
+	p := m.observed.ControlPlane
+	p.Stale = p.Stale || !p.Exists
+	p.Exists, p.Ready, p.Message, p.Drift = true, true, "", nil
+	p.Version = desired.Hosted.Version
+	p.Endpoint = cmp.Or(p.Endpoint, desired.NamedEndpoint(), fleet.Endpoint{Host: "unknown", Port: 6443})
+	m.observed.Infrastructure.Endpoint = p.Endpoint
+	m.observed.Workload.Version = p.Version
+}
+
+// deleteHosted deletes it, and all that it knew.
+func (m *model) deleteHosted() {
+	m.observed.ControlPlane, m.observed.Workload = &fleet.HostedState{}, fleet.Workload{}
+}
+
+// storeHosted stores what a hosted control plane gives, which answers from then on.
+func (m *model) storeHosted() {
+	p := m.observed.ControlPlane
+	if p == nil {
+		return
+	}
+	p.Stale = false
+	hosted := m.observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Hosted })
+	m.observed.Secrets.Missing = slices.DeleteFunc(slices.Clone(m.observed.Secrets.Missing), func(n fleet.SecretName) bool { return slices.Contains(hosted, n) })
+	m.observed.Workload.Reachable, m.observed.Workload.Message = true, ""
+}
+
+// makeSecrets makes those secrets that no hosted control plane gives.
+func (m *model) makeSecrets() {
+	hosted := m.observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Hosted })
+	m.observed.Secrets.Missing = slices.DeleteFunc(slices.Clone(m.observed.Secrets.Missing), func(n fleet.SecretName) bool { return !slices.Contains(hosted, n) })
+}
+
+// hostedServes reports whether nothing but an answer is missing of the hosted control plane.
+func (m *model) hostedServes() bool {
+	p := m.observed.ControlPlane
+	return p != nil && p.Ready && m.observed.Secrets.Kubeconfig.Exists
+}
