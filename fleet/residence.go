@@ -12,7 +12,7 @@ const RecreateAnnotation = "fairlead.dev/recreate"
 
 // ForgetPlaceAnnotation on a Cluster names places, with commas between them, that are
 // gone for good with all that the cluster had there: where Git does not lead there,
-// nobody looks there any more.
+// nobody looks there any more. The name of a provider stands for all places of a guest.
 const ForgetPlaceAnnotation = "fairlead.dev/forget-place"
 
 // A Residence is where a cluster lives, as it was last seen: facts that last. A

@@ -55,6 +55,7 @@ func clusterKind() *kind {
 		limited: map[string]string{
 			"metadata.annotations":   "fairlead.dev/delete, fairlead.dev/external-resources, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/recreate, fairlead.dev/forget-place, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, fairlead.dev/rotate-ca, cluster.x-k8s.io/paused; others do nothing",
 			"spec.availabilityGates": "conditions that Fairlead itself sets on the Cluster: " + strings.Join(gateConditions(), ", "),
+			"spec.infrastructureRef": "objects for clusters of other providers with the same name and namespace make these sites of workers",
 			"metadata.labels":        "MachineDrainRules and ClusterResourceSets select clusters by them",
 			"spec.controlPlaneRef":   "a control plane of a distribution that is built in, in the same overlay; beside a topology, the name of what the class makes",
 			"spec.topology":          "a class of the overlay, or of a folder that holds classes and no cluster",

@@ -122,7 +122,7 @@ func (b *builder) checkCloudProviders(c *fleet.Cluster) {
 			field = "spec.bootstrap.configRef"
 		}
 		if o := b.set.get(clusterv1.GroupVersion.Group, fleet.ObjectKind(p.Role, p.Kind), c.Key.Namespace, string(p.Name)); o != nil {
-			b.addf(o, field, "leave cloud-provider out of what it refers to: Fairlead gives Nodes of "+p.Provider+" their provider id",
+			b.addf(o, field, "leave cloud-provider out of what it refers to",
 				"cloud-provider is external there, and machines of %s ask for a cloud controller manager too: that of one cloud deletes Nodes of the other", cloud)
 		}
 	}

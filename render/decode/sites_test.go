@@ -140,7 +140,7 @@ func TestSitesAreRefused(t *testing.T) {
 			want: []place{{
 				yard, "spec.template.spec.bootstrap.configRef",
 				"cloud-provider is external there, and machines of test ask for a cloud controller manager too: that of one cloud deletes Nodes of the other",
-				"leave cloud-provider out of what it refers to: Fairlead gives Nodes of yard their provider id",
+				"leave cloud-provider out of what it refers to",
 			}},
 		},
 		"a cloud controller manager of the guest alone": {

@@ -39,6 +39,7 @@ func (w *world) live(wait time.Duration) {
 		}
 	}
 	w.stayAway(git, wait)
+	w.firstAway(git, wait)
 	w.leave(git, wait)
 	git = wish{near: 1, far: 1, version: "v1.34.1"}
 	w.reach(git, wait)
@@ -100,6 +101,33 @@ func (w *world) stayAway(git wish, wait time.Duration) {
 	}
 }
 
+// firstAway has the first site away: workers elsewhere come and go, and nothing else does.
+func (w *world) firstAway(git wish, wait time.Duration) {
+	t, far := w.t, w.guest.name
+	git.near, git.far = 3, 2
+	w.near.away = true
+	w.done = nil
+	c := w.git(git)
+	for range 300 {
+		if w.pass(c, wait); w.machines()[far] == 2 && len(w.last.Plan.Actions) == 0 {
+			break
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"": 3, far: 2}, w.machines()); diff != "" {
+		t.Errorf("with the first site away (-want +got):\n%s", diff)
+	}
+	for _, a := range w.done {
+		if strings.HasSuffix(a, "Machine ") || strings.HasPrefix(a, "DeleteNode") || strings.HasSuffix(a, "Infrastructure ") {
+			t.Errorf("with the first site away: %s", a)
+		}
+	}
+	w.near.away = false
+	w.reach(git, wait)
+	if diff := cmp.Diff(map[string]int{"": 4, far: 2}, w.machines()); diff != "" {
+		t.Errorf("with the first site back (-want +got):\n%s", diff)
+	}
+}
+
 // leave takes the other site out of Git: what is there goes, also where nobody can look at
 // first.
 func (w *world) leave(git wish, wait time.Duration) {
@@ -110,8 +138,8 @@ func (w *world) leave(git wish, wait time.Duration) {
 	for range 3 {
 		w.pass(c, wait)
 	}
-	if len(w.memory.Residence.Guests) != 1 || w.machines()[far] != 3 {
-		t.Errorf("with %s away and not in Git, %v is remembered, and machines are %v", far, w.memory.Residence.Guests, w.machines())
+	if len(w.memory.Residence.Guests) != 1 || w.machines()[far] != 2 {
+		t.Errorf("with %s away and not in Git, %d guests are remembered, and machines are %v", far, len(w.memory.Residence.Guests), w.machines())
 	}
 	w.boots.goAway(false)
 	w.done = nil

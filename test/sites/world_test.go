@@ -110,6 +110,7 @@ type world struct {
 	r      *reconcile.Reconciler
 	client *workload.Client
 	boots  *boots
+	near   *near
 	memory fleet.Memory
 	last   reconcile.Result
 	done   []string // actions
@@ -121,13 +122,13 @@ func newWorld(t *testing.T, g guest) *world {
 	w := &world{t: t, guest: g, cloud: inmemory.NewCloud(inmemory.CloudOptions{ID: "near", Listen: pipes.Listen})}
 	w.client = workload.New(workload.Options{Dial: pipes.DialContext, Log: slog.New(slog.DiscardHandler)})
 	w.boots = &boots{Infrastructure: g.provider, nodeID: g.nodeID, cloud: w.cloud, data: map[fleet.MachineName]inmemory.VMSpec{}, on: map[string]bool{}}
-	near := inmemory.NewProvider(w.cloud, time.Second)
+	w.near = &near{Infrastructure: inmemory.NewProvider(w.cloud, time.Second)}
 	w.r = reconcile.New(reconcile.Options{
 		Infrastructure: func(name string) (providers.Infrastructure, error) {
 			if name == g.name {
 				return w.boots, nil
 			}
-			return near, nil
+			return w.near, nil
 		},
 		Workload: w.client, Distributions: providers.Distributions{"KubeadmControlPlane": kubeadm.New(w.client)},
 		Secrets: secrets.NewMemory(), Log: slog.New(slog.DiscardHandler),
@@ -207,6 +208,20 @@ func (w *world) machines() map[string]int {
 
 // did reports whether an action was carried out since the last call of forget.
 func (w *world) did(action string) bool { return slices.Contains(w.done, action) }
+
+// near is the first site, which may be away.
+type near struct {
+	providers.Infrastructure
+	away bool
+}
+
+// Observe implements providers.Infrastructure.
+func (n *near) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	if n.away {
+		return fleet.Infrastructure{}, fleet.Errorf(fleet.Unavailable, "observe "+c.Key.String(), "%w", errNoRoute)
+	}
+	return n.Infrastructure.Observe(ctx, c)
+}
 
 // boots has the machines of the other site boot in the network of the in-memory cloud that
 // the API server is in. No machine in it has tags, so that the in-memory provider takes
