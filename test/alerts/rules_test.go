@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/VictoriaMetrics/metricsql"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // TestAlertsAreWhole tries that each alert has what whoever is woken needs.
@@ -135,7 +134,7 @@ func TestRunbookCommands(t *testing.T) {
 }
 
 // targetLabels are those that Prometheus gives every series.
-var targetLabels = []string{"namespace", "job", "instance", labels.MetricName}
+var targetLabels = []string{"namespace", "job", "instance", "__name__"}
 
 // TestAlertsAskForWhatIs tries that the series and labels exist that alerts ask for.
 func TestAlertsAskForWhatIs(t *testing.T) {
@@ -149,30 +148,16 @@ func TestAlertsAskForWhatIs(t *testing.T) {
 // groups by.
 func check(t *testing.T, where, expr string, series map[string][]string) {
 	t.Helper()
-	e, err := parser.ParseExpr(expr)
+	e, err := metricsql.Parse(expr)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", where, err, expr)
 		return
 	}
 	var selected []string // labels of all series of the expression
-	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
-		v, ok := n.(*parser.VectorSelector)
-		if !ok {
-			return nil
+	metricsql.VisitAll(e, func(n metricsql.Expr) {
+		if v, ok := n.(*metricsql.MetricExpr); ok {
+			selected = append(selected, selector(t, where, v, series)...)
 		}
-		have, ok := series[v.Name]
-		if !ok {
-			t.Errorf("%s: the agent has no series %q", where, v.Name)
-			return nil
-		}
-		have = append(slices.Clone(have), targetLabels...)
-		selected = append(selected, have...)
-		for _, m := range v.LabelMatchers {
-			if !slices.Contains(have, m.Name) {
-				t.Errorf("%s: %s has no label %q", where, v.Name, m.Name)
-			}
-		}
-		return nil
 	})
 	known := func(names []string) {
 		for _, name := range names {
@@ -181,16 +166,39 @@ func check(t *testing.T, where, expr string, series map[string][]string) {
 			}
 		}
 	}
-	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+	metricsql.VisitAll(e, func(n metricsql.Expr) {
 		switch n := n.(type) {
-		case *parser.AggregateExpr:
-			known(n.Grouping)
-		case *parser.BinaryExpr:
-			if n.VectorMatching != nil {
-				known(n.VectorMatching.MatchingLabels)
-				known(n.VectorMatching.Include)
+		case *metricsql.AggrFuncExpr:
+			known(n.Modifier.Args)
+		case *metricsql.BinaryOpExpr:
+			known(n.GroupModifier.Args)
+			known(n.JoinModifier.Args)
+		}
+	})
+}
+
+// selector looks up what v selects, and returns the labels of that.
+func selector(t *testing.T, where string, v *metricsql.MetricExpr, series map[string][]string) []string {
+	t.Helper()
+	var out []string
+	for _, filters := range v.LabelFilterss {
+		i := slices.IndexFunc(filters, func(f metricsql.LabelFilter) bool { return f.Label == "__name__" })
+		if i < 0 {
+			t.Errorf("%s: %s selects series of any name", where, v.AppendString(nil))
+			continue
+		}
+		have, ok := series[filters[i].Value]
+		if !ok {
+			t.Errorf("%s: the agent has no series %q", where, filters[i].Value)
+			continue
+		}
+		have = append(slices.Clone(have), targetLabels...)
+		for _, f := range filters {
+			if !slices.Contains(have, f.Label) {
+				t.Errorf("%s: %s has no label %q", where, filters[i].Value, f.Label)
 			}
 		}
-		return nil
-	})
+		out = append(out, have...)
+	}
+	return out
 }
