@@ -1,9 +1,7 @@
 package adopt
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,39 +44,6 @@ type pool struct {
 	templates  []Object // infrastructure, and for workers the bootstrap configuration
 	controller bool     // the control plane
 	byTopology bool     // its topology controller made it
-}
-
-// A ref is a reference of one object to another one of its namespace.
-type ref struct {
-	gk   schema.GroupKind
-	name string
-}
-
-// refAt reads a reference in the form of v1beta1 or v1beta2.
-func refAt(o Object, path ...string) ref {
-	m, _, _ := unstructured.NestedMap(o.Object, path...)
-	return refOf(m)
-}
-
-func refOf(m map[string]any) ref {
-	part := func(key string) string { s, _ := m[key].(string); return s }
-	group := part("apiGroup")
-	if group == "" {
-		gv, _ := schema.ParseGroupVersion(part("apiVersion")) // what is none names no kind that is served
-		group = gv.Group
-	}
-	return ref{schema.GroupKind{Group: group, Kind: part("kind")}, part("name")}
-}
-
-func text(o Object, path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object, path...)
-	return s
-}
-
-// number returns a whole number, and whether it is there.
-func number(o Object, path ...string) (int64, bool) {
-	n, ok, err := unstructured.NestedInt64(o.Object, path...)
-	return n, ok && err == nil
 }
 
 // refuse notes why the cluster cannot be adopted.
@@ -255,23 +220,6 @@ func (a *Adoption) readAuthorities(ctx context.Context, f *found) error {
 	return nil
 }
 
-// dataOf returns the content of a Secret.
-func dataOf(o Object) fleet.SecretData {
-	var s struct{ Data map[string][]byte }
-	raw, err := json.Marshal(map[string]any{"data": o.Object["data"]})
-	if err == nil {
-		err = json.Unmarshal(raw, &s)
-	}
-	out := make(fleet.SecretData, len(s.Data))
-	if err != nil { // no API server gives such a one out
-		return out
-	}
-	for k, v := range s.Data {
-		out[k] = fleet.NewSecret(v)
-	}
-	return out
-}
-
 // adopted returns the machines as providers know them. Pools are named as c, what
 // Git says, names them: a topology gives them other names.
 func (f *found) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
@@ -302,12 +250,4 @@ func poolOf(c *fleet.Cluster, m Object) fleet.PoolName {
 		}
 	}
 	return ""
-}
-
-// byName orders objects by kind and name, each once.
-func byName(all []Object) []Object {
-	slices.SortFunc(all, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), keyOf(a).Compare(keyOf(b)))
-	})
-	return slices.CompactFunc(all, func(a, b Object) bool { return a.GetKind() == b.GetKind() && keyOf(a) == keyOf(b) })
 }

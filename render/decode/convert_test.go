@@ -1,14 +1,14 @@
 package decode
 
 import (
-	"fairlead.dev/fleet"
-
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"fairlead.dev/fleet"
 
 	"fairlead.dev/render"
 	"github.com/google/go-cmp/cmp"

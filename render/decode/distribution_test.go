@@ -188,12 +188,18 @@ func TestKindsOfADistributionFitTogether(t *testing.T) {
 			"kind: PlankConfigTemplate, name: w", "kind: PlankConfig, name: w",
 			"kind: PlankConfigTemplate\n", "kind: PlankConfig\n", "{\n", "{\n", "  template:\n    spec:\n      commands: [plane]", "  commands: [plane]",
 		}, "spec.template.spec.bootstrap.configRef", "must refer to a PlankConfigTemplate, not to PlankConfig"},
-		"no control plane": {planked(t), []string{"controlplane.cluster.x-k8s.io, kind: PlankControlPlane, name: eu-cp", "infrastructure.cluster.x-k8s.io, kind: TestCluster, name: eu"},
-			"spec.controlPlaneRef", "must refer to a KubeadmControlPlane or PlankControlPlane, not to TestCluster"},
+		"no control plane": {
+			planked(t),
+			[]string{"controlplane.cluster.x-k8s.io, kind: PlankControlPlane, name: eu-cp", "infrastructure.cluster.x-k8s.io, kind: TestCluster, name: eu"},
+			"spec.controlPlaneRef", "must refer to a KubeadmControlPlane or PlankControlPlane, not to TestCluster",
+		},
 		"an even number": {planked(t), []string{"  version: v1.34.1+plank2", "  replicas: 2\n  version: v1.34.1+plank2"}, "spec.replicas", "must be odd"},
 		"no version":     {planked(t), []string{"version: v1.34.1+plank2", "version: soon"}, "spec.version", "must be a version of Kubernetes"},
-		"no machines": {planked(t), []string{"infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: TestMachineTemplate, name: m}", "infrastructureRef: {}"},
-			"spec.machineTemplate.infrastructureRef", "Required value"},
+		"no machines": {
+			planked(t),
+			[]string{"infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: TestMachineTemplate, name: m}", "infrastructureRef: {}"},
+			"spec.machineTemplate.infrastructureRef", "Required value",
+		},
 		"a Secret that is not there": {planked(t), []string{"greeting: ahoy", "from: plans"}, "spec.config.from", "refers to Secret prod/plans, which the overlay does not hold"},
 		"an unknown field":           {planked(t), []string{"greeting: ahoy", "greating: ahoy"}, "spec.config.greating", `unknown field (did you mean "greeting"?)`},
 	} {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,122 +56,11 @@ func knownPath(k fleet.Key) bool {
 	return true
 }
 
-// reign is what owner.yaml says.
-type reign struct {
-	owner     fleet.Owner
-	next      fleet.Succession
-	serial    int64  // of the change; 0 where it is not signed
-	signature string // in armour
-}
-
 // maxCount bounds what counts up in owner.yaml.
 const maxCount = 1 << 53
 
-// ownerIn returns the owner by read, or by readOwner where that is nil.
-func ownerIn(t fs.FS, read func(fs.FS) (fleet.Owner, error)) (fleet.Owner, error) {
-	if read == nil {
-		read = readOwner
-	}
-	return read(t)
-}
-
-// readOwner returns the owner, or zero where there is no owner.yaml.
-func readOwner(t fs.FS) (fleet.Owner, error) {
-	r, err := readReign(t)
-	return r.owner, err
-}
-
-// readReign returns what owner.yaml says, or zero where there is none.
-func readReign(t fs.FS) (reign, error) {
-	b, err := fs.ReadFile(t, ownerPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return reign{}, nil
-	}
-	if err != nil {
-		return reign{}, unreadable(ownerPath, err)
-	}
-	var f ownerFile
-	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
-		return reign{}, unreadable(ownerPath, err)
-	}
-	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
-		return reign{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
-	}
-	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater
-		return reign{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
-	}
-	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}, serial: f.Serial, signature: f.Signature}
-	if n := f.Successor; n != nil {
-		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
-		if err := checkSuccession(r.next); err != nil {
-			return reign{}, unreadable(ownerPath, err)
-		}
-	}
-	return r, nil
-}
-
-// checkSuccession refuses what no agent would know what to make of.
-func checkSuccession(s fleet.Succession) error {
-	switch s.Step {
-	case fleet.StepAsked, fleet.StepGranted, fleet.StepMoved, fleet.StepReady, fleet.StepHandedOver:
-	default:
-		return fmt.Errorf("successor.step %q is not known", s.Step)
-	}
-	if s.ID == "" || s.To == "" {
-		return errors.New("successor has no id or no agent")
-	}
-	return nil
-}
-
 func unreadable(path string, err error) error {
 	return fleet.Errorf(fleet.Invalid, "read "+path+" of the status branch", "%w", err)
-}
-
-// A cache remembers decoded cluster files, so that reading a branch again costs
-// what changed in it.
-type cache struct {
-	files map[string]cached // by path
-}
-
-type cached struct {
-	digest  string   // of the tree
-	sum     checksum // of the file
-	cluster Cluster
-	line    []byte // in fleet.yaml
-	err     error
-}
-
-type checksum = [sha256.Size]byte
-
-// read returns all but the owner.
-func (c *cache) read(t sources.Tree) (Status, error) {
-	s, err := readFleet(t)
-	errs := []error{err}
-	files, err := clusterFiles(t)
-	errs = append(errs, err)
-	seen := make(map[string]cached, len(files))
-	for _, p := range files {
-		digest, err := t.Digest(p)
-		if err != nil {
-			errs = append(errs, unreadable(p, err))
-			continue
-		}
-		f, ok := c.files[p]
-		if !ok || f.digest != digest {
-			f = readCluster(t, p)
-			f.digest = digest
-		}
-		seen[p] = f
-		if f.err != nil {
-			s.Damaged = append(s.Damaged, Damage{keyOf(p), f.err})
-			continue
-		}
-		s.Clusters = append(s.Clusters, f.cluster)
-	}
-	c.files = seen
-	sortClusters(s.Clusters)
-	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })
-	return s, errors.Join(errs...)
 }
 
 // keyOf returns the cluster that a file of that path is of.
@@ -414,13 +302,4 @@ func conditionsOf(list []metav1.Condition) []fleet.Condition {
 		out = append(out, fleet.Condition{Type: c.Type, Status: fleet.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
 	}
 	return out
-}
-
-// sumOf returns the checksum of a file, or zero where there is none.
-func sumOf(t fs.FS, p string) checksum {
-	b, err := fs.ReadFile(t, p)
-	if err != nil {
-		return checksum{}
-	}
-	return sha256.Sum256(b)
 }

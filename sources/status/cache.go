@@ -1,0 +1,66 @@
+package status
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"fairlead.dev/sources"
+)
+
+// A cache remembers decoded cluster files, so that reading a branch again costs
+// what changed in it.
+type cache struct {
+	files map[string]cached // by path
+}
+
+type cached struct {
+	digest  string   // of the tree
+	sum     checksum // of the file
+	cluster Cluster
+	line    []byte // in fleet.yaml
+	err     error
+}
+
+type checksum = [sha256.Size]byte
+
+// read returns all but the owner.
+func (c *cache) read(t sources.Tree) (Status, error) {
+	s, err := readFleet(t)
+	errs := []error{err}
+	files, err := clusterFiles(t)
+	errs = append(errs, err)
+	seen := make(map[string]cached, len(files))
+	for _, p := range files {
+		digest, err := t.Digest(p)
+		if err != nil {
+			errs = append(errs, unreadable(p, err))
+			continue
+		}
+		f, ok := c.files[p]
+		if !ok || f.digest != digest {
+			f = readCluster(t, p)
+			f.digest = digest
+		}
+		seen[p] = f
+		if f.err != nil {
+			s.Damaged = append(s.Damaged, Damage{keyOf(p), f.err})
+			continue
+		}
+		s.Clusters = append(s.Clusters, f.cluster)
+	}
+	c.files = seen
+	sortClusters(s.Clusters)
+	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })
+	return s, errors.Join(errs...)
+}
+
+// sumOf returns the checksum of a file, or zero where there is none.
+func sumOf(t fs.FS, p string) checksum {
+	b, err := fs.ReadFile(t, p)
+	if err != nil {
+		return checksum{}
+	}
+	return sha256.Sum256(b)
+}

@@ -1,0 +1,137 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// maxRaces bounds the pushes of one flush.
+const maxRaces = 12
+
+// Flush implements sources.StatusWriter.
+func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
+	select {
+	case w.flushing <- struct{}{}:
+	case <-ctx.Done():
+		return fleet.Revision{}, fleet.Errorf(fleet.Unavailable, "write status", "%w", ctx.Err())
+	}
+	defer func() { <-w.flushing }()
+	if w.deposed != nil {
+		return fleet.Revision{}, w.deposed
+	}
+	w.mu.Lock()
+	b := w.waiting
+	w.waiting = newBatch()
+	w.mu.Unlock()
+	head, err := w.write(ctx, b)
+	w.mu.Lock()
+	if err != nil {
+		w.waiting.giveBack(b)
+	}
+	before := w.err
+	w.err = err
+	w.mu.Unlock()
+	w.tell(before, err)
+	return head, err
+}
+
+// write lands b on the branch, however often another writer comes first.
+func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
+	start := time.Now()
+	wait := backoff{random: w.options.Random}
+	for try := 1; ; try++ {
+		head, n, err := w.attempt(ctx, b)
+		if err == nil {
+			if n > 0 && w.options.Observer.Commit != nil {
+				lag := time.Duration(0)
+				if !b.since.IsZero() {
+					lag = time.Since(b.since)
+				}
+				w.options.Observer.Commit(n, time.Since(start), lag)
+			}
+			return head, nil
+		}
+		if errors.Is(err, ErrDeposed) {
+			w.deposed = err
+			return head, err
+		}
+		w.known.stale = true
+		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered {
+			return head, err
+		}
+		if w.options.Observer.Race != nil {
+			w.options.Observer.Race(err)
+		}
+		if try == maxRaces || wait.sleep(ctx) != nil {
+			return head, err
+		}
+	}
+}
+
+// attempt makes the files from the head that is known and pushes them once. It
+// returns how many files changed.
+func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, error) {
+	if err := w.look(ctx); err != nil {
+		return fleet.Revision{}, 0, err
+	}
+	if b.isEmpty() {
+		return w.known.head, 0, nil
+	}
+	if b.fleet == nil {
+		b.fleet = w.told // the branch may have been put back to another
+	}
+	d, err := w.known.draft(b, w.options.Now())
+	if err != nil || len(d.edits) == 0 {
+		return w.known.head, 0, err
+	}
+	text := d.message()
+	head, err := w.branch.Commit(ctx, w.known.head, sources.Commit{
+		Edits: d.edits, Message: text, Trailers: trailers(d.revision, w.options.Owner),
+	})
+	if err != nil {
+		return fleet.Revision{}, 0, err
+	}
+	w.known.apply(d, head)
+	if w.history.Commits > 0 {
+		w.history.Commits++
+	}
+	w.told = &d.fleet
+	return head, len(d.edits), nil
+}
+
+// look reads the branch where it may be another than is known. The error wraps
+// ErrDeposed where this agent does not own the fleet.
+func (w *Writer) look(ctx context.Context) error {
+	if seen, ok := w.branch.(*Watched); ok && seen.moved(w.known.head) {
+		w.known.stale = true
+	}
+	if w.known.stale || w.known.head.IsZero() {
+		if err := w.known.load(ctx, w.branch); err != nil {
+			return err
+		}
+	}
+	// The push lands only on the head that this owner was read from.
+	if now := w.known.owner; now != w.options.Owner {
+		return &fleet.Error{Kind: fleet.Conflict, Op: "write status", Err: deposedBy(now, w.options.Owner)}
+	}
+	return nil
+}
+
+// tell logs and reports a change between working and not working.
+func (w *Writer) tell(before, err error) {
+	if err == nil && before == nil || err != nil && before != nil && fleet.KindOf(err) == fleet.KindOf(before) {
+		return
+	}
+	if err == nil {
+		w.options.Log.Info("writing status works again")
+	} else {
+		w.options.Log.Error("not writing status", "error", err)
+	}
+	if w.options.Observer.Error != nil {
+		w.options.Observer.Error(err)
+	}
+}
