@@ -1,6 +1,7 @@
 package sops
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"maps"
 	"time"
@@ -67,4 +68,24 @@ func (p *program) anew() {
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.known, func(_ [sha256.Size]byte, o outcome) bool { return o.err != nil })
 	p.again = time.Time{}
+}
+
+// An atMost keeps what is written to it, to a bound.
+type atMost struct {
+	most int
+	over func() // called where more is written; nil: the rest is dropped
+	full bool
+	buf  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (a *atMost) Write(b []byte) (int, error) {
+	room := a.most - a.buf.Len()
+	a.buf.Write(b[:min(len(b), room)])
+	if len(b) > room && a.over != nil {
+		a.full = true
+		a.over()
+		return 0, errTooMuch
+	}
+	return len(b), nil
 }

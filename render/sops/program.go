@@ -249,27 +249,7 @@ func reason(state *os.ProcessState, said string) string {
 	return why
 }
 
-// An atMost keeps what is written to it, to a bound.
-type atMost struct {
-	most int
-	over func() // called where more is written; nil: the rest is dropped
-	full bool
-	buf  bytes.Buffer
-}
-
 var _ io.Writer = (*atMost)(nil)
-
-// Write implements io.Writer.
-func (a *atMost) Write(b []byte) (int, error) {
-	room := a.most - a.buf.Len()
-	a.buf.Write(b[:min(len(b), room)])
-	if len(b) > room && a.over != nil {
-		a.full = true
-		a.over()
-		return 0, errTooMuch
-	}
-	return len(b), nil
-}
 
 // whom names the recipients in m, but for those of age.
 func (m *metadata) whom() string {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -170,6 +171,53 @@ func conditions(list []fleet.Condition, old []metav1.Condition, now time.Time) [
 			m.LastTransitionTime = metav1.NewTime(old[i].LastTransitionTime.UTC())
 		}
 		out = append(out, m)
+	}
+	return out
+}
+
+func machineOf(o clusterv1.Machine) fleet.MachineReport {
+	m := fleet.MachineReport{
+		Machine: fleet.Machine{
+			Name:          fleet.MachineName(o.Name),
+			ProviderID:    fleet.ProviderID(o.Spec.ProviderID),
+			Pool:          fleet.PoolName(cmp.Or(o.Labels[clusterv1.MachineDeploymentNameLabel], o.Name)),
+			Role:          fleet.RoleWorker,
+			Template:      fleet.TemplateHash(o.Annotations[templateAnnotation]),
+			Version:       o.Spec.Version,
+			Provider:      o.Annotations[providerAnnotation],
+			Operation:     fleet.OperationID(o.Annotations[operationAnnot]),
+			FailureDomain: o.Spec.FailureDomain,
+			State:         fleet.MachineState(o.Annotations[stateAnnotation]),
+			Message:       o.Annotations[messageAnnotation],
+			Created:       o.CreationTimestamp.Time,
+			Origin:        fleet.OriginFromTags(o.Annotations),
+		},
+		Phase:      fleet.MachinePhase(o.Status.Phase),
+		Node:       o.Status.NodeRef.Name,
+		NodeID:     fleet.ProviderID(o.Annotations[nodeIDAnnotation]),
+		Version:    o.Annotations[kubeletAnnotation],
+		UpToDate:   o.Annotations[upToDateAnnotation] == "true",
+		Conditions: conditionsOf(o.Status.Conditions),
+	}
+	if at, err := time.Parse(time.RFC3339, o.Annotations[joinedAnnotation]); err == nil {
+		m.Joined = at.UTC()
+	}
+	if name, ok := o.Labels[clusterv1.MachineControlPlaneNameLabel]; ok {
+		m.Machine.Role, m.Machine.Pool = fleet.RoleControlPlane, fleet.PoolName(name)
+	}
+	if !m.Machine.Created.IsZero() {
+		m.Machine.Created = m.Machine.Created.UTC()
+	}
+	for _, a := range o.Status.Addresses {
+		m.Machine.Addresses = append(m.Machine.Addresses, a.Address)
+	}
+	return m
+}
+
+func conditionsOf(list []metav1.Condition) []fleet.Condition {
+	var out []fleet.Condition
+	for _, c := range list {
+		out = append(out, fleet.Condition{Type: c.Type, Status: fleet.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
 	}
 	return out
 }
