@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/sources/status"
 )
 
@@ -127,8 +128,8 @@ func kubeconfig(text string) error {
 
 // credentials opens an OpenStack project with a clouds.yaml.
 func credentials(text string) error {
-	_, err := cloud.NewSessions(cloud.Options{}).Project(cloud.Credential{
-		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret([]byte(text))}, Cloud: "a", From: "Secret prod/cloud-config",
+	_, err := cloud.NewSessions(cloud.Options{}).Project(openstackauth.Credential{
+		Secret: fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret([]byte(text))}, Cloud: "a", From: "Secret prod/cloud-config",
 	})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 )
 
 const onOpenStack = `
@@ -46,7 +47,7 @@ func TestOpenStack(t *testing.T) {
 		p := openstack.New(openstack.Options{
 			Cloud: cloud.Options{Tick: time.Second, Rate: -1, Base: fake.Client()}, Settle: 5 * time.Second,
 			Secret: func(context.Context, fleet.Key) (fleet.SecretData, error) {
-				return fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(login)}, nil
+				return fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(login)}, nil
 			},
 		})
 		defer p.Close()

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -54,7 +55,7 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 			continue
 		}
 		if err := x.apply(ctx, x.mark); err != nil {
-			return cloud.Wrap(op+": mark "+x.what, err)
+			return openstackauth.Wrap(op+": mark "+x.what, err)
 		}
 	}
 	return nil
@@ -65,7 +66,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	op := "release " + c.Key.String()
 	got, err := p.look(ctx, c)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	for _, at := range got.projects {
 		for _, m := range at.machines.Machines {
@@ -84,7 +85,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 			continue
 		}
 		if err := x.apply(ctx, x.release); err != nil {
-			return cloud.Wrap(op+": take the mark off "+x.what, err)
+			return openstackauth.Wrap(op+": take the mark off "+x.what, err)
 		}
 	}
 	return nil
@@ -145,14 +146,14 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 	}
 	got, err := p.look(ctx, c)
 	if err != nil {
-		return nil, cloud.WrapLook(op, err)
+		return nil, openstackauth.WrapLook(op, err)
 	}
 	f := &finder{cluster: c, sight: got, owner: snapshot.OwnerOf(c), name: c.Key.Namespace + "-" + c.Key.Name}
 	if err := f.shared(ctx); err != nil {
-		return nil, cloud.Wrap(op, err)
+		return nil, openstackauth.Wrap(op, err)
 	}
 	if err := f.machines(ctx, machines); err != nil {
-		return nil, cloud.Wrap(op, err)
+		return nil, openstackauth.Wrap(op, err)
 	}
 	for _, x := range f.claims {
 		if x.has != (snapshot.Owner{}) && x.has.Shared() != f.owner {

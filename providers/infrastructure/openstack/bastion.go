@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -70,7 +71,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *obser
 	o := cloud.Bastion(snapshot.OwnerOf(c))
 	for _, v := range remove {
 		if err := p.keeper.Delete(ctx, s.home, o, fleet.ProviderID(machine.IDPrefix+v.ID), pools{c}.keep); err != nil {
-			return cloud.Wrap("remove bastion "+v.Name, err)
+			return openstackauth.Wrap("remove bastion "+v.Name, err)
 		}
 	}
 	if !create {
@@ -79,7 +80,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *obser
 	b := s.spec.Bastion
 	image, err := p.imageOf(ctx, c, s.spec, b.Spec, s.home, s.homeSnapshot())
 	if err != nil {
-		return cloud.Wrap("make bastion "+string(o.Machine), err)
+		return openstackauth.Wrap("make bastion "+string(o.Machine), err)
 	}
 	r := machine.Request{
 		Owner: o, Spec: b.Spec, Image: image, More: s.spec.Tags, Place: placeOf(s.net.Place, s.net.Place.BastionGroup),
@@ -96,7 +97,7 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *obser
 		r.Floating = machine.Floating{Address: *b.FloatingIP}
 	}
 	err = p.keeper.Create(ctx, s.home, o, func(*cloud.Snapshot) (machine.Request, error) { return r, nil })
-	return cloud.Wrap("make bastion "+string(o.Machine), err)
+	return openstackauth.Wrap("make bastion "+string(o.Machine), err)
 }
 
 // deleteBastions asks for the end of the cluster's bastions at one place.

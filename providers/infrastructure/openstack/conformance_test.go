@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
-	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 )
 
 func TestConformance(t *testing.T) {
@@ -102,7 +102,7 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 		},
 		Elsewhere: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
 			ownNetwork(clouds[p], "beta")
-			bob := fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(clouds[p].CloudsYAML(ost.URL, "bob"))}
+			bob := fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(clouds[p].CloudsYAML(ost.URL, "bob"))}
 			out := *c
 			out.Secrets = map[string]fleet.SecretData{betaSecret.Name: bob}
 			pool := c.Workers[0]

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // The settings of the provider.
@@ -32,7 +33,7 @@ func open(_ context.Context, o providers.Options) (providers.Infrastructure, err
 	const op = "open infrastructure provider " + api.ProviderName
 	out := Options{Cloud: cloud.Options{Log: o.Log}, Secret: o.Secret}
 	if o.Requested != nil {
-		out.Cloud.Observe = func(c cloud.Call) {
+		out.Cloud.Observe = func(c openstackauth.Call) {
 			o.Requested(providers.Request{Service: c.Service, Method: c.Method, Status: c.Status, Took: c.Took})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 )
 
 const (
@@ -38,7 +39,7 @@ func object(t testing.TB, kind, name string, yaml []byte, spec any) fleet.Object
 	return fleet.Object{
 		GVK:  schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: kind},
 		Name: name, Namespace: credential.Namespace, Spec: b,
-		Secrets: map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(yaml)}},
+		Secrets: map[fleet.Key]fleet.SecretData{credential: {openstackauth.CloudsYAMLKey: fleet.NewSecret(yaml)}},
 	}
 }
 

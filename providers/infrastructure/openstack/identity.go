@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // home returns the project of what c's machines share.
@@ -55,9 +56,9 @@ func (p *Provider) project(ctx context.Context, c *fleet.Cluster, o fleet.Object
 	}
 	data, err := p.secrets().Find(ctx, key, secrets)
 	if err != nil {
-		return nil, cloud.WrapLook("find Secret "+key.String(), err)
+		return nil, openstackauth.WrapLook("find Secret "+key.String(), err)
 	}
-	return p.sessions.Project(cloud.Credential{Secret: data, Cloud: ref.CloudName, Region: ref.Region, From: "Secret " + key.String()})
+	return p.sessions.Project(openstackauth.Credential{Secret: data, Cloud: ref.CloudName, Region: ref.Region, From: "Secret " + key.String()})
 }
 
 // secrets finds the Secrets with clouds.yaml.

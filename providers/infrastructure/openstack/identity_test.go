@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 )
 
 func TestIdentity(t *testing.T) {
@@ -30,7 +31,7 @@ func TestIdentity(t *testing.T) {
 		return o
 	}
 	data := func(w *world) fleet.SecretData {
-		return fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}
+		return fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}
 	}
 	for reason, tc := range map[string]struct {
 		spec  *api.OpenStackClusterSpec
@@ -97,8 +98,8 @@ func TestRotation(t *testing.T) {
 		time.Sleep(2 * tick)
 		_, err := w.provider.Observe(w.Context(), &w.cluster)
 		w.wantError("Observe with the old password", err, fleet.Unauthorized, "requires authentication", "renew the credential")
-		w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}}
-		if string(old[credential][cloud.CloudsYAMLKey].Reveal()) == string(w.cluster.Infrastructure.Secrets[credential][cloud.CloudsYAMLKey].Reveal()) {
+		w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}}
+		if string(old[credential][openstackauth.CloudsYAMLKey].Reveal()) == string(w.cluster.Infrastructure.Secrets[credential][openstackauth.CloudsYAMLKey].Reveal()) {
 			w.Fatal("the credential is the same")
 		}
 		w.cloud.ForgetCalls()
@@ -130,7 +131,7 @@ func TestMachinesOfAnotherIdentity(t *testing.T) {
 				"allocation_pools": []ost.Object{{"start": "10.9.0.10", "end": "10.9.0.99"}},
 			})
 			w.cluster.Workers[0].Infrastructure = object(w, "OpenStackMachineTemplate", "nodes", w.cloud.CloudsYAML(ost.URL, user), spec)
-			w.cluster.Workers[0].Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}}
+			w.cluster.Workers[0].Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}}
 			if project == "beta" {
 				w.cluster.Workers[0].Template = "1-beta"
 			}
@@ -163,7 +164,7 @@ func TestPlaces(t *testing.T) {
 	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
 		as := func(user string) fleet.PlaceSeen {
 			w.Helper()
-			w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}}
+			w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: {openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}}
 			got := w.observe()
 			if len(got.Places) != 1 {
 				w.Fatalf("as %s: places %v, want one", user, got.Places)

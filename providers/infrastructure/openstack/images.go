@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -48,7 +49,7 @@ func (p *Provider) wantedImages(ctx context.Context, c *fleet.Cluster, spec *api
 		at, err := p.projectOfImage(ctx, c, o, s, spec, logins, projects, w.Needed)
 		switch {
 		case err != nil:
-			w.Fault = cloud.WrapLook("make image "+*s.Resource.Name, err)
+			w.Fault = openstackauth.WrapLook("make image "+*s.Resource.Name, err)
 			out[0] = append(out[0], w)
 		case at >= 0:
 			out[at] = append(out[at], w)

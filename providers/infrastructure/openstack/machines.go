@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -19,21 +20,21 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
 	home, spec, err := p.home(ctx, c)
 	if err != nil {
-		return cloud.WrapLook(what, err)
+		return openstackauth.WrapLook(what, err)
 	}
 	template, err := api.ReadMachine(r.Pool.Infrastructure)
 	if err != nil {
-		return cloud.Wrap(what, err)
+		return openstackauth.Wrap(what, err)
 	}
 	project, err := p.projectOf(ctx, c, r.Pool, template, home)
 	if err != nil {
-		return cloud.WrapLook(what, err)
+		return openstackauth.WrapLook(what, err)
 	}
 	if err := fits(what, c); err != nil {
 		return err
 	}
 	if err := inZone(ctx, home, spec, r); err != nil {
-		return cloud.Wrap(what, err)
+		return openstackauth.Wrap(what, err)
 	}
 	o := snapshot.OwnerOf(c).Part(r.Name)
 	return p.keeper.Create(ctx, project, o, func(s *cloud.Snapshot) (machine.Request, error) {
@@ -87,20 +88,20 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	}
 	got, err := p.look(ctx, c)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	o := snapshot.OwnerOf(c).Part(name)
 	var errs []error
 	for _, at := range got.projects {
 		if err := machine.CheckIdentity(at.snapshot, o); err != nil {
-			return cloud.Wrap(op, err)
+			return openstackauth.Wrap(op, err)
 		}
 		if err := p.leave(ctx, c, got, at, name, id); err != nil {
-			return cloud.Wrap(op, err)
+			return openstackauth.Wrap(op, err)
 		}
 		errs = append(errs, p.keeper.Delete(ctx, at.project, o, id, pools{c}.keep))
 	}
-	return cloud.Wrap(op, fleet.JoinErrors(errs...))
+	return openstackauth.Wrap(op, fleet.JoinErrors(errs...))
 }
 
 // leave takes a running machine of the control plane out of the load balancer, and

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -82,7 +83,7 @@ func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 		}
 		out = append(out, at)
 	}
-	return out, cloud.WrapLook(op, fleet.JoinErrors(errs...))
+	return out, openstackauth.WrapLook(op, fleet.JoinErrors(errs...))
 }
 
 // merge adds to all those of more that it lacks. Where it cannot tell, it gives all as
@@ -115,7 +116,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 				continue
 			}
 			if is.Kind == image.KindOrphan {
-				return cloud.Wrap(op, image.RemoveOrphan(ctx, at.project, at.snapshot, id, is))
+				return openstackauth.Wrap(op, image.RemoveOrphan(ctx, at.project, at.snapshot, id, is))
 			}
 			if strings.HasSuffix(is.Reason, network.Unproven) {
 				return fleet.Errorf(fleet.Conflict, op, "nothing but its name says that it was made for cluster %s (see whose it is, and remove it yourself)", is.Cluster)
@@ -124,10 +125,10 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			if !done {
 				err = network.RemoveOrphan(ctx, at.project, at.snapshot, id, keysOf(clusters), is)
 			}
-			return cloud.Wrap(op, err)
+			return openstackauth.Wrap(op, err)
 		}
 	}
-	return cloud.WrapLook(op, unseen) // what nobody saw may be there
+	return openstackauth.WrapLook(op, unseen) // what nobody saw may be there
 }
 
 func keysOf(clusters []*fleet.Cluster) []fleet.Key {

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // A projectRef is a project, and what leads there.
@@ -152,7 +153,7 @@ func (p *Provider) reopen(ctx context.Context, c *fleet.Cluster, at fleet.Place)
 		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring it back until nothing is there; %s)", err, gone)
 	}
 	if err != nil {
-		return projectRef{}, cloud.WrapLook(op, err)
+		return projectRef{}, openstackauth.WrapLook(op, err)
 	}
 	out := projectRef{project: project, ref: ref}
 	now, err := out.place(ctx)
@@ -160,7 +161,7 @@ func (p *Provider) reopen(ctx context.Context, c *fleet.Cluster, at fleet.Place)
 	case fleet.KindOf(err) == fleet.Unauthorized:
 		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "%w (bring back credentials of that project until nothing is there; %s)", err, gone)
 	case err != nil:
-		return projectRef{}, cloud.WrapLook(op, err)
+		return projectRef{}, openstackauth.WrapLook(op, err)
 	case !samePlace(now.ID, at.ID):
 		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "%s leads to %s (bring back credentials of the other until nothing is there; %s)", nameOfIdentity(c, ref), now.ID, gone)
 	}

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // betaSecret is the Secret of the pool that is in project beta.
@@ -64,7 +65,7 @@ func (w *world) inBeta(ref api.OpenStackIdentityReference) (lives fleet.Residenc
 }
 
 func (w *world) secretOf(user string) fleet.SecretData {
-	return fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}
+	return fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, user))}
 }
 
 func betaIdentity() api.OpenStackIdentityReference {

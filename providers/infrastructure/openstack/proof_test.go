@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -62,8 +63,8 @@ func (w *world) meddle() {
 // nova is the compute API as a user of the project has it.
 func (w *world) nova() *gophercloud.ServiceClient {
 	w.Helper()
-	p, err := cloud.NewSessions(cloud.Options{Rate: -1, Base: w.cloud.Client()}).Project(cloud.Credential{
-		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}, Cloud: "openstack",
+	p, err := cloud.NewSessions(cloud.Options{Rate: -1, Base: w.cloud.Client()}).Project(openstackauth.Credential{
+		Secret: fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))}, Cloud: "openstack",
 	})
 	if err != nil {
 		w.Fatal(err)

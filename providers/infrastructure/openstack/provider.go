@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -63,11 +64,11 @@ func (p *Provider) Settle() time.Duration { return p.o.Settle }
 func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	got, err := p.look(ctx, c)
 	if err != nil {
-		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+		return fleet.Infrastructure{}, openstackauth.WrapLook("observe "+c.Key.String(), err)
 	}
 	domains, unknown, err := failureDomains(ctx, got.home, got.spec)
 	if err != nil {
-		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+		return fleet.Infrastructure{}, openstackauth.WrapLook("observe "+c.Key.String(), err)
 	}
 	out := fleet.Infrastructure{
 		Exists: got.net.Exists, Ready: got.net.Ready, Endpoint: got.net.Endpoint,
@@ -81,7 +82,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		drift = append(drift, unknown.Error())
 	}
 	if err := got.images(c, &out); err != nil {
-		return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+		return fleet.Infrastructure{}, openstackauth.WrapLook("observe "+c.Key.String(), err)
 	}
 	drift = append(drift, out.Upkeep...)
 	if out.Ready {
@@ -90,7 +91,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	for i, at := range got.projects {
 		seen, err := at.placeSeen(ctx)
 		if err != nil {
-			return fleet.Infrastructure{}, cloud.WrapLook("observe "+c.Key.String(), err)
+			return fleet.Infrastructure{}, openstackauth.WrapLook("observe "+c.Key.String(), err)
 		}
 		seen.Used = seen.Used || i == 0 && got.net.Exists
 		out.Places = append(out.Places, seen)
@@ -132,7 +133,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	op := "create infrastructure of " + c.Key.String()
 	got, err := p.look(ctx, c)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	if err := fits(op, c); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	defer got.home.Changed(snapshot.OwnerOf(c))
 	_, unknown, err := failureDomains(ctx, got.home, got.spec)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
 	for _, at := range got.projects {
@@ -154,7 +155,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 			errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 		}
 	}
-	return cloud.Wrap(op, fleet.JoinErrors(append(errs, unknown)...))
+	return openstackauth.Wrap(op, fleet.JoinErrors(append(errs, unknown)...))
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.
@@ -162,7 +163,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	op := "delete infrastructure of " + c.Key.String()
 	got, err := p.look(ctx, c)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	o := snapshot.OwnerOf(c)
 	var errs []error
@@ -186,5 +187,5 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 			}
 		}
 	}
-	return cloud.Wrap(op, fleet.JoinErrors(errs...))
+	return openstackauth.Wrap(op, fleet.JoinErrors(errs...))
 }

@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -79,7 +80,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 	for _, project := range p.watch.Places() {
 		s, err := project.Snapshot(ctx, snapshot.Owner{})
 		if err != nil {
-			return nil, cloud.WrapLook("list clusters", err)
+			return nil, openstackauth.WrapLook("list clusters", err)
 		}
 		for _, o := range s.Clusters() {
 			if o.Fleet == id {

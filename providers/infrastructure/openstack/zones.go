@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // zones returns the availability zones of Nova that take servers, sorted.
@@ -20,15 +21,15 @@ func zones(ctx context.Context, p *cloud.Project) ([]string, error) {
 		const op = "list availability zones"
 		client, err := p.Compute(ctx)
 		if err != nil {
-			return nil, cloud.WrapLook(op, err)
+			return nil, openstackauth.WrapLook(op, err)
 		}
 		pages, err := availabilityzones.List(client).AllPages(ctx)
 		if err != nil {
-			return nil, cloud.WrapLook(op, err)
+			return nil, openstackauth.WrapLook(op, err)
 		}
 		all, err := availabilityzones.ExtractAvailabilityZones(pages)
 		if err != nil {
-			return nil, cloud.WrapLook(op, err)
+			return nil, openstackauth.WrapLook(op, err)
 		}
 		var out []string
 		for _, z := range all {

@@ -1,9 +1,9 @@
 // Package cloud reaches the projects of OpenStack clouds: one [Project] per
 // credential, with its clients, its limits and the one [Snapshot] of all that is
-// in it; the marks that say whose a thing is; and the one place that says what
-// an error of OpenStack means.
+// in it, and the marks that say whose a thing is. Sessions, and what an error means, are
+// of package openstackauth.
 //
-// A caller that changes something wraps the error with [Wrap] and calls
+// A caller that changes something wraps the error with [openstackauth.Wrap] and calls
 // [Project.Changed] when the call is over, whatever came of it:
 //
 //	client, err := p.Network(ctx)
@@ -14,5 +14,5 @@
 //	_, err = networks.Create(ctx, client, networks.CreateOpts{
 //		Name: name, Description: cloud.FormatOwner("", owner),
 //	}).Extract()
-//	return cloud.Wrap("create network "+name, err)
+//	return openstackauth.Wrap("create network "+name, err)
 package cloud

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
+
+	"fairlead.dev/providers/openstackauth"
 )
 
 // LoadBalancerFlavors returns the flavors of Octavia, remembered for some minutes.
@@ -12,11 +14,11 @@ func (p *Project) LoadBalancerFlavors(ctx context.Context) ([]flavors.Flavor, er
 		const op = "list the flavors of Octavia"
 		c, err := p.LoadBalancer(ctx)
 		if err != nil {
-			return nil, WrapLook(op, err)
+			return nil, openstackauth.WrapLook(op, err)
 		}
 		pages, err := flavors.List(c, flavors.ListOpts{}).AllPages(ctx)
 		if err != nil {
-			return nil, WrapLook(op, err)
+			return nil, openstackauth.WrapLook(op, err)
 		}
 		return flavors.ExtractFlavors(pages)
 	}, func([]flavors.Flavor) bool { return true })

@@ -23,6 +23,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"golang.org/x/sync/errgroup"
 
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -89,7 +90,7 @@ func (p *Project) listAll(ctx context.Context, out *Snapshot, id string) error {
 func list[T any](ctx context.Context, what string, client *gophercloud.ServiceClient, err error, pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
 	op := "list " + what
 	if err != nil {
-		return nil, WrapLook(op, err)
+		return nil, openstackauth.WrapLook(op, err)
 	}
 	var out []T
 	err = pager(client).EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
@@ -97,7 +98,7 @@ func list[T any](ctx context.Context, what string, client *gophercloud.ServiceCl
 		out = append(out, part...)
 		return true, err
 	})
-	return out, WrapLook(op, err)
+	return out, openstackauth.WrapLook(op, err)
 }
 
 // marked reads the owner of a thing out of its description.
@@ -204,7 +205,7 @@ func (p *Project) lookAtTrunks(ctx context.Context, s *Snapshot, project string)
 }
 
 func (p *Project) lookAtVolumes(ctx context.Context, s *Snapshot) error {
-	if has, err := p.has(ctx, blockStorage); err != nil || !has {
+	if has, err := p.Has(ctx, blockStorage()); err != nil || !has {
 		return err
 	}
 	c, err := p.BlockStorage(ctx)
@@ -217,7 +218,7 @@ func (p *Project) lookAtVolumes(ctx context.Context, s *Snapshot) error {
 }
 
 func (p *Project) lookAtLoadBalancers(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
 		return err
 	}
 	c, err := p.LoadBalancer(ctx)
@@ -232,7 +233,7 @@ func (p *Project) lookAtLoadBalancers(ctx context.Context, s *Snapshot, project 
 }
 
 func (p *Project) lookAtListeners(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
 		return err
 	}
 	c, err := p.LoadBalancer(ctx)
@@ -244,7 +245,7 @@ func (p *Project) lookAtListeners(ctx context.Context, s *Snapshot, project stri
 }
 
 func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
 		return err
 	}
 	c, err := p.LoadBalancer(ctx)
@@ -259,7 +260,7 @@ func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) 
 }
 
 func (p *Project) lookAtMonitors(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.has(ctx, loadBalancer); err != nil || !has {
+	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
 		return err
 	}
 	c, err := p.LoadBalancer(ctx)

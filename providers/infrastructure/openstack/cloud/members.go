@@ -8,6 +8,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -36,7 +37,7 @@ func (m *memberCache) fill(ctx context.Context, c *gophercloud.ServiceClient, s 
 			all, err := list(ctx, "members of pool "+pool.Name, c, nil, func(c *gophercloud.ServiceClient) pagination.Pager {
 				return pools.ListMembers(c, pool.ID, pools.ListMembersOpts{})
 			}, pools.ExtractMembers)
-			if NotFound(err) {
+			if openstackauth.NotFound(err) {
 				continue // the pool went away since it was listed
 			}
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -113,7 +114,7 @@ func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error
 	op := "look at server " + id
 	c, err := p.Compute(ctx)
 	if err != nil {
-		return nil, WrapLook(op, err)
+		return nil, openstackauth.WrapLook(op, err)
 	}
 	v, err := servers.Get(ctx, c, id).Extract()
 	switch {
@@ -122,7 +123,7 @@ func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error
 	case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
 		return nil, fleet.Errorf(fleet.Unavailable, op, "something that is not Nova says that there is nothing at its address")
 	case err != nil:
-		return nil, WrapLook(op, err)
+		return nil, openstackauth.WrapLook(op, err)
 	case v.ID != id:
 		return nil, fleet.Errorf(fleet.Unavailable, op, "Nova answered with server %q", v.ID)
 	case cellIsDown(*v):
@@ -135,7 +136,7 @@ func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error
 // and not what anything else says at an address where Nova is no more.
 // Source: Nova, nova/api/openstack/wsgi.py, Fault.
 func novaKnowsNone(err error) bool {
-	r, ok := response(err)
+	r, ok := openstackauth.Response(err)
 	return ok && r.Actual == http.StatusNotFound && bytes.Contains(r.Body, []byte(`"itemNotFound"`))
 }
 

@@ -11,14 +11,15 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
 const tick = 10 * time.Second
 
-func credential(yaml string) cloud.Credential {
-	return cloud.Credential{
-		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret([]byte(yaml))}, Cloud: "openstack", From: "Secret prod/creds",
+func credential(yaml string) openstackauth.Credential {
+	return openstackauth.Credential{
+		Secret: fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret([]byte(yaml))}, Cloud: "openstack", From: "Secret prod/creds",
 	}
 }
 
@@ -162,7 +163,7 @@ func TestPatience(t *testing.T) {
 func TestRate(t *testing.T) {
 	calls := 0
 	var mu sync.Mutex
-	inBubble(t, cloud.Options{Rate: 2, Tick: time.Nanosecond, Observe: func(cloud.Call) { mu.Lock(); calls++; mu.Unlock() }}, func(t *testing.T, _ *ost.Cloud, p *cloud.Project) {
+	inBubble(t, cloud.Options{Rate: 2, Tick: time.Nanosecond, Observe: func(openstackauth.Call) { mu.Lock(); calls++; mu.Unlock() }}, func(t *testing.T, _ *ost.Cloud, p *cloud.Project) {
 		began := time.Now()
 		for range 4 {
 			see(t, p, eu1())
@@ -212,20 +213,26 @@ func TestCredential(t *testing.T) {
 	const auth = "auth: {auth_url: http://x/v3, username: u, password: s3cret, project_name: p, user_domain_name: d, project_domain_name: d}"
 	good := "clouds: {openstack: {" + auth + "}}"
 	for reason, tc := range map[string]struct {
-		change func(c *cloud.Credential)
+		change func(c *openstackauth.Credential)
 		want   string
 	}{
-		"nothing":       {func(c *cloud.Credential) { c.Secret = nil }, "it has no key clouds.yaml"},
-		"no YAML":       {func(c *cloud.Credential) { *c = credential("{s3cret") }, "is not YAML"},
-		"another cloud": {func(c *cloud.Credential) { c.Cloud = "other" }, `no cloud "other"; it has ["openstack"]`},
-		"no auth":       {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {region_name: s3cret}}") }, "no auth.auth_url"},
-		"a vendor": {func(c *cloud.Credential) {
+		"nothing":       {func(c *openstackauth.Credential) { c.Secret = nil }, "it has no key clouds.yaml"},
+		"no YAML":       {func(c *openstackauth.Credential) { *c = credential("{s3cret") }, "is not YAML"},
+		"another cloud": {func(c *openstackauth.Credential) { c.Cloud = "other" }, `no cloud "other"; it has ["openstack"]`},
+		"no auth":       {func(c *openstackauth.Credential) { *c = credential("clouds: {openstack: {region_name: s3cret}}") }, "no auth.auth_url"},
+		"a vendor": {func(c *openstackauth.Credential) {
 			*c = credential("clouds: {openstack: {profile: rackspace, auth: {username: s3cret}}}")
 		}, "no auth.auth_url"},
-		"a file":          {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {cacert: /etc/ca.pem, " + auth + "}}") }, "names the file /etc/ca.pem"},
-		"no certificate":  {func(c *cloud.Credential) { c.Secret[cloud.CACertKey] = fleet.NewSecret([]byte("s3cret")) }, "cacert holds no certificate in PEM"},
-		"half a pair":     {func(c *cloud.Credential) { c.Secret["cert"] = fleet.NewSecret([]byte("s3cret")) }, "needs cert and key"},
-		"a file of a key": {func(c *cloud.Credential) { *c = credential("clouds: {openstack: {cert: /c, key: /k, " + auth + "}}") }, "needs cert and key"},
+		"a file": {func(c *openstackauth.Credential) {
+			*c = credential("clouds: {openstack: {cacert: /etc/ca.pem, " + auth + "}}")
+		}, "names the file /etc/ca.pem"},
+		"no certificate": {func(c *openstackauth.Credential) {
+			c.Secret[openstackauth.CACertKey] = fleet.NewSecret([]byte("s3cret"))
+		}, "cacert holds no certificate in PEM"},
+		"half a pair": {func(c *openstackauth.Credential) { c.Secret["cert"] = fleet.NewSecret([]byte("s3cret")) }, "needs cert and key"},
+		"a file of a key": {func(c *openstackauth.Credential) {
+			*c = credential("clouds: {openstack: {cert: /c, key: /k, " + auth + "}}")
+		}, "needs cert and key"},
 	} {
 		c := credential(good)
 		tc.change(&c)

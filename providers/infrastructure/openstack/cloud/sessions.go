@@ -5,16 +5,18 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"fairlead.dev/providers/openstackauth"
 )
 
 // Options say how to reach clouds. Zero values mean the defaults.
 type Options struct {
 	Log     *slog.Logger
-	Tick    time.Duration     // how old a shared snapshot may be; see DefaultTick
-	Rate    float64           // requests per second and project; see DefaultRate; negative: no bound
-	Timeout time.Duration     // of one request; default 2 min
-	Observe func(Call)        // called with each request
-	Base    http.RoundTripper // instead of the network, in tests
+	Tick    time.Duration            // how old a shared snapshot may be; see DefaultTick
+	Rate    float64                  // requests per second and project; see DefaultRate; negative: no bound
+	Timeout time.Duration            // of one request; default 2 min
+	Observe func(openstackauth.Call) // called with each request
+	Base    http.RoundTripper        // instead of the network, in tests
 }
 
 // Defaults of Options.
@@ -60,27 +62,26 @@ func NewSessions(o Options) *Sessions {
 
 // Project returns the project of c. Nothing is asked of the cloud yet. The same
 // credential gives the same Project; a rotated one gives a new one.
-func (s *Sessions) Project(c Credential) (*Project, error) {
-	key := c.digest()
+func (s *Sessions) Project(c openstackauth.Credential) (*Project, error) {
+	key := c.Digest()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p, ok := s.projects[key]; ok {
 		p.used = time.Now()
 		return p.project, nil
 	}
-	l, err := c.parse()
+	made, err := newProject(s.o, c)
 	if err != nil {
 		return nil, err
 	}
 	for k, p := range s.projects { // those of credentials that were rotated away
 		if time.Since(p.used) > time.Hour {
-			p.project.close()
+			p.project.Close()
 			delete(s.projects, k)
 		}
 	}
-	p := newProject(s.o, c, l)
-	s.projects[key] = &session{p, time.Now()}
-	return p, nil
+	s.projects[key] = &session{made, time.Now()}
+	return made, nil
 }
 
 // Tick is how old a shared snapshot may be.
@@ -91,6 +92,6 @@ func (s *Sessions) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.projects {
-		p.project.close()
+		p.project.Close()
 	}
 }

@@ -130,7 +130,7 @@ func (p *Project) Snapshot(ctx context.Context, o snapshot.Owner) (*Snapshot, er
 func (p *Project) list(ctx context.Context) (*Snapshot, error) {
 	s, err := p.look(ctx)
 	if err != nil {
-		p.expireCatalogue()
+		p.ExpireCatalogue()
 		if fleet.KindOf(err) == fleet.NotFound { // a service is not where it was: nothing is known to be gone
 			err = fleet.Errorf(fleet.Unavailable, "look at the project", "%w", err)
 		}

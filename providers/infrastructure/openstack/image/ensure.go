@@ -9,7 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 	"fairlead.dev/providers/steps"
 )
@@ -33,7 +33,7 @@ func (v *View) decide(w Want) decision {
 			return decision{awaited: w.name() + " is being made"}
 		}
 		if !v.offered() {
-			return decision{fault: cloud.Wrap("make "+w.name(), noWay(v.ways))}
+			return decision{fault: openstackauth.Wrap("make "+w.name(), noWay(v.ways))}
 		}
 		return decision{steps: []steps.Step{{What: "make " + w.name(), Do: func(ctx context.Context) error { return v.make(ctx, w) }}}}
 	}
@@ -74,7 +74,7 @@ func (v *View) queued(w Want, i *images.Image, d *decision) {
 		return
 	}
 	if !v.offered() {
-		d.fault = cloud.Wrap("import "+w.name(), noWay(v.ways))
+		d.fault = openstackauth.Wrap("import "+w.name(), noWay(v.ways))
 		return
 	}
 	if !v.keeper.within(i.ID, retry, now) {
@@ -90,7 +90,7 @@ func (v *View) make(ctx context.Context, w Want) error {
 		return err
 	}
 	i, err := create(ctx, v.project, v.owner, w)
-	if err == nil || !fleet.Refused(cloud.Wrap("", err)) {
+	if err == nil || !fleet.Refused(openstackauth.Wrap("", err)) {
 		v.keeper.ask(v.making(w), time.Now()) // it may be there, or come
 	}
 	if err != nil {
@@ -176,11 +176,11 @@ func (v *View) removeUnless(ctx context.Context, id, mine string) (gone bool, er
 		return false, err
 	}
 	now, err := images.Get(ctx, c, id).Extract()
-	if cloud.NotFound(err) {
+	if openstackauth.NotFound(err) {
 		return true, nil
 	}
 	if err != nil {
-		return false, cloud.WrapLook("look at image "+id, err)
+		return false, openstackauth.WrapLook("look at image "+id, err)
 	}
 	held := slices.ContainsFunc(now.Tags, func(t string) bool {
 		return t != mine && (strings.HasPrefix(t, tagUsed) || strings.HasPrefix(t, tagKept))
@@ -212,7 +212,7 @@ func (v *View) Ensure(ctx context.Context) error {
 	todo = append(todo, v.surplus()...)
 	errs := steps.Perform(ctx, func() []steps.Step { return todo }, func(what string, err error) error {
 		v.project.Changed(v.owner)
-		return cloud.Wrap(what, err)
+		return openstackauth.Wrap(what, err)
 	})
 	return fleet.JoinErrors(append(errs, faults...)...)
 }
@@ -236,10 +236,10 @@ func (v *View) Delete(ctx context.Context) error {
 			if err == nil {
 				err = tag(ctx, v.project, i.ID, clusterTag(tagUsed, v.owner.Cluster), false)
 			}
-			errs = append(errs, cloud.Wrap("leave image "+i.Name, err))
+			errs = append(errs, openstackauth.Wrap("leave image "+i.Name, err))
 			continue
 		}
-		errs = append(errs, cloud.Wrap("delete image "+i.Name, v.release(ctx, i)))
+		errs = append(errs, openstackauth.Wrap("delete image "+i.Name, v.release(ctx, i)))
 	}
 	return fleet.JoinErrors(errs...)
 }

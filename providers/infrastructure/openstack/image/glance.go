@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -69,14 +70,14 @@ func listNow(ctx context.Context, p *cloud.Project, tags ...string) ([]images.Im
 	}
 	c, err := p.Image(ctx)
 	if err != nil {
-		return nil, cloud.WrapLook(op, err)
+		return nil, openstackauth.WrapLook(op, err)
 	}
 	pages, err := images.List(c, images.ListOpts{Owner: project, Tags: tags}).AllPages(ctx)
 	if err != nil {
-		return nil, cloud.WrapLook(op, err)
+		return nil, openstackauth.WrapLook(op, err)
 	}
 	all, err := images.ExtractImages(pages)
-	return all, cloud.WrapLook(op, err)
+	return all, openstackauth.WrapLook(op, err)
 }
 
 // methods returns the ways in which Glance takes content.
@@ -91,7 +92,7 @@ func methods(ctx context.Context, p *cloud.Project) ([]string, error) {
 			return []string{}, nil // a Glance before the import of images
 		}
 		if err != nil {
-			return nil, cloud.WrapLook("ask how images can be imported", err)
+			return nil, openstackauth.WrapLook("ask how images can be imported", err)
 		}
 		return info.ImportMethods.Value, nil
 	}, func(got []string) bool { return slices.Contains(got, string(imageimport.WebDownloadMethod)) })
@@ -114,11 +115,11 @@ func lastTask(ctx context.Context, p *cloud.Project, id string) (*task, error) {
 		Tasks []task `json:"tasks"`
 	}
 	_, err = c.Get(ctx, c.ServiceURL("images", id, "tasks"), &body, nil) //nolint:bodyclose // gophercloud closes what it read
-	if cloud.NotFound(err) || gophercloud.ResponseCodeIs(err, http.StatusForbidden) || err == nil && len(body.Tasks) == 0 {
+	if openstackauth.NotFound(err) || gophercloud.ResponseCodeIs(err, http.StatusForbidden) || err == nil && len(body.Tasks) == 0 {
 		return nil, nil //nolint:nilnil // the contract
 	}
 	if err != nil {
-		return nil, cloud.WrapLook("look at the tasks of image "+id, err)
+		return nil, openstackauth.WrapLook("look at the tasks of image "+id, err)
 	}
 	last := slices.MaxFunc(body.Tasks, func(a, b task) int { return strings.Compare(a.CreatedAt, b.CreatedAt) })
 	return &last, nil
@@ -210,7 +211,7 @@ func tag(ctx context.Context, p *cloud.Project, id, name string, on bool) error 
 		method = http.MethodPut
 	}
 	_, err = c.Request(ctx, method, at, &gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}) //nolint:bodyclose // gophercloud closes what nobody reads
-	if !on && cloud.NotFound(err) {
+	if !on && openstackauth.NotFound(err) {
 		return nil
 	}
 	return err
@@ -225,7 +226,7 @@ func remove(ctx context.Context, p *cloud.Project, id string) (bool, error) {
 	}
 	err = images.Delete(ctx, c, id).ExtractErr()
 	switch {
-	case err == nil, cloud.NotFound(err):
+	case err == nil, openstackauth.NotFound(err):
 		return true, nil
 	case gophercloud.ResponseCodeIs(err, http.StatusConflict), gophercloud.ResponseCodeIs(err, http.StatusForbidden):
 		return false, nil

@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -75,5 +76,5 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 	if err == nil && !gone {
 		err = fleet.Errorf(fleet.Conflict, what, "Glance keeps it: something is made of it, or it is protected")
 	}
-	return cloud.Wrap(what, err)
+	return openstackauth.Wrap(what, err)
 }

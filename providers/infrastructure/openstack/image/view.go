@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -216,7 +217,7 @@ func (v *View) ID(essence string) (string, error) {
 		op := "use " + w.name()
 		switch {
 		case d.fault != nil:
-			why = cloud.Wrap(op, d.fault)
+			why = openstackauth.Wrap(op, d.fault)
 		case d.awaited != "":
 			why = fleet.Errorf(fleet.Conflict, op, "%s", d.awaited)
 		default:

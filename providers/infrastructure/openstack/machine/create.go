@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -44,14 +45,14 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	defer k.unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	r, err := request(s)
 	if err != nil {
-		return cloud.Wrap(op, err)
+		return openstackauth.Wrap(op, err)
 	}
 	if adopted, err := adopt(s, r); adopted || err != nil {
-		return cloud.Wrap(op, err)
+		return openstackauth.Wrap(op, err)
 	}
 	k.forget(machineID{p, o})
 	m := &maker{k: k, p: p, s: s, r: r}
@@ -60,7 +61,7 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 		if fleet.Refused(err) && !m.keep {
 			err = fleet.JoinErrors(err, m.undo(ctx))
 		}
-		return cloud.Wrap(op, err)
+		return openstackauth.Wrap(op, err)
 	}
 	return nil
 }
@@ -168,7 +169,7 @@ func (m *maker) server(ctx context.Context, opts servers.CreateOpts, group strin
 	_, err = servers.Create(ctx, client,
 		keypairs.CreateOptsExt{CreateOptsBuilder: opts, KeyName: m.r.Spec.SSHKeyName},
 		servers.SchedulerHintOpts{AdditionalProperties: hints}).Extract()
-	err = cloud.Wrap("make server "+m.r.name(), invalid(err))
+	err = openstackauth.Wrap("make server "+m.r.name(), invalid(err))
 	// A port that is in use may be that of the server that an earlier call made.
 	m.keep = m.keep || fleet.KindOf(err) == fleet.Conflict
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -25,7 +26,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	defer k.unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	there := s.Servers.Of(o)
 	if len(there) == 0 {
@@ -34,7 +35,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 		}
 		if all := partsOf(s, o)[o]; all != nil {
 			k.noteDeletion(machineID{p, o}, "")
-			return cloud.Wrap(op, removeParts(ctx, p, o, all, keeps))
+			return openstackauth.Wrap(op, removeParts(ctx, p, o, all, keeps))
 		}
 		return nil
 	}
@@ -45,7 +46,7 @@ func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 		}
 		errs = append(errs, k.deleteServer(ctx, p, o, v))
 	}
-	return cloud.Wrap(op, fleet.JoinErrors(errs...))
+	return openstackauth.Wrap(op, fleet.JoinErrors(errs...))
 }
 
 // deleteServer asks Nova once: a server that is on its way out is left to it. One

@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -53,7 +54,7 @@ func (m *maker) ensureFloating(ctx context.Context, portID string) error {
 		FloatingNetworkID: net, PortID: portID, Description: cloud.FormatOwner(text, m.r.Owner),
 	}).Extract()
 	if err != nil {
-		return cloud.Wrap("make a floating IP for "+m.r.name(), invalid(err))
+		return openstackauth.Wrap("make a floating IP for "+m.r.name(), invalid(err))
 	}
 	m.made.floating = append(m.made.floating, made.ID)
 	return m.setTags(ctx, client, "floatingips", made.ID, m.r.tags(), nil)
@@ -103,10 +104,10 @@ func (m *maker) spare(portID string) ([]*floatingips.FloatingIP, error) {
 func (m *maker) attach(ctx context.Context, client *gophercloud.ServiceClient, id, portID string, seen *floatingips.FloatingIP) (bool, error) {
 	now, err := floatingips.Get(ctx, client, id).Extract()
 	switch {
-	case cloud.NotFound(err):
+	case openstackauth.NotFound(err):
 		return false, nil
 	case err != nil:
-		return false, cloud.WrapLook("look at floating IP "+seen.FloatingIP, err)
+		return false, openstackauth.WrapLook("look at floating IP "+seen.FloatingIP, err)
 	case now.PortID == portID:
 		return true, nil
 	case now.PortID != "":
@@ -124,7 +125,7 @@ func (m *maker) attach(ctx context.Context, client *gophercloud.ServiceClient, i
 		m.made.kept = append(m.made.kept, id)
 	}
 	if _, err := floatingips.Update(ctx, client, id, opts).Extract(); err != nil {
-		return false, cloud.Wrap("attach floating IP "+now.FloatingIP, err)
+		return false, openstackauth.Wrap("attach floating IP "+now.FloatingIP, err)
 	}
 	return true, nil
 }
@@ -139,11 +140,11 @@ func (m *maker) roomInPool(ctx context.Context, client *gophercloud.ServiceClien
 	op := "take a floating IP from pool " + pool.Name
 	pages, err := floatingips.List(client, floatingips.ListOpts{}).AllPages(ctx)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	all, err := floatingips.ExtractFloatingIPs(pages)
 	if err != nil {
-		return cloud.WrapLook(op, err)
+		return openstackauth.WrapLook(op, err)
 	}
 	n := 0
 	for i := range all {
@@ -187,7 +188,7 @@ func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o
 		text := cloud.FormatOwner(PoolText+name, o.Shared())
 		_, err = floatingips.Update(ctx, client, f.ID, floatingips.UpdateOpts{Description: &text, PortID: new(string)}).Extract()
 		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-			return cloud.Wrap("give floating IP "+f.FloatingIP+" back to its pool", err)
+			return openstackauth.Wrap("give floating IP "+f.FloatingIP+" back to its pool", err)
 		}
 		return nil
 	}

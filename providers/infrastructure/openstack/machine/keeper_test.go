@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -20,8 +21,8 @@ func TestCleanLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const settle = 30 * time.Second
 		c := ost.New(ost.Options{})
-		p, err := cloud.NewSessions(cloud.Options{Tick: time.Second, Rate: -1, Base: c.Client()}).Project(cloud.Credential{
-			Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(c.CloudsYAML(ost.URL, "alice"))}, Cloud: "openstack",
+		p, err := cloud.NewSessions(cloud.Options{Tick: time.Second, Rate: -1, Base: c.Client()}).Project(openstackauth.Credential{
+			Secret: fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(c.CloudsYAML(ost.URL, "alice"))}, Cloud: "openstack",
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -132,10 +133,10 @@ func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume)
 
 // deleted is the error of a deletion: what is gone is success.
 func deleted(what string, err error) error {
-	if err == nil || cloud.NotFound(err) {
+	if err == nil || openstackauth.NotFound(err) {
 		return nil
 	}
-	return cloud.Wrap("delete "+what, err)
+	return openstackauth.Wrap("delete "+what, err)
 }
 
 // remove removes what m made. A port that something has by now stays: it is not
@@ -150,9 +151,9 @@ func (m *maker) remove(ctx context.Context) error {
 	for _, id := range m.made.ports {
 		now, err := ports.Get(ctx, client, id).Extract()
 		switch {
-		case cloud.NotFound(err):
+		case openstackauth.NotFound(err):
 		case err != nil:
-			errs = append(errs, cloud.WrapLook("look at port "+id, err))
+			errs = append(errs, openstackauth.WrapLook("look at port "+id, err))
 		case now.DeviceID == "":
 			all.ports = append(all.ports, &cloud.Port{Port: *now})
 		default:
@@ -166,8 +167,8 @@ func (m *maker) remove(ctx context.Context) error {
 		now, err := floatingips.Get(ctx, client, id).Extract()
 		if err == nil {
 			all.floating = append(all.floating, now)
-		} else if !cloud.NotFound(err) {
-			errs = append(errs, cloud.WrapLook("look at floating IP "+id, err))
+		} else if !openstackauth.NotFound(err) {
+			errs = append(errs, openstackauth.WrapLook("look at floating IP "+id, err))
 		}
 	}
 	for _, id := range m.made.volumes {

@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // A port is one that a server is to have, with everything looked up.
@@ -137,7 +138,7 @@ func (m *maker) ensurePort(ctx context.Context, t port) (string, error) {
 		}
 		made, err := ports.Create(ctx, client, opts).Extract()
 		if err != nil {
-			return "", cloud.Wrap("make port "+t.name, invalid(err))
+			return "", openstackauth.Wrap("make port "+t.name, invalid(err))
 		}
 		id = made.ID
 	}
@@ -224,7 +225,7 @@ func (m *maker) ensureTrunk(ctx context.Context, client *gophercloud.ServiceClie
 			Name: t.name, PortID: portID, Description: cloud.FormatOwner("", m.r.Owner), Subports: []trunks.Subport{},
 		}).Extract()
 		if err != nil {
-			return cloud.Wrap("make trunk "+t.name, invalid(err))
+			return openstackauth.Wrap("make trunk "+t.name, invalid(err))
 		}
 		id = made.ID
 	}
@@ -241,5 +242,5 @@ func (m *maker) setTags(ctx context.Context, client *gophercloud.ServiceClient, 
 		return err
 	}
 	err := attributestags.ReplaceAll(ctx, client, kind, id, attributestags.ReplaceAllOpts{Tags: want}).Err
-	return cloud.Wrap("set tags of "+kind+" "+id, err)
+	return openstackauth.Wrap("set tags of "+kind+" "+id, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -51,7 +52,7 @@ func (p *parts) checkUnused(ctx context.Context, project *cloud.Project) error {
 			continue
 		}
 		if err != nil {
-			return cloud.WrapLook("look at port "+id, err)
+			return openstackauth.WrapLook("look at port "+id, err)
 		}
 		if err := ask("port "+now.Name, now.DeviceID); err != nil {
 			return err

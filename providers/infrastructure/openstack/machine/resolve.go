@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // A found thing is one that a filter may mean.
@@ -29,7 +30,7 @@ func ask(ctx context.Context, p *cloud.Project, what string, filter any, pager f
 		op := "list " + what + "s"
 		pages, err := pager()
 		if err != nil {
-			return nil, cloud.WrapLook(op, err)
+			return nil, openstackauth.WrapLook(op, err)
 		}
 		var out []found
 		err = pages.EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
@@ -37,7 +38,7 @@ func ask(ctx context.Context, p *cloud.Project, what string, filter any, pager f
 			out = append(out, part...)
 			return true, err
 		})
-		return out, cloud.WrapLook(op, err)
+		return out, openstackauth.WrapLook(op, err)
 	}, func(out []found) bool { return len(out) > 0 })
 }
 
@@ -219,7 +220,7 @@ func unique(all []string) []string {
 // names, the same as Invalid.
 func invalid(err error) error {
 	if gophercloud.ResponseCodeIs(err, 404) {
-		e := cloud.Wrap("", err)
+		e := openstackauth.Wrap("", err)
 		if f, ok := e.(*fleet.Error); ok { //nolint:errorlint // Wrap returns nothing else
 			return &fleet.Error{Kind: fleet.Invalid, Op: f.Op, Err: f.Err}
 		}

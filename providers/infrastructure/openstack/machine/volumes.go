@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // The bounds of waiting for Cinder. Nova takes a volume only when it is made, so
@@ -88,7 +89,7 @@ func (m *maker) ensureVolume(ctx context.Context, suffix string, size int, image
 	}
 	made, err := volumes.Create(ctx, client, opts, nil).Extract()
 	if err != nil {
-		return "", cloud.Wrap("make volume "+name, invalid(err))
+		return "", openstackauth.Wrap("make volume "+name, invalid(err))
 	}
 	m.made.volumes = append(m.made.volumes, made.ID)
 	return made.ID, nil
@@ -126,7 +127,7 @@ func (m *maker) awaitVolume(ctx context.Context, client *gophercloud.ServiceClie
 	for {
 		v, err := volumes.Get(ctx, client, id).Extract()
 		if err != nil {
-			return cloud.WrapLook("look at volume "+id, err)
+			return openstackauth.WrapLook("look at volume "+id, err)
 		}
 		op := "make volume " + v.Name
 		switch v.Status {

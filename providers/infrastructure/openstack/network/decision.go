@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/steps"
 )
 
@@ -92,6 +93,6 @@ func perform(ctx context.Context, p *cloud.Project, v *view, decide func() *deci
 			out = append(out, steps.Step{What: s.what, Blocked: s.blocked, Do: func(ctx context.Context) error { return s.do(ctx, sess) }})
 		}
 		return out
-	}, cloud.Wrap)
+	}, openstackauth.Wrap)
 	return errs, last
 }

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // groups has the managed security groups made and their rules kept, exactly.
@@ -180,7 +181,7 @@ func (v *view) addRules(ctx context.Context, sess *session, group string, add []
 
 // duplicate reports whether Neutron has such a rule.
 func duplicate(err error) bool {
-	return err != nil && fleet.KindOf(cloud.Wrap("add rules", err)) == fleet.Conflict && strings.Contains(cloud.Wrap("", err).Error(), "already exist")
+	return err != nil && fleet.KindOf(openstackauth.Wrap("add rules", err)) == fleet.Conflict && strings.Contains(openstackauth.Wrap("", err).Error(), "already exist")
 }
 
 func (v *view) removeRule(ctx context.Context, sess *session, group string, r rules.SecGroupRule) error {

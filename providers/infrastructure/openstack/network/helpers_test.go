@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -53,8 +54,8 @@ func cluster(name string) *fleet.Cluster {
 func (w *world) restart() {
 	w.Helper()
 	w.client = w.cloud.Client()
-	p, err := cloud.NewSessions(cloud.Options{Tick: time.Nanosecond, Rate: -1, Base: w.client}).Project(cloud.Credential{
-		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))},
+	p, err := cloud.NewSessions(cloud.Options{Tick: time.Nanosecond, Rate: -1, Base: w.client}).Project(openstackauth.Credential{
+		Secret: fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(w.cloud.CloudsYAML(ost.URL, "alice"))},
 		Cloud:  "openstack", From: "the test",
 	})
 	if err != nil {

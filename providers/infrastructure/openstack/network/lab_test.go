@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 	"fairlead.dev/test/lab/openstack/lab"
 )
@@ -32,8 +33,8 @@ func TestOnTheLab(t *testing.T) {
 		t.Skip("minutes on real services: make test-openstack runs it")
 	}
 	project := lab.NewProject(t)
-	p, err := cloud.NewSessions(cloud.Options{Tick: time.Nanosecond, Rate: -1}).Project(cloud.Credential{
-		Secret: fleet.SecretData{cloud.CloudsYAMLKey: fleet.NewSecret(project.CloudsYAML())}, Cloud: lab.CloudName, From: "the test",
+	p, err := cloud.NewSessions(cloud.Options{Tick: time.Nanosecond, Rate: -1}).Project(openstackauth.Credential{
+		Secret: fleet.SecretData{openstackauth.CloudsYAMLKey: fleet.NewSecret(project.CloudsYAML())}, Cloud: lab.CloudName, From: "the test",
 	})
 	if err != nil {
 		t.Fatal(err)

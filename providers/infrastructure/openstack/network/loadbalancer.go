@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // The provisioning statuses of Octavia. While one is pending, the load balancer
@@ -201,7 +202,7 @@ func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
 		}
 		defer sess.changed()
 		if err := loadbalancers.Failover(ctx, c, lb.ID).ExtractErr(); err != nil {
-			err = cloud.Wrap("fail over load balancer "+lb.Name, err)
+			err = openstackauth.Wrap("fail over load balancer "+lb.Name, err)
 			if fleet.KindOf(err) == fleet.Unauthorized {
 				return fleet.Errorf(fleet.Unavailable, "mend load balancer "+lb.Name,
 					"it is in ERROR, and a failover is refused: %w (have an operator of the cloud run: openstack loadbalancer failover %s)", err, lb.ID)

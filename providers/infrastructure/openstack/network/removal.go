@@ -14,6 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // removal is a step that removes one thing of Neutron. Nothing there is success.
@@ -102,11 +103,11 @@ func (v *view) removeLoadBalancer(lb loadbalancers.LoadBalancer) step {
 		}
 		defer sess.changed()
 		err = loadbalancers.Delete(ctx, c, lb.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr()
-		if err != nil && !cloud.NotFound(err) {
+		if err != nil && !openstackauth.NotFound(err) {
 			return err
 		}
 		same := func(o loadbalancers.LoadBalancer) bool { return o.ID == lb.ID }
-		if cloud.NotFound(err) {
+		if openstackauth.NotFound(err) {
 			drop(&v.all.loadBalancers, &v.mine.loadBalancers, same)
 			return nil
 		}

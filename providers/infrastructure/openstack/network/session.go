@@ -9,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -28,7 +29,7 @@ func (sess *session) changed() { sess.Changed(sess.owner) }
 
 // ignoreNotFound turns an error of a removal into none where the thing is not there.
 func ignoreNotFound(err error) error {
-	if cloud.NotFound(err) {
+	if openstackauth.NotFound(err) {
 		return nil
 	}
 	return err

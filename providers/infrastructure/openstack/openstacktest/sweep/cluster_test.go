@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+	"fairlead.dev/providers/openstackauth"
 )
 
 const group = "infrastructure.cluster.x-k8s.io"
@@ -43,7 +44,7 @@ func object(t testing.TB, version, kind, name string, yaml []byte, spec any) fle
 	return fleet.Object{
 		GVK:  schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
 		Name: name, Namespace: credential.Namespace, Spec: b,
-		Secrets: map[fleet.Key]fleet.SecretData{credential: {cloud.CloudsYAMLKey: fleet.NewSecret(yaml)}},
+		Secrets: map[fleet.Key]fleet.SecretData{credential: {openstackauth.CloudsYAMLKey: fleet.NewSecret(yaml)}},
 	}
 }
 

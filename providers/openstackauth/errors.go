@@ -1,4 +1,4 @@
-package cloud
+package openstackauth
 
 import (
 	"encoding/json"
@@ -62,7 +62,8 @@ func reauthentication(err error) (error, bool) {
 	return nil, false
 }
 
-func response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
+// Response returns the answer of OpenStack that err is of; false where it is of none.
+func Response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 	if e, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		return e, true
 	}
@@ -73,7 +74,7 @@ func response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 }
 
 func kindOf(err error) fleet.ErrorKind {
-	if r, ok := response(err); ok {
+	if r, ok := Response(err); ok {
 		return kindOfStatus(r.Method, r.Actual, errorText(r.Body))
 	}
 	if kind, ok := transport.KindOf(err); ok {
@@ -133,7 +134,7 @@ var inTransit = regexp.MustCompile(`(?i)invalid volume: volume status must be`)
 
 // explain returns what the other side said, with what to do where that is known.
 func explain(err error) error {
-	r, ok := response(err)
+	r, ok := Response(err)
 	if !ok {
 		return transport.Plain(err)
 	}

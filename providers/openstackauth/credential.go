@@ -1,4 +1,4 @@
-package cloud
+package openstackauth
 
 import (
 	"bytes"
@@ -37,8 +37,8 @@ type Credential struct {
 	From   string           // where Secret was found, for messages: "Secret prod/cloud-config"
 }
 
-// digest is equal for credentials that make the same session.
-func (c Credential) digest() string {
+// Digest is equal for credentials that make the same session.
+func (c Credential) Digest() string {
 	h := sha256.New()
 	for _, k := range []string{CloudsYAMLKey, CACertKey, certKey, keyKey} {
 		data := c.Secret[k].Reveal()

@@ -1,4 +1,4 @@
-package cloud
+package openstackauth
 
 import (
 	"context"
@@ -11,21 +11,21 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// catalogueFor is how long the catalogue is taken for what it was: services are
+// catalogueTTL is how long the catalogue is taken for what it was: services are
 // added, and their endpoints move, while an agent runs.
 const catalogueTTL = 5 * time.Minute
 
 // readCatalogue reads the catalogue anew where it is old, and forgets the clients
 // and the services that there are none of where it changed. Where it cannot be read
 // the old one goes on to serve: what is wrong shows by itself.
-func (p *Project) readCatalogue(ctx context.Context, provider *gophercloud.ProviderClient) {
-	p.mu.Lock()
-	if time.Since(p.catalogued) < catalogueTTL {
-		p.mu.Unlock()
+func (s *Session) readCatalogue(ctx context.Context, provider *gophercloud.ProviderClient) {
+	s.mu.Lock()
+	if time.Since(s.catalogued) < catalogueTTL {
+		s.mu.Unlock()
 		return
 	}
-	p.catalogued = time.Now() // one reads, and a Keystone that fails is left alone for as long
-	p.mu.Unlock()
+	s.catalogued = time.Now() // one reads, and a Keystone that fails is left alone for as long
+	s.mu.Unlock()
 	identity, err := openstack.NewIdentityV3(provider, gophercloud.EndpointOpts{})
 	if err != nil {
 		return
@@ -38,14 +38,14 @@ func (p *Project) readCatalogue(ctx context.Context, provider *gophercloud.Provi
 	if err != nil || len(entries) == 0 {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if reflect.DeepEqual(entries, p.catalogue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reflect.DeepEqual(entries, s.catalogue) {
 		return
 	}
-	p.catalogue = entries
-	clear(p.clients)
-	clear(p.absent)
+	s.catalogue = entries
+	clear(s.clients)
+	clear(s.absent)
 }
 
 // catalogueOf returns the catalogue that came with a token.
@@ -66,27 +66,27 @@ func catalogueOf(r gophercloud.AuthResult) []tokens.CatalogEntry {
 
 // useCatalogue has provider find services in the catalogue as it was last read. It is
 // called before anybody else has provider.
-func (p *Project) useCatalogue(provider *gophercloud.ProviderClient) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.catalogue, p.catalogued = catalogueOf(provider.GetAuthResult()), time.Now()
-	if len(p.catalogue) == 0 {
+func (s *Session) useCatalogue(provider *gophercloud.ProviderClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.catalogue, s.catalogued = catalogueOf(provider.GetAuthResult()), time.Now()
+	if len(s.catalogue) == 0 {
 		return
 	}
 	provider.EndpointLocator = func(o gophercloud.EndpointOpts) (string, error) {
-		p.mu.Lock()
-		entries := p.catalogue
-		p.mu.Unlock()
+		s.mu.Lock()
+		entries := s.catalogue
+		s.mu.Unlock()
 		return openstack.V3Endpoint(context.TODO(), provider, &tokens.ServiceCatalog{Entries: entries}, o)
 	}
 }
 
-// expireCatalogue has the catalogue read anew soon: a look failed, perhaps because a
+// ExpireCatalogue has the catalogue read anew soon: a look failed, perhaps because a
 // service is elsewhere now.
-func (p *Project) expireCatalogue() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Since(p.catalogued) > time.Minute {
-		p.catalogued = time.Time{}
+func (s *Session) ExpireCatalogue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.catalogued) > time.Minute {
+		s.catalogued = time.Time{}
 	}
 }

@@ -1,4 +1,4 @@
-package cloud_test
+package openstackauth_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/openstackauth"
 )
 
 // Bodies are as the services of the release Zed send them.
@@ -47,7 +47,7 @@ func TestWrap(t *testing.T) {
 		"version not accepted": {"GET", 406, `{"computeFault": {"message": "Version 2.69 is not supported by the API. Minimum is 2.1 and maximum is 2.60.", "code": 406}}`, fleet.Invalid, "Version 2.69 is not supported by the API."},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			err := cloud.Wrap("do it", gophercloud.ErrUnexpectedResponseCode{Method: tc.method, Actual: tc.status, Body: []byte(tc.body)})
+			err := openstackauth.Wrap("do it", gophercloud.ErrUnexpectedResponseCode{Method: tc.method, Actual: tc.status, Body: []byte(tc.body)})
 			if got := fleet.KindOf(err); got != tc.kind {
 				t.Errorf("kind %s, want %s", got, tc.kind)
 			}
@@ -79,23 +79,23 @@ func TestWrapWithoutAnswer(t *testing.T) {
 		"Keystone is silent": {&gophercloud.ErrUnableToReauthenticate{ErrReauth: called("Post", io.EOF)}, fleet.Unavailable, fleet.Unavailable},
 		"classified":         {fleet.Errorf(fleet.Exhausted, "x", "y"), fleet.Exhausted, fleet.Exhausted},
 	} {
-		if got := fleet.KindOf(cloud.Wrap("do it", tc.err)); got != tc.kind {
+		if got := fleet.KindOf(openstackauth.Wrap("do it", tc.err)); got != tc.kind {
 			t.Errorf("%s: a change is %s, want %s", reason, got, tc.kind)
 		}
-		if got := fleet.KindOf(cloud.WrapLook("see it", tc.err)); got != tc.look {
+		if got := fleet.KindOf(openstackauth.WrapLook("see it", tc.err)); got != tc.look {
 			t.Errorf("%s: a look is %s, want %s", reason, got, tc.look)
 		}
-		if text := cloud.Wrap("do it", tc.err).Error(); strings.Contains(text, "x=y") {
+		if text := openstackauth.Wrap("do it", tc.err).Error(); strings.Contains(text, "x=y") {
 			t.Errorf("%s: %q quotes a query", reason, text)
 		}
 	}
-	if err := cloud.Wrap("do it", nil); err != nil {
+	if err := openstackauth.Wrap("do it", nil); err != nil {
 		t.Errorf("no error = %v", err)
 	}
 }
 
 func TestWrapSaysWhatWasAsked(t *testing.T) {
-	err := cloud.Wrap("do it", &url.Error{Op: "Post", URL: "http://nova.test/v2.1/servers?x=y", Err: io.EOF})
+	err := openstackauth.Wrap("do it", &url.Error{Op: "Post", URL: "http://nova.test/v2.1/servers?x=y", Err: io.EOF})
 	if want := "cannot do it: POST http://nova.test/v2.1/servers: EOF"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
@@ -103,12 +103,12 @@ func TestWrapSaysWhatWasAsked(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	a, b := fleet.Errorf(fleet.Conflict, "a", "x"), fleet.Errorf(fleet.Unanswered, "b", "y")
-	err := cloud.Wrap("do both", fleet.JoinErrors(nil, a, b))
+	err := openstackauth.Wrap("do both", fleet.JoinErrors(nil, a, b))
 	if got := err.Error(); got != "cannot do both: cannot a: x; cannot b: y" || fleet.KindOf(err) != fleet.Unanswered {
 		t.Errorf("%q of kind %s", got, fleet.KindOf(err))
 	}
 	invalid, busy := fleet.Errorf(fleet.Invalid, "c", "x"), fleet.Errorf(fleet.Unavailable, "d", "y")
-	if got := fleet.KindOf(cloud.Wrap("do both", fleet.JoinErrors(invalid, busy, a))); got != fleet.Unavailable {
+	if got := fleet.KindOf(openstackauth.Wrap("do both", fleet.JoinErrors(invalid, busy, a))); got != fleet.Unavailable {
 		t.Errorf("what waits for Git beside what does not is %s, want %s", got, fleet.Unavailable)
 	}
 	if got := fleet.JoinErrors(nil, a); !errors.Is(got, a) {
@@ -117,7 +117,7 @@ func TestJoin(t *testing.T) {
 	if fleet.JoinErrors(nil, nil) != nil {
 		t.Error("none is an error")
 	}
-	if !cloud.NotFound(gophercloud.ErrUnexpectedResponseCode{Actual: http.StatusNotFound}) || cloud.NotFound(a) || cloud.NotFound(nil) {
+	if !openstackauth.NotFound(gophercloud.ErrUnexpectedResponseCode{Actual: http.StatusNotFound}) || openstackauth.NotFound(a) || openstackauth.NotFound(nil) {
 		t.Error("NotFound is wrong")
 	}
 }
@@ -126,8 +126,8 @@ func TestJoin(t *testing.T) {
 func TestWrapNamesWhatIsInside(t *testing.T) {
 	inner := fleet.Errorf(fleet.Exhausted, "make volume m-0-root", "no room")
 	for want, err := range map[string]error{
-		"cannot create machine m-0: cannot make volume m-0-root: no room": cloud.Wrap("create machine m-0", inner),
-		"cannot make volume m-0-root: no room":                            cloud.Wrap("make volume m-0-root", inner),
+		"cannot create machine m-0: cannot make volume m-0-root: no room": openstackauth.Wrap("create machine m-0", inner),
+		"cannot make volume m-0-root: no room":                            openstackauth.Wrap("make volume m-0-root", inner),
 	} {
 		if err.Error() != want || fleet.KindOf(err) != fleet.Exhausted {
 			t.Errorf("%q of kind %s, want %q", err, fleet.KindOf(err), want)
@@ -146,7 +146,7 @@ func TestStableWords(t *testing.T) {
 	} {
 		var texts []string
 		for _, id := range []string{"req-4e4c1c2f-7c7c-4d0e-8a55-6b3e2f1a9d10", "req-5a4c1c2f-7c7c-4d0e-8a55-6b3e2f1a9d11"} {
-			err := cloud.Wrap("do it", gophercloud.ErrUnexpectedResponseCode{Method: "POST", Actual: 500, Body: []byte(strings.ReplaceAll(body, "%s", id))})
+			err := openstackauth.Wrap("do it", gophercloud.ErrUnexpectedResponseCode{Method: "POST", Actual: 500, Body: []byte(strings.ReplaceAll(body, "%s", id))})
 			if !strings.Contains(err.Error(), id) {
 				t.Errorf("%s: %v is not in full", reason, err)
 			}
