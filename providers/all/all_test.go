@@ -22,7 +22,7 @@ func TestRegistry(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
-		"inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine",
+		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine",
 		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate", "openstack OpenStackMachine",
 		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool", "openstack Image",
 	}, kinds); d != "" {

@@ -54,7 +54,7 @@ func (b *builder) resolved(o *object, in *infrastructure) (spec, hashed json.Raw
 func (b *builder) companions(provider string) []fleet.Object {
 	var out []fleet.Object
 	for _, o := range b.set.companions(b.key) {
-		if in, ok := o.value.(*infrastructure); ok && in.provider == provider {
+		if in, ok := o.value.(*infrastructure); ok && slices.Contains(o.kind.users, provider) {
 			out = append(out, b.object(o, in))
 		}
 	}

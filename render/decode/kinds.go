@@ -40,7 +40,9 @@ type kind struct {
 
 	// provider and role are those of a provider's kind, distribution and role those of a
 	// distribution's. The versions of v1beta1Contract are those of Kind.V1Beta1Contract.
+	// users are the providers that a companion is for, of a kind that several share.
 	provider        string
+	users           []string
 	distribution    string
 	role            fleet.KindRole
 	v1beta1Contract []string
@@ -153,6 +155,10 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	}
 	for _, p := range providers {
 		k := providerKind(p)
+		if other := out[k.groupKind()]; other != nil && k.role == fleet.InfrastructureCompanion && other.role == k.role {
+			other.users = append(other.users, p.Provider)
+			continue
+		}
 		if p.Distribution != "" {
 			k = distributionKind(p)
 			k.enums = values
@@ -177,6 +183,7 @@ type infrastructure struct {
 func providerKind(p fleet.Kind) *kind {
 	return &kind{
 		provider: p.Provider,
+		users:    []string{p.Provider},
 		role:     p.Role,
 		global:   p.ClusterScoped,
 		group:    p.Group,
@@ -251,6 +258,10 @@ func (d *Decoder) refuseKind(group, version, name string) (message, hint string)
 // does not honour, with the way out.
 func unsupported() map[string]string {
 	return map[string]string{
+		"IPAddressClaim.ipam.cluster.x-k8s.io":                   "remove it from the overlay: a machine has its addresses in its own tags; what keeps an address for something else is excludedAddresses of the pool",
+		"IPAddress.ipam.cluster.x-k8s.io":                        "remove it from the overlay: a machine has its addresses in its own tags",
+		"InClusterPrefixPool.ipam.cluster.x-k8s.io":              "no machine of a provider here takes a prefix: use an InClusterIPPool",
+		"GlobalInClusterPrefixPool.ipam.cluster.x-k8s.io":        "no machine of a provider here takes a prefix: use a GlobalInClusterIPPool",
 		"MachinePool.cluster.x-k8s.io":                           "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
 		"HelmReleaseProxy.addons.cluster.x-k8s.io":               "remove it from the overlay: the addon provider for Helm writes it",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":      "remove it from the overlay: what was applied is written down in the cluster itself",

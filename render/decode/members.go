@@ -136,7 +136,7 @@ func (s *overlaySet) companions(cluster fleet.Key) []*object {
 			continue
 		}
 		if slices.ContainsFunc(s.objects, func(other *object) bool {
-			return other.kind != nil && other.kind.provider == o.kind.provider && other.kind.role != fleet.InfrastructureCompanion &&
+			return other.kind != nil && slices.Contains(o.kind.users, other.kind.provider) && other.kind.role != fleet.InfrastructureCompanion &&
 				slices.Contains(s.members[other], cluster)
 		}) {
 			out = append(out, o)
@@ -146,11 +146,11 @@ func (s *overlaySet) companions(cluster fleet.Key) []*object {
 }
 
 // specs returns the normalised specs of a provider's companions of a kind in a
-// namespace, by name; nil stands for one with problems.
+// namespace, or of a kind that has none, by name; nil stands for one with problems.
 func (s *overlaySet) specs(provider, kind, namespace string) map[string]any {
 	out := make(map[string]any)
 	for _, o := range s.objects {
-		if o.kind == nil || o.kind.role != fleet.InfrastructureCompanion || o.kind.provider != provider || o.gvk.Kind != kind || o.namespace != namespace {
+		if o.kind == nil || o.kind.role != fleet.InfrastructureCompanion || !slices.Contains(o.kind.users, provider) || o.gvk.Kind != kind || o.namespace != "" && o.namespace != namespace {
 			continue
 		}
 		out[o.name] = nil

@@ -60,6 +60,9 @@ func reviewedAnswers() map[string]string {
 		"Image spec.managedOptions":                                           "in place: when nobody wants the image any more",
 		"Image spec.cloudCredentialsRef":                                      "in place: with the next look; it has to be for the same project",
 
+		"InClusterIPPool spec":       nextFloat,
+		"GlobalInClusterIPPool spec": nextFloat,
+
 		"HostCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
 		"HostCluster spec.loadBalancer":         "in place: the load balancer moves to the host, and the former one is released",
 		"HostPool spec":                         nextLook,

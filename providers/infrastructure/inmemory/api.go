@@ -28,8 +28,9 @@ type API interface {
 	// Conflict. Nothing there gives the kind NotFound.
 	DeleteNetwork(ctx context.Context, id string) error
 
-	// CreateVM starts a machine; it makes a second one when called twice. A request may
-	// fail after it was taken: VMs tells of that for ten minutes, or until the same tags
+	// CreateVM starts a machine; it makes a second one when called twice, but of a machine
+	// with an address of a pool, which one has at a time: another one's gives the kind
+	// Conflict. A request may fail after it was taken: VMs tells of that for ten minutes, or until the same tags
 	// are asked for again.
 	CreateVM(ctx context.Context, s VMSpec) (VM, error)
 	// DeleteVM removes it, a silent one once it is back. Nothing there gives the

@@ -2,6 +2,7 @@ package inmemory
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -118,13 +120,16 @@ type DevMachineBackend struct {
 	InMemory *DevMachineInMemory `json:"inMemory,omitempty"`
 }
 
-// DevMachineInMemory says how long the parts of a machine take to start. They
+// DevMachineInMemory says how long the parts of a machine take to start. The parts
 // start in this order: the virtual machine, its Node, then etcd and API server.
 type DevMachineInMemory struct {
 	VM        *Component `json:"vm,omitempty"`
 	Node      *Component `json:"node,omitempty"`
 	APIServer *Component `json:"apiServer,omitempty"`
 	Etcd      *Component `json:"etcd,omitempty"`
+	// AddressesFromPools are the pools that the machine has an address of each; none:
+	// the cloud gives it one. Cluster API's kind has no such field.
+	AddressesFromPools []addresses.Ref `json:"addressesFromPools,omitempty"`
 }
 
 // A Component is one part of a machine.
@@ -145,7 +150,7 @@ func Kinds() []fleet.Kind {
 		"use backend.inMemory, or a provider of real machines"
 	const ownID = "the provider gives each machine its own id: leave the field out"
 	versions := []string{"v1beta2", "v1beta1"}
-	return []fleet.Kind{
+	return slices.Concat(addresses.Kinds(ProviderName), []fleet.Kind{
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureCluster,
 			Group: group, Kind: "DevCluster", Versions: versions,
@@ -165,6 +170,7 @@ func Kinds() []fleet.Kind {
 			Group: group, Kind: "DevMachineTemplate", Versions: versions,
 			New:       func(string) any { return new(DevMachineTemplate) },
 			Normalise: normaliseTemplate,
+			Resolve:   resolvePools(field.NewPath("spec", "template", "spec")),
 			Refused: map[string]string{
 				"spec.template.spec.backend.docker": docker,
 				"spec.template.spec.providerID":     ownID,
@@ -177,8 +183,20 @@ func Kinds() []fleet.Kind {
 			Group: group, Kind: "DevMachine", Versions: versions,
 			New:       func(string) any { return new(DevMachine) },
 			Normalise: normaliseMachine,
+			Resolve:   resolvePools(field.NewPath("spec")),
 			Refused:   map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID},
 		},
+	})
+}
+
+// resolvePools checks that the pools of a machine's spec, which is at the path at, are in Git.
+func resolvePools(at *field.Path) func(any, func(string) map[string]any) (any, field.ErrorList) {
+	return func(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
+		in := spec.(DevMachineSpec).Backend.InMemory
+		if in == nil {
+			return spec, nil
+		}
+		return spec, addresses.Resolve(in.AddressesFromPools, at.Child("backend", "inMemory", "addressesFromPools"), companions)
 	}
 }
 
@@ -245,6 +263,8 @@ func normaliseMachineSpec(spec DevMachineSpec, at *field.Path) (any, field.Error
 		Node:      canonical("node", in.Node),
 		APIServer: canonical("apiServer", in.APIServer),
 		Etcd:      canonical("etcd", in.Etcd),
+
+		AddressesFromPools: addresses.NormaliseRefs(&errs, at.Child("addressesFromPools"), in.AddressesFromPools),
 	}}}, errs
 }
 

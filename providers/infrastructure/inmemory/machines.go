@@ -67,11 +67,15 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if spec.Backend.InMemory != nil {
 		timing = *spec.Backend.InMemory
 	}
-	_, err = p.api.CreateVM(ctx, VMSpec{
+	vm := VMSpec{
 		Name: string(r.Name), Network: networks[0].ID, FailureDomain: r.FailureDomain,
 		Tags: r.Tags(op), Version: r.Pool.Version,
 		UserData: r.UserData.Content.Reveal(), Timing: timing,
-	})
+	}
+	if err := p.giveAddresses(ctx, r, timing.AddressesFromPools, &vm); err != nil {
+		return wrap(what, err)
+	}
+	_, err = p.api.CreateVM(ctx, vm)
 	return wrap(what, err)
 }
 

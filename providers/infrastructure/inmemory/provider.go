@@ -10,12 +10,14 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
 )
 
 // A Provider is the infrastructure provider of a cloud in memory.
 type Provider struct {
-	api    API
-	settle time.Duration
+	api      API
+	settle   time.Duration
+	reserved addresses.Reservations
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)

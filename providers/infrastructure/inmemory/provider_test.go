@@ -38,7 +38,16 @@ func testCluster() fleet.Cluster {
 }
 
 // TestConformance runs the suite against a cloud behind HTTP.
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { runSuite(t, testCluster) }
+
+// TestConformanceWithPools runs it with machines that take addresses of a pool.
+func TestConformanceWithPools(t *testing.T) {
+	runSuite(t, func() fleet.Cluster {
+		return *pooled("", fleet.Key{}, `{"addresses":["10.9.0.0/24","10.9.1.0/24"],"prefix":16,"gateway":"10.9.0.1"}`)
+	})
+}
+
+func runSuite(t *testing.T, cluster func() fleet.Cluster) {
 	clouds, wires := make(map[providers.Infrastructure]*Cloud), make(map[providers.Infrastructure]*wire)
 	conformance.Run(t, conformance.Options{
 		Provider: "inmemory",
@@ -107,7 +116,7 @@ func TestConformance(t *testing.T) {
 			},
 			FailureDomain: "a",
 		},
-		Cluster: testCluster,
+		Cluster: cluster,
 		Foreign: func(t testing.TB, p providers.Infrastructure, name string) func() bool {
 			c := clouds[p]
 			n, err := c.CreateNetwork(t.Context(), NetworkSpec{Name: "foreign"})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
 )
 
 // vm is a VM with what is in it.
@@ -101,6 +102,15 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 		if _, ok := c.vms[id]; ok {
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: there is a server with id %s", id)
 		}
+		switch has, err := c.addressHolder(s.Tags[addresses.Tag]); {
+		case err != nil:
+			return err
+		case has != nil && has.isOf(s.Tags):
+			out = has.VM
+			return nil
+		case has != nil:
+			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: server %s has the address", has.Name)
+		}
 		if err := c.quotaExceeded(op); err != nil {
 			return err
 		}
@@ -132,6 +142,32 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 		return nil
 	})
 	return out, err
+}
+
+// addressHolder returns the server that has an address of a pool which value, a tag of
+// another one, claims; nil: none has. Two that want one address at one time are told apart
+// here.
+func (c *Cloud) addressHolder(value string) (*vm, error) {
+	want, err := addresses.Parse(value)
+	if err != nil || len(want) == 0 {
+		return nil, err
+	}
+	for _, v := range c.vms {
+		if v.Refused != "" {
+			continue
+		}
+		has, _ := addresses.Parse(v.Tags[addresses.Tag]) // one that somebody damaged says nothing
+		if slices.ContainsFunc(want, func(claim addresses.Claim) bool { return slices.Contains(has, claim) }) {
+			return v, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // the contract: none has
+}
+
+// isOf reports whether v is what a repeated request with tags is for.
+func (v *vm) isOf(tags map[string]string) bool {
+	return v.deleted.IsZero() && !slices.ContainsFunc([]string{fleet.TagFleet, fleet.TagCluster, fleet.TagMachine, fleet.TagTemplate, fleet.TagOperation},
+		func(tag string) bool { return v.Tags[tag] != tags[tag] })
 }
 
 // tellRefused is how long is told of a request that failed.

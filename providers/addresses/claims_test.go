@@ -1,0 +1,84 @@
+package addresses
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+func TestTag(t *testing.T) {
+	want := []Claim{{"InClusterIPPool/prod/nodes", netip.MustParseAddr("10.0.0.10")}, {"GlobalInClusterIPPool/six", netip.MustParseAddr("fd00::1")}}
+	text := Format(want)
+	if text != "InClusterIPPool/prod/nodes=10.0.0.10,GlobalInClusterIPPool/six=fd00::1" {
+		t.Errorf("the tag is %q", text)
+	}
+	if got, err := Parse(text); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	for _, damaged := range []string{"10.0.0.10", "pool=10.0.0", "=10.0.0.10", "a=10.0.0.1,"} {
+		if _, err := Parse(damaged); fleet.KindOf(err) != fleet.Conflict {
+			t.Errorf("%q: %v, want kind Conflict", damaged, err)
+		}
+	}
+}
+
+// Where two have one address everybody who looks says the same of them.
+func TestHolders(t *testing.T) {
+	h := make(Holders)
+	for id, tag := range map[string]string{"c": "p=10.0.0.1", "a": "p=10.0.0.1,q=10.0.0.2", "b": "q=10.0.0.1", "d": ""} {
+		if err := h.Add(id, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.Losers(); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("losers %q, want c alone: b has its address of another pool", got)
+	}
+	if got := h.Keeper(Claim{"p", netip.MustParseAddr("10.0.0.1")}); got != "a" {
+		t.Errorf("%s keeps the address, want a", got)
+	}
+	if got := h.Keeper(Claim{"p", netip.MustParseAddr("10.0.0.9")}); got != "" {
+		t.Errorf("%s keeps an address that nobody has", got)
+	}
+	p := &Pool{ID: "q"}
+	if got := h.Taken(p); len(got) != 2 {
+		t.Errorf("taken %v, want both addresses of q", got)
+	}
+	if err := h.Add("e", "?"); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("%v, want kind Conflict", err)
+	}
+}
+
+// What was asked for and does not show is given to nobody else, and to its own claim again.
+func TestReservations(t *testing.T) {
+	p := pool(t, PoolSpec{Addresses: []string{"10.0.0.10-10.0.0.11"}, Prefix: 24})
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	var r Reservations
+	reserve := func(name string, taken map[netip.Addr]bool, at time.Time) (Claim, error) {
+		return r.Reserve(p, name, taken, at, at.Add(time.Minute))
+	}
+	a, err := reserve("a", nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := reserve("b", nil, now)
+	if err != nil || b == a {
+		t.Fatalf("b has %v, %v, and a %v", b, err, a)
+	}
+	if again, err := reserve("a", nil, now.Add(time.Second)); err != nil || again != a {
+		t.Errorf("a has %v, %v, want %v again", again, err, a)
+	}
+	if _, err := reserve("c", nil, now); fleet.KindOf(err) != fleet.Exhausted {
+		t.Errorf("%v, want kind Exhausted", err)
+	}
+	if c, err := reserve("c", nil, now.Add(2*time.Minute)); err != nil {
+		t.Errorf("%v, %v, want one of those whose time is over", c, err)
+	}
+	r.Release(a)
+	r.Release(b)
+	if got, err := reserve("b", map[netip.Addr]bool{b.Address: true}, now); err != nil || got != a {
+		t.Errorf("b has %v, %v, want %v: a machine has the other", got, err, a)
+	}
+}

@@ -1,0 +1,48 @@
+// Package addresses gives machines addresses of pools that people keep in Git: the kinds
+// InClusterIPPool and GlobalInClusterIPPool of Cluster API's in-cluster IPAM provider, whose
+// controllers it replaces. A provider whose machines take static addresses (vSphere, Metal3)
+// declares [Kinds], has [Resolve] check references, and asks [Pool.Allocate].
+//
+// # Who keeps what
+//
+// There are no IPAddressClaim and IPAddress objects. The claim is a tag of the machine
+// ([Tag], [Format]): it is there from the call on that makes the machine, and gone when the
+// machine is gone, so that no address leaks and none outlives its machine. What is taken is
+// what the provider sees: the tags of all machines of the place, whatever fleet or cluster
+// they are of, those on their way out, released and damaged ones included. A machine may
+// still answer for its address as long as the infrastructure shows it. An address that only
+// was asked for and does not show yet is in [Reservations].
+//
+// A pool is known by its kind, namespace and name. Clusters of one fleet, and fleets, that
+// have a pool of one name share it; where it is one network, it has to be the same pool.
+// Addresses that something else has are its excludedAddresses, as in Cluster API.
+//
+// # Which one
+//
+// [Pool.Allocate] is a pure function of the pool, the name of the claim and what is taken.
+// The search begins where a hash of the name says. So a request that is repeated after a
+// lost answer asks for the same address; two agents that search at one time seldom meet; and
+// an address that was just let go is seldom the next that is given, though nobody keeps a
+// record of it.
+//
+// # Two that want one
+//
+// Two fleets may look at the same time, see the same address free, and choose it.
+//
+// Where the infrastructure compares and swaps, because it refuses a machine whose address
+// another one has, the request of the second is a Conflict: it changed nothing, the next
+// look shows whose the address is, and the next plan asks again. The in-memory cloud does
+// so, and Neutron does with ports.
+//
+// Where it does not (a vCenter, an Ironic), a machine is made in two steps: first it is
+// claimed, with its address in its tags and its power off; then a look that began later has
+// to show the address once. [Holders.Keeper] says, the same to everybody who looks, which
+// one keeps it where it shows twice: the other is removed before it ever ran, and made
+// again. Both steps are the planner's ordinary ones, since the second is Upkeep.
+//
+// For example:
+//
+//	pool, err := addresses.Find(r.Cluster, ref)
+//	...
+//	a, err := pool.Allocate(addresses.ClaimName(r.Cluster, r.Name, 0), holders.Taken(pool))
+package addresses

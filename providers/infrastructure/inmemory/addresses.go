@@ -1,0 +1,53 @@
+package inmemory
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+)
+
+// giveAddresses has vm, which is for r, take an address of each of the pools that refs name.
+// Whichever machine of the cloud has one keeps it, whosesoever it is. The cloud refuses a
+// machine whose address another one was given since.
+func (p *Provider) giveAddresses(ctx context.Context, r providers.MachineRequest, refs []addresses.Ref, vm *VMSpec) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	all, err := p.api.VMs(ctx, nil)
+	if err != nil {
+		return err
+	}
+	holders := make(addresses.Holders)
+	for _, v := range all {
+		if v.Refused != "" {
+			continue // there never was one
+		}
+		if err := holders.Add(v.ID, v.Tags[addresses.Tag]); err != nil {
+			return fleet.Errorf(fleet.Conflict, "give addresses", "server %s of cluster %s: %w", v.Name, v.Tags[fleet.TagCluster], err)
+		}
+	}
+	var claims []addresses.Claim
+	for i, ref := range refs {
+		pool, err := addresses.Find(r.Cluster, ref)
+		if err != nil {
+			return err
+		}
+		taken := holders.Taken(pool)
+		if e, err := netip.ParseAddr(r.Cluster.NamedEndpoint().Host); err == nil {
+			taken[e] = true
+		}
+		now := time.Now()
+		claim, err := p.reserved.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, i), taken, now, now.Add(p.settle))
+		if err != nil {
+			return err
+		}
+		claims = append(claims, claim)
+		vm.Addresses = append(vm.Addresses, claim.Address.String())
+	}
+	vm.Tags[addresses.Tag] = addresses.Format(claims)
+	return nil
+}
