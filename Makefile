@@ -55,6 +55,7 @@ lint: ## run golangci-lint with the rules of .golangci.yml
 generate: ## write again what is generated: coverage, CLI and metrics pages, golden files
 	go generate ./...
 	UPDATE=1 go test ./agent/metrics ./agent/cli -run Generated -count=1
+	UPDATE=1 go test ./test/promise -run 'TestAPI|TestGuide' -count=1
 	go test ./sources/status -run TestDocs -count=1 -update
 	go test ./providers/distribution/kubeadm -run Golden -count=1 -update
 
