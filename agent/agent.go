@@ -17,7 +17,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -46,12 +45,12 @@ import (
 // required.
 type Parts struct {
 	Source   sources.Source
-	Renderer render.Renderer
+	Renderer Renderer
 	// Ledger opens the status branch of that name.
 	Ledger func(branch string) (Ledger, error)
 	// Reconciler returns what makes the passes. It asks may before it changes
 	// anything, and calls changed when nodes of a cluster change.
-	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) Reconciler
+	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
 	// Looker returns what an agent that the fleet is on its way to looks at clusters
 	// with, before it takes them. Nil: it takes them without a look.
 	Looker func() ownership.Looker
@@ -101,19 +100,15 @@ type Ledger struct {
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
 
-// A Reconciler makes one pass over one cluster. See package reconcile. Where it
-// has Attend(ctx) error, that runs while the fleet is owned; where it has Close,
-// that is called after the last pass.
-type Reconciler interface {
-	// Pass makes a pass. A result whose Err is ErrPostponed is none: nothing was
-	// seen or done, and the pass is to be made later.
-	Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result
-	Forget(k fleet.Key)
+// A Renderer renders for an agent.
+type Renderer interface {
+	render.Renderer
+	// Stale reports whether a revision that was rendered may come to another fleet, as it
+	// can be decrypted what could not.
+	Stale() bool
+	// Close ends what is under way for another Render.
+	Close()
 }
-
-// ErrPostponed is the error of a pass that nobody can make at the moment,
-// because the replica that would is changing.
-var ErrPostponed = errors.New("nobody works on the cluster at the moment")
 
 // Options say how an agent works.
 type Options struct {
@@ -202,9 +197,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.session.Load() == nil {
 		a.closeQueue(ctx)
 	}
-	if c, ok := a.p.Renderer.(interface{ Close() }); ok {
-		c.Close()
-	}
+	a.p.Renderer.Close()
 	if b != nil {
 		a.clear(ctx, b, err)
 	}

@@ -29,6 +29,8 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // world is all that an agent works with, in memory.
 type world struct {
+	reconcile.Unattended
+
 	mu      sync.Mutex
 	head    fleet.Revision
 	fleets  map[string]fleet.Fleet // by revision digest; what is missing cannot be fetched
@@ -237,6 +239,9 @@ func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastr
 	return fleet.Infrastructure{}, errors.New("not used")
 }
 
+// Stale implements Renderer.
+func (w *world) Stale() bool { return false }
+
 func (w *world) agent(o Options) *Agent { return New(w.options(o), w.parts()) }
 
 func (w *world) options(o Options) Options {
@@ -274,7 +279,7 @@ func (w *world) parts() Parts {
 				Writer: func(fleet.Owner) sources.StatusWriter { return w },
 			}, nil
 		},
-		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {
+		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) reconcile.Passes {
 			w.may = may
 			return w
 		},

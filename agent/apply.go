@@ -9,7 +9,6 @@ import (
 	"fairlead.dev/agent/health"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
-	"fairlead.dev/render"
 	"fairlead.dev/sources"
 )
 
@@ -35,7 +34,7 @@ func (a *follower) poll(ctx context.Context) error {
 	}
 	now := a.targets.decided()
 	current, refused := now.Revision(), now.Refused()
-	stale := a.rendersAnew()
+	stale := a.p.Renderer.Stale()
 	if stale {
 		clear(a.restoring) // the older revisions may have lacked the same key
 	}
@@ -50,18 +49,6 @@ func (a *follower) poll(ctx context.Context) error {
 		step(ctx)
 	}
 	return nil
-}
-
-// A StaleRenderer is a Renderer that may come to another fleet for a revision
-// that it has rendered, as it can decrypt what it could not.
-type StaleRenderer interface {
-	render.Renderer
-	Stale() bool
-}
-
-func (a *Agent) rendersAnew() bool {
-	r, ok := a.p.Renderer.(StaleRenderer)
-	return ok && r.Stale()
 }
 
 // resolve asks the source for its newest revision.

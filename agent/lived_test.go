@@ -17,7 +17,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // asked is a reconciler that keeps the memory that it was given.
 type asked struct {
-	Reconciler
+	reconcile.Passes
 	known fleet.Memory
 }
 

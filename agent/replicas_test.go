@@ -36,7 +36,7 @@ type postponing struct {
 
 func (p *postponing) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	if p.passes++; p.passes < 4 {
-		return reconcile.Result{Err: ErrPostponed, After: time.Second}
+		return reconcile.Result{Err: reconcile.ErrPostponed, After: time.Second}
 	}
 	return p.world.Pass(ctx, c, known)
 }
@@ -56,7 +56,7 @@ func TestPostponed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		a := w.agent(Options{})
-		a.p.Reconciler = func(func(fleet.Key) error, func(fleet.Key)) Reconciler { return p }
+		a.p.Reconciler = func(func(fleet.Key) error, func(fleet.Key)) reconcile.Passes { return p }
 		done := make(chan error, 1)
 		go func() { done <- a.Run(ctx) }()
 		time.Sleep(2500 * time.Millisecond)

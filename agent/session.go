@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/agent/survey"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/reconcile"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -28,7 +29,7 @@ type session struct {
 
 	branch     *branch
 	status     sources.StatusWriter
-	reconciler Reconciler
+	reconciler reconcile.Passes
 	applied    chan struct{} // closed once a first revision is applied
 
 	requests *requests.Requests // nil: nobody can ask
@@ -80,7 +81,7 @@ func (a *session) run(ctx context.Context) error {
 	defer cancel()
 	var g run.Group
 	for _, f := range []func(context.Context) error{
-		a.follow, a.writeStatus, a.attend, a.survey.Run,
+		a.follow, a.writeStatus, a.reconciler.Attend, a.survey.Run,
 		a.onceApplied(a.escrow.Run), a.onceApplied(a.keepHistory),
 		a.onceApplied(func(ctx context.Context) error { return a.home.Run(ctx, a.branch.ownership()) }),
 		a.passes,
@@ -88,9 +89,7 @@ func (a *session) run(ctx context.Context) error {
 		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
 	}
 	err := g.Run()
-	if c, ok := a.reconciler.(interface{ Close() }); ok {
-		c.Close()
-	}
+	a.reconciler.Close()
 	return err
 }
 
@@ -152,15 +151,6 @@ func (a *session) publishFleet(ctx context.Context) error {
 func (a *session) flush(ctx context.Context) error {
 	_, err := a.status.Flush(ctx)
 	return err
-}
-
-// attend attends to the reconciler, where it needs that.
-func (a *session) attend(ctx context.Context) error {
-	if r, ok := a.reconciler.(interface{ Attend(context.Context) error }); ok {
-		return r.Attend(ctx)
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // writeStatus runs the status writer.

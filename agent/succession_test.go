@@ -122,7 +122,7 @@ func (h *house) agent(o Options) *Agent {
 			Writer:  func(fleet.Owner) sources.StatusWriter { return h.world },
 		}, nil
 	}
-	p.Reconciler = func(may func(fleet.Key) error, _ func(fleet.Key)) Reconciler {
+	p.Reconciler = func(may func(fleet.Key) error, _ func(fleet.Key)) reconcile.Passes {
 		h.may = may
 		return h
 	}

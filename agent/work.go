@@ -32,7 +32,7 @@ func (a *session) work(ctx context.Context, k fleet.Key) {
 	if ctx.Err() != nil {
 		return
 	}
-	if errors.Is(res.Err, ErrPostponed) {
+	if errors.Is(res.Err, reconcile.ErrPostponed) {
 		a.queue.AddAfter(k, backoff.Jitter(res.After))
 		return
 	}

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/replicas/leasetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -18,6 +17,7 @@ import (
 // stubborn is a reconciler that goes on whatever its context says, and asks
 // before it acts.
 type stubborn struct {
+	reconcile.Unattended
 	may  func(fleet.Key) error
 	free chan struct{}
 	said chan error
@@ -36,7 +36,7 @@ func fresh(client *leasetest.Client, identity string) (*Replica, *stubborn) {
 	s := &stubborn{free: make(chan struct{}), said: make(chan error, 8)}
 	return New(Options{
 		Leases: client, Namespace: "n", Agent: "fairlead", Identity: identity, Shards: 1, Workers: 4,
-		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) agent.Reconciler {
+		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) reconcile.Passes {
 			s.may = may
 			return s
 		},
@@ -82,7 +82,7 @@ func TestOnePassAtATime(t *testing.T) {
 			time.Sleep(time.Second)
 			close(s.free)
 		}()
-		if res := m.Pass(t.Context(), "c", someCluster, fleet.Memory{}); !errors.Is(res.Err, agent.ErrPostponed) {
+		if res := m.Pass(t.Context(), "c", someCluster, fleet.Memory{}); !errors.Is(res.Err, reconcile.ErrPostponed) {
 			t.Errorf("a second pass over the cluster was made: %v", res.Err)
 		}
 		<-done

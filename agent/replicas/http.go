@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -61,7 +60,7 @@ func (r *Replica) Handler() http.Handler {
 			return
 		}
 		res := r.Pass(req.Context(), req.URL.Query().Get(leaderKey), c, known)
-		if errors.Is(res.Err, agent.ErrPostponed) {
+		if errors.Is(res.Err, reconcile.ErrPostponed) {
 			http.Error(w, res.Err.Error(), http.StatusMisdirectedRequest)
 			return
 		}
@@ -141,7 +140,7 @@ func (r *remote) Pass(ctx context.Context, leader string, c *fleet.Cluster, know
 	}
 	var out outcome
 	if err := r.post(ctx, passPath, leader, b, &out); err != nil {
-		return reconcile.Result{Err: agent.ErrPostponed, After: retryAfter}
+		return reconcile.Result{Err: reconcile.ErrPostponed, After: retryAfter}
 	}
 	return out.result()
 }

@@ -9,14 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/replicas/leasetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
 
 // telling is a reconciler that tells what it was given.
-type telling struct{ got chan *fleet.Cluster }
+type telling struct {
+	reconcile.Unattended
+	got chan *fleet.Cluster
+}
 
 func (r telling) Pass(_ context.Context, c *fleet.Cluster, _ fleet.Memory) reconcile.Result {
 	r.got <- c
@@ -36,10 +38,10 @@ func config(t *testing.T, seed byte) *tls.Config {
 
 // TestOverTheWire makes a pass at another replica, with TLS and secrets.
 func TestOverTheWire(t *testing.T) {
-	api, r := leasetest.New(), telling{make(chan *fleet.Cluster, 1)}
+	api, r := leasetest.New(), telling{got: make(chan *fleet.Cluster, 1)}
 	m := New(Options{
 		Leases: api.Client(), Namespace: "n", Agent: "fairlead", Identity: "b", Shards: 2, Workers: 1,
-		Reconciler: func(func(fleet.Key) error, func(fleet.Key)) agent.Reconciler { return r },
+		Reconciler: func(func(fleet.Key) error, func(fleet.Key)) reconcile.Passes { return r },
 	})
 	if err := m.step(t.Context()); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -30,7 +29,7 @@ func (r *Replica) may(s *shard, k fleet.Key) error {
 
 // Pass makes a pass over c for the leader, or says that it is to be made later.
 func (r *Replica) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
-	postponed := reconcile.Result{Err: agent.ErrPostponed, After: retryAfter}
+	postponed := reconcile.Result{Err: reconcile.ErrPostponed, After: retryAfter}
 	s, leads := r.begin(leader, c.Key)
 	if s == nil {
 		return postponed

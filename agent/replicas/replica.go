@@ -9,8 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // Options are those of a Replica. All but Now, Log and Observe are required.
@@ -24,7 +24,7 @@ type Options struct {
 	Timing    Timing
 	// Reconciler returns what makes the passes of one shard, from now on. It asks
 	// may before each change and calls changed when nodes of a cluster change.
-	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
+	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
 	Now        func() Instant // default Now
 	Log        *slog.Logger   // default: none
 	Observe    Observer

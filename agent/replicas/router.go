@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )
@@ -36,7 +35,7 @@ type peer struct {
 	end context.CancelFunc
 }
 
-var _ agent.Reconciler = (*Router)(nil)
+var _ reconcile.Passes = (*Router)(nil)
 
 // NewRouter returns the reconciler of the leader whose own replica is own. dial
 // connects to the replica with that identity. may says whether this process
@@ -48,6 +47,9 @@ func NewRouter(own *Replica, dial func(identity string) (Peer, error), may func(
 		peers: make(map[string]*peer), holders: make(map[int]string), keys: make(map[fleet.Key]bool),
 	}
 }
+
+// Close implements reconcile.Passes: what is under way ends with Attend.
+func (r *Router) Close() {}
 
 // Attend keeps in touch with all replicas until ctx ends.
 func (r *Router) Attend(ctx context.Context) error {
@@ -144,14 +146,14 @@ func (r *Router) keepAlive(p *peer, identity string) {
 // minInterval is the least time between two calls: changes that come in it are one.
 const minInterval = 50 * time.Millisecond
 
-// Pass implements agent.Reconciler.
+// Pass implements reconcile.Passes.
 func (r *Router) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	r.mu.Lock()
 	r.keys[c.Key] = true
 	p := r.peers[r.holders[ShardOf(c.Key, r.replica.o.Shards)]]
 	r.mu.Unlock()
 	if p == nil || r.may(c.Key) != nil {
-		return reconcile.Result{Err: agent.ErrPostponed, After: retryAfter}
+		return reconcile.Result{Err: reconcile.ErrPostponed, After: retryAfter}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -159,7 +161,7 @@ func (r *Router) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory)
 	return p.Pass(ctx, r.replica.o.Identity, c, known)
 }
 
-// Forget implements agent.Reconciler. The replica that made the last pass over a
+// Forget implements reconcile.Passes. The replica that made the last pass over a
 // deleted cluster has forgotten it then.
 func (r *Router) Forget(k fleet.Key) {
 	r.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/replicas/leasetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -77,7 +76,9 @@ func (w *world) startWith(name string, shards int) *replica {
 	r := &replica{client: w.api.Client(), name: name, end: cancel}
 	r.Replica = New(Options{
 		Leases: r.client, Namespace: "n", Agent: "fairlead", Identity: name, Shards: shards, Workers: 4,
-		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) agent.Reconciler { return &acting{w, name, may} },
+		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) reconcile.Passes {
+			return &acting{w: w, name: name, may: may}
+		},
 	})
 	w.mu.Lock()
 	w.replicas[name] = r
@@ -151,13 +152,14 @@ func (l line) Heartbeat(ctx context.Context, leader, answer string) (string, []f
 // Pass goes on at the other end when the line breaks: nobody tells it.
 func (l line) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	if l.broken() {
-		return reconcile.Result{Err: agent.ErrPostponed, After: time.Second}
+		return reconcile.Result{Err: reconcile.ErrPostponed, After: time.Second}
 	}
 	return l.to.Pass(context.WithoutCancel(ctx), leader, c, known)
 }
 
 // acting is a reconciler whose passes act for a while.
 type acting struct {
+	reconcile.Unattended
 	w    *world
 	name string
 	may  func(fleet.Key) error

@@ -9,15 +9,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // A shard is one that this replica holds. The replica's mutex guards it, but for passes.
 type shard struct {
 	ctx        context.Context //nolint:containedctx // it is the life of the shard here, which passes from many callers share
 	end        context.CancelFunc
-	reconciler agent.Reconciler
+	reconciler reconcile.Passes
 	busy       map[fleet.Key]bool
 	ended      bool
 	passes     sync.WaitGroup
@@ -102,9 +102,7 @@ func (r *Replica) stop(i int) {
 	}
 	s.end()
 	s.passes.Wait()
-	if c, ok := s.reconciler.(interface{ Close() }); ok {
-		c.Close()
-	}
+	s.reconciler.Close()
 	r.mu.Lock()
 	delete(r.shards, i)
 	r.observeLocked()

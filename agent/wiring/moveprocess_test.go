@@ -226,7 +226,7 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 	a := agent.New(o, agent.Parts{
 		Source: w, Renderer: w,
 		Ledger: func(string) (agent.Ledger, error) { return s.ledger(branchOf{w.git, p}, w.statusKeys(), m), nil },
-		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 			return reconcile.New(reconcile.Options{
 				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Distributions: distributions, Secrets: gate,
 				May: may, Changed: changed, Log: s.Log,

@@ -133,6 +133,12 @@ func (w *moveWorld) Fetch(context.Context, fleet.Revision) (sources.Tree, error)
 	return memoryTree{}, nil
 }
 
+// Stale implements agent.Renderer.
+func (w *moveWorld) Stale() bool { return false }
+
+// Close implements agent.Renderer.
+func (w *moveWorld) Close() {}
+
 // Render implements render.Renderer.
 func (w *moveWorld) Render(_ context.Context, rev fleet.Revision, _ sources.Tree) (fleet.Fleet, error) {
 	f := fleet.Fleet{ID: "harbour", Revision: rev, Config: fleet.Config{StatusBranch: "fairlead/status", Home: *w.home.Load()}}

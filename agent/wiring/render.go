@@ -86,7 +86,7 @@ func (s Settings) Render(ctx context.Context, o RenderOptions) (fleet.Fleet, err
 	return r.Render(ctx, rev, tree)
 }
 
-var _ agent.StaleRenderer = (*render.Rekeyed)(nil)
+var _ agent.Renderer = (*render.Rekeyed)(nil)
 
 // rekeyedRenderer returns the renderer of an agent. Identities that cannot be
 // read are an error.

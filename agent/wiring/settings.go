@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 	"fairlead.dev/render/worker"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/oci"
@@ -94,7 +94,7 @@ type Settings struct {
 
 	// Passes, if not nil, returns what makes the passes of an agent, in place of a
 	// reconciler in this process.
-	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler
+	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
 
 	// Watchdog is told of polls, renders and passes; nil: nobody is.
 	Watchdog *health.Watchdog

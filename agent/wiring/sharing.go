@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/agent/replicas"
 	"fairlead.dev/agent/server"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 // A sharing is what replicas share the clusters with.
@@ -69,6 +70,6 @@ func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Co
 }
 
 // passes makes the passes of a leader by way of all replicas.
-func (s *sharing) passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+func (s *sharing) passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 	return replicas.NewRouter(s.replica, s.dialer.Dial, may, changed)
 }

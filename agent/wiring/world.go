@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"fairlead.dev/agent"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/secrets"
@@ -174,7 +173,7 @@ func (w *World) Looker() *reconcile.Looker {
 }
 
 // Passes returns a reconciler that works on w and tells the watchdog of its passes.
-func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 	r, end := w.reconciler(may, changed)
 	return watchedPasses{r, w.watchdog, end}
 }
@@ -188,7 +187,7 @@ type watchedPasses struct {
 // Close ends the changes of charts that passes began, and waits for them.
 func (r watchedPasses) Close() { r.end() }
 
-// Pass implements agent.Reconciler.
+// Pass implements reconcile.Passes.
 func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	_, ends := r.watchdog.Begin(health.Passing, c.Key.String())
 	defer ends()

@@ -68,11 +68,7 @@ func TestReconcilersLeaveNothing(t *testing.T) {
 		if len(w.charts) != 1 {
 			t.Fatalf("there are %d stores of charts for one reconciler", len(w.charts))
 		}
-		c, ok := r.(interface{ Close() })
-		if !ok {
-			t.Fatalf("a %T cannot be closed", r)
-		}
-		c.Close()
+		r.Close()
 	}
 	if len(w.charts) > 0 {
 		t.Errorf("there are %d stores of charts for none", len(w.charts))

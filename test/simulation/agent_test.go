@@ -131,7 +131,7 @@ func (l *life) newAgent(name string) *incarnation {
 			Decoder: decode.New(theFleet, inmemory.Kinds()), FleetID: theFleet, Parallelism: 1, Log: log,
 		}), in},
 		Ledger: in.ledger,
-		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) agent.Reconciler {
+		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 			in.mu.Lock()
 			in.changed = changed
 			in.mu.Unlock()
@@ -213,7 +213,7 @@ type watched struct {
 	in *incarnation
 }
 
-// Pass implements agent.Reconciler.
+// Pass implements reconcile.Passes.
 func (w watched) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	w.in.mu.Lock()
 	t := turn{cluster: c, began: time.Now(), clock: w.in.now(), away: w.in.life.away}
@@ -232,6 +232,9 @@ type notes struct {
 	*render.Builder
 	in *incarnation
 }
+
+// Close implements agent.Renderer.
+func (notes) Close() {}
 
 // Render implements render.Renderer.
 func (n notes) Render(ctx context.Context, rev fleet.Revision, t sources.Tree) (fleet.Fleet, error) {
