@@ -14,6 +14,10 @@ import (
 // carryOut does what an action asks for.
 func (w *world) carryOut(a fleet.Action) {
 	w.logf("%s (%s)", a, a.Reason)
+	if a.Provider != "" && (a.Kind == fleet.EnsureInfrastructure || a.Kind == fleet.DeleteInfrastructure) {
+		w.changeYard(a)
+		return
+	}
 	switch a.Kind {
 	case fleet.EnsureCertificates:
 		w.secrets.Missing = nil
@@ -84,6 +88,15 @@ func (w *world) carryOutInside(a fleet.Action) {
 	}
 }
 
+// changeYard makes or removes what is shared on the other site.
+func (w *world) changeYard(a fleet.Action) {
+	w.yard = fleet.Infrastructure{Exists: a.Kind == fleet.EnsureInfrastructure}
+	on := func(m *simMachine) bool { return m.Provider == a.Provider }
+	if a.Kind == fleet.DeleteInfrastructure && slices.ContainsFunc(w.machines, on) {
+		w.violate("NoInfrastructureRemovedWhileSomethingMaySurface: machines are on %s", a.Provider)
+	}
+}
+
 func (w *world) createMachine(a fleet.Action) {
 	for _, m := range w.machines {
 		if m.Name == a.Machine {
@@ -93,7 +106,7 @@ func (w *world) createMachine(a fleet.Action) {
 			return
 		}
 	}
-	if !w.infra.Ready {
+	if shared := map[string]fleet.Infrastructure{"": w.infra, yard: w.yard}[a.Provider]; !shared.Ready {
 		w.violate("machine %s without infrastructure", a.Machine)
 	}
 	w.addMachine(a)
@@ -105,7 +118,7 @@ func (w *world) addMachine(a fleet.Action) {
 	w.machines = append(w.machines, &simMachine{
 		Machine: fleet.Machine{
 			Name: a.Machine, ProviderID: fleet.ProviderID(fmt.Sprintf("sim://%d", w.ids)), Pool: p.Name, Role: p.Role,
-			Template: p.Template, Version: p.Version, Operation: a.Operation, FailureDomain: a.FailureDomain,
+			Template: p.Template, Version: p.Version, Provider: p.Provider, Operation: a.Operation, FailureDomain: a.FailureDomain,
 			State: fleet.MachinePending, Created: w.now.Add(w.infraAhead), Origin: fleet.Origin{Made: w.clock(), Remediation: a.Remediation, Trust: w.desired.Trust(p.Role, w.secrets.Marks)},
 		},
 		join: a.Join, born: w.now, visibleAt: w.now.Add(w.lag),

@@ -168,6 +168,10 @@ func (c *chaos) drawFault() {
 		c.pause()
 	case 16:
 		c.jamAny()
+	case 17:
+		site := rapid.SampledFrom([]string{yard, yard, ""}).Draw(c.t, "site away")
+		c.away[site] = !c.away[site]
+		c.logf("site %q away: %t", site, c.away[site])
 	}
 }
 

@@ -89,7 +89,7 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 	if problem == "" {
 		problem = d.controlPlaneProblem()
 	}
-	if away := d.sites[0].away; away != "" && !d.unreachable {
+	if away := d.sites[0].away; away != "" && !d.unreachable && d.Desired.Hosted == nil {
 		l.unknown(clusterv1.ClusterControlPlaneAvailableCondition, "SiteAway", away)
 	} else {
 		l.need(clusterv1.ClusterControlPlaneAvailableCondition,

@@ -14,6 +14,7 @@ import (
 // judge checks a plan against the true state of the world.
 func (c *chaos) judge(in plan.Input, p plan.Plan) {
 	c.judgeHeld(p)
+	c.judgeSites(in, p)
 	if c.desired.Delete {
 		return
 	}
@@ -55,10 +56,40 @@ func (c *chaos) judgeHeld(p plan.Plan) {
 				a.Machine == m.Name && !twin && !c.twins[m.Name], // else the other one may be meant
 				m.joined && a.Node == c.nodeName(m) && !twin,
 				m.joined && member && !twin,
-				a.Join == fleet.JoinInit, a.Kind == fleet.DeleteInfrastructure, a.Kind == fleet.DeleteSecrets:
+				a.Join == fleet.JoinInit, a.Kind == fleet.DeleteInfrastructure && (a.Provider == "" || a.Provider == m.Provider), a.Kind == fleet.DeleteSecrets:
 				c.fail("WhatIsHeldIsLeftAlone: %s (%s), while %s lost %s%s", a, a.Reason, m.Name, m.lost, m.changed)
 			}
 		}
+	}
+}
+
+// judgeSites checks WhatIsAwayIsLeftAlone: on a site that nobody can look at nothing is
+// made or removed, and neither its Nodes are, nor anything below its machines. And it
+// checks NothingIsForgotten: as long as a machine is on the other site, that is remembered.
+func (c *chaos) judgeSites(in plan.Input, p plan.Plan) {
+	mixed := len(in.Observed.Guests) > 0
+	for _, m := range c.machines {
+		if !mixed || !c.away[m.Provider] || c.now.Before(m.visibleAt) {
+			continue
+		}
+		for _, a := range p.Actions {
+			twin := a.ProviderID != "" && a.ProviderID != m.ProviderID || c.twins[m.Name]
+			switch {
+			case a.Machine == m.Name && !twin, m.joined && a.Node == c.nodeName(m) && !twin,
+				a.Join == fleet.JoinInit, a.Kind == fleet.DeleteSecrets, a.Kind == fleet.DeleteInfrastructure && a.Provider == m.Provider:
+				c.fail("WhatIsAwayIsLeftAlone: %s (%s), while %s of site %q is not seen", a, a.Reason, m.Name, m.Provider)
+			}
+		}
+	}
+	for _, a := range p.Actions {
+		changes := a.Kind == fleet.CreateMachine || a.Kind == fleet.DeleteMachine || a.Kind == fleet.EnsureInfrastructure || a.Kind == fleet.DeleteInfrastructure
+		if mixed && changes && c.away[a.Provider] {
+			c.fail("WhatIsAwayIsLeftAlone: %s (%s) on site %q", a, a.Reason, a.Provider)
+		}
+	}
+	_, remembered := p.Residence.Guest(yard)
+	if !remembered && slices.ContainsFunc(c.machines, func(m *simMachine) bool { return m.Provider == yard }) {
+		c.fail("NothingIsForgotten: machines are on the other site")
 	}
 }
 
@@ -218,6 +249,7 @@ func (c *chaos) foreign() {
 // for the last machine of a control plane.
 func (c *chaos) calm() {
 	c.outage, c.stuck = false, ""
+	clear(c.away)
 	c.desired = change(c.desired, func(d *fleet.Cluster) {
 		d.Paused, d.ControlPlane.Paused = false, false
 		for i := range d.Workers { // what replaces on deletion is replaced by people in the end

@@ -243,7 +243,7 @@ func (f *facts) holdAmbiguous(same, doubtful []*machine, why string) {
 // a schema that a newer version brought only a difference that is known makes m
 // outdated.
 func upToDate(m *machine, p *fleet.Pool) bool {
-	if m.Pool != p.Name {
+	if m.Pool != p.Name || m.Provider != p.Provider {
 		return false
 	}
 	if same, known := p.Has(m.Template); known {
@@ -259,6 +259,8 @@ func differs(m *machine, p *fleet.Pool) string {
 		return fmt.Sprintf("version %s → %s", m.Version, p.Version)
 	case m.Pool != p.Name:
 		return fmt.Sprintf("pool %s is now %s", m.Pool, p.Name)
+	case m.Provider != p.Provider:
+		return fmt.Sprintf("pool %s is on another site now", p.Name)
 	case unwanted(m) && upToDate(m, p):
 		return "replacement " + p.Replace[m.ProviderID]
 	case m.overdue != "":

@@ -47,6 +47,9 @@ func drawPool(t *rapid.T, i int) fleet.Pool {
 	}
 	p.MaxRemediations = rapid.SampledFrom([]int{-1, 1, 2}).Draw(t, "remediations")
 	p.MinReadySeconds = rapid.SampledFrom([]int{0, 30}).Draw(t, "minReadySeconds")
+	if rapid.IntRange(0, 2).Draw(t, "site") == 0 {
+		p.Provider = yard
+	}
 	p.DeletionOrder = rapid.SampledFrom([]fleet.DeletionOrder{fleet.DeleteRandom, fleet.DeleteNewest, fleet.DeleteOldest}).Draw(t, "order")
 	return p
 }
@@ -123,7 +126,7 @@ func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 			t.Fatalf("ConvergesToDesired: %v", err)
 		}
 		c.check()
-		if len(c.machines) > 0 || c.infra.Exists || len(c.secrets.Missing) != 4 || c.secrets.Kubeconfig.Exists {
+		if len(c.machines) > 0 || c.infra.Exists || c.yard.Exists || len(c.secrets.Missing) != 4 || c.secrets.Kubeconfig.Exists {
 			c.fail("a deletion left something over: %v %v %v", c.machines, c.infra, c.secrets)
 		}
 	})

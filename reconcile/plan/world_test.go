@@ -41,11 +41,13 @@ type world struct {
 	infraAhead time.Duration // of the infrastructure's clock
 	nodesAhead time.Duration // of the clocks of the workload cluster
 	kubeadm    *fleet.Applied
-	serving    map[string]bool    // Nodes whose part of the control plane works
-	broken     fleet.TemplateHash // machines made of it never join
-	naming     naming             // of Nodes
-	stuck      fleet.MachineName  // its drain never ends
-	overtaken  bool               // a late call deleted the only control-plane machine after it had answered
+	serving    map[string]bool      // Nodes whose part of the control plane works
+	broken     fleet.TemplateHash   // machines made of it never join
+	naming     naming               // of Nodes
+	stuck      fleet.MachineName    // its drain never ends
+	yard       fleet.Infrastructure // what is shared on the other site
+	away       map[string]bool      // sites that nobody can look at
+	overtaken  bool                 // a late call deleted the only control-plane machine after it had answered
 
 	attempts []fleet.Attempt
 	since    time.Time
@@ -119,7 +121,33 @@ func newWorld(d *fleet.Cluster) *world {
 		nodes:      map[string]*fleet.Node{},
 		serving:    map[string]bool{},
 		secrets:    fleet.SecretState{Missing: fleet.Authorities()},
-		learnUntil: map[string]time.Time{},
+		learnUntil: map[string]time.Time{}, away: map[string]bool{},
+	}
+}
+
+// withGuests returns d with the site that its pools are on beside the first.
+func withGuests(d *fleet.Cluster) *fleet.Cluster {
+	if !d.InUse(yard) {
+		return d
+	}
+	return change(d, func(c *fleet.Cluster) { c.Guests = []fleet.Site{{Provider: yard}} })
+}
+
+// yard is the other site.
+const yard = "yard"
+
+// seeSites adds to o what is shared on the sites of d, but for those that are away.
+func (w *world) seeSites(d *fleet.Cluster, o *fleet.Observed) {
+	guests := d.GuestProviders()
+	if o.Infrastructure = w.infra; w.away[""] && len(guests) > 0 {
+		o.Infrastructure, o.Silence = fleet.Infrastructure{}, "no route to host"
+	}
+	for _, provider := range guests {
+		g := fleet.GuestSeen{Provider: provider, Infrastructure: w.yard}
+		if w.away[provider] {
+			g.Infrastructure, g.Silence = fleet.Infrastructure{}, "no route to host"
+		}
+		o.Guests = append(o.Guests, g)
 	}
 }
 
@@ -158,11 +186,11 @@ func (w *world) input(etcd bool) plan.Input {
 	in := plan.Input{Desired: w.desired, Memory: w.memory, Attempts: slices.Clone(w.attempts), Since: w.since, Settle: w.settle, Now: w.clock(), NeverAnswered: !w.answered}
 	o := &in.Observed
 	o.At = w.clock()
-	o.Infrastructure = w.infra
-	o.Infrastructure.Machines = nil
+	in.Desired = withGuests(w.desired).WithResidence(w.memory.Residence)
+	w.seeSites(in.Desired, o)
 	o.Secrets = w.secrets
 	for _, m := range w.machines {
-		if w.now.Before(m.visibleAt) {
+		if w.now.Before(m.visibleAt) || len(o.Guests) > 0 && w.away[m.Provider] {
 			continue
 		}
 		o.Infrastructure.Machines = append(o.Infrastructure.Machines, w.shown(m))
@@ -241,7 +269,7 @@ func (w *world) rest(most int) error {
 		w.advance(10 * time.Second)
 	}
 	_, p := w.plan()
-	return fmt.Errorf("not at rest: phase %s, actions %v, waiting %q\n%s", p.Phase, p.Actions, p.Waiting, strings.Join(tail(w.log, 40), "\n"))
+	return fmt.Errorf("not at rest: phase %s, actions %v, waiting %q, notes %q\n%s", p.Phase, p.Actions, p.Waiting, p.Notes, strings.Join(tail(w.log, 40), "\n"))
 }
 
 func (w *world) done(p plan.Plan) bool {
@@ -279,6 +307,7 @@ func (w *world) advance(d time.Duration) {
 		w.members, w.kubeadm = nil, nil // the data of etcd went with its machines
 		maps.DeleteFunc(w.nodes, func(name string, _ *fleet.Node) bool { return name != "somebody-elses" })
 	}
+	w.yard.Ready = w.yard.Exists
 	if w.infra.Exists && !w.infra.Ready {
 		w.infra.Ready, w.infra.Endpoint = true, fleet.Endpoint{Host: "10.0.0.1", Port: 6443}
 	}

@@ -108,7 +108,7 @@ func (p *Provider) networks(ctx context.Context, op string, c *fleet.Cluster) ([
 // was repeated too early made a second load balancer, the younger one goes.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	what := "create infrastructure of " + c.Key.String()
-	if c.ServedElsewhere() {
+	if c.APIElsewhere {
 		return fleet.Errorf(fleet.Invalid, what, "machines of the in-memory cloud join no API server outside of it: let it have the control plane, or take its pools out")
 	}
 	networks, err := p.networks(ctx, what, c)
