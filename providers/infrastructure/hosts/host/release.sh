@@ -34,6 +34,21 @@ if [ -e "$M/haproxy.cfg" ]; then
 	rm -f "$P"
 fi
 
+# K3s and RKE2 would start with the host again, and join the cluster that they were of.
+# Images that somebody laid out for them stay.
+for unit in k3s k3s-agent rke2-server rke2-agent; do
+	if [ -d /run/systemd/system ]; then systemctl disable --quiet --now "$unit.service" 2>/dev/null; fi
+done
+for kill in k3s-killall.sh rke2-killall.sh /opt/rke2/bin/rke2-killall.sh; do
+	command -v "$kill" >/dev/null || continue
+	timeout 300 "$kill" 8>&- 9>&- || echo "$kill ended with status $?; the rest is cleaned without it"
+done
+for dir in /var/lib/rancher/k3s /var/lib/rancher/rke2; do
+	[ -d "$dir/server" ] && find "$dir/server" -xdev -delete
+	[ -d "$dir/agent" ] && find "$dir/agent" -mindepth 1 -maxdepth 1 ! -name images -exec rm -rf -- {} +
+done
+rm -f /etc/rancher/node/password
+
 # Where etcd keeps its data is in its manifest, which reset removes.
 etcd=$(sed -n 's/^ *- --data-dir=//p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null | head -n 1)
 if command -v kubeadm >/dev/null; then
@@ -124,7 +139,7 @@ grep -qs ' # fairlead$' /etc/hosts && sed -i '/ # fairlead$/d' /etc/hosts
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 
 # Only a host that is clean is free again.
-for left in /etc/kubernetes/manifests/* /etc/kubernetes/pki/* /etc/kubernetes/*.conf /var/lib/etcd/member; do
+for left in /etc/kubernetes/manifests/* /etc/kubernetes/pki/* /etc/kubernetes/*.conf /var/lib/etcd/member /var/lib/rancher/k3s/server /var/lib/rancher/rke2/server; do
 	[ -e "$left" ] && { echo "$left is still there"; exit 1; }
 done
 if grep -q ' /var/lib/kubelet/' /proc/mounts; then echo "there are still mounts below /var/lib/kubelet"; exit 1; fi
