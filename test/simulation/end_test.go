@@ -203,7 +203,7 @@ func missingOf(facts inmemory.Facts, k fleet.Key, w wish, pools map[string]int) 
 		total += n
 		have := 0
 		for _, m := range machines {
-			if m.Tags[fleet.TagPool] == pool && (m.Tags[fleet.TagVersion] == w.version || pool == lone) && available(m) {
+			if m.Tags[fleet.TagPool] == pool && (m.Tags[fleet.TagVersion] == w.release() || pool == lone) && available(m) {
 				have++
 			}
 		}

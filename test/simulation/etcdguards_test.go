@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -57,6 +58,21 @@ func (j *judgement) neverAnswered(machines []inmemory.MachineFacts) bool {
 	}
 	j.life.ended[j.key] = j.life.ended[j.key] || !heard.IsZero()
 	return true
+}
+
+// removesMemberOn checks that etcd can do without the members on a Node that is deleted,
+// where these go with it: K3s and RKE2 call them as the Node and 8 digits.
+func (j *judgement) removesMemberOn(node string) {
+	if !j.life.others {
+		return
+	}
+	for _, etcd := range j.life.etcd(j.key) {
+		for _, e := range etcd.Members {
+			if i := strings.LastIndexByte(e.Name, '-'); i > 0 && e.Name[:i] == node {
+				j.removesMember(e.ID)
+			}
+		}
+	}
 }
 
 // removesMember checks that etcd can do without a member.

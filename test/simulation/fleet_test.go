@@ -18,6 +18,7 @@ const theFleet = "sim"
 
 // A wish is what Git says of one cluster.
 type wish struct {
+	flavour       flavour
 	classy        bool // it is of the class
 	renamed       bool // its Nodes are not called as their machines; not where it is of the class
 	controlPlanes int
@@ -44,6 +45,9 @@ type poolWish struct {
 }
 
 func key(i int) fleet.Key { return fleet.Key{Namespace: "sim", Name: fmt.Sprintf("c%d", i)} }
+
+// release is the version of the cluster as its distribution calls it.
+func (w wish) release() string { return w.version + w.flavour.build }
 
 // newWish returns a cluster as somebody might begin with. A small one has few
 // machines.

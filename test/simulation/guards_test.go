@@ -233,6 +233,7 @@ func (j *judgement) deletesNode(node string) {
 			j.violates("NodeOfMachineKept", "machine %s is there and ready", m.Name)
 		}
 	}
+	j.removesMemberOn(node)
 }
 
 // ours returns the machines of a cluster of the fleet.

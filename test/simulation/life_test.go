@@ -30,6 +30,7 @@ type life struct {
 	whole      bool       // with good days
 	small      bool       // one cluster of few machines, and not for long
 	reads      bool       // are in the log
+	others     bool       // clusters are of K3s and RKE2, by turns; else of kubeadm
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
 	net        *inmemory.PipeNetwork
@@ -119,8 +120,8 @@ func (l *life) begin() {
 	if l.small = !l.chance(5); !l.small {
 		clusters += l.random.IntN(3)
 	}
-	for range clusters {
-		l.wishes = append(l.wishes, newWish(l.random, l.small))
+	for i := range clusters {
+		l.wishes = append(l.wishes, newWish(l.random, l.small).of(l.flavour(i)))
 	}
 	l.rivalry = l.chance(4)
 	l.bother()

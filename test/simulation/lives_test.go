@@ -57,6 +57,7 @@ var (
 	stop  = flag.Bool("stop", false, "live no more lives once one failed")
 	// Not for lives.
 	guards = flag.Bool("guards", false, "break Fairlead in many ways, and see which guard notices")
+	others = flag.Bool("others", false, "have clusters of K3s and RKE2 instead of kubeadm")
 	keep   = flag.Int("keep", 60, "lines of a life that are shown where it failed")
 )
 
@@ -74,7 +75,7 @@ func TestLives(t *testing.T) {
 	if *seed != 0 {
 		*watch = testing.Verbose() && *again == 1
 		for range *again {
-			if !tell(t, live(t, &life{seed: *seed, whole: true})) {
+			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others})) {
 				return
 			}
 		}
@@ -86,7 +87,7 @@ func TestLives(t *testing.T) {
 	}
 	n, bad := uint64(0), 0
 	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
-		if !tell(t, live(t, &life{seed: first + n, whole: true})) {
+		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others})) {
 			bad++
 			if *stop {
 				break
@@ -94,6 +95,13 @@ func TestLives(t *testing.T) {
 		}
 	}
 	t.Logf("%d lives from -seed=%d on, %d of them failed", n, first, bad)
+}
+
+// TestLivesOfOthers lives a few lives with clusters of K3s and RKE2.
+func TestLivesOfOthers(t *testing.T) {
+	for n := range *lives {
+		tell(t, live(t, &life{seed: *from + n, whole: true, others: true}))
+	}
 }
 
 // tell reports a life that failed, and reports whether it was good.
@@ -104,8 +112,12 @@ func tell(t *testing.T, l *life) bool {
 		t.Logf("life %d: %d agents, %d calls, %d pushes", l.seed, l.started, l.calls, len(l.history))
 		return true
 	}
-	t.Errorf("%s\n%s\nLive it again, with -repeat=20 if it is fine then:\n\tgo test ./test/simulation -run TestLives -seed=%d -v",
-		l.failure, strings.Join(log, "\n"), l.seed)
+	also := ""
+	if l.others {
+		also = " -others"
+	}
+	t.Errorf("%s\n%s\nLive it again, with -repeat=20 if it is fine then:\n\tgo test ./test/simulation -run TestLives -seed=%d%s -v",
+		l.failure, strings.Join(log, "\n"), l.seed, also)
 	return false
 }
 

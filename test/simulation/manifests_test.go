@@ -32,7 +32,7 @@ func (w wish) manifests(name, namespace string) string {
 func (w wish) besides(name, namespace string) string {
 	var b strings.Builder
 	if w.lone > 0 {
-		fmt.Fprintf(&b, loneManifest, name, namespace, w.version, w.lone, w.registration())
+		fmt.Fprintf(&b, w.flavour.lone, name, namespace, w.release(), w.lone, w.registration())
 	}
 	if w.addons > 0 {
 		fmt.Fprintf(&b, addonsManifest, name, namespace)
@@ -65,9 +65,9 @@ func (w wish) cluster(name, namespace string) string {
 		}
 		return b.String()
 	}
-	fmt.Fprintf(&b, clusterManifest, name, namespace, replicas, w.surge, w.version, w.template, w.registration())
+	fmt.Fprintf(&b, w.flavour.cluster, name, namespace, replicas, w.surge, w.release(), w.template, w.registration())
 	for _, p := range w.pools {
-		fmt.Fprintf(&b, poolManifest, name, namespace, p.name, p.annotations(), p.replicas, p.strategy(), w.version, p.template, w.registration())
+		fmt.Fprintf(&b, w.flavour.pool, name, namespace, p.name, p.annotations(), p.replicas, p.strategy(), w.release(), p.template, w.registration())
 	}
 	return b.String()
 }

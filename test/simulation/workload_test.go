@@ -7,7 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
 )
@@ -120,16 +120,20 @@ func (s safe) Delete(ctx context.Context, c fleet.Key) error {
 	}))
 }
 
-// A distribution is kubeadm as an agent has it, which reaches clusters as reach does.
+// A distribution is one as an agent has it, which reaches clusters as reach does.
 type distribution struct {
-	kubeadm.Distribution
+	providers.Distribution
 	reach reach
 }
 
 var _ providers.Distribution = distribution{}
 
 func (in *incarnation) distributions() providers.Distributions {
-	return providers.Distributions{"KubeadmControlPlane": distribution{kubeadm.New(in.workload), reach{in.workload, in}}}
+	out := make(providers.Distributions)
+	for kind, d := range all.Distributions(in.workload) {
+		out[kind] = distribution{d, reach{in.workload, in}}
+	}
+	return out
 }
 
 // Observe implements providers.Distribution.
