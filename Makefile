@@ -162,6 +162,10 @@ e2e: build ## from a Git push to real clusters on machines of the lab, and throu
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) \
 		go test ./test/e2e -count=1 -timeout 120m -v -run '$(if $(filter short,$(E2E)),^TestLife$$,$(or $(E2E),.))'
 
+.PHONY: e2e-k3s
+e2e-k3s: build ## the same with the real K3s, where FAIRLEAD_K3S names its binary, and FAIRLEAD_K3S_IMAGES the archive of its images (root; needs `make lab-images`)
+	$(if $(FAIRLEAD_K3S),FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_K3S=$(abspath $(FAIRLEAD_K3S)) )go test ./test/e2e -count=1 -timeout 60m -v -run '^TestK3s$$'
+
 .PHONY: kube
 kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)
 	go run ./test/kube/binaries/build

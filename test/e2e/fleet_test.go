@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 var (
 	//go:embed testdata/cluster.yaml
 	clusterYAML string
+	//go:embed testdata/k3s.yaml
+	k3sYAML string
 	//go:embed testdata/cni.yaml
 	cniYAML string
 )
@@ -39,6 +42,7 @@ type cluster struct {
 	NoNetwork              bool   // for pods: it comes from elsewhere
 	Delete                 bool
 	Extra                  string // further objects
+	Template               string // of the manifests; empty: those for kubeadm
 }
 
 // CNI is for the template.
@@ -49,7 +53,7 @@ func (c cluster) yaml(t *testing.T) string {
 	indent := func(n int, text string) string {
 		return strings.Repeat(" ", n) + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", n))
 	}
-	parsed, err := template.New("cluster").Funcs(template.FuncMap{"indent": indent}).Parse(clusterYAML)
+	parsed, err := template.New("cluster").Funcs(template.FuncMap{"indent": indent}).Parse(cmp.Or(c.Template, clusterYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
