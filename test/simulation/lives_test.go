@@ -97,13 +97,6 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives from -seed=%d on, %d of them failed", n, first, bad)
 }
 
-// TestLivesOfOthers lives a few lives with clusters of K3s and RKE2.
-func TestLivesOfOthers(t *testing.T) {
-	for n := range *lives {
-		tell(t, live(t, &life{seed: *from + n, whole: true, others: true}))
-	}
-}
-
 // tell reports a life that failed, and reports whether it was good.
 func tell(t *testing.T, l *life) bool {
 	t.Helper()
