@@ -6,14 +6,15 @@ import (
 	"path"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/distribution/cloudinit"
 )
 
 // certificates returns the files of the authorities, and with an external etcd
 // those that the user gave for it.
-func (w *writer) certificates() ([]writeFile, error) {
+func (w *writer) certificates() ([]cloudinit.File, error) {
 	conf := w.spec.ClusterConfiguration
 	dir := cmp.Or(conf.CertificatesDir, certificatesDir)
-	var out []writeFile
+	var out []cloudinit.File
 	for _, a := range []struct {
 		name      fleet.SecretName
 		cert, key string
@@ -56,10 +57,10 @@ func (w *writer) certificates() ([]writeFile, error) {
 	return out, nil
 }
 
-func pair(d fleet.SecretData, cert, key string) []writeFile {
-	out := []writeFile{{Path: text(cert), Owner: rootOwner, Permissions: "0640", Content: text(d[fleet.TLSCertKey].Reveal())}}
+func pair(d fleet.SecretData, cert, key string) []cloudinit.File {
+	out := []cloudinit.File{{Path: cloudinit.Text(cert), Owner: rootOwner, Permissions: "0640", Content: cloudinit.Text(d[fleet.TLSCertKey].Reveal())}}
 	if key != "" {
-		out = append(out, writeFile{Path: text(key), Owner: rootOwner, Permissions: "0600", Content: text(d[fleet.TLSKeyKey].Reveal())})
+		out = append(out, cloudinit.File{Path: cloudinit.Text(key), Owner: rootOwner, Permissions: "0600", Content: cloudinit.Text(d[fleet.TLSKeyKey].Reveal())})
 	}
 	return out
 }

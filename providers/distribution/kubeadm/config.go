@@ -125,19 +125,3 @@ type (
 		Value string `json:"value"`
 	}
 )
-
-// The parts of a kubeconfig for discovery that only users ask for.
-type (
-	kubeconfigAuthProvider struct {
-		Name   string            `json:"name"`
-		Config map[string]string `json:"config,omitempty"`
-	}
-	kubeconfigExec struct {
-		APIVersion         string                              `json:"apiVersion"`
-		Command            string                              `json:"command"`
-		Args               []string                            `json:"args,omitempty"`
-		Env                []bootstrapv1.KubeConfigAuthExecEnv `json:"env,omitempty"`
-		ProvideClusterInfo bool                                `json:"provideClusterInfo,omitempty"`
-		InteractiveMode    string                              `json:"interactiveMode"`
-	}
-)

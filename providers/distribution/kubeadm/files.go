@@ -1,6 +1,8 @@
 package kubeadm
 
 import (
+	"fairlead.dev/providers/distribution/cloudinit"
+
 	"bytes"
 	"encoding/base64"
 	"errors"
@@ -16,17 +18,17 @@ const maxRendered = 1 << 20
 
 // userFiles returns the files that the user asks for, with content from Secrets
 // and templates filled in.
-func (w *writer) userFiles() ([]writeFile, error) {
-	var out []writeFile
+func (w *writer) userFiles() ([]cloudinit.File, error) {
+	var out []cloudinit.File
 	for i, f := range w.spec.Files {
 		content, err := w.content(f)
 		if err != nil {
 			return nil, fmt.Errorf("files[%d] (%s): %w", i, f.Path, err)
 		}
-		file := writeFile{
-			Path:        text(f.Path),
-			Owner:       text(f.Owner),
-			Permissions: text(f.Permissions),
+		file := cloudinit.File{
+			Path:        cloudinit.Text(f.Path),
+			Owner:       cloudinit.Text(f.Owner),
+			Permissions: cloudinit.Text(f.Permissions),
 			Append:      f.Append != nil && *f.Append,
 		}
 		if file.Encoding, file.Content, err = encodeContent(f.Encoding, content); err != nil {
@@ -102,32 +104,20 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 // encodeContent returns the encoding and content that make cloud-init write
 // what content is in the encoding that the user names. YAML holds no bytes that
 // are not text, so those travel in base64.
-func encodeContent(encoding bootstrapv1.Encoding, content []byte) (text, text, error) {
+func encodeContent(encoding bootstrapv1.Encoding, content []byte) (cloudinit.Text, cloudinit.Text, error) {
 	switch encoding {
 	case "":
 		if !utf8.Valid(content) {
-			return "base64", text(base64.StdEncoding.EncodeToString(content)), nil
+			return "base64", cloudinit.Text(base64.StdEncoding.EncodeToString(content)), nil
 		}
-		return "", text(content), checkJinja(string(content))
+		return "", cloudinit.Text(content), cloudinit.CheckJinja(string(content))
 	case bootstrapv1.Gzip:
-		return "gzip+base64", text(base64.StdEncoding.EncodeToString(content)), nil
+		return "gzip+base64", cloudinit.Text(base64.StdEncoding.EncodeToString(content)), nil
 	case bootstrapv1.Base64, bootstrapv1.GzipBase64:
 		if !utf8.Valid(content) {
 			return "", "", fmt.Errorf("encoding: the content is not in %s", encoding)
 		}
-		return text(encoding), text(content), checkJinja(string(content))
+		return cloudinit.Text(encoding), cloudinit.Text(content), cloudinit.CheckJinja(string(content))
 	}
 	return "", "", fmt.Errorf("encoding: there is no encoding %q", encoding)
-}
-
-// checkJinja refuses text that would reach cloud-init as broken Jinja.
-func checkJinja(s string) error {
-	if opensComment(s) {
-		return errComment
-	}
-	if !breaksJinja(s) {
-		return nil
-	}
-	return errors.New("a Jinja expression has quotes or a backslash, and the text around it has a space at the end of a line, " +
-		"a carriage return, an emoji, a Jinja statement at its end or the like: cloud-init cannot read both (use single quotes in the expression, or change the text)")
 }

@@ -13,6 +13,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/distribution/cloudinit"
 )
 
 const (
@@ -31,14 +32,14 @@ const (
 // which kubeadm would have it read from the file of both. And who trusts the new
 // authority alone, like a machine that joins when it signs, believes an API
 // server of the old one by the certificate that crosses them.
-func (w *writer) handover(dir string) (files []writeFile, after string, err error) {
+func (w *writer) handover(dir string) (files []cloudinit.File, after string, err error) {
 	ca := w.in.Secrets[fleet.ClusterCA]
 	first, rest := pem.Decode(ca[fleet.TLSCertKey].Reveal())
 	if first == nil || len(bytes.TrimSpace(rest)) == 0 {
 		return nil, "", nil
 	}
 	file := func(name string, content []byte) string {
-		files = append(files, writeFile{Path: text(name), Owner: rootOwner, Permissions: "0640", Content: text(content)})
+		files = append(files, cloudinit.File{Path: cloudinit.Text(name), Owner: rootOwner, Permissions: "0640", Content: cloudinit.Text(content)})
 		return name
 	}
 	type operation struct {

@@ -12,7 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
-	"fairlead.dev/providers/distribution/kubeadm/pki"
+	"fairlead.dev/providers/distribution/pki"
 )
 
 // While two authorities of the cluster are trusted, kube-controller-manager is

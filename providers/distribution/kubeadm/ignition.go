@@ -1,6 +1,8 @@
 package kubeadm
 
 import (
+	"fairlead.dev/providers/distribution/cloudinit"
+
 	"bytes"
 	"encoding/base64"
 	"errors"
@@ -67,7 +69,7 @@ func (w *writer) ignition() ([]byte, error) {
 		return nil, errors.New("nodeRegistration: Ignition evaluates no Jinja expression: write a variable of the shell, " +
 			"and let preKubeadmCommands put its value in with envsubst")
 	}
-	files.own(writeFile{Path: ignitionScriptPath, Owner: rootOwner, Permissions: "0700", Content: text(w.script(own.command))})
+	files.own(cloudinit.File{Path: ignitionScriptPath, Owner: rootOwner, Permissions: "0700", Content: cloudinit.Text(w.script(own.command))})
 	var out types.Config
 	enabled, unit := true, ignitionUnit
 	out.Systemd.Units = []types.Unit{{Name: ignitionUnitName, Enabled: &enabled, Contents: &unit}}
@@ -102,7 +104,7 @@ type ignitionFiles struct {
 }
 
 // own adds a file that is not the user's.
-func (l *ignitionFiles) own(f writeFile) {
+func (l *ignitionFiles) own(f cloudinit.File) {
 	err := l.add(string(f.Path), string(f.Owner), string(f.Permissions), types.Resource{Source: dataURL([]byte(f.Content))}, f.Append)
 	if err != nil && l.err == nil {
 		l.err = fmt.Errorf("file %s: %w", f.Path, err)

@@ -1,6 +1,8 @@
 package kubeadm
 
 import (
+	"fairlead.dev/providers/distribution/cloudinit"
+
 	"errors"
 	"fmt"
 	"regexp"
@@ -24,16 +26,16 @@ func (w *writer) ignitionMachine(out *types.Config, files *ignitionFiles) error 
 		if u.Sudo != "" {
 			// sudo reads no file with a dot in its name.
 			path := "/etc/sudoers.d/" + strings.ReplaceAll(u.Name, ".", "_")
-			files.own(writeFile{Path: text(path), Owner: rootOwner, Permissions: "0440", Content: text(u.Name + " " + u.Sudo + "\n")})
+			files.own(cloudinit.File{Path: cloudinit.Text(path), Owner: rootOwner, Permissions: "0440", Content: cloudinit.Text(u.Name + " " + u.Sudo + "\n")})
 		}
 		if u.LockPassword != nil && !*u.LockPassword {
 			passwords = append(passwords, u.Name)
 		}
 	}
 	if len(passwords) > 0 {
-		files.own(writeFile{
+		files.own(cloudinit.File{
 			Path: "/etc/ssh/sshd_config.d/20-password-authentication.conf", Owner: rootOwner, Permissions: "0600",
-			Content: text("Match User " + strings.Join(passwords, ",") + "\n  PasswordAuthentication yes\n"),
+			Content: cloudinit.Text("Match User " + strings.Join(passwords, ",") + "\n  PasswordAuthentication yes\n"),
 		})
 	}
 	if n := w.spec.NTP; n.IsDefined() && (n.Enabled == nil || *n.Enabled) {
@@ -100,8 +102,8 @@ func ignitionTime(servers []string, out *types.Config, files *ignitionFiles) {
 	}
 	ntp.WriteString("restrict default nomodify nopeer noquery notrap limited kod\nrestrict 127.0.0.1\nrestrict [::1]\n")
 	chrony.WriteString("driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\n")
-	files.own(writeFile{Path: "/etc/ntp.conf", Owner: rootOwner, Permissions: "0644", Content: text(ntp.String())})
-	files.own(writeFile{Path: "/etc/chrony.conf", Owner: rootOwner, Permissions: "0644", Content: text(chrony.String())})
+	files.own(cloudinit.File{Path: "/etc/ntp.conf", Owner: rootOwner, Permissions: "0644", Content: cloudinit.Text(ntp.String())})
+	files.own(cloudinit.File{Path: "/etc/chrony.conf", Owner: rootOwner, Permissions: "0644", Content: cloudinit.Text(chrony.String())})
 }
 
 func (w *writer) ignitionDisks(out *types.Storage) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,15 +11,14 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/jointoken"
 	"fairlead.dev/providers/distribution/kubeadm/inside"
-	"fairlead.dev/providers/distribution/kubeadm/pki"
+	"fairlead.dev/providers/distribution/kubeconfig"
+	"fairlead.dev/providers/distribution/pki"
 	"fairlead.dev/providers/workload"
 )
 
-const (
-	authorityDays      = 3650
-	kubeconfigValidity = 365 * 24 * time.Hour
-)
+const authorityDays = 3650
 
 // A Distribution is the providers.Distribution of clusters with a KubeadmControlPlane. The
 // zero value is good for what is pure.
@@ -99,10 +97,21 @@ func newAuthority(name fleet.SecretName, alg bootstrapv1.EncryptionAlgorithmType
 	return nil, fmt.Errorf("there is no authority %q", name)
 }
 
-// tokenOf returns the bootstrap token of the machine of in, which is derived from the
-// private key of the cluster's authority. So there is no state to lose, a repeated
-// create is the same request, and nothing is given away: who holds that key can
-// issue any certificate of the cluster.
+// NewKubeconfig implements providers.Distribution.
+func (Distribution) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, secrets map[fleet.SecretName]fleet.SecretData, now time.Time) (fleet.SecretData, error) {
+	authority, err := pki.Load(secrets[fleet.ClusterCA])
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Unknown, "issue the kubeconfig of cluster "+c.Key.String(), "authority ca: %w", err)
+	}
+	return kubeconfig.Issue(c, e, authority.Bundle, authority, now)
+}
+
+// InspectKubeconfig implements providers.Distribution.
+func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error) {
+	return kubeconfig.Inspect(s)
+}
+
+// tokenOf returns the bootstrap token of the machine of in.
 func tokenOf(in providers.BootstrapInput) (inside.Token, error) {
 	t, err := token(in.Cluster.Key, in.Secrets[fleet.ClusterCA], in.Machine)
 	if err != nil {
@@ -135,33 +144,16 @@ func (d Distribution) Admit(ctx context.Context, a providers.Access, in provider
 	return d.inside.EnsureToken(ctx, a, t, ttl)
 }
 
-const (
-	tokenIDLength     = 6
-	tokenSecretLength = 16
-	tokenAlphabet     = "abcdefghijklmnopqrstuvwxyz0123456789"
-)
-
 func token(c fleet.Key, ca fleet.SecretData, m fleet.MachineName) (inside.Token, error) {
 	authority, err := pki.Load(ca)
 	if err != nil {
 		return inside.Token{}, err
 	}
-	stream, err := authority.Derive(128, "bootstrap token", c.String(), string(m))
+	own, err := jointoken.Of(authority, c, m)
 	if err != nil {
 		return inside.Token{}, err
 	}
-	// Bytes from 252 up are left out: 252 is the largest multiple of 36 that
-	// fits, and the rest would make some characters likelier than others.
-	chars := make([]byte, 0, tokenIDLength+tokenSecretLength)
-	for _, b := range stream {
-		if int(b) < 256/len(tokenAlphabet)*len(tokenAlphabet) && len(chars) < cap(chars) {
-			chars = append(chars, tokenAlphabet[int(b)%len(tokenAlphabet)])
-		}
-	}
-	if len(chars) < cap(chars) {
-		return inside.Token{}, errors.New("too few characters derived")
-	}
-	t := inside.Token{ID: string(chars[:tokenIDLength]), Secret: fleet.NewSecret(chars[tokenIDLength:])}
+	t := inside.Token{ID: own.ID, Secret: own.Secret}
 	if fleet.RotationOf(ca) != (fleet.RotationState{}) {
 		t.Authorities = authority.Bundle
 	}

@@ -1,6 +1,8 @@
 package kubeadm
 
 import (
+	"fairlead.dev/providers/distribution/cloudinit"
+
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,9 +13,9 @@ import (
 
 // machine fills in what is about the machine and not about kubeadm: time,
 // users, disks and mounts.
-func (w *writer) machine(out *cloudConfig) error {
+func (w *writer) machine(out *cloudinit.Config) error {
 	if n := w.spec.NTP; n.IsDefined() {
-		out.NTP = &ntp{Enabled: n.Enabled, Servers: texts(n.Servers)}
+		out.NTP = &cloudinit.NTP{Enabled: n.Enabled, Servers: cloudinit.Texts(n.Servers)}
 	}
 	for i, u := range w.spec.Users {
 		converted, err := w.user(u)
@@ -24,35 +26,35 @@ func (w *writer) machine(out *cloudConfig) error {
 	}
 	for i, p := range w.spec.DiskSetup.Partitions {
 		if out.DiskSetup == nil {
-			out.DiskSetup = make(map[text]partitioning)
+			out.DiskSetup = make(map[cloudinit.Text]cloudinit.Partitioning)
 		}
-		if _, ok := out.DiskSetup[text(p.Device)]; ok {
+		if _, ok := out.DiskSetup[cloudinit.Text(p.Device)]; ok {
 			return fmt.Errorf("diskSetup.partitions[%d].device: %s is partitioned twice", i, p.Device)
 		}
-		out.DiskSetup[text(p.Device)] = partitioning{
-			TableType: text(p.TableType),
+		out.DiskSetup[cloudinit.Text(p.Device)] = cloudinit.Partitioning{
+			TableType: cloudinit.Text(p.TableType),
 			Layout:    layout(p),
 			Overwrite: p.Overwrite,
 		}
 	}
 	for _, f := range w.spec.DiskSetup.Filesystems {
-		out.FSSetup = append(out.FSSetup, filesystem{
-			Label:      text(f.Label),
-			Filesystem: text(f.Filesystem),
-			Device:     text(f.Device),
-			Partition:  text(f.Partition),
+		out.FSSetup = append(out.FSSetup, cloudinit.Filesystem{
+			Label:      cloudinit.Text(f.Label),
+			Filesystem: cloudinit.Text(f.Filesystem),
+			Device:     cloudinit.Text(f.Device),
+			Partition:  cloudinit.Text(f.Partition),
 			Overwrite:  f.Overwrite,
-			ReplaceFS:  text(f.ReplaceFS),
-			ExtraOpts:  texts(f.ExtraOpts),
+			ReplaceFS:  cloudinit.Text(f.ReplaceFS),
+			ExtraOpts:  cloudinit.Texts(f.ExtraOpts),
 		})
 	}
 	for _, m := range w.spec.Mounts {
-		out.Mounts = append(out.Mounts, texts(m))
+		out.Mounts = append(out.Mounts, cloudinit.Texts(m))
 	}
 	return nil
 }
 
-func (w *writer) user(u bootstrapv1.User) (user, error) {
+func (w *writer) user(u bootstrapv1.User) (cloudinit.User, error) {
 	passwd := u.Passwd
 	if u.PasswdFrom.IsDefined() {
 		content, err := w.secret(u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
@@ -60,28 +62,28 @@ func (w *writer) user(u bootstrapv1.User) (user, error) {
 			err = errors.New("the password is not UTF-8 text")
 		}
 		if err != nil {
-			return user{}, fmt.Errorf("passwdFrom.secret: %w", err)
+			return cloudinit.User{}, fmt.Errorf("passwdFrom.secret: %w", err)
 		}
 		passwd = string(content)
 	}
-	var inactive text
+	var inactive cloudinit.Text
 	if u.Inactive != nil && *u.Inactive {
 		// cloud-init wants the days between the end of the password and that of
 		// the account, and takes no notice of a bool.
 		inactive = "0"
 	}
-	return user{
-		Name:              text(u.Name),
-		Passwd:            text(passwd),
-		Gecos:             text(u.Gecos),
-		Groups:            text(u.Groups),
-		HomeDir:           text(u.HomeDir),
+	return cloudinit.User{
+		Name:              cloudinit.Text(u.Name),
+		Passwd:            cloudinit.Text(passwd),
+		Gecos:             cloudinit.Text(u.Gecos),
+		Groups:            cloudinit.Text(u.Groups),
+		HomeDir:           cloudinit.Text(u.HomeDir),
 		Inactive:          inactive,
 		LockPasswd:        u.LockPassword,
-		Shell:             text(u.Shell),
-		PrimaryGroup:      text(u.PrimaryGroup),
-		Sudo:              text(u.Sudo),
-		SSHAuthorizedKeys: texts(u.SSHAuthorizedKeys),
+		Shell:             cloudinit.Text(u.Shell),
+		PrimaryGroup:      cloudinit.Text(u.PrimaryGroup),
+		Sudo:              cloudinit.Text(u.Sudo),
+		SSHAuthorizedKeys: cloudinit.Texts(u.SSHAuthorizedKeys),
 	}, nil
 }
 
@@ -97,7 +99,7 @@ func layout(p bootstrapv1.Partition) any {
 			list = append(list, d.Percentage)
 			continue
 		}
-		var code any = text(partitionType(d.PartitionType))
+		var code any = cloudinit.Text(partitionType(d.PartitionType))
 		// cloud-init's schema wants a number where the code looks like one.
 		if n, err := strconv.Atoi(partitionType(d.PartitionType)); err == nil && n >= 10 {
 			code = n

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/distribution/kubeadm/pki"
+	"fairlead.dev/providers/distribution/pki"
 )
 
 // Rotate implements providers.Distribution. Which of two is trusted first in a

@@ -9,7 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
-	"fairlead.dev/providers/distribution/kubeadm/pki"
+	"fairlead.dev/providers/distribution/pki"
 )
 
 // Each stage of a rotation trusts whoever signs in the stages beside it, and the

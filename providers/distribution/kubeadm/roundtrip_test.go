@@ -1,6 +1,8 @@
 package kubeadm
 
 import (
+	"fairlead.dev/providers/distribution/cloudinit"
+
 	"bytes"
 	"encoding/base64"
 	"testing"
@@ -31,20 +33,20 @@ func hostile() *rapid.Generator[string] {
 
 // whole draws those of them that are not refused.
 func whole() *rapid.Generator[string] {
-	return hostile().Filter(func(s string) bool { return !opensComment(s) })
+	return hostile().Filter(func(s string) bool { return !cloudinit.OpensComment(s) })
 }
 
 // What any reader of YAML, 1.1 or 1.2, finds is what was put in.
 func TestPropertyTextSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := whole().Draw(t, "text")
-		in := cloudConfig{
-			WriteFiles: []writeFile{{Path: text(s), Content: text(s)}},
-			RunCmd:     []text{text(s), "after"},
-			DiskSetup:  map[text]partitioning{text(s): {Layout: true}},
-			Mounts:     [][]text{{text(s), "after"}},
+		in := cloudinit.Config{
+			WriteFiles: []cloudinit.File{{Path: cloudinit.Text(s), Content: cloudinit.Text(s)}},
+			RunCmd:     []cloudinit.Text{cloudinit.Text(s), "after"},
+			DiskSetup:  map[cloudinit.Text]cloudinit.Partitioning{cloudinit.Text(s): {Layout: true}},
+			Mounts:     [][]cloudinit.Text{{cloudinit.Text(s), "after"}},
 		}
-		data, err := in.marshal()
+		data, err := in.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func TestPropertyTextSurvives(t *testing.T) {
 				t.Fatalf("YAML %s reads %+v, put in %q\n%s", name, out, s, data)
 			}
 		}
-		again, err := in.marshal()
+		again, err := in.Marshal()
 		if err != nil || !bytes.Equal(data, again) {
 			t.Fatalf("the same value gives other bytes: %v", err)
 		}
@@ -93,10 +95,10 @@ func checkKubeadmConfig(t rapid.TB, s string) {
 		Name: s, KubeletExtraArgs: []bootstrapv1.Arg{{Name: s, Value: &s}}, IgnorePreflightErrors: []string{s},
 	}})
 	var b bytes.Buffer
-	if err := encodeJSONAsYAML(&b, in); err != nil {
+	if err := cloudinit.EncodeJSONAsYAML(&b, in); err != nil {
 		t.Fatal(err)
 	}
-	data, err := cloudConfig{WriteFiles: []writeFile{{Content: text(b.String())}}}.marshal()
+	data, err := cloudinit.Config{WriteFiles: []cloudinit.File{{Content: cloudinit.Text(b.String())}}}.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +128,10 @@ func TestPropertyJinjaStaysOrIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expression := rapid.SampledFrom(expressions).Draw(t, "expression")
 		s := hostile().Draw(t, "before") + expression + hostile().Draw(t, "after")
-		if breaksJinja(s) || opensComment(s) {
+		if cloudinit.BreaksJinja(s) || cloudinit.OpensComment(s) {
 			return
 		}
-		data, err := cloudConfig{RunCmd: []text{text(s)}}.marshal()
+		data, err := cloudinit.Config{RunCmd: []cloudinit.Text{cloudinit.Text(s)}}.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +157,8 @@ func TestJinjaIsRefusedOnlyWhereItMustBe(t *testing.T) {
 		"a\n{% if x == 'y' %}\n":         false,
 		"a\n{% if x == \"y\" %}\n":       true,
 	} {
-		if got := breaksJinja(s); got != want {
-			t.Errorf("breaksJinja(%q) is %v, want %v", s, got, want)
+		if got := cloudinit.BreaksJinja(s); got != want {
+			t.Errorf("cloudinit.BreaksJinja(%q) is %v, want %v", s, got, want)
 		}
 	}
 }
@@ -174,8 +176,8 @@ func TestOpensComment(t *testing.T) {
 		"{% raw %}${#a}{% endraw %} ${#b}":   true,
 		"{% raw %}${#a}":                     true,
 	} {
-		if got := opensComment(s); got != want {
-			t.Errorf("opensComment(%q) is %v, want %v", s, got, want)
+		if got := cloudinit.OpensComment(s); got != want {
+			t.Errorf("cloudinit.OpensComment(%q) is %v, want %v", s, got, want)
 		}
 	}
 }
@@ -192,12 +194,12 @@ func FuzzFileContent(f *testing.F) {
 		e, c, err := encodeContent(bootstrapv1.Encoding(encoding), content)
 		if err != nil {
 			known := encoding == "" || encoding == "base64" || encoding == "gzip" || encoding == "gzip+base64"
-			if known && utf8.Valid(content) && !hasJinja(string(content)) && !opensComment(string(content)) {
+			if known && utf8.Valid(content) && !cloudinit.HasJinja(string(content)) && !cloudinit.OpensComment(string(content)) {
 				t.Fatalf("%q %q: %v", encoding, content, err)
 			}
 			return
 		}
-		data, err := cloudConfig{WriteFiles: []writeFile{{Encoding: e, Content: c}}}.marshal()
+		data, err := cloudinit.Config{WriteFiles: []cloudinit.File{{Encoding: e, Content: c}}}.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}

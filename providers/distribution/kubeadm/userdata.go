@@ -14,7 +14,9 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeadm/inside"
+	"fairlead.dev/providers/distribution/kubeconfig"
 )
 
 // The places on a machine that tools rely on, as Cluster API has them.
@@ -81,7 +83,7 @@ func clusterConfigurationOf(c *fleet.Cluster, e fleet.Endpoint) ([]byte, error) 
 	w := writer{in: providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Endpoint: e}, spec: spec}
 	config, _ := w.initConfiguration(convert)
 	var b bytes.Buffer
-	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, config)); err != nil {
+	if err := cmp.Or(convert.err, cloudinit.EncodeJSONAsYAML(&b, config)); err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	return b.Bytes(), nil
@@ -99,7 +101,7 @@ type writer struct {
 }
 
 func (w *writer) cloudConfig() ([]byte, error) {
-	var out cloudConfig
+	var out cloudinit.Config
 	files, err := w.userFiles()
 	if err != nil {
 		return nil, err
@@ -111,21 +113,21 @@ func (w *writer) cloudConfig() ([]byte, error) {
 	out.WriteFiles = append(own.certificates, files...)
 	out.WriteFiles = append(out.WriteFiles, own.config...)
 	// The marker of success needs its directory, and a file makes it.
-	out.WriteFiles = append(out.WriteFiles, writeFile{
+	out.WriteFiles = append(out.WriteFiles, cloudinit.File{
 		Path: placeholderPath, Owner: rootOwner, Permissions: "0640",
 		Content: "This file is here so that its directory is.",
 	})
-	out.BootCmd = texts(w.spec.BootCommands)
-	out.RunCmd = texts(w.spec.PreKubeadmCommands)
-	out.RunCmd = append(out.RunCmd, text(own.command+" && "+successCommand))
-	out.RunCmd = append(out.RunCmd, texts(w.spec.PostKubeadmCommands)...)
+	out.BootCmd = cloudinit.Texts(w.spec.BootCommands)
+	out.RunCmd = cloudinit.Texts(w.spec.PreKubeadmCommands)
+	out.RunCmd = append(out.RunCmd, cloudinit.Text(own.command+" && "+successCommand))
+	out.RunCmd = append(out.RunCmd, cloudinit.Texts(w.spec.PostKubeadmCommands)...)
 	if err := w.checkCommands(); err != nil {
 		return nil, err
 	}
 	if err := w.machine(&out); err != nil {
 		return nil, err
 	}
-	return out.marshal()
+	return out.Marshal()
 }
 
 func (w *writer) checkCommands() error {
@@ -138,7 +140,7 @@ func (w *writer) checkCommands() error {
 		{"postKubeadmCommands", w.spec.PostKubeadmCommands},
 	} {
 		for i, c := range list.commands {
-			if err := checkJinja(c); err != nil {
+			if err := cloudinit.CheckJinja(c); err != nil {
 				return fmt.Errorf("%s[%d]: %w", list.field, i, err)
 			}
 		}
@@ -148,8 +150,8 @@ func (w *writer) checkCommands() error {
 
 // kubeadmParts are what kubeadm needs of a machine, in every format.
 type kubeadmParts struct {
-	certificates []writeFile
-	config       []writeFile // the last is kubeadm's configuration
+	certificates []cloudinit.File
+	config       []cloudinit.File // the last is kubeadm's configuration
 	command      string
 }
 
@@ -168,7 +170,7 @@ func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
 		if out.certificates, err = w.certificates(); err != nil {
 			return out, err
 		}
-		var more []writeFile
+		var more []cloudinit.File
 		more, after, err = w.handover(cmp.Or(w.spec.ClusterConfiguration.CertificatesDir, certificatesDir))
 		if err != nil {
 			return out, err
@@ -192,14 +194,14 @@ func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
 func (w *writer) kubeadmInit(convert *converter, path string, out *kubeadmParts) error {
 	var b bytes.Buffer
 	cluster, init := w.initConfiguration(convert)
-	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, cluster)); err != nil {
+	if err := cmp.Or(convert.err, cloudinit.EncodeJSONAsYAML(&b, cluster)); err != nil {
 		return err
 	}
 	b.WriteString("---\n")
-	if err := encodeJSONAsYAML(&b, init); err != nil {
+	if err := cloudinit.EncodeJSONAsYAML(&b, init); err != nil {
 		return err
 	}
-	out.config = []writeFile{{Path: text(path), Owner: rootOwner, Permissions: "0640", Content: text(b.String())}}
+	out.config = []cloudinit.File{{Path: cloudinit.Text(path), Owner: rootOwner, Permissions: "0640", Content: cloudinit.Text(b.String())}}
 	out.command = "kubeadm init --config " + path
 	return nil
 }
@@ -214,10 +216,10 @@ func (w *writer) kubeadmJoin(convert *converter, path string, out *kubeadmParts)
 	}
 	var b bytes.Buffer
 	join := w.joinConfiguration(convert)
-	if err := cmp.Or(convert.err, encodeJSONAsYAML(&b, join)); err != nil {
+	if err := cmp.Or(convert.err, cloudinit.EncodeJSONAsYAML(&b, join)); err != nil {
 		return err
 	}
-	out.config = append(discovery, writeFile{Path: text(path), Owner: rootOwner, Permissions: "0640", Content: text(b.String())})
+	out.config = append(discovery, cloudinit.File{Path: cloudinit.Text(path), Owner: rootOwner, Permissions: "0640", Content: cloudinit.Text(b.String())})
 	out.command = "kubeadm join --config " + path
 	return nil
 }
@@ -231,7 +233,7 @@ func (w *writer) initConfiguration(convert *converter) (clusterConfiguration, in
 	c := w.in.Cluster
 	cluster.ClusterName = c.Key.Name
 	cluster.KubernetesVersion = w.in.Pool.Version
-	cluster.ControlPlaneEndpoint = cmp.Or(cluster.ControlPlaneEndpoint, hostPort(w.in.Endpoint))
+	cluster.ControlPlaneEndpoint = cmp.Or(cluster.ControlPlaneEndpoint, kubeconfig.HostPort(w.in.Endpoint))
 	cluster.Networking = networking{
 		ServiceSubnet: strings.Join(c.Network.Services.CIDRBlocks, ","),
 		PodSubnet:     strings.Join(c.Network.Pods.CIDRBlocks, ","),

@@ -1,4 +1,4 @@
-package kubeadm
+package kubeconfig
 
 import (
 	"errors"
@@ -8,16 +8,18 @@ import (
 	"strconv"
 	"time"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
-	"fairlead.dev/providers/distribution/kubeadm/pki"
+	"fairlead.dev/providers/distribution/pki"
 )
 
-// The part of a kubeconfig that is written and read here.
+// The part of a kubeconfig that is written and read here. A Config has one cluster and one
+// user where it is written here.
 type (
-	kubeconfig struct {
+	Config struct {
 		APIVersion     string         `json:"apiVersion"`
 		Kind           string         `json:"kind"`
 		Clusters       []namedCluster `json:"clusters"`
@@ -26,10 +28,10 @@ type (
 		Users          []namedUser    `json:"users"`
 	}
 	namedCluster struct {
-		Name    string            `json:"name"`
-		Cluster kubeconfigCluster `json:"cluster"`
+		Name    string  `json:"name"`
+		Cluster Cluster `json:"cluster"`
 	}
-	kubeconfigCluster struct {
+	Cluster struct {
 		Server                   string `json:"server"`
 		TLSServerName            string `json:"tls-server-name,omitempty"`
 		InsecureSkipTLSVerify    bool   `json:"insecure-skip-tls-verify,omitempty"`
@@ -37,70 +39,82 @@ type (
 		ProxyURL                 string `json:"proxy-url,omitempty"`
 	}
 	namedContext struct {
-		Name    string            `json:"name"`
-		Context kubeconfigContext `json:"context"`
+		Name    string        `json:"name"`
+		Context userInCluster `json:"context"`
 	}
-	kubeconfigContext struct {
+	userInCluster struct {
 		Cluster string `json:"cluster"`
 		User    string `json:"user"`
 	}
 	namedUser struct {
-		Name string         `json:"name"`
-		User kubeconfigUser `json:"user"`
+		Name string `json:"name"`
+		User User   `json:"user"`
 	}
-	kubeconfigUser struct {
-		ClientCertificateData []byte                  `json:"client-certificate-data,omitempty"`
-		ClientKeyData         []byte                  `json:"client-key-data,omitempty"`
-		AuthProvider          *kubeconfigAuthProvider `json:"auth-provider,omitempty"`
-		Exec                  *kubeconfigExec         `json:"exec,omitempty"`
+	User struct {
+		ClientCertificateData []byte        `json:"client-certificate-data,omitempty"`
+		ClientKeyData         []byte        `json:"client-key-data,omitempty"`
+		AuthProvider          *AuthProvider `json:"auth-provider,omitempty"`
+		Exec                  *Exec         `json:"exec,omitempty"`
+	}
+	AuthProvider struct {
+		Name   string            `json:"name"`
+		Config map[string]string `json:"config,omitempty"`
+	}
+	Exec struct {
+		APIVersion         string                              `json:"apiVersion"`
+		Command            string                              `json:"command"`
+		Args               []string                            `json:"args,omitempty"`
+		Env                []bootstrapv1.KubeConfigAuthExecEnv `json:"env,omitempty"`
+		ProvideClusterInfo bool                                `json:"provideClusterInfo,omitempty"`
+		InteractiveMode    string                              `json:"interactiveMode"`
 	}
 )
 
-// newKubeconfig returns a kubeconfig of one cluster and one user.
-func newKubeconfig(cluster, user, context string, c kubeconfigCluster, u kubeconfigUser) kubeconfig {
-	return kubeconfig{
+// New returns a kubeconfig of one cluster and one user.
+func New(cluster, user, context string, c Cluster, u User) Config {
+	return Config{
 		APIVersion:     "v1",
 		Kind:           "Config",
 		Clusters:       []namedCluster{{Name: cluster, Cluster: c}},
-		Contexts:       []namedContext{{Name: context, Context: kubeconfigContext{Cluster: cluster, User: user}}},
+		Contexts:       []namedContext{{Name: context, Context: userInCluster{Cluster: cluster, User: user}}},
 		CurrentContext: context,
 		Users:          []namedUser{{Name: user, User: u}},
 	}
 }
 
-// NewKubeconfig implements providers.Distribution. The kubeconfig is good for a
-// year, and its names are those that Cluster API gives.
-func (Distribution) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, secrets map[fleet.SecretName]fleet.SecretData, now time.Time) (fleet.SecretData, error) {
+// Issue returns a kubeconfig of the administrator of c: API servers show what trusted, a
+// bundle in PEM form, has signed, and signer signs what the administrator shows. It is good
+// for a year, and its names are those that Cluster API gives. Equal arguments give equal
+// bytes.
+func Issue(c *fleet.Cluster, e fleet.Endpoint, trusted []byte, signer *pki.CA, now time.Time) (fleet.SecretData, error) {
 	op := "issue the kubeconfig of cluster " + c.Key.String()
 	if e.IsZero() {
 		return nil, fleet.Errorf(fleet.Unknown, op, "the endpoint is not known yet")
 	}
-	authority, err := pki.Load(secrets[fleet.ClusterCA])
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Unknown, op, "authority ca: %w", err)
-	}
-	cert, key, err := authority.NewClient(pki.Client{
+	cert, key, err := signer.NewClient(pki.Client{
 		CommonName:   "kubernetes-admin",
 		Organization: "system:masters",
 		Purpose:      c.Key.String(),
-	}, now, kubeconfigValidity)
+	}, now, validity)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unknown, op, "%w", err)
 	}
 	user := c.Key.Name + "-admin"
-	data, err := yaml.Marshal(newKubeconfig(c.Key.Name, user, user+"@"+c.Key.Name,
-		kubeconfigCluster{Server: "https://" + hostPort(e), CertificateAuthorityData: authority.Bundle},
-		kubeconfigUser{ClientCertificateData: cert, ClientKeyData: key}))
+	data, err := yaml.Marshal(New(c.Key.Name, user, user+"@"+c.Key.Name,
+		Cluster{Server: "https://" + HostPort(e), CertificateAuthorityData: trusted},
+		User{ClientCertificateData: cert, ClientKeyData: key}))
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unknown, op, "%w", err)
 	}
 	return fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret(data)}, nil
 }
 
-// InspectKubeconfig implements providers.Distribution. It follows the current
+const validity = 365 * 24 * time.Hour
+
+// Inspect describes a kubeconfig. It follows the current
 // context, as kubectl does. A kubeconfig without content does not exist; one
 // that cannot be read is an error, whose text holds nothing of it.
-func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState, error) {
+func Inspect(s fleet.SecretData) (fleet.KubeconfigState, error) {
 	data := s[fleet.KubeconfigKey]
 	if data.IsZero() {
 		return fleet.KubeconfigState{}, nil
@@ -114,7 +128,7 @@ func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState
 
 func inspect(data fleet.Secret) (fleet.KubeconfigState, error) {
 	var none fleet.KubeconfigState
-	var k kubeconfig
+	var k Config
 	if err := documents.Unmarshal(data.Reveal(), &k, documents.DefaultLimits()); err != nil {
 		return none, errors.New("it is not a kubeconfig in YAML")
 	}
@@ -173,7 +187,7 @@ func parseServer(server string) (fleet.Endpoint, error) {
 	return fleet.Endpoint{Host: u.Hostname(), Port: int32(port)}, nil
 }
 
-// hostPort returns "host:port", with brackets around an IPv6 address.
-func hostPort(e fleet.Endpoint) string {
+// HostPort returns "host:port", with brackets around an IPv6 address.
+func HostPort(e fleet.Endpoint) string {
 	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 }

@@ -1,4 +1,4 @@
-package kubeadm
+package cloudinit
 
 import (
 	"encoding/json"
@@ -15,26 +15,27 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// A text is a string as YAML holds it here: never plain, so that no reader of
+// A Text is a string as YAML holds it here: never plain, so that no reader of
 // YAML 1.1 takes "on", "0640" or "=" for something else, and in a style that
 // leaves Jinja expressions as they are wherever there is one.
-type text string
+type Text string
 
 // MarshalYAML implements yaml.Marshaler.
-func (t text) MarshalYAML() (any, error) {
+func (t Text) MarshalYAML() (any, error) {
 	if !utf8.ValidString(string(t)) {
 		return nil, errors.New("there is text that is not UTF-8")
 	}
-	if opensComment(string(t)) {
+	if OpensComment(string(t)) {
 		return nil, errComment
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t), Style: style(string(t))}, nil
 }
 
-func texts(in []string) []text {
-	out := make([]text, 0, len(in))
+// Texts returns in as texts.
+func Texts(in []string) []Text {
+	out := make([]Text, 0, len(in))
 	for _, s := range in {
-		out = append(out, text(s))
+		out = append(out, Text(s))
 	}
 	return out
 }
@@ -50,7 +51,7 @@ func style(s string) yaml.Style {
 		return yaml.DoubleQuotedStyle
 	case !strings.ContainsAny(s, "'\t"):
 		return yaml.SingleQuotedStyle
-	case hasJinja(s) && strings.ContainsAny(s, "\"\\\t") && isBlock(s):
+	case HasJinja(s) && strings.ContainsAny(s, "\"\\\t") && isBlock(s):
 		return yaml.LiteralStyle
 	case strings.ContainsAny(s, `"\`) && !strings.Contains(s, "\t"):
 		return yaml.SingleQuotedStyle
@@ -88,8 +89,8 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// hasJinja reports whether cloud-init evaluates something in s.
-func hasJinja(s string) bool {
+// HasJinja reports whether cloud-init evaluates something in s.
+func HasJinja(s string) bool {
 	return strings.Contains(s, "{{") || strings.Contains(s, "{%")
 }
 
@@ -99,9 +100,9 @@ var (
 	jinjaRaw = regexp.MustCompile(`(?s)\{%[-+]?\s*raw\s*-?%\}.*?\{%[-+]?\s*endraw\s*-?%\}`)
 )
 
-// opensComment reports whether a Jinja comment begins in s, as in ${#list[@]},
+// OpensComment reports whether a Jinja comment begins in s, as in ${#list[@]},
 // and does not end: it would take all that follows with it.
-func opensComment(s string) bool {
+func OpensComment(s string) bool {
 	s = jinjaRaw.ReplaceAllLiteralString(s, "")
 	for {
 		_, comment, found := strings.Cut(s, "{#")
@@ -114,9 +115,9 @@ func opensComment(s string) bool {
 	}
 }
 
-// breaksJinja reports whether writing s as YAML changes a Jinja expression in
+// BreaksJinja reports whether writing s as YAML changes a Jinja expression in
 // it: no block can hold s, and the expression has a character that quotes escape.
-func breaksJinja(s string) bool {
+func BreaksJinja(s string) bool {
 	escaped := "'"
 	switch style(s) {
 	case yaml.LiteralStyle:
@@ -124,7 +125,7 @@ func breaksJinja(s string) bool {
 	case yaml.DoubleQuotedStyle:
 		escaped = "\"\\\n\r\t"
 		if strings.HasPrefix(s, "\ufeff") {
-			return hasJinja(s) // all that follows a byte order mark is escaped
+			return HasJinja(s) // all that follows a byte order mark is escaped
 		}
 	}
 	for {
@@ -146,8 +147,8 @@ func breaksJinja(s string) bool {
 	}
 }
 
-// encodeYAML writes v, with the usual indent of two.
-func encodeYAML(w io.Writer, v any) error {
+// EncodeYAML writes v, with the usual indent of two.
+func EncodeYAML(w io.Writer, v any) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
 	if err := e.Encode(v); err != nil {
@@ -156,9 +157,9 @@ func encodeYAML(w io.Writer, v any) error {
 	return e.Close()
 }
 
-// encodeJSONAsYAML writes v, a value with JSON tags, as a YAML document whose
+// EncodeJSONAsYAML writes v, a value with JSON tags, as a YAML document whose
 // strings are texts.
-func encodeJSONAsYAML(w io.Writer, v any) error {
+func EncodeJSONAsYAML(w io.Writer, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func encodeJSONAsYAML(w io.Writer, v any) error {
 		return err
 	}
 	restyle(n)
-	return encodeYAML(w, n)
+	return EncodeYAML(w, n)
 }
 
 // escapeJSON escapes the characters that JSON takes as they are and YAML does not.
@@ -201,4 +202,16 @@ func restyle(n *yaml.Node) {
 	if (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && len(n.Content) == 0 {
 		n.Style = yaml.FlowStyle
 	}
+}
+
+// CheckJinja refuses text that would reach cloud-init as broken Jinja.
+func CheckJinja(s string) error {
+	if OpensComment(s) {
+		return errComment
+	}
+	if !BreaksJinja(s) {
+		return nil
+	}
+	return errors.New("a Jinja expression has quotes or a backslash, and the text around it has a space at the end of a line, " +
+		"a carriage return, an emoji, a Jinja statement at its end or the like: cloud-init cannot read both (use single quotes in the expression, or change the text)")
 }
