@@ -22,10 +22,6 @@ type Traits struct {
 	// NodeIsMember says that to delete the Node of a server is to remove its member, so
 	// that it takes the quorum that RemoveMember takes. K3s and RKE2 are so.
 	NodeIsMember bool `json:",omitempty"`
-	// NameNeedsNodeGone says that a machine cannot join under the name of a Node that is
-	// there, whatever machine that Node is of: the password of that machine is kept for as
-	// long as the Node is. K3s and RKE2 are so.
-	NameNeedsNodeGone bool `json:",omitempty"`
 }
 
 // A Membership says where a control plane keeps its data; empty: not known.

@@ -82,6 +82,10 @@ type Kind struct {
 	// Unused one that may be there and does nothing to why.
 	Refused, Limited, Unused map[string]string
 
+	// Rotations are those of a cluster's trust that a control plane of the kind can go
+	// through.
+	Rotations []Rotation
+
 	// Values maps the path of a text to the values that it may have.
 	Values map[string][]string
 	// NonNegative says that no number may be negative.

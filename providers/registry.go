@@ -45,8 +45,12 @@ type Request struct {
 	Took    time.Duration
 }
 
-// A Registry holds the factories that a program was built with.
-type Registry struct{ factories map[string]Factory }
+// A Registry holds the factories that a program was built with, and the kinds of its
+// distributions.
+type Registry struct {
+	factories map[string]Factory
+	kinds     []fleet.Kind
+}
 
 // NewRegistry returns a registry of fs. A repeated name is an error.
 func NewRegistry(fs ...Factory) (*Registry, error) {
@@ -78,11 +82,16 @@ func (r *Registry) Open(ctx context.Context, name string, o Options) (Infrastruc
 // Names returns the names of the providers, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.factories)) }
 
-// Kinds returns the kinds of all providers, by provider name.
+// WithKinds returns r with the kinds of distributions, too.
+func (r *Registry) WithKinds(kinds ...fleet.Kind) *Registry {
+	return &Registry{factories: r.factories, kinds: append(slices.Clone(r.kinds), kinds...)}
+}
+
+// Kinds returns the kinds of all providers, by provider name, then those of distributions.
 func (r *Registry) Kinds() []fleet.Kind {
 	var out []fleet.Kind
 	for _, name := range r.Names() {
 		out = append(out, r.factories[name].Kinds...)
 	}
-	return out
+	return append(out, r.kinds...)
 }

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/workload"
@@ -13,6 +14,8 @@ type Built struct {
 	// Distributions returns those that reach clusters through c; nil is good for what is
 	// pure.
 	Distributions func(c *workload.Client) providers.Distributions
+	// Kinds are those of the distributions, but for kubeadm's.
+	Kinds []fleet.Kind
 	// Helm returns what installs charts; nil: nothing does.
 	Helm func() helm.Engine
 }
@@ -27,7 +30,11 @@ func (b Built) Charts() helm.Engine {
 
 // Registry returns the registry of b's providers. Two of one name are an error.
 func (b Built) Registry() (*providers.Registry, error) {
-	return providers.NewRegistry(b.Providers...)
+	r, err := providers.NewRegistry(b.Providers...)
+	if err != nil {
+		return nil, err
+	}
+	return r.WithKinds(b.Kinds...), nil
 }
 
 // distributions returns those of b; none where it has none.

@@ -3,8 +3,13 @@
 package all
 
 import (
+	"slices"
+
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/infrastructure/hosts"
@@ -23,13 +28,23 @@ func Factories() []providers.Factory {
 }
 
 // Registry returns the registry of all of them.
-func Registry() (*providers.Registry, error) { return providers.NewRegistry(Factories()...) }
+func Registry() (*providers.Registry, error) {
+	r, err := providers.NewRegistry(Factories()...)
+	if err != nil {
+		return nil, err
+	}
+	return r.WithKinds(Kinds()...), nil
+}
 
 // Distributions returns the distributions, which reach clusters through c; nil is good
 // for what is pure.
 func Distributions(c *workload.Client) providers.Distributions {
-	return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c)}
+	return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c)}
 }
+
+// Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's
+// own.
+func Kinds() []fleet.Kind { return slices.Concat(k3s.Kinds(), rke2.Kinds()) }
 
 // Helm returns what installs charts.
 func Helm() helm.Engine { return sdk.New() }

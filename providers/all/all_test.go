@@ -18,13 +18,15 @@ func TestRegistry(t *testing.T) {
 	}
 	var kinds []string
 	for _, k := range r.Kinds() {
-		kinds = append(kinds, k.Provider+" "+k.Kind)
+		kinds = append(kinds, k.Provider+k.Distribution+" "+k.Kind)
 	}
 	if d := cmp.Diff([]string{
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
 		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine",
 		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate", "openstack OpenStackMachine",
 		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool", "openstack Image",
+		"k3s KThreesControlPlane", "k3s KThreesControlPlaneTemplate", "k3s KThreesConfig", "k3s KThreesConfigTemplate",
+		"rke2 RKE2ControlPlane", "rke2 RKE2ControlPlaneTemplate", "rke2 RKE2Config", "rke2 RKE2ConfigTemplate",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}

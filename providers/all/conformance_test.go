@@ -42,6 +42,37 @@ kind: KubeadmConfigTemplate
 metadata: {name: w, namespace: prod}
 spec: {template: {spec: {}}}
 `},
+		"k3s": {kind: "KThreesControlPlane", older: "v1.33.5+k3s1", newer: "v1.34.1+k3s1", bootstrap: "KThreesConfigTemplate", manifests: `
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KThreesControlPlane
+metadata: {name: eu-1-cp, namespace: prod}
+spec:
+  replicas: 3
+  version: v1.33.5+k3s1
+  machineTemplate: {infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: m}}
+  kthreesConfigSpec: {serverConfig: {cloudProviderName: ""}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KThreesConfigTemplate
+metadata: {name: w, namespace: prod}
+spec: {template: {spec: {serverConfig: {cloudProviderName: ""}}}}
+`},
+		"rke2": {kind: "RKE2ControlPlane", older: "v1.33.5+rke2r1", newer: "v1.34.1+rke2r1", bootstrap: "RKE2ConfigTemplate", manifests: `
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: RKE2ControlPlane
+metadata: {name: eu-1-cp, namespace: prod}
+spec:
+  replicas: 3
+  version: v1.33.5+rke2r1
+  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}}}
+  registrationMethod: control-plane-endpoint
+  serverConfig: {cloudProviderName: external, disableComponents: {kubernetesComponents: [cloudController]}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: RKE2ConfigTemplate
+metadata: {name: w, namespace: prod}
+spec: {template: {spec: {}}}
+`},
 	}
 }
 

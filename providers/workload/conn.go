@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,6 +82,22 @@ func (n *Conn) MergePatch(ctx context.Context, path string, patch map[string]any
 // DialPod connects to a port of a pod in kube-system, through the API server.
 func (n *Conn) DialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
 	return n.n.dialPod(ctx, pod, port)
+}
+
+// Beside returns a client for another port of the host that the API server is at, 0: the
+// same one, and the beginning of URLs there. It trusts what is trusted of API servers, goes
+// the same way to them, and shows no certificate: whoever uses it says who they are.
+func (n *Conn) Beside(port int32) (*http.Client, string) {
+	t := n.n.transport.Clone()
+	t.TLSClientConfig.Certificates, t.TLSClientConfig.GetClientCertificate = nil, nil
+	host := strings.TrimPrefix(n.n.config.Host, "https://")
+	if port != 0 {
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		host = net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port)))
+	}
+	return &http.Client{Transport: t}, "https://" + host
 }
 
 // Keep returns what a distribution keeps with the connection, which is what make returns

@@ -71,6 +71,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Guests = b.guests(in.Spec.InfrastructureRef)
 	c.NamespaceLabels = b.namespaceLabels()
 	c.ControlPlane = b.controlPlane(root, in.Spec.ControlPlaneRef)
+	b.checkRotations(root, c)
 	c.Secrets = make(map[string]fleet.SecretData)
 	c.ConfigMaps = make(map[string]map[string]string)
 	for _, o := range b.set.objects {

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,7 @@ import (
 // distributionKind wraps what a distribution says of one of its kinds.
 func distributionKind(p fleet.Kind) *kind {
 	k := &kind{
-		distribution: p.Distribution, role: p.Role, v1beta1Contract: p.V1Beta1Contract,
+		distribution: p.Distribution, role: p.Role, v1beta1Contract: p.V1Beta1Contract, rotations: p.Rotations,
 		group: p.Group, name: p.Kind, versions: p.Versions,
 		new: p.New, nonNegative: p.NonNegative, values: p.Values, renamed: p.Renamed,
 		refused: metadataRefused(p.Refused), limited: joined(map[string]string{}, p.Limited), unused: metadataUnused(p.Unused),
@@ -97,6 +98,20 @@ func completeControlPlane(m *fleet.ControlPlaneManifest, o metav1.Object) field.
 	errs = append(errs, validateVersion(m.Version, spec.Child("version"))...)
 	errs = append(errs, validateTaints(m.Taints, template.Child("spec", "taints"))...)
 	return append(errs, m.Metadata.Validate(template.Child("metadata"))...)
+}
+
+// checkRotations refuses wishes to make trust anew that the control plane of root cannot
+// go through.
+func (b *builder) checkRotations(root *object, c *fleet.Cluster) {
+	if b.controlPlaneKind == nil {
+		return
+	}
+	for _, r := range fleet.Rotations() {
+		if c.Rotate[r] != "" && !slices.Contains(b.controlPlaneKind.rotations, r) {
+			b.addf(root, "metadata.annotations."+fleet.RotateAnnotation(r), "take it away",
+				"cannot be granted: clusters with a %s have no such rotation here; use what %s itself has for it", b.controlPlaneKind.name, b.controlPlaneKind.distribution)
+		}
+	}
 }
 
 // kindsOf returns the names of the kinds of a role, for people, of a distribution or, where

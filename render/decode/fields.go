@@ -35,7 +35,7 @@ func fieldsOf(t reflect.Type) []structField {
 	var out []structField
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !f.IsExported() {
+		if !f.IsExported() && !f.Anonymous {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

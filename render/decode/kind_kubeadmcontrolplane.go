@@ -36,7 +36,7 @@ func kubeadmControlPlaneKind() *kind {
 	addKubeadmConfig("spec.kubeadmConfigSpec.", refused, limited, unused)
 	return &kind{
 		group: "controlplane.cluster.x-k8s.io", name: "KubeadmControlPlane",
-		distribution: kubeadm, role: fleet.ControlPlaneKind,
+		distribution: kubeadm, role: fleet.ControlPlaneKind, rotations: fleet.Rotations(),
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
 		new: func(version string) any {
 			if version == "v1beta1" {

@@ -46,6 +46,7 @@ type kind struct {
 	distribution    string
 	role            fleet.KindRole
 	v1beta1Contract []string
+	rotations       []fleet.Rotation // of a control plane
 
 	// ours are the annotations of Fairlead that objects may have, with what says
 	// which value they must have where they have a wrong one.

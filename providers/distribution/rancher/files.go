@@ -1,0 +1,70 @@
+package rancher
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/cloudinit"
+)
+
+// userFiles returns the files that people ask for, with the values of Secrets filled in.
+func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, error) {
+	var out []cloudinit.File
+	for i, f := range files {
+		content := []byte(f.Content)
+		if f.Secret != "" {
+			s, ok := in.Cluster.Secrets[f.Secret][f.Key]
+			if !ok {
+				return nil, fmt.Errorf("files[%d] (%s): there is no key %s in a Secret %s of the overlay", i, f.Path, f.Key, f.Secret)
+			}
+			content = s.Reveal()
+		}
+		file := cloudinit.File{
+			Path: cloudinit.Text(f.Path), Owner: cloudinit.Text(f.Owner), Permissions: cloudinit.Text(f.Permissions),
+			Encoding: cloudinit.Text(f.Encoding), Content: cloudinit.Text(content),
+		}
+		switch valid := utf8.Valid(content); {
+		case f.Encoding == "gzip", f.Encoding == "" && !valid: // YAML holds no bytes that are not text
+			file.Encoding = cloudinit.Text(strings.TrimPrefix(f.Encoding+"+base64", "+"))
+			file.Content = cloudinit.Text(base64.StdEncoding.EncodeToString(content))
+		case !valid:
+			return nil, fmt.Errorf("files[%d] (%s): encoding: the content is not in %s", i, f.Path, f.Encoding)
+		default:
+			if err := cloudinit.CheckJinja(string(content)); err != nil {
+				return nil, fmt.Errorf("files[%d] (%s): %w", i, f.Path, err)
+			}
+		}
+		out = append(out, file)
+	}
+	return out, nil
+}
+
+// parseLabels reads "key=value".
+func parseLabels(list []string) map[string]string {
+	out := make(map[string]string)
+	for _, text := range list {
+		if key, value, ok := strings.Cut(text, "="); ok {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// parseTaints reads "key=value:effect" and "key:effect".
+func parseTaints(list []string) []corev1.Taint {
+	var out []corev1.Taint
+	for _, text := range list {
+		i := strings.LastIndex(text, ":")
+		if i < 0 {
+			continue
+		}
+		key, value, _ := strings.Cut(text[:i], "=")
+		out = append(out, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(text[i+1:])})
+	}
+	return out
+}

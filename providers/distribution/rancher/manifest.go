@@ -1,0 +1,131 @@
+package rancher
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/fleet"
+)
+
+// Machines are the fields of a machineTemplate at prefix that do nothing: in references to
+// infrastructure, at ref below it and, in an older version, at old, and the bounds on steps
+// that nothing waits for.
+func Machines(prefix, ref, old string) map[string]string {
+	out := make(map[string]string)
+	refs := []string{prefix + ref}
+	if old != "" {
+		refs = append(refs, old)
+	}
+	for _, at := range refs {
+		for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
+			out[at+"."+f] = "has no meaning here, as in Cluster API"
+		}
+	}
+	for _, at := range []string{"nodeDeletionTimeout", "spec.deletion.nodeDeletionTimeoutSeconds"} {
+		out[prefix+at] = "removing a Node object is repeated until it is done, and nothing waits for it"
+	}
+	return out
+}
+
+// Seconds returns d in whole seconds.
+func Seconds(d *metav1.Duration) *int32 {
+	if d == nil {
+		return nil
+	}
+	n := int32(d.Duration.Seconds())
+	return &n
+}
+
+// ValidateVersion checks that v names a release of the program: "v1.34.1" and build and a
+// number.
+func ValidateVersion(v, build string, path *field.Path) field.ErrorList {
+	if v == "" || regexp.MustCompile(`^v?\d+\.\d+\.\d+(-[a-z0-9.]+)?`+regexp.QuoteMeta(build)+`\d+$`).MatchString(v) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, v, "must be a release such as v1.34.1"+build+"1")}
+}
+
+// ValidateFiles checks files that people ask for. Content never shows in its errors.
+func ValidateFiles(files []File, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := make(map[string]bool)
+	for i, f := range files {
+		at := path.Index(i)
+		switch {
+		case f.Path == "":
+			errs = append(errs, field.Required(at.Child("path"), ""))
+		case seen[f.Path]:
+			errs = append(errs, field.Duplicate(at.Child("path"), f.Path))
+		}
+		seen[f.Path] = true
+		if f.Secret == "" && f.Key == "" {
+			continue
+		}
+		if f.Content != "" {
+			errs = append(errs, field.Forbidden(at.Child("contentFrom"), "only one of content and contentFrom may be set"))
+		}
+		if f.Secret == "" {
+			errs = append(errs, field.Required(at.Child("contentFrom", "secret", "name"), ""))
+		}
+		if f.Key == "" {
+			errs = append(errs, field.Required(at.Child("contentFrom", "secret", "key"), ""))
+		}
+	}
+	return errs
+}
+
+// Secrets are the references of files, which are at path.
+func Secrets(files []File, path *field.Path) []fleet.SecretRef {
+	var out []fleet.SecretRef
+	for i, f := range files {
+		if f.Secret != "" {
+			out = append(out, fleet.SecretRef{Field: path.Index(i).Child("contentFrom", "secret").String(), Name: f.Secret, Key: f.Key})
+		}
+	}
+	return out
+}
+
+// ValidateLabels checks labels that kubelets register with, "key=value".
+func ValidateLabels(list []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, text := range list {
+		key, value, ok := strings.Cut(text, "=")
+		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); !ok || len(problems) > 0 {
+			errs = append(errs, field.Invalid(path.Index(i), text, "must be key=value"+because(problems)))
+		}
+	}
+	return errs
+}
+
+// ValidateTaints checks taints that kubelets register with, "key=value:effect".
+func ValidateTaints(list []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, text := range list {
+		t := parseTaints([]string{text})
+		bad := len(t) == 0
+		if !bad {
+			switch t[0].Effect {
+			case "NoSchedule", "PreferNoSchedule", "NoExecute":
+				bad = len(validation.IsQualifiedName(t[0].Key)) > 0
+			default:
+				bad = true
+			}
+		}
+		if bad {
+			errs = append(errs, field.Invalid(path.Index(i), text, "must be key=value:effect, with the effect NoSchedule, PreferNoSchedule or NoExecute"))
+		}
+	}
+	return errs
+}
+
+func because(problems []string) string {
+	if len(problems) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s", strings.Join(problems, "; "))
+}

@@ -1,0 +1,124 @@
+package rke2
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/distribution/rancher"
+)
+
+// How long machines are drained and volumes waited for where nobody says.
+// Source: cluster-api-provider-rke2, webhook of RKE2ControlPlane.
+const (
+	drainSeconds  = 120
+	detachSeconds = 300
+)
+
+func normaliseControlPlane(v any) (any, field.ErrorList) {
+	m := &fleet.ControlPlaneManifest{Object: v, Ports: []int32{joinPort}}
+	var s planeSpec
+	var namespace string
+	switch c := v.(type) {
+	case *controlPlane:
+		s, namespace = c.Spec.planeSpec, c.Namespace
+		template := &c.Spec.MachineTemplate
+		m.Replicas, m.Version, m.Metadata, m.InfrastructureRef = c.Spec.Replicas, c.Spec.Version, template.ObjectMeta, template.Spec.InfrastructureRef
+		m.Deletion = clusterv1.MachineDeletionSpec{
+			NodeDrainTimeoutSeconds:        template.Spec.Deletion.NodeDrainTimeoutSeconds,
+			NodeVolumeDetachTimeoutSeconds: template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds,
+		}
+	case *oldControlPlane:
+		s, namespace = c.Spec.planeSpec, c.Namespace
+		template := &c.Spec.MachineTemplate
+		m.Replicas, m.Version, m.Metadata, m.OldInfrastructureRef = c.Spec.Replicas, c.Spec.Version, template.ObjectMeta, &template.InfrastructureRef
+		if template.InfrastructureRef.Name == "" {
+			m.OldInfrastructureRef = &c.Spec.InfrastructureRef
+		}
+		drain := template.NodeDrainTimeout
+		if drain == nil {
+			drain = c.Spec.NodeDrainTimeout
+		}
+		m.Deletion = clusterv1.MachineDeletionSpec{
+			NodeDrainTimeoutSeconds: rancher.Seconds(drain), NodeVolumeDetachTimeoutSeconds: rancher.Seconds(template.NodeVolumeDetachTimeout),
+		}
+	}
+	return m, completeServers(m, s, namespace)
+}
+
+// completeServers fills into m what s says, an object in namespace, and says what is wrong
+// with it.
+func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace string) field.ErrorList {
+	drain, detach := int32(drainSeconds), int32(detachSeconds)
+	if m.Deletion.NodeDrainTimeoutSeconds == nil {
+		m.Deletion.NodeDrainTimeoutSeconds = &drain
+	}
+	if m.Deletion.NodeVolumeDetachTimeoutSeconds == nil {
+		m.Deletion.NodeVolumeDetachTimeoutSeconds = &detach
+	}
+	if r := s.RolloutStrategy; r != nil && r.RollingUpdate != nil {
+		m.MaxSurge = r.RollingUpdate.MaxSurge
+	}
+	if r := s.RemediationStrategy; r != nil {
+		m.Remediation = fleet.RemediationLimits{MaxRetry: r.MaxRetry, RetryPeriodSeconds: rancher.Seconds(r.RetryPeriod), MinHealthyPeriodSeconds: rancher.Seconds(r.MinHealthyPeriod)}
+	}
+	path := field.NewPath("spec")
+	errs := validate(&s.configSpec, namespace, path)
+	errs = append(errs, rancher.ValidateVersion(m.Version, "+rke2r", path.Child("version"))...)
+	if s.ServerConfig.CNIMultusEnable && s.ServerConfig.CNI == "" {
+		errs = append(errs, field.Required(path.Child("serverConfig", "cni"), "with cniMultusEnable"))
+	}
+	switch address := path.Child("registrationAddress"); {
+	case s.RegistrationMethod == "address" && s.RegistrationAddress == "":
+		errs = append(errs, field.Required(address, "with registrationMethod address"))
+	case s.RegistrationMethod != "address" && s.RegistrationAddress != "":
+		errs = append(errs, field.Forbidden(address, "needs registrationMethod address"))
+	}
+	spec := s.serverSpec
+	spec.configSpec = settled(spec.configSpec)
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Spec: spec, Secrets: secretsOf(spec.Files, path)}
+	return errs
+}
+
+func normaliseConfig(s configSpec, namespace string, path *field.Path) (any, field.ErrorList) {
+	return &fleet.BootstrapManifest{Kind: configKind, Spec: settled(s), Secrets: secretsOf(s.Files, path)}, validate(&s, namespace, path)
+}
+
+// settled returns s without what does nothing, and without what is the default.
+func settled(s configSpec) configSpec {
+	s.GzipUserData, s.AgentConfig.Format = nil, ""
+	return s
+}
+
+func validate(s *configSpec, namespace string, path *field.Path) field.ErrorList {
+	errs := rancher.ValidateFiles(filesOf(s.Files), path.Child("files"))
+	for i, f := range s.Files {
+		if f.ContentFrom != nil && f.ContentFrom.Secret != nil && f.ContentFrom.Secret.Namespace != "" && f.ContentFrom.Secret.Namespace != namespace {
+			errs = append(errs, field.Invalid(path.Child("files").Index(i).Child("contentFrom", "secret", "namespace"), f.ContentFrom.Secret.Namespace,
+				"must be the namespace of the object itself, "+namespace+"; references do not leave it"))
+		}
+	}
+	if sum := s.AgentConfig.AirGappedChecksum; strings.Trim(sum, "0123456789abcdef") != "" {
+		errs = append(errs, field.Invalid(path.Child("agentConfig", "airGappedChecksum"), sum, "must be a sha256 in hexadecimal"))
+	}
+	errs = append(errs, rancher.ValidateLabels(s.AgentConfig.NodeLabels, path.Child("agentConfig", "nodeLabels"))...)
+	return append(errs, rancher.ValidateTaints(s.AgentConfig.NodeTaints, path.Child("agentConfig", "nodeTaints"))...)
+}
+
+func filesOf(files []file) []rancher.File {
+	var out []rancher.File
+	for _, f := range files {
+		r := rancher.File{Path: f.Path, Owner: f.Owner, Permissions: f.Permissions, Encoding: f.Encoding, Content: f.Content}
+		if f.ContentFrom != nil && f.ContentFrom.Secret != nil {
+			r.Secret, r.Key = f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func secretsOf(files []file, path *field.Path) []fleet.SecretRef {
+	return rancher.Secrets(filesOf(files), path.Child("files"))
+}
