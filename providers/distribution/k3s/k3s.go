@@ -78,7 +78,7 @@ func machine(in providers.BootstrapInput) (rancher.Machine, error) {
 		m.KubeletArgs = append(m.KubeletArgs, "cloud-provider="+provider)
 		m.CloudProvider = true
 	}
-	m.Commands = []string{fmt.Sprintf("curl -sfL %s | INSTALL_K3S_VERSION='%s' sh -s - %s", install, in.Pool.Version, role)}
+	m.Commands = rancher.Installed(install, fmt.Sprintf("INSTALL_K3S_VERSION='%s' INSTALL_K3S_EXEC='%s'", in.Pool.Version, role))
 	if a.AirGapped {
 		script := defaultScript
 		if a.AirGappedInstallScriptPath != "" {

@@ -47,9 +47,16 @@ type File struct {
 
 // Places on a machine.
 const (
-	successPath = "/run/cluster-api/bootstrap-success.complete"
-	rootOwner   = "root:root"
+	runDir    = "/run/cluster-api"
+	rootOwner = "root:root"
 )
+
+// Installed returns the commands that run the script at url with an environment. It is
+// fetched first: of a shell that reads nothing from a pipe nobody is told.
+func Installed(url, environment string) []string {
+	const script = runDir + "/install.sh"
+	return []string{"curl -sfL --retry 5 -o " + script + " " + url, environment + " sh " + script}
+}
 
 // errIncomplete says that the request lacks something that is not in Git, so that a change
 // of Git would not help.
@@ -103,7 +110,7 @@ func (d Distribution) userData(in providers.BootstrapInput) ([]byte, error) {
 		}
 	}
 	// One command: whoever waits for the mark is not told of success where a part failed.
-	install := append(slices.Clone(m.Commands), "mkdir -p "+path.Dir(successPath), "echo success > "+successPath)
+	install := slices.Concat([]string{"mkdir -p " + runDir}, m.Commands, []string{"echo success > " + path.Join(runDir, "bootstrap-success.complete")})
 	out.RunCmd = slices.Concat(cloudinit.Texts(m.Before), cloudinit.Texts([]string{strings.Join(install, " && ")}), cloudinit.Texts(m.Afterward))
 	return out.Marshal()
 }

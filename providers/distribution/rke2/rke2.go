@@ -65,13 +65,13 @@ func machine(in providers.BootstrapInput) (rancher.Machine, error) {
 	config["cloud-provider-name"] = plane.ServerConfig.CloudProviderName
 	if in.Join != fleet.JoinWorker {
 		role = "server"
-		maps.Copy(config, serverFlags(in, s.ServerConfig))
+		maps.Copy(config, serverFlags(in, s))
 	}
 	m := rancher.Machine{
 		Config: config, Labels: a.NodeLabels, Taints: a.NodeTaints, KubeletArgs: of(a.Kubelet).ExtraArgs, Address: plane.RegistrationAddress,
 		CloudProvider: plane.ServerConfig.CloudProviderName != "",
 		Files:         filesOf(s.Files), Before: s.PreRKE2Commands, Afterward: s.PostRKE2Commands,
-		Commands: []string{fmt.Sprintf("curl -sfL https://get.rke2.io | INSTALL_RKE2_VERSION='%s' INSTALL_RKE2_TYPE='%s' sh -s -", in.Pool.Version, role)},
+		Commands: rancher.Installed("https://get.rke2.io", fmt.Sprintf("INSTALL_RKE2_VERSION='%s' INSTALL_RKE2_TYPE='%s'", in.Pool.Version, role)),
 	}
 	if a.AirGapped {
 		m.Commands = nil
@@ -126,15 +126,17 @@ func agentFlags(a agentConfig) map[string]any {
 	return out
 }
 
-func serverFlags(in providers.BootstrapInput, c serverConfig) map[string]any {
-	network := in.Cluster.Network
+func serverFlags(in providers.BootstrapInput, s serverSpec) map[string]any {
+	c, network := s.ServerConfig, in.Cluster.Network
 	domain := c.ClusterDomain
 	if domain == "" {
 		domain = network.ServiceDomain
 	}
 	sans := slices.Clone(c.TLSSan)
-	if !slices.Contains(sans, in.Endpoint.Host) {
-		sans = append(sans, in.Endpoint.Host)
+	for _, name := range []string{in.Endpoint.Host, s.RegistrationAddress} {
+		if name != "" && !slices.Contains(sans, name) {
+			sans = append(sans, name)
+		}
 	}
 	var cni []string
 	if c.CNIMultusEnable {

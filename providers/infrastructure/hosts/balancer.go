@@ -104,7 +104,7 @@ func (b *balancer) trusted(list []hostMachine) []hostMachine {
 // but for what is on its way out, or is called without.
 func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]byte, error) {
 	port := cmp.Or(c.ControlPlane.APIPort, 6443)
-	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port}
+	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port, More: c.ControlPlane.Ports}
 	list := r.machines(c)
 	for i := range list {
 		f := &list[i]

@@ -183,6 +183,7 @@ func (q *search) payload(s *observedHost, c *host.Claim) (p host.Payload, reason
 	p.Ports = []int32{10250}
 	if q.request.Pool.Role == fleet.RoleControlPlane {
 		p.Ports = append(p.Ports, cmp.Or(q.request.Cluster.ControlPlane.APIPort, 6443), 2379, 2380)
+		p.Ports = append(p.Ports, q.request.Cluster.ControlPlane.Ports...)
 	}
 	p.More["secrets"] = []byte(strings.Join(secrets, "\n"))
 	if s.state.CloudInit && q.spec.Bootstrap != api.BootstrapScript {

@@ -17,6 +17,7 @@ type Balancer struct {
 	Address string // that clients connect to, an IP address or a name
 	Port    int32
 	Servers []Server
+	More    []int32 // ports of the servers beside that of the API, which clients connect to as well
 }
 
 // A Server is one API server.
@@ -28,6 +29,23 @@ type Server struct {
 
 //go:embed haproxy.cfg
 var head string
+
+// more is a section for another port, whose servers answer it with TLS where they are up.
+const more = `
+listen port-%d
+	mode tcp
+	balance leastconn
+	timeout connect 2s
+	timeout client 4h
+	timeout server 4h
+	option clitcpka
+	option srvtcpka
+	retries 3
+	option redispatch 1
+	timeout check 5s
+	default-server check check-ssl verify none inter 2s fall 2 rise 1 on-marked-down shutdown-sessions init-addr last,libc,none
+	bind %s
+`
 
 // A line of the configuration that holds anything else could become two.
 var (
@@ -57,6 +75,11 @@ func (b Balancer) Config() ([]byte, error) {
 		bind = fmt.Sprintf(":::%d v4v6", b.Port)
 	}
 	fmt.Fprintf(&out, "\tbind %s\n", bind)
+	for _, p := range b.More {
+		if p < 1 || p > 65535 {
+			return nil, fmt.Errorf("%d cannot be a port of servers", p)
+		}
+	}
 	named := make(map[string]bool)
 	for _, s := range b.Servers {
 		if err := s.check(); err != nil {
@@ -68,5 +91,20 @@ func (b Balancer) Config() ([]byte, error) {
 		named[s.Name] = true
 		fmt.Fprintf(&out, "\tserver %s %s\n", s.Name, net.JoinHostPort(s.Address, strconv.Itoa(int(s.Port))))
 	}
+	for _, p := range b.More {
+		b.section(&out, p)
+	}
 	return out.Bytes(), nil
+}
+
+// section writes the section for another port of the servers.
+func (b Balancer) section(out *bytes.Buffer, port int32) {
+	bind := fmt.Sprintf("*:%d", port)
+	if ip, err := netip.ParseAddr(b.Address); err == nil && ip.Is6() {
+		bind = fmt.Sprintf(":::%d v4v6", port)
+	}
+	fmt.Fprintf(out, more, port, bind)
+	for _, s := range b.Servers {
+		fmt.Fprintf(out, "\tserver %s %s\n", s.Name, net.JoinHostPort(s.Address, strconv.Itoa(int(port))))
+	}
 }

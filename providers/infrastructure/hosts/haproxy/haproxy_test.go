@@ -32,6 +32,10 @@ func TestConfig(t *testing.T) {
 			haproxy.Balancer{Address: "fd00::1", Port: 6443, Servers: []haproxy.Server{{"cp-0", "fd00::2", 6443}, {"cp-1", "10.0.0.3", 8443}}},
 			"\tbind :::6443 v4v6\n\tserver cp-0 [fd00::2]:6443\n\tserver cp-1 10.0.0.3:8443\n",
 		},
+		"More": {
+			haproxy.Balancer{Address: "10.0.0.1", Port: 443, More: []int32{9345}, Servers: []haproxy.Server{{"cp-0", "10.0.0.2", 6443}}},
+			"init-addr last,libc,none\n\tbind *:9345\n\tserver cp-0 10.0.0.2:9345\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, err := test.balancer.Config()
@@ -39,7 +43,7 @@ func TestConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := string(config)
-			if !strings.HasSuffix(got, test.want) || strings.Count(got, "\n\tbind ") != 1 {
+			if !strings.HasSuffix(got, test.want) || strings.Count(got, "\n\tbind ") != 1+len(test.balancer.More) {
 				t.Errorf("Config() =\n%s\nwant it to end in\n%s", got, test.want)
 			}
 			if said, err := exec.CommandContext(t.Context(), "haproxy", "-c", "-f", write(t, got)).CombinedOutput(); err != nil && installed() {

@@ -122,12 +122,18 @@ func (v *view) listenersOf(lb loadbalancers.LoadBalancer) []listeners.Listener {
 }
 
 // additionalPorts returns the ports that lead to the control plane besides that of
-// the API server.
+// the API server: those of Git, and those that its distribution has, which there is no
+// need to write down.
 func (v *view) additionalPorts() []int32 {
+	out := slices.Clone(v.cluster.ControlPlane.Ports)
 	if lb := v.balancer(); lb.IsEnabled() {
-		return lb.AdditionalPorts
+		for _, p := range lb.AdditionalPorts {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+		return out
 	}
-	var out []int32
 	if lb, ok := v.endedBalancer(); ok {
 		for _, l := range v.listenersOf(lb) {
 			if !isFor(l.Description, ForEndpoint) {

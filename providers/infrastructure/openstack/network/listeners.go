@@ -46,7 +46,7 @@ func (v *view) lbStep(lb loadbalancers.LoadBalancer, what string, essential bool
 // listeners has a listener for each port.
 func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 	there := v.listenersOf(lb)
-	wanted := append([]int32{v.port()}, v.balancer().AdditionalPorts...)
+	wanted := append([]int32{v.port()}, v.additionalPorts()...)
 	moved := false
 	for _, l := range there {
 		if slices.Contains(wanted, int32(l.ProtocolPort)) {
