@@ -43,7 +43,8 @@ import (
 //     returns; the member is out when Members does not list it (Traits.LeaveIsAsked). The
 //     service on the machine ends then, its kubelet with it: the planner drains before.
 //   - There to delete a Node is to remove its member (Traits.NodeIsMember), and a name is
-//     refused as long as the Node of its former machine is there.
+//     refused as long as the Node of its former machine is there: the planner gives no
+//     name that a Node has.
 //   - Their server token opens the keys of every authority: it is one of Needs that is
 //     made once and stored, that no worker is given and that is never derived from another
 //     secret, since the datastore is encrypted with it. Workers join by a bootstrap token

@@ -106,7 +106,10 @@ func (d *draft) neverStarted(g *group) bool {
 	if o == nil || o.Name != "" {
 		return false
 	}
-	if !d.unsettled() {
+	switch {
+	case d.Observed.Distribution.Traits.LeaveIsAsked: // by its name, and it has none
+		d.wait("%s has no machine: the others take it out themselves", describeMember(o))
+	case !d.unsettled():
 		d.removeOrphan(o)
 	}
 	return true

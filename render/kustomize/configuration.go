@@ -84,10 +84,19 @@ func classRefs(path string) []types.FieldSpec {
 	return fields(coreGroup, "ClusterClass", path+"/ref/name", path+"/templateRef/name")
 }
 
-// kubeadmFiles returns the specs of the Secrets that kubeadm configs take files from.
-func kubeadmFiles() []types.FieldSpec {
+// bootstrapFiles returns the specs of the Secrets that bootstrap configurations take files
+// from.
+func bootstrapFiles() []types.FieldSpec {
 	const file = "files/contentFrom/secret/name"
 	return slices.Concat(
+		fields(bootstrapGroup, "KThreesConfig", "spec/"+file),
+		fields(bootstrapGroup, "KThreesConfigTemplate", "spec/template/spec/"+file),
+		fields(controlPlaneGroup, "KThreesControlPlane", "spec/kthreesConfigSpec/"+file),
+		fields(controlPlaneGroup, "KThreesControlPlaneTemplate", "spec/template/spec/kthreesConfigSpec/"+file),
+		fields(bootstrapGroup, "RKE2Config", "spec/"+file),
+		fields(bootstrapGroup, "RKE2ConfigTemplate", "spec/template/spec/"+file),
+		fields(controlPlaneGroup, "RKE2ControlPlane", "spec/"+file),
+		fields(controlPlaneGroup, "RKE2ControlPlaneTemplate", "spec/template/spec/"+file),
 		fields(bootstrapGroup, "KubeadmConfig", "spec/"+file),
 		fields(bootstrapGroup, "KubeadmConfigTemplate", "spec/template/spec/"+file),
 		fields(controlPlaneGroup, "KubeadmControlPlane", "spec/kubeadmConfigSpec/"+file),
@@ -101,7 +110,8 @@ func builtin() fieldSpecs {
 	infrastructure := slices.Concat(
 		fields(coreGroup, "Cluster", "spec/infrastructureRef/name"),
 		ofMachines("infrastructureRef/name"),
-		fields(controlPlaneGroup, "", "spec/machineTemplate/infrastructureRef/name", "spec/machineTemplate/spec/infrastructureRef/name"),
+		fields(controlPlaneGroup, "", "spec/machineTemplate/infrastructureRef/name", "spec/machineTemplate/spec/infrastructureRef/name",
+			"spec/infrastructureTemplate/name", "spec/infrastructureRef/name"), // v1beta1 of KThreesControlPlane and RKE2ControlPlane
 		fields(coreGroup, "MachineHealthCheck", "spec/remediationTemplate/name", "spec/remediation/templateRef/name"),
 		classRefs("spec/infrastructure"), classRefs("spec/controlPlane/machineInfrastructure"),
 	)
@@ -114,7 +124,7 @@ func builtin() fieldSpecs {
 		}
 	}
 	objects := fields(addonsGroup, "ClusterResourceSet", "spec/resources/name")
-	secrets := slices.Concat(objects, kubeadmFiles(), fields(infrastructureGroup, "",
+	secrets := slices.Concat(objects, bootstrapFiles(), fields(infrastructureGroup, "",
 		"spec/identityRef/name", "spec/template/spec/identityRef/name", "spec/userData/name"))
 	replicas := slices.Concat(
 		fields(coreGroup, "MachineDeployment", "spec/replicas"), fields(coreGroup, "MachineSet", "spec/replicas"),

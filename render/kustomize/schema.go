@@ -45,6 +45,9 @@ func kubeadmLists() mergeKeys {
 	return m
 }
 
+// files are the lists in the configurations of K3s and RKE2.
+func files() mergeKeys { return mergeKeys{"files": "path"} }
+
 // machineLists are the lists in a machine's spec.
 func machineLists() mergeKeys {
 	return mergeKeys{"taints": "key,effect", "readinessGates": "conditionType"}
@@ -115,6 +118,14 @@ func definitions() map[string]any {
 		{controlPlaneGroup, "KubeadmControlPlaneTemplate", []mergeKeys{
 			kubeadmLists().below("spec.template.spec.kubeadmConfigSpec"), machineLists().below("spec.template.spec.machineTemplate.spec"),
 		}},
+		{bootstrapGroup, "KThreesConfig", []mergeKeys{files().below("spec")}},
+		{bootstrapGroup, "KThreesConfigTemplate", []mergeKeys{files().below("spec.template.spec")}},
+		{controlPlaneGroup, "KThreesControlPlane", []mergeKeys{files().below("spec.kthreesConfigSpec")}},
+		{controlPlaneGroup, "KThreesControlPlaneTemplate", []mergeKeys{files().below("spec.template.spec.kthreesConfigSpec")}},
+		{bootstrapGroup, "RKE2Config", []mergeKeys{files().below("spec")}},
+		{bootstrapGroup, "RKE2ConfigTemplate", []mergeKeys{files().below("spec.template.spec")}},
+		{controlPlaneGroup, "RKE2ControlPlane", []mergeKeys{files().below("spec")}},
+		{controlPlaneGroup, "RKE2ControlPlaneTemplate", []mergeKeys{files().below("spec.template.spec")}},
 	}
 	defs := map[string]any{}
 	for _, k := range kinds {
