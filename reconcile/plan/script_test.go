@@ -102,7 +102,7 @@ func (s *script) finish() {
 	slices.SortFunc(o.Workload.Nodes, func(a, b fleet.Node) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.etcd.Members, func(a, b fleet.Member) int { return cmp.Compare(a.Name, b.Name) })
 	if s.in.Memory.Fingerprint = s.before; s.before == "same" {
-		s.in.Memory.Fingerprint = fleet.Fingerprint(s.in.Desired, o.Infrastructure.Machines)
+		s.in.Memory.Fingerprint = fleet.Fingerprint(s.in.Desired, slices.DeleteFunc(slices.Clone(o.Infrastructure.Machines), func(m fleet.Machine) bool { return m.Provider != "" }))
 	}
 	if s.known {
 		o.Workload.Etcd = &s.etcd

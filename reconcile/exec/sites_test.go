@@ -1,0 +1,94 @@
+package exec_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/reconcile/exec"
+)
+
+// A site notes what is asked of it, and by which view of the cluster.
+type site struct {
+	providers.Infrastructure
+	name  string
+	asked *[]string
+}
+
+func (s *site) note(what string, c *fleet.Cluster) error {
+	var pools []string
+	for _, p := range c.Pools() {
+		pools = append(pools, string(p.Name))
+	}
+	*s.asked = append(*s.asked, s.name+": "+what+" of "+c.Provider+" with "+strings.Join(pools, ","))
+	return nil
+}
+
+func (s *site) EnsureInfrastructure(_ context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	return s.note("ensure", c)
+}
+
+func (s *site) DeleteInfrastructure(_ context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	return s.note("delete", c)
+}
+
+func (s *site) DeleteMachine(_ context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, _ fleet.ProviderID) error {
+	return s.note("delete "+string(name), c)
+}
+
+func (s *site) CreateMachine(_ context.Context, _ fleet.OperationID, r providers.MachineRequest) error {
+	return s.note("create "+string(r.Name), r.Cluster)
+}
+
+// TestSites: an action is done by the provider of its site, which sees its own part of the
+// cluster. What is shared on a guest goes while the cluster stays, where no pool is there.
+func TestSites(t *testing.T) {
+	c := &fleet.Cluster{
+		Fleet: "f", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: "near",
+		Guests:       []fleet.Site{{Provider: "far"}, {Provider: "empty"}},
+		ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Version: "v1.34.1"},
+		Workers:      []fleet.Pool{{Name: "edge", Role: fleet.RoleWorker, Version: "v1.34.1", Provider: "far"}, {Name: "md", Role: fleet.RoleWorker, Version: "v1.34.1"}},
+	}
+	var asked []string
+	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	w := exec.World{
+		Cluster: c, Infrastructure: &site{name: "near", asked: &asked},
+		Guests:       map[string]providers.Infrastructure{"far": &site{name: "far", asked: &asked}, "empty": &site{name: "empty", asked: &asked}},
+		Distribution: kubeadm.New(nil), Secrets: store{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now(),
+	}
+	var failed []string
+	for _, a := range []fleet.Action{
+		{Kind: fleet.EnsureInfrastructure},
+		{Kind: fleet.EnsureInfrastructure, Provider: "far"},
+		{Kind: fleet.DeleteMachine, Machine: "a", Provider: "far"},
+		{Kind: fleet.DeleteMachine, Machine: "b"},
+		{Kind: fleet.DeleteInfrastructure, Provider: "empty"},
+		{Kind: fleet.DeleteInfrastructure, Provider: "far"},
+		{Kind: fleet.DeleteInfrastructure},
+		{Kind: fleet.CreateMachine, Machine: "c", Pool: "edge", Join: fleet.JoinWorker},
+		{Kind: fleet.EnsureInfrastructure, Provider: "elsewhere"},
+	} {
+		a.Cluster = c.Key
+		if err := e.Run(t.Context(), w, []fleet.Action{a})[0].Err; err != nil {
+			failed = append(failed, a.String()+": "+err.Error())
+		}
+	}
+	want := []string{
+		"near: ensure of near with cp,md", "far: ensure of far with edge", "far: delete a of far with edge", "near: delete b of near with cp,md",
+		"empty: delete of empty with ",
+	}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Errorf("asked (-want +got):\n%s", d)
+	}
+	if len(failed) != 4 || !strings.Contains(failed[0], "is not meant to be deleted") || !strings.Contains(failed[1], "is not meant to be deleted") ||
+		!strings.Contains(failed[2], `has no pool "edge"`) || !strings.Contains(failed[3], "has no site on elsewhere") {
+		t.Errorf("failed: %q", failed)
+	}
+}
