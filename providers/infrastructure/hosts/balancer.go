@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/claims"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/haproxy"
 	"fairlead.dev/providers/infrastructure/hosts/host"
@@ -184,12 +185,12 @@ func (p *Provider) claimBalancer(ctx context.Context, op fleet.OperationID, c *f
 		return "", fleet.Errorf(fleet.Unavailable, "find HAProxy", "it is not installed there (as root of the host: apt-get install haproxy)")
 	}
 	name := "host " + s.host.ns + " " + s.host.String()
-	if !p.reserve(name) {
+	if !p.deciding.TryLock(name) {
 		return "is being claimed for a machine", nil
 	}
-	defer p.unreserve(name)
+	defer p.deciding.Unlock(name)
 	k := sharedNote(c, op)
-	k.ID, k.Pool, k.Host, k.Domain, k.Created = host.NewID(), s.host.Pool, s.host.Name, s.host.FailureDomain, time.Now().UTC().Truncate(time.Second)
+	k.ID, k.Pool, k.Host, k.Domain, k.Created = claims.NewID(), s.host.Pool, s.host.Name, s.host.FailureDomain, time.Now().UTC().Truncate(time.Second)
 	if reason, err := p.claim(ctx, s, &k, host.Payload{Steps: []byte("true\n"), Ports: []int32{b.endpoint.Port}}); err != nil || reason != "" {
 		return reason, err
 	}

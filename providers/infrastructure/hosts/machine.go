@@ -25,10 +25,10 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	if !p.reserve("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
+	if !p.deciding.TryLock("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
 		return fleet.Errorf(fleet.Conflict, what, "it is being created already")
 	}
-	defer p.unreserve("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
+	defer p.deciding.Unlock("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
 	all, err := p.look(ctx, c)
 	if err != nil {
 		return wrap(what, err)
@@ -54,22 +54,6 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	}
 	q := &search{p: p, request: r, op: op, spec: spec, all: all}
 	return q.claim(ctx, what)
-}
-
-// reserve keeps name for the caller in this process, until unreserve; false means that
-// somebody has it.
-func (p *Provider) reserve(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	free := !p.reserved[name]
-	p.reserved[name] = true
-	return free
-}
-
-func (p *Provider) unreserve(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.reserved, name)
 }
 
 // failureDomains returns those of all hosts, sorted. The control plane may be in

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/claims"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
@@ -25,8 +26,7 @@ type Provider struct {
 	dialer *remote.Dialer
 	writes changer
 
-	mu       sync.Mutex
-	reserved map[string]bool // machines being made and hosts being claimed, in this process
+	deciding claims.Locks // machines being made and hosts being claimed, in this process
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -60,7 +60,7 @@ func New(o Options) *Provider {
 			log: o.Log, tick: o.Tick, settle: o.Settle, cache: &lookCache{looks: make(map[string]*cachedLook)}, hosts: c,
 			secrets: objects.Secrets{Store: o.Secret, Example: "ssh-privatekey=FILE"},
 		},
-		dialer: dialer, writes: c, reserved: make(map[string]bool),
+		dialer: dialer, writes: c,
 	}
 }
 

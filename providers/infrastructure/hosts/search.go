@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/claims"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
@@ -29,34 +31,26 @@ type search struct {
 
 // claim tries the hosts in their order. Those that refuse are passed over.
 func (q *search) claim(ctx context.Context, what string) error {
-	var why []string
-	for _, s := range q.all {
-		if q.spec.PoolName != "" && s.host.Pool != q.spec.PoolName {
-			continue
-		}
-		reason, err := q.mismatch(s)
-		if err != nil {
-			return fleet.Errorf(fleet.Invalid, what, "%w", err)
-		}
-		if reason == "" {
-			reason, err = q.try(ctx, s)
-			if err != nil {
-				return wrap(what, err)
-			}
-			if reason == "" {
-				return nil
-			}
-		}
-		why = append(why, s.host.Name+" "+reason)
-	}
-	if len(why) == 0 {
+	hosts := slices.DeleteFunc(slices.Clone(q.all), func(s *observedHost) bool { return q.spec.PoolName != "" && s.host.Pool != q.spec.PoolName })
+	if len(hosts) == 0 {
 		return fleet.Errorf(fleet.Invalid, what, "there is no HostPool %s in namespace %s, or it has no hosts (correct poolName)", q.spec.PoolName, q.request.Cluster.Key.Namespace)
 	}
-	const most = 8
-	if more := len(why) - most; more > 0 {
-		why = append(why[:most], fmt.Sprintf("and %d more", more))
+	claimed, why, err := claims.First(hosts, func(s *observedHost) string { return s.host.Name }, func(s *observedHost) (string, error) {
+		reason, err := q.mismatch(s)
+		if err != nil {
+			return "", fleet.Errorf(fleet.Invalid, what, "%w", err)
+		}
+		if reason != "" {
+			return reason, nil
+		}
+		reason, err = q.try(ctx, s)
+		return reason, wrap(what, err)
+	})
+	if claimed || err != nil {
+		return err
 	}
-	return fleet.Errorf(fleet.Exhausted, what, "no host is free for it: %s", strings.Join(why, "; "))
+	const most = 8
+	return fleet.Errorf(fleet.Exhausted, what, "no host is free for it: %s", claims.Why(why, most))
 }
 
 // mismatch returns why a machine cannot have the host, or "".
@@ -107,12 +101,12 @@ func selector(spec *api.HostMachineSpec) (labels.Selector, error) {
 // that none is.
 func (q *search) try(ctx context.Context, s *observedHost) (reason string, err error) {
 	name := "host " + s.host.ns + " " + s.host.String()
-	if !q.p.reserve(name) {
+	if !q.p.deciding.TryLock(name) {
 		return "is being claimed for another machine", nil
 	}
-	defer q.p.unreserve(name)
+	defer q.p.deciding.Unlock(name)
 	c := &host.Claim{
-		ID: host.NewID(), Pool: s.host.Pool, Host: s.host.Name, Domain: s.host.FailureDomain,
+		ID: claims.NewID(), Pool: s.host.Pool, Host: s.host.Name, Domain: s.host.FailureDomain,
 		Created: time.Now().UTC().Truncate(time.Second), Tags: q.request.Tags(q.op),
 	}
 	payload, reason, err := q.payload(s, c)

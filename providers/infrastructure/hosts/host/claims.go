@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/claims"
 )
 
 // What a host says is written by whoever is root there, which may be somebody who
 // broke in. The bounds are above all that Fairlead writes.
 const (
 	mostClaim = 8 << 10 // bytes of a claim
-	mostTag   = 1 << 10 // of one tag
 	mostLine  = 256     // of what a host says of itself
 )
 
@@ -40,49 +39,26 @@ func plain(s string) bool {
 	return s != "" && len(s) <= 2*mostLine && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-var plainTemplate = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-
 // OfMachine reports whether c is that of a machine, or was before it lost tags: that of
 // a load balancer has none of those that only machines have.
-func (c *Claim) OfMachine() bool {
-	for _, tag := range []string{fleet.TagMachine, fleet.TagRole, fleet.TagPool, fleet.TagTemplate, fleet.TagVersion} {
-		if _, ok := c.Tags[tag]; ok {
-			return true
-		}
-	}
-	return false
-}
+func (c *Claim) OfMachine() bool { return claims.OfMachine(c.Tags) }
 
 // Damage says what of the claim is not as Fairlead writes it; "" is nothing. A claim
 // that is damaged may be forged: nothing is done because of it.
 func (c *Claim) Damage() string {
-	for name, value := range c.Tags {
-		if len(name) > mostLine || len(value) > mostTag || strings.ContainsFunc(name+value, unicode.IsControl) {
-			return fmt.Sprintf("tag %.60q is no text of one line", name)
-		}
-	}
 	if !plainID.MatchString(c.ID) {
 		return fmt.Sprintf("its id %.60q is none", c.ID)
 	}
-	names := map[string]string{"pool": c.Pool, "host": c.Host}
 	if c.Domain != "" && len(validation.IsValidLabelValue(c.Domain)) > 0 {
 		return fmt.Sprintf("its failure domain %.60q is none", c.Domain)
 	}
-	if c.OfMachine() {
-		names["machine"], names["pool of machines"] = c.Tags[fleet.TagMachine], c.Tags[fleet.TagPool]
-		if role := fleet.Role(c.Tags[fleet.TagRole]); role != fleet.RoleControlPlane && role != fleet.RoleWorker {
-			return fmt.Sprintf("its role %.60q is none", role)
-		}
-		if !plainTemplate.MatchString(c.Tags[fleet.TagTemplate]) {
-			return fmt.Sprintf("its template %.60q is none", c.Tags[fleet.TagTemplate])
-		}
+	if len(validation.IsDNS1123Subdomain(c.Pool)) > 0 {
+		return fmt.Sprintf("its pool %.60q is no name", c.Pool)
 	}
-	for _, what := range []string{"pool", "host", "machine", "pool of machines"} {
-		if name, ok := names[what]; ok && len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return fmt.Sprintf("its %s %.60q is no name", what, name)
-		}
+	if len(validation.IsDNS1123Subdomain(c.Host)) > 0 {
+		return fmt.Sprintf("its host %.60q is no name", c.Host)
 	}
-	return ""
+	return claims.Damage(c.Tags)
 }
 
 // Same reports whether c and o say the same, but for whether the machine is to be

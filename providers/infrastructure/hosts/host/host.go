@@ -11,7 +11,6 @@
 package host
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -32,13 +31,6 @@ type Claim struct {
 	Tags    map[string]string `json:"tags"`
 	// Releasing says, in a note, that the machine is to be removed.
 	Releasing bool `json:"releasing,omitempty"`
-}
-
-// NewID returns the id of a new claim.
-func NewID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // ProviderID returns the provider id of the machine: it names the claim, so that
