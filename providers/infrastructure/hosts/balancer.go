@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/endpoint"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/haproxy"
 	"fairlead.dev/providers/infrastructure/hosts/host"
@@ -115,7 +116,7 @@ func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]
 			of := fleet.MachineFromTags(noted.Tags)
 			m.Name, m.Role, doubt = of.Name, of.Role, of.Damaged
 		}
-		if m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && string(m.Name) != without && f.host != nil && doubt == "" {
+		if endpoint.Leads(&m) && string(m.Name) != without && f.host != nil && doubt == "" {
 			h.Servers = append(h.Servers, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
 		}
 	}

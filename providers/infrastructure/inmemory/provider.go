@@ -2,7 +2,6 @@ package inmemory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/endpoint"
 )
 
 // A Provider is the infrastructure provider of a cloud in memory.
@@ -123,34 +123,10 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 		}
 		return nil
 	}
-	want, err := endpoint(c)
-	if err != nil {
-		return wrap(what, err)
-	}
 	tags := c.Tags()
 	tags[fleet.TagOperation] = string(op)
-	_, err = p.api.CreateNetwork(ctx, NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: want})
+	_, err = p.api.CreateNetwork(ctx, NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: endpoint.Wanted(c)})
 	return wrap(what, err)
-}
-
-// endpoint returns where c's API server is to answer, as far as Git says, or where
-// machines know a lost one.
-func endpoint(c *fleet.Cluster) (fleet.Endpoint, error) {
-	e := c.Endpoint
-	if e.IsZero() && len(c.Infrastructure.Spec) > 0 {
-		var spec DevClusterSpec
-		if err := json.Unmarshal(c.Infrastructure.Spec, &spec); err != nil {
-			return e, fleet.Errorf(fleet.Invalid, "read "+c.Infrastructure.Name, "%w", err)
-		}
-		e = fleet.Endpoint(spec.ControlPlaneEndpoint)
-	}
-	if e.Host == "" {
-		e.Host = c.LostHost()
-	}
-	if e.Port == 0 {
-		e.Port = c.Network.APIServerPort
-	}
-	return e, nil
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/endpoint"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -33,15 +34,8 @@ func (v *view) askedPort() int32 {
 		int32(ptr.Deref(v.apiServer().Port, 0)), v.cluster.Network.APIServerPort, defaultPort)
 }
 
-// known returns where the machines of a cluster know the API server, which was there
-// when their control plane was: zero where Git names it, and where none was.
-func (v *view) known() fleet.Endpoint {
-	r := v.cluster.Residence
-	if !v.cluster.NamedEndpoint().IsZero() || r.ControlPlane != fleet.InitializedOnce {
-		return fleet.Endpoint{}
-	}
-	return r.Endpoint
-}
+// known returns where the machines of the cluster know the API server.
+func (v *view) known() fleet.Endpoint { return endpoint.Known(v.cluster) }
 
 // host returns where Git says that the API server answers, if it does.
 func (v *view) host() string {
@@ -117,7 +111,7 @@ func (v *view) floatingEndpoint(d *decision) {
 	if f.PortID != "" && v.stays(d, f.PortID) {
 		return
 	}
-	for _, m := range v.heirs() {
+	for _, m := range v.successors() {
 		a, ok := v.addressOf(m.id, d.placement.Network, d.placement.primary())
 		if ok && m.active {
 			s := v.attach(*f, a.port, a.ip, "machine "+string(m.name))
@@ -151,21 +145,13 @@ func (v *view) inDoubt(m machine) bool {
 	return v.cluster.Contradicts(&fleet.Machine{Pool: m.pool, Role: role}) != ""
 }
 
-// heirs returns the machines of the control plane that do not go, in the order in
-// which they are to serve. A rollout takes the outdated ones, the oldest first; a
-// current one has joined for certain where another was made after it.
-func (v *view) heirs() []machine {
-	is := func(m machine) bool {
+// successors returns the machines of the control plane that do not go, in the order in
+// which they are to serve.
+func (v *view) successors() []machine {
+	return endpoint.Successors(without(v.controlPlane(), v.inDoubt), func(m machine) bool {
 		same, _ := v.cluster.ControlPlane.Has(m.template)
 		return !same
-	}
-	all := without(v.controlPlane(), v.inDoubt)
-	outdated, current := filter(all, is), without(all, is)
-	slices.Reverse(outdated)
-	if len(outdated) == 1 && len(current) > 1 {
-		return append(current, outdated...)
-	}
-	return append(outdated, current...)
+	})
 }
 
 // fixedEndpoint is an address that somebody serves, as kube-vip does. Where it is
