@@ -160,7 +160,7 @@ func (b *k3s) joinServer(c *Cloud, v *vm) error {
 		return fmt.Errorf(starting+"failed to validate server configuration: critical configuration value mismatch between servers: %s", key)
 	}
 	if file := b.pki.differsFrom(k.pki); file != "" {
-		return fmt.Errorf(starting+"%s newer than datastore and could cause a cluster outage. "+
+		return fmt.Errorf(starting+"%s newer than datastore and could cause a cluster outage. "+ //nolint:staticcheck // its words
 			"Remove the file(s) from disk and restart to be recreated from datastore.", file)
 	}
 	if err := k.mayJoin(b.node.name); err != nil {
@@ -220,17 +220,17 @@ func (b *k3s) joinAgent(v *vm) error {
 	const waiting = "Waiting to retrieve agent configuration; server is not ready: "
 	k, t, err := b.reach(v)
 	if err != nil {
-		return fmt.Errorf(waiting+"%w", err)
+		return fmt.Errorf(waiting+"%w", err) //nolint:staticcheck // its words
 	}
 	status, ok := k.answers(t, agentRole, agentRole)
 	if ok && !k.available {
 		status, ok = "503 Service Unavailable", false
 	}
 	if !ok {
-		return fmt.Errorf(waiting+"failed to retrieve configuration from server: %s/v1-%s/config: %s", b.config.value("server"), b.name, status)
+		return fmt.Errorf(waiting+"failed to retrieve configuration from server: %s/v1-%s/config: %s", b.config.value("server"), b.name, status) //nolint:staticcheck // its words
 	}
 	if err := k.ensurePassword(v, b); err != nil {
-		return fmt.Errorf(waiting+"%w", err)
+		return fmt.Errorf(waiting+"%w", err) //nolint:staticcheck // its words
 	}
 	return nil
 }
