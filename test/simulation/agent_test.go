@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
@@ -128,7 +129,7 @@ func (l *life) newAgent(name string) *incarnation {
 	in.agent = agent.New(agent.Options{Name: name, Interval: forever, Resync: forever, Workers: 4}, agent.Parts{
 		Source: source{in},
 		Renderer: notes{render.New(render.Options{
-			Decoder: decode.New(theFleet, inmemory.Kinds()), FleetID: theFleet, Parallelism: 1, Log: log,
+			Decoder: decode.New(theFleet, slices.Concat(inmemory.Kinds(), all.Kinds())), FleetID: theFleet, Parallelism: 1, Log: log,
 		}), in},
 		Ledger: in.ledger,
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {

@@ -29,7 +29,8 @@
 //	go test ./test/simulation -run TestLives -seed=17 -v
 //	go test ./test/simulation -run TestLives -seed=17 -repeat=20
 //
-// Without flags a few lives are lived, of the same seeds each time. With -guards
+// Without flags a few lives are lived, of the same seeds each time. With -others clusters
+// are of K3s and RKE2 by turns, and TestLivesOfOthers lives a few of these. With -guards
 // TestGuards breaks Fairlead, in one way after the other, and sees which guard
 // notices in which life.
 package simulation
@@ -95,6 +96,13 @@ func TestLives(t *testing.T) {
 		}
 	}
 	t.Logf("%d lives from -seed=%d on, %d of them failed", n, first, bad)
+}
+
+// TestLivesOfOthers lives a few lives with clusters of K3s and RKE2.
+func TestLivesOfOthers(t *testing.T) {
+	for n := range *lives {
+		tell(t, live(t, &life{seed: *from + n, whole: true, others: true}))
+	}
 }
 
 // tell reports a life that failed, and reports whether it was good.
