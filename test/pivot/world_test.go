@@ -68,6 +68,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, nil)
+}
+
+// newWorldOf returns a world whose fleet has these files in the place of the example's.
+func newWorldOf(t *testing.T, files map[string]string) *world {
+	t.Helper()
 	w := &world{t: t, k: kube.Start(t, kube.Own()), dir: filepath.Join(t.TempDir(), "secrets"), clouds: map[string]string{}}
 	w.build()
 	server, err := gitserver.New(t.TempDir(), gitserver.Options{})
@@ -80,7 +86,7 @@ func newWorld(t *testing.T) *world {
 	repository := httptest.NewServer(server)
 	t.Cleanup(repository.Close)
 	w.url = repository.URL + "/fleet.git"
-	w.push()
+	w.push(files)
 	w.branch = w.open("fairlead/status")
 	w.cloud = inmemory.NewCloud(inmemory.CloudOptions{})
 	t.Cleanup(w.cloud.Close)
@@ -117,8 +123,8 @@ func (w *world) open(name string) sources.Branch {
 	return b
 }
 
-// push pushes the example.
-func (w *world) push() {
+// push pushes the example, with others in the place of its files.
+func (w *world) push(others map[string]string) {
 	w.t.Helper()
 	edits := map[string][]byte{}
 	files := example.Files()
@@ -131,6 +137,9 @@ func (w *world) push() {
 	})
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	for name, text := range others {
+		edits[name] = []byte(text)
 	}
 	if _, err := w.open("main").Commit(w.t.Context(), fleet.Revision{}, sources.Commit{Edits: edits, Message: "a fleet"}); err != nil {
 		w.t.Fatal(err)
@@ -155,7 +164,7 @@ func (w *world) watched(name string, next http.Handler) http.Handler {
 
 func (w *world) settings() wiring.Settings {
 	return wiring.Settings{
-		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Helm: all.Helm},
+		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), Helm: all.Helm},
 		Source: w.url, Secrets: w.dir, StatusInterval: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Providers: map[string]map[string]string{"inmemory": {"url": w.clouds[laptop]}},
 	}
