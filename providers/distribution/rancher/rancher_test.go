@@ -1,6 +1,7 @@
 package rancher_test
 
 import (
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
@@ -89,7 +90,7 @@ func TestMembers(t *testing.T) {
 		"another token":                    {401, ``, fleet.Unauthorized, ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if r.URL.Path != "/db/info" {
 					_, _ = w.Write([]byte(nodes))
@@ -101,12 +102,16 @@ func TestMembers(t *testing.T) {
 				w.WriteHeader(tc.status)
 				_, _ = w.Write([]byte(tc.answer))
 			}))
+			s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+			s.StartTLS()
 			defer s.Close()
+			admin := authority(t, "admin", 5)
 			client := workload.New(workload.Options{})
 			defer client.Close()
 			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 			kubeconfig := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
-				"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca))
+				"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"client-certificate-data":%q,"client-key-data":%q}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca),
+				base64.StdEncoding.EncodeToString(admin[fleet.TLSCertKey].Reveal()), base64.StdEncoding.EncodeToString(admin[fleet.TLSKeyKey].Reveal()))
 			got, err := k3s.New(client).Members(t.Context(), providers.Access{
 				Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret([]byte(kubeconfig)),
 				Secrets: map[fleet.SecretName]fleet.SecretData{fleet.ServerToken: {fleet.TokenKey: fleet.NewSecret([]byte(serverToken))}},
