@@ -22,11 +22,11 @@ const serverPassword = "1f0c9e4d5a6b7c8d1f0c9e4d5a6b7c8d"
 // A k3sLab is a lab with machines of K3s or RKE2.
 type k3sLab struct {
 	*lab
-	program *program
-	release string
-	dial    *PipeNetwork
-	client  *http.Client // of an administrator
-	client2 testPKI      // the authority of clients
+	program  *program
+	release  string
+	dial     *PipeNetwork
+	client   *http.Client // of an administrator
+	clientCA testPKI      // the authority of clients
 }
 
 // inK3sLabs runs a test for K3s and for RKE2, in bubbles.
@@ -43,9 +43,9 @@ func newK3sLab(t *testing.T, o CloudOptions, p *program) *k3sLab {
 	t.Helper()
 	dial := NewPipeNetwork()
 	o.Listen = dial.Listen
-	l := &k3sLab{lab: newLab(t, o), program: p, dial: dial, client2: testPKI{}, release: map[string]string{"k3s": "v1.34.1+k3s1", "rke2": "v1.34.1+rke2r1"}[p.name]}
-	l.client2["ca.crt"], l.client2["ca.key"] = newTestCA(t, 24*365*time.Hour)
-	signer := l.client2.administrator(t, dial).Transport.(*http.Transport)
+	l := &k3sLab{lab: newLab(t, o), program: p, dial: dial, clientCA: testPKI{}, release: map[string]string{"k3s": "v1.34.1+k3s1", "rke2": "v1.34.1+rke2r1"}[p.name]}
+	l.clientCA["ca.crt"], l.clientCA["ca.key"] = newTestCA(t, 24*365*time.Hour)
+	signer := l.clientCA.administrator(t, dial).Transport.(*http.Transport)
 	l.client = l.pki.administrator(t, dial)
 	transport := l.client.Transport.(*http.Transport)
 	transport.TLSClientConfig.Certificates = signer.TLSClientConfig.Certificates
@@ -93,8 +93,8 @@ func (l *k3sLab) firstConfig() *config {
 	dir := "/var/lib/rancher/" + l.program.name + "/server/tls/"
 	c.file(dir+"server-ca.crt", "0640", l.pki["ca.crt"])
 	c.file(dir+"server-ca.key", "0600", l.pki["ca.key"])
-	c.file(dir+"client-ca.crt", "0640", l.client2["ca.crt"])
-	c.file(dir+"client-ca.key", "0600", l.client2["ca.key"])
+	c.file(dir+"client-ca.crt", "0640", l.clientCA["ca.crt"])
+	c.file(dir+"client-ca.key", "0600", l.clientCA["ca.key"])
 	c.file(dir+"etcd/server-ca.crt", "0640", l.pki["etcd/ca.crt"])
 	c.file(dir+"etcd/server-ca.key", "0600", l.pki["etcd/ca.key"])
 	return c
