@@ -33,7 +33,8 @@ type Infrastructure interface {
 	Observer
 
 	// EnsureInfrastructure creates or repairs what c's machines share. It does
-	// not wait: Observe tells when it is ready.
+	// not wait: Observe tells when it is ready. Where c.ServedElsewhere, all of them are
+	// workers, and nothing is made for the API server: it answers at c.Endpoint.
 	EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
 
 	// DeleteInfrastructure removes it. Nothing there is success. While machines

@@ -170,34 +170,6 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 	return e.doInWorkload(ctx, w, a)
 }
 
-// change changes the infrastructure of the site that a is for.
-func (w *World) change(ctx context.Context, a fleet.Action) error {
-	infra, err := w.site(a)
-	if err != nil {
-		return err
-	}
-	c := w.Cluster.At(a.Provider)
-	switch a.Kind {
-	case fleet.EnsureInfrastructure:
-		return infra.EnsureInfrastructure(ctx, a.Operation, c)
-	case fleet.DeleteInfrastructure:
-		return infra.DeleteInfrastructure(ctx, a.Operation, c)
-	default:
-		return infra.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
-	}
-}
-
-// site returns the infrastructure of the site that a is for.
-func (w *World) site(a fleet.Action) (providers.Infrastructure, error) {
-	if a.Provider == "" {
-		return w.Infrastructure, nil
-	}
-	if g := w.Guests[a.Provider]; g != nil {
-		return g, nil
-	}
-	return nil, fleet.Errorf(fleet.Invalid, describe(a), "%s has no site on %s", a.Cluster, a.Provider)
-}
-
 func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) error {
 	c := w.Cluster
 	access, err := Access(ctx, w.Secrets, c.Key, w.Distribution.Needs(c))
