@@ -45,8 +45,9 @@ type Kind struct {
 	// infrastructure, of what a template makes (spec.template.spec), of the machine,
 	// or of the companion.
 	//
-	// For a control plane it returns a *ControlPlaneManifest, for a bootstrap
-	// configuration and a template of one a *BootstrapManifest. The template of a control
+	// For a control plane it returns a *ControlPlaneManifest, for a hosted one a
+	// *HostedManifest, for a bootstrap configuration and a template of one a
+	// *BootstrapManifest. The template of a control
 	// plane is not normalised: what a class makes of it is.
 	Normalise func(v any) (spec any, errs field.ErrorList)
 

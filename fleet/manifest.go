@@ -11,6 +11,7 @@ import (
 const (
 	ControlPlaneKind            KindRole = "ControlPlane"            // what spec.controlPlaneRef of a Cluster names
 	ControlPlaneTemplateKind    KindRole = "ControlPlaneTemplate"    // what a ClusterClass makes a control plane from
+	HostedControlPlaneKind      KindRole = "HostedControlPlane"      // the same, where no machine serves the API
 	BootstrapConfigKind         KindRole = "BootstrapConfig"         // what a Machine that stands alone is set up with
 	BootstrapConfigTemplateKind KindRole = "BootstrapConfigTemplate" // what machines of a pool of workers are set up with
 )
@@ -54,6 +55,20 @@ type ControlPlaneManifest struct {
 	SkipKubeProxy, SkipCoreDNS bool
 
 	Bootstrap BootstrapManifest
+}
+
+// A HostedManifest is what Normalise returns for a kind of the role HostedControlPlane. The
+// decoder adds the v of the version, and checks it.
+type HostedManifest struct {
+	Version  string   // of Kubernetes; empty: the object says none
+	Endpoint Endpoint // zero: the object names none
+	// External says that somebody else keeps it: its endpoint is for Git to name, here, in
+	// the Cluster or in the object of its infrastructure.
+	External bool
+	// Spec is a value whose JSON becomes the Spec of the object.
+	Spec any
+	// Secrets are the values of Secrets in Git that it refers to, in its own namespace.
+	Secrets []SecretRef
 }
 
 // A BootstrapManifest is what Normalise returns for a bootstrap configuration or a

@@ -160,6 +160,8 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 	switch {
 	case !o.Secrets.Kubeconfig.Exists:
 		return fleet.Workload{Message: "no kubeconfig was issued yet"}, nil
+	case c.Hosted != nil && !o.ControlPlane.Ready:
+		return fleet.Workload{Message: o.ControlPlane.Message}, nil
 	case c.Hosted != nil:
 	case o.Silence == "" && !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil

@@ -75,6 +75,8 @@ func (k *Kubernetes) usable(op string, s *corev1.Secret, name fleet.SecretName) 
 		required = fleet.KubeconfigKey
 	case fleet.ServerToken:
 		required = fleet.TokenKey
+	case fleet.BootstrapSeed:
+		required = fleet.SeedKey
 	}
 	if len(s.Data[required]) > 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/controlplane/external"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/rke2"
@@ -39,12 +40,20 @@ func Registry() (*providers.Registry, error) {
 // Distributions returns the distributions, which reach clusters through c; nil is good
 // for what is pure.
 func Distributions(c *workload.Client) providers.Distributions {
-	return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c)}
+	return providers.Distributions{
+		"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c),
+		external.Kind: kubeadm.NewHosted(c),
+	}
+}
+
+// ControlPlanes returns what sees to hosted control planes.
+func ControlPlanes() providers.HostedControlPlanes {
+	return providers.HostedControlPlanes{external.Kind: external.ControlPlane{}}
 }
 
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's
 // own.
-func Kinds() []fleet.Kind { return slices.Concat(k3s.Kinds(), rke2.Kinds()) }
+func Kinds() []fleet.Kind { return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds()) }
 
 // Helm returns what installs charts.
 func Helm() helm.Engine { return sdk.New() }

@@ -58,6 +58,21 @@ func (n *Conn) GetCached(ctx context.Context, path, labels string, into runtime.
 	return n.n.rest.Get().MaxRetries(0).AbsPath(path).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
 }
 
+// Version returns the version of the API server that answers: "v1.34.1".
+func (n *Conn) Version(ctx context.Context) (string, error) {
+	raw, err := n.n.rest.Get().MaxRetries(0).AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var info struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return "", err
+	}
+	return info.GitVersion, nil
+}
+
 // Create makes an object in the list at path.
 func (n *Conn) Create(ctx context.Context, path string, obj runtime.Object) error {
 	return n.n.createAt(ctx, path, obj)

@@ -103,6 +103,9 @@ func (m *model) answer(known map[fleet.ProviderID]fleet.MachineReport) bool {
 	}
 	w.Reachable, w.Message = true, ""
 	m.observed.Distribution.Steps = nil
+	if hosted {
+		m.assumeServed()
+	}
 	return true
 }
 

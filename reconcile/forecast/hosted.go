@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // ensureHosted makes the hosted control plane as it is to be. Where its endpoint is not known
@@ -17,6 +18,23 @@ func (m *model) ensureHosted(desired *fleet.Cluster) {
 	p.Endpoint = cmp.Or(p.Endpoint, desired.NamedEndpoint(), fleet.Endpoint{Host: "unknown", Port: 6443})
 	m.observed.Infrastructure.Endpoint = p.Endpoint
 	m.observed.Workload.Version = p.Version
+	m.assumeServed()
+}
+
+// assumeServed takes a control plane of which nobody knows what version it serves to be as
+// new as its workers are to be.
+func (m *model) assumeServed() {
+	w := &m.observed.Workload
+	w.Version = cmp.Or(w.Version, m.observed.ControlPlane.Version, m.git.Hosted.Version)
+	if w.Version != "" {
+		return
+	}
+	newest, _ := version.ParseGeneric("0.0")
+	for _, p := range m.git.Workers {
+		if v, err := version.ParseGeneric(p.Version); err == nil && newest.LessThan(v) {
+			newest, w.Version = v, p.Version
+		}
+	}
 }
 
 // deleteHosted deletes it, and all that it knew.
@@ -34,6 +52,7 @@ func (m *model) storeHosted() {
 	hosted := m.observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Hosted })
 	m.observed.Secrets.Missing = slices.DeleteFunc(slices.Clone(m.observed.Secrets.Missing), func(n fleet.SecretName) bool { return slices.Contains(hosted, n) })
 	m.observed.Workload.Reachable, m.observed.Workload.Message = true, ""
+	m.assumeServed()
 }
 
 // makeSecrets makes those secrets that no hosted control plane gives.

@@ -60,7 +60,7 @@ func (f *facts) initialized() bool {
 // control-plane machines. A first machine that a lost answer made twice does not.
 func (f *facts) everInitialized() bool {
 	if f.Desired.Hosted != nil {
-		return f.residence.ControlPlane == fleet.InitializedOnce || slices.ContainsFunc(f.machines, func(m *machine) bool { return m.node != nil })
+		return f.residence.ControlPlane == fleet.InitializedOnce || len(f.machines) > 0 // which it let in
 	}
 	return f.residence.ControlPlane == fleet.InitializedOnce || f.initialized() || !f.oneName()
 }

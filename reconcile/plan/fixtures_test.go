@@ -51,6 +51,9 @@ func upgrade(version string) func(*fleet.Cluster) {
 
 // facts are what kubeadm, of which the scripts are, says of d and what was observed.
 func facts(d *fleet.Cluster, o *fleet.Observed) fleet.Distribution {
+	if d.Hosted != nil {
+		return providers.Facts(kubeadm.NewHosted(nil), d, o)
+	}
 	return providers.Facts(kubeadm.New(nil), d, o)
 }
 

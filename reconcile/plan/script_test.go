@@ -110,7 +110,7 @@ func (s *script) finish() {
 	if s.kubeadm == nil {
 		s.kubeadm = words{"version": s.in.Desired.ControlPlane.Version, "config": "synced", "addons": "synced"}
 	}
-	if k := s.kubeadm; !k.is("gone") {
+	if k := s.kubeadm; !k.is("gone") && s.in.Desired.Hosted == nil {
 		o.Workload.Applied, o.Workload.Made = s.applied(k)
 	}
 	if !o.Workload.Reachable {

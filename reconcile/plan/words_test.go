@@ -103,6 +103,8 @@ func (s *script) read(f []string) error {
 		}
 	case "guest":
 		s.guest(f[1], w)
+	case "hosted":
+		s.hosted(w)
 	case "infrastructure":
 		o.Silence = w["away"]
 		o.Infrastructure.Ready = w.is("ready")

@@ -65,12 +65,17 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
 	c.Network = in.Spec.ClusterNetwork
 	c.Infrastructure, b.provider = b.infrastructure(root, "spec.infrastructureRef", in.Spec.InfrastructureRef, fleet.InfrastructureCluster)
-	b.checkServing(in.Spec.InfrastructureRef)
+	c.Hosted = b.hosted(root, c)
+	if c.Hosted == nil {
+		b.checkServing(in.Spec.InfrastructureRef)
+	}
 	c.Provider = b.provider
 	c.Companions = b.companions(b.provider)
 	c.Guests = b.guests(in.Spec.InfrastructureRef)
 	c.NamespaceLabels = b.namespaceLabels()
-	c.ControlPlane = b.controlPlane(root, in.Spec.ControlPlaneRef)
+	if c.Hosted == nil {
+		c.ControlPlane = b.controlPlane(root, in.Spec.ControlPlaneRef)
+	}
 	b.checkRotations(root, c)
 	c.Secrets = make(map[string]fleet.SecretData)
 	c.ConfigMaps = make(map[string]map[string]string)
@@ -81,11 +86,11 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		switch v := o.value.(type) {
 		case *clusterv1.MachineDeployment:
 			if v.Spec.ClusterName == b.key.Name {
-				c.Workers = append(c.Workers, b.workers(o, v, c.ControlPlane.Version))
+				c.Workers = append(c.Workers, b.workers(o, v, c.Version()))
 			}
 		case *clusterv1.Machine:
 			if v.Spec.ClusterName == b.key.Name {
-				c.Workers = append(c.Workers, b.machine(o, v, c.ControlPlane.Version))
+				c.Workers = append(c.Workers, b.machine(o, v, c.Version()))
 			}
 		case *clusterv1.MachineHealthCheck:
 			if v.Spec.ClusterName == b.key.Name && !isPaused(nil, o) {
@@ -114,7 +119,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		if i > 0 && p.Name == c.Workers[i-1].Name {
 			b.addf(root, "metadata.name", "rename one of them", "a MachineDeployment, MachineSet or Machine of the cluster and another one are both called %q", p.Name)
 		}
-		if p.Name == c.ControlPlane.Name {
+		if c.Hosted == nil && p.Name == c.ControlPlane.Name {
 			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment, MachineSet or Machine are both called %q", p.Name)
 		}
 	}
@@ -169,7 +174,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 	}
 	in, ok := o.value.(*fleet.ControlPlaneManifest)
 	if !ok {
-		b.addf(root, controlPlaneRef, "", "must refer to a %s, not to %s", b.decoder.kindsOf(fleet.ControlPlaneKind, ""), ref.Kind)
+		b.addf(root, controlPlaneRef, "", "must refer to a %s, not to %s", b.decoder.controlPlaneKinds(), ref.Kind)
 		return fleet.Pool{}
 	}
 	b.controlPlaneKind = o.kind

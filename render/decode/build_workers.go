@@ -108,18 +108,23 @@ func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv
 // takes from secrets are there.
 func (b *builder) secrets(o *object, m *fleet.BootstrapManifest) {
 	for _, ref := range m.Secrets {
-		field := o.written(ref.Field)
-		s := b.set.get("", "Secret", b.key.Namespace, ref.Name)
-		if s == nil {
-			if !b.set.unreadable {
-				b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, ref.Name)
-			}
-			continue
+		b.givenValue(o, ref)
+	}
+}
+
+// givenValue checks that the value which o takes from a Secret is there.
+func (b *builder) givenValue(o *object, ref fleet.SecretRef) {
+	field := o.written(ref.Field)
+	s := b.set.get("", "Secret", b.key.Namespace, ref.Name)
+	if s == nil {
+		if !b.set.unreadable {
+			b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, ref.Name)
 		}
-		if data, ok := s.value.(fleet.SecretData); ok {
-			if _, ok := data[ref.Key]; !ok {
-				b.addf(o, field, "it has "+strings.Join(quote(slices.Sorted(maps.Keys(data))), ", "), "refers to key %q of %s, which it does not have", ref.Key, s)
-			}
+		return
+	}
+	if data, ok := s.value.(fleet.SecretData); ok {
+		if _, ok := data[ref.Key]; !ok {
+			b.addf(o, field, "it has "+strings.Join(quote(slices.Sorted(maps.Keys(data))), ", "), "refers to key %q of %s, which it does not have", ref.Key, s)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	planes "fairlead.dev/providers/controlplane/external"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/rke2"
 	hosts "fairlead.dev/providers/infrastructure/hosts/api"
@@ -21,7 +22,7 @@ var update = flag.Bool("update", false, "write docs/coverage.md")
 // "go generate ./render/decode" to write it.
 func TestCoverage(t *testing.T) {
 	const file = "../../docs/coverage.md"
-	got := decode.New("", slices.Concat(hosts.Kinds(), inmemory.Kinds(), openstack.Kinds(), k3s.Kinds(), rke2.Kinds())).Coverage()
+	got := decode.New("", slices.Concat(hosts.Kinds(), inmemory.Kinds(), openstack.Kinds(), k3s.Kinds(), rke2.Kinds(), planes.Kinds())).Coverage()
 	if *update {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)

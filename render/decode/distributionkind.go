@@ -37,6 +37,18 @@ func distributionKind(p fleet.Kind) *kind {
 			o, _ := v.(metav1.Object)
 			return m, completeControlPlane(m, o)
 		}
+	case fleet.HostedControlPlaneKind:
+		k.limited["metadata.annotations"] = "none does anything"
+		k.normalise = func(v any) (any, field.ErrorList) {
+			m, errs := normalised[*fleet.HostedManifest](p, v)
+			if len(errs) > 0 {
+				return nil, errs
+			}
+			if m.Version = withV(m.Version); m.Version != "" {
+				errs = validateVersion(m.Version, field.NewPath("spec", "version"))
+			}
+			return m, errs
+		}
 	default:
 		k.normalise = func(v any) (any, field.ErrorList) { return normalised[*fleet.BootstrapManifest](p, v) }
 	}
@@ -124,4 +136,14 @@ func (d *Decoder) kindsOf(role fleet.KindRole, distribution string) string {
 		}
 	}
 	return strings.Join(names, " or ")
+}
+
+// controlPlaneKinds returns the names of the kinds that a Cluster may refer to as its control
+// plane, for people.
+func (d *Decoder) controlPlaneKinds() string {
+	kinds := d.kindsOf(fleet.ControlPlaneKind, "")
+	if hosted := d.kindsOf(fleet.HostedControlPlaneKind, ""); hosted != "" {
+		kinds += " or " + hosted
+	}
+	return kinds
 }

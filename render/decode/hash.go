@@ -145,6 +145,11 @@ func digest(c *fleet.Cluster) string {
 	}
 	part(&plain.Infrastructure)
 	pool(&plain.ControlPlane)
+	if c.Hosted != nil {
+		plane := *c.Hosted
+		part(&plane.Object)
+		plain.Hosted = &plane
+	}
 	plain.Companions = slices.Clone(c.Companions)
 	for i := range plain.Companions {
 		part(&plain.Companions[i])

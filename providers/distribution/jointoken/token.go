@@ -42,6 +42,11 @@ func Of(authority *pki.CA, c fleet.Key, m fleet.MachineName) (Token, error) {
 	if err != nil {
 		return Token{}, err
 	}
+	return From(stream)
+}
+
+// From returns the token of a stream of random bytes that is long enough: 128 are.
+func From(stream []byte) (Token, error) {
 	// Bytes from 252 up are left out: 252 is the largest multiple of 36 that
 	// fits, and the rest would make some characters likelier than others.
 	chars := make([]byte, 0, idLength+secretLength)

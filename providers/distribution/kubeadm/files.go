@@ -83,7 +83,7 @@ func (w *writer) render(content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := map[string]any{"controlPlane": map[string]any{"version": w.in.Cluster.ControlPlane.Version}}
+	data := map[string]any{"controlPlane": map[string]any{"version": w.in.Cluster.Version()}}
 	var b limitedBuffer
 	if err := t.Execute(&b, data); err != nil {
 		return nil, err

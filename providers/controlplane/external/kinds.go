@@ -1,0 +1,92 @@
+package external
+
+import (
+	"encoding/json"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/fleet"
+)
+
+// Kind is what spec.controlPlaneRef of a Cluster names.
+const Kind = "ExternalControlPlane"
+
+// ExternalControlPlane is a control plane that somebody else keeps.
+type ExternalControlPlane struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   Spec            `json:"spec,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
+// Spec is the spec of an ExternalControlPlane.
+type Spec struct {
+	// Version is the version of Kubernetes that it is expected to serve. Pools are held to
+	// the one that it serves in fact.
+	Version string `json:"version,omitempty"`
+	// ControlPlaneEndpoint is where machines reach it. It may stand in the Cluster, or in the
+	// object of its infrastructure, instead.
+	ControlPlaneEndpoint Endpoint `json:"controlPlaneEndpoint,omitzero"`
+	// KubeconfigRef is the Secret in Git, in the namespace of the Cluster, that leads into
+	// it; without it, <cluster>-kubeconfig in Git or in the secret store.
+	KubeconfigRef *SecretRef `json:"kubeconfigRef,omitempty"`
+}
+
+// Endpoint is host and port of an API server; the port is 6443 by default.
+type Endpoint struct {
+	Host string `json:"host,omitempty"`
+	Port int32  `json:"port,omitempty"`
+}
+
+// SecretRef names a Secret and a key in it, which is "value" by default.
+type SecretRef struct {
+	Name string `json:"name"`
+	Key  string `json:"key,omitempty"`
+}
+
+// Kinds returns the kinds of this package.
+func Kinds() []fleet.Kind {
+	return []fleet.Kind{{
+		Distribution: "kubeadm", Role: fleet.HostedControlPlaneKind, Group: "fairlead.dev", Kind: Kind, Versions: []string{"v1alpha1"},
+		New: func(string) any { return new(ExternalControlPlane) }, Normalise: normalise,
+		Limited: map[string]string{"spec.version": "what is expected; pools are held to what the API server says that it is"},
+	}}
+}
+
+// normalise implements fleet.Kind.
+func normalise(in any) (any, field.ErrorList) {
+	spec, at := in.(*ExternalControlPlane).Spec, field.NewPath("spec")
+	var errs field.ErrorList
+	e, endpoint := &spec.ControlPlaneEndpoint, at.Child("controlPlaneEndpoint")
+	switch {
+	case e.Host == "" && e.Port != 0:
+		errs = append(errs, field.Required(endpoint.Child("host"), "a port alone is no endpoint"))
+	case e.Host != "" && !isHost(e.Host):
+		errs = append(errs, field.Invalid(endpoint.Child("host"), e.Host, "must be an IP address or a DNS name"))
+	case e.Host != "" && e.Port == 0:
+		e.Port = 6443
+	}
+	if e.Port < 0 || e.Port > 65535 {
+		errs = append(errs, field.Invalid(endpoint.Child("port"), e.Port, "must be between 1 and 65535"))
+	}
+	m := &fleet.HostedManifest{Version: spec.Version, Endpoint: fleet.Endpoint(*e), External: true}
+	if r := spec.KubeconfigRef; r != nil {
+		if r.Name == "" {
+			errs = append(errs, field.Required(at.Child("kubeconfigRef", "name"), "the Secret with the kubeconfig"))
+		}
+		if r.Key == "" {
+			r.Key = fleet.KubeconfigKey
+		}
+		m.Secrets = []fleet.SecretRef{{Field: "spec.kubeconfigRef.name", Name: r.Name, Key: r.Key}}
+	}
+	m.Spec = spec
+	return m, errs
+}
+
+func isHost(s string) bool {
+	return len(validation.IsValidIP(nil, s)) == 0 || len(validation.IsDNS1123Subdomain(strings.ToLower(s))) == 0
+}
