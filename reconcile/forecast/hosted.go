@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
-	"k8s.io/apimachinery/pkg/util/version"
+	"fairlead.dev/reconcile/plan"
 )
 
 // ensureHosted makes the hosted control plane as it is to be. Where its endpoint is not known
@@ -29,10 +29,9 @@ func (m *model) assumeServed() {
 	if w.Version != "" {
 		return
 	}
-	newest, _ := version.ParseGeneric("0.0")
 	for _, p := range m.git.Workers {
-		if v, err := version.ParseGeneric(p.Version); err == nil && newest.LessThan(v) {
-			newest, w.Version = v, p.Version
+		if w.Version == "" || plan.NewerMinor(p.Version, w.Version) {
+			w.Version = p.Version
 		}
 	}
 }

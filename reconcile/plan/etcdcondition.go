@@ -15,7 +15,7 @@ func (d *draft) etcdCondition(l *ledger) {
 	e := d.Observed.Workload.Etcd
 	var bad []string
 	switch {
-	case d.Observed.Distribution.Traits.External(), !d.everInitialized():
+	case d.Desired.Hosted != nil, d.Observed.Distribution.Traits.External(), !d.everInitialized():
 		return
 	case d.unreachable:
 		l.unknown(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,

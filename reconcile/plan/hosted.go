@@ -91,7 +91,7 @@ func (f *facts) preflightHosted(g *group) gate {
 		out.create = fmt.Sprintf("pool %s waits: %s", g.name, f.Observed.Workload.Closed)
 	case served == "":
 		out.create = fmt.Sprintf("pool %s waits until it is known what version the API server is of", g.name)
-	case newerMinor(g.pool.Version, served):
+	case NewerMinor(g.pool.Version, served):
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the API server's %s", g.name, g.pool.Version, served)
 	}
 	out.roll = out.create

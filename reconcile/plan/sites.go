@@ -268,7 +268,7 @@ func (f *facts) rememberGuests() {
 func (f *facts) versionsUnseen() string {
 	oldest := ""
 	for _, n := range f.orphanNodes {
-		if oldest == "" || newerMinor(oldest, n.KubeletVersion) {
+		if oldest == "" || NewerMinor(oldest, n.KubeletVersion) {
 			oldest = n.KubeletVersion
 		}
 	}

@@ -107,7 +107,7 @@ func (f *facts) preflight(g *group) gate {
 	if s := f.sites[0]; s.away != "" {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is seen again", g.name)
 	}
-	if oldest := f.oldestControlPlane(); out.create == "" && newerMinor(g.pool.Version, oldest) {
+	if oldest := f.oldestControlPlane(); out.create == "" && NewerMinor(g.pool.Version, oldest) {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the control plane's %s", g.name, g.pool.Version, oldest)
 	}
 	out.roll = cmp.Or(out.roll, out.create, f.staging.Holds(g.name))
@@ -131,21 +131,21 @@ func (f *facts) oldestControlPlane() string {
 	cp := f.controlPlane()
 	oldest := cp.pool.Version
 	for _, m := range slices.Concat(cp.all, cp.held) {
-		if m.node != nil && newerMinor(oldest, m.node.KubeletVersion) {
+		if m.node != nil && NewerMinor(oldest, m.node.KubeletVersion) {
 			oldest = m.node.KubeletVersion
 		}
 	}
 	for _, n := range f.orphanNodes { // of machines that nobody can look at
-		if f.sites[0].away != "" && n.ControlPlane && newerMinor(oldest, n.KubeletVersion) {
+		if f.sites[0].away != "" && n.ControlPlane && NewerMinor(oldest, n.KubeletVersion) {
 			oldest = n.KubeletVersion
 		}
 	}
 	return oldest
 }
 
-// newerMinor reports whether a is of a newer minor version of Kubernetes than b.
+// NewerMinor reports whether a is of a newer minor version of Kubernetes than b.
 // What cannot be read is not newer.
-func newerMinor(a, b string) bool {
+func NewerMinor(a, b string) bool {
 	if a == b {
 		return false
 	}

@@ -3,15 +3,10 @@ package external
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
 )
 
@@ -89,51 +84,6 @@ func authorityOf(ctx context.Context, c *fleet.Cluster, kubeconfig []byte, store
 		err = nil
 	}
 	return d[fleet.TLSCertKey], err
-}
-
-// plain returns the current context of a kubeconfig alone, and the authority in it. It
-// comes from somebody else: what it says of files and programs would be read and run where
-// the agent is, so that such a one is refused.
-func plain(kubeconfig fleet.Secret) (fleet.Secret, []byte, error) {
-	none := fleet.Secret{}
-	data, err := documents.Plain(kubeconfig.Reveal(), documents.DefaultLimits())
-	if err != nil {
-		return none, nil, errors.New("it is no kubeconfig in YAML")
-	}
-	in, err := clientcmd.Load(data)
-	if err != nil {
-		return none, nil, errors.New("it is no kubeconfig")
-	}
-	current := in.Contexts[in.CurrentContext]
-	if current == nil {
-		return none, nil, errors.New("its current context is not in it")
-	}
-	cluster, user := in.Clusters[current.Cluster], in.AuthInfos[current.AuthInfo]
-	switch {
-	case cluster == nil || user == nil:
-		return none, nil, errors.New("the cluster or the user of its current context is not in it")
-	case user.Exec != nil || user.AuthProvider != nil:
-		return none, nil, errors.New("it has a program run for credentials (exec, auth-provider), which the agent does not: give it a client certificate or a token")
-	case cluster.CertificateAuthority != "" || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
-		return none, nil, errors.New("it names files, which the agent does not have: put their content into it (kubectl config view --flatten)")
-	case cluster.InsecureSkipTLSVerify:
-		return none, nil, errors.New("it trusts anybody (insecure-skip-tls-verify)")
-	}
-	const name = "external"
-	out := clientcmdapi.NewConfig()
-	out.Clusters[name] = &clientcmdapi.Cluster{
-		Server: cluster.Server, TLSServerName: cluster.TLSServerName, ProxyURL: cluster.ProxyURL, CertificateAuthorityData: cluster.CertificateAuthorityData,
-	}
-	out.AuthInfos[name] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: user.ClientCertificateData, ClientKeyData: user.ClientKeyData, Token: user.Token, Username: user.Username, Password: user.Password,
-	}
-	out.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	out.CurrentContext = name
-	written, err := clientcmd.Write(*out)
-	if err != nil {
-		return none, nil, errors.New("it cannot be written")
-	}
-	return fleet.NewSecret(written), cluster.CertificateAuthorityData, nil
 }
 
 // Ensure implements providers.HostedControlPlane: there is nothing to do.

@@ -76,7 +76,7 @@ func TestObserve(t *testing.T) {
 			if ca := string(got.Secrets[fleet.ClusterCA]["tls.crt"].Reveal()); ca != tc.ca {
 				t.Errorf("authority %q, want %q", ca, tc.ca)
 			}
-			if k := string(got.Secrets[fleet.Kubeconfig]["value"].Reveal()); (tc.message == "") != strings.Contains(k, "token: t") {
+			if k := string(got.Secrets[fleet.Kubeconfig]["value"].Reveal()); (tc.message == "") != strings.Contains(k, `"token":"t"`) {
 				t.Errorf("kubeconfig %s", k)
 			}
 		})

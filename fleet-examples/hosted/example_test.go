@@ -1,0 +1,76 @@
+package hosted_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	example "fairlead.dev/fleet-examples/hosted"
+	"fairlead.dev/providers/controlplane/external"
+	hosts "fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/reconcile/forecast"
+	"fairlead.dev/reconcile/plan"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// tree is a sources.Tree of files that do not change.
+type tree struct{ fs.FS }
+
+// Digest implements sources.Tree.
+func (t tree) Digest(name string) (string, error) {
+	_, err := fs.Stat(t, name)
+	return name, err
+}
+
+func rendered(t *testing.T) fleet.Cluster {
+	t.Helper()
+	b := render.New(render.Options{Decoder: decode.New("quay", slices.Concat(external.Kinds(), hosts.Kinds()))})
+	f, err := b.Render(context.Background(), fleet.Revision{Ref: "main", Digest: "sha1:0"}, tree{example.Files()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.Problems {
+		t.Error(p)
+	}
+	if len(f.Clusters) != 1 {
+		t.Fatalf("%d clusters", len(f.Clusters))
+	}
+	return f.Clusters[0]
+}
+
+func TestCluster(t *testing.T) {
+	c := rendered(t)
+	got := []string{c.Key.String() + " by " + c.ControlPlaneKind() + " " + c.Version() + " at " + c.NamedEndpoint().Host}
+	for _, p := range c.Pools() {
+		got = append(got, fmt.Sprintf("%s: %d %s", p.Name, p.Replicas, p.Version))
+	}
+	want := []string{"prod/edge by ExternalControlPlane v1.34.1 at edge.planes.example.com", "edge-workers: 2 v1.34.1"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestPlan: it comes to two machines, and to no control plane.
+func TestPlan(t *testing.T) {
+	c := rendered(t)
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	in := plan.Input{
+		Desired: &c, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now,
+		Observed: fleet.Observed{At: now, ControlPlane: &fleet.HostedState{External: true, Ready: true, Endpoint: c.NamedEndpoint(), Stale: true}},
+	}
+	got := map[string]int{}
+	for _, change := range forecast.Of(in).Changes {
+		got[fmt.Sprintf("%s %s", change.Kind, change.Pool)]++
+	}
+	want := map[string]int{"create cluster ": 1, "create edge-workers": 2}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
