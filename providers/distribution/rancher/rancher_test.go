@@ -81,8 +81,10 @@ func TestMembers(t *testing.T) {
 		kind   fleet.ErrorKind
 		want   string
 	}{
-		"members": {200, `{"members":[{"ID":18446744073709551615,"name":"cp-a-11111111"},{"ID":2,"isLearner":true,"peerURLs":["https://10.0.0.2:2380"]},{"ID":3,"name":"cp-a-22222222"}]}`, "",
-			"[{2   true false false} {18446744073709551615 cp-a-11111111 cp-a false true false} {3 cp-a-22222222 cp-a false false false}]"},
+		"members": {
+			200, `{"members":[{"ID":18446744073709551615,"name":"cp-a-11111111"},{"ID":2,"isLearner":true,"peerURLs":["https://10.0.0.2:2380"]},{"ID":3,"name":"cp-a-22222222"}]}`, "",
+			"[{2   true false false} {18446744073709551615 cp-a-11111111 cp-a false true false} {3 cp-a-22222222 cp-a false false false}]",
+		},
 		"an older server without a quorum": {200, `{"members":[{"name":"cp-a-11111111"}]}`, fleet.Unavailable, ""},
 		"a server without a quorum":        {500, `{"kind":"Status"}`, fleet.Unavailable, ""},
 		"no member":                        {200, `{"members":[]}`, fleet.Unavailable, ""},
