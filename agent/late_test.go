@@ -16,7 +16,7 @@ func TestLateDefinition(t *testing.T) {
 	lacking := func(rev string, clusters ...fleet.Cluster) fleet.Fleet {
 		f := fleetOf(rev, fleet.Prune{Enabled: true, Limit: 5}, clusters...)
 		f.Problems = []fleet.Problem{{Overlay: a.Overlay, Message: "the pinned source base is not there"}}
-		f.Late = []string{a.Overlay}
+		f.Unavailable = []string{a.Overlay}
 		return f
 	}
 	w := newWorld(lacking("2", b), lacking("1", b))

@@ -33,7 +33,7 @@ func TestReminded(t *testing.T) {
 	told := fleet.Report{
 		Cluster: k, Memory: fleet.Memory{
 			Fingerprint: "o", Remediation: fleet.Remediation{Machine: "m", At: noon},
-			Spells: []fleet.Spell{{Machine: "m", Condition: "UpToDate"}}, Milestones: fleet.Milestones{Began: noon},
+			ObservedConditions: []fleet.ObservedCondition{{Machine: "m", Condition: "UpToDate"}}, Milestones: fleet.Milestones{Began: noon},
 			Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce}, Clock: fleet.Clock{Ahead: time.Hour, Since: noon},
 		},
 	}

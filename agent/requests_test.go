@@ -44,11 +44,11 @@ func (d *desk) Answer(_ context.Context, _ fleet.Owner, list, gone []fleet.Reque
 		return errors.New("refused")
 	}
 	for _, r := range list {
-		if i := slices.IndexFunc(d.list, r.Is); i >= 0 {
+		if i := slices.IndexFunc(d.list, r.Identical); i >= 0 {
 			d.list[i] = r
 		}
 	}
-	d.list = slices.DeleteFunc(d.list, func(r fleet.Request) bool { return slices.ContainsFunc(gone, r.Is) })
+	d.list = slices.DeleteFunc(d.list, func(r fleet.Request) bool { return slices.ContainsFunc(gone, r.Identical) })
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (d *desk) accept() {
 func (d *desk) ask(r fleet.Request) {
 	d.mu.Lock()
 	r.By, r.At = "Ada <ada@example.com>", time.Now()
-	d.list = append(slices.DeleteFunc(d.list, r.Same), r)
+	d.list = append(slices.DeleteFunc(d.list, r.SameSubject), r)
 	d.mu.Unlock()
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -71,7 +71,7 @@ func (d *desk) ask(r fleet.Request) {
 
 func (d *desk) withdraw(r fleet.Request) {
 	d.mu.Lock()
-	d.list = slices.DeleteFunc(d.list, r.Same)
+	d.list = slices.DeleteFunc(d.list, r.SameSubject)
 	d.mu.Unlock()
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -82,7 +82,7 @@ func (d *desk) said(r fleet.Request) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, o := range d.list {
-		if o.Same(r) {
+		if o.SameSubject(r) {
 			if o.Answer.Message == "" {
 				return string(o.Answer.State)
 			}
@@ -123,7 +123,7 @@ func fleetWithPool() fleet.Fleet {
 
 func TestReconcileRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())
-	r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA}
+	r := fleet.Request{Kind: fleet.RequestReconcile, Cluster: keyA}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.took()
 		w.desk.ask(r)
@@ -138,7 +138,7 @@ func TestReconcileRequest(t *testing.T) {
 
 func TestSuspendRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())
-	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, Reason: "moving"}
+	r := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyA, Reason: "moving"}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		r.Until = time.Now().Add(time.Hour)
 		w.desk.ask(r)
@@ -164,7 +164,7 @@ func TestSuspendRequest(t *testing.T) {
 func TestSuspendedFromTheFirstPass(t *testing.T) {
 	w := newWorld(fleetWithPool())
 	w.desk.list = []fleet.Request{{
-		Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Unix(1, 0), Answer: fleet.Answer{State: fleet.RequestAccepted, At: time.Unix(2, 0)},
+		Kind: fleet.RequestSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Unix(1, 0), Answer: fleet.Answer{State: fleet.RequestAccepted, At: time.Unix(2, 0)},
 	}}
 	w.desk.deaf = true
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
@@ -184,7 +184,7 @@ func TestSuspendedFromTheFirstPass(t *testing.T) {
 func TestReplaceRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())
 	w.set(machine("m1", fleet.RoleWorker), machine("m2", fleet.RoleWorker))
-	r := fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"}
+	r := fleet.Request{Kind: fleet.RequestReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.desk.ask(r)
 		expect(t, "it is accepted", w.desk.said(r), "Accepted")
@@ -210,12 +210,12 @@ func TestRefusedRequests(t *testing.T) {
 	stray.Machine.Pool = "old"
 	w.set(machine("cp", fleet.RoleControlPlane), gone, stray)
 	for r, want := range map[fleet.Request]string{
-		{Wish: fleet.WishReconcile, Cluster: fleet.Key{Namespace: "prod", Name: "none"}}:             "Refused: the fleet has no cluster prod/none: fairlead status lists them",
-		{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}:            "Refused: it is the last machine of the control plane: replace makes another one first",
-		{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "going", ProviderID: "sim://going"}:      "Refused: the machine is being deleted already",
-		{Wish: fleet.WishReplace, Cluster: keyA, Machine: "stray", ProviderID: "sim://stray"}:        "Refused: pool old is not in Git any more: its machines go",
-		{Wish: fleet.WishSuspend, Cluster: keyA, Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}: "Refused: 1999-01-01T00:00:00Z is over",
-		{Wish: fleet.WishAbandon, Cluster: keyA}:                                                     "Refused: the cluster is in Git: remove it there, or annotate it with fairlead.dev/delete: abandon",
+		{Kind: fleet.RequestReconcile, Cluster: fleet.Key{Namespace: "prod", Name: "none"}}:             "Refused: the fleet has no cluster prod/none: fairlead status lists them",
+		{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}:            "Refused: it is the last machine of the control plane: replace makes another one first",
+		{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "going", ProviderID: "sim://going"}:      "Refused: the machine is being deleted already",
+		{Kind: fleet.RequestReplace, Cluster: keyA, Machine: "stray", ProviderID: "sim://stray"}:        "Refused: pool old is not in Git any more: its machines go",
+		{Kind: fleet.RequestSuspend, Cluster: keyA, Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}: "Refused: 1999-01-01T00:00:00Z is over",
+		{Kind: fleet.RequestAbandon, Cluster: keyA}:                                                     "Refused: the cluster is in Git: remove it there, or annotate it with fairlead.dev/delete: abandon",
 	} {
 		t.Run(r.String(), func(t *testing.T) {
 			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
@@ -240,7 +240,7 @@ func TestLastMachineByAnyTag(t *testing.T) {
 			damage(&cp.Machine, &worker.Machine)
 			w.set(cp, worker)
 			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-				r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
+				r := fleet.Request{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
 				w.desk.ask(r)
 				expect(t, "answer", w.desk.said(r), "Refused: it is the last machine of the control plane: replace makes another one first")
 			})
@@ -257,7 +257,7 @@ func TestTheOtherMachineGoes(t *testing.T) {
 	cp, other := machine("cp", fleet.RoleControlPlane), machine("other", fleet.RoleControlPlane)
 	w.set(cp, other, machine("m1", fleet.RoleWorker))
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-		r := fleet.Request{Wish: fleet.WishRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
+		r := fleet.Request{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}
 		w.desk.ask(r)
 		time.Sleep(30 * time.Minute)
 		expect(t, "with the other one", w.desk.said(r), "Accepted")
@@ -275,7 +275,7 @@ func TestRequestReadsOneCluster(t *testing.T) {
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		before := w.reads.Load()
 		for _, name := range []fleet.MachineName{"m1", "m2", "m3"} {
-			w.desk.ask(fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: name, ProviderID: fleet.ProviderID("sim://" + name)})
+			w.desk.ask(fleet.Request{Kind: fleet.RequestReplace, Cluster: keyA, Machine: name, ProviderID: fleet.ProviderID("sim://" + name)})
 		}
 		expect(t, "whole branches that were decoded", w.reads.Load()-before, int64(0))
 	})
@@ -284,7 +284,7 @@ func TestRequestReadsOneCluster(t *testing.T) {
 func TestRotateRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())
 	w.phases[keyA] = fleet.PhaseControlPlane
-	r := fleet.Request{Wish: fleet.WishRotate, Cluster: keyA, What: fleet.RotateCertificates}
+	r := fleet.Request{Kind: fleet.RequestRotate, Cluster: keyA, What: fleet.RotateCertificates}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.desk.ask(r)
 		value := w.had().Rotate[fleet.RotateCertificates]
@@ -312,7 +312,7 @@ func TestProtectedIsNotAbandoned(t *testing.T) {
 	wanted := fleetWithPool()
 	wanted.Clusters[0].Protect = true
 	w := newWorld(wanted, fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
-	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA}
+	r := fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.push("2")
 		w.desk.ask(r)
@@ -321,20 +321,20 @@ func TestProtectedIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// A plan heeds what an agent would.
+// A plan goes by the requests that an agent would go by.
 func TestDesiredWithRequests(t *testing.T) {
-	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada", Answer: fleet.Answer{State: fleet.RequestAccepted}}
+	r := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyA, By: "Ada", Answer: fleet.Answer{State: fleet.RequestAccepted}}
 	out := desired.Of(status.Status{Requests: []fleet.Request{r}}, fleetWithPool(), time.Now())
 	if len(out.Clusters) != 1 || out.Clusters[0].Suspension == nil {
 		t.Errorf("a plan has %+v", out.Clusters)
 	}
 }
 
-// A request that nobody can read is told of, and keeps no other from being heeded.
+// A request that nobody can read is told of, and holds up no other.
 func TestBrokenRequest(t *testing.T) {
 	w := newWorld(fleetWithPool())
 	w.desk.broken = true
-	r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA}
+	r := fleet.Request{Kind: fleet.RequestReconcile, Cluster: keyA}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.desk.ask(r)
 		expect(t, "others are answered", w.desk.said(r), "Done: looked at it: Provisioned")
@@ -355,7 +355,7 @@ func TestNothingIsDoneUnanswered(t *testing.T) {
 	w.set(machine("m1", fleet.RoleWorker))
 	w.desk.refusing = true
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-		w.desk.ask(fleet.Request{Wish: fleet.WishReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"})
+		w.desk.ask(fleet.Request{Kind: fleet.RequestReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"})
 		time.Sleep(15 * time.Minute)
 		expect(t, "the pool does not learn of it", w.had().Workers[0].Replace, map[fleet.ProviderID]string(nil))
 	})
@@ -365,7 +365,7 @@ func TestNothingIsDoneUnanswered(t *testing.T) {
 // answered about until then.
 func TestNothingIsAbandonedUnanswered(t *testing.T) {
 	w := newWorld(fleetWithPool(), fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
-	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA}
+	r := fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA}
 	w.desk.refusing = true
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.push("2")
@@ -386,7 +386,7 @@ func TestNothingIsAbandonedUnanswered(t *testing.T) {
 func TestAbandon(t *testing.T) {
 	wanted := fleetWithPool()
 	without := fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x"))
-	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA}
+	r := fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA}
 	left := "stays behind: machine m1 (sim://m1), API server at 10.0.0.1:6443, the infrastructure around them, and the cluster's secrets; fairlead orphans finds what carries the fleet's tags"
 	t.Run("an orphan", func(t *testing.T) {
 		w := newWorld(wanted, without)
@@ -453,7 +453,7 @@ func TestUnreadableSuspensionAtTheStart(t *testing.T) {
 			w := newWorld(fleetWithPool())
 			w.desk.broken = true
 			w.desk.list = []fleet.Request{{
-				Wish: fleet.WishSuspend, Cluster: keyA, By: "a file that cannot be read", Unreadable: true, Distrusted: c.distrusted,
+				Kind: fleet.RequestSuspend, Cluster: keyA, By: "a file that cannot be read", Unreadable: true, Distrusted: c.distrusted,
 				Answer: fleet.Answer{State: fleet.RequestAccepted},
 			}}
 			var first []bool // whether it was suspended, by pass
@@ -476,7 +476,7 @@ func TestUnreadableSuspensionAtTheStart(t *testing.T) {
 // no cluster by itself, and a suspension that counted is not ended by damage to its file.
 func TestUnreadableSuspensionWithKeys(t *testing.T) {
 	damaged := fleet.Request{
-		Wish: fleet.WishSuspend, Cluster: keyA, By: "a file that cannot be read", Unreadable: true, Distrusted: "it cannot be read",
+		Kind: fleet.RequestSuspend, Cluster: keyA, By: "a file that cannot be read", Unreadable: true, Distrusted: "it cannot be read",
 		Answer: fleet.Answer{State: fleet.RequestAccepted},
 	}
 	put := func(w *world, broken bool, list ...fleet.Request) {
@@ -490,7 +490,7 @@ func TestUnreadableSuspensionWithKeys(t *testing.T) {
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		put(w, true, damaged)
 		expect(t, "by what cannot be read the cluster is suspended", w.had().Suspension != nil, false)
-		good := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Now(), Signature: "x"}
+		good := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Now(), Signature: "x"}
 		put(w, false, good)
 		expect(t, "by what is signed the cluster is suspended", w.had().Suspension != nil, true)
 		put(w, true, damaged)
@@ -519,7 +519,7 @@ func TestDistrustedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(fleetWithPool())
 			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-				r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Now()}
+				r := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyA, By: "Ada <ada@example.com>", At: time.Now()}
 				c.change(&r)
 				w.desk.mu.Lock()
 				w.desk.list = []fleet.Request{r}
@@ -543,9 +543,9 @@ func TestRequestsBeforeTheFirstRevision(t *testing.T) {
 	w.phases[keyA] = fleet.PhaseDeleting
 	w.record.Clusters = []status.Cluster{{Report: fleet.Report{Cluster: keyA, Phase: fleet.PhaseDeleting, Revision: revision("1")}}}
 	accepted := fleet.Answer{State: fleet.RequestAccepted, At: time.Unix(2, 0)}
-	abandon := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA, By: "Ada", At: time.Unix(1, 0), Answer: accepted}
-	suspend := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyB, By: "Ada", At: time.Unix(1, 0), Answer: accepted}
-	reconcile := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA, By: "Ada", At: time.Unix(1, 0)}
+	abandon := fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA, By: "Ada", At: time.Unix(1, 0), Answer: accepted}
+	suspend := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyB, By: "Ada", At: time.Unix(1, 0), Answer: accepted}
+	reconcile := fleet.Request{Kind: fleet.RequestReconcile, Cluster: keyA, By: "Ada", At: time.Unix(1, 0)}
 	w.desk.list = []fleet.Request{abandon, suspend, reconcile}
 	w.refused[revision("1").Digest] = fleet.Errorf(fleet.Unavailable, "render", "no answer")
 	bubble(t, w, Options{StatusBranch: "status"}, func(t *testing.T, _ *Agent) {
@@ -570,7 +570,7 @@ func TestAbandonAfterARestart(t *testing.T) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyB, "1", "x")))
 	w.record.Fleet.Orphans = []fleet.Key{keyA}
 	w.record.Clusters = []status.Cluster{{Report: fleet.Report{Cluster: keyA, Phase: fleet.PhaseProvisioned, Revision: revision("0")}}}
-	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA, By: "Ada", At: time.Unix(1, 0), Answer: fleet.Answer{State: fleet.RequestAccepted, Message: "stays behind"}}
+	r := fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA, By: "Ada", At: time.Unix(1, 0), Answer: fleet.Answer{State: fleet.RequestAccepted, Message: "stays behind"}}
 	w.desk.list = []fleet.Request{r}
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		time.Sleep(time.Minute)
@@ -585,7 +585,7 @@ func TestAbandonAfterARestart(t *testing.T) {
 func TestSuspensionEndsOnTime(t *testing.T) {
 	w := newWorld(fleetWithPool())
 	bubble(t, w, Options{Interval: 24 * time.Hour}, func(t *testing.T, a *Agent) {
-		r := fleet.Request{Wish: fleet.WishSuspend, Cluster: keyA, By: "Ada", At: time.Now(), Until: time.Now().Add(time.Hour)}
+		r := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyA, By: "Ada", At: time.Now(), Until: time.Now().Add(time.Hour)}
 		w.desk.mu.Lock()
 		w.desk.list = []fleet.Request{r}
 		w.desk.mu.Unlock()

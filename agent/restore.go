@@ -30,7 +30,7 @@ func (a *follower) restoreDefinitions(ctx context.Context) {
 			r.Refused = err.Error()
 		default:
 			a.p.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
-			r.Late = err.Error()
+			r.Unavailable = err.Error()
 		}
 		d := a.decide(rollout.Input{Older: []rollout.Revision{r}}, a.queue.AddBulk)
 		left := d.State.MissingDefinitions()[rev]

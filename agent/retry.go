@@ -76,7 +76,7 @@ func (a *follower) delayed(rev fleet.Revision, err error) {
 	if a.retries.failed(rev, err) < 2 {
 		return
 	}
-	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Late: err.Error()}}, a.queue.AddBulk)
+	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Unavailable: err.Error()}}, a.queue.AddBulk)
 }
 
 // refusedAgain has the refused revision rev looked at again where another trusted key

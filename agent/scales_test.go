@@ -39,7 +39,7 @@ func (s *numbers) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Sc
 		return fleet.Errorf(fleet.Unavailable, "write", "refused")
 	}
 	s.list = slices.DeleteFunc(s.list, func(o fleet.Scale) bool {
-		return slices.ContainsFunc(gone, o.Same) || slices.ContainsFunc(list, o.Same)
+		return slices.ContainsFunc(gone, o.SamePool) || slices.ContainsFunc(list, o.SamePool)
 	})
 	s.list = append(s.list, list...)
 	return nil
@@ -237,7 +237,7 @@ func TestSignedNumbers(t *testing.T) {
 		replicas("an old one changes nothing", 5)
 		w.scales.say()
 		replicas("nor does its end", 5)
-		if list := w.scales.said(); len(list) != 1 || !list[0].Is(good) || !list[0].At.After(at) {
+		if list := w.scales.said(); len(list) != 1 || !list[0].Identical(good) || !list[0].At.After(at) {
 			t.Errorf("what is gone is written again: %+v", list)
 		}
 		same := five()

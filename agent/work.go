@@ -88,7 +88,7 @@ func (a *session) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	}
 	last, _ := a.targets.reports.Last(c.Key)
 	if a.o.Only != (fleet.Key{}) {
-		c = c.WithResidence(last.Residence).Recreating(a.o.Recreate)
+		c = c.WithResidence(last.Residence).WithRecreate(a.o.Recreate)
 	}
 	return a.reconciler.Pass(ctx, c, last.Memory)
 }

@@ -14,7 +14,7 @@ type Fleet struct {
 	// Late are the overlays that have problems for want of something that cannot be got
 	// now, such as a pinned source: another render of the same revision may have none.
 	// Sorted.
-	Late []string
+	Unavailable []string
 }
 
 // A Part is a folder that would be an overlay, did others not include it.

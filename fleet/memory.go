@@ -10,10 +10,10 @@ type Memory struct {
 	// Fingerprint is the Fingerprint of the infrastructure when it was last as it is
 	// to be; empty: it never was.
 	Fingerprint string `json:"Order,omitempty"` // replicas of older versions read this name
-	// Spells are the conditions of machines that health checks wait out, in the order
+	// ObservedConditions are the conditions of machines that health checks wait out, in the order
 	// of machines.
-	Spells     []Spell    `json:",omitempty"`
-	Milestones Milestones `json:",omitzero"` // when the cluster came how far
-	Residence  Residence  `json:",omitzero"` // where the cluster lives
-	Clock      Clock      `json:",omitzero"` // how agents' clock compares with that of the cluster's API server
+	ObservedConditions []ObservedCondition `json:"Spells,omitempty"` // replicas of older versions read this name
+	Milestones         Milestones          `json:",omitzero"`        // when the cluster came how far
+	Residence          Residence           `json:",omitzero"`        // where the cluster lives
+	Clock              Clock               `json:",omitzero"`        // how agents' clock compares with that of the cluster's API server
 }

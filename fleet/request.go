@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A Wish is what a person may ask for by hand.
-type Wish string
+// A RequestKind is what a person may ask for by hand.
+type RequestKind string
 
 // The wishes. Each has a declared form in the manifests as well, which a
 // request comes down to.
 const (
-	WishSuspend   Wish = "suspend"   // change nothing: SuspendAnnotation
-	WishReconcile Wish = "reconcile" // look now
-	WishReplace   Wish = "replace"   // a machine, as if its template had changed: ReplaceAnnotation
-	WishRemediate Wish = "remediate" // a machine, as if a health check had found it sick: RemediateAnnotation
-	WishRotate    Wish = "rotate"    // make certificates anew: RotateAnnotation
-	WishAbandon   Wish = "abandon"   // forget the cluster, delete nothing: DeleteAnnotation
+	RequestSuspend   RequestKind = "suspend"   // change nothing: SuspendAnnotation
+	RequestReconcile RequestKind = "reconcile" // look now
+	RequestReplace   RequestKind = "replace"   // a machine, as if its template had changed: ReplaceAnnotation
+	RequestRemediate RequestKind = "remediate" // a machine, as if a health check had found it sick: RemediateAnnotation
+	RequestRotate    RequestKind = "rotate"    // make certificates anew: RotateAnnotation
+	RequestAbandon   RequestKind = "abandon"   // forget the cluster, delete nothing: DeleteAnnotation
 )
 
 // Annotations of wishes, on objects in Git.
@@ -52,7 +52,7 @@ func (s *Suspension) Over(now time.Time) bool { return !s.Until.IsZero() && !now
 // wrote, and the answer that the agent gave. The right to push is the right to
 // ask.
 type Request struct {
-	Wish       Wish
+	Kind       RequestKind
 	Cluster    Key
 	Machine    MachineName // replace, remediate
 	ProviderID ProviderID  // of that machine: another one may bear its name later
@@ -89,40 +89,40 @@ func (r Request) Open() bool {
 	return r.Answer.State == "" || r.Answer.State == RequestAccepted
 }
 
-// Stands reports whether the request is heeded. What was rotated stays so: a
+// InEffect reports whether the cluster goes by the request. What was rotated stays so: a
 // value that went again would be another wish.
-func (r Request) Stands() bool {
+func (r Request) InEffect() bool {
 	if r.Distrusted != "" {
 		return false
 	}
-	return r.Answer.State == RequestAccepted || r.Wish == WishRotate && r.Answer.State == RequestDone
+	return r.Answer.State == RequestAccepted || r.Kind == RequestRotate && r.Answer.State == RequestDone
 }
 
-// Is reports whether o is the same asking, whatever was answered.
-func (r Request) Is(o Request) bool {
-	return r.Same(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason
+// Identical reports whether o is the same asking, whatever was answered.
+func (r Request) Identical(o Request) bool {
+	return r.SameSubject(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason
 }
 
-// Same reports whether r and o ask for the same thing: there is one request for
+// SameSubject reports whether r and o ask for the same thing: there is one request for
 // it at a time.
-func (r Request) Same(o Request) bool {
-	return r.Wish == o.Wish && r.Cluster == o.Cluster && r.Machine == o.Machine && r.What == o.What
+func (r Request) SameSubject(o Request) bool {
+	return r.Kind == o.Kind && r.Cluster == o.Cluster && r.Machine == o.Machine && r.What == o.What
 }
 
 // Compare orders requests by cluster, wish and machine.
 func (r Request) Compare(o Request) int {
-	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Wish, o.Wish), cmp.Compare(r.Machine, o.Machine), cmp.Compare(r.What, o.What))
+	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Machine, o.Machine), cmp.Compare(r.What, o.What))
 }
 
 // String returns what is asked for: "replace prod/eu-1-md-0-3f5fbe45".
 func (r Request) String() string {
 	if r.Machine != "" {
-		return string(r.Wish) + " machine " + r.Cluster.Namespace + "/" + string(r.Machine)
+		return string(r.Kind) + " machine " + r.Cluster.Namespace + "/" + string(r.Machine)
 	}
 	if r.What != "" {
-		return string(r.Wish) + " " + string(r.What) + " of cluster " + r.Cluster.String()
+		return string(r.Kind) + " " + string(r.What) + " of cluster " + r.Cluster.String()
 	}
-	return string(r.Wish) + " cluster " + r.Cluster.String()
+	return string(r.Kind) + " cluster " + r.Cluster.String()
 }
 
 // Why returns the reason and who asked, for people.
@@ -134,33 +134,33 @@ func (r Request) Why() string {
 	return text
 }
 
-// Heeding returns c with those of list that stand and concern it. Of a machine
+// WithRequests returns c with those of list that stand and concern it. Of a machine
 // the id tells which it is: it is put to every pool, and means one.
-func (c *Cluster) Heeding(list []Request) *Cluster {
+func (c *Cluster) WithRequests(list []Request) *Cluster {
 	out := *c
-	heeds := false
+	changed := false
 	for _, r := range list {
-		if r.Cluster != c.Key || !r.Stands() {
+		if r.Cluster != c.Key || !r.InEffect() {
 			continue
 		}
-		if !heeds {
-			out.Workers, heeds = slices.Clone(c.Workers), true
+		if !changed {
+			out.Workers, changed = slices.Clone(c.Workers), true
 		}
-		switch r.Wish {
-		case WishSuspend:
+		switch r.Kind {
+		case RequestSuspend:
 			out.Suspension = &Suspension{Until: r.Until, Reason: r.Why()}
-		case WishAbandon:
+		case RequestAbandon:
 			out.Abandon = true
-		case WishRotate: // beside what Git asks for: a new value of either is a new wish
+		case RequestRotate: // beside what Git asks for: a new value of either is a new wish
 			out.Rotate = adding(out.Rotate, r.What, out.Rotate[r.What]+"@"+r.At.UTC().Format(time.RFC3339))
-		case WishReplace:
+		case RequestReplace:
 			if c.Hosted == nil {
 				out.ControlPlane.Replace = adding(out.ControlPlane.Replace, r.ProviderID, r.Why())
 			}
 			for i := range out.Workers {
 				out.Workers[i].Replace = adding(out.Workers[i].Replace, r.ProviderID, r.Why())
 			}
-		case WishRemediate:
+		case RequestRemediate:
 			if c.Hosted == nil {
 				out.ControlPlane.Remediate = adding(out.ControlPlane.Remediate, r.ProviderID, r.Why())
 			}
@@ -169,7 +169,7 @@ func (c *Cluster) Heeding(list []Request) *Cluster {
 			}
 		}
 	}
-	if !heeds {
+	if !changed {
 		return c
 	}
 	return &out

@@ -25,7 +25,7 @@ type Residence struct {
 	Places       []Place
 	Endpoint     Endpoint // of its API server
 	ControlPlane Initialization
-	Recreated    string // the last value of RecreateAnnotation that was heeded
+	Recreated    string // the last value of RecreateAnnotation that was acted on
 	// Guests are those that have something of the cluster, or may, sorted by provider.
 	Guests []GuestMemory `json:",omitempty"`
 }
@@ -114,9 +114,9 @@ func (c *Cluster) LostHost() string {
 	return c.Residence.Endpoint.Host
 }
 
-// Recreating returns c with the wish to make it anew, unless Git has one that was
-// not heeded yet.
-func (c *Cluster) Recreating(wish string) *Cluster {
+// WithRecreate returns c with the wish to make it anew, unless Git has one that was
+// not acted on yet.
+func (c *Cluster) WithRecreate(wish string) *Cluster {
 	if wish == "" || c.Recreate != "" && c.Recreate != c.Residence.Recreated {
 		return c
 	}

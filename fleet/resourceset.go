@@ -84,9 +84,9 @@ func (r ObjectRef) Compare(o ObjectRef) int {
 	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Group, o.Group), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
-// Same reports whether r and o name one object: no namespace is "default", or
+// SameObject reports whether r and o name one object: no namespace is "default", or
 // nothing to a kind that has none.
-func (r ObjectRef) Same(o ObjectRef) bool {
+func (r ObjectRef) SameObject(o ObjectRef) bool {
 	r.Namespace, o.Namespace = cmp.Or(r.Namespace, "default"), cmp.Or(o.Namespace, "default")
 	return r == o
 }

@@ -99,13 +99,13 @@ type Scale struct {
 	Distrusted string    // why no key that counts signed it; empty: one did, or nobody asks
 }
 
-// Is reports whether s and o are the same.
-func (s Scale) Is(o Scale) bool {
-	return s.Same(o) && s.Replicas == o.Replicas && slices.Equal(s.Remove, o.Remove) && s.Reason == o.Reason
+// Identical reports whether s and o are the same.
+func (s Scale) Identical(o Scale) bool {
+	return s.SamePool(o) && s.Replicas == o.Replicas && slices.Equal(s.Remove, o.Remove) && s.Reason == o.Reason
 }
 
-// Same reports whether s and o are about the same pool.
-func (s Scale) Same(o Scale) bool { return s.Cluster == o.Cluster && s.Pool == o.Pool }
+// SamePool reports whether s and o are about the same pool.
+func (s Scale) SamePool(o Scale) bool { return s.Cluster == o.Cluster && s.Pool == o.Pool }
 
 // Compare orders scales by cluster and pool.
 func (s Scale) Compare(o Scale) int {
@@ -117,9 +117,9 @@ func (s Scale) String() string {
 	return fmt.Sprintf("%s/%s: %d replicas", s.Cluster.Namespace, s.Pool, s.Replicas)
 }
 
-// Scaled returns c with those of list that are about it and about pools that Git
+// WithScales returns c with those of list that are about it and about pools that Git
 // leaves to be scaled.
-func (c *Cluster) Scaled(list []Scale) *Cluster {
+func (c *Cluster) WithScales(list []Scale) *Cluster {
 	out := c
 	for _, s := range list {
 		i := slices.IndexFunc(c.Workers, func(p Pool) bool { return p.Name == s.Pool })

@@ -20,7 +20,7 @@ import (
 func TestNewFieldsLeaveNoTrace(t *testing.T) {
 	told := map[reflect.Type]bool{
 		reflect.TypeFor[fleet.Residence](): true, reflect.TypeFor[fleet.Milestones](): true,
-		reflect.TypeFor[fleet.Spell](): true, reflect.TypeFor[fleet.Clock](): true, reflect.TypeFor[fleet.Remediation](): true,
+		reflect.TypeFor[fleet.ObservedCondition](): true, reflect.TypeFor[fleet.Clock](): true, reflect.TypeFor[fleet.Remediation](): true,
 		reflect.TypeFor[fleet.Bootstrap](): true, // it writes its JSON itself: TestBootstrapInJSON
 	}
 	got := traces(reflect.TypeFor[fleet.Cluster](), told)

@@ -219,7 +219,7 @@ func TestRecreate(t *testing.T) {
 		}
 		lose()
 		if last, done = w.dwell(c, last.Report.Residence, 10*time.Minute); len(done) > 0 {
-			t.Errorf("what was said before is heeded again: %q, %q", done, last.Report.Waiting)
+			t.Errorf("what was said before is acted on again: %q, %q", done, last.Report.Waiting)
 		}
 	})
 }

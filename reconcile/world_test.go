@@ -121,14 +121,14 @@ type world struct {
 	foreign []string              // ids of machines that are not ours
 
 	// upset, if set, is called before each pass and may break the cloud.
-	upset  func(pass int, f *inmemory.Faults)
-	slow   func(call string) // if set, is called before each call to the cloud, and may take its time
-	edit   *strings.Replacer // changes what Git asks for
-	pass   int
-	told   func(fleet.Report) // if set, gets each report
-	spells []fleet.Spell      // that the last report told of
-	syncs  int                // calls of SyncNode
-	cut    bool               // no API server can be reached
+	upset      func(pass int, f *inmemory.Faults)
+	slow       func(call string) // if set, is called before each call to the cloud, and may take its time
+	edit       *strings.Replacer // changes what Git asks for
+	pass       int
+	told       func(fleet.Report)        // if set, gets each report
+	conditions []fleet.ObservedCondition // that the last report told of
+	syncs      int                       // calls of SyncNode
+	cut        bool                      // no API server can be reached
 
 	mu      sync.Mutex
 	calls   int
@@ -339,9 +339,9 @@ func (w *world) reach(wish wish, phase fleet.Phase) {
 
 // remind makes a pass that knows what the last one told.
 func (w *world) remind(a *agent, c *fleet.Cluster) reconcile.Result {
-	known := fleet.Memory{Residence: c.Residence, Spells: w.spells}
+	known := fleet.Memory{Residence: c.Residence, ObservedConditions: w.conditions}
 	res := a.r.Pass(a.ctx, c, known)
-	w.spells = res.Report.Spells
+	w.conditions = res.Report.ObservedConditions
 	return res
 }
 

@@ -69,7 +69,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 	slices.SortStableFunc(f.Warnings, compareProblems)
 	f.Problems = append(f.Problems, homeless(f)...)
 	slices.SortStableFunc(f.Problems, compareProblems)
-	f.Late = lateOf(b.built, mentioned)
+	f.Unavailable = lateOf(b.built, mentioned)
 	return f
 }
 

@@ -102,14 +102,14 @@ func TestPinnedMissing(t *testing.T) {
 					t.Errorf("%s: %q", dir, lines(f.Problems))
 				}
 			}
-			if diff := cmp.Diff(tc.late, f.Late); diff != "" {
+			if diff := cmp.Diff(tc.late, f.Unavailable); diff != "" {
 				t.Error(diff)
 			}
 			p.content["platform"], p.due = render.Content{Tree: platform().with("-- p.yaml --\n" + clusterYAML("team", "b2"))}, true
 			if !b.Stale() {
 				t.Error("nobody is told that it may be got now")
 			}
-			if f = b.render(t, "sha1:1", fleetTree); len(f.Problems) > 0 || len(f.Late) > 0 || len(f.Clusters) != 3 {
+			if f = b.render(t, "sha1:1", fleetTree); len(f.Problems) > 0 || len(f.Unavailable) > 0 || len(f.Clusters) != 3 {
 				t.Errorf("once it is there: %q %q", keys(f), lines(f.Problems))
 			}
 		})
@@ -175,7 +175,7 @@ func TestPinnedClass(t *testing.T) {
 	if f, err = b.Render(t.Context(), rev, fleetTree); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"classes", "clusters/a"}, f.Late); diff != "" || len(f.Clusters) > 0 {
+	if diff := cmp.Diff([]string{"classes", "clusters/a"}, f.Unavailable); diff != "" || len(f.Clusters) > 0 {
 		t.Errorf("%s%q %q", diff, keys(f), lines(f.Problems))
 	}
 }

@@ -106,7 +106,7 @@ func (c *cluster) Scale(_ context.Context, k fleet.Key, change func(fleet.Scalab
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wrote = append(c.wrote, s)
-	c.c.Cluster = c.c.Cluster.Scaled([]fleet.Scale{s})
+	c.c.Cluster = c.c.Cluster.WithScales([]fleet.Scale{s})
 	return nil
 }
 

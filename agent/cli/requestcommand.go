@@ -24,12 +24,12 @@ type requestCommand struct {
 }
 
 // request returns a wish for the cluster called name.
-func (w *requestCommand) request(wish fleet.Wish, name string) (fleet.Request, error) {
+func (w *requestCommand) request(wish fleet.RequestKind, name string) (fleet.Request, error) {
 	k, err := fleet.ParseKey(name)
 	if err != nil {
 		return fleet.Request{}, &usageError{err}
 	}
-	return fleet.Request{Wish: wish, Cluster: k}, nil
+	return fleet.Request{Kind: wish, Cluster: k}, nil
 }
 
 // find fills in whose machine r is about.
@@ -135,14 +135,14 @@ func (w *requestCommand) ask(r fleet.Request) error {
 	defer tick.Stop()
 	for {
 		list, err := q.List(ctx)
-		if i := slices.IndexFunc(list, r.Is); i >= 0 && list[i].Answer != last {
+		if i := slices.IndexFunc(list, r.Identical); i >= 0 && list[i].Answer != last {
 			last = list[i].Answer
 			fmt.Fprintf(out, "%s%s\n", strings.ToLower(string(last.State)), colon(last.Message))
 		} else if i < 0 && err == nil {
 			return fmt.Errorf("the request was taken back")
 		}
 		switch {
-		case last.State == fleet.RequestDone, last.State == fleet.RequestAccepted && r.Wish == fleet.WishSuspend:
+		case last.State == fleet.RequestDone, last.State == fleet.RequestAccepted && r.Kind == fleet.RequestSuspend:
 			return nil
 		case last.State == fleet.RequestRefused:
 			return errors.New("the request was refused: " + last.Message)

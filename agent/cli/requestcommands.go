@@ -48,7 +48,7 @@ fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
   fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
 		func(w *requestCommand, argv []string) error {
-			r, err := w.request(fleet.WishSuspend, argv[0])
+			r, err := w.request(fleet.RequestSuspend, argv[0])
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func newResume(built wiring.Built) *cobra.Command {
 		"What Git pauses stays paused: remove it there.",
 		`  fairlead resume prod/eu-1`,
 		func(w *requestCommand, argv []string) error {
-			r, err := w.request(fleet.WishSuspend, argv[0])
+			r, err := w.request(fleet.RequestSuspend, argv[0])
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func newReconcile(built wiring.Built) *cobra.Command {
 		"The agent looks by itself when something changes, and every few minutes.",
 		`  fairlead reconcile prod/eu-1 --wait 1m`,
 		func(w *requestCommand, argv []string) error {
-			r, err := w.request(fleet.WishReconcile, argv[0])
+			r, err := w.request(fleet.RequestReconcile, argv[0])
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ its credentials are gone, its cloud is gone. The answer lists what stays behind.
 Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 		`  fairlead abandon prod/eu-1 --reason "the region was closed"`,
 		func(w *requestCommand, argv []string) error {
-			r, err := w.request(fleet.WishAbandon, argv[0])
+			r, err := w.request(fleet.RequestAbandon, argv[0])
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ of the cluster itself, ca, takes two days and replaces all machines.
 Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *requestCommand, argv []string) error {
-			r, err := w.request(fleet.WishRotate, argv[1])
+			r, err := w.request(fleet.RequestRotate, argv[1])
 			if err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ func rotations() string {
 }
 
 func newReplace(built wiring.Built) *cobra.Command {
-	return newMachineRequest(built, fleet.WishReplace, "Ask for a machine to be replaced",
+	return newMachineRequest(built, fleet.RequestReplace, "Ask for a machine to be replaced",
 		`It goes as if its template had changed: another one first, as far as the pool's
 maxSurge allows, then it is drained and deleted. Declared: the annotation
 fairlead.dev/replace with its provider id on its KubeadmControlPlane,
@@ -159,7 +159,7 @@ MachineDeployment or MachineSet, or on the Machine itself where it stands alone.
 }
 
 func newRemediate(built wiring.Built) *cobra.Command {
-	return newMachineRequest(built, fleet.WishRemediate, "Ask for a sick machine to be replaced",
+	return newMachineRequest(built, fleet.RequestRemediate, "Ask for a sick machine to be replaced",
 		`It goes as if a health check had found it sick, whatever the limits of health
 checks: it first, another one then. A control-plane machine goes where etcd can
 spare it. Declared: the annotation fairlead.dev/remediate with its provider id on
@@ -168,10 +168,10 @@ where it stands alone.`,
 		`  fairlead remediate eu-1-md-0-3f5fbe45`)
 }
 
-func newMachineRequest(built wiring.Built, wish fleet.Wish, short, long, example string) *cobra.Command {
+func newMachineRequest(built wiring.Built, wish fleet.RequestKind, short, long, example string) *cobra.Command {
 	var id string
 	cmd := newRequest(built, string(wish)+" MACHINE", short, long, example, func(w *requestCommand, argv []string) error {
-		r := fleet.Request{Wish: wish, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
+		r := fleet.Request{Kind: wish, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
 		if err := w.find(&r); err != nil {
 			return err
 		}

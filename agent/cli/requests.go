@@ -63,7 +63,7 @@ is in the history of the status branch.`,
 		views := []requestView{}
 		for _, r := range list {
 			v := requestView{
-				Wish: string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID), What: string(r.What),
+				Wish: string(r.Kind), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID), What: string(r.What),
 				Reason: r.Reason, By: r.By, At: r.At, State: string(r.Answer.State), Message: r.Answer.Message,
 			}
 			if v.State == "" {

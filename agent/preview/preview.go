@@ -80,7 +80,7 @@ func New(o Options) *Plan {
 	p := &Plan{o: o, desired: desired.Of(o.Status, o.Fleet, time.Now()), Changes: []Change{}}
 	for i, c := range p.desired.Clusters {
 		if c.Key == o.Recreate {
-			p.desired.Clusters[i] = c.Recreating(o.RecreateAs)
+			p.desired.Clusters[i] = c.WithRecreate(o.RecreateAs)
 		}
 	}
 	p.at = o.Fleet.Revision.Ref + "@" + o.Fleet.Revision.Short()
@@ -104,7 +104,7 @@ func (p *Plan) Requested() (n int) {
 		return slices.ContainsFunc(p.desired.Clusters, func(c *fleet.Cluster) bool { return c.Key == k })
 	}
 	for _, r := range p.o.Status.Requests {
-		if r.Stands() && planned(r.Cluster) {
+		if r.InEffect() && planned(r.Cluster) {
 			n++
 		}
 	}

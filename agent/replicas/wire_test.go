@@ -117,7 +117,7 @@ func TestWireOfReleased(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := fleet.Memory{
-		Fingerprint: "f", Remediation: fleet.Remediation{Machine: "m", At: at, Retry: 2}, Spells: []fleet.Spell{{Machine: "m", Condition: "Ready", Since: at}},
+		Fingerprint: "f", Remediation: fleet.Remediation{Machine: "m", At: at, Retry: 2}, ObservedConditions: []fleet.ObservedCondition{{Machine: "m", Condition: "Ready", Since: at}},
 		Milestones: fleet.Milestones{Began: at}, Residence: fleet.Residence{Provider: "p", Places: []fleet.Place{{ID: "a"}}}, Clock: fleet.Clock{Ahead: time.Hour, Since: at},
 	}
 	if d := cmp.Diff(want, known); d != "" {

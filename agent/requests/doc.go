@@ -8,7 +8,7 @@
 //
 // What it guarantees:
 //
-//   - A request is heeded once its answer is written to the branch.
+//   - A request takes effect once its answer is written to the branch.
 //   - A branch that cannot be read, or written, changes nothing; Problem tells of what
 //     cannot be read.
 package requests

@@ -98,7 +98,7 @@ func (q *Requests) Poll(ctx context.Context, owner fleet.Owner) {
 func answered(list, answers []fleet.Request) []fleet.Request {
 	list = slices.Clone(list)
 	for _, r := range answers {
-		if i := slices.IndexFunc(list, r.Is); i >= 0 {
+		if i := slices.IndexFunc(list, r.Identical); i >= 0 {
 			list[i] = r
 		}
 	}
@@ -122,8 +122,8 @@ func (q *Requests) recorded(ctx context.Context, list []fleet.Request) map[fleet
 		if _, read := out[r.Cluster]; read || r.Answer.State != "" {
 			continue
 		}
-		switch r.Wish {
-		case fleet.WishReplace, fleet.WishRemediate, fleet.WishAbandon:
+		switch r.Kind {
+		case fleet.RequestReplace, fleet.RequestRemediate, fleet.RequestAbandon:
 			if there, err := q.p.Recorded(ctx, r.Cluster); err == nil {
 				out[r.Cluster] = there
 			}

@@ -41,11 +41,11 @@ func (w *world) Answer(_ context.Context, of fleet.Owner, list, gone []fleet.Req
 	}
 	w.answered = append(w.answered, of)
 	for i, r := range w.list {
-		if j := slices.IndexFunc(list, r.Is); j >= 0 {
+		if j := slices.IndexFunc(list, r.Identical); j >= 0 {
 			w.list[i] = list[j]
 		}
 	}
-	w.list = slices.DeleteFunc(w.list, func(r fleet.Request) bool { return slices.ContainsFunc(gone, r.Is) })
+	w.list = slices.DeleteFunc(w.list, func(r fleet.Request) bool { return slices.ContainsFunc(gone, r.Identical) })
 	return nil
 }
 
@@ -76,18 +76,18 @@ func (w *world) suspended() bool {
 	return t.Cluster.Suspension != nil
 }
 
-// A request is heeded once its answer is written, and not before.
-func TestHeededOnceAnswered(t *testing.T) {
-	w := &world{list: []fleet.Request{{Wish: fleet.WishSuspend, Cluster: key, By: "Ada", At: time.Now()}}, refusing: true}
+// A request takes effect once its answer is written, and not before.
+func TestInEffectOnceAnswered(t *testing.T) {
+	w := &world{list: []fleet.Request{{Kind: fleet.RequestSuspend, Cluster: key, By: "Ada", At: time.Now()}}, refusing: true}
 	q := w.requests()
 	q.Poll(t.Context(), owner)
 	if w.suspended() || len(w.changed) > 0 {
-		t.Error("it is heeded, and nobody knows")
+		t.Error("it is in effect, and nobody knows")
 	}
 	w.refusing = false
 	q.Poll(t.Context(), owner)
 	if !w.suspended() {
-		t.Error("it is not heeded")
+		t.Error("it is not in effect")
 	}
 	if diff := cmp.Diff([]fleet.Owner{owner}, w.answered); diff != "" {
 		t.Errorf("answers (-want +got)\n%s", diff)
@@ -100,7 +100,7 @@ func TestHeededOnceAnswered(t *testing.T) {
 
 // What cannot be read changes nothing, and is told once.
 func TestUnread(t *testing.T) {
-	w := &world{list: []fleet.Request{{Wish: fleet.WishSuspend, Cluster: key, Answer: fleet.Answer{State: fleet.RequestAccepted}}}}
+	w := &world{list: []fleet.Request{{Kind: fleet.RequestSuspend, Cluster: key, Answer: fleet.Answer{State: fleet.RequestAccepted}}}}
 	q := w.requests()
 	q.Poll(t.Context(), owner)
 	w.list, w.unread = nil, fleet.Errorf(fleet.Unavailable, "read", "no answer")
@@ -121,7 +121,7 @@ func TestUnread(t *testing.T) {
 
 // What was accepted before is read, though single files cannot be.
 func TestRead(t *testing.T) {
-	w := &world{list: []fleet.Request{{Wish: fleet.WishSuspend, Cluster: key}}, unread: fleet.Errorf(fleet.Invalid, "read", "rubbish")}
+	w := &world{list: []fleet.Request{{Kind: fleet.RequestSuspend, Cluster: key}}, unread: fleet.Errorf(fleet.Invalid, "read", "rubbish")}
 	q := w.requests()
 	if got, err := q.Read(t.Context()); err != nil || len(got.List) != 1 {
 		t.Errorf("there are %v, %v", got.List, err)

@@ -55,7 +55,7 @@ func (b branch) Decide(_ context.Context, _ fleet.Owner, list, gone []fleet.Scal
 	}
 	b.writes++
 	b.list = slices.DeleteFunc(b.list, func(o fleet.Scale) bool {
-		return slices.ContainsFunc(gone, o.Same) || slices.ContainsFunc(list, o.Same)
+		return slices.ContainsFunc(gone, o.SamePool) || slices.ContainsFunc(list, o.SamePool)
 	})
 	b.list = append(b.list, list...)
 	return nil

@@ -72,7 +72,7 @@ func (c *Client) PruneResources(ctx context.Context, a providers.Access, s fleet
 	for _, f := range r.failures {
 		stays = append(stays, f.Object)
 	}
-	i.Objects = slices.DeleteFunc(i.Objects, func(o fleet.ObjectRef) bool { return !slices.ContainsFunc(stays, o.Same) })
+	i.Objects = slices.DeleteFunc(i.Objects, func(o fleet.ObjectRef) bool { return !slices.ContainsFunc(stays, o.SameObject) })
 	if s.Resources == nil && len(r.failures) == 0 {
 		return classify(op, within(ctx, c.o.Timeout, i.remove))
 	}
@@ -91,7 +91,7 @@ func (i *inventory) intend(s fleet.ResourceSet, names []string) {
 		if slices.Contains(names, r.Name) {
 			known[r.Name] = fleet.ResourceState{Digest: r.Digest}
 			for _, m := range r.Objects {
-				if !slices.ContainsFunc(i.Objects, m.Same) {
+				if !slices.ContainsFunc(i.Objects, m.SameObject) {
 					i.Objects = append(i.Objects, m.ObjectRef)
 				}
 			}

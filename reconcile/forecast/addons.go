@@ -31,7 +31,7 @@ func (m *model) apply(desired *fleet.Cluster, a fleet.Action) {
 		}
 		have.Resources[r.Name] = fleet.ResourceState{Digest: r.Digest, Applied: true}
 		for _, o := range r.Objects {
-			if !slices.ContainsFunc(have.Objects, o.Same) {
+			if !slices.ContainsFunc(have.Objects, o.SameObject) {
 				have.Objects = append(slices.Clone(have.Objects), o.ObjectRef)
 			}
 		}

@@ -25,7 +25,7 @@ func newDraft(f *facts) *draft {
 		facts: f, remarks: f.remarks.clone(),
 		going: map[*machine]bool{}, stays: map[*machine]*defect{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{},
 	}
-	d.out.Clock, d.out.Spells, d.out.Residence = f.clock, f.spells, f.residence
+	d.out.Clock, d.out.ObservedConditions, d.out.Residence = f.clock, f.conditions, f.residence
 	return d
 }
 

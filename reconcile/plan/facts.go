@@ -54,10 +54,10 @@ type facts struct {
 	overLimit      []string                   // health checks that found too many unhealthy machines to act
 	staging        *staging.Stage             // of a cluster that a class makes
 
-	residence    fleet.Residence // where the cluster lives: what was remembered, and what this look adds
-	contradicted string          // in what the look contradicts that; nothing is done then
-	clock        fleet.Clock     // how the agents' clock compares with that of the API server
-	spells       []fleet.Spell   // conditions that health checks wait out
+	residence    fleet.Residence           // where the cluster lives: what was remembered, and what this look adds
+	contradicted string                    // in what the look contradicts that; nothing is done then
+	clock        fleet.Clock               // how the agents' clock compares with that of the API server
+	conditions   []fleet.ObservedCondition // conditions that health checks wait out
 }
 
 // look derives the facts of in.

@@ -39,7 +39,7 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 		return
 	}
 	if !f.Observed.Infrastructure.Ready && f.sites[0].away == "" {
-		f.spells = f.Memory.Spells // what was waited out is not over
+		f.conditions = f.Memory.ObservedConditions // what was waited out is not over
 		return
 	}
 	var sick []*machine

@@ -144,11 +144,11 @@ func healthOf(c corev1.NodeCondition, condition string) (is fleet.ConditionStatu
 // clock alone, since clocks that differ are no reason to replace anything; the
 // transition that a Node tells of says only whether the condition still is the same one.
 func (f *facts) conditionSince(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
-	s := fleet.Spell{
+	s := fleet.ObservedCondition{
 		Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status,
 		Since: f.lookEnded(), Transition: transition.UTC().Truncate(time.Second),
 	}
-	for _, old := range f.Memory.Spells {
+	for _, old := range f.Memory.ObservedConditions {
 		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
 			(old.ProviderID == s.ProviderID || old.ProviderID == "") {
 			s.Since = f.from(old.Since)
@@ -159,18 +159,18 @@ func (f *facts) conditionSince(m *machine, condition string, status fleet.Condit
 }
 
 // rememberSpell adds s to what the next pass is told, unless that is told already.
-func (f *facts) rememberSpell(s fleet.Spell) {
-	if !slices.ContainsFunc(f.spells, func(o fleet.Spell) bool {
+func (f *facts) rememberSpell(s fleet.ObservedCondition) {
+	if !slices.ContainsFunc(f.conditions, func(o fleet.ObservedCondition) bool {
 		return o.Machine == s.Machine && o.ProviderID == s.ProviderID && o.Condition == s.Condition
 	}) {
-		f.spells = append(f.spells, s)
+		f.conditions = append(f.conditions, s)
 	}
 }
 
 // keepSpells keeps in mind what was waited out of machines that are still there,
 // while nobody can see their Nodes: it is not over.
 func (f *facts) keepSpells() {
-	for _, s := range f.Memory.Spells {
+	for _, s := range f.Memory.ObservedConditions {
 		if f.unseen() != nil && !slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine }) {
 			f.rememberSpell(s)
 		}
@@ -178,7 +178,7 @@ func (f *facts) keepSpells() {
 	if !f.unreachable {
 		return
 	}
-	for _, s := range f.Memory.Spells {
+	for _, s := range f.Memory.ObservedConditions {
 		if slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
 			f.rememberSpell(s)
 		}
@@ -189,7 +189,7 @@ func (f *facts) keepSpells() {
 // that was seen, since its infrastructure was ready.
 // Source: Cluster API, MachineHealthCheck, spec.checks.nodeStartupTimeoutSeconds.
 func (f *facts) startedAt(m *machine) time.Time {
-	told := slices.ContainsFunc(f.Memory.Spells, func(s fleet.Spell) bool {
+	told := slices.ContainsFunc(f.Memory.ObservedConditions, func(s fleet.ObservedCondition) bool {
 		return s.Machine == m.Name && s.Condition == clusterv1.MachineInfrastructureReadyCondition
 	})
 	switch {

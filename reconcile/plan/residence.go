@@ -33,7 +33,7 @@ func (f *facts) locate() {
 }
 
 // recreate is the request to forget where the cluster lived, of people who say that it
-// is gone for good; empty where there is none that was not heeded before.
+// is gone for good; empty where there is none that was not acted on before.
 func (f *facts) recreate() string {
 	if w := f.Desired.Recreate; w != f.residence.Recreated && !f.deleting() && !f.paused() {
 		return w
@@ -210,6 +210,6 @@ func (d *draft) keepMemory() {
 	if d.deleting() {
 		d.out.Phase = fleet.PhaseDeleting
 	}
-	d.out.Remediation, d.out.Fingerprint, d.out.Spells = d.Memory.Remediation, d.Memory.Fingerprint, d.Memory.Spells
+	d.out.Remediation, d.out.Fingerprint, d.out.ObservedConditions = d.Memory.Remediation, d.Memory.Fingerprint, d.Memory.ObservedConditions
 	d.note("%s", d.contradicted)
 }

@@ -125,7 +125,7 @@ func (d *draft) tooSoon(have *fleet.ResourceSetState) bool {
 // retired returns the objects of the inventory that s does not have.
 func (f *facts) retired(s *fleet.ResourceSet, have *fleet.ResourceSetState) []fleet.ObjectRef {
 	refs := s.Refs()
-	return slices.DeleteFunc(slices.Clone(have.Objects), func(o fleet.ObjectRef) bool { return slices.ContainsFunc(refs, o.Same) })
+	return slices.DeleteFunc(slices.Clone(have.Objects), func(o fleet.ObjectRef) bool { return slices.ContainsFunc(refs, o.SameObject) })
 }
 
 // deletable returns those of retired that may be deleted: neither what another
@@ -136,7 +136,7 @@ func (f *facts) deletable(retired []fleet.ObjectRef) []fleet.ObjectRef {
 		kept = append(kept, f.Desired.ResourceSets[i].Refs()...)
 	}
 	return slices.DeleteFunc(slices.Clone(retired), func(o fleet.ObjectRef) bool {
-		return o.Lasting() || slices.ContainsFunc(kept, o.Same)
+		return o.Lasting() || slices.ContainsFunc(kept, o.SameObject)
 	})
 }
 

@@ -166,7 +166,7 @@ func (s *script) plan() string {
 	if r := p.Remediation; !r.IsZero() {
 		fmt.Fprintf(&b, "retry %s\n", r)
 	}
-	for _, sp := range p.Spells {
+	for _, sp := range p.ObservedConditions {
 		if sp.Since.Equal(sp.Transition) {
 			continue // it was seen as it began
 		}

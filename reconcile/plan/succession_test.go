@@ -83,7 +83,7 @@ func TestSuccessorsClock(t *testing.T) {
 			}))
 			until(t, w, time.Hour, func() bool { return len(w.machines) == 2 })
 			w.boot = 6 * time.Minute
-			until(t, w, time.Hour, func() bool { return len(w.memory.Spells) > 1 })
+			until(t, w, time.Hour, func() bool { return len(w.memory.ObservedConditions) > 1 })
 			succeeded(w, second)
 			hour(w)
 			made(t, w, 2)

@@ -235,7 +235,7 @@ func (s *script) read(f []string) error {
 	case "spell":
 		c := strings.Split(w["condition"], ":")
 		d, _ := time.ParseDuration(c[2])
-		s.in.Memory.Spells = append(s.in.Memory.Spells, fleet.Spell{
+		s.in.Memory.ObservedConditions = append(s.in.Memory.ObservedConditions, fleet.ObservedCondition{
 			Machine: s.name(f[1]), ProviderID: fleet.ProviderID("sim://" + cmp.Or(w["id"], f[1])),
 			Condition: c[0], Status: fleet.ConditionStatus(c[1]), Since: s.in.Now.Add(-d),
 		})
@@ -486,7 +486,7 @@ func (s *script) watched(m fleet.Machine, w words, c corev1.NodeCondition) {
 	at := c.LastTransitionTime.UTC()
 	for _, condition := range []string{string(c.Type), clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeHealthyCondition} {
 		for _, status := range []fleet.ConditionStatus{fleet.True, fleet.False, fleet.StatusUnknown} {
-			s.in.Memory.Spells = append(s.in.Memory.Spells, fleet.Spell{
+			s.in.Memory.ObservedConditions = append(s.in.Memory.ObservedConditions, fleet.ObservedCondition{
 				Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status, Since: at, Transition: at,
 			})
 		}

@@ -10,7 +10,7 @@ import (
 func (d *Decision) applyRevision(r Revision) {
 	s := &d.State
 	switch {
-	case r.Late != "":
+	case r.Unavailable != "":
 		d.delay(r)
 		return
 	case s.late != (late{}):
@@ -34,7 +34,7 @@ func (d *Decision) applyRevision(r Revision) {
 // delay notes that the newest revision cannot be got yet.
 func (d *Decision) delay(r Revision) {
 	l := late{r.Revision, fleet.Problem{
-		Message: "the newest revision " + r.Revision.String() + " cannot be got yet: " + oneLine(r.Late),
+		Message: "the newest revision " + r.Revision.String() + " cannot be got yet: " + oneLine(r.Unavailable),
 		Hint:    "everything stays at the last revision that was good; the agent tries again by itself",
 	}}
 	if l != d.State.late {

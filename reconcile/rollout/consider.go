@@ -13,28 +13,28 @@ import (
 // later.
 func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
 	c, known := s.clusters[r.Cluster]
-	if s.revision.IsZero() && (s.refused.IsZero() || r.Wish == fleet.WishAbandon) {
+	if s.revision.IsZero() && (s.refused.IsZero() || r.Kind == fleet.RequestAbandon) {
 		return fleet.Answer{} // what Git has nobody knows yet
 	}
 	switch {
 	case !known:
 		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)
-	case r.Wish == fleet.WishAbandon:
+	case r.Kind == fleet.RequestAbandon:
 		return admitAbandon(r, c, q)
 	case c.orphan:
 		return refusal(whyVanished + ": put it back, or abandon it")
 	case c.definition == nil:
 		return refusal(whyNoDefinition + ": fairlead status says why")
 	}
-	switch r.Wish {
-	case fleet.WishSuspend:
+	switch r.Kind {
+	case fleet.RequestSuspend:
 		switch {
 		case c.definition.Paused:
 			return refusal("Git pauses the cluster already")
 		case !r.Until.IsZero() && !now.Before(r.Until):
 			return refusal("%s is over", r.Until.UTC().Format(time.RFC3339))
 		}
-	case fleet.WishReplace, fleet.WishRemediate:
+	case fleet.RequestReplace, fleet.RequestRemediate:
 		return admitMachine(r, c.definition, q)
 	}
 	return fleet.Answer{State: fleet.RequestAccepted}
@@ -64,7 +64,7 @@ func admitMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer {
 		return refusal("the cluster is being deleted")
 	case !ok && m.Role == fleet.RoleWorker:
 		return refusal("pool %s is not in Git any more: its machines go", m.Pool)
-	case r.Wish == fleet.WishRemediate && mayBeControlPlane(c, m) && !others:
+	case r.Kind == fleet.RequestRemediate && mayBeControlPlane(c, m) && !others:
 		return refusal(lastMachine)
 	}
 	accept := fleet.Answer{State: fleet.RequestAccepted}

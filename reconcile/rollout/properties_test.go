@@ -46,7 +46,7 @@ func news(t *rapid.T, n int) Input {
 	rev := fmt.Sprint(n)
 	switch rapid.IntRange(0, 5).Draw(t, "news") {
 	case 0:
-		in.Newest = &Revision{Revision: revision(rev), Late: "no answer"}
+		in.Newest = &Revision{Revision: revision(rev), Unavailable: "no answer"}
 	case 1:
 		in.Newest = &Revision{Revision: revision(rev), Refused: "rubbish"}
 	case 2, 3:
@@ -71,7 +71,7 @@ func news(t *rapid.T, n int) Input {
 		in.Requests = &Requests{}
 		for _, k := range some("asked") {
 			in.Requests.List = append(in.Requests.List, fleet.Request{
-				Wish: rapid.SampledFrom([]fleet.Wish{fleet.WishSuspend, fleet.WishReconcile, fleet.WishAbandon}).Draw(t, "wish"), Cluster: k, At: in.Now,
+				Kind: rapid.SampledFrom([]fleet.RequestKind{fleet.RequestSuspend, fleet.RequestReconcile, fleet.RequestAbandon}).Draw(t, "wish"), Cluster: k, At: in.Now,
 				Answer: fleet.Answer{State: rapid.SampledFrom([]fleet.RequestState{"", fleet.RequestAccepted, fleet.RequestRefused}).Draw(t, "answer")},
 			})
 		}
@@ -140,7 +140,7 @@ func promised(t *rapid.T, in Input, d Decision) {
 	for k, list := range d.State.accepted {
 		for _, r := range list {
 			if r.Answer.State != fleet.RequestAccepted {
-				t.Fatalf("AnsweredBeforeDone: %s of %s stands as %q", r.Wish, k, r.Answer.State)
+				t.Fatalf("AnsweredBeforeDone: %s of %s stands as %q", r.Kind, k, r.Answer.State)
 			}
 		}
 	}

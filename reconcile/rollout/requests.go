@@ -37,7 +37,7 @@ func (d *Decision) applyRequests(q Requests, in Input) {
 	}
 	d.accept(keepDamaged(acceptedIn(q.List), q.List, s.accepted))
 	for _, r := range q.List {
-		if r.Wish == fleet.WishAbandon && r.Open() && r.Answer.State == fleet.RequestAccepted && !s.revision.IsZero() {
+		if r.Kind == fleet.RequestAbandon && r.Open() && r.Answer.State == fleet.RequestAccepted && !s.revision.IsZero() {
 			before := len(d.Forgotten)
 			d.forgetGone([]fleet.Key{r.Cluster})
 			d.AnswersDue = d.AnswersDue || len(d.Forgotten) > before // for the answer that it is done
@@ -63,14 +63,14 @@ func (s State) answer(r fleet.Request, q Requests, in Input) fleet.Answer {
 
 // expired reports whether the answer to r was there long enough.
 func (s State) expired(r fleet.Request, now time.Time) bool {
-	return !r.Unreadable && !r.Open() && now.Sub(r.Answer.At) > KeepAnswers && !r.Stands()
+	return !r.Unreadable && !r.Open() && now.Sub(r.Answer.At) > KeepAnswers && !r.InEffect()
 }
 
 // acceptedIn returns the requests of list that count, by cluster.
 func acceptedIn(list []fleet.Request) map[fleet.Key][]fleet.Request {
 	out := make(map[fleet.Key][]fleet.Request)
 	for _, r := range list {
-		if r.Stands() {
+		if r.InEffect() {
 			out[r.Cluster] = append(out[r.Cluster], r)
 		}
 	}
@@ -82,10 +82,10 @@ func acceptedIn(list []fleet.Request) map[fleet.Key][]fleet.Request {
 // stops a cluster by writing what cannot be read, nor starts one by damaging a file.
 func keepDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request, before map[fleet.Key][]fleet.Request) map[fleet.Key][]fleet.Request {
 	for _, r := range list {
-		if !r.Unreadable || r.Distrusted == "" || slices.ContainsFunc(now[r.Cluster], r.Same) {
+		if !r.Unreadable || r.Distrusted == "" || slices.ContainsFunc(now[r.Cluster], r.SameSubject) {
 			continue
 		}
-		if i := slices.IndexFunc(before[r.Cluster], r.Same); i >= 0 {
+		if i := slices.IndexFunc(before[r.Cluster], r.SameSubject); i >= 0 {
 			now[r.Cluster] = append(now[r.Cluster], before[r.Cluster][i])
 		}
 	}
@@ -102,7 +102,7 @@ func (d *Decision) accept(now map[fleet.Key][]fleet.Request) {
 		}
 	}
 	for k, old := range s.accepted {
-		over := slices.DeleteFunc(slices.Clone(old), func(r fleet.Request) bool { return r.Wish == fleet.WishReconcile })
+		over := slices.DeleteFunc(slices.Clone(old), func(r fleet.Request) bool { return r.Kind == fleet.RequestReconcile })
 		if slices.ContainsFunc(over, notIn(now[k])) {
 			d.Changed = append(d.Changed, k)
 		}
@@ -117,7 +117,7 @@ func (d *Decision) accept(now map[fleet.Key][]fleet.Request) {
 }
 
 func notIn(list []fleet.Request) func(fleet.Request) bool {
-	return func(r fleet.Request) bool { return !slices.ContainsFunc(list, r.Is) }
+	return func(r fleet.Request) bool { return !slices.ContainsFunc(list, r.Identical) }
 }
 
 // WakeAt returns when time alone changes something after now, as the end of a suspension
@@ -126,7 +126,7 @@ func (s State) WakeAt(now time.Time) time.Time {
 	var next time.Time
 	for _, list := range s.accepted {
 		for _, r := range list {
-			if r.Wish == fleet.WishSuspend && r.Until.After(now) && (next.IsZero() || r.Until.Before(next)) {
+			if r.Kind == fleet.RequestSuspend && r.Until.After(now) && (next.IsZero() || r.Until.Before(next)) {
 				next = r.Until
 			}
 		}
@@ -141,37 +141,37 @@ func (s State) fulfil(r fleet.Request, report fleet.Report, now time.Time) fleet
 	c, known := s.clusters[r.Cluster]
 	done := fleet.Answer{State: fleet.RequestDone}
 	switch {
-	case r.Wish == fleet.WishAbandon && known: // it is done once it is forgotten
+	case r.Kind == fleet.RequestAbandon && known: // it is done once it is forgotten
 		return r.Answer
-	case r.Wish == fleet.WishAbandon:
+	case r.Kind == fleet.RequestAbandon:
 		done.Message = r.Answer.Message
 		return done
 	case !known || c.orphan:
 		done.Message = "the cluster is gone from the fleet"
 		return done
-	case r.Wish == fleet.WishSuspend && !r.Until.IsZero() && !now.Before(r.Until):
+	case r.Kind == fleet.RequestSuspend && !r.Until.IsZero() && !now.Before(r.Until):
 		done.Message = "the time is over"
 		return done
-	case !passed || !slices.ContainsFunc(last.requests, r.Is):
+	case !passed || !slices.ContainsFunc(last.requests, r.Identical):
 		return r.Answer
 	}
-	switch r.Wish {
-	case fleet.WishReconcile:
+	switch r.Kind {
+	case fleet.RequestReconcile:
 		done.Message = "looked at it: " + string(report.Phase)
 		if report.Failure != "" {
 			done.Message += ", " + report.Failure
 		}
 		return done
-	case fleet.WishReplace, fleet.WishRemediate:
+	case fleet.RequestReplace, fleet.RequestRemediate:
 		there := func(m fleet.MachineReport) bool { return m.Machine.ProviderID == r.ProviderID }
 		if report.Phase != "" && !slices.ContainsFunc(report.Machines, there) {
 			done.Message = "the machine is gone"
 			return done
 		}
-		if r.Wish == fleet.WishRemediate && isLastControlPlane(c.definition, report.Machines, r.ProviderID) {
+		if r.Kind == fleet.RequestRemediate && isLastControlPlane(c.definition, report.Machines, r.ProviderID) {
 			return refusal(lastMachine)
 		}
-	case fleet.WishRotate:
+	case fleet.RequestRotate:
 		if report.Phase == fleet.PhaseProvisioned && last.rotated(r.What) {
 			return done
 		}

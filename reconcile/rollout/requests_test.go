@@ -9,7 +9,7 @@ import (
 
 // What goes in stages is done with the last of them.
 func TestStagedRotation(t *testing.T) {
-	r := fleet.Request{Wish: fleet.WishRotate, Cluster: keyA, What: fleet.RotateEtcdCA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
+	r := fleet.Request{Kind: fleet.RequestRotate, Cluster: keyA, What: fleet.RotateEtcdCA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
 	wish := map[fleet.Rotation]string{fleet.RotateEtcdCA: "@1"}
 	mark := fleet.TrustMark([]byte("@1"))
 	for _, c := range []struct {
@@ -32,7 +32,7 @@ func TestStagedRotation(t *testing.T) {
 // A pass that did not know of a request does not fulfil it.
 func TestOnlyPassesThatKnewFulfil(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	r := fleet.Request{Wish: fleet.WishReconcile, Cluster: keyA, At: now, Answer: fleet.Answer{State: fleet.RequestAccepted, At: now}}
+	r := fleet.Request{Kind: fleet.RequestReconcile, Cluster: keyA, At: now, Answer: fleet.Answer{State: fleet.RequestAccepted, At: now}}
 	asked := Input{Now: now, Requests: &Requests{List: []fleet.Request{r}}}
 	before := follow(State{}, fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))).State
 	early, _ := before.Target(keyA)
@@ -61,7 +61,7 @@ func TestOnlyPassesThatKnewFulfil(t *testing.T) {
 // Before the first revision nobody knows what Git has: a cluster that is to be abandoned
 // may be in Git still, and would come back without what was asked of it.
 func TestNothingIsForgottenBeforeTheFirstRevision(t *testing.T) {
-	r := fleet.Request{Wish: fleet.WishAbandon, Cluster: keyA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
+	r := fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
 	record := Recorded(Record{Reports: []fleet.Report{{Cluster: keyA, Phase: fleet.PhaseDeleting}}})
 	d := Decide(Input{Before: record, Requests: &Requests{List: []fleet.Request{r}}})
 	if len(d.Forgotten) > 0 || !d.State.Has(keyA) {

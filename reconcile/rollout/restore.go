@@ -44,9 +44,9 @@ func (d *Decision) restore(r Revision) {
 		}
 	}
 	for _, k := range keys {
-		later := r.Late
+		later := r.Unavailable
 		i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
-		if i < 0 && slices.Contains(f.Late, s.clusters[k].overlay()) {
+		if i < 0 && slices.Contains(f.Unavailable, s.clusters[k].overlay()) {
 			later = lateError(f).Error()
 		}
 		switch over := s.clusters[k].deletedAndGone(); {
@@ -68,7 +68,7 @@ func (d *Decision) restore(r Revision) {
 
 // lateError says what f lacks, in the words of its first problem of that kind.
 func lateError(f fleet.Fleet) error {
-	i := slices.IndexFunc(f.Problems, func(p fleet.Problem) bool { return slices.Contains(f.Late, p.Overlay) })
+	i := slices.IndexFunc(f.Problems, func(p fleet.Problem) bool { return slices.Contains(f.Unavailable, p.Overlay) })
 	if i < 0 {
 		return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "something that it needs cannot be got")
 	}

@@ -30,11 +30,11 @@ type Input struct {
 // A Revision is one that was seen, and what came of it: Fleet, Refused or Late. Where
 // it is none of them, nothing is new about the revision.
 type Revision struct {
-	Revision fleet.Revision
-	Fleet    *fleet.Fleet    // as it was rendered
-	Notices  []fleet.Problem // with Fleet, that keep no cluster from being applied
-	Refused  string          // why it can never be used
-	Late     string          // why it cannot be got yet
+	Revision    fleet.Revision
+	Fleet       *fleet.Fleet    // as it was rendered
+	Notices     []fleet.Problem // with Fleet, that keep no cluster from being applied
+	Refused     string          // why it can never be used
+	Unavailable string          // why it cannot be got yet
 }
 
 // A Decision is what follows from an Input.

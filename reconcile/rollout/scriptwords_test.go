@@ -89,7 +89,7 @@ func revisionOf(d *datadriven.TestData, lines [][]string) Revision {
 		case "refused":
 			out.Refused = "it cannot be used"
 		case "late":
-			out.Late = "no answer"
+			out.Unavailable = "no answer"
 		case "nothing": // is new
 			return out
 		case "prune":
@@ -99,7 +99,7 @@ func revisionOf(d *datadriven.TestData, lines [][]string) Revision {
 			f.ID = fleet.ID(a.Vals[0])
 		}
 	}
-	if out.Refused != "" || out.Late != "" {
+	if out.Refused != "" || out.Unavailable != "" {
 		return out
 	}
 	for _, l := range lines {
@@ -110,7 +110,7 @@ func revisionOf(d *datadriven.TestData, lines [][]string) Revision {
 				p.Cluster = key(c)
 			}
 			if f.Problems = append(f.Problems, p); slices.Contains(l, "late") {
-				f.Late = append(f.Late, p.Overlay)
+				f.Unavailable = append(f.Unavailable, p.Overlay)
 			}
 		case "part":
 			f.Parts = append(f.Parts, fleet.Part{Folder: l[1], Clusters: []fleet.Key{key(valueOf(l, "of"))}, By: []fleet.Includer{{Folder: valueOf(l, "by")}}})
@@ -154,7 +154,7 @@ func (s *script) requests(lines [][]string) *Requests {
 			out.Recorded[key(l[1])] = report(l[1:])
 			continue
 		}
-		r := fleet.Request{Wish: fleet.Wish(l[0]), Cluster: key(l[1]), By: "Ada", At: time.Unix(1, 0), Unreadable: slices.Contains(l, "unreadable")}
+		r := fleet.Request{Kind: fleet.RequestKind(l[0]), Cluster: key(l[1]), By: "Ada", At: time.Unix(1, 0), Unreadable: slices.Contains(l, "unreadable")}
 		if m := valueOf(l, "machine"); m != "" {
 			r.Machine, r.ProviderID = fleet.MachineName(m), fleet.ProviderID("sim://"+m)
 		}
@@ -172,7 +172,7 @@ func (s *script) requests(lines [][]string) *Requests {
 				r.Answer = fleet.Answer{State: state, At: time.Unix(2, 0)}
 			}
 		}
-		if i := slices.IndexFunc(s.last.Answers, r.Is); i >= 0 && slices.Contains(l, "answered") {
+		if i := slices.IndexFunc(s.last.Answers, r.Identical); i >= 0 && slices.Contains(l, "answered") {
 			r.Answer = s.last.Answers[i].Answer
 		}
 		out.List = append(out.List, r)

@@ -27,11 +27,11 @@ func (d *Decision) applySizes(q Sizes) {
 	counting := d.effective(q)
 	d.setSizes(counting)
 	for _, n := range slices.Concat(q.List, d.Sign) {
-		if !d.State.mayScale(n) && !slices.ContainsFunc(d.Drop, n.Same) {
+		if !d.State.mayScale(n) && !slices.ContainsFunc(d.Drop, n.SamePool) {
 			d.Drop = append(d.Drop, n)
 		}
 	}
-	d.Sign = slices.DeleteFunc(d.Sign, func(n fleet.Scale) bool { return slices.ContainsFunc(d.Drop, n.Same) })
+	d.Sign = slices.DeleteFunc(d.Sign, func(n fleet.Scale) bool { return slices.ContainsFunc(d.Drop, n.SamePool) })
 }
 
 // effective returns the numbers that count, with what was decided before in the place of
@@ -43,7 +43,7 @@ func (d *Decision) effective(q Sizes) []fleet.Scale {
 	before := d.State.sizes
 	for _, n := range q.List {
 		held := before[n.Cluster]
-		i := slices.IndexFunc(held, n.Same)
+		i := slices.IndexFunc(held, n.SamePool)
 		why := n.Distrusted
 		if i >= 0 && q.Signed && why == "" && n.At.Before(held[i].At) {
 			why = "it is older than the one that was there before"
@@ -52,7 +52,7 @@ func (d *Decision) effective(q Sizes) []fleet.Scale {
 		case why == "":
 			counting = append(counting, n)
 			continue
-		case i >= 0 && n.Is(held[i]):
+		case i >= 0 && n.Identical(held[i]):
 			d.Sign = append(d.Sign, held[i])
 		default:
 			d.Ignored = append(d.Ignored, fmt.Sprintf("the number of pool %s of cluster %s counts for nothing: %s", n.Pool, n.Cluster, why))
@@ -66,7 +66,7 @@ func (d *Decision) effective(q Sizes) []fleet.Scale {
 	}
 	for _, held := range before {
 		for _, n := range held {
-			if !slices.ContainsFunc(q.List, n.Same) {
+			if !slices.ContainsFunc(q.List, n.SamePool) {
 				counting, d.Sign = append(counting, n), append(d.Sign, n)
 			}
 		}
@@ -85,7 +85,7 @@ func (d *Decision) setSizes(list []fleet.Scale) {
 	}
 	before := d.State.sizes
 	for k, scales := range now {
-		if !slices.EqualFunc(scales, before[k], fleet.Scale.Is) {
+		if !slices.EqualFunc(scales, before[k], fleet.Scale.Identical) {
 			d.Changed = append(d.Changed, k)
 		}
 	}
@@ -102,7 +102,7 @@ func (d *Decision) applyWritten(w Written) {
 	var all []fleet.Scale
 	for _, of := range d.State.sizes {
 		for _, n := range of {
-			if !slices.ContainsFunc(w.Sizes, n.Same) && !slices.ContainsFunc(w.Dropped, n.Same) {
+			if !slices.ContainsFunc(w.Sizes, n.SamePool) && !slices.ContainsFunc(w.Dropped, n.SamePool) {
 				all = append(all, n)
 			}
 		}
@@ -134,7 +134,7 @@ func (s State) Dated(list []fleet.Scale, now time.Time) []fleet.Scale {
 	for i, n := range out {
 		out[i].At, out[i].Distrusted = now, ""
 		held := s.sizes[n.Cluster]
-		if j := slices.IndexFunc(held, n.Same); j >= 0 && now.Before(held[j].At) {
+		if j := slices.IndexFunc(held, n.SamePool); j >= 0 && now.Before(held[j].At) {
 			out[i].At = held[j].At
 		}
 	}
@@ -146,7 +146,7 @@ func (s State) Dated(list []fleet.Scale, now time.Time) []fleet.Scale {
 // there are for a while during a rollout.
 func (s State) InitialSizes(c *fleet.Cluster, r fleet.Report) []fleet.Scale {
 	var found []fleet.Scale
-	for _, p := range c.Scaled(s.sizes[c.Key]).Workers { // somebody may have decided since the pass began
+	for _, p := range c.WithScales(s.sizes[c.Key]).Workers { // somebody may have decided since the pass began
 		i := slices.IndexFunc(r.Pools, func(r fleet.PoolReport) bool { return r.Name == p.Name })
 		if p.Scaling == nil || p.Scaling.Decided || i < 0 {
 			continue
@@ -172,5 +172,5 @@ func (s State) Scalable(k fleet.Key, report fleet.Report, passed bool) (fleet.Sc
 	case !passed && slices.ContainsFunc(c.definition.Workers, func(p fleet.Pool) bool { return p.Scaling != nil }):
 		return fleet.Scalable{}, fleet.Errorf(fleet.Unavailable, op, "the cluster was not looked at yet")
 	}
-	return fleet.Scalable{Cluster: c.definition.Heeding(s.accepted[k]).Scaled(s.sizes[k]), Machines: report.Machines}, nil
+	return fleet.Scalable{Cluster: c.definition.WithRequests(s.accepted[k]).WithScales(s.sizes[k]), Machines: report.Machines}, nil
 }

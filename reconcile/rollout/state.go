@@ -122,9 +122,9 @@ func (s State) Revision() fleet.Revision { return s.revision }
 // Refused returns the newest revision where that can never be used; zero otherwise.
 func (s State) Refused() fleet.Revision { return s.refused }
 
-// Late returns the newest revision and its problem where it cannot be got yet; zero
+// Unavailable returns the newest revision and its problem where it cannot be got yet; zero
 // otherwise.
-func (s State) Late() (fleet.Revision, fleet.Problem) { return s.late.revision, s.late.problem }
+func (s State) Unavailable() (fleet.Revision, fleet.Problem) { return s.late.revision, s.late.problem }
 
 // Newest returns the newest revision that was seen: good, refused, or late.
 func (s State) Newest() fleet.Revision {

@@ -41,7 +41,7 @@ func (s State) Target(k fleet.Key) (Target, bool) {
 		t.Why = whyNoDefinition
 	}
 	if c.definition != nil {
-		t.Cluster = c.definition.Heeding(t.Requests).Scaled(s.sizes[k]).WithDrift(s.config.Drift)
+		t.Cluster = c.definition.WithRequests(t.Requests).WithScales(s.sizes[k]).WithDrift(s.config.Drift)
 	}
 	return t, known
 }

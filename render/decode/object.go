@@ -247,7 +247,7 @@ func (o *object) ours(c *checker) {
 			continue
 		}
 		if key == substitute.Annotation && o.notes[key] == substitute.Disabled {
-			continue // of any object: rendering heeded it
+			continue // of any object: rendering went by it
 		}
 		path := "metadata.annotations." + key
 		check, ok := c.kind.ours[key]

@@ -66,7 +66,7 @@ func TestScaledRollout(t *testing.T) {
 	c := mustDecode(t, annotated(t, "", least, most))
 	k := c.Key
 	for n, want := range map[int][2]int{2: {1, 1}, 8: {4, 4}, 99: {5, 5}} {
-		p := c.Scaled([]fleet.Scale{{Cluster: k, Pool: "eu-md-0", Replicas: n}}).Workers[0]
+		p := c.WithScales([]fleet.Scale{{Cluster: k, Pool: "eu-md-0", Replicas: n}}).Workers[0]
 		if got := [2]int{p.MaxSurge, p.MaxUnavailable}; got != want {
 			t.Errorf("with %d machines maxSurge and maxUnavailable are %v, want %v", n, got, want)
 		}

@@ -151,7 +151,7 @@ func report(phase fleet.Phase) fleet.Report {
 			},
 			Clock:      fleet.Clock{Ahead: -45 * time.Minute, Since: time.Date(2026, 1, 2, 3, 0, 30, 0, time.UTC)},
 			Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
-			Spells: []fleet.Spell{{
+			ObservedConditions: []fleet.ObservedCondition{{
 				Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 			}, {
 				Machine: "eu-1-cp-6k2xq", Condition: "Ready", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 2, 0, time.UTC), Transition: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),

@@ -120,7 +120,7 @@ func fleetMember(random *rand.Rand, i int) fleet.Report {
 	r.Overlay = "clusters/prod/" + r.Cluster.Name
 	r.Digest = "sha256:" + letters(random, 64)
 	r.Endpoint = fleet.Endpoint{Host: fmt.Sprintf("10.1.%d.%d", i/250, i%250), Port: 6443}
-	r.Waiting, r.Spells, r.Actions, r.Clock = nil, nil, nil, fleet.Clock{}
+	r.Waiting, r.ObservedConditions, r.Actions, r.Clock = nil, nil, nil, fleet.Clock{}
 	r.Conditions = nil
 	for _, c := range []string{"Available", "InfrastructureReady", "ControlPlaneInitialized", "ControlPlaneAvailable", "WorkersAvailable", "RollingOut", "Remediating"} {
 		r.Conditions = append(r.Conditions, fleet.Condition{Type: c, Status: fleet.True, Reason: c})

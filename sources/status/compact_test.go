@@ -58,7 +58,7 @@ func TestCompactedStatus(t *testing.T) {
 	if got := run(t, "-C", bare, "show", "fairlead/status:owner.yaml"); got != owner {
 		t.Errorf("the owner is %q", got)
 	}
-	if err := reader.Ask(t.Context(), fleet.Request{Wish: fleet.WishSuspend, Cluster: eu1, By: "me", At: clock(), Reason: "test"}); err != nil {
+	if err := reader.Ask(t.Context(), fleet.Request{Kind: fleet.RequestSuspend, Cluster: eu1, By: "me", At: clock(), Reason: "test"}); err != nil {
 		t.Error(err)
 	}
 	put("busy", 9)

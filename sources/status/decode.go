@@ -241,7 +241,7 @@ func reportOf(f reportFile) fleet.Report {
 		Failure:  f.Failure,
 
 		Memory: fleet.Memory{
-			Remediation: fleet.ParseRemediation(f.Remediation), Fingerprint: f.Order, Spells: fleetSpells(f.Spells),
+			Remediation: fleet.ParseRemediation(f.Remediation), Fingerprint: f.Order, ObservedConditions: decodeConditions(f.Spells),
 			Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(), Clock: f.Clock.fleet(),
 		},
 	}

@@ -45,7 +45,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Problems: problemsOf(r.Problems),
 		Failure:  r.Failure,
 
-		Remediation: r.Remediation.String(), Order: r.Fingerprint, Spells: spellsOf(r.Spells), Milestones: milestonesOf(r.Milestones), Residence: residenceOf(r.Residence),
+		Remediation: r.Remediation.String(), Order: r.Fingerprint, Spells: encodeConditions(r.ObservedConditions), Milestones: milestonesOf(r.Milestones), Residence: residenceOf(r.Residence),
 		Clock: clockOf(r.Clock),
 	}, c.Cluster}
 	for _, m := range c.Machines {

@@ -51,12 +51,12 @@ func readRequests(t fs.FS) ([]fleet.Request, error) {
 	}
 	for k, paths := range damaged {
 		stands := fleet.Request{
-			Wish: fleet.WishSuspend, Cluster: k, By: "a file that cannot be read", At: time.Unix(0, 0).UTC(),
+			Kind: fleet.RequestSuspend, Cluster: k, By: "a file that cannot be read", At: time.Unix(0, 0).UTC(),
 			Reason: paths[0] + " on the status branch: repair it, or take it back with fairlead resume",
 			Answer: fleet.Answer{State: fleet.RequestAccepted}, Unreadable: true,
 		}
-		if !slices.ContainsFunc(list, func(r fleet.Request) bool { return r.Same(stands) && r.Stands() }) {
-			list = append(slices.DeleteFunc(list, stands.Same), stands)
+		if !slices.ContainsFunc(list, func(r fleet.Request) bool { return r.SameSubject(stands) && r.InEffect() }) {
+			list = append(slices.DeleteFunc(list, stands.SameSubject), stands)
 		}
 	}
 	slices.SortFunc(list, fleet.Request.Compare)
@@ -68,7 +68,7 @@ func readRequests(t fs.FS) ([]fleet.Request, error) {
 func damagedSuspensions(t fs.FS) (map[fleet.Key][]string, error) {
 	out := make(map[fleet.Key][]string)
 	err := fs.WalkDir(t, requestsDir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasPrefix(path.Base(p), string(fleet.WishSuspend)) {
+		if err != nil || d.IsDir() || !strings.HasPrefix(path.Base(p), string(fleet.RequestSuspend)) {
 			return err
 		}
 		folder, below := strings.CutPrefix(path.Dir(p), requestsDir+"/")
@@ -130,7 +130,7 @@ func readRequest(t fs.FS, p string) (fleet.Request, error) {
 		return fleet.Request{}, fmt.Errorf("it is not an %s Request", apiVersion)
 	}
 	r := fleet.Request{
-		Wish: fleet.Wish(f.Wish), Machine: fleet.MachineName(f.Machine), ProviderID: fleet.ProviderID(f.ProviderID),
+		Kind: fleet.RequestKind(f.Wish), Machine: fleet.MachineName(f.Machine), ProviderID: fleet.ProviderID(f.ProviderID),
 		What: fleet.Rotation(f.What), Reason: f.Reason, By: f.By, At: f.At, Signature: f.Signature,
 	}
 	if f.Until != nil {
@@ -154,12 +154,12 @@ func readRequest(t fs.FS, p string) (fleet.Request, error) {
 // checkRequest refuses what no agent would know what to make of.
 func checkRequest(r fleet.Request) error {
 	machine := false
-	switch r.Wish {
-	case fleet.WishReplace, fleet.WishRemediate:
+	switch r.Kind {
+	case fleet.RequestReplace, fleet.RequestRemediate:
 		machine = true
-	case fleet.WishSuspend, fleet.WishReconcile, fleet.WishAbandon, fleet.WishRotate:
+	case fleet.RequestSuspend, fleet.RequestReconcile, fleet.RequestAbandon, fleet.RequestRotate:
 	default:
-		return fmt.Errorf("the wish %q is not known", r.Wish)
+		return fmt.Errorf("the wish %q is not known", r.Kind)
 	}
 	switch r.Answer.State {
 	case "", fleet.RequestAccepted, fleet.RequestRefused, fleet.RequestDone:
@@ -168,14 +168,14 @@ func checkRequest(r fleet.Request) error {
 	}
 	switch {
 	case machine && (r.Machine == "" || r.ProviderID == ""):
-		return fmt.Errorf("to %s needs machine and providerID", r.Wish)
+		return fmt.Errorf("to %s needs machine and providerID", r.Kind)
 	case !machine && (r.Machine != "" || r.ProviderID != ""):
-		return fmt.Errorf("to %s concerns a cluster, it has no machine", r.Wish)
-	case r.Wish == fleet.WishRotate && !slices.Contains(fleet.Rotations(), r.What):
+		return fmt.Errorf("to %s concerns a cluster, it has no machine", r.Kind)
+	case r.Kind == fleet.RequestRotate && !slices.Contains(fleet.Rotations(), r.What):
 		return fmt.Errorf("to rotate needs what: one of %v, not %q", fleet.Rotations(), r.What)
-	case r.Wish != fleet.WishRotate && r.What != "":
+	case r.Kind != fleet.RequestRotate && r.What != "":
 		return errors.New("only to rotate says what: leave what out")
-	case !r.Until.IsZero() && r.Wish != fleet.WishSuspend:
+	case !r.Until.IsZero() && r.Kind != fleet.RequestSuspend:
 		return errors.New("only to suspend has an end: leave until out")
 	case r.By == "" || r.At.IsZero():
 		return errors.New("it needs by and at: who asks, and when")
@@ -197,7 +197,7 @@ func signedContent(r fleet.Request) ([]byte, error) {
 }
 
 func requestPath(r fleet.Request) string {
-	name := string(r.Wish)
+	name := string(r.Kind)
 	if r.Machine != "" {
 		name += "-" + string(r.Machine)
 	}
@@ -210,7 +210,7 @@ func requestPath(r fleet.Request) string {
 func fileOf(r fleet.Request) requestFile {
 	f := requestFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Request"},
-		Wish:     string(r.Wish), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
+		Wish:     string(r.Kind), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
 		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(), Signature: r.Signature,
 	}
 	if !r.Until.IsZero() {

@@ -90,8 +90,8 @@ func (q *Requests) Ask(ctx context.Context, r fleet.Request) error {
 	return q.change(ctx, op, func(_ fs.FS, all []fleet.Request, mayHave bool) (edit, error) {
 		for _, old := range all {
 			switch {
-			case !old.Same(r) || !old.Open():
-			case mayHave && old.Is(r):
+			case !old.SameSubject(r) || !old.Open():
+			case mayHave && old.Identical(r):
 				return edit{}, nil
 			default:
 				return edit{}, fleet.Errorf(fleet.Conflict, op, "it is asked for already, by %s at %s: take that back first, or wait for its end", old.By, old.At.UTC().Format(time.RFC3339))
@@ -106,7 +106,7 @@ func (q *Requests) Ask(ctx context.Context, r fleet.Request) error {
 func (q *Requests) Withdraw(ctx context.Context, r fleet.Request, why string) error {
 	op := "take back: " + r.String()
 	return q.change(ctx, op, func(_ fs.FS, all []fleet.Request, mayHave bool) (edit, error) {
-		i := slices.IndexFunc(all, func(old fleet.Request) bool { return old.Same(r) && old.Open() })
+		i := slices.IndexFunc(all, func(old fleet.Request) bool { return old.SameSubject(r) && old.Open() })
 		switch {
 		case i >= 0:
 			return edit{drop: all[i : i+1], why: op, more: why}, nil
@@ -133,7 +133,7 @@ func (q *Requests) Answer(ctx context.Context, of fleet.Owner, list, gone []flee
 		var e edit
 		var lines []string
 		for _, old := range all {
-			is := func(r fleet.Request) bool { return r.Is(old) }
+			is := func(r fleet.Request) bool { return r.Identical(old) }
 			if slices.ContainsFunc(gone, is) {
 				e.drop = append(e.drop, old)
 				continue
@@ -191,7 +191,7 @@ func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, a
 		edits := make(map[string][]byte, len(e.put)+len(e.drop))
 		for _, r := range e.drop {
 			edits[requestPath(r)] = nil
-			if r.Wish == fleet.WishSuspend {
+			if r.Kind == fleet.RequestSuspend {
 				damaged, _ := damagedSuspensions(t) // what cannot be listed stays
 				for _, p := range damaged[r.Cluster] {
 					edits[p] = nil

@@ -17,14 +17,14 @@ import (
 
 func wish() fleet.Request {
 	return fleet.Request{
-		Wish: fleet.WishReplace, Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Machine: "eu-1-md-0-abc", ProviderID: "sim://1",
+		Kind: fleet.RequestReplace, Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Machine: "eu-1-md-0-abc", ProviderID: "sim://1",
 		Reason: "slow", By: "Ada <ada@example.com>", At: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
 	}
 }
 
 func suspended() fleet.Request {
 	return fleet.Request{
-		Wish: fleet.WishSuspend, Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Until: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC),
+		Kind: fleet.RequestSuspend, Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Until: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC),
 		By: "Ada <ada@example.com>", At: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
 	}
 }
@@ -171,7 +171,7 @@ func TestBrokenRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			list, err := q.List(t.Context())
-			if len(list) != 1 || !list[0].Is(wish()) {
+			if len(list) != 1 || !list[0].Identical(wish()) {
 				t.Errorf("there is %+v", list)
 			}
 			if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
@@ -212,15 +212,15 @@ func TestUnreadableSuspensionStands(t *testing.T) {
 				}
 				return
 			}
-			if len(list) != 1 || list[0].Wish != fleet.WishSuspend || list[0].Cluster != eu1 || !list[0].Stands() {
+			if len(list) != 1 || list[0].Kind != fleet.RequestSuspend || list[0].Cluster != eu1 || !list[0].InEffect() {
 				t.Fatalf("there is %+v", list)
 			}
-			if cluster := (&fleet.Cluster{Key: eu1}).Heeding(list); cluster.Suspension == nil {
+			if cluster := (&fleet.Cluster{Key: eu1}).WithRequests(list); cluster.Suspension == nil {
 				t.Error("the cluster is not suspended")
 			}
 			keyed := status.NewRequests(b)
 			keyed.Verify = func([]byte, string) (string, error) { return "ada", nil }
-			if signed, err := keyed.List(t.Context()); len(signed) != 1 || signed[0].Stands() || !signed[0].Unreadable || fleet.KindOf(err) != fleet.Invalid {
+			if signed, err := keyed.List(t.Context()); len(signed) != 1 || signed[0].InEffect() || !signed[0].Unreadable || fleet.KindOf(err) != fleet.Invalid {
 				t.Errorf("where keys say who may ask, what nobody can read stands: %+v, %v", signed, err)
 			}
 			if err := q.Withdraw(t.Context(), list[0], ""); err != nil {
@@ -274,10 +274,10 @@ func TestSignedRequests(t *testing.T) {
 	answers := []fleet.Request{answered(got[0], fleet.RequestAccepted, "yes"), answered(got[1], fleet.RequestAccepted, "yes")}
 	do(hears.Answer(t.Context(), owner, answers, nil))
 	got = list()
-	if !got[0].Stands() {
+	if !got[0].InEffect() {
 		t.Errorf("a signed request does not stand once it is answered: %+v", got[0])
 	}
-	if got[1].Stands() {
+	if got[1].InEffect() {
 		t.Error("an unsigned request stands, as somebody wrote an answer into it")
 	}
 	// Another machine in the same file is another request.
@@ -288,7 +288,7 @@ func TestSignedRequests(t *testing.T) {
 	do(err)
 	_, err = b.Commit(t.Context(), head, sources.Commit{Message: "mallory", Edits: map[string][]byte{path: []byte(strings.Replace(string(raw), "sim://1", "sim://2", 1))}})
 	do(err)
-	if got = list(); got[0].Distrusted == "" || got[0].Stands() {
+	if got = list(); got[0].Distrusted == "" || got[0].InEffect() {
 		t.Errorf("a request that was changed counts: %+v", got[0])
 	}
 }

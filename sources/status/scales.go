@@ -147,7 +147,7 @@ func (q *Scales) Set(ctx context.Context, s fleet.Scale) error {
 		if err != nil && fleet.KindOf(err) != fleet.Invalid {
 			return err
 		}
-		if i := slices.IndexFunc(there, s.Same); i >= 0 && there[i].Distrusted == "" && s.At.Before(there[i].At) {
+		if i := slices.IndexFunc(there, s.SamePool); i >= 0 && there[i].Distrusted == "" && s.At.Before(there[i].At) {
 			s.At = there[i].At
 		}
 		content, err := q.encode(s)
@@ -175,13 +175,13 @@ func (q *Scales) commit(t fs.FS, list, gone []fleet.Scale) (sources.Commit, erro
 	c := sources.Commit{Edits: make(map[string][]byte)}
 	var lines []string
 	for _, s := range gone {
-		if i := slices.IndexFunc(there, s.Same); i >= 0 {
+		if i := slices.IndexFunc(there, s.SamePool); i >= 0 {
 			c.Edits[scalePath(s)] = nil
 			lines = append(lines, fmt.Sprintf("%s/%s: not scaled any more", s.Cluster.Namespace, s.Pool))
 		}
 	}
 	for _, s := range list {
-		if slices.ContainsFunc(there, func(o fleet.Scale) bool { return s.Is(o) && o.Distrusted == "" }) {
+		if slices.ContainsFunc(there, func(o fleet.Scale) bool { return s.Identical(o) && o.Distrusted == "" }) {
 			continue
 		}
 		content, err := q.encode(s)

@@ -296,7 +296,7 @@ func TestTrusted(t *testing.T) {
 	}
 	k := fleet.Key{Namespace: "prod", Name: "eu-1"}
 	by := status.NewRequests(b)
-	r := fleet.Request{Wish: fleet.WishSuspend, Cluster: k, By: "Mallory <m@example.com>", At: time.Now()}
+	r := fleet.Request{Kind: fleet.RequestSuspend, Cluster: k, By: "Mallory <m@example.com>", At: time.Now()}
 	if err := by.Ask(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

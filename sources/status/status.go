@@ -189,14 +189,14 @@ type reportFile struct {
 	Remediation string `json:"remediation,omitempty"`
 	Order       string `json:"order,omitempty"`   // identifies what infrastructure was last in line with
 	Failure     string `json:"failure,omitempty"` // error of the last pass
-	// Spells are the conditions of machines that health checks wait out.
-	Spells     []spell     `json:"spells,omitempty"`
-	Milestones *milestones `json:"milestones,omitempty"`
-	Residence  *residence  `json:"residence,omitempty"`
-	Clock      *clock      `json:"clock,omitempty"`
+	// Spells are conditions of machines that health checks wait out.
+	Spells     []observedCondition `json:"spells,omitempty"`
+	Milestones *milestones         `json:"milestones,omitempty"`
+	Residence  *residence          `json:"residence,omitempty"`
+	Clock      *clock              `json:"clock,omitempty"`
 }
 
-type spell struct {
+type observedCondition struct {
 	Machine    string `json:"machine"`
 	ProviderID string `json:"providerID,omitempty"`
 	Condition  string `json:"condition"`

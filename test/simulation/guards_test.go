@@ -178,7 +178,7 @@ func (j *judgement) takes(id string, forGood bool) {
 		return
 	}
 	switch wish := j.life.askedOf(m.Provider); {
-	case wish == fleet.WishRemediate, wish == fleet.WishReplace && p.Strategy == fleet.OnDelete:
+	case wish == fleet.RequestRemediate, wish == fleet.RequestReplace && p.Strategy == fleet.OnDelete:
 		return // whoever asks for that has it go first
 	}
 	if since := j.life.availableSince(id); since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {

@@ -44,23 +44,23 @@ type life struct {
 	calls      int
 	theirs     string
 
-	wishes  []wish
-	class   int // template of the class
-	started int // agents
-	agent   *incarnation
-	rivalry bool         // two agents begin
-	rival   *incarnation // until one of them owns the fleet
-	startAt time.Time
-	pace    time.Duration // between looks at the source
-	pollAt  time.Time
-	lookAt  time.Time // at all clusters
-	thaw    time.Time // until then the agent stands still
-	fuse    int       // calls until the agent crashes; 0: it does not
-	atWork  bool      // it crashes at a call that changes something
-	weather weather
-	heeded  int            // commits of the status branch
-	facts   inmemory.Facts // of the last look
-	told    told
+	wishes      []wish
+	class       int // template of the class
+	started     int // agents
+	agent       *incarnation
+	rivalry     bool         // two agents begin
+	rival       *incarnation // until one of them owns the fleet
+	startAt     time.Time
+	pace        time.Duration // between looks at the source
+	pollAt      time.Time
+	lookAt      time.Time // at all clusters
+	thaw        time.Time // until then the agent stands still
+	fuse        int       // calls until the agent crashes; 0: it does not
+	atWork      bool      // it crashes at a call that changes something
+	weather     weather
+	commitsSeen int            // commits of the status branch
+	facts       inmemory.Facts // of the last look
+	told        told
 	troubles
 
 	mu        sync.Mutex
@@ -70,12 +70,12 @@ type life struct {
 	upsets    map[fleet.Key]time.Time
 	available map[string]time.Time // since when, by id of the machine
 	stands    map[fleet.Key]accepted
-	applied   map[fleet.Key]time.Time         // when the addons were, last
-	asked     map[fleet.ProviderID]fleet.Wish // to replace or remediate, that the agent said yes to
-	decided   map[string]int                  // by the autoscaler, by pool
-	unwell    map[string]spell                // the last one of each machine, by id
-	heard     map[fleet.Key]time.Time         // when the API server of a cluster first answered an agent
-	ended     map[fleet.Key]bool              // clusters that people end: nothing of them may be worth keeping
+	applied   map[fleet.Key]time.Time                // when the addons were, last
+	asked     map[fleet.ProviderID]fleet.RequestKind // to replace or remediate, that the agent said yes to
+	decided   map[string]int                         // by the autoscaler, by pool
+	unwell    map[string]sickness                    // the last one of each machine, by id
+	heard     map[fleet.Key]time.Time                // when the API server of a cluster first answered an agent
+	ended     map[fleet.Key]bool                     // clusters that people end: nothing of them may be worth keeping
 }
 
 // live lives l, of which the seed is known.
@@ -96,8 +96,8 @@ func live(t *testing.T, l *life) *life {
 func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
-	l.asked, l.decided = make(map[fleet.ProviderID]fleet.Wish), make(map[string]int)
-	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]spell), make(map[fleet.Key]time.Time)
+	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
+	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
 	l.ended = make(map[fleet.Key]bool)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
@@ -236,9 +236,9 @@ func (l *life) blow(c *call) {
 
 // look takes in what became available.
 func (l *life) look() {
-	if n := l.branch.count(); n != l.heeded {
-		l.heeded = n
-		l.heed()
+	if n := l.branch.count(); n != l.commitsSeen {
+		l.commitsSeen = n
+		l.takeSuspensions()
 	}
 	facts := l.cloud.Facts()
 	l.facts = facts

@@ -30,8 +30,8 @@ func (l *life) truth() inmemory.Facts {
 	return facts
 }
 
-// A spell is for how long a machine is, or was, no Node that is ready.
-type spell struct {
+// A sickness is for how long a machine is, or was, no Node that is ready.
+type sickness struct {
 	from, to time.Time // to is zero while it lasts
 }
 
@@ -42,7 +42,7 @@ func (l *life) examine(facts inmemory.Facts) {
 		s, ok := l.unwell[m.ID]
 		switch {
 		case !well && (!ok || !s.to.IsZero()):
-			l.unwell[m.ID] = spell{from: time.Now()}
+			l.unwell[m.ID] = sickness{from: time.Now()}
 		case well && ok && s.to.IsZero():
 			s.to = time.Now()
 			l.unwell[m.ID] = s
@@ -84,7 +84,7 @@ func (l *life) etcd(k fleet.Key) (out []inmemory.EtcdFacts) {
 
 // askedOf returns what people asked for of the machine called id, to which the
 // agent said yes.
-func (l *life) askedOf(id fleet.ProviderID) fleet.Wish {
+func (l *life) askedOf(id fleet.ProviderID) fleet.RequestKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked[id]

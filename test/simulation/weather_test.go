@@ -183,12 +183,12 @@ func (l *life) ask() {
 	r := fleet.Request{Cluster: k, By: "You <you@example.com>", At: time.Now().UTC().Truncate(time.Second)}
 	switch l.random.IntN(7) {
 	case 6:
-		r.Wish, r.What = fleet.WishRotate, fleet.RotateCertificates
+		r.Kind, r.What = fleet.RequestRotate, fleet.RotateCertificates
 		if l.chance(3) {
 			r.What = fleet.RotateEtcdCA
 		}
 	case 0, 1:
-		r.Wish = fleet.WishSuspend
+		r.Kind = fleet.RequestSuspend
 		if l.chance(2) {
 			r.Until = r.At.Add(l.within(time.Minute, 20*time.Minute)).Truncate(time.Second)
 		}
@@ -196,16 +196,16 @@ func (l *life) ask() {
 		l.withdraw(k)
 		return
 	case 3:
-		r.Wish = fleet.WishReconcile
+		r.Kind = fleet.RequestReconcile
 	default:
 		machines := ours(l.cloud.Facts(), k)
 		if len(machines) == 0 {
 			return
 		}
 		m := machines[l.random.IntN(len(machines))]
-		r.Machine, r.ProviderID, r.Wish = fleet.MachineName(m.Name), m.Provider, fleet.WishReplace
+		r.Machine, r.ProviderID, r.Kind = fleet.MachineName(m.Name), m.Provider, fleet.RequestReplace
 		if l.chance(2) {
-			r.Wish = fleet.WishRemediate
+			r.Kind = fleet.RequestRemediate
 		}
 	}
 	err := status.NewRequests(&l.branch).Ask(context.Background(), r)
@@ -214,7 +214,7 @@ func (l *life) ask() {
 
 // withdraw takes back that cluster k is suspended.
 func (l *life) withdraw(k fleet.Key) {
-	err := status.NewRequests(&l.branch).Withdraw(context.Background(), fleet.Request{Wish: fleet.WishSuspend, Cluster: k}, "")
+	err := status.NewRequests(&l.branch).Withdraw(context.Background(), fleet.Request{Kind: fleet.RequestSuspend, Cluster: k}, "")
 	l.logf("took back: suspend %s: %v", k, err)
 }
 
@@ -239,21 +239,21 @@ func (l *life) suspended(in *incarnation, k fleet.Key, t turn) bool {
 	return s.request.Until.IsZero() || t.clock.Add(time.Minute).Before(s.request.Until)
 }
 
-// heed takes in which suspensions stand on the branch.
-func (l *life) heed() {
+// takeSuspensions takes in which suspensions stand on the branch.
+func (l *life) takeSuspensions() {
 	list, _ := status.NewRequests(&l.branch).List(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stands := make(map[fleet.Key]accepted)
 	for _, r := range list {
 		if r.ProviderID != "" && r.Answer.State == fleet.RequestAccepted {
-			l.asked[r.ProviderID] = r.Wish
+			l.asked[r.ProviderID] = r.Kind
 		}
-		if r.Wish != fleet.WishSuspend || r.Answer.State != fleet.RequestAccepted {
+		if r.Kind != fleet.RequestSuspend || r.Answer.State != fleet.RequestAccepted {
 			continue
 		}
 		a := accepted{r, time.Now()}
-		if old, ok := l.stands[r.Cluster]; ok && old.request.Is(r) {
+		if old, ok := l.stands[r.Cluster]; ok && old.request.Identical(r) {
 			a.since = old.since
 		}
 		stands[r.Cluster] = a

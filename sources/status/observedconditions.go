@@ -6,10 +6,10 @@ import (
 	"fairlead.dev/fleet"
 )
 
-func spellsOf(list []fleet.Spell) []spell {
-	var out []spell
+func encodeConditions(list []fleet.ObservedCondition) []observedCondition {
+	var out []observedCondition
 	for _, s := range list {
-		told := spell{
+		told := observedCondition{
 			Machine: string(s.Machine), ProviderID: string(s.ProviderID),
 			Condition: s.Condition, Status: string(s.Status), Since: s.Since.UTC().Format(time.RFC3339),
 		}
@@ -21,17 +21,17 @@ func spellsOf(list []fleet.Spell) []spell {
 	return out
 }
 
-// fleetSpells is the inverse of spellsOf. One whose time cannot be read is left out:
+// decodeConditions is the inverse of spellsOf. One whose time cannot be read is left out:
 // it is waited out anew.
-func fleetSpells(list []spell) []fleet.Spell {
-	var out []fleet.Spell
+func decodeConditions(list []observedCondition) []fleet.ObservedCondition {
+	var out []fleet.ObservedCondition
 	for _, s := range list {
 		since, err := time.Parse(time.RFC3339, s.Since)
 		if err != nil {
 			continue
 		}
 		transition, _ := time.Parse(time.RFC3339, s.Transition) // of no Node, or damaged: waited out anew
-		out = append(out, fleet.Spell{
+		out = append(out, fleet.ObservedCondition{
 			Machine: fleet.MachineName(s.Machine), ProviderID: fleet.ProviderID(s.ProviderID),
 			Condition: s.Condition, Status: fleet.ConditionStatus(s.Status), Since: since.UTC(), Transition: transition.UTC(),
 		})
