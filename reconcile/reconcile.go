@@ -19,39 +19,6 @@ import (
 	"fairlead.dev/reconcile/plan"
 )
 
-// A SecretStore keeps what may not be kept in Git. It is durable, and safe for
-// concurrent use.
-type SecretStore interface {
-	// Get returns the secret, or an error of kind NotFound.
-	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
-
-	// Create stores d where nothing is stored yet, and returns what is stored
-	// then: two agents that race get the same authorities.
-	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
-
-	// Replace stores d, whatever was there. Authorities are replaced by
-	// their rotation alone.
-	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
-
-	// Delete removes all secrets of a cluster. None there is success.
-	Delete(ctx context.Context, c fleet.Key) error
-}
-
-// A SharedStore is a SecretStore that several fleets may use.
-type SharedStore interface {
-	SecretStore
-
-	// Of returns the store as that fleet uses it: what it stores is marked as the
-	// fleet's, and what is marked as another fleet's gives the kind Conflict.
-	Of(fleet.ID) SecretStore
-}
-
-// A SecretKeeper is a SecretStore that may hold what people brought.
-type SecretKeeper interface {
-	// Kept returns which secrets of a cluster Delete leaves, being people's own.
-	Kept(ctx context.Context, c fleet.Key) ([]fleet.SecretName, error)
-}
-
 // Options are what a Reconciler works with. Infrastructure, Workload, Distributions
 // and Secrets are required.
 type Options struct {
@@ -148,22 +115,6 @@ func (r *Reconciler) secrets(c *fleet.Cluster) SecretStore {
 	return r.o.Secrets
 }
 
-// A Result is what came of one pass.
-type Result struct {
-	// Report has no Phase where the cluster could not be looked at, not now and
-	// not before: then it tells of nothing but the failure.
-	Report fleet.Report
-	Plan   plan.Plan
-	// Observed is what was seen; zero where the cluster could not be looked at.
-	Observed fleet.Observed
-	// After is when to look again where neither an event nor a regular look comes
-	// first; zero means that nothing is due.
-	After time.Duration
-	// Err joins what went wrong, in full. What of it does not change from one pass to
-	// the next is in Report.Failure too.
-	Err error
-}
-
 // Pass looks at c once, decides, does what may be done now and reports. It never
 // waits for anything to happen: the next pass will see. known is the memory in the last
 // report of c, whoever made it.
@@ -194,26 +145,6 @@ func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 		r.Forget(c.Key)
 	}
 	return res
-}
-
-// NotAfter says when certificates of the cluster expire, by what they are for:
-// authorities, the kubeconfig, and "apiserver" for what the API server serves
-// with. It is nil where the cluster could not be looked at.
-func (r Result) NotAfter() map[string]time.Time {
-	if r.Observed.At.IsZero() {
-		return nil
-	}
-	out := make(map[string]time.Time, 5)
-	for name, at := range r.Observed.Secrets.NotAfter {
-		out[string(name)] = at
-	}
-	if at := r.Observed.Secrets.Kubeconfig.NotAfter; !at.IsZero() {
-		out[string(fleet.Kubeconfig)] = at
-	}
-	if at := r.Observed.Workload.NotAfter; !at.IsZero() {
-		out["apiserver"] = at
-	}
-	return out
 }
 
 func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory, m *memory, res *Result) []error {
@@ -301,15 +232,6 @@ func endpoint(c *fleet.Cluster, o *fleet.Observed) fleet.Endpoint {
 	return o.Infrastructure.Endpoint
 }
 
-// failed joins what went wrong with actions.
-func failed(out []exec.Outcome) error {
-	var errs []error
-	for _, o := range out {
-		errs = append(errs, o.Err)
-	}
-	return errors.Join(errs...)
-}
-
 // next says when to look again after p was carried out. Order comes from
 // looking again, so something done means another look at once; the same done
 // again and again means a longer and longer wait.
@@ -321,31 +243,6 @@ func (r *Reconciler) next(p plan.Plan, m *memory) time.Duration {
 		return r.o.Progress
 	}
 	return p.After
-}
-
-// afterFailure returns when to look again after a pass of which something
-// failed, which is to be tried again after wait: sooner where the rest goes on.
-func (res *Result) afterFailure(wait time.Duration) time.Duration {
-	if len(res.Report.Actions) > 0 {
-		wait = min(wait, res.After)
-	}
-	if res.Plan.After > 0 {
-		wait = min(wait, res.Plan.After)
-	}
-	return wait
-}
-
-func (res *Result) report(o fleet.Observed) {
-	res.Report.Phase = res.Plan.Phase
-	res.Report.Conditions = res.Plan.Conditions
-	res.Report.Endpoint = endpoint(res.Plan.Desired, &o)
-	if o.ControlPlane != nil {
-		res.Report.Version = cmp.Or(o.Workload.Version, o.ControlPlane.Version, res.Report.Version)
-	}
-	res.Report.Pools = res.Plan.Pools
-	res.Report.Machines = res.Plan.Machines
-	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))
-	res.Report.Memory = res.Plan.Memory
 }
 
 // Forget drops what is remembered of a cluster and closes its connections. It is
@@ -379,12 +276,4 @@ func (r *Reconciler) memory(k fleet.Key) *memory {
 		r.memories[k] = m
 	}
 	return m
-}
-
-// joined joins errors in an order that depends on their texts alone, so that
-// equal failures make equal reports.
-func joined(errs []error) error {
-	errs = slices.Clone(errs)
-	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
 }
