@@ -200,12 +200,19 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 			return append(errs, err)
 		}
 	}
-	doing, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(p.Actions)))
-	out := r.executor.Run(doing, exec.World{
+	errs = append(errs, r.carryOut(ctx, exec.World{
 		Cluster: p.Desired.ServedAt(endpoint(p.Desired, &observed)), Infrastructure: infra, Guests: guests, ControlPlane: plane,
 		Distribution: d, Secrets: r.secrets(c), Endpoint: endpoint(p.Desired, &observed), Memory: m,
 		Seen: observed.At,
-	}, p.Actions)
+	}, res)...)
+	res.After = r.next(p, m)
+	return errs
+}
+
+// carryOut carries out the plan of res in w, and reports what was done.
+func (r *Reconciler) carryOut(ctx context.Context, w exec.World, res *Result) (errs []error) {
+	ctx, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(res.Plan.Actions)))
+	out := r.executor.Run(ctx, w, res.Plan.Actions)
 	done(failed(out))
 	for _, o := range out {
 		if o.Err == nil {
@@ -216,7 +223,6 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 			errs = append(errs, o.Err)
 		}
 	}
-	res.After = r.next(p, m)
 	return errs
 }
 
