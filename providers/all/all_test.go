@@ -27,6 +27,7 @@ func TestRegistry(t *testing.T) {
 		"openstack OpenStackClusterIdentity", "openstack OpenStackFloatingIPPool", "openstack Image",
 		"k3s KThreesControlPlane", "k3s KThreesControlPlaneTemplate", "k3s KThreesConfig", "k3s KThreesConfigTemplate",
 		"rke2 RKE2ControlPlane", "rke2 RKE2ControlPlaneTemplate", "rke2 RKE2Config", "rke2 RKE2ConfigTemplate",
+		"kubeadm ExternalControlPlane",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}
