@@ -46,6 +46,9 @@ func (c *Claim) OfMachine() bool { return claims.OfMachine(c.Tags) }
 // Damage says what of the claim is not as Fairlead writes it; "" is nothing. A claim
 // that is damaged may be forged: nothing is done because of it.
 func (c *Claim) Damage() string {
+	if d := claims.Damage(c.Tags); d != "" {
+		return d
+	}
 	if !plainID.MatchString(c.ID) {
 		return fmt.Sprintf("its id %.60q is none", c.ID)
 	}
@@ -58,7 +61,7 @@ func (c *Claim) Damage() string {
 	if len(validation.IsDNS1123Subdomain(c.Host)) > 0 {
 		return fmt.Sprintf("its host %.60q is no name", c.Host)
 	}
-	return claims.Damage(c.Tags)
+	return ""
 }
 
 // Same reports whether c and o say the same, but for whether the machine is to be
