@@ -32,5 +32,5 @@ func (o Options) program() cli.Program {
 	if o.Providers == nil {
 		o.Providers = all.Factories()
 	}
-	return cli.Program{Version: o.Version, Built: wiring.Built{Providers: o.Providers, Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}}
+	return cli.Program{Version: o.Version, Built: wiring.Built{Providers: o.Providers, Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}
 }

@@ -16,8 +16,8 @@ type Built struct {
 	Distributions func(c *workload.Client) providers.Distributions
 	// Kinds are those of the distributions, but for kubeadm's.
 	Kinds []fleet.Kind
-	// ControlPlanes are the hosted ones.
-	ControlPlanes providers.HostedControlPlanes
+	// ControlPlanes returns the hosted ones.
+	ControlPlanes func(o providers.Options) providers.HostedControlPlanes
 	// Helm returns what installs charts; nil: nothing does.
 	Helm func() helm.Engine
 }

@@ -164,11 +164,19 @@ func (w *World) inMemory() (*inmemory.Cloud, bool) {
 	return w.memory, w.memory != nil
 }
 
+// controlPlanes returns what sees to hosted control planes; nothing where w has none.
+func (w *World) controlPlanes() providers.HostedControlPlanes {
+	if w.built.ControlPlanes == nil {
+		return nil
+	}
+	return w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret})
+}
+
 // Looker returns what looks at the clusters of w, and has nothing to change them with.
 func (w *World) Looker() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.built.ControlPlanes, Secrets: w.Gate,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.Gate,
 	})
 }
 
@@ -198,7 +206,7 @@ func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.M
 func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
 	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.built.ControlPlanes, Secrets: w.Gate,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.Gate,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	}), end
 }

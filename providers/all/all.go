@@ -47,8 +47,8 @@ func Distributions(c *workload.Client) providers.Distributions {
 }
 
 // ControlPlanes returns what sees to hosted control planes.
-func ControlPlanes() providers.HostedControlPlanes {
-	return providers.HostedControlPlanes{external.Kind: external.ControlPlane{}}
+func ControlPlanes(o providers.Options) providers.HostedControlPlanes {
+	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret)}
 }
 
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's

@@ -19,6 +19,8 @@ var (
 	clusterYAML string
 	//go:embed testdata/k3s.yaml
 	k3sYAML string
+	//go:embed testdata/hosted.yaml
+	hostedYAML string
 	//go:embed testdata/cni.yaml
 	cniYAML string
 )

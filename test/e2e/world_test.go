@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -26,16 +27,17 @@ import (
 const (
 	// patience bounds how long anything may take on a slow machine.
 	patience = 15 * time.Minute
-	// labName is of the lab that is these tests' own.
-	labName = "e2e"
 	// balancer is what the role of a host for a load balancer ends with.
 	balancer = "balancer"
 )
 
+// labName is of the lab that is these tests' own: two that run beside each other need two.
+func labName() string { return cmp.Or(os.Getenv("FAIRLEAD_TEST_E2E_LAB"), "e2e") }
+
 func TestMain(m *testing.M) {
 	lab.Hook()
 	if os.Getenv("FAIRLEAD_TEST_E2E") != "" {
-		if err := lab.Enter(context.Background(), labName); err != nil {
+		if err := lab.Enter(context.Background(), labName()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -81,7 +83,7 @@ func newWorld(t *testing.T, version string, roles ...string) *world {
 		t.Fatal(short, err)
 	}
 	start := time.Now()
-	if w.lab, err = lab.Up(w.ctx, lab.Options{Name: labName, Machines: len(roles), Version: version}); err != nil {
+	if w.lab, err = lab.Up(w.ctx, lab.Options{Name: labName(), Machines: len(roles), Version: version}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.end)
@@ -125,7 +127,7 @@ func (w *world) end() {
 		}
 	}
 	if os.Getenv("FAIRLEAD_TEST_KEEP") != "" {
-		w.t.Log("the lab stays: look into it with lab -name e2e")
+		w.t.Logf("the lab stays: look into it with lab -name %s", labName())
 		if err := w.lab.Release(); err != nil {
 			w.t.Error(err)
 		}
@@ -168,6 +170,14 @@ func (w *world) startAgent() {
 // and with a test that is killed.
 func (w *world) background(c *exec.Cmd) {
 	w.t.Helper()
+	w.agentEnded = bound(w.t, c)
+	w.agent = c.Process
+}
+
+// bound starts a process that ends with that of the test. What it returns is closed when
+// the process has ended.
+func bound(t *testing.T, c *exec.Cmd) chan struct{} {
+	t.Helper()
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -177,9 +187,9 @@ func (w *world) background(c *exec.Cmd) {
 		close(ended)
 	}()
 	if err := <-started; err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	w.agent, w.agentEnded = c.Process, ended
+	return ended
 }
 
 // stopAgent kills the agent: it gets to say nothing.

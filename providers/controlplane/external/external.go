@@ -11,21 +11,30 @@ import (
 )
 
 // A ControlPlane is the providers.HostedControlPlane of planes that somebody else keeps.
-type ControlPlane struct{}
+type ControlPlane struct {
+	given func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+}
 
 var _ providers.HostedControlPlane = ControlPlane{}
+
+// New returns a ControlPlane. given returns a Secret that people gave the agent, or an error
+// of kind NotFound; nil: there are none.
+func New(given func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)) ControlPlane {
+	return ControlPlane{given}
+}
 
 // Observe implements providers.HostedControlPlane. It is ready where there is a kubeconfig
 // that can be used; whether its API server answers, and what version that is of, shows in
 // the cluster.
-func (ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored providers.SecretReader) (providers.HostedSeen, error) {
+func (p ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored providers.SecretReader) (providers.HostedSeen, error) {
 	out := providers.HostedSeen{State: fleet.HostedState{External: true, Endpoint: c.NamedEndpoint()}}
 	op := "look at the control plane of " + c.Key.String()
 	var spec Spec
 	if err := json.Unmarshal(c.Hosted.Object.Spec, &spec); err != nil {
 		return out, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	kubeconfig, from, err := kubeconfigOf(ctx, c, spec.KubeconfigRef, stored)
+	s := secrets{c, p.given, stored}
+	kubeconfig, from, err := s.kubeconfig(ctx, spec.KubeconfigRef)
 	switch {
 	case err != nil:
 		return out, err
@@ -33,12 +42,12 @@ func (ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored provid
 		out.State.Message = fmt.Sprintf("its kubeconfig is not there: add Secret %s to Git, encrypted, or to where the agent keeps secrets", from)
 		return out, nil
 	}
-	config, authority, err := plain(kubeconfig)
+	config, embedded, err := plain(kubeconfig)
 	if err != nil {
 		out.State.Message = fmt.Sprintf("the kubeconfig in Secret %s cannot be used: %v", from, err)
 		return out, nil
 	}
-	ca, err := authorityOf(ctx, c, authority, stored)
+	ca, err := s.authority(ctx, embedded)
 	switch {
 	case err != nil:
 		return out, err
@@ -47,43 +56,12 @@ func (ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored provid
 		return out, nil
 	}
 	out.State.Ready = true
-	out.Secrets = map[fleet.SecretName]fleet.SecretData{
-		fleet.Kubeconfig: {fleet.KubeconfigKey: config},
-		fleet.ClusterCA:  {fleet.TLSCertKey: ca},
+	out.Secrets = make(map[fleet.SecretName]fleet.SecretData)
+	if out.Secrets[fleet.Kubeconfig], err = s.kept(ctx, fleet.Kubeconfig, fleet.KubeconfigKey, kubeconfig, config); err != nil {
+		return out, err
 	}
-	return out, nil
-}
-
-// kubeconfigOf returns the kubeconfig of c, and the name of its Secret: the one that Git
-// names, else <cluster>-kubeconfig in Git or in the store. Zero: it is not there.
-func kubeconfigOf(ctx context.Context, c *fleet.Cluster, ref *SecretRef, stored providers.SecretReader) (k fleet.Secret, name string, err error) {
-	if ref != nil {
-		return c.Secrets[ref.Name][ref.Key], c.Key.Namespace + "/" + ref.Name, nil
-	}
-	name = c.Key.Name + "-" + string(fleet.Kubeconfig)
-	d, ok := c.Secrets[name]
-	if !ok {
-		if d, err = stored.Get(ctx, c.Key, fleet.Kubeconfig); fleet.KindOf(err) == fleet.NotFound {
-			err = nil
-		}
-	}
-	return d[fleet.KubeconfigKey], c.Key.Namespace + "/" + name, err
-}
-
-// authorityOf returns the certificate of the authority of c: that of <cluster>-ca in Git,
-// else that of the kubeconfig, else that of the store.
-func authorityOf(ctx context.Context, c *fleet.Cluster, kubeconfig []byte, stored providers.SecretReader) (fleet.Secret, error) {
-	if ca := c.Secrets[c.Key.Name+"-"+string(fleet.ClusterCA)][fleet.TLSCertKey]; !ca.IsZero() {
-		return ca, nil
-	}
-	if len(kubeconfig) > 0 {
-		return fleet.NewSecret(kubeconfig), nil
-	}
-	d, err := stored.Get(ctx, c.Key, fleet.ClusterCA)
-	if fleet.KindOf(err) == fleet.NotFound {
-		err = nil
-	}
-	return d[fleet.TLSCertKey], err
+	out.Secrets[fleet.ClusterCA], err = s.kept(ctx, fleet.ClusterCA, fleet.TLSCertKey, ca, ca)
+	return out, err
 }
 
 // Ensure implements providers.HostedControlPlane: there is nothing to do.
