@@ -341,7 +341,7 @@ func (s *side) run(c *fleet.Cluster) reconcile.Result {
 
 // builtIn is what fairlead is built with.
 func builtIn() wiring.Built {
-	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}
+	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}
 }
 
 // program is a build of fairlead.

@@ -18,7 +18,7 @@ import (
 
 // program is a build of fairlead.
 func program(version string) Program {
-	return Program{Version: version, Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}}
+	return Program{Version: version, Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}
 }
 
 // TestGeneratedCLI holds docs/cli.md against the commands. UPDATE=1 writes it.

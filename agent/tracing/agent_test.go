@@ -28,7 +28,7 @@ func TestAgent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var log bytes.Buffer
-	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}}, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
+	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
 	cmd.SetArgs([]string{
 		"agent", "--source", folder, "--name", "me", "--listen", "", "--secrets", filepath.Join(dir, "secrets"),
 		"--interval", "200ms", "--status-interval", "100ms", "--otlp-endpoint", s.URL,

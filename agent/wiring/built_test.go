@@ -10,7 +10,7 @@ import (
 
 // builtIn is what fairlead is built with.
 func builtIn() Built {
-	return Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}
+	return Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}
 }
 
 // A program has the providers that it was built with, and no others.

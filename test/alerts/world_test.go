@@ -188,7 +188,7 @@ func (w *world) start(name string, args ...string) *process {
 	p := &process{address: freeAddress(w.t), log: &buffer{}, ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel
-	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}}, cli.Streams{In: strings.NewReader(""), Out: p.log, Err: p.log})
+	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}, cli.Streams{In: strings.NewReader(""), Out: p.log, Err: p.log})
 	cmd.SetArgs(append(append([]string{
 		"agent", "--source", w.git.URL + "/fleet.git", "--name", name, "--listen", p.address,
 		"--interval", "500ms", "--resync", "1s", "--status-interval", "200ms", "--log-level", "debug",

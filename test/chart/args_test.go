@@ -36,7 +36,7 @@ func TestArgumentsAreFlagsOfTheAgent(t *testing.T) {
 			if err := yaml.Unmarshal(document, &d); err != nil {
 				t.Fatal(err)
 			}
-			command, rest, err := cli.New(cli.Program{Version: "v1.2.3", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}}, cli.Streams{}).Find(d.Spec.Template.Spec.Containers[0].Args)
+			command, rest, err := cli.New(cli.Program{Version: "v1.2.3", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}, cli.Streams{}).Find(d.Spec.Template.Spec.Containers[0].Args)
 			if err != nil || command.Name() != "agent" {
 				t.Errorf("%s: the command is %v: %v", file, command, err)
 				continue

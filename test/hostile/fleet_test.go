@@ -104,7 +104,7 @@ func (pinned) Due() bool { return false }
 
 // builtIn is what fairlead is built with.
 func builtIn() wiring.Built {
-	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm}
+	return wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}
 }
 
 // rendered returns the clusters of the example fleet with files in it, and its problems.

@@ -110,7 +110,7 @@ func (w *world) newFleet(name string) *ship {
 	w.t.Helper()
 	h := &ship{w: w, t: w.t, repo: newRepository(w.t, w.root, name), resync: 5 * time.Second, was: make(map[fleet.Key]string)}
 	h.s = wiring.Settings{
-		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm},
+		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm},
 		Source: w.git.URL + "/" + name + ".git", StatusInterval: time.Second,
 		Secrets: filepath.Join(w.t.TempDir(), "secrets"), Log: w.log.With("fleet", name),
 		Providers: map[string]map[string]string{"openstack": {"tick": "3s", "settle": "4s", "rate": "200"}},

@@ -164,7 +164,7 @@ func (w *world) watched(name string, next http.Handler) http.Handler {
 
 func (w *world) settings() wiring.Settings {
 	return wiring.Settings{
-		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes(), Helm: all.Helm},
+		Built:  wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm},
 		Source: w.url, Secrets: w.dir, StatusInterval: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Providers: map[string]map[string]string{"inmemory": {"url": w.clouds[laptop]}},
 	}
