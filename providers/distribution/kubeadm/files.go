@@ -1,8 +1,6 @@
 package kubeadm
 
 import (
-	"fairlead.dev/providers/distribution/cloudinit"
-
 	"bytes"
 	"encoding/base64"
 	"errors"
@@ -11,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/providers/distribution/cloudinit"
 )
 
 // maxRendered bounds what a template may grow to, as upstream does.

@@ -1,8 +1,6 @@
 package kubeadm
 
 import (
-	"fairlead.dev/providers/distribution/cloudinit"
-
 	"bytes"
 	"encoding/base64"
 	"errors"
@@ -16,6 +14,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeadm/ignition"
 )
 

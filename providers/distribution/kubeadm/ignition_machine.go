@@ -1,8 +1,6 @@
 package kubeadm
 
 import (
-	"fairlead.dev/providers/distribution/cloudinit"
-
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,6 +10,8 @@ import (
 	"github.com/coreos/go-systemd/v22/unit"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/providers/distribution/cloudinit"
 )
 
 // ignitionMachine fills in what is about the machine and not about kubeadm.

@@ -1,14 +1,14 @@
 package kubeadm
 
 import (
-	"fairlead.dev/providers/distribution/cloudinit"
-
 	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/providers/distribution/cloudinit"
 )
 
 // machine fills in what is about the machine and not about kubeadm: time,

@@ -1,8 +1,6 @@
 package kubeadm
 
 import (
-	"fairlead.dev/providers/distribution/cloudinit"
-
 	"bytes"
 	"encoding/base64"
 	"testing"
@@ -13,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"fairlead.dev/providers/distribution/cloudinit"
 )
 
 // hostile draws strings that YAML, Jinja or a shell could trip over.

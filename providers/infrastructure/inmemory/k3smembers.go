@@ -39,10 +39,10 @@ func (k *cluster) mayJoin(node string) error {
 		}
 	}
 	if err := k.mayAdd(); err != nil {
-		return fmt.Errorf(waiting+"%w", err)
+		return fmt.Errorf(waiting+"%w", err) //nolint:staticcheck // its words
 	}
 	if voters, alive := k.voters(nil); alive < voters {
-		return errors.New(waiting + "etcdserver: unhealthy cluster")
+		return errors.New(waiting + "etcdserver: unhealthy cluster") //nolint:staticcheck // its words
 	}
 	return nil
 }
