@@ -86,8 +86,11 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 	l.need(clusterv1.ClusterControlPlaneInitializedCondition,
 		clusterv1.ClusterControlPlaneInitializedReason, clusterv1.ClusterControlPlaneNotInitializedReason, problem)
 
-	if problem == "" {
+	switch {
+	case problem == "":
 		problem = d.controlPlaneProblem()
+	case d.Desired.Hosted != nil && (!d.Observed.ControlPlane.Ready || d.Observed.Secrets.Kubeconfig.Exists):
+		problem = cmp.Or(d.hostedProblem(), problem) // what people can do something about
 	}
 	if away := d.sites[0].away; away != "" && !d.unreachable && d.Desired.Hosted == nil {
 		l.unknown(clusterv1.ClusterControlPlaneAvailableCondition, "SiteAway", away)
