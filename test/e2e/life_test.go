@@ -103,6 +103,10 @@ func (w *world) checkNodes(config string, c cluster, r fleet.Report) {
 // clusters' secrets, and checks that the next one finds nothing to do.
 func (w *world) killAgent(c cluster) {
 	w.t.Helper()
+	w.wait("nothing left to do", func() (bool, string) { // what machines left behind is put in order after they are complete
+		plan, err := w.plan()
+		return err == nil, plan
+	})
 	before, _ := w.report(c)
 	w.stopAgent()
 	if plan, err := w.plan(); err != nil {
