@@ -3,11 +3,12 @@ package reconcile
 import (
 	"cmp"
 	"errors"
+	"slices"
+	"time"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/exec"
 	"fairlead.dev/reconcile/plan"
-	"slices"
-	"time"
 )
 
 // A Result is what came of one pass.

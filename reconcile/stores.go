@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+
 	"fairlead.dev/fleet"
 )
 

@@ -68,8 +68,10 @@ func TestExternalControlPlaneProblems(t *testing.T) {
 		"an unknown field":       {[]string{plane, plane + "\n  replicas: 3"}, "spec.replicas", "unknown field"},
 		"a Secret without Git":   {[]string{plane, plane + "\n  kubeconfigRef: {name: way-in}"}, "spec.kubeconfigRef.name", "refers to Secret prod/way-in, which the overlay does not hold"},
 		"workers that are newer": {[]string{plane, plane + "\n  version: v1.30.0"}, "spec.template.spec.version", "must not be newer than the control plane, which has v1.30.0"},
-		"two control planes": {[]string{"apiVersion: fairlead.dev/v1alpha1\nkind: ExternalControlPlane\n", "apiVersion: controlplane.cluster.x-k8s.io/v1alpha1\nkind: KamajiControlPlane\n",
-			"apiGroup: fairlead.dev, kind: ExternalControlPlane", "apiGroup: controlplane.cluster.x-k8s.io, kind: KamajiControlPlane"}, "", "refer to that with an ExternalControlPlane"},
+		"two control planes": {[]string{
+			"apiVersion: fairlead.dev/v1alpha1\nkind: ExternalControlPlane\n", "apiVersion: controlplane.cluster.x-k8s.io/v1alpha1\nkind: KamajiControlPlane\n",
+			"apiGroup: fairlead.dev, kind: ExternalControlPlane", "apiGroup: controlplane.cluster.x-k8s.io, kind: KamajiControlPlane",
+		}, "", "refer to that with an ExternalControlPlane"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			_, problems := decodeHosted(replaced(t, hostedManifests(t), tc.change...))
