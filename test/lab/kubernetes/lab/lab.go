@@ -77,20 +77,8 @@ func Remove(name string) error {
 }
 
 // Release lets go of the lab and leaves it as it is: `lab up` ends, and its
-// machines go on. Open finds it.
+// machines go on. View finds it.
 func (l *Lab) Release() error { return l.lock.Close() }
-
-// Open finds a lab that was made and released, and holds it.
-func Open(name string) (*Lab, error) {
-	l, err := open(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.find(); err != nil {
-		return nil, errors.Join(err, l.lock.Close())
-	}
-	return l, nil
-}
 
 // View finds a lab and does not hold it: for looking into a lab of somebody else.
 func View(name string) (*Lab, error) {
