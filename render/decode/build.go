@@ -39,27 +39,8 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	if !ok {
 		return c
 	}
-	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
-	c.LeaveExternal = root.notes[fleet.ExternalResourcesAnnotation] == fleet.LeaveExternalResources
-	switch wish := root.notes[fleet.DeleteAnnotation]; {
-	case c.Protect: // everything else that was pushed with it counts
-		c.DeletionRefused = wish == "true" || wish == fleet.Abandon
-	default:
-		c.Delete, c.Abandon = wish == "true", wish == fleet.Abandon
-	}
-	c.Suspension = suspension(root.notes)
+	readNotes(root, c)
 	c.AvailabilityGates = in.Spec.AvailabilityGates
-	c.Drift = fleet.DriftPolicy(root.notes[fleet.DriftAnnotation])
-	for _, r := range fleet.Rotations() {
-		if value := root.notes[fleet.RotateAnnotation(r)]; value != "" {
-			if c.Rotate == nil {
-				c.Rotate = make(map[fleet.Rotation]string)
-			}
-			c.Rotate[r] = value
-		}
-	}
-	c.Recreate = root.notes[fleet.RecreateAnnotation]
-	c.ForgetPlaces = listed(root.notes[fleet.ForgetPlaceAnnotation])
 	c.Labels = copied(root.labels)
 	c.Paused = isPaused(in.Spec.Paused, root)
 	c.Endpoint = fleet.Endpoint{Host: in.Spec.ControlPlaneEndpoint.Host, Port: in.Spec.ControlPlaneEndpoint.Port}
@@ -77,6 +58,40 @@ func (b *builder) build(root *object) *fleet.Cluster {
 		c.ControlPlane = b.controlPlane(root, in.Spec.ControlPlaneRef)
 	}
 	b.checkRotations(root, c)
+	b.collect(root, c)
+	b.checkCloudProviders(c)
+	c.Releases = b.releases(root)
+	c.Topology = b.topology(root)
+	b.checkNames(root, c)
+	return c
+}
+
+// readNotes takes in what annotations of the Cluster ask for.
+func readNotes(root *object, c *fleet.Cluster) {
+	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
+	c.LeaveExternal = root.notes[fleet.ExternalResourcesAnnotation] == fleet.LeaveExternalResources
+	switch wish := root.notes[fleet.DeleteAnnotation]; {
+	case c.Protect: // everything else that was pushed with it counts
+		c.DeletionRefused = wish == "true" || wish == fleet.Abandon
+	default:
+		c.Delete, c.Abandon = wish == "true", wish == fleet.Abandon
+	}
+	c.Suspension = suspension(root.notes)
+	c.Drift = fleet.DriftPolicy(root.notes[fleet.DriftAnnotation])
+	for _, r := range fleet.Rotations() {
+		if value := root.notes[fleet.RotateAnnotation(r)]; value != "" {
+			if c.Rotate == nil {
+				c.Rotate = make(map[fleet.Rotation]string)
+			}
+			c.Rotate[r] = value
+		}
+	}
+	c.Recreate = root.notes[fleet.RecreateAnnotation]
+	c.ForgetPlaces = listed(root.notes[fleet.ForgetPlaceAnnotation])
+}
+
+// collect takes in the objects of the overlay that are of the cluster, in an order of its own.
+func (b *builder) collect(root *object, c *fleet.Cluster) {
 	c.Secrets = make(map[string]fleet.SecretData)
 	c.ConfigMaps = make(map[string]map[string]string)
 	for _, o := range b.set.objects {
@@ -112,9 +127,10 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.ResourceSets, func(x, y fleet.ResourceSet) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
-	b.checkCloudProviders(c)
-	c.Releases = b.releases(root)
-	c.Topology = b.topology(root)
+}
+
+// checkNames refuses two pools of one name.
+func (b *builder) checkNames(root *object, c *fleet.Cluster) {
 	for i, p := range c.Workers {
 		if i > 0 && p.Name == c.Workers[i-1].Name {
 			b.addf(root, "metadata.name", "rename one of them", "a MachineDeployment, MachineSet or Machine of the cluster and another one are both called %q", p.Name)
@@ -123,7 +139,6 @@ func (b *builder) build(root *object) *fleet.Cluster {
 			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment, MachineSet or Machine are both called %q", p.Name)
 		}
 	}
-	return c
 }
 
 // isPaused reports whether an object asks not to be acted on.
