@@ -39,7 +39,7 @@ demo: ## a push becomes running clusters and a status commit, on the in-memory i
 
 .PHONY: test
 test: ## run the tests: what a change must pass
-	@needs=$$(test/needs); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
+	@needs=$$(test/needs/missing); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
 	go vet $(PKGS)
 	go test -vet=off -timeout 30m $(PKGS)
 
@@ -152,7 +152,7 @@ test-lab: ## test the machines themselves: power, reboot, new disks, what a cras
 	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab -count=1 -timeout 30m -v
 
 .PHONY: lab-vm
-lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86 and e2fsprogs)
+lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86, e2fsprogs and xorriso)
 	go test -c -o bin/lab-vm.test ./test/lab/kubernetes/vm
 	cd test/lab/kubernetes/vm && FAIRLEAD_TEST_VM=$(or $(LABVM),yes) $(abspath bin/lab-vm.test) -test.v -test.timeout 90m
 

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"fairlead.dev/render"
+	"fairlead.dev/test/needs"
 )
 
 // dirTree is a sources.Tree of a folder that does not change.
@@ -24,14 +24,7 @@ func (t dirTree) Digest(name string) (string, error) {
 // corpus returns the manifests of other people's fleets.
 func corpus(t *testing.T) dirTree {
 	t.Helper()
-	dir := os.Getenv("FAIRLEAD_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v", err)
-	}
-	return dirTree{os.DirFS(dir)}
+	return dirTree{os.DirFS(needs.Corpus(t))}
 }
 
 // Every manifest and every kustomization of the corpus renders.

@@ -35,6 +35,7 @@ import (
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/test/kube"
+	"fairlead.dev/test/needs"
 )
 
 // A management is a management cluster of Cluster API: a real API server with
@@ -75,10 +76,9 @@ func newOlder(t *testing.T) *management {
 // corpus names the files with the kinds.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../shared/corpus")
-	files, err := filepath.Glob(filepath.Join(dir, "crds", "cap[io]", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds"), "cap[io]", "*.yaml"))
 	if err != nil || len(files) == 0 {
-		t.Skipf("no CRDs of Cluster API in %s: set FAIRLEAD_CORPUS", dir)
+		t.Fatalf("no CRDs of Cluster API: %v", err)
 	}
 	return files
 }

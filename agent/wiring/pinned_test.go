@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/needs"
 )
 
 // A shelf is a server with one repository that others pin, with what it was sent.
@@ -208,9 +209,7 @@ func TestPinnedMustBeAllowed(t *testing.T) {
 // Safety: with trusted keys a pin counts as one of them signed it, the commit or the tag
 // that it is found by.
 func TestPinnedSignatures(t *testing.T) {
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip(err)
-	}
+	needs.Program(t, "ssh-keygen", "apt-get install openssh-client")
 	s := newShelf(t, "")
 	s.key = filepath.Join(t.TempDir(), "key")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", s.key).CombinedOutput(); err != nil {

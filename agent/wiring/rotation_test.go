@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/needs"
 )
 
 // mountSecret writes files into dir as a kubelet does: a folder for each version
@@ -141,10 +142,8 @@ func TestRotatedKey(t *testing.T) {
 	}
 	commitFile(t, bare)
 	config, dir := t.TempDir(), t.TempDir()
+	needs.File(t, "/usr/sbin/sshd", "apt-get install openssh-server")
 	server, err := gitserver.StartSSH(t.Context(), config, false)
-	if errors.Is(err, gitserver.ErrNoSSHD) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,14 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/test/needs"
 )
 
 // TestSigningKey: git takes what an agent signs for good, with each kind of key, and
 // another key in place of the first is used with the next commit.
 func TestSigningKey(t *testing.T) {
 	for _, program := range []string{"gpg", "ssh-keygen"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is missing: apt-get install gnupg openssh-client", program)
-		}
+		needs.Program(t, program, "apt-get install gnupg openssh-client")
 	}
 	home, err := os.MkdirTemp("", "gpg") // short: gpg-agent's socket is in it
 	if err != nil {

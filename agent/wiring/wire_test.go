@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/needs"
 )
 
 // A forge is a real Git server behind something that may answer badly, and a clone
@@ -208,9 +209,7 @@ type person struct {
 
 func newPerson(t *testing.T, f *forge) *person {
 	t.Helper()
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("ssh-keygen is missing: apt-get install openssh-client")
-	}
+	needs.Program(t, "ssh-keygen", "apt-get install openssh-client")
 	p := &person{forge: f, key: filepath.Join(t.TempDir(), "ada")}
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", p.key).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -1,7 +1,6 @@
 package decode_test
 
 import (
-	"cmp"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/needs"
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -23,7 +23,7 @@ import (
 // TestCorpus decodes every document of every manifest that upstream projects
 // ship: those of kinds in scope are read, the others are refused by name.
 func TestCorpus(t *testing.T) {
-	dir := corpus(t)
+	dir := needs.Corpus(t)
 	scope := inScope()
 	read, refused := map[string]int{}, map[string]int{}
 	d := decode.New("f", inmemory.Kinds())
@@ -64,7 +64,7 @@ func TestCorpus(t *testing.T) {
 // TestCorpusClusters decodes each manifest of the corpus as a whole, its
 // infrastructure kinds taken as they are, and wants the clusters in it.
 func TestCorpusClusters(t *testing.T) {
-	dir := corpus(t)
+	dir := needs.Corpus(t)
 	kinds := inmemory.Kinds()
 	for _, provider := range []struct{ name, group string }{
 		{"OpenStack", testGroup}, {"VSphere", testGroup}, {"VSphere", "vmware." + testGroup}, {"Metal3", testGroup}, {"Docker", testGroup},
@@ -135,16 +135,6 @@ func inScope() map[string]bool {
 		"ClusterClass": true, "KubeadmControlPlaneTemplate": true, "DevClusterTemplate": true,
 		"KubeadmControlPlane": true, "DevCluster": true, "DevMachineTemplate": true, "Secret": true, "ConfigMap": true, "ClusterResourceSet": true,
 	}
-}
-
-// corpus returns the folder of manifests, or skips.
-func corpus(t *testing.T) string {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../shared/corpus")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("there is no corpus: set FAIRLEAD_CORPUS")
-	}
-	return dir
 }
 
 type document struct {

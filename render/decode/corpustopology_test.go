@@ -15,6 +15,7 @@ import (
 	openstack "fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/needs"
 )
 
 // anyKinds are kinds of infrastructure that take everything as it is.
@@ -43,7 +44,7 @@ func anyKinds(prefixes ...string) []fleet.Kind {
 // TestCorpusTopologies expands the classes that upstream projects ship with the
 // clusters that they ship for them.
 func TestCorpusTopologies(t *testing.T) {
-	dir := corpus(t)
+	dir := needs.Corpus(t)
 	const docker = "capi/test/infrastructure/docker/templates/"
 	cases := map[string]struct {
 		kinds []fleet.Kind

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/test/needs"
 )
 
 // TestTablesNameFields finds entries of tables that no version has: they would
@@ -46,15 +47,6 @@ func TestTablesNameFields(t *testing.T) {
 	}
 }
 
-// corpus returns the folder of manifests and schemas that tests read, or skips.
-func corpus(t testing.TB) string {
-	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../shared/corpus")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("there is no corpus: set FAIRLEAD_CORPUS")
-	}
-	return dir
-}
-
 type property struct {
 	Preserve             bool                 `json:"x-kubernetes-preserve-unknown-fields"`
 	Properties           map[string]*property `json:"properties"`
@@ -66,7 +58,7 @@ type property struct {
 // TestSchemasAndTypesAgree compares Cluster API's schemas with the Go types: a
 // field that one of them lacks, and a value that only one of them takes.
 func TestSchemasAndTypesAgree(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t), "crds/capi/*.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Corpus(t), "crds/capi/*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

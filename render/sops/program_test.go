@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/needs"
 )
 
 // forPGP returns the file of testdata with a PGP key in place of the age recipients, and
@@ -305,9 +306,7 @@ func TestRealProgram(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if _, err := exec.LookPath("gpg"); err != nil {
-		t.Skip("there is no gpg")
-	}
+	needs.Program(t, "gpg", "apt-get install gnupg")
 	home, err := os.MkdirTemp("", "gpg") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
+	"fairlead.dev/test/needs"
 )
 
 // configure lets Git read nothing but text.
@@ -50,9 +51,7 @@ func TestByHand(t *testing.T) {
 
 // What is signed here is what git verifies.
 func TestSignedByHand(t *testing.T) {
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("ssh-keygen is missing: apt-get install openssh-client")
-	}
+	needs.Program(t, "ssh-keygen", "apt-get install openssh-client")
 	home := configure(t, "[user]\nname = Ada\nemail = ada@example.com\nsigningKey = key\n[commit]\ngpgSign = yes\n[gpg]\nformat = ssh\n[gpg \"ssh\"]\nallowedSignersFile = signers\n")
 	sh := func(name string, args ...string) string {
 		t.Helper()

@@ -18,16 +18,15 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/needs"
 )
 
 func secret(s string) fleet.Secret { return fleet.NewSecret([]byte(s)) }
 
 func startSSH(t *testing.T, readOnly bool) *gitserver.SSHServer {
 	t.Helper()
+	needs.File(t, "/usr/sbin/sshd", "apt-get install openssh-server")
 	s, err := gitserver.StartSSH(context.Background(), t.TempDir(), readOnly)
-	if errors.Is(err, gitserver.ErrNoSSHD) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

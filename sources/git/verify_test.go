@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/sources/git/signature"
+	"fairlead.dev/test/needs"
 )
 
 // keys are made by the programs that people make them with.
@@ -25,9 +26,7 @@ type keys struct {
 func newKeys(t *testing.T, p *place) *keys {
 	t.Helper()
 	for _, program := range []string{"gpg", "ssh-keygen"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is missing: apt-get install gnupg openssh-client", program)
-		}
+		needs.Program(t, program, "apt-get install gnupg openssh-client")
 	}
 	home, err := os.MkdirTemp("", "gpg") // short: gpg-agent's socket is in it
 	if err != nil {

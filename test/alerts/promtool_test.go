@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/test/needs"
 )
 
 // program returns the path of a program of Prometheus, or skips the test.
@@ -21,7 +23,7 @@ func program(t *testing.T, name string) string {
 			return path
 		}
 	}
-	path, err := exec.LookPath(name)
+	path, err := needs.LookPath(name)
 	if err != nil {
 		t.Skipf("%s is not installed: run `make prometheus`", name)
 	}
@@ -29,7 +31,7 @@ func program(t *testing.T, name string) string {
 }
 
 func isFile(path string) bool {
-	_, err := os.Stat(path)
+	_, err := needs.Stat(path)
 	return err == nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/test/kube"
+	"fairlead.dev/test/needs"
 )
 
 // block is what a guide has between fences.
@@ -19,9 +20,7 @@ var block = regexp.MustCompile("(?ms)^```(sh|yaml)\n(.*?)^```$")
 
 // docs/install.md works as written, as far as a cluster without nodes goes.
 func TestInstallGuide(t *testing.T) {
-	if _, err := exec.LookPath("kubectl"); err != nil {
-		t.Skip("the guide uses kubectl")
-	}
+	needs.Program(t, "kubectl", "the guide uses it")
 	text, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"fairlead.dev/test/needs"
 )
 
 // A Server is a Gitea with one user, who may do everything.
@@ -39,7 +41,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Skip(err)
 	}
-	if _, err := os.Stat(filepath.Join(built, "gitea")); err != nil {
+	if _, err := needs.Stat(filepath.Join(built, "gitea")); err != nil {
 		t.Skip("Gitea is not built: run make gitea")
 	}
 	// It refuses to run as root, and who it runs as need not see the cache.

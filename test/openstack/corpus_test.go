@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fairlead.dev/test/needs"
 )
 
 // corpusTemplates are the templates of CAPO's releases that a fleet takes as
@@ -25,14 +27,7 @@ var corpusTemplates = []struct {
 // TestCorpus: the cluster templates of the OpenStack provider of Cluster API
 // provision unchanged, with values for their variables.
 func TestCorpus(t *testing.T) {
-	dir := os.Getenv("FAIRLEAD_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	dir = filepath.Join(dir, "capo", "templates")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v", err)
-	}
+	dir := needs.Corpus(t, "capo", "templates")
 	w := newWorld(t)
 	h := w.newShip("corpus")
 	values := func(c cluster, image string) string {

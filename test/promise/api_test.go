@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fairlead.dev/test/needs"
 )
 
 // promised are the packages whose exported API is promised in docs/providers.md.
@@ -78,7 +80,7 @@ func api(t *testing.T) []string {
 // exported returns the files with what compiled packages export, by import path.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
+	if _, err := needs.LookPath("go"); err != nil {
 		t.Skip("there is no go here")
 	}
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export"}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fairlead.dev/test/needs"
 	"fairlead.dev/test/race"
 )
 
@@ -31,9 +32,7 @@ func newOutsider(t *testing.T) *outsider {
 		t.Skip("all packages would be built once more, without the race detector")
 	}
 	for _, program := range []string{"go", "git"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s here", program)
-		}
+		needs.Program(t, program, "install it")
 	}
 	own, err := os.ReadFile("../../go.mod")
 	if err != nil {

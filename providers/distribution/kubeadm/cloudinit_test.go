@@ -14,6 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/needs"
 )
 
 // instanceData is what cloud-init knows of the machine that renders.
@@ -23,9 +24,7 @@ const instanceData = `{"ds":{"meta_data":{"hostname":"node-1","local-hostname":"
 // test where cloud-init is not installed.
 func renderCloudConfig(t *testing.T, userData []byte) []byte {
 	t.Helper()
-	if _, err := exec.LookPath("cloud-init"); err != nil {
-		t.Skip("cloud-init is not installed")
-	}
+	needs.Program(t, "cloud-init", "apt-get install cloud-init")
 	dir := t.TempDir()
 	data, file := filepath.Join(dir, "instance-data.json"), filepath.Join(dir, "user-data")
 	for name, content := range map[string][]byte{data: []byte(instanceData), file: userData} {

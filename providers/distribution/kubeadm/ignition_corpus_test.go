@@ -11,18 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/needs"
 )
 
 // The Flatcar templates of other projects give configs that Ignition takes, with
 // the drop-ins of kubeadm.service and the commands that fill in kubeadm.yml.
 func TestIgnitionCorpus(t *testing.T) {
-	dir := os.Getenv("FAIRLEAD_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "capo", "templates", "cluster-template-flatcar*.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "capo", "templates"), "cluster-template-flatcar*.yaml"))
 	if err != nil || len(files) == 0 {
-		t.Skip("no corpus")
+		t.Fatalf("no templates: %v", err)
 	}
 	variable := regexp.MustCompile(`(\$?)\$\{(\w+)[^}]*\}`)
 	for _, file := range files {

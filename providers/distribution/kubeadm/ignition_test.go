@@ -21,6 +21,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/test/needs"
 )
 
 // ignite returns the config as the Ignition of Flatcar and Fedora CoreOS reads it.
@@ -183,10 +184,7 @@ func TestIgnitionGolden(t *testing.T) {
 // The script is one that bash reads, runs the commands in order and ends at the
 // first that fails.
 func TestIgnitionScript(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("bash is not installed")
-	}
+	bash := needs.Program(t, "bash", "apt-get install bash")
 	for reason, c := range map[string]struct {
 		pre, post []string
 		want      string

@@ -1,7 +1,6 @@
 package hosts_test
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -11,14 +10,13 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
+	"fairlead.dev/test/needs"
 )
 
 // needHAProxy skips the test where hosts have no HAProxy.
 func needHAProxy(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		t.Skip("load balancers of hosts need HAProxy: apt-get install haproxy")
-	}
+	needs.Program(t, "haproxy", "apt-get install haproxy")
 }
 
 // withGate returns n hosts, and one more that has the load balancer.

@@ -1,19 +1,17 @@
 package hosts_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/needs"
 )
 
 // TestCloudInit: the host's own cloud-init runs the user data, without a restart and
 // without a change of what the host is besides; after the release it is what it was.
 func TestCloudInit(t *testing.T) {
-	if _, err := os.Stat("/usr/bin/cloud-init"); err != nil {
-		t.Skip("this needs cloud-init: apt-get install cloud-init")
-	}
+	needs.Program(t, "cloud-init", "apt-get install cloud-init")
 	b := newBench(t, 1, "CLOUDINIT=yes")
 	h, c := b.hosts[0], b.cluster()
 	// cloud-init made this host once, and is told to believe for ever that it did.

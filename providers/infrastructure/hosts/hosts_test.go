@@ -1,12 +1,12 @@
 package hosts_test
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/test/needs"
 )
 
 // TestLife: a host is claimed, runs the user data, and is as it was after the release.
@@ -93,7 +93,7 @@ runcmd:
 	if got := h.Exec("stat -c '%a %U' /etc/a/b/zipped; id -nG deploy"); got != "750 deploy\ndeploy adm users\n" {
 		t.Errorf("file and user = %q", got)
 	}
-	if _, err := exec.LookPath("sudo"); err == nil {
+	if _, err := needs.LookPath("sudo"); err == nil {
 		if got := h.Exec("sudo -n -u deploy sudo -n id -u"); got != "0\n" {
 			t.Errorf("the user as root = %q", got)
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,9 +16,6 @@ import (
 
 	"golang.org/x/crypto/ssh"
 )
-
-// ErrNoSSHD says that this machine has no sshd.
-var ErrNoSSHD = errors.New("there is no /usr/sbin/sshd")
 
 // An SSHServer is a real sshd on loopback that serves repositories to one key,
 // and does nothing else. It is for tests.
@@ -38,7 +34,7 @@ type SSHServer struct {
 func StartSSH(ctx context.Context, dir string, readOnly bool, config ...string) (*SSHServer, error) {
 	const sshd = "/usr/sbin/sshd"
 	if _, err := os.Stat(sshd); err != nil {
-		return nil, ErrNoSSHD
+		return nil, err
 	}
 	me, err := user.Current()
 	if err != nil {

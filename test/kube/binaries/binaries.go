@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"fairlead.dev/test/needs"
 )
 
 // A Binary is a program that tests run.
@@ -107,7 +109,7 @@ func Path(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := needs.Stat(path); err != nil {
 		if b.Asked {
 			return "", fmt.Errorf("%s %s is not built: run go run ./test/kube/binaries/build %s", b.Name, b.Version, b.Name)
 		}

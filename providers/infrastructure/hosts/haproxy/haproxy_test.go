@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fairlead.dev/providers/infrastructure/hosts/haproxy"
+	"fairlead.dev/test/needs"
 )
 
 func TestConfig(t *testing.T) {
@@ -54,7 +55,7 @@ func TestConfig(t *testing.T) {
 }
 
 func installed() bool {
-	_, err := exec.LookPath("haproxy")
+	_, err := needs.LookPath("haproxy")
 	return err == nil
 }
 

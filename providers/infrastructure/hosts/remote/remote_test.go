@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
+	"fairlead.dev/test/needs"
 )
 
 func endpoint(w *hoststest.World, h *hoststest.Host) *remote.Endpoint {
@@ -109,8 +109,8 @@ func TestLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := endpoint(w, h)
 			c.edit(e)
-			if _, err := exec.LookPath("sudo"); err != nil && e.Sudo {
-				t.Skip("it needs sudo: apt-get install sudo")
+			if e.Sudo {
+				needs.Program(t, "sudo", "apt-get install sudo")
 			}
 			d := newDialer(c.socket)
 			defer d.Close()

@@ -12,15 +12,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/test/needs"
 )
 
 // kubectl returns a function that runs the real kubectl against c.
 func kubectl(t *testing.T, c *cluster) func(args ...string) string {
 	t.Helper()
-	binary, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("there is no kubectl")
-	}
+	binary := needs.Program(t, "kubectl", "install it")
 	cert, key := c.ca.client(t, time.Hour)
 	b64 := base64.StdEncoding.EncodeToString
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/needs"
 )
 
 // folder is a sources.Tree of a folder that does not change.
@@ -59,10 +59,7 @@ func values() map[string]string {
 // TestCorpus: every template that upstream ships for OpenStack, with values for
 // its variables, gives a cluster with these kinds and nothing to complain about.
 func TestCorpus(t *testing.T) {
-	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../../../shared/corpus")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("there is no corpus: set FAIRLEAD_CORPUS")
-	}
+	dir := needs.Corpus(t)
 	tree := folder{os.DirFS(dir)}
 	type found struct {
 		Cluster, Provider, Version string

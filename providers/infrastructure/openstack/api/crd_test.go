@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,17 +11,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
-)
 
-// corpusDir returns the folder of what upstream projects ship, or skips.
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("FAIRLEAD_CORPUS"), "../../../../../shared/corpus")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("there is no corpus: set FAIRLEAD_CORPUS")
-	}
-	return dir
-}
+	"fairlead.dev/test/needs"
+)
 
 type schema struct {
 	Type                 string
@@ -45,7 +36,7 @@ type crd struct {
 // TestFieldsOfCRDs: the Go types have the fields of upstream's resource
 // definitions, of the same JSON types, and no others.
 func TestFieldsOfCRDs(t *testing.T) {
-	dir := filepath.Join(corpusDir(t), "crds", "capo")
+	dir := needs.Corpus(t, "crds", "capo")
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no definitions in %s: %v", dir, err)

@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fairlead.dev/test/needs"
 )
 
 // A program comes with its loader and all libraries of it, also those of
 // libraries, and links of the root filesystem are followed within it.
 func TestDynamic(t *testing.T) {
-	cc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("there is no C compiler")
-	}
+	cc := needs.Program(t, "gcc", "apt-get install gcc")
 	root := t.TempDir()
 	libs := filepath.Join(root, "usr/lib/x86_64-linux-gnu")
 	for _, dir := range []string{libs, filepath.Join(root, "usr/lib64"), filepath.Join(root, "usr/bin")} {
