@@ -1,11 +1,11 @@
 package vm
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-
-	"github.com/diskfs/go-diskfs/backend/file"
-	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 )
 
 // A seed is what cloud-init's NoCloud reads of a disk of its own.
@@ -14,26 +14,26 @@ type seed struct {
 	userData, metaData, networkConfig []byte
 }
 
-// seedSize bounds a disk with a seed, in bytes.
-const seedSize = 4 << 20
+// maker is the program that makes the disk: it is in Debian's package of that name.
+const maker = "xorriso"
 
-// write makes path an ISO 9660 disk that cloud-init finds by its label.
-func (s seed) write(path string) error {
-	disk, err := file.CreateFromPath(path, seedSize)
+// write makes path an ISO 9660 disk that cloud-init finds by its label, with the names of
+// files as Rock Ridge keeps them.
+func (s seed) write(ctx context.Context, path string) error {
+	dir, err := os.MkdirTemp("", "seed-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = disk.Close() }()
-	iso, err := iso9660.Create(disk, seedSize, 0, 2048, "")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = iso.Close() }()
+	defer func() { _ = os.RemoveAll(dir) }()
 	for name, content := range map[string][]byte{"user-data": s.userData, "meta-data": s.metaData, "network-config": s.networkConfig} {
-		// What is in the workspace goes onto the disk, and nobody else is to read it before.
-		if err := os.WriteFile(filepath.Join(iso.Workspace(), name), content, 0o600); err != nil {
+		// User data holds keys of authorities: nobody else is to read it here.
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}
 	}
-	return iso.Finalize(iso9660.FinalizeOptions{VolumeIdentifier: "cidata", RockRidge: true})
+	out, err := exec.CommandContext(ctx, maker, "-as", "mkisofs", "-quiet", "-volid", "cidata", "-rational-rock", "-output", path, dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("make a disk for cloud-init with %s: %w: %s", maker, err, out)
+	}
+	return nil
 }

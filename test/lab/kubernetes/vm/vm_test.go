@@ -96,7 +96,7 @@ func TestBoot(t *testing.T) {
 		metaData:      []byte("instance-id: " + name + "\nlocal-hostname: " + name + "\nprovider_id: " + providerID + "\n"),
 		networkConfig: []byte("version: 2\nethernets:\n  eth0: {dhcp4: true}\n"),
 	}
-	if err := s.write(m.seed); err != nil {
+	if err := s.write(t.Context(), m.seed); err != nil {
 		t.Fatal(err)
 	}
 	accelerate := m.kvm(t.Context()) && os.Getenv("FAIRLEAD_TEST_VM") != "emulate"
