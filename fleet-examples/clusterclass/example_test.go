@@ -2,40 +2,20 @@
 package clusterclass
 
 import (
-	"context"
-	"io/fs"
 	"os"
 	"testing"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/exampletest"
 )
-
-// folder is a sources.Tree of the example, which does not change.
-type folder struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (t folder) Digest(name string) (string, error) {
-	_, err := fs.Stat(t, name)
-	return name, err
-}
 
 // The example renders two clusters of the class, with the pools, versions and
 // variables that they ask for.
 func TestExample(t *testing.T) {
-	b := render.New(render.Options{Decoder: decode.New("f", inmemory.Kinds())})
-	f, err := b.Render(context.Background(), fleet.Revision{Digest: "sha1:1"}, folder{os.DirFS(".")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range f.Problems {
-		t.Error(p)
-	}
 	want := map[string]int{"eu-1-cp v1.34.1": 3, "eu-1-md-0 v1.34.1": 3, "eu-1-slow v1.34.1": 1, "eu-2-cp v1.33.5": 1, "eu-2-md-0 v1.33.5": 1}
 	templates := map[fleet.TemplateHash]string{}
-	for _, c := range f.Clusters {
+	for _, c := range exampletest.Render(t, os.DirFS("."), inmemory.Kinds()) {
 		for _, p := range c.Pools() {
 			name := string(p.Name) + " " + p.Version
 			if want[name] != p.Replicas {

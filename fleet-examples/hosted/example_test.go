@@ -1,10 +1,7 @@
 package hosted_test
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,33 +13,12 @@ import (
 	hosts "fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/exampletest"
 )
-
-// tree is a sources.Tree of files that do not change.
-type tree struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (t tree) Digest(name string) (string, error) {
-	_, err := fs.Stat(t, name)
-	return name, err
-}
 
 func rendered(t *testing.T) fleet.Cluster {
 	t.Helper()
-	b := render.New(render.Options{Decoder: decode.New("quay", slices.Concat(external.Kinds(), hosts.Kinds()))})
-	f, err := b.Render(context.Background(), fleet.Revision{Ref: "main", Digest: "sha1:0"}, tree{example.Files()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range f.Problems {
-		t.Error(p)
-	}
-	if len(f.Clusters) != 1 {
-		t.Fatalf("%d clusters", len(f.Clusters))
-	}
-	return f.Clusters[0]
+	return exampletest.One(t, example.Files(), external.Kinds(), hosts.Kinds())
 }
 
 func TestCluster(t *testing.T) {

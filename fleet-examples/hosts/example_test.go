@@ -1,9 +1,7 @@
 package hosts_test
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -19,31 +17,13 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/exampletest"
 )
-
-// tree is a sources.Tree of files that do not change.
-type tree struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (t tree) Digest(name string) (string, error) {
-	_, err := fs.Stat(t, name)
-	return name, err
-}
 
 func rendered(t *testing.T) map[string]fleet.Cluster {
 	t.Helper()
-	b := render.New(render.Options{Decoder: decode.New("shipyard", api.Kinds())})
-	f, err := b.Render(context.Background(), fleet.Revision{Ref: "main", Digest: "sha1:0"}, tree{example.Files()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range f.Problems {
-		t.Error(p)
-	}
 	out := make(map[string]fleet.Cluster)
-	for _, c := range f.Clusters {
+	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
 		out[c.Key.String()] = c
 	}
 	return out

@@ -2,8 +2,6 @@
 package k3s_test
 
 import (
-	"context"
-	"io/fs"
 	"os"
 	"slices"
 	"testing"
@@ -12,33 +10,12 @@ import (
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/exampletest"
 )
-
-// folder is a sources.Tree of the example, which does not change.
-type folder struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (t folder) Digest(name string) (string, error) {
-	_, err := fs.Stat(t, name)
-	return name, err
-}
 
 // The example renders one cluster, whose infrastructure and secrets are what comes first.
 func TestExample(t *testing.T) {
-	b := render.New(render.Options{Decoder: decode.New("f", slices.Concat(inmemory.Kinds(), k3s.Kinds()))})
-	f, err := b.Render(context.Background(), fleet.Revision{Digest: "sha1:1"}, folder{os.DirFS(".")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range f.Problems {
-		t.Error(p)
-	}
-	if len(f.Clusters) != 1 {
-		t.Fatalf("there are %d clusters, want 1", len(f.Clusters))
-	}
-	c := f.Clusters[0]
+	c := exampletest.One(t, os.DirFS("."), inmemory.Kinds(), k3s.Kinds())
 	want := map[string]int{"eu-1-cp v1.34.1+k3s1": 3, "eu-1-md-0 v1.34.1+k3s1": 2}
 	for _, p := range c.Pools() {
 		if name := string(p.Name) + " " + p.Version; want[name] != p.Replicas {
