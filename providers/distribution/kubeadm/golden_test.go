@@ -1,13 +1,7 @@
 package kubeadm_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"flag"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,50 +14,18 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/pki/pkitest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 var issued = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// authority returns an authority that is the same in every run: its key is the
-// number n.
-func authority(t testing.TB, name string, n byte) fleet.SecretData {
-	t.Helper()
-	scalar := make([]byte, 32)
-	scalar[31] = n
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(int64(n)),
-		Subject:               pkix.Name{CommonName: name},
-		NotBefore:             issued,
-		NotAfter:              issued.AddDate(10, 0, 0),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-	}
-	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fleet.SecretData{
-		fleet.TLSCertKey: fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		fleet.TLSKeyKey:  fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})),
-	}
-}
-
 func authorities(t testing.TB) map[fleet.SecretName]fleet.SecretData {
 	return map[fleet.SecretName]fleet.SecretData{
-		fleet.ClusterCA:    authority(t, "kubernetes", 1),
-		fleet.EtcdCA:       authority(t, "etcd-ca", 2),
-		fleet.FrontProxyCA: authority(t, "front-proxy-ca", 3),
+		fleet.ClusterCA:    pkitest.Authority(t, "kubernetes", 1),
+		fleet.EtcdCA:       pkitest.Authority(t, "etcd-ca", 2),
+		fleet.FrontProxyCA: pkitest.Authority(t, "front-proxy-ca", 3),
 		fleet.ServiceAccount: {
 			fleet.TLSCertKey: fleet.NewSecret([]byte("-----BEGIN PUBLIC KEY-----\nc2E=\n-----END PUBLIC KEY-----\n")),
 			fleet.TLSKeyKey:  fleet.NewSecret([]byte("-----BEGIN EC PRIVATE KEY-----\nc2E=\n-----END EC PRIVATE KEY-----\n")),

@@ -24,6 +24,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/pki/pkitest"
 )
 
 var cluster = &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
@@ -87,7 +88,7 @@ func TestNewSecrets(t *testing.T) {
 // The kubeconfig opens a connection to an API server whose certificate is from
 // the same authority, as the administrator.
 func TestKubeconfigConnects(t *testing.T) {
-	ca := authority(t, "kubernetes", 1)
+	ca := pkitest.Authority(t, "kubernetes", 1)
 	caCert := certificate(t, ca[fleet.TLSCertKey].Reveal())
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject)
@@ -191,7 +192,7 @@ func serverCertificate(t *testing.T, ca fleet.SecretData) tls.Certificate {
 }
 
 func TestKubeconfigEndpoints(t *testing.T) {
-	ca := authority(t, "kubernetes", 1)
+	ca := pkitest.Authority(t, "kubernetes", 1)
 	for _, e := range []fleet.Endpoint{{Host: "192.0.2.1", Port: 6443}, {Host: "api.example.com", Port: 443}, {Host: "2001:db8::1", Port: 6443}} {
 		d, err := kubeadm.New(nil).NewKubeconfig(cluster, e, map[fleet.SecretName]fleet.SecretData{fleet.ClusterCA: ca}, issued)
 		if err != nil {
@@ -226,7 +227,7 @@ func TestInspectKubeconfig(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	ca, other := authority(t, "kubernetes", 1), authority(t, "kubernetes", 2)
+	ca, other := pkitest.Authority(t, "kubernetes", 1), pkitest.Authority(t, "kubernetes", 2)
 	tok := func(c *fleet.Cluster, ca fleet.SecretData, m fleet.MachineName) string {
 		got, err := kubeadm.Token(c, ca, m)
 		if err != nil {
@@ -278,7 +279,7 @@ func TestToken(t *testing.T) {
 func TestCACertHash(t *testing.T) {
 	// As openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum has it.
 	const want = "sha256:5cd252fb0ce8932436faf8ccd1040981b89ee4ad6b9fe9e2a2b7e71aacb27cd3"
-	if got := kubeadm.CACertHash(certificate(t, authority(t, "kubernetes", 1)[fleet.TLSCertKey].Reveal())); got != want {
+	if got := kubeadm.CACertHash(certificate(t, pkitest.Authority(t, "kubernetes", 1)[fleet.TLSCertKey].Reveal())); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

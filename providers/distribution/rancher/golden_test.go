@@ -1,26 +1,20 @@
 package rancher_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"flag"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/k3s"
+	"fairlead.dev/providers/distribution/pki/pkitest"
 	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/render"
@@ -29,40 +23,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var issued = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-
-// authority returns an authority that is the same in every run: its key is the number n.
-func authority(t testing.TB, name string, n byte) fleet.SecretData {
-	t.Helper()
-	scalar := make([]byte, 32)
-	scalar[31] = n
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(int64(n)), Subject: pkix.Name{CommonName: name}, NotBefore: issued, NotAfter: issued.AddDate(10, 0, 0),
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, BasicConstraintsValid: true, IsCA: true,
-	}
-	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fleet.SecretData{
-		fleet.TLSCertKey: fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		fleet.TLSKeyKey:  fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})),
-	}
-}
-
 const serverToken = "0123456789abcdef0123456789abcdef"
 
 func secrets(t testing.TB) map[fleet.SecretName]fleet.SecretData {
 	return map[fleet.SecretName]fleet.SecretData{
-		fleet.ClusterCA: authority(t, "ca", 1), fleet.ClientCA: authority(t, "cca", 2), fleet.EtcdCA: authority(t, "etcd", 3), fleet.EtcdPeerCA: authority(t, "peer", 4),
+		fleet.ClusterCA: pkitest.Authority(t, "ca", 1), fleet.ClientCA: pkitest.Authority(t, "cca", 2), fleet.EtcdCA: pkitest.Authority(t, "etcd", 3), fleet.EtcdPeerCA: pkitest.Authority(t, "peer", 4),
 		fleet.ServerToken: {fleet.TokenKey: fleet.NewSecret([]byte(serverToken))},
 	}
 }

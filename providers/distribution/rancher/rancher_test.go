@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/k3s"
+	"fairlead.dev/providers/distribution/pki/pkitest"
 	"fairlead.dev/providers/workload"
 )
 
@@ -107,7 +108,7 @@ func TestMembers(t *testing.T) {
 			s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 			s.StartTLS()
 			defer s.Close()
-			admin := authority(t, "admin", 5)
+			admin := pkitest.Authority(t, "admin", 5)
 			client := workload.New(workload.Options{})
 			defer client.Close()
 			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
