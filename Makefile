@@ -162,6 +162,25 @@ e2e: build ## from a Git push to real clusters on machines of the lab, and throu
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) \
 		go test ./test/e2e -count=1 -timeout 120m -v -run '$(if $(filter short,$(E2E)),^TestLife$$,$(or $(E2E),.))'
 
+.PHONY: test-mixed
+test-mixed: build ## clusters with machines on both labs: servers of OpenStack that boot, and hosts (root; needs `make lab-images lab-openstack-up`)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(MIXED),TestMixed)'
+
+# Where test-upgrade has agents take the place of each other.
+ON ?= memory hosts openstack
+
+.PHONY: test-upgrade
+test-upgrade: build ## an agent of the commit OLD is replaced by this one, and this one by it, in memory and on both labs; ON=hosts for one of memory, hosts, openstack
+	@test -n "$(OLD)" || { echo "say which commit: make test-upgrade OLD=v1.2.3"; exit 2; }
+	rm -rf bin/old && mkdir -p bin/old && git archive $(OLD) | tar -x -C bin/old
+	cd bin/old && CGO_ENABLED=0 go build -trimpath -o $(abspath bin/fairlead-old) ./agent/cmd/fairlead
+	rm -rf bin/old
+	$(if $(filter memory,$(ON)),$(OTHER) go test ./test/takeover -count=1 -timeout 20m -v)
+	$(if $(filter hosts,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) go test ./test/e2e -count=1 -timeout 60m -v -run '^TestTakeover$$')
+	$(if $(filter openstack,$(ON)),$(OTHER) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -timeout 60m -v -run '^(TestTakeover|TestAfterReleased)$$')
+
+test-upgrade: OTHER = FAIRLEAD_TEST_RELEASED=$(abspath bin/fairlead-old) FAIRLEAD_TEST_PROGRAM=$(abspath bin/fairlead)
+
 .PHONY: e2e-k3s
 e2e-k3s: build ## the same with the real K3s, where FAIRLEAD_K3S names its binary, and FAIRLEAD_K3S_IMAGES the archive of its images (root; needs `make lab-images`)
 	$(if $(FAIRLEAD_K3S),FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_K3S=$(abspath $(FAIRLEAD_K3S)) )go test ./test/e2e -count=1 -timeout 60m -v -run '^TestK3s$$'

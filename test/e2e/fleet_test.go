@@ -21,6 +21,8 @@ var (
 	k3sYAML string
 	//go:embed testdata/hosted.yaml
 	hostedYAML string
+	//go:embed testdata/mixed.yaml
+	mixedYAML string
 	//go:embed testdata/cni.yaml
 	cniYAML string
 )
@@ -43,8 +45,39 @@ type cluster struct {
 	Key                    string // private, for SSH; empty: it is in the agent's store
 	NoNetwork              bool   // for pods: it comes from elsewhere
 	Delete                 bool
+	Managed                bool   // how many workers there are is said on the status branch
 	Extra                  string // further objects
 	Template               string // of the manifests; empty: those for kubeadm
+	Cloud                  *cloud // the other site; nil: there are hosts alone
+	Left                   bool   // the site of workers alone is not in Git any more
+}
+
+// A cloud is what Git says of a project of OpenStack that a cluster has machines in.
+type cloud struct {
+	First      bool   // the control plane is there, and not on hosts
+	CloudsYAML string // the credential
+	From, To   string // the first and the last address of servers
+	Workers    int
+}
+
+// workers returns how many a pool of the cluster has.
+func (c cluster) workers(pool string) int {
+	if c.Cloud != nil && strings.HasSuffix(pool, "-servers") {
+		return c.Cloud.Workers
+	}
+	return c.Workers
+}
+
+// machines returns how many there are.
+func (c cluster) machines() int {
+	n := c.ControlPlanes
+	if c.Cloud == nil || !c.Cloud.First || !c.Left {
+		n += c.Workers
+	}
+	if c.Cloud != nil && (c.Cloud.First || !c.Left) {
+		n += c.Cloud.Workers
+	}
+	return n
 }
 
 // CNI is for the template.

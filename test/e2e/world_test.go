@@ -56,8 +56,9 @@ type world struct {
 	source  string // URL of the repository
 	secrets string // folder, or what else --secrets takes
 	agent   *os.Process
-	logs    string // folder
-	was     string // digest of the cluster's definition before the last push
+	logs    string   // folder
+	flags   []string // of the agent, besides those of all
+	was     string   // digest of the cluster's definition before the last push
 	pushed  time.Time
 
 	agentEnded chan struct{}
@@ -161,6 +162,7 @@ func (w *world) startAgent() {
 	defer log.Close()
 	c := exec.Command(w.binary, "agent", "--source", w.source, "--secrets", w.secrets, "--name", "e2e", "--interval", "1s",
 		"--status-interval", "1s", "--listen", "", "--log-level", "debug")
+	c.Args = append(c.Args, w.flags...)
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}
 	c.Stdout, c.Stderr = log, log
 	w.background(c)
@@ -292,7 +294,7 @@ func complete(c cluster, r fleet.Report) bool {
 			return false
 		}
 	}
-	return r.Phase == fleet.PhaseProvisioned && len(r.Machines) == c.ControlPlanes+c.Workers && r.Failure == "" && len(r.Problems) == 0
+	return r.Phase == fleet.PhaseProvisioned && len(r.Machines) == c.machines() && r.Failure == "" && len(r.Problems) == 0
 }
 
 // describe says how a cluster is.

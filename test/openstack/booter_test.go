@@ -25,7 +25,7 @@ const lookInterval = 1500 * time.Millisecond
 // in-memory cloud, from the user data that Nova has for them.
 type booter struct {
 	project *lab.Project
-	network *routes
+	network *lab.Routes
 	cloud   *inmemory.Cloud
 	pipes   *inmemory.PipeNetwork
 	log     *slog.Logger
@@ -41,7 +41,7 @@ func newBooter(t testing.TB, p *lab.Project, log *slog.Logger) *booter {
 	t.Helper()
 	pipes := inmemory.NewPipeNetwork()
 	b := &booter{
-		project: p, network: &routes{project: p}, pipes: pipes, log: log,
+		project: p, network: lab.NewRoutes(p), pipes: pipes, log: log,
 		cloud:    inmemory.NewCloud(inmemory.CloudOptions{Listen: pipes.Listen, AnyHost: true, Log: log}),
 		networks: make(map[string]string), booted: make(map[string]bool),
 		userData: make(map[string]map[string]int), refused: make(map[string]string),
@@ -139,7 +139,7 @@ func (b *booter) boot(ctx context.Context, s servers.Server) error {
 	if err != nil {
 		return err
 	}
-	ids, err := b.network.route(ctx, endpoint)
+	ids, err := b.network.Servers(ctx, endpoint)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func addresses(s servers.Server) []string {
 // Dial connects to the API server behind an address, as workload.Options.Dial
 // does: there must be a server behind it that is up.
 func (b *booter) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	ids, err := b.network.route(ctx, address)
+	ids, err := b.network.Servers(ctx, address)
 	if err != nil {
 		return nil, err
 	}

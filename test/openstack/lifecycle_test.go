@@ -124,7 +124,7 @@ func (w *world) damage(h *ship, c cluster) {
 	lb := w.oneLoadBalancer()
 	check(t, loadbalancers.Delete(ctx, admin.LoadBalancer, lb, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr())
 	h.wait("another load balancer with three members", func() (bool, string) {
-		ids, err := w.boots.network.route(ctx, fmt.Sprintf("%s:%d", was.Endpoint.Host, was.Endpoint.Port))
+		ids, err := w.boots.network.Servers(ctx, fmt.Sprintf("%s:%d", was.Endpoint.Host, was.Endpoint.Port))
 		return err == nil && len(ids) == 3, fmt.Sprint(ids, err)
 	})
 	h.waitComplete(c)

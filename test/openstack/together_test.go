@@ -35,7 +35,7 @@ func TestTwoFleets(t *testing.T) {
 		}
 	}
 	b.waitComplete(c)
-	if ids, err := w.boots.network.route(t.Context(), ofB.Endpoint.Host+":6443"); err != nil || len(ids) != 1 {
+	if ids, err := w.boots.network.Servers(t.Context(), ofB.Endpoint.Host+":6443"); err != nil || len(ids) != 1 {
 		t.Errorf("the other fleet's API server is on %v (%v), want its one machine", ids, err)
 	}
 	b.delete(c)

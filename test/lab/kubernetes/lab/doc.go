@@ -18,7 +18,8 @@
 // The network of a lab is a namespace of its own with a bridge: nothing of the
 // host's network is changed, and nothing of the host is reached from machines,
 // nor machines from it. Who wants to reach them goes there: Enter for a whole
-// program, Dial for one connection, `lab run COMMAND` for a command.
+// program, Dial for one connection, `lab run COMMAND` for a command. From there DialOutside
+// leads back.
 //
 // What a killed test leaves behind is removed by the next Up of the same name.
 package lab

@@ -214,7 +214,7 @@ func TestPower(t *testing.T) {
 	if err := m.Wipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Seed("first", []byte("#cloud-config\nwrite_files:\n- path: /root/seeded\n  content: by cloud-init\n")); err != nil {
+	if err := m.Seed("first", m.Name, []byte("#cloud-config\nwrite_files:\n- path: /root/seeded\n  content: by cloud-init\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Start(ctx); err != nil {
@@ -224,7 +224,7 @@ func TestPower(t *testing.T) {
 	if got := exec1(t, ctx, m, "sh", "-c", "cat /root/seeded; echo; ls /root/file 2>/dev/null || echo none"); got != "by cloud-init\nnone" {
 		t.Errorf("after a wipe: %q", got)
 	}
-	if err := m.Seed("second", nil); err == nil || !strings.Contains(err.Error(), "is on") {
+	if err := m.Seed("second", m.Name, nil); err == nil || !strings.Contains(err.Error(), "is on") {
 		t.Errorf("a seed for a machine that is on: %v", err)
 	}
 }

@@ -146,14 +146,15 @@ func (m *Machine) Wipe() error {
 	return m.makeDisk()
 }
 
-// Seed lays user data where cloud-init finds it when the machine starts the next
-// time; it must be off. cloud-init heeds it if id is new to the machine.
-func (m *Machine) Seed(id string, userData []byte) error {
+// Seed lays user data, and the name that the machine gets, where cloud-init finds them
+// when the machine starts the next time; it must be off. cloud-init acts on them if id is
+// new to the machine.
+func (m *Machine) Seed(id, hostname string, userData []byte) error {
 	if m.On() {
 		return fmt.Errorf("machine %s is on: its disk cannot be written to from outside", m.Name)
 	}
 	seed := "var/lib/cloud/seed/nocloud/"
-	meta := fmt.Sprintf("instance-id: %s\nlocal-hostname: %s\n", id, m.Name)
+	meta := fmt.Sprintf("instance-id: %s\nlocal-hostname: %s\n", id, hostname)
 	return errors.Join(m.write(seed+"user-data", userData, 0o600), m.write(seed+"meta-data", []byte(meta), 0o644))
 }
 

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -88,17 +89,22 @@ func ip(ctx context.Context, commands ...string) error {
 }
 
 // inNamespace calls f on a thread that is in the network namespace of that name.
-// The thread ends with f: goroutines that f starts are not in the namespace.
 func inNamespace(name string, f func() error) error {
+	return onThread(func() error {
+		if err := setns(name); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// onThread calls f on a thread that ends with it, so that f may move it to another
+// namespace. Goroutines that f starts are not there.
+func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: nobody else gets this thread
-		done <- func() error {
-			if err := setns(name); err != nil {
-				return err
-			}
-			return f()
-		}()
+		done <- f()
 	}()
 	return <-done
 }
@@ -126,8 +132,29 @@ func (l *Lab) Dial(ctx context.Context, network, address string) (conn net.Conn,
 	return conn, err
 }
 
-// entered says in the environment of a program that it is in a lab's network.
-const entered = "FAIRLEAD_LAB_ENTERED"
+// The environment of a program that is in a lab's network says which it is, and by the
+// number of an open file what network the program was started in.
+const (
+	entered = "FAIRLEAD_LAB_ENTERED"
+	outside = "FAIRLEAD_LAB_OUTSIDE"
+)
+
+// DialOutside connects to an address of the network that the program was started in
+// before it called Enter: a service on the loopback of the host is there.
+func DialOutside(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	fd, err := strconv.Atoi(os.Getenv(outside))
+	if err != nil {
+		return nil, fmt.Errorf("this program has not entered a lab's network: %w", err)
+	}
+	err = onThread(func() error {
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("cannot enter the network outside of the lab's: %w", err)
+		}
+		conn, err = (&net.Dialer{FallbackDelay: -1}).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
 
 // Enter starts this program again inside the network of the lab, unless it is
 // there: it returns only then. What listens, dials and is started from here on
@@ -136,6 +163,9 @@ const entered = "FAIRLEAD_LAB_ENTERED"
 // The lab of that name need not be up: its network is made if there is none.
 func Enter(ctx context.Context, name string) error {
 	if os.Getenv(entered) != "" {
+		if fd, err := strconv.Atoi(os.Getenv(outside)); err == nil {
+			unix.CloseOnExec(fd)
+		}
 		return nil
 	}
 	l, err := place(name)
@@ -145,7 +175,11 @@ func Enter(ctx context.Context, name string) error {
 	if err := l.makeNetwork(ctx); err != nil {
 		return err
 	}
-	if err := os.Setenv(entered, l.Name); err != nil {
+	from, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY, 0) // it stays open in the program that follows
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.Setenv(entered, l.Name), os.Setenv(outside, strconv.Itoa(from))); err != nil {
 		return err
 	}
 	return l.exec("/proc/self/exe", os.Args)
