@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -146,7 +145,9 @@ func (c *Cluster) At(provider string) *Cluster {
 	remembered, _ := c.Residence.Guest(provider)
 	out.Provider, out.Infrastructure, out.Companions = provider, site.Infrastructure, site.Companions
 	out.ControlPlane, out.APIElsewhere = Pool{}, true
-	out.Endpoint = cmp.Or(c.NamedEndpoint(), c.Residence.Endpoint)
+	if out.Endpoint = c.NamedEndpoint(); out.Endpoint.IsZero() { // Git may name a port alone
+		out.Endpoint = c.Residence.Endpoint
+	}
 	out.Residence = Residence{Provider: provider, Places: remembered.Places, Endpoint: out.Endpoint, ControlPlane: c.Residence.ControlPlane}
 	return &out
 }

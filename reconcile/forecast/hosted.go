@@ -15,7 +15,11 @@ func (m *model) ensureHosted(desired *fleet.Cluster) {
 	p.Stale = p.Stale || !p.Exists
 	p.Exists, p.Ready, p.Message, p.Drift = true, true, "", nil
 	p.Version = desired.Hosted.Version
-	p.Endpoint = cmp.Or(p.Endpoint, desired.NamedEndpoint(), fleet.Endpoint{Host: "unknown", Port: 6443})
+	for _, e := range []fleet.Endpoint{p.Endpoint, desired.NamedEndpoint(), {Host: "unknown", Port: 6443}} {
+		if p.Endpoint.IsZero() { // Git may name a port alone
+			p.Endpoint = e
+		}
+	}
 	m.observed.Infrastructure.Endpoint = p.Endpoint
 	m.observed.Workload.Version = p.Version
 	m.assumeServed()
