@@ -283,9 +283,12 @@ func (w *world) waitComplete(c cluster) fleet.Report {
 }
 
 func complete(c cluster, r fleet.Report) bool {
-	want := map[fleet.Role]int{fleet.RoleControlPlane: c.ControlPlanes, fleet.RoleWorker: c.Workers}
 	for _, p := range r.Pools {
-		if n := want[p.Role]; p.Desired != n || p.Current != n || p.Ready != n || p.UpToDate != n || p.Version != c.Version {
+		n := c.ControlPlanes
+		if p.Role == fleet.RoleWorker {
+			n = c.workers(string(p.Name))
+		}
+		if p.Desired != n || p.Current != n || p.Ready != n || p.UpToDate != n || p.Version != c.Version {
 			return false
 		}
 	}
