@@ -11,32 +11,31 @@ import (
 	"testing"
 
 	"fairlead.dev/agent/cli"
+	"fairlead.dev/agent/supervise"
 	"fairlead.dev/test/race"
 )
 
-// TestMain is the program itself where the tests start it, with as much memory above what
-// it has already as the variable says, in bytes.
+// TestMain runs the program where the tests start it. The variable says how many bytes of
+// memory it gets in addition to what it has.
 func TestMain(m *testing.M) {
 	more := os.Getenv("FAIRLEAD_TEST_MEMORY")
 	if more == "" {
 		os.Exit(m.Run())
 	}
-	abortOnCrash()
 	args := os.Args[1:]
-	if needsParent(args) {
-		os.Exit(supervise(args))
-	}
-	var bytes, pages uint64
-	_, _ = fmt.Sscan(more, &bytes)
-	statm, _ := os.ReadFile("/proc/self/statm")
-	_, _ = fmt.Sscan(string(statm), &pages)
-	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: pages*uint64(os.Getpagesize()) + bytes, Max: pages*uint64(os.Getpagesize()) + bytes}); err != nil {
-		panic(err)
-	}
-	os.Exit(cli.Main(Options{Version: "test"}.program(), args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	supervise.Main(args, func() int {
+		var bytes, pages uint64
+		_, _ = fmt.Sscan(more, &bytes)
+		statm, _ := os.ReadFile("/proc/self/statm")
+		_, _ = fmt.Sscan(string(statm), &pages)
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: pages*uint64(os.Getpagesize()) + bytes, Max: pages*uint64(os.Getpagesize()) + bytes}); err != nil {
+			panic(err)
+		}
+		return cli.Main(Options{Version: "test"}.program(), args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	})
 }
 
-// large is a fleet that takes more than a few megabytes to render.
+// large is a fleet whose rendering takes more than a few megabytes.
 func large(t *testing.T) string {
 	t.Helper()
 	if race.Detector {
@@ -66,7 +65,7 @@ func large(t *testing.T) string {
 	return dir
 }
 
-// Out of memory is not "there are changes".
+// The exit code of a process without memory is not that of changes.
 func TestOutOfMemory(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "plan", large(t))
 	cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MEMORY=1048576")
@@ -80,12 +79,12 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// Nor is it for the first process of a container, which no signal of its own ends.
+// The same holds for the first process of a container, which cannot end by its own signals.
 func TestOutOfMemoryInAContainer(t *testing.T) {
 	for _, c := range []struct {
 		dir, memory string
 		want        int
-	}{{large(t), "1048576", crashed}, {t.TempDir(), "4294967296", 0}} {
+	}{{large(t), "1048576", 134}, {t.TempDir(), "4294967296", 0}} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "plan", c.dir)
 		cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MEMORY="+c.memory)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"fairlead.dev/agent/cli"
+	"fairlead.dev/agent/supervise"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
@@ -20,11 +21,9 @@ type Options struct {
 
 // Main runs the command line of this process, and ends it.
 func Main(o Options) {
-	abortOnCrash()
-	if args := os.Args[1:]; needsParent(args) {
-		os.Exit(supervise(args))
-	}
-	os.Exit(cli.Main(o.program(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()}))
+	supervise.Main(os.Args[1:], func() int {
+		return cli.Main(o.program(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()})
+	})
 }
 
 // program fills in what is built in.

@@ -11,22 +11,22 @@ import (
 // cobra, which go through it.
 func mayLeave() map[string]string {
 	return map[string]string{
-		"agent/cli.New":           "makes the streams of commands go through it",
-		"agent/cli.Main":          "the last error, which is plain",
-		"agent/cli.serveRenders":  "the answers of a worker, to the process that began it",
-		"agent/output.Terminal":   "finds the terminal, to draw on",
-		"agent/output.Text":       "a table, whose cells are plain, in colours",
-		"agent/cli.newDemo":       "the story of a demonstration is drawn",
-		"agent/output.Width":      "asks how wide the terminal is",
-		"agent/output.isTerminal": "asks whether it is one",
-		"agent/cli.newKubeconfig": "a kubeconfig, for other programs",
-		"agent/cli.newSecretsGet": "the value of a secret, for other programs",
-		"agent/cli.showSecret":    "the same",
-		"agent/cli.showObjects":   "manifests, for other programs",
-		"agent/cmd/demo.main":     "hands the streams of the process to the commands",
-		"agent/program.Main":      "the same",
-		"render/worker.endLate":   "what a worker that took too long says to the process that began it",
-		"agent/program.supervise": "hands them to the process that it watches",
+		"agent/cli.New":            "makes the streams of commands go through it",
+		"agent/cli.Main":           "the last error, which is plain",
+		"agent/cli.serveRenders":   "the answers of a worker, to the process that began it",
+		"agent/output.Terminal":    "finds the terminal, to draw on",
+		"agent/output.Text":        "a table, whose cells are plain, in colours",
+		"agent/cli.newDemo":        "the story of a demonstration is drawn",
+		"agent/output.Width":       "asks how wide the terminal is",
+		"agent/output.isTerminal":  "asks whether it is one",
+		"agent/cli.newKubeconfig":  "a kubeconfig, for other programs",
+		"agent/cli.newSecretsGet":  "the value of a secret, for other programs",
+		"agent/cli.showSecret":     "the same",
+		"agent/cli.showObjects":    "manifests, for other programs",
+		"agent/cmd/demo.main":      "hands the streams of the process to the commands",
+		"agent/program.Main":       "the same",
+		"agent/supervise.runAgain": "passes them on to the process that it runs",
+		"render/worker.endLate":    "what a worker that took too long says to the process that began it",
 	}
 }
 

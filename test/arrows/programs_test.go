@@ -2,13 +2,16 @@ package arrows
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"testing"
 )
 
 // mayRun are the functions that run a program, and which.
 func mayRun() map[string]string {
 	return map[string]string{
-		"agent/program.supervise":        "this program",
+		"agent/supervise.runAgain":       "this program",
 		"agent/demo.git":                 "git, for a demonstration on a person's computer",
 		"render/sops.run":                "sops, where --sops-program names it",
 		"render/worker.start":            "this program",
@@ -47,4 +50,30 @@ func runsPrograms(fn *ast.FuncDecl) bool {
 		return !found
 	})
 	return found
+}
+
+// TestProgramsAreSupervised: each program of the product gives its own crashes an exit code,
+// so that none of them is taken for an answer.
+func TestProgramsAreSupervised(t *testing.T) {
+	mains, err := filepath.Glob("../../agent/cmd/*/main.go")
+	if err != nil || len(mains) < 2 {
+		t.Fatalf("found %v, %v", mains, err)
+	}
+	for _, name := range mains {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		supervised := false
+		ast.Inspect(f, func(n ast.Node) bool {
+			if e, ok := n.(*ast.SelectorExpr); ok && e.Sel.Name == "Main" {
+				x, ok := e.X.(*ast.Ident)
+				supervised = supervised || ok && (x.Name == "program" || x.Name == "supervise")
+			}
+			return true
+		})
+		if !supervised {
+			t.Errorf("%s calls neither program.Main nor supervise.Main", name)
+		}
+	}
 }

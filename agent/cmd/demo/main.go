@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fairlead.dev/agent/cli"
+	"fairlead.dev/agent/supervise"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
@@ -22,10 +23,17 @@ func main() {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		args = append([]string{"demo"}, args...)
 	}
-	os.Exit(cli.Main(cli.Program{Version: version, Built: wiring.Built{
+	supervise.Main(args, func() int {
+		return cli.Main(program(), args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()})
+	})
+}
+
+// program is what this command is built with.
+func program() cli.Program {
+	return cli.Program{Version: version, Built: wiring.Built{
 		Providers: []providers.Factory{inmemory.Factory()},
 		Distributions: func(c *workload.Client) providers.Distributions {
 			return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c)}
 		},
-	}}, args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()}))
+	}}
 }

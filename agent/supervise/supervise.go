@@ -1,4 +1,4 @@
-package program
+package supervise
 
 import (
 	"errors"
@@ -10,9 +10,18 @@ import (
 	"syscall"
 )
 
-// abortOnCrash has the process end by SIGABRT, which shells show as 134, where Go's
-// runtime ends it: out of memory, or by a bug. Go's own exit code is 2, which says that
-// there are changes. There is no core dump, since secrets would be in it.
+// Main runs the command line args with run, and ends the process with the exit code that
+// run returns. It has to be the first thing that a program does.
+func Main(args []string, run func() int) {
+	abortOnCrash()
+	if needsParent(args) {
+		os.Exit(runAgain(args))
+	}
+	os.Exit(run())
+}
+
+// abortOnCrash makes the runtime end the process with SIGABRT where it crashes, without a
+// core dump.
 func abortOnCrash() {
 	debug.SetTraceback("crash")
 	noCoreDump()
@@ -21,16 +30,15 @@ func abortOnCrash() {
 // crashed is the exit code of a process that SIGABRT ended.
 const crashed = 128 + int(syscall.SIGABRT)
 
-// needsParent reports whether a crash of the command in args could be taken for an answer
-// of it. The first process of a container is not ended by its own signals, and ends with
-// Go's exit code.
+// needsParent reports whether this is the first process of a container, and the exit code
+// of a crash could be taken for an answer of the command in args.
 func needsParent(args []string) bool {
 	return os.Getpid() == 1 && len(args) > 0 && slices.Contains([]string{"plan", "orphans"}, args[0])
 }
 
-// supervise runs the program again as another process than the first one, and returns its
-// exit code.
-func supervise(args []string) int {
+// runAgain runs the program again with args, in another process, and returns the exit code
+// of that. It passes signals on.
+func runAgain(args []string) int {
 	self, err := os.Executable()
 	if err != nil {
 		return crashed

@@ -1,10 +1,10 @@
 //go:build unix
 
-package program
+package supervise
 
 import "syscall"
 
-// noCoreDump has the kernel write no core dump of this process.
+// noCoreDump keeps the kernel from writing a core dump of this process.
 func noCoreDump() {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
