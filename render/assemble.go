@@ -10,21 +10,21 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// assemble puts the fleet together from what is built, of which nothing counts that is
-// spoiled, but that it is there. The problems are of no overlay.
+// assemble makes the fleet from the overlays that are built. Of a spoiled overlay only its
+// existence counts. problems are those of no overlay.
 func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fleet.Problem, problems []fleet.Problem) fleet.Fleet {
 	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Problems: problems}
 	owners := map[fleet.Key][]string{}
 	bases := b.bases()
 	dirs := slices.Sorted(maps.Keys(b.built))
-	mentioned := map[string]string{} // by which overlay that is refused
+	mentioned := map[string]string{} // folder to the overlay that names it and is refused
 	for _, dir := range dirs {
 		for _, part := range b.built[dir].mentions {
 			mentioned[part] = dir
 		}
 	}
-	refused := map[string][]fleet.Problem{} // by spec.folders, by overlay
-	may := map[string][]fleet.Cluster{}     // what each overlay may define
+	refused := map[string][]fleet.Problem{} // problems of spec.folders, by overlay
+	may := map[string][]fleet.Cluster{}     // clusters that each overlay may define
 	for _, dir := range dirs {
 		if bases[dir] {
 			continue
@@ -73,7 +73,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 	return f
 }
 
-// twice is the problem of cluster c of o, which others define as well.
+// twice is the problem of a cluster c of o that other overlays define too.
 func twice(c fleet.Cluster, o *overlay, others []string) fleet.Problem {
 	others = slices.DeleteFunc(slices.Clone(others), func(dir string) bool { return dir == o.dir })
 	return fleet.Problem{

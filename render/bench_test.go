@@ -36,7 +36,7 @@ func BenchmarkOnePushInThousand(b *testing.B) {
 	}
 }
 
-// BenchmarkThousand renders 1,000 overlays that nobody has seen.
+// BenchmarkThousand renders 1,000 overlays for the first time.
 func BenchmarkThousand(b *testing.B) {
 	t := overlays(1000)
 	t.index()

@@ -14,11 +14,11 @@ import (
 	"fairlead.dev/render/kustomize"
 )
 
-// fakeWorkers build here, but for overlays that are told to fail.
+// fakeWorkers build in this process. Some overlays fail.
 type fakeWorkers struct {
 	here *kustomize.Kustomizer
-	over map[string]bool // overlays that are over the budget
-	err  error           // of all others
+	over map[string]bool // overlays that exceed the budget
+	err  error           // error of all overlays
 
 	mu    sync.Mutex
 	built []string
@@ -50,8 +50,8 @@ func (w *fakeWorkers) take() []string {
 	return out
 }
 
-// An overlay that is over the budget is one problem, the others are rendered, and it
-// is tried again with the next revision, also where nothing of it changed.
+// An overlay that exceeds the budget is one problem, and the others are rendered. It is
+// tried again with the next revision, even if nothing of it changed.
 func TestRenderOverBudget(t *testing.T) {
 	w := &fakeWorkers{here: kustomize.New(kustomize.DefaultLimits()), over: map[string]bool{"clusters/a": true}}
 	b := newBuilder(render.Options{Workers: w})

@@ -20,56 +20,56 @@ import (
 type Options struct {
 	// Decoder makes clusters of objects; required for Render.
 	Decoder Decoder
-	// FleetID names a fleet whose fleet.yaml does not.
+	// FleetID is the id of a fleet whose fleet.yaml has none.
 	FleetID fleet.ID
-	// Values are substituted before those that the tree gives.
+	// Values take precedence over the values in the tree.
 	Values map[string]string
-	// AllowUnset leaves variables without a value standing.
+	// AllowUnset leaves variables without a value in the text.
 	AllowUnset bool
-	// Decrypter decrypts files that sops encrypted; nil is one without an
-	// identity, which refuses them.
+	// Decrypter decrypts files that sops encrypted. Nil: encrypted files are refused.
 	Decrypter *sops.Decrypter
-	// Pinned, if not nil, gets the sources that fleets pin; without it they are refused.
+	// Pinned, if not nil, fetches the sources that fleets pin. Nil: pinned sources are
+	// refused.
 	Pinned Pinned
-	// Parallelism is how many overlays are built at once; 0 means one for each
-	// processor. Workers may have an opinion of their own.
+	// Parallelism is how many overlays are built at once; 0 means one for each processor.
+	// Workers have their own limit.
 	Parallelism int
-	// Workers, if not nil, build overlays in place of this process.
+	// Workers, if not nil, build overlays instead of this process.
 	Workers Workers
-	// Observe, if not nil, is told of each Render.
+	// Observe, if not nil, is called after each Render.
 	Observe func(Stats)
 	// Log, if not nil, gets debug messages.
 	Log *slog.Logger
 }
 
-// Workers build overlays elsewhere, with a budget. They are safe for concurrent use.
+// Workers build overlays in other processes, with a budget. They are safe for concurrent
+// use.
 type Workers interface {
-	// Build is as Kustomizer.BuildInput. The error for an overlay that is over the
-	// budget is a *kustomize.OverBudget; any other says that no overlay can be built
-	// now.
+	// Build is as Kustomizer.BuildInput. An overlay that exceeds the budget is a
+	// *kustomize.OverBudget. Any other error says that no overlay can be built now.
 	Build(ctx context.Context, in kustomize.Input) ([]kustomize.Object, *fleet.Problem, error)
 	// Processes is how many overlays are built at once.
 	Processes() int
-	// Rest is called when there is nothing more to build for now.
+	// Rest is called when there is nothing to build.
 	Rest()
 }
 
 // Stats say what one Render cost.
 type Stats struct {
-	Overlays int // in the tree
-	Built    int // of them built
+	Overlays int // overlays in the tree
+	Built    int // overlays that were built
 	Problems int
 	Duration time.Duration
 }
 
-// A Builder is a Renderer that keeps what it built, and builds only overlays
-// whose inputs changed. It is safe for concurrent use; one Render runs at a time.
+// A Builder is a Renderer that keeps what it built, and builds only overlays whose inputs
+// changed. It is safe for concurrent use; one Render runs at a time.
 type Builder struct {
 	options    Options
 	kustomizer *kustomize.Kustomizer
 
 	mu      sync.Mutex
-	folders map[string]*folder  // what discovery found, by where it began
+	folders map[string]*folder  // what discovery found, by the folder where it began
 	built   map[string]*overlay // by folder
 }
 
@@ -128,14 +128,14 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	return f, nil
 }
 
-// Stale reports whether another Render of the same tree may tell something else: a file
-// could not be decrypted for what is asked of others, or a pinned source could not be got,
-// and may be now.
+// Stale reports whether another Render of the same tree may have another result: a file
+// could not be decrypted because a service did not answer, or a pinned source could not be
+// fetched.
 func (b *Builder) Stale() bool {
 	return b.options.Decrypter.Due() || b.options.Pinned != nil && b.options.Pinned.Due()
 }
 
-// rest lets the workers go.
+// rest releases the workers.
 func (b *Builder) rest() {
 	if b.options.Workers != nil {
 		b.options.Workers.Rest()
@@ -149,8 +149,7 @@ func (b *Builder) report(s Stats) {
 	}
 }
 
-// changed forgets overlays that are gone and returns the folders of those that
-// must be built.
+// changed forgets overlays that are gone, and returns the folders of overlays to build.
 func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []string {
 	kept := make(map[string]*overlay, len(dirs))
 	var changed []string
@@ -167,9 +166,8 @@ func (b *Builder) changed(dirs []string, fingerprint string, d *digests) []strin
 	return changed
 }
 
-// build builds the overlays in dirs, then those whose clusters are made from
-// classes of other folders that changed, and returns how many. If ctx ends before
-// all are done, those that are not are built the next time.
+// build builds the overlays in dirs, then those whose clusters come from changed classes in
+// other folders, and returns how many. If ctx ends first, the rest is built the next time.
 func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree, cfg config, d *digests, dirs []string) (int, error) {
 	first := func(ctx context.Context, tree *sops.Tree, dir string) *overlay {
 		o := b.objects(ctx, tree, cfg, dir)
@@ -179,7 +177,7 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 		case o.library():
 			return b.readLibrary(o)
 		case len(o.wanted()) > 0:
-			return o // until all libraries are known
+			return o // later, when all libraries are known
 		}
 		return b.decode(rev, cfg, o, nil)
 	}
@@ -223,8 +221,8 @@ func (b *Builder) build(ctx context.Context, rev fleet.Revision, tree *sops.Tree
 	return len(union(dirs, late)), err
 }
 
-// each builds overlays in parallel and puts them into b.built, without those
-// that were not come to.
+// each builds overlays in parallel and puts them into b.built, but for those that ctx left
+// out.
 func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx context.Context, dir string) *overlay) error {
 	results := make([]*overlay, len(dirs))
 	g, ctx := errgroup.WithContext(ctx)
@@ -249,7 +247,7 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 			continue
 		}
 		if old != nil && o.unread {
-			// What it includes is still not taken for overlays.
+			// The folders that it includes are still not overlays.
 			o.includes = union(o.includes, old.includes)
 		}
 		b.built[dir] = o
@@ -257,7 +255,7 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 	return err
 }
 
-// keep writes down what the overlays in dirs depend on.
+// keep stores what the overlays in dirs depend on.
 func (b *Builder) keep(cfg config, d *digests, dirs []string) {
 	for _, dir := range dirs {
 		if o := b.built[dir]; o != nil && o.decoded {

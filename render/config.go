@@ -27,7 +27,7 @@ const ConfigFile = "fleet.yaml"
 // DefaultStatusBranch is the status branch of a fleet whose ConfigFile names none.
 const DefaultStatusBranch = "fairlead/status"
 
-// What ConfigFile says when it says nothing.
+// Defaults of ConfigFile.
 const (
 	defaultClusters   = "clusters/**"
 	defaultPruneLimit = 1
@@ -62,8 +62,8 @@ type Manifest struct {
 	} `json:"spec"`
 }
 
-// A Value is a value for substitution: a text, a whole number or a boolean, or
-// a list or mapping, which is kept as JSON.
+// A Value is a value for substitution: a text, an integer or a boolean, or a list or
+// mapping, which is kept as JSON.
 type Value string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -87,7 +87,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A ConfigError says all that is wrong with ConfigFile.
+// A ConfigError has all problems of ConfigFile.
 type ConfigError struct{ Problems []fleet.Problem }
 
 // Error implements error.
@@ -106,10 +106,10 @@ type config struct {
 	clusters globs
 	folders  folderRules
 	values   map[string]string
-	failed   map[string]failure // pinned sources without content, by folder
+	failed   map[string]failure // pinned sources that could not be fetched, by folder
 }
 
-// fingerprint identifies what of c goes into every overlay.
+// fingerprint identifies the part of c that every overlay depends on.
 func (c config) fingerprint() string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q\n", c.id)
@@ -119,8 +119,8 @@ func (c config) fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// config reads ConfigFile of tree. The error is of kind Invalid and holds a
-// *ConfigError where the content is refused.
+// config reads ConfigFile of tree. Where its content is refused, the error is of kind
+// Invalid and has a *ConfigError.
 func (b *Builder) config(tree fs.FS) (config, error) {
 	const op = "read " + ConfigFile
 	data, err := kustomize.ReadFile(tree, ConfigFile, documents.DefaultLimits())
@@ -140,8 +140,8 @@ func (b *Builder) config(tree fs.FS) (config, error) {
 	return b.checked(m)
 }
 
-// kindOfRead returns the kind of an error of reading a tree. A tree holds what it has:
-// that a path cannot be read there is so however often it is tried.
+// kindOfRead returns the kind of an error of reading a tree. A tree does not change: a path
+// that cannot be read stays so.
 func kindOfRead(err error) fleet.ErrorKind {
 	if _, ok := errors.AsType[*fs.PathError](err); ok && fleet.KindOf(err) == fleet.Unknown {
 		return fleet.Invalid
@@ -247,7 +247,7 @@ func configProblem(field, message, hint string) fleet.Problem {
 	return fleet.Problem{File: ConfigFile, Field: field, Message: message, Hint: hint}
 }
 
-// asConfigError makes what went wrong while decoding a problem with a field.
+// asConfigError makes a decoding error a problem with a field.
 func asConfigError(err error) *ConfigError {
 	if e, ok := errors.AsType[*ConfigError](err); ok {
 		return e
@@ -263,7 +263,7 @@ func asConfigError(err error) *ConfigError {
 	return &ConfigError{Problems: []fleet.Problem{p}}
 }
 
-// quoted returns what stands in quotes in s.
+// quoted returns the quoted part of s.
 func quoted(s string) string {
 	_, after, _ := strings.Cut(s, `"`)
 	before, _, _ := strings.Cut(after, `"`)

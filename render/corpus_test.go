@@ -21,7 +21,7 @@ func (t dirTree) Digest(name string) (string, error) {
 	return name, err
 }
 
-// corpus returns the manifests of other people's fleets.
+// corpus returns the manifests of public fleets.
 func corpus(t *testing.T) dirTree {
 	t.Helper()
 	return dirTree{os.DirFS(needs.Corpus(t))}
@@ -29,8 +29,8 @@ func corpus(t *testing.T) dirTree {
 
 // Every manifest and every kustomization of the corpus renders.
 func TestCorpus(t *testing.T) {
-	// A file that is no YAML before its variables are filled in: a line of it is
-	// nothing but a variable that stands for several keys.
+	// One file is no YAML before substitution: a line of it is only a variable, which
+	// stands for several keys.
 	refused := map[string]string{
 		"capm3/examples/clusterctl-templates/clusterctl-cluster.yaml": "a ${VARIABLE} cannot stand for whole lines",
 	}

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/render/sops"
 )
 
-// maxGlobs is how many patterns each folder is compared with.
+// maxGlobs is the maximum number of patterns.
 const maxGlobs = 1000
 
 // globs select folders. A pattern is a path of segments; * and ? and [a-z] are
@@ -80,9 +80,8 @@ func (g globs) match(dir string) bool {
 	return slices.ContainsFunc(g.include, matches) && !slices.ContainsFunc(g.exclude, matches)
 }
 
-// matchGlob walks the pattern once: after each of its segments it knows which
-// beginnings of the path match so far. Trying them one after the other instead
-// takes time without end where there are many **.
+// matchGlob reads the pattern once. After each segment it knows which beginnings of the
+// path match so far. Backtracking would take exponential time with many **.
 func matchGlob(pattern, segments []string) bool {
 	matched := make([]bool, len(segments)+1) // by how many segments of the path
 	matched[0] = true
@@ -106,7 +105,7 @@ func matchGlob(pattern, segments []string) bool {
 	return matched[len(segments)]
 }
 
-// roots returns the folders below which everything selected lies.
+// roots returns the folders that contain everything that is selected.
 func (g globs) roots() []string {
 	var out []string
 	for _, p := range g.include {
@@ -120,21 +119,20 @@ func (g globs) roots() []string {
 	return slices.Compact(out)
 }
 
-// A folder is what discovery found in a folder of the tree. It is true as long
-// as the digest is.
+// A folder is what discovery found in a folder of the tree. It is valid as long as the
+// digest is the same.
 type folder struct {
 	digest        string
 	kustomization bool
 	children      map[string]*folder
 	lost          []lost
-	entries       int // in it and below
+	entries       int // number of entries in it and below
 }
 
-// A lost folder is one that discovery cannot look into: nobody knows which overlays
-// are in it.
+// A lost folder is one that discovery cannot read: the overlays in it are not known.
 type lost struct{ name, why string }
 
-// maxEntries is how many files and folders discovery looks at below one folder.
+// maxEntries is how many files and folders discovery reads below one folder.
 const maxEntries = 100_000
 
 // errTooMany says that a folder has more than maxEntries.
@@ -144,15 +142,14 @@ var errTooMany = fmt.Errorf("it has more than %d files and folders", maxEntries)
 type walk struct {
 	tree    *sops.Tree
 	digests *digests
-	looked  map[string]*folder // by digest: equal folders are looked at once
-	tooMany map[string]bool    // likewise
+	looked  map[string]*folder // by digest, since equal folders are read once
+	tooMany map[string]bool    // by digest as well
 }
 
-// discover returns the folders of tree that may be overlays, sorted: those that
-// are selected and have a kustomization file. Folders whose names begin with a
-// dot are left out. It goes only into folders that changed since the last time.
-// The problems are of folders that it cannot go into. What is pinned defines nothing:
-// tree is the fleet without it, and what lies in its place counts for nothing.
+// discover returns the folders of tree that may be overlays, sorted: those that are
+// selected and have a kustomization file. It skips folders whose names begin with a dot. It
+// reads only folders that changed since the last time. The problems are of folders that it
+// cannot read. tree is the fleet without pinned sources, which define no overlays.
 func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg config) ([]string, []fleet.Problem, error) {
 	var out []string
 	var problems []fleet.Problem
@@ -177,8 +174,8 @@ func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg
 	return slices.Compact(out), bounded(problems), nil
 }
 
-// look returns what is in dir, whose parents have above entries; old is what was
-// there before, or nil.
+// look returns what is in dir, whose parents have above entries. old is the earlier result,
+// or nil.
 func (w *walk) look(ctx context.Context, dir string, old *folder, above int) (*folder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -218,7 +215,7 @@ func (w *walk) into(ctx context.Context, f *folder, dir string, old *folder, abo
 		case bad.Dir:
 			f.lost = append(f.lost, lost{bad.Name, bad.Err.Error()})
 		case slices.Contains(kustomize.FileNames(), bad.Name):
-			f.kustomization = true // an overlay that cannot be read, and not none
+			f.kustomization = true // an overlay that cannot be read
 		}
 	}
 	for _, e := range entries {
@@ -249,8 +246,8 @@ func (w *walk) into(ctx context.Context, f *folder, dir string, old *folder, abo
 	return nil
 }
 
-// overlays appends the selected folders at and below dir, and a problem for each of
-// those that nobody can look into.
+// overlays appends the selected folders at and below dir, and a problem for each folder
+// that cannot be read.
 func (f *folder) overlays(ctx context.Context, dir string, g globs, out []string, problems []fleet.Problem) ([]string, []fleet.Problem, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

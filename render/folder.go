@@ -12,10 +12,10 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Folder renders the kustomization in the folder name as if the fleet had selected it,
-// with the ClusterClasses that the last Render found, and keeps nothing: for people who
-// check what clusters share. The error is of kind NotFound where there is no
-// kustomization, or a Component, which is nothing by itself.
+// Folder renders the kustomization in the folder name as if the fleet had selected it, with
+// the ClusterClasses that the last Render found. It keeps nothing: it is for people who
+// check what clusters share. The error is of kind NotFound where there is no kustomization,
+// or a Component, which cannot be rendered alone.
 func (b *Builder) Folder(ctx context.Context, rev fleet.Revision, encrypted sources.Tree, name string) (fleet.Fleet, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// FolderManifest is an item of spec.folders of ConfigFile: what the overlays at and
-// below a folder may define.
+// FolderManifest is an item of spec.folders of ConfigFile: what the overlays at and below a
+// folder may define.
 type FolderManifest struct {
 	Path string `json:"path"`
-	// Namespaces are those that clusters may be in; "*" is any.
+	// Namespaces are the namespaces that clusters may be in; "*" is any.
 	Namespaces []string `json:"namespaces"`
 	// Identities are the names that an identityRef may have; absent is any.
 	Identities []string `json:"identities,omitempty"`
@@ -60,7 +60,7 @@ func checkedFolders(list []FolderManifest, fail func(field, message, hint string
 	return out
 }
 
-// of returns the rule for an overlay: that of the nearest folder upwards.
+// of returns the rule for an overlay: the one of its nearest parent folder.
 func (r folderRules) of(overlay string) (FolderManifest, bool) {
 	for _, f := range r {
 		if f.Path == "." || f.Path == overlay || strings.HasPrefix(overlay, f.Path+"/") {
@@ -70,7 +70,7 @@ func (r folderRules) of(overlay string) (FolderManifest, bool) {
 	return FolderManifest{}, false
 }
 
-// refuse says why overlay o may not define c; nothing where it may.
+// refuse returns the problems with defining c in overlay o, if that is not allowed.
 func (r folderRules) refuse(o *overlay, c fleet.Cluster) []fleet.Problem {
 	if len(r) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (r folderRules) refuse(o *overlay, c fleet.Cluster) []fleet.Problem {
 	return out
 }
 
-// infrastructureOf returns the objects of c that its providers read.
+// infrastructureOf returns the objects of c that its providers use.
 func infrastructureOf(c *fleet.Cluster) []fleet.Object {
 	out := append([]fleet.Object{c.Infrastructure}, c.Companions...)
 	for _, g := range c.Guests {
@@ -121,11 +121,11 @@ func infrastructureOf(c *fleet.Cluster) []fleet.Object {
 	return out
 }
 
-// A usedIdentity is a name that an identityRef has.
+// A usedIdentity is the name in an identityRef.
 type usedIdentity struct{ field, name string }
 
-// identitiesIn returns the identities that a spec names, at any depth, sorted by
-// field: every provider calls the reference so.
+// identitiesIn returns the identities that a spec names, at any depth, sorted by field. All
+// providers call that reference identityRef.
 func identitiesIn(spec json.RawMessage) []usedIdentity {
 	var v any
 	if len(spec) == 0 || json.Unmarshal(spec, &v) != nil {

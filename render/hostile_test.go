@@ -13,12 +13,12 @@ import (
 	"fairlead.dev/render"
 )
 
-// hostileCase is a fleet of one good overlay and one that is up to something.
+// A hostileCase is a fleet of one good overlay and one hostile one.
 type hostileCase struct {
 	reason string
 	files  string            // of the overlay clusters/x and around it
-	big    map[string][]byte // files that are not written out here
-	want   string            // in the one problem
+	big    map[string][]byte // large files, which are generated
+	want   string            // part of the one problem
 }
 
 // kust returns a hostile overlay whose kustomization has one more field.

@@ -14,15 +14,15 @@ import (
 	"fairlead.dev/render/topology"
 )
 
-// contents is what an overlay's objects say of clusters and classes, before any
-// of them is decoded.
+// contents is what an overlay's objects say of clusters and classes, before they are
+// decoded.
 type contents struct {
 	clusters bool
 	holds    map[fleet.Key]bool // ClusterClasses
 	uses     map[fleet.Key]bool // ClusterClasses that clusters name
 }
 
-// see takes note of one object.
+// see reads one object.
 func (c *contents) see(n *yaml.Node) {
 	kind := scalar(n, "kind")
 	if kind != "Cluster" && kind != "ClusterClass" || !strings.HasPrefix(scalar(n, "apiVersion"), "cluster.x-k8s.io/") {
@@ -39,7 +39,7 @@ func (c *contents) see(n *yaml.Node) {
 			}
 		}
 	}
-	_ = n.Decode(&o) // what cannot be decoded is for the decoder to say
+	_ = n.Decode(&o) // the decoder reports the error
 	namespace := cmp.Or(o.Metadata.Namespace, defaultNamespace)
 	if kind == "ClusterClass" {
 		c.holds = with(c.holds, fleet.Key{Namespace: namespace, Name: o.Metadata.Name})
@@ -73,20 +73,18 @@ func scalar(n *yaml.Node, key string) string {
 	return ""
 }
 
-// library reports whether the overlay holds classes for others: it has no
-// cluster of its own.
+// library reports whether the overlay has classes for others: it has no cluster.
 func (c *contents) library() bool { return !c.clusters && len(c.holds) > 0 }
 
-// wanted returns the classes that are to be looked for in libraries, sorted.
+// wanted returns the classes to look for in libraries, sorted.
 func (c *contents) wanted() []fleet.Key {
 	out := slices.SortedFunc(maps.Keys(c.uses), fleet.Key.Compare)
 	return slices.DeleteFunc(out, func(k fleet.Key) bool { return c.holds[k] })
 }
 
-// libraries returns the libraries that are built, sorted by folder. Folders of
-// which nothing is known, because of problems, are there without classes: they
-// may be libraries. The classes of one that is spoiled in tree are there, so that nobody
-// takes them over, and expand nothing.
+// libraries returns the libraries that are built, sorted by folder. A folder with problems
+// is returned without classes, since it may be a library. The classes of a library that is
+// spoiled in tree are returned, but expand nothing: so no other library can replace them.
 func (b *Builder) libraries(tree *sops.Tree) []topology.Library {
 	var out []topology.Library
 	bad := spoiled(tree, b.built)
@@ -108,7 +106,8 @@ func (b *Builder) libraries(tree *sops.Tree) []topology.Library {
 	return out
 }
 
-// lateLibrary reports whether a folder that may be a library may be read another time.
+// lateLibrary reports whether a folder that may be a library could not be read for a reason
+// that may pass.
 func (b *Builder) lateLibrary() bool {
 	for _, o := range b.built {
 		if o.late && !o.contents.clusters {
@@ -118,8 +117,8 @@ func (b *Builder) lateLibrary() bool {
 	return false
 }
 
-// fingerprints identifies what libraries say of the classes in keys: all that
-// they have, of those that none has.
+// fingerprints identifies what libraries have of the classes in keys; for keys without a
+// class, all of the libraries.
 func fingerprints(libraries []topology.Library, keys []fleet.Key) string {
 	var s strings.Builder
 	for _, k := range keys {

@@ -18,11 +18,10 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Objects renders what lies at name, for people to look at: a folder with a
-// kustomization, a YAML file, or else every overlay at and below the folder
-// that the fleet selects. Nothing is decoded and nothing is kept. The objects
-// come in the order of the overlays; those of overlays with problems may be
-// missing. The error is as for Render.
+// Objects renders what is at name, for people: a folder with a kustomization, a YAML file,
+// or else every overlay that the fleet selects at and below the folder. It decodes nothing
+// and keeps nothing. The objects are in the order of the overlays. Overlays with problems
+// may be missing. The error is as for Render.
 func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name string) ([]Object, []fleet.Problem, error) {
 	defer b.rest()
 	base := b.options.Decrypter.Tree(ctx, encrypted)
@@ -88,8 +87,8 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 	return objects, problems, nil
 }
 
-// selected returns name if it has a kustomization, else the overlays of the
-// fleet at and below it, in base, which has no pinned sources.
+// selected returns name if it has a kustomization, else the overlays of the fleet at and
+// below it. base has no pinned sources.
 func (b *Builder) selected(ctx context.Context, tree, base *sops.Tree, cfg config, name string) ([]string, []fleet.Problem, error) {
 	for _, file := range kustomize.FileNames() {
 		if _, err := fs.Stat(tree, path.Join(name, file)); err == nil {
@@ -114,7 +113,7 @@ func (b *Builder) selected(ctx context.Context, tree, base *sops.Tree, cfg confi
 	return dirs, problems, nil
 }
 
-// file renders a YAML file that no kustomization names.
+// file renders a YAML file without a kustomization.
 func (b *Builder) file(tree fs.FS, cfg config, name string) *overlay {
 	o := &overlay{dir: path.Dir(name), file: name}
 	data, err := kustomize.ReadFile(tree, name, documents.DefaultLimits())

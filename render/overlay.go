@@ -21,26 +21,26 @@ import (
 	"fairlead.dev/sources"
 )
 
-// An overlay is what one build gave, with all that it depends on.
+// An overlay is the result of one build, with its dependencies.
 type overlay struct {
 	dir  string
 	file string // its kustomization file
 
-	reads    []string // paths that the build looked at
+	reads    []string // paths that the build read
 	includes []string // folders of other kustomizations
-	mentions []string // folders that may be such
-	unread   bool     // the scan did not get through, includes may lack some
-	part     bool     // a Component
-	fleeting bool     // another time it may be built: it took more than it may
-	late     bool     // likewise: what it needs could not be got
-	err      error    // it was not come to
+	mentions []string // folders that may be included
+	unread   bool     // the scan failed, so includes may be incomplete
+	part     bool     // it is a Component
+	fleeting bool     // it exceeded the budget, and may be built another time
+	late     bool     // something could not be fetched, and may be another time
+	err      error    // why it was not built
 
 	contents
-	objects  []Object         // until they are decoded
-	filled   map[place]string // likewise: where a value was set
+	objects  []Object         // nil once they are decoded
+	filled   map[place]string // fields with the variable that set them; nil once decoded
 	decoded  bool
-	classes  topology.Library // of a library
-	from     string           // fingerprints of the classes of libraries that clusters are made from
+	classes  topology.Library // the classes of a library
+	from     string           // fingerprints of the libraries' classes that its clusters are made from
 	clusters []fleet.Cluster
 	problems []fleet.Problem
 	warnings []fleet.Problem
@@ -89,15 +89,15 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	return o
 }
 
-// unanswered notes that o may have no problem another time, if it has one and something
-// that it may need could not be got.
+// unanswered notes whether the problem of o may pass, because something that o may need
+// could not be fetched.
 func (o *overlay) unanswered(is bool) {
 	if is && len(o.problems) > 0 {
 		o.fleeting, o.late = true, true
 	}
 }
 
-// run has an overlay built, by the workers if there are any.
+// run has the overlay built, by the workers if there are any.
 func (b *Builder) run(ctx context.Context, scan *kustomize.Scan) ([]kustomize.Object, *fleet.Problem, error) {
 	if b.options.Workers != nil {
 		return b.options.Workers.Build(ctx, scan.Input())
@@ -106,7 +106,7 @@ func (b *Builder) run(ctx context.Context, scan *kustomize.Scan) ([]kustomize.Ob
 	return built, problem, nil
 }
 
-// substitute fills in the variables of built, and writes the objects down.
+// substitute fills in the variables of built, and stores the objects.
 func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomize.Object) {
 	values, from := maps.Clone(cfg.values), map[string]string{}
 	set := func(file string, more map[string]string) {
@@ -174,7 +174,7 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 	}
 }
 
-// decode makes clusters of the objects of o, unless there are problems already.
+// decode makes clusters of the objects of o, unless o has problems.
 func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay, libraries []topology.Library) *overlay {
 	o.read(func(objects []Object) {
 		o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects, libraries...)
@@ -182,7 +182,7 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay, libraries [
 	for i := range o.clusters {
 		c := &o.clusters[i]
 		if c.Fleet != cfg.id {
-			// The decoder did not know the name in fleet.yaml.
+			// Only fleet.yaml has the id.
 			c.Fleet = cfg.id
 			c.Digest = fmt.Sprintf("%x", sha256.Sum256([]byte(string(cfg.id)+" "+c.Digest)))
 		}
@@ -197,7 +197,7 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay, libraries [
 	return o
 }
 
-// readLibrary makes classes of the objects of o, unless there are problems already.
+// readLibrary makes classes of the objects of o, unless o has problems.
 func (b *Builder) readLibrary(o *overlay) *overlay {
 	o.read(func(objects []Object) {
 		o.classes, o.problems = b.options.Decoder.Library(o.dir, objects)
@@ -205,8 +205,8 @@ func (b *Builder) readLibrary(o *overlay) *overlay {
 	return o
 }
 
-// read has the objects of o decoded, unless there are problems already, and adds
-// to problems where a value was set.
+// read decodes the objects of o, unless o has problems, and adds to each problem the
+// variable that set its value.
 func (o *overlay) read(decode func(objects []Object)) {
 	objects, filled := o.objects, o.filled
 	o.objects, o.filled, o.decoded = nil, nil, true
@@ -228,7 +228,7 @@ func (o *overlay) read(decode func(objects []Object)) {
 	}
 }
 
-// A place is a field of an object, as a decoder names both.
+// A place is a field of an object.
 type place struct{ object, field string }
 
 // identity is title with the namespace that an object without one is in.

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// bases returns the folders that another overlay includes: they are parts of
-// it. Two that include each other are both overlays, with a problem each.
+// bases returns the folders that other overlays include: they are parts of these overlays.
+// Two overlays that include each other stay overlays, with a problem each.
 func (b *Builder) bases() map[string]bool {
 	out := map[string]bool{}
 	for dir, o := range b.built {
@@ -23,9 +23,8 @@ func (b *Builder) bases() map[string]bool {
 	return out
 }
 
-// parts returns what is known of the folders in bases. Which of them were the
-// folders of live clusters is for those to say who know what lives: the same tree
-// gives the same fleet.
+// parts returns what is known of the folders in bases. It does not say which of them were
+// the folders of live clusters: the same tree gives the same fleet.
 func (b *Builder) parts(bases map[string]bool) []fleet.Part {
 	by := map[string][]fleet.Includer{}
 	for _, dir := range slices.Sorted(maps.Keys(b.built)) {
@@ -52,8 +51,8 @@ func (b *Builder) parts(bases map[string]bool) []fleet.Part {
 	return out
 }
 
-// partWarnings says of each part that would be clusters by itself, at both ends,
-// that it is none: where people check a change nobody knows what lives.
+// partWarnings warns of each part that would define clusters by itself: where people check
+// a change, live clusters are not known.
 func partWarnings(parts []fleet.Part) []fleet.Problem {
 	const hint = "keep what several clusters share in a folder that is no overlay; an agent refuses both where the cluster is live"
 	var out []fleet.Problem
@@ -81,7 +80,7 @@ func partWarnings(parts []fleet.Part) []fleet.Problem {
 	return out
 }
 
-// some names the first of a list.
+// some names the first items of a list.
 func some(names []string) string {
 	const most = 3
 	if len(names) > most {

@@ -31,22 +31,22 @@ type SourceManifest struct {
 	Path   string `json:"path,omitempty"`
 }
 
-// Pinned gets what fleets pin. It is safe for concurrent use.
+// Pinned fetches what fleets pin. It is safe for concurrent use.
 type Pinned interface {
 	// Open returns the content of each of pins, by name. The same pin always has the same
 	// content.
 	Open(ctx context.Context, pins []fleet.PinnedSource) map[string]Content
-	// Due reports whether Open may return content that it could not get before.
+	// Due reports whether Open may now return content that it could not get before.
 	Due() bool
 }
 
-// Content is what a pin stands for.
+// Content is the content of a pinned source.
 type Content struct {
 	Tree sources.Tree
-	// Err says why there is none: of kind Invalid where it is refused, any other may be
-	// gone with another try.
+	// Err says why there is none: of kind Invalid where it is refused; any other error may
+	// pass.
 	Err error
-	// Instead says that it takes the place of what the fleet itself has there.
+	// Instead lets it replace what the fleet itself has in its folder.
 	Instead bool
 }
 
@@ -90,7 +90,7 @@ func checkedSources(list []SourceManifest, fail func(field, message, hint string
 	return out
 }
 
-// checkedPin validates what m is pinned to.
+// checkedPin validates the pin of m.
 func checkedPin(at string, m SourceManifest, fail func(field, message, hint string)) {
 	find := "git ls-remote " + m.URL + " tells the commits of branches and tags"
 	if m.Branch != "" {
@@ -122,7 +122,7 @@ func checkedPin(at string, m SourceManifest, fail func(field, message, hint stri
 	}
 }
 
-// unfitURL says why text is not the URL of a repository elsewhere. It shows no credential.
+// unfitURL says why text is not the URL of a remote repository. It shows no credential.
 func unfitURL(text string) string {
 	switch {
 	case text == "":
@@ -155,8 +155,8 @@ func unfitURL(text string) string {
 	return ""
 }
 
-// mount returns base with the content of what cfg pins. What there is none of is in
-// cfg.failed.
+// mount returns base with the pinned sources of cfg. Sources that could not be fetched are
+// in cfg.failed.
 func (b *Builder) mount(ctx context.Context, base sources.Tree, cfg *config) (*sops.Tree, error) {
 	if len(cfg.Sources) == 0 {
 		return b.options.Decrypter.Tree(ctx, base), nil
@@ -187,8 +187,8 @@ func (b *Builder) mount(ctx context.Context, base sources.Tree, cfg *config) (*s
 	return b.options.Decrypter.Tree(ctx, tree.Mounted(base, fleet.SourcesFolder, mounts)), nil
 }
 
-// taken says why s cannot be where it belongs in the fleet: something is there. A
-// submodule of the same commit is the same content.
+// taken returns why s cannot be mounted: its folder exists in the fleet. A submodule of the
+// same commit is the same content.
 func taken(base sources.Tree, s fleet.PinnedSource) error {
 	const op = "put the pinned source into its place"
 	dir, err := fs.Lstat(base, fleet.SourcesFolder)
@@ -216,13 +216,13 @@ func taken(base sources.Tree, s fleet.PinnedSource) error {
 	return fleet.Errorf(fleet.Invalid, op, "the fleet itself has something at %s: rename one of them, or on a computer of your own say --source-folder %s=DIR", s.Folder(), s.Name)
 }
 
-// A failure is a pinned source that there is no content of.
+// A failure is a pinned source without content.
 type failure struct {
 	source fleet.PinnedSource
 	err    error
 }
 
-// late reports whether another try may get it.
+// late reports whether the failure may pass.
 func (f failure) late() bool {
 	return fleet.KindOf(f.err) != fleet.Invalid || errors.Is(f.err, sources.ErrUntrusted)
 }
@@ -260,7 +260,7 @@ func (c config) pinned(dir string) bool {
 
 func below(name, root string) bool { return name == root || strings.HasPrefix(name, root+"/") }
 
-// lacking returns the failed source that one of reads is of.
+// lacking returns the failed source that one of the paths reads is in.
 func (c config) lacking(reads []string) (failure, bool) {
 	for _, root := range slices.Sorted(maps.Keys(c.failed)) {
 		if slices.ContainsFunc(reads, func(name string) bool { return below(name, root) }) {
@@ -270,7 +270,7 @@ func (c config) lacking(reads []string) (failure, bool) {
 	return failure{}, false
 }
 
-// lateOf returns the overlays of built that may have no problem another time.
+// lateOf returns the overlays of built whose problem may pass.
 func lateOf(built map[string]*overlay, mentioned map[string]string) []string {
 	var out []string
 	for dir, o := range built {

@@ -9,13 +9,13 @@ import (
 	"fairlead.dev/render/sops"
 )
 
-// maxProblems bounds the problems of one cluster: they go into status, logs and
+// maxProblems bounds the problems of one cluster, which go into the status, logs and
 // terminals.
 const maxProblems = 50
 
-// bounded returns the problems of an overlay, which quote what a repository says, as they
-// may be shown. Of each cluster some stay: a cluster without
-// problems would seem to be gone.
+// bounded returns the problems of an overlay, made safe to show, since they quote the
+// repository. Each cluster keeps some of its problems: a cluster without problems would
+// seem to be gone.
 func bounded(problems []fleet.Problem) []fleet.Problem {
 	counts := map[fleet.Key]int{}
 	var out []fleet.Problem
@@ -39,11 +39,11 @@ func bounded(problems []fleet.Problem) []fleet.Problem {
 	return out
 }
 
-// hideSecrets takes out of the problems and warnings of o, which was built from tree, what
-// they would not say if the values that were decrypted were others. Again builds the
-// overlay as if all of them were REDACTED: what is told of that is told, and the words of
-// a problem that is not among them are left out. So it does not matter how a text quotes
-// a value, whole, cut or escaped, and a value that is an ordinary word hides nothing.
+// hideSecrets removes from the problems and warnings of o, which was built from tree,
+// everything that depends on decrypted values. again builds the overlay as if all decrypted
+// values were REDACTED. Problems of that build are shown; of all others the message is left
+// out. So it does not matter how a message quotes a value, and an ordinary word as a value
+// hides nothing.
 func (o *overlay) hideSecrets(tree *sops.Tree, again func(tree *sops.Tree) *overlay) {
 	if len(o.problems)+len(o.warnings) == 0 || !tree.Decrypted() {
 		return
@@ -52,7 +52,7 @@ func (o *overlay) hideSecrets(tree *sops.Tree, again func(tree *sops.Tree) *over
 	o.problems, o.warnings = withoutSecrets(o.problems, known.problems), withoutSecrets(o.warnings, known.warnings)
 }
 
-// withoutSecrets returns problems in the words of known, which hold no secret.
+// withoutSecrets returns problems with the messages of known, which depend on no secret.
 func withoutSecrets(problems, known []fleet.Problem) []fleet.Problem {
 	var out []fleet.Problem
 	for _, p := range problems {
@@ -67,7 +67,7 @@ func withoutSecrets(problems, known []fleet.Problem) []fleet.Problem {
 			out = append(out, known[i])
 			continue
 		}
-		field, _, _ := strings.Cut(p.Field, ".") // below are keys, which may come out of a file
+		field, _, _ := strings.Cut(p.Field, ".") // the rest are keys, which may come from a file
 		out = append(out, fleet.Problem{
 			Overlay: p.Overlay, Cluster: p.Cluster, File: p.File, Object: p.Object, Field: field,
 			Message: "it cannot be used, for what a file holds that is encrypted: what is wrong is not told, as it might show that",

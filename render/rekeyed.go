@@ -10,9 +10,8 @@ import (
 	"fairlead.dev/sources"
 )
 
-// A Rekeyed renderer decrypts with the age identities that are there when it
-// renders. Where they have changed it renders everything anew: what could not be
-// decrypted before may be now.
+// A Rekeyed renderer decrypts with the current age identities. When they change it renders
+// everything again: more may be decrypted now.
 type Rekeyed struct {
 	read  func() ([]fleet.Secret, error)
 	build func([]fleet.Secret) (*Builder, error)
@@ -25,23 +24,23 @@ type Rekeyed struct {
 
 var _ Renderer = (*Rekeyed)(nil)
 
-// NewRekeyed returns a renderer that reads identities with read and makes Builders with them.
-// Identities that cannot be read are an error. end, if not nil, is called by Close.
+// NewRekeyed returns a renderer that reads identities with read, and makes Builders with
+// build. It fails where identities cannot be read. Close calls end, if that is not nil.
 func NewRekeyed(read func() ([]fleet.Secret, error), build func([]fleet.Secret) (*Builder, error), end func()) (*Rekeyed, error) {
 	r := &Rekeyed{read: read, build: build, end: end}
 	_, err := r.fresh()
 	return r, err
 }
 
-// Close ends what is under way for another Render.
+// Close releases what is kept for another Render.
 func (r *Rekeyed) Close() {
 	if r.end != nil {
 		r.end()
 	}
 }
 
-// Render implements Renderer. Where identities cannot be read the error
-// is of kind Unavailable: it may be tried again.
+// Render implements Renderer. An error of reading identities is of kind Unavailable: it may
+// pass.
 func (r *Rekeyed) Render(ctx context.Context, rev fleet.Revision, tree sources.Tree) (fleet.Fleet, error) {
 	b, err := r.fresh()
 	if err != nil {
@@ -51,7 +50,6 @@ func (r *Rekeyed) Render(ctx context.Context, rev fleet.Revision, tree sources.T
 }
 
 // Stale reports whether another Render of the same revision may have another result.
-// Identities that cannot be read decrypt nothing else.
 func (r *Rekeyed) Stale() bool {
 	identities, err := r.read()
 	r.mu.Lock()

@@ -7,12 +7,12 @@ import (
 	"fairlead.dev/render/sops"
 )
 
-// spoiled returns the problems of overlays whose folder, or one that they include, has
-// something in it that a tree does not give out: by overlay. Whether the build needs
-// it nobody asks, so that the answer does not depend on what else is in the folder.
+// spoiled returns a problem for each overlay whose folder, or a folder that it includes,
+// has an entry that the tree keeps back. The build may not need that entry, but then the
+// result would depend on the other entries.
 func spoiled(tree *sops.Tree, built map[string]*overlay) map[string]fleet.Problem {
 	type fault struct{ folder, text string }
-	known := map[string]*fault{} // nil: there is none
+	known := map[string]*fault{} // nil: no fault
 	look := func(dir string) *fault {
 		f, ok := known[dir]
 		if ok {

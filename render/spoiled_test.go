@@ -23,8 +23,8 @@ type badTree struct {
 // Bad implements sources.Judged.
 func (t badTree) Bad(dir string) []sources.BadEntry { return t.bad[dir] }
 
-// Safety: what a tree keeps back is a problem of the overlays that look into its folder,
-// however they were built before, and of nobody else.
+// Safety: an entry that a tree keeps back is a problem of the overlays that read its
+// folder, also of those built before, and of no others.
 func TestRenderSpoiled(t *testing.T) {
 	files := tree("-- clusters/a/kustomization.yaml --\n" + kustomization("../../base", "c.yaml") +
 		"-- clusters/a/c.yaml --\n" + clusterYAML("x", "a") +
@@ -87,8 +87,8 @@ func TestRenderSpoiled(t *testing.T) {
 	}
 }
 
-// Safety: the classes of a folder that is spoiled make nothing, wherever their clusters are,
-// and nobody takes them over.
+// Safety: the classes of a spoiled folder make nothing, and no other folder can replace
+// them.
 func TestSpoiledLibrary(t *testing.T) {
 	files := tree(classFiles("clusters/lib") +
 		"-- clusters/a/kustomization.yaml --\n" + kustomization("c.yaml") + "-- clusters/a/c.yaml --\n" + classCluster("a") +
@@ -125,8 +125,8 @@ func TestSpoiledLibrary(t *testing.T) {
 	}
 }
 
-// Safety: a folder with more in it than discovery looks at is one problem, is looked at
-// once however often it is there, and holds up no other.
+// Safety: a folder with too many entries is one problem. It is read once, however often it
+// occurs, and does not affect others.
 func TestRenderTooMany(t *testing.T) {
 	files := tree("-- clusters/a/kustomization.yaml --\n" + kustomization("c.yaml") + "-- clusters/a/c.yaml --\n" + clusterYAML("x", "a"))
 	for i := range 11 {
@@ -144,8 +144,8 @@ func TestRenderTooMany(t *testing.T) {
 	}
 }
 
-// TestRenderSpoiledKustomization: an overlay whose kustomization is kept back is one all
-// the same, which cannot be read.
+// TestRenderSpoiledKustomization: an overlay whose kustomization is kept back stays an
+// overlay, with a problem.
 func TestRenderSpoiledKustomization(t *testing.T) {
 	files := tree("-- clusters/a/c.yaml --\n" + clusterYAML("x", "a") + "-- clusters/b/kustomization.yaml --\n" + kustomization("c.yaml") + "-- clusters/b/c.yaml --\n" + clusterYAML("x", "b"))
 	bad := map[string][]sources.BadEntry{"clusters/a": {{Folder: "clusters/a", Name: "kustomization.yaml", Err: errors.New("there are 2 entries of this name")}}}

@@ -9,14 +9,14 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// wishes returns the annotations of an object that machines come from.
-func wishes() map[string]func(string) string {
+// poolAnnotations returns the annotations of objects that machines come from.
+func poolAnnotations() map[string]func(string) string {
 	return map[string]func(string) string{
 		fleet.ReplaceAnnotation: providerIDs, fleet.RemediateAnnotation: providerIDs,
 	}
 }
 
-// placeOf says where an annotation of Fairlead belongs, or nothing.
+// placeOf says which object an annotation of Fairlead belongs on. Empty: any.
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ExternalResourcesAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
@@ -72,7 +72,7 @@ func timeOrNone(v string) string {
 
 func anything(string) string { return "" }
 
-// listed returns what stands between the commas of v, or nothing.
+// listed splits v at its commas.
 func listed(v string) []string {
 	var out []string
 	for part := range strings.SplitSeq(v, ",") {
@@ -93,19 +93,19 @@ func providerIDs(v string) string {
 	return ""
 }
 
-// suspension returns what the annotations of a Cluster say of it.
+// suspension returns the suspension that annotations of a Cluster ask for.
 func suspension(notes map[string]string) *fleet.Suspension {
 	until, ok := notes[fleet.SuspendAnnotation]
 	if !ok {
 		return nil
 	}
 	s := &fleet.Suspension{Reason: notes[fleet.SuspendReasonAnnotation]}
-	s.Until, _ = time.Parse(time.RFC3339, until) // empty is no time
+	s.Until, _ = time.Parse(time.RFC3339, until) // without it the time is zero
 	return s
 }
 
-// wished returns the machines that an annotation names, and why they are to go.
-func wished(notes map[string]string, key string) map[fleet.ProviderID]string {
+// requestedMachines returns the machines that an annotation names, with the reason of the request.
+func requestedMachines(notes map[string]string, key string) map[fleet.ProviderID]string {
 	v, ok := notes[key]
 	if !ok {
 		return nil

@@ -11,16 +11,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// A builder puts one cluster together from its decoded objects. Objects with
-// problems of their own are passed over: their cluster is not returned anyway.
+// A builder builds one cluster from its decoded objects. It skips objects with problems,
+// since their cluster is not returned.
 type builder struct {
 	decoder  *Decoder
 	set      *overlaySet
 	fleet    fleet.ID
 	key      fleet.Key
 	provider string
-	sites    map[string]*object // which make providers guests, by provider
-	// controlPlaneKind is the kind of its control plane; nil: not known.
+	sites    map[string]*object // objects that make a provider a guest, by provider
+	// controlPlaneKind is the kind of the control plane; nil: not known.
 	controlPlaneKind *kind
 	problems         []fleet.Problem
 }
@@ -31,8 +31,7 @@ func (b *builder) addf(o *object, field, hint, format string, args ...any) {
 	b.problems = append(b.problems, p)
 }
 
-// build returns the cluster of root, which may be incomplete if there are
-// problems.
+// build returns the cluster of root. It may be incomplete if there are problems.
 func (b *builder) build(root *object) *fleet.Cluster {
 	c := &fleet.Cluster{Fleet: b.fleet, Key: b.key, Overlay: b.set.path}
 	in, ok := root.value.(*clusterv1.Cluster)
@@ -66,7 +65,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	return c
 }
 
-// readNotes takes in what annotations of the Cluster ask for.
+// readNotes stores the requests in the annotations of the Cluster.
 func readNotes(root *object, c *fleet.Cluster) {
 	c.Protect = root.notes[fleet.ProtectAnnotation] == "true"
 	c.LeaveExternal = root.notes[fleet.ExternalResourcesAnnotation] == fleet.LeaveExternalResources
@@ -90,7 +89,7 @@ func readNotes(root *object, c *fleet.Cluster) {
 	c.ForgetPlaces = listed(root.notes[fleet.ForgetPlaceAnnotation])
 }
 
-// collect takes in the objects of the overlay that are of the cluster, in an order of its own.
+// collect stores the objects of the overlay that belong to the cluster, sorted.
 func (b *builder) collect(root *object, c *fleet.Cluster) {
 	c.Secrets = make(map[string]fleet.SecretData)
 	c.ConfigMaps = make(map[string]map[string]string)
@@ -129,7 +128,7 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// checkNames refuses two pools of one name.
+// checkNames refuses two pools with one name.
 func (b *builder) checkNames(root *object, c *fleet.Cluster) {
 	for i, p := range c.Workers {
 		if i > 0 && p.Name == c.Workers[i-1].Name {
@@ -141,7 +140,7 @@ func (b *builder) checkNames(root *object, c *fleet.Cluster) {
 	}
 }
 
-// isPaused reports whether an object asks not to be acted on.
+// isPaused reports whether an object is paused.
 func isPaused(paused *bool, o *object) bool {
 	_, annotated := o.notes[clusterv1.PausedAnnotation]
 	return annotated || paused != nil && *paused
@@ -173,7 +172,7 @@ func (b *builder) infrastructure(from *object, field string, ref clusterv1.Contr
 	return b.object(o, in), in.provider
 }
 
-// copied returns m, or nil where it is empty.
+// copied returns m, or nil where m is empty.
 func copied(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
@@ -211,7 +210,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		APIPort: in.APIPort, Ports: in.Ports,
 		Strategy: fleet.RollingUpdate, MaxSurge: in.MaxSurge.IntValue(), MaxUnavailable: 0,
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
-		Paused: isPaused(nil, o), Replace: wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
+		Paused: isPaused(nil, o), Replace: requestedMachines(o.notes, fleet.ReplaceAnnotation), Remediate: requestedMachines(o.notes, fleet.RemediateAnnotation),
 		Labels: labels, NodeLabels: nodeLabels(labels), Annotations: copied(in.Metadata.Annotations),
 		Taints:                         in.Taints,
 		ReadinessGates:                 in.ReadinessGates,
@@ -239,8 +238,8 @@ func seconds(n *int32) int {
 	return int(*n)
 }
 
-// nodeLabels returns the labels of a machine that its Node has as well.
-// Source: Cluster API, "Metadata propagation".
+// nodeLabels returns those labels of a machine that its Node gets too. Source: Cluster API,
+// "Metadata propagation".
 func nodeLabels(labels map[string]string) map[string]string {
 	var out map[string]string
 	for key, value := range labels {

@@ -35,7 +35,7 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 	return p
 }
 
-// machine returns a Machine that stands alone as a pool that has nothing but it.
+// machine returns a standalone Machine as a pool of one machine.
 func (b *builder) machine(o *object, in *clusterv1.Machine, controlPlane string) fleet.Pool {
 	p := worker(o, &in.Spec, in.Labels, in.Annotations)
 	p.Kind, p.Replicas, p.Strategy = fleet.LoneMachine, 1, fleet.OnDelete
@@ -45,14 +45,13 @@ func (b *builder) machine(o *object, in *clusterv1.Machine, controlPlane string)
 	return p
 }
 
-// worker returns what o, a pool of workers, says of each of its machines, but
-// for what they are made of.
+// worker returns the pool of workers of o, without what its machines are made from.
 func worker(o *object, machine *clusterv1.MachineSpec, labels, annotations map[string]string) fleet.Pool {
 	return fleet.Pool{
 		Name: fleet.PoolName(o.name), Role: fleet.RoleWorker, Version: machine.Version,
 		FailureDomain:   machine.FailureDomain,
 		MinReadySeconds: seconds(machine.MinReadySeconds),
-		Replace:         wished(o.notes, fleet.ReplaceAnnotation), Remediate: wished(o.notes, fleet.RemediateAnnotation),
+		Replace:         requestedMachines(o.notes, fleet.ReplaceAnnotation), Remediate: requestedMachines(o.notes, fleet.RemediateAnnotation),
 		Labels: copied(labels), NodeLabels: nodeLabels(labels),
 		Annotations:                    copied(annotations),
 		Taints:                         machine.Taints,
@@ -62,7 +61,7 @@ func worker(o *object, machine *clusterv1.MachineSpec, labels, annotations map[s
 	}
 }
 
-// made adds to p what its machines are made of, as the machine at path of o says.
+// made adds to p what its machines are made from, which is at path of o.
 func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec, path, controlPlane string) {
 	if why := validateSkew(machine.Version, controlPlane); why != "" {
 		b.addf(o, path+"version", "", "%s %s", machine.Version, why)
@@ -77,8 +76,8 @@ func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec,
 	addHashes(p, hashSchemas())
 }
 
-// bootstrap adds to p the configuration that ref, at field of o, refers to. It is of the
-// distribution of the control plane.
+// bootstrap adds to p the bootstrap configuration that ref, at field of o, refers to. It
+// has to belong to the distribution of the control plane.
 func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv1.ContractVersionedObjectReference) {
 	t := b.resolve(o, field, ref)
 	if t == nil || len(t.problems) > 0 {
@@ -104,15 +103,15 @@ func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv
 	}
 }
 
-// secrets checks that the values which o, a bootstrap configuration or what holds one,
-// takes from secrets are there.
+// secrets checks that the values which a bootstrap configuration in o takes from Secrets
+// exist.
 func (b *builder) secrets(o *object, m *fleet.BootstrapManifest) {
 	for _, ref := range m.Secrets {
 		b.givenValue(o, ref)
 	}
 }
 
-// givenValue checks that the value which o takes from a Secret is there.
+// givenValue checks that a value which o takes from a Secret exists.
 func (b *builder) givenValue(o *object, ref fleet.SecretRef) {
 	field := o.written(ref.Field)
 	s := b.set.get("", "Secret", b.key.Namespace, ref.Name)

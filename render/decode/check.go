@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A flaw is one thing that is wrong with a field of an object.
+// A flaw is a problem with a field of an object.
 type flaw struct {
 	field, message, hint string
 }
 
-// A checker compares a document with the Go type that it is to be decoded to
-// and collects everything that is wrong, where the JSON decoder would stop at
-// the first error and without a path.
+// A checker compares a document with the Go type that it is decoded to, and collects all
+// problems. The JSON decoder would stop at the first error, without a path.
 type checker struct {
 	kind    *kind
 	version string
@@ -32,8 +31,8 @@ func (c *checker) addf(path, hint, format string, args ...any) {
 	c.flaws = append(c.flaws, flaw{path, fmt.Sprintf(format, args...), hint})
 }
 
-// check walks v, which is at path and to be decoded to t. bare is path without
-// indices, as the tables of fields know it.
+// check checks v, at path, against t. bare is path without indices, as in the tables of
+// fields.
 func (c *checker) check(v any, t reflect.Type, path, bare string) {
 	t = deref(t)
 	if v == nil {
@@ -76,7 +75,7 @@ func (c *checker) check(v any, t reflect.Type, path, bare string) {
 	}
 }
 
-// object checks the fields of a mapping that is to become a struct.
+// object checks the fields of a mapping that is decoded to a struct.
 func (c *checker) object(m map[string]any, t reflect.Type, path, bare string) {
 	fields := fieldsOf(t)
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -89,7 +88,7 @@ func (c *checker) object(m map[string]any, t reflect.Type, path, bare string) {
 	}
 }
 
-// unknownHint says what somebody who wrote the unknown field key may have meant.
+// unknownHint suggests the field that the unknown field key was meant to be.
 func (c *checker) unknownHint(key, bare string, fields []structField) string {
 	if name := nearest(key, fields); name != "" {
 		return fmt.Sprintf("did you mean %q?", name)
@@ -102,7 +101,7 @@ func (c *checker) unknownHint(key, bare string, fields []structField) string {
 	return ""
 }
 
-// leaf checks a value that has no fields of its own.
+// leaf checks a value without fields.
 func (c *checker) leaf(v any, t reflect.Type, path, bare string) {
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		c.parsed(v, t, path)
@@ -137,7 +136,7 @@ func (c *checker) leaf(v any, t reflect.Type, path, bare string) {
 	}
 }
 
-// parsed checks a value that the type parses itself.
+// parsed checks a value of a type with its own parser.
 func (c *checker) parsed(v any, t reflect.Type, path string) {
 	want := map[reflect.Type]string{
 		reflect.TypeFor[metav1.Duration]():    `a duration such as "10m30s"`,
@@ -173,7 +172,7 @@ func (c *checker) percentage(n intstr.IntOrString, path string) {
 	}
 }
 
-// mismatch says that v is not what is wanted, and how YAML came to it.
+// mismatch adds the problem that v is not as wanted, with the reason in YAML.
 func (c *checker) mismatch(v any, path, want string) {
 	got, hint := c.describe(v)
 	if want != "a string" && want[0] != '"' {
@@ -185,7 +184,7 @@ func (c *checker) mismatch(v any, path, want string) {
 	c.addf(path, hint, "must be %s, is %s", want, got)
 }
 
-// describe names v for a message. It never shows content of a Secret.
+// describe describes v for a message. It never shows content of a Secret.
 func (c *checker) describe(v any) (got, hint string) {
 	switch v := v.(type) {
 	case string:
@@ -208,7 +207,7 @@ func (c *checker) describe(v any) (got, hint string) {
 	return "something else", ""
 }
 
-// looksScalar reports whether s without quotes is a number or a boolean.
+// looksScalar reports whether s without quotes would be a number or a boolean.
 func looksScalar(s string) bool {
 	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return true
@@ -216,7 +215,7 @@ func looksScalar(s string) bool {
 	return s == "true" || s == "false"
 }
 
-// isEmpty reports whether v says nothing: what is refused may still be empty.
+// isEmpty reports whether v is empty, which is allowed for a field that is refused.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -33,7 +33,7 @@ func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...t
 	d.expand(s, libraries)
 	s.blueprints()
 	s.findMembers()
-	s.strays()
+	s.checkClusters()
 
 	var problems []fleet.Problem
 	held := false // by a problem of no cluster

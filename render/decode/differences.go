@@ -11,9 +11,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Differences returns what of the machines of a pool differs so that they are
-// replaced: paths of fields as the newest versions of their kinds call them,
-// sorted. It is empty exactly where the template hashes are the same.
+// Differences returns the fields of two pools that differ so that machines are replaced:
+// paths in the newest versions of their kinds, sorted. It is empty exactly where the
+// template hashes are equal.
 func Differences(before, after *fleet.Pool) []string {
 	if before.Template == after.Template {
 		return nil
@@ -40,7 +40,7 @@ func Differences(before, after *fleet.Pool) []string {
 	return out
 }
 
-// configurationAt says where the configuration of p is written.
+// configurationAt returns the path of the bootstrap configuration of p.
 func configurationAt(p *fleet.Pool) string {
 	kind := p.Bootstrap.Kind
 	switch controlPlane := p.Role == fleet.RoleControlPlane; {
@@ -52,7 +52,7 @@ func configurationAt(p *fleet.Pool) string {
 	return cmp.Or(kind, "KubeadmConfig") + "Template spec.template.spec"
 }
 
-// configurationOf returns what of b counts in hashes.
+// configurationOf returns the part of b that hashes depend on.
 func configurationOf(b *fleet.Bootstrap) any {
 	if data := hashedBootstrap(b); data != nil {
 		return plainJSON(data)
@@ -60,8 +60,8 @@ func configurationOf(b *fleet.Bootstrap) any {
 	return map[string]any{}
 }
 
-// differ adds the paths below at where a and b differ. A list of another length
-// differs as a whole.
+// differ adds the paths below at where a and b differ. Lists of different lengths differ as
+// a whole.
 func differ(at string, a, b any, out *[]string) {
 	if reflect.DeepEqual(a, b) {
 		return
@@ -87,7 +87,7 @@ func differ(at string, a, b any, out *[]string) {
 	*out = append(*out, at)
 }
 
-// plainJSON returns JSON as maps and lists; nil where there is none.
+// plainJSON decodes JSON to maps and lists; nil where there is none.
 func plainJSON(data []byte) any {
 	var v any
 	_ = json.Unmarshal(data, &v) // none is no value

@@ -25,7 +25,7 @@ func distributionKind(p fleet.Kind) *kind {
 	case fleet.ControlPlaneTemplateKind:
 		k.normalise = asItIs
 	case fleet.ControlPlaneKind:
-		k.ours = wishes()
+		k.ours = poolAnnotations()
 		k.limited["metadata.annotations"] = "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate; others do nothing"
 		k.limited["spec.machineTemplate.metadata.labels"] = nodeLabelsNote
 		k.limited["spec.machineTemplate.metadata.annotations"] = machineAnnotations

@@ -2,19 +2,17 @@
 // v1beta1 and v1beta2 in, fleet.Cluster out, normalised to v1beta2, defaulted
 // and validated by the rules of Cluster API's own webhooks.
 //
-// It is strict. A field that is unknown, of the wrong type, set twice or not
-// honoured yet is a problem that names file, object and field; so is a
-// reference to something that the overlay does not hold. Nothing is silently
-// ignored, but for what is no wish: status, and what API servers write into
-// metadata. docs/coverage.md, made from the same tables, says of each field of
-// each kind whether it is honoured.
+// Decoding is strict. A field that is unknown, of the wrong type, set twice or not honoured
+// yet is a problem that names file, object and field. So is a reference to something
+// outside of the overlay. Nothing is silently ignored, except fields that ask for nothing:
+// status, and what API servers write into metadata. docs/coverage.md, made from the same
+// tables, says which fields of each kind are honoured.
 //
-// A problem keeps the clusters that its object belongs to from being applied,
-// and no others. An object belongs to a cluster that refers to it, directly or
-// through others, or that it names itself in spec.clusterName or the label
-// cluster.x-k8s.io/cluster-name. Where no cluster can be found for a broken
-// object, all clusters of the overlay are held back: what looks like a removed
-// pool may be one whose name is misspelt.
+// A problem holds back the clusters that its object belongs to, and no others. An object
+// belongs to a cluster that refers to it, directly or through others, or that it names
+// itself in spec.clusterName or the label cluster.x-k8s.io/cluster-name. Where no cluster
+// can be found for a broken object, all clusters of the overlay are held back: what looks
+// like a removed pool may have a misspelt name.
 //
 // Decoding is pure: the same objects give the same clusters and problems, in
 // the same order.

@@ -12,19 +12,19 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A hashSchema is a way in which template hashes are made. That of a released version
-// is kept for ever: a machine is compared by the one that it was made by.
+// A hashSchema is a way to make template hashes. The schema of a released version is kept
+// for ever, since a machine is compared by the schema that it was made with.
 type hashSchema struct {
 	name string // a number
 	hash func(*fleet.Pool) []byte
 }
 
-// hashSchemas returns all, the newest first. Machines are made by that one.
+// hashSchemas returns all schemas, the newest first, which is used for new machines.
 func hashSchemas() []hashSchema {
 	return []hashSchema{{"1", contentHash}}
 }
 
-// addHashes gives p its template hash, and those in older schemas.
+// addHashes gives p its template hash, and its hashes in older schemas.
 func addHashes(p *fleet.Pool, schemas []hashSchema) {
 	p.Former = nil
 	for i, s := range schemas {
@@ -37,10 +37,9 @@ func addHashes(p *fleet.Pool, schemas []hashSchema) {
 	}
 }
 
-// templateContent is what a machine is made from: a change of it makes machines
-// outdated. Names of templates, labels, annotations, taints, timeouts and
-// numbers of machines are not in it. Zero values leave no trace, so that a
-// field which a type gains later changes no hash.
+// templateContent is what a machine is made from: a change of it makes machines outdated.
+// It has no names of templates, labels, annotations, taints, timeouts or numbers of
+// machines. Zero values are left out, so that a new field of a type changes no hash.
 type templateContent struct {
 	Version        string          `json:"version"`
 	Bootstrap      json.RawMessage `json:"bootstrap,omitempty"`
@@ -64,7 +63,7 @@ func contentHash(p *fleet.Pool) []byte {
 	return sum[:10]
 }
 
-// hashed returns what of the spec of o counts in hashes.
+// hashed returns the part of the spec of o that hashes depend on.
 func hashed(o *fleet.Object) json.RawMessage {
 	if o.Hashed != nil {
 		return o.Hashed
@@ -72,7 +71,7 @@ func hashed(o *fleet.Object) json.RawMessage {
 	return o.Spec
 }
 
-// hashedBootstrap returns what of b counts in hashes; nil: nothing.
+// hashedBootstrap returns the part of b that hashes depend on; nil: nothing.
 func hashedBootstrap(b *fleet.Bootstrap) json.RawMessage {
 	switch {
 	case b.Hashed == nil:
@@ -105,7 +104,8 @@ func bootstrapFrom(m *fleet.BootstrapManifest) fleet.Bootstrap {
 	return b
 }
 
-// oldest returns the hash in the oldest schema, which no new schema changes.
+// oldest returns the hash in the oldest schema, which stays the same when a schema is
+// added.
 func oldest(h fleet.TemplateHash, former []fleet.TemplateHash) fleet.TemplateHash {
 	if n := len(former); n > 0 {
 		return former[n-1]
@@ -113,15 +113,14 @@ func oldest(h fleet.TemplateHash, former []fleet.TemplateHash) fleet.TemplateHas
 	return h
 }
 
-// digest returns an identity of all that was decoded of c, but for the
-// revision and the files it came from. A new version of Fairlead has the same for
-// the same definition: fields that it adds leave no trace where they are zero, and
-// neither do defaults of kinds and schemas of hashes.
+// digest identifies the definition of c without its revision and file names. A new version
+// of Fairlead computes the same digest for the same definition: new fields are left out
+// where they are zero, and so are new defaults and schemas of hashes.
 func digest(c *fleet.Cluster) string {
 	plain := *c
 	plain.Revision, plain.Digest = fleet.Revision{}, ""
 	plain.Secrets = nil
-	secrets := make(map[string]map[string][]byte) // a Secret hides itself from JSON
+	secrets := make(map[string]map[string][]byte) // a Secret is not encoded to JSON
 	add := func(k fleet.Key, data fleet.SecretData) {
 		content := make(map[string][]byte, len(data))
 		for key, value := range data {
@@ -141,7 +140,7 @@ func digest(c *fleet.Cluster) string {
 	pool := func(p *fleet.Pool) {
 		part(&p.Infrastructure)
 		p.Template, p.Former = oldest(p.Template, p.Former), nil
-		p.APIPort = 0 // it is in Bootstrap
+		p.APIPort = 0 // it is part of Bootstrap
 	}
 	part(&plain.Infrastructure)
 	pool(&plain.ControlPlane)
@@ -174,7 +173,7 @@ func digest(c *fleet.Cluster) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// canonicalJSON returns v as JSON with sorted keys and no spaces: equal content,
+// canonicalJSON returns v as JSON with sorted keys and without spaces: equal content gives
 // equal bytes.
 func canonicalJSON(v any) (json.RawMessage, error) {
 	b, err := json.Marshal(v)
@@ -190,8 +189,7 @@ func canonicalJSON(v any) (json.RawMessage, error) {
 	return json.Marshal(plain)
 }
 
-// marshal returns v as JSON. It is for values that have a JSON form: what was
-// decoded from JSON, and structs of such values.
+// marshal returns v as JSON. v has to come from JSON, or to be a struct of such values.
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

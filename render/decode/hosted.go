@@ -5,8 +5,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// hosted returns the hosted control plane that root refers to; nil where it refers to
-// something else. Of c all is there that Git says of its endpoint.
+// hosted returns the hosted control plane that root refers to; nil where root refers to
+// something else. c already has the endpoint that Git names.
 func (b *builder) hosted(root *object, c *fleet.Cluster) *fleet.HostedControlPlane {
 	cluster, _ := root.value.(*clusterv1.Cluster)
 	ref := cluster.Spec.ControlPlaneRef
@@ -30,7 +30,7 @@ func (b *builder) hosted(root *object, c *fleet.Cluster) *fleet.HostedControlPla
 		Object:  fleet.Object{GVK: o.gvk, Namespace: o.namespace, Name: o.name, File: o.file, Spec: spec},
 		Version: in.Version, Endpoint: in.Endpoint,
 	}
-	named := c.NamedEndpoint() // elsewhere than in o
+	named := c.NamedEndpoint() // named in another object than o
 	switch {
 	case in.External && named.IsZero() && in.Endpoint.IsZero():
 		b.addf(o, "spec.controlPlaneEndpoint", "", "is missing: name the host where machines reach the API server, here or in spec.controlPlaneEndpoint of the Cluster")

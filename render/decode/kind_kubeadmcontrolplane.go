@@ -45,7 +45,7 @@ func kubeadmControlPlaneKind() *kind {
 			return &controlplanev1.KubeadmControlPlane{}
 		},
 		normalise: normaliseKubeadmControlPlane,
-		ours:      wishes(),
+		ours:      poolAnnotations(),
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.machineTemplate.spec":          "spec.machineTemplate",
 			"spec.machineTemplate.spec.deletion": "spec.machineTemplate",

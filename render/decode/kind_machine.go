@@ -35,7 +35,7 @@ func machineKind() *kind {
 			return &clusterv1.Machine{}
 		},
 		normalise: normaliseMachine,
-		ours:      wishes(),
+		ours:      poolAnnotations(),
 		refused: metadataRefused(map[string]string{
 			"spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfig, or that of another distribution",
 			"spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",

@@ -48,7 +48,7 @@ func machineDeploymentKind() *kind {
 			return &clusterv1.MachineDeployment{}
 		},
 		normalise: normaliseMachineDeployment,
-		ours:      wishes(),
+		ours:      poolAnnotations(),
 		renamed: map[string]map[string]string{"v1beta1": {
 			"spec.rollout.strategy":              "spec.strategy",
 			"spec.rollout.after":                 "spec.rolloutAfter",

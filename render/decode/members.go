@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// An overlaySet is all objects of an overlay and which clusters they belong to.
+// An overlaySet has all objects of an overlay, and the clusters that they belong to.
 type overlaySet struct {
 	path     string
 	objects  []*object
@@ -18,14 +18,14 @@ type overlaySet struct {
 	clusters map[fleet.Key]*object
 	keys     []fleet.Key // of clusters, sorted
 	members  map[*object][]fleet.Key
-	// unreadable says that there are objects whose kind or name is not known:
-	// what seems to be missing may be one of them.
+	// unreadable says that the kind or name of some objects is not known: an object that
+	// seems to be missing may be one of them.
 	unreadable bool
 }
 
 func nameKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// add takes an object into the set, unless there is one of its name.
+// add adds an object, unless the set has one with its name.
 func (s *overlaySet) add(o *object) {
 	s.objects = append(s.objects, o)
 	if !o.identified() {
@@ -45,8 +45,8 @@ func (s *overlaySet) get(group, kind, namespace, name string) *object {
 	return s.byName[nameKey(groupKind(group, kind), namespace, name)]
 }
 
-// findMembers works out the clusters that each object belongs to, from the
-// documents alone, so that it holds for objects that could not be decoded.
+// findMembers finds the clusters that each object belongs to. It uses the documents alone,
+// so that it works for objects that could not be decoded.
 func (s *overlaySet) findMembers() {
 	s.clusters = make(map[fleet.Key]*object)
 	s.members = make(map[*object][]fleet.Key)
@@ -72,7 +72,7 @@ func (s *overlaySet) findMembers() {
 		}
 		visit(s.clusters[k])
 		for _, o := range s.objects {
-			if o.namespace == k.Namespace && o.claims() == k.Name {
+			if o.namespace == k.Namespace && o.clusterName() == k.Name {
 				visit(o)
 			}
 		}
@@ -107,11 +107,11 @@ func (s *overlaySet) findMembers() {
 	}
 }
 
-// sites returns the objects that are for clusters of a provider and have the name and the
-// namespace of the one that the cluster names, the named one included: each makes its
-// provider a site of the cluster.
-// Source: people who mix providers in Cluster API write them so, since controllers of
-// machines look for a cluster of their own kind by the name in spec.infrastructureRef.
+// sites returns the objects for clusters of any provider that have the name and namespace
+// of the one that the cluster refers to, including that one. Each makes its provider a site
+// of the cluster. Source: people who mix providers in Cluster API write them like this,
+// since controllers of machines look for a cluster of their own kind with the name in
+// spec.infrastructureRef.
 func (s *overlaySet) sites(cluster fleet.Key) []*object {
 	in, ok := s.clusters[cluster].value.(*clusterv1.Cluster)
 	if !ok || in.Spec.InfrastructureRef.Name == "" {
@@ -127,8 +127,8 @@ func (s *overlaySet) sites(cluster fleet.Key) []*object {
 	return out
 }
 
-// companions returns the companions that a cluster may refer to: those of the
-// providers that its own objects are of, in its namespace or in none.
+// companions returns the companions that a cluster may refer to: those of its providers, in
+// its namespace or in none.
 func (s *overlaySet) companions(cluster fleet.Key) []*object {
 	var out []*object
 	for _, o := range s.objects {
@@ -145,8 +145,8 @@ func (s *overlaySet) companions(cluster fleet.Key) []*object {
 	return out
 }
 
-// specs returns the normalised specs of a provider's companions of a kind in a
-// namespace, or of a kind that has none, by name; nil stands for one with problems.
+// specs returns the normalised specs of a provider's companions of a kind, by name: those
+// in a namespace, or those of a kind without namespaces. nil stands for one with problems.
 func (s *overlaySet) specs(provider, kind, namespace string) map[string]any {
 	out := make(map[string]any)
 	for _, o := range s.objects {
@@ -161,13 +161,13 @@ func (s *overlaySet) specs(provider, kind, namespace string) map[string]any {
 	return out
 }
 
-// strays adds problems to the objects that name a cluster which is not there.
-func (s *overlaySet) strays() {
+// checkClusters adds a problem to each object that names a cluster which does not exist.
+func (s *overlaySet) checkClusters() {
 	for _, o := range s.objects {
 		switch o.value.(type) {
 		case *clusterv1.MachineDeployment, *clusterv1.Machine, *clusterv1.MachineHealthCheck:
 			if len(s.members[o]) == 0 && !s.unreadable {
-				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.claims())
+				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.clusterName())
 			}
 		case *clusterv1.MachineDrainRule:
 			if len(s.members[o]) == 0 && !s.unreadable {
@@ -177,7 +177,7 @@ func (s *overlaySet) strays() {
 	}
 }
 
-// there says which objects of a kind the overlay holds.
+// there lists the objects of a kind in the overlay.
 func (s *overlaySet) there(kind string) string {
 	var names []string
 	for _, o := range s.objects {
@@ -192,8 +192,8 @@ func (s *overlaySet) there(kind string) string {
 	return "the overlay holds " + kind + " " + strings.Join(names, ", ")
 }
 
-// claims returns the name of the cluster that the object says it belongs to.
-func (o *object) claims() string {
+// clusterName returns the name of the cluster that the object names.
+func (o *object) clusterName() string {
 	spec, _ := o.raw["spec"].(map[string]any)
 	if name, ok := spec["clusterName"].(string); ok {
 		return name
@@ -201,8 +201,8 @@ func (o *object) claims() string {
 	return o.labels[clusterv1.ClusterNameLabel]
 }
 
-// refs calls found for everything in v that looks like a reference to another
-// object: a mapping with a name, and a kind unless it is that of a Secret.
+// refs calls found for everything in v that looks like a reference: a mapping with a name,
+// and a kind, unless it refers to a Secret.
 func refs(v any, found func(kind, name string)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -223,7 +223,7 @@ func refs(v any, found func(kind, name string)) {
 	}
 }
 
-// owners returns the clusters that a problem of o holds back; none means all.
+// owners returns the clusters that a problem of o holds back; none stands for all.
 func (s *overlaySet) owners(o *object) []fleet.Key {
 	if !o.identified() {
 		return nil

@@ -89,7 +89,7 @@ func TestProblemsBindToClusters(t *testing.T) {
 	}
 }
 
-func TestServerFieldsAreNoWishes(t *testing.T) {
+func TestServerFieldsAreIgnored(t *testing.T) {
 	exported := replaced(t, newest, "metadata: {name: eu, namespace: prod}\nspec:\n  clusterNetwork", `metadata:
   name: eu
   namespace: prod

@@ -11,18 +11,17 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// namingNote says what becomes of the template of names.
+// namingNote documents the template of names.
 const namingNote = "variables alone, no functions. .random is a hash of cluster, pool, template and index, so that a repeated create asks for the same machine; " +
 	".machineSet.name is the name of the MachineDeployment with a hash of its template. Names have at most 63 characters: what is written out is cut. A new template renames no machine"
 
-// mostRandom is how often .random may stand in a name without filling it.
+// mostRandom is how often .random may be in a name.
 const mostRandom = 3
 
 var placeholder = regexp.MustCompile(`\{\{-?\s*\.([a-zA-Z.]+)\s*-?\}\}`)
 
-// namePattern fills in a template of names of machines, but for what tells them
-// apart, which is fleet.RandomPart in what it returns.
-// Source: Cluster API, internal/topology/names.
+// namePattern fills in a template of machine names. fleet.RandomPart in the result stands
+// for the part that tells machines apart. Source: Cluster API, internal/topology/names.
 func namePattern(template string, known map[string]string) (string, error) {
 	var unknown string
 	out := placeholder.ReplaceAllStringFunc(template, func(text string) string {
@@ -69,8 +68,8 @@ func validateNaming(template string, path *field.Path, variables ...string) fiel
 	return nil
 }
 
-// namesOf returns the pattern of the names of machines, which was checked
-// before; empty where there is no template.
+// namesOf returns the pattern for the names of machines, from a valid template; empty where
+// there is no template.
 func (b *builder) namesOf(template, owner string, value string) string {
 	if template == "" {
 		return ""
@@ -79,8 +78,7 @@ func (b *builder) namesOf(template, owner string, value string) string {
 	return pattern
 }
 
-// machineSetName stands for the name of a MachineSet, which there is none of: one
-// for each template, as there.
+// machineSetName returns a name in place of that of a MachineSet: one for each template.
 func machineSetName(deployment string, t fleet.TemplateHash) string {
 	_, hash, _ := strings.Cut(string(t), "-")
 	return deployment + "-" + hash[:min(len(hash), 5)]

@@ -37,16 +37,16 @@ type object struct {
 	raw       map[string]any
 	value     any // what kind.normalise returned; nil where there are problems
 	problems  []fleet.Problem
-	invalid   []fleet.Problem     // what is wrong with the values, until it is known who uses the object
-	origin    *topology.Expanded  // nil where the object was written as it is
-	class     *object             // of the overlay, that a Cluster is made from
-	classRef  fleet.Key           // of the class that makes a Cluster
-	expansion *topology.Expansion // what it makes
+	invalid   []fleet.Problem     // problems of its values, until it is known which clusters use the object
+	origin    *topology.Expanded  // nil: people wrote the object
+	class     *object             // the class of this overlay that a Cluster is made from
+	classRef  fleet.Key           // name of the class that makes a Cluster
+	expansion *topology.Expansion // what that class makes
 }
 
 func (o *object) key() fleet.Key { return fleet.Key{Namespace: o.namespace, Name: o.name} }
 
-// identified reports whether it is known what object this is.
+// identified reports whether kind and name of the object are known.
 func (o *object) identified() bool { return o.gvk.Kind != "" && o.name != "" }
 
 func (o *object) groupKind() string { return groupKind(o.gvk.Group, o.gvk.Kind) }
@@ -78,8 +78,7 @@ func (o *object) problem(f flaw) fleet.Problem {
 	return p
 }
 
-// written returns the path of a field of the newest version as the version of
-// the object calls it.
+// written returns the path of a field of the newest version in the version of the object.
 func (o *object) written(path string) string { return o.kind.written(o.gvk.Version, path) }
 
 func (o *object) add(field, hint, format string, args ...any) {
@@ -95,7 +94,7 @@ func (d *Decoder) read(overlay string, in render.Object) *object {
 	}
 	data, err := documents.ToJSONStrict(in.YAML, documents.BuiltLimits())
 	if err != nil {
-		// Read again without strictness, so that the message can name the object.
+		// Without strictness the message can name the object.
 		if data, lenient := documents.ToJSON(in.YAML, documents.BuiltLimits()); lenient == nil {
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &o.raw)
 			d.identify(o)
@@ -140,8 +139,8 @@ func (o *object) addYAMLError(err error) {
 	}
 }
 
-// identify fills in what names the object. A namespace that an object of a kind
-// without namespaces has is passed over, as API servers do.
+// identify reads what identifies the object. It ignores the namespace of an object of a
+// kind without namespaces, as API servers do.
 func (d *Decoder) identify(o *object) {
 	text := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
 	o.gvk = schema.FromAPIVersionAndKind(text(o.raw, "apiVersion"), text(o.raw, "kind"))
@@ -209,7 +208,7 @@ func (d *Decoder) decode(o *object, data []byte) {
 		return
 	}
 	if o.managed() {
-		return // the class has a say
+		return // the class may change it
 	}
 	setNamespace(value, o.namespace)
 	normalised, errs := k.normalise(value)
@@ -240,7 +239,7 @@ func (o *object) identity(c *checker) {
 	}
 }
 
-// ours checks annotations of Fairlead: a misspelt one would not protect.
+// ours checks annotations of Fairlead: a misspelt one would have no effect.
 func (o *object) ours(c *checker) {
 	for _, key := range slices.Sorted(maps.Keys(o.notes)) {
 		if !strings.HasPrefix(key, "fairlead.dev/") {
@@ -276,8 +275,8 @@ func setNamespace(v any, namespace string) {
 	}
 }
 
-// moreDocuments reports whether data holds a second YAML document, which the
-// parser would leave out without a word.
+// moreDocuments reports whether data has a second YAML document, which the parser would
+// ignore.
 func moreDocuments(data []byte) bool {
 	content, ended := false, false
 	for line := range bytes.Lines(data) {

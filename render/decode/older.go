@@ -11,8 +11,7 @@ import (
 	"fairlead.dev/render/topology"
 )
 
-// topology returns how the cluster of root is upgraded, or nil where no class
-// makes it.
+// topology returns how the cluster of root is upgraded; nil for a cluster without a class.
 func (b *builder) topology(root *object) *fleet.Topology {
 	e := root.expansion
 	if e == nil {
@@ -29,7 +28,7 @@ func (b *builder) topology(root *object) *fleet.Topology {
 		}
 	}
 	if b.broken(root) {
-		return t // what is wrong now is wrong at older versions too
+		return t // older versions have the same problems
 	}
 	for _, v := range e.Older {
 		t.Older = append(t.Older, b.older(root, v))
@@ -37,15 +36,15 @@ func (b *builder) topology(root *object) *fleet.Topology {
 	return t
 }
 
-// broken reports whether something is wrong with the cluster of root already.
+// broken reports whether the cluster of root has problems.
 func (b *builder) broken(root *object) bool {
 	return len(b.problems) > 0 || slices.ContainsFunc(b.set.objects, func(o *object) bool {
 		return len(o.problems) > 0 && (o == root || slices.Contains(b.set.members[o], b.key))
 	})
 }
 
-// older returns what the class makes of the pools at an older version: they are
-// decoded in place of those of the cluster's own.
+// older returns the pools that the class makes at an older version. They are decoded like
+// the cluster's own.
 func (b *builder) older(root *object, v topology.Older) fleet.ClassVersion {
 	set := *b.set
 	set.byName = maps.Clone(b.set.byName)
@@ -78,9 +77,9 @@ func (b *builder) older(root *object, v topology.Older) fleet.ClassVersion {
 	return out
 }
 
-// anonymous returns a copy of t of whose objects part has taken what does not
-// tell clusters apart.
-func anonymous(t *fleet.Topology, part func(*fleet.Object)) *fleet.Topology {
+// anonymous returns a copy of t. hide removes from each object what differs between
+// clusters.
+func anonymous(t *fleet.Topology, hide func(*fleet.Object)) *fleet.Topology {
 	if t == nil {
 		return nil
 	}
@@ -89,7 +88,7 @@ func anonymous(t *fleet.Topology, part func(*fleet.Object)) *fleet.Topology {
 	for i := range out.Older {
 		pools := make(map[fleet.PoolName]fleet.Blueprint, len(out.Older[i].Pools))
 		for name, b := range out.Older[i].Pools {
-			part(&b.Infrastructure)
+			hide(&b.Infrastructure)
 			b.Template, b.Former = oldest(b.Template, b.Former), nil
 			pools[name] = b
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // guests returns the other sites of the cluster whose infrastructure ref names, by
-// provider. One that no pool is on is there too: what it had has to go.
+// provider. A site without pools is among them: what it had has to be deleted.
 func (b *builder) guests(ref clusterv1.ContractVersionedObjectReference) []fleet.Site {
 	b.sites = make(map[string]*object)
 	first := b.set.get(ref.APIGroup, ref.Kind, b.key.Namespace, ref.Name)
@@ -42,7 +42,7 @@ func (b *builder) guests(ref clusterv1.ContractVersionedObjectReference) []fleet
 	return out
 }
 
-// checkServing refuses infrastructure that ref names and that no API server can be on.
+// checkServing refuses infrastructure, named by ref, that cannot serve an API server.
 func (b *builder) checkServing(ref clusterv1.ContractVersionedObjectReference) {
 	o := b.set.get(ref.APIGroup, ref.Kind, b.key.Namespace, ref.Name)
 	if o == nil {
@@ -57,8 +57,8 @@ func (b *builder) checkServing(ref clusterv1.ContractVersionedObjectReference) {
 	}
 }
 
-// onFirstSite refuses a control plane, whose machines are of kind and provider, on
-// another site than that of the endpoint.
+// onFirstSite refuses a control plane on another site than that of the endpoint, by the
+// kind and provider of its machines.
 func (b *builder) onFirstSite(o *object, field, kind, provider string) {
 	if provider != "" && b.provider != "" && provider != b.provider {
 		b.addf(o, field, "use a template of "+b.provider+", or have spec.infrastructureRef of the Cluster name infrastructure of "+provider,
@@ -66,8 +66,8 @@ func (b *builder) onFirstSite(o *object, field, kind, provider string) {
 	}
 }
 
-// site returns the guest that machines of kind and provider are on; empty: the first
-// site.
+// site returns the provider of the guest for machines of kind and provider; empty: the
+// first site.
 func (b *builder) site(o *object, field, kind, provider string) string {
 	switch {
 	case provider == "" || b.provider == "" || provider == b.provider:
@@ -83,7 +83,7 @@ func (b *builder) site(o *object, field, kind, provider string) string {
 	return provider
 }
 
-// brokenSite reports whether the object that makes a provider a site has problems.
+// brokenSite reports whether the object that makes provider a site has problems.
 func (b *builder) brokenSite(provider string) bool {
 	return slices.ContainsFunc(b.set.sites(b.key), func(o *object) bool { return o.kind.provider == provider })
 }
@@ -98,9 +98,9 @@ func (d *Decoder) clusterKind(provider string) string {
 	return "cluster of " + provider
 }
 
-// checkCloudProviders refuses cloud controller managers on two sites: each takes the
-// Nodes of the other for machines that are gone, and deletes them.
-// Source: kubernetes/cloud-provider, controllers/nodelifecycle.
+// checkCloudProviders refuses cloud controller managers on two sites: each takes the Nodes
+// of the other for deleted machines, and deletes them. Source: kubernetes/cloud-provider,
+// controllers/nodelifecycle.
 func (b *builder) checkCloudProviders(c *fleet.Cluster) {
 	var asking []string
 	for _, p := range c.Pools() { // the first site's before those of guests
@@ -128,8 +128,8 @@ func (b *builder) checkCloudProviders(c *fleet.Cluster) {
 	}
 }
 
-// asksForCloud reports whether a bootstrap configuration has kubelets wait for a cloud
-// controller manager, in any of the ways in which kinds write arguments.
+// asksForCloud reports whether a bootstrap configuration makes kubelets wait for a cloud
+// controller manager, in any notation of arguments.
 func asksForCloud(spec json.RawMessage) bool {
 	const name, external = "cloud-provider", "external"
 	var asks func(v any) bool

@@ -105,11 +105,11 @@ func TestSitesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		change []string
-		want   []place
+		want   []wantProblem
 	}{
 		"no infrastructure there": {
 			change: []string{"kind: YardCluster\nmetadata: {name: eu,", "kind: YardCluster\nmetadata: {name: other,"},
-			want: []place{{
+			want: []wantProblem{{
 				yard, "spec.template.spec.infrastructureRef", "refers to YardMachineTemplate of the provider yard; the cluster is on test",
 				"add a HallCluster prod/eu to the overlay, which makes yard a site of the cluster's workers",
 			}},
@@ -117,11 +117,11 @@ func TestSitesAreRefused(t *testing.T) {
 		"broken infrastructure there": {
 			reason: "one problem is enough",
 			change: []string{"kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {", "kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {size: -1, "},
-			want:   []place{{"YardCluster prod/eu", "spec.size", "Invalid value: -1: is negative", ""}},
+			want:   []wantProblem{{"YardCluster prod/eu", "spec.size", "Invalid value: -1: is negative", ""}},
 		},
 		"a control plane there": {
 			change: []string{"kind: TestMachineTemplate, name: m}\n      deletion", "kind: YardMachineTemplate, name: ym}\n      deletion"},
-			want: []place{{
+			want: []wantProblem{{
 				"KubeadmControlPlane prod/eu-cp", "spec.machineTemplate.spec.infrastructureRef",
 				"refers to YardMachineTemplate of the provider yard, and the cluster's infrastructure is of test: a control plane is where its endpoint is",
 				"use a template of test, or have spec.infrastructureRef of the Cluster name infrastructure of yard",
@@ -129,7 +129,7 @@ func TestSitesAreRefused(t *testing.T) {
 		},
 		"two of one provider": {
 			change: []string{"kind: YardPool\nmetadata: {name: north, namespace: prod}\nspec: {size: 2,", "kind: HallCluster\nmetadata: {name: eu, namespace: prod}\nspec: {size: 2,"},
-			want: []place{{
+			want: []wantProblem{{
 				"YardCluster prod/eu", "metadata.name", "the cluster has two sites of the provider yard: HallCluster prod/eu and YardCluster prod/eu",
 				"keep one of them: a cluster has one site of each provider",
 			}},
@@ -137,7 +137,7 @@ func TestSitesAreRefused(t *testing.T) {
 		"two cloud controller managers": {
 			reason: "each deletes the Nodes of the other",
 			change: []string{"preKubeadmCommands: [echo yard]", "joinConfiguration: {nodeRegistration: {kubeletExtraArgs: [{name: cloud-provider, value: external}]}}"},
-			want: []place{{
+			want: []wantProblem{{
 				yard, "spec.template.spec.bootstrap.configRef",
 				"cloud-provider is external there, and machines of test ask for a cloud controller manager too: that of one cloud deletes Nodes of the other",
 				"leave cloud-provider out of what it refers to",
@@ -152,9 +152,9 @@ func TestSitesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := decodeYards(replaced(t, guests(t), c.change...))
-			var got []place
+			var got []wantProblem
 			for _, p := range problems {
-				got = append(got, place{p.Object, p.Field, p.Message, p.Hint})
+				got = append(got, wantProblem{p.Object, p.Field, p.Message, p.Hint})
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)

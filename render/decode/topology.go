@@ -20,7 +20,7 @@ func (d *Decoder) Library(folder string, objects []render.Object) (topology.Libr
 	compiled := s.compile()
 	s.blueprints()
 	s.findMembers()
-	s.strays()
+	s.checkClusters()
 	l := topology.Library{Folder: folder, Classes: make(map[fleet.Key]*topology.Class, len(compiled))}
 	var problems []fleet.Problem
 	for _, o := range s.objects {
@@ -40,7 +40,7 @@ func (d *Decoder) Library(folder string, objects []render.Object) (topology.Libr
 	return l, slices.Compact(problems)
 }
 
-// nameless returns the problems of objects of which nobody knows what they are.
+// nameless returns the problems of objects that cannot be identified.
 func (s *overlaySet) nameless() []fleet.Problem {
 	var out []fleet.Problem
 	for _, o := range s.objects {
@@ -51,8 +51,8 @@ func (s *overlaySet) nameless() []fleet.Problem {
 	return out
 }
 
-// compile compiles the classes of the overlay that can be, with their templates.
-// What is wrong with a class is added to its problems.
+// compile compiles the classes of the overlay with their templates. Errors of a class
+// become its problems.
 func (s *overlaySet) compile() map[*object]*topology.Class {
 	out := make(map[*object]*topology.Class)
 	for _, o := range s.objects {
@@ -94,8 +94,8 @@ func (s *overlaySet) templates(class *object) []*object {
 	return out
 }
 
-// blueprints takes back what is wrong with the values of templates that nobody
-// but a class refers to: patches may mend it, and what comes of them is checked.
+// blueprints drops the problems of templates that only a class refers to. Patches may
+// change their values, and the result is checked.
 func (s *overlaySet) blueprints() {
 	used := make(map[string]bool)
 	blueprint := make(map[*object]bool)
@@ -116,13 +116,13 @@ func (s *overlaySet) blueprints() {
 	}
 }
 
-// plain returns o as it was written.
+// plain returns o as people wrote it.
 func (o *object) plain() topology.Object {
 	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw, Contract: o.contract()}
 }
 
-// contract returns that of Cluster API for control planes which the template o of one
-// keeps; empty where o is none.
+// contract returns the contract of Cluster API that the control-plane template o follows;
+// empty where o is none.
 func (o *object) contract() topology.Contract {
 	switch {
 	case o.kind == nil || o.kind.role != fleet.ControlPlaneTemplateKind:
@@ -133,7 +133,7 @@ func (o *object) contract() topology.Contract {
 	return topology.V1Beta2
 }
 
-// managed reports whether o is a Cluster that is made from a class.
+// managed reports whether a class makes the Cluster o.
 func (o *object) managed() bool {
 	if o.groupKind() != "Cluster.cluster.x-k8s.io" {
 		return false
@@ -142,8 +142,7 @@ func (o *object) managed() bool {
 	return spec["topology"] != nil
 }
 
-// classKey returns the name of the class that a managed Cluster is made from,
-// and the field that says it.
+// classKey returns the name of the class of a managed Cluster, and the field with it.
 func (o *object) classKey() (fleet.Key, string) {
 	spec, _ := o.raw["spec"].(map[string]any)
 	t, _ := spec["topology"].(map[string]any)
@@ -155,7 +154,7 @@ func (o *object) classKey() (fleet.Key, string) {
 	return fleet.Key{Namespace: cmp.Or(text(ref, "namespace"), o.namespace), Name: text(ref, "name")}, "spec.topology.classRef.name"
 }
 
-// expand puts what classes make of the managed Clusters of the overlay into it.
+// expand adds to the overlay what classes make of its managed Clusters.
 func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
 	compiled := s.compile()
 	for _, o := range slices.Clone(s.objects) {
@@ -173,7 +172,7 @@ func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
 			class = o.find(key, field, libraries)
 		}
 		if class == nil || o.class != nil && len(class.Problems) > 0 {
-			continue // what is wrong with the class of the overlay itself is known
+			continue // problems of a class in this overlay are known already
 		}
 		made, problems := class.Expand(o.plain())
 		for _, p := range problems {
@@ -185,12 +184,12 @@ func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
 		}
 		o.classRef, o.expansion = key, made
 		for _, e := range made.Objects {
-			d.place(s, o, e)
+			d.wantProblem(s, o, e)
 		}
 	}
 }
 
-// find returns the class called key of the libraries, or nil after a problem.
+// find returns the class called key in libraries, or nil after a problem.
 func (o *object) find(key fleet.Key, field string, libraries []topology.Library) *topology.Class {
 	var found []*topology.Class
 	var folders, others, unread []string
@@ -225,8 +224,8 @@ func (o *object) find(key fleet.Key, field string, libraries []topology.Library)
 	return nil
 }
 
-// place puts an object that a class made of the Cluster root into the overlay.
-func (d *Decoder) place(s *overlaySet, root *object, e *topology.Expanded) {
+// place adds an object that a class made of the Cluster root to the overlay.
+func (d *Decoder) wantProblem(s *overlaySet, root *object, e *topology.Expanded) {
 	o := &object{overlay: s.path, file: e.File}
 	if e.Raw["kind"] == "Cluster" {
 		o = root

@@ -25,7 +25,7 @@ func (k *Kustomizer) Build(s *Scan) (objects []Object, problem *fleet.Problem) {
 	}()
 	out, err := krusty.MakeKustomizer(&krusty.Options{
 		Reorder:          krusty.ReorderOptionUnspecified,
-		LoadRestrictions: types.LoadRestrictionsNone, // there is only what was scanned
+		LoadRestrictions: types.LoadRestrictionsNone, // only scanned files are there
 		PluginConfig:     types.DisabledPluginConfig(),
 	}).Run(newScanned(s.files), path.Join("/", s.Overlay))
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Scan) failed(message string) *fleet.Problem {
 	return &fleet.Problem{Overlay: s.Overlay, File: s.File, Message: message}
 }
 
-// origin returns the file that r came from, or that of its generator.
+// origin returns the file of r, or of its generator.
 func (s *Scan) origin(r *resource.Resource) string {
 	o, err := r.GetOrigin()
 	if err != nil || o == nil {
@@ -86,17 +86,17 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
-// noise is what kustomize puts around a message, from the outside in.
+// noise matches what kustomize writes around a message, from the outside in.
 var noise = regexp.MustCompile(`^(accumulating (resources|components)( from '[^']*')?: |accumulation err='.*': (recursed (accumulation of|merging from) path '[^']*': )|accumulateDirectory: |recursed (accumulation of|merging from) path '[^']*': |couldn't make target for path '[^']*': |merging from generator [^:]*: )`)
 
-// notAFolder is what kustomize says of a file that it cannot use: the reason in
-// quotes, and that the file is not a folder either.
+// notAFolder matches kustomize's message for a file that it cannot use: the reason in
+// quotes, and that the file is no folder either.
 var notAFolder = regexp.MustCompile(`^accumulation err='(.*)': must build at directory: '[^']*': file is not directory$`)
 
-// id is how kustomize writes down which object it means.
+// id matches kustomize's notation for an object.
 var id = regexp.MustCompile(`id resid\.ResId\{Gvk:resid\.Gvk\{[^}]*Kind:"([^"]*)"[^}]*\}, Name:"([^"]*)"[^}]*\}`)
 
-// cleaned returns the message of err without the way to it.
+// cleaned returns the message of err without its context.
 func cleaned(err error) string {
 	text := id.ReplaceAllString(documents.OneLine(err), "$1 $2")
 	for {

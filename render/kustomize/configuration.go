@@ -10,10 +10,10 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// Where the built-in configuration lies in the file system of a build. Colons and
-// spaces keep it apart from what people would name a file. kustomize parses it
-// again in each kustomization that names it, so each has only what it needs:
-// references are fixed once, in the overlay; fields where they are changed.
+// Paths of the built-in configuration in the file system of a build. Colons and spaces keep
+// them apart from names that people use. kustomize parses the configuration again in each
+// kustomization that names it, so each names only what it needs: references are fixed once,
+// in the overlay; fields where they are changed.
 const (
 	referencesFile = ".fairlead: references.yaml"
 	fieldsFile     = ".fairlead: fields.yaml"
@@ -32,7 +32,8 @@ type nameReference struct {
 	Fields    []types.FieldSpec `json:"fieldSpecs"`
 }
 
-// The groups of Cluster API. A kind is not named where any provider's will do.
+// The groups of Cluster API. The specs name no kind where the kind of any provider is
+// meant.
 const (
 	coreGroup           = "cluster.x-k8s.io"
 	bootstrapGroup      = "bootstrap.cluster.x-k8s.io"
@@ -165,7 +166,7 @@ func (v *visit) configurations() error {
 		if err := v.yamlFile(file, at, false); err != nil {
 			return err
 		}
-		v.weight.transforming += int64(len(v.files[file])) // paths that objects lack are made
+		v.weight.transforming += int64(len(v.files[file])) // paths that objects lack are created
 		var own fieldSpecs
 		if err := documents.Unmarshal(v.files[file], &own, documents.BuiltLimits()); err != nil {
 			return place{file: file}.refuse("see kustomize's transformer configurations", "%s", documents.OneLine(err))
@@ -181,8 +182,8 @@ func (v *visit) configurations() error {
 	return nil
 }
 
-// addConfiguration stores the built-in configuration without the fields for
-// which the overlay brings its own: kustomize refuses two that differ.
+// addConfiguration stores the built-in configuration without fields that the overlay
+// configures itself: kustomize refuses two different ones.
 func (s *scanner) addConfiguration() {
 	if len(s.configs) == 0 {
 		s.files[referencesFile], s.files[fieldsFile] = s.builtin.references, s.builtin.fields
@@ -219,7 +220,7 @@ func (f fieldSpecs) marshal() configuration {
 	return configuration{references, fields}
 }
 
-// without returns the specs that select other fields than every one in own.
+// without returns the specs that select other fields than all specs in own.
 func without(specs, own []types.FieldSpec) []types.FieldSpec {
 	return slices.DeleteFunc(specs, func(f types.FieldSpec) bool {
 		return slices.ContainsFunc(own, func(o types.FieldSpec) bool {

@@ -9,9 +9,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// A scanned is the file system of one build: the files of a Scan under "/", and
-// nothing else. It cannot be written to. What kustomize does not call when it
-// builds is not there.
+// A scanned is the file system of one build: the files of a Scan under "/", read-only. It
+// has only the methods that kustomize calls in a build.
 type scanned struct {
 	files map[string][]byte
 	dirs  map[string]bool

@@ -12,20 +12,19 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// What a kustomization does to objects can make them grow without bound: a long
-// prefix on many objects, a copy of a field into itself, repeated. The rules
-// here keep the result of a build within a small multiple of what was read.
+// A kustomization can make objects grow without bound: by a long prefix on many objects, or
+// a field that is copied into itself, again and again. These rules bound the result of a
+// build by a small multiple of its input.
 const (
 	maxName    = 253 // of a Kubernetes object
 	maxImage   = 1024
 	maxTargets = 500 // fields that replacements write to
-	// maxFeedback is how many replacements may write into what one of them
-	// reads from: each may double it.
+	// maxFeedback is how many replacements may write into their common source: each may
+	// double it.
 	maxFeedback = 4
 )
 
-// growth refuses names that cannot be names, and fields whose results cannot be
-// foretold.
+// growth refuses invalid names, and fields with unpredictable results.
 func (v *visit) growth() error {
 	k := v.k
 	if len(k.Vars) > 0 {
@@ -44,7 +43,7 @@ func (v *visit) growth() error {
 	return nil
 }
 
-// jsonPatch refuses the operation of a JSON patch that can double an object.
+// jsonPatch refuses the operation copy, which can double an object.
 func jsonPatch(text []byte, l documents.Limits, at place) error {
 	f, err := documents.Parse(text, l)
 	if err != nil {
@@ -63,7 +62,7 @@ func jsonPatch(text []byte, l documents.Limits, at place) error {
 	return nil
 }
 
-// A feedback follows what replacements read and write.
+// A feedback tracks what replacements read and write.
 type feedback struct {
 	replacements []types.Replacement
 	sources      []string
@@ -92,7 +91,7 @@ func (f *feedback) add(r types.Replacement, at place) {
 	}
 }
 
-// check refuses replacements that write too much, or into what they read.
+// check refuses replacements that write too much, or write into their sources.
 func (f *feedback) check() error {
 	if len(f.targets) > maxTargets {
 		return f.targets[maxTargets].refuse("use patches", "replacements write to more than %d fields", maxTargets)
@@ -112,16 +111,16 @@ func (f *feedback) check() error {
 	return nil
 }
 
-// copies refuses replacements that copy too many bytes: what a source may hold,
-// into each field of each object that may be a target.
+// copies refuses replacements that copy too many bytes: the size of a source, into each
+// field of each possible target.
 func (f *feedback) copies(s *scanner) error {
 	if len(f.targets) == 0 {
 		return nil
 	}
 	kinds, all := map[string]int{}, 0
-	sizes := make([]int64, len(f.replacements)) // of the sources
+	sizes := make([]int64, len(f.replacements)) // sizes of the sources
 	for _, file := range slices.Sorted(maps.Keys(s.files)) {
-		if _, ok := s.parsed[file]; !ok { // what a generated object may hold
+		if _, ok := s.parsed[file]; !ok { // the possible size of a generated object
 			for i, r := range f.replacements {
 				if src := r.Source; src != nil && slices.Contains([]string{"", "ConfigMap", "Secret"}, src.Kind) {
 					sizes[i] = max(sizes[i], int64(len(s.files[file])))
@@ -144,8 +143,8 @@ func (f *feedback) copies(s *scanner) error {
 			}
 		}
 	}
-	// Where there are more objects than in files, some are generated or included
-	// more than once, and may be of any kind.
+	// With more objects than the files have, some are generated or included more than once,
+	// and may be of any kind.
 	objectsBuilt := s.weights[s.overlay].objects
 	var total int64
 	for i, r := range f.replacements {
@@ -163,7 +162,7 @@ func (f *feedback) copies(s *scanner) error {
 	return nil
 }
 
-// objectsIn returns the mappings among documents, those in lists in their place.
+// objectsIn returns the objects in documents, including those in lists.
 func objectsIn(docs []*yaml.Node) []*yaml.Node {
 	var out []*yaml.Node
 	for _, d := range docs {
@@ -179,8 +178,8 @@ func objectsIn(docs []*yaml.Node) []*yaml.Node {
 	return out
 }
 
-// sizeAt returns how many bytes the field of an object has at most. A path that
-// is not plain, or leads nowhere yet, may mean all of the object.
+// sizeAt returns the maximal size of a field, in bytes. A path that is not plain, or does
+// not exist yet, may stand for the whole object.
 func sizeAt(d *yaml.Node, path string) int64 {
 	if path == "" {
 		path = "metadata.name"
@@ -212,8 +211,8 @@ func scalarAt(n *yaml.Node, key string) string {
 	return ""
 }
 
-// below reports whether a field path leads into another. Segments that select
-// items match every segment.
+// below reports whether a field path is inside another one. A segment that selects items
+// matches every segment.
 func below(path, parent string) bool {
 	p, q := strings.Split(path, "."), strings.Split(parent, ".")
 	if len(p) <= len(q) {

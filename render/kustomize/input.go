@@ -8,23 +8,21 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Input is what the build of an overlay needs and no more. It can be sent to
-// another process.
+// An Input is what the build of an overlay needs. It can be sent to another process.
 type Input struct {
 	Overlay string            // folder
 	File    string            // its kustomization file
-	Files   map[string][]byte // all that may be read, by path in the tree
+	Files   map[string][]byte // all files that may be read, by path in the tree
 	Quotes  []Quote           // sorted
 }
 
-// A Quote says whether a text with variables, at a key, stands in quotes.
+// A Quote says whether a text with variables, at a key, is quoted.
 type Quote struct {
 	Key, Text string
 	Quoted    bool
 }
 
-// OverBudget is the error of a build that took more than it may. Another time it
-// may be built.
+// OverBudget is the error of a build that exceeded its budget. It may succeed another time.
 type OverBudget struct{ Problem fleet.Problem }
 
 // Error implements error.

@@ -1,7 +1,6 @@
-// Package kustomize builds one overlay at a time, safely: first a scan reads
-// everything that the build could read, under budgets, and refuses what may not
-// be there; then kustomize builds from the scanned files and nothing else. It
-// is the only importer of kustomize.
+// Package kustomize builds one overlay at a time, safely. A scan first reads everything
+// that the build could read, within budgets, and refuses what is not allowed. Then
+// kustomize builds from the scanned files alone. No other package imports kustomize.
 //
 // Nothing is fetched and nothing is executed. A kustomization may use files and
 // folders anywhere in the tree, also above its own folder, but not outside it.
@@ -21,8 +20,8 @@ func FileNames() []string {
 	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 }
 
-// Limits bound one overlay: what it includes, directly and through others, and
-// counted as often as it is included.
+// Limits bound one overlay: what it includes, directly and indirectly, counted each time
+// that it is included.
 type Limits struct {
 	File     documents.Limits
 	Depth    int   // of kustomizations that include each other
@@ -41,17 +40,16 @@ func DefaultLimits() Limits {
 type Scan struct {
 	Overlay string // folder
 	File    string // its kustomization file
-	// Component says that the folder is a part for other kustomizations and no
-	// overlay; Files then says only which file it is.
+	// Component says that the folder is a Component and no overlay. Files then only says
+	// which file it is.
 	Component bool
-	// Reads are the paths that the result depends on, also those that were
-	// looked for and are not there, sorted.
+	// Reads are the paths that the result depends on, including those that do not exist,
+	// sorted.
 	Reads []string
 	// Includes are the folders of the kustomizations that this one includes,
 	// sorted.
 	Includes []string
-	// Mentions are the folders that a kustomization which is refused names, and
-	// may include, sorted.
+	// Mentions are the folders that a refused kustomization names, and may include, sorted.
 	Mentions []string
 
 	files  map[string][]byte // for the build, by path in the tree
@@ -60,7 +58,7 @@ type Scan struct {
 
 // An Object is one object of a build.
 type Object struct {
-	File string // in the tree, best known
+	File string // its file in the tree, as far as known
 	Node *yaml.Node
 }
 
@@ -72,18 +70,18 @@ type Kustomizer struct {
 
 // New returns a Kustomizer.
 //
-// kustomize keeps one OpenAPI schema for the whole process. The first call of
-// New teaches it the merge keys of Cluster API's lists; afterwards nobody may
-// change it, and the scan sees to it that no overlay does.
+// kustomize has one OpenAPI schema for the whole process. The first call of New adds the
+// merge keys of Cluster API's lists to it. Nothing may change it later: the scan refuses
+// overlays that would.
 func New(l Limits) *Kustomizer {
 	teachSchema()
 	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 
-// Scan reads the kustomization in the folder overlay of tree and everything it
-// includes. What is refused is the problem; the Scan then holds what was read
-// until there, so that it is known when to look again. What is in one of the folders
-// apart may be used from everywhere, and uses nothing but what is in the same one.
+// Scan reads the kustomization in the folder overlay of tree, and everything that it
+// includes. Where something is refused, that is the problem, and the Scan has what was read
+// until then, so that a change of it is noticed. Everything may use what is in one of the
+// folders apart, which use only files of their own folder.
 func (k *Kustomizer) Scan(tree fs.FS, overlay string, apart ...string) (*Scan, *fleet.Problem) {
 	s := newScanner(tree, overlay, k.limits, k.builtin)
 	s.apart = apart

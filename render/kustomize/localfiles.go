@@ -7,7 +7,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// localFile returns the path of the file that ref means.
+// localFile returns the path of the file that ref refers to.
 func (v *visit) localFile(ref string, at place) (string, error) {
 	target, dir, err := v.resolve(v.dir, ref, at)
 	if err != nil {
@@ -30,7 +30,7 @@ func (v *visit) rawFile(ref string, at place) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A file that is also read as YAML stays in its plain form.
+	// A file that is also read as YAML keeps its plain form.
 	if _, ok := v.files[file]; !ok {
 		v.files[file] = data
 	}
@@ -64,8 +64,8 @@ func (v *visit) yamlFile(file string, at place, resource bool) error {
 	return v.within(v.weight, at)
 }
 
-// countObjects counts the objects in documents, those in lists included. A
-// resource must look like an object, which kustomize says less clearly.
+// countObjects counts the objects in documents, including those in lists. It refuses a
+// resource that does not look like an object, with a clearer message than kustomize's.
 func countObjects(file string, docs []*yaml.Node, resource bool) (int, error) {
 	n := 0
 	for _, d := range docs {

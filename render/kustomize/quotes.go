@@ -7,22 +7,21 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// quotes knows which texts with variables stand in quotes, and are to stay
-// texts: a JSON patch loses the quotes of all of an object that it changes. A text
-// is known by the key that it belongs to. Where the same text stands there
-// without quotes as well, it is false.
+// quotes knows which texts with variables are quoted, so that they stay texts: a JSON patch
+// removes all quotes of an object that it changes. A text is identified together with its
+// key. It is false where the same text is there without quotes as well.
 type quotes map[quoted]bool
 
 type quoted struct{ key, text string }
 
-// learn takes in the documents of a file or of an inline patch.
+// learn reads the documents of a file or of an inline patch.
 func (q quotes) learn(docs []*yaml.Node) {
 	for _, d := range docs {
 		if d.Kind != yaml.SequenceNode {
 			q.node(d, "")
 			continue
 		}
-		for _, op := range d.Content { // of a JSON patch
+		for _, op := range d.Content { // operations of a JSON patch
 			if op.Kind != yaml.MappingNode || len(op.Content) == 0 || op.Content[0].Style != 0 {
 				continue // in JSON every text has quotes
 			}
@@ -44,7 +43,7 @@ func (q quotes) node(n *yaml.Node, key string) {
 	})
 }
 
-// restore puts the quotes back.
+// restore adds the quotes again.
 func (q quotes) restore(n *yaml.Node, key string) {
 	scalars(n, key, func(n *yaml.Node, id quoted) {
 		if n.Style == 0 && q[id] {

@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// remote matches what kustomize would fetch, and what looks enough like it to
-// mislead a reader. Everything that it does not match is rewritten to a path
-// that begins with "./" or "../", which kustomize never fetches.
+// remote matches what kustomize would fetch, and what looks similar. Everything else is
+// rewritten to a path that begins with "./" or "../", which kustomize never fetches.
 var remote = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9+.-]*:/|[^/]*@[^/]*:|[a-z0-9-]+(\.[a-z0-9-]+)+(/|:).*(//|\?|\.git(/|$))|(github\.com|gitlab\.com|bitbucket\.org|gist\.github\.com|dev\.azure\.com)(/|:))|://|[?&](ref|version|timeout|submodules)=`)
 
-// resolve returns the path in the tree that ref means in a kustomization in
-// dir, and whether it is a folder. It is recorded as read, there or not; of a
-// folder only what is read in it.
+// resolve returns the path in the tree that ref refers to in a kustomization in dir, and
+// whether it is a folder. The path is recorded as read, whether it exists or not.
 func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 	switch {
 	case ref == "":
@@ -47,7 +45,7 @@ func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 	return target, info.IsDir(), nil
 }
 
-// home returns the folder of s.apart that name is in.
+// home returns the folder of s.apart that contains name.
 func (s *scanner) home(name string) string {
 	for _, dir := range s.apart {
 		if name == dir || strings.HasPrefix(name, dir+"/") {

@@ -15,26 +15,25 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// A scanner walks the kustomizations that an overlay includes. The first thing
-// that it refuses ends the walk.
+// A scanner walks the kustomizations that an overlay includes, up to the first error.
 type scanner struct {
 	tree    fs.FS
 	overlay string
 	limits  Limits
 	builtin configuration
-	apart   []string // folders that nothing leads out of
+	apart   []string // folders that nothing outside of them may include from within
 
 	reads    map[string]bool
 	files    map[string][]byte
 	includes map[string]bool
-	mentions map[string]bool // folders that files which are refused name
+	mentions map[string]bool // folders that refused files name
 	kust     string          // the overlay's own kustomization file
 	part     bool            // it is a Component
 
-	weights  map[string]weight // of folders that are done
-	parsed   map[string]int    // objects in YAML files that are done
+	weights  map[string]weight // weights of folders that are done
+	parsed   map[string]int    // numbers of objects in YAML files that are done
 	stack    []string          // folders that are being walked
-	configs  []fieldSpecs      // of the configurations that overlays bring
+	configs  []fieldSpecs      // configurations in overlays
 	feedback feedback
 	quotes   quotes
 }
@@ -43,13 +42,13 @@ type scanner struct {
 type weight struct {
 	includes, objects int
 	bytes             int64
-	transforming      int64 // bytes that may be put into each of the objects
-	patches           int   // that may be tried on each of the objects
-	work              work  // of the patches of what is included
+	transforming      int64 // bytes that may be added to each object
+	patches           int   // patches that may be tried on each object
+	work              work  // work of the patches in included folders
 }
 
-// A work is what patches cost: each goes through all objects of its
-// kustomization, and writes and reads again those that it changes.
+// A work is the cost of patches: each looks at all objects of its kustomization, and
+// rewrites those that it changes.
 type work struct {
 	tries int
 	bytes int64
@@ -63,8 +62,8 @@ func (w *weight) add(o weight) {
 	w.work.bytes += o.work.bytes
 }
 
-// total returns the work of the patches of what is included and of those of the
-// kustomization itself.
+// total returns the work of the patches of included folders and of the kustomization
+// itself.
 func (w *weight) total() work {
 	return work{w.work.tries + w.patches*w.objects, w.work.bytes + int64(w.patches)*w.bytes}
 }
@@ -104,7 +103,7 @@ func (s *scanner) result() *Scan {
 	}
 }
 
-// problem turns the end of a scan into what the user reads.
+// problem makes the error of a scan a problem.
 func (s *scanner) problem(err error) *fleet.Problem {
 	if err == nil {
 		return nil
@@ -175,12 +174,12 @@ func (s *scanner) folder(dir string, from place) (weight, error) {
 	return v.weight, nil
 }
 
-// maxMentions is how many paths of a refused kustomization are looked at.
+// maxMentions is how many paths of a refused kustomization are read.
 const maxMentions = 10_000
 
-// mention notes the folders that the text of a refused kustomization in dir
-// names: what it includes is not known any better. What is not there is noted as
-// read, as it may come. What lies in a folder apart includes nothing elsewhere.
+// mention records the folders that the text of a refused kustomization in dir names, which
+// it may include. A path that does not exist is recorded as read, since it may come. A
+// folder apart includes nothing outside.
 func (s *scanner) mention(dir string, data []byte) {
 	seen, home := map[string]bool{}, s.home(dir)
 	for line := range strings.Lines(string(data)) {
@@ -198,7 +197,7 @@ func (s *scanner) mention(dir string, data []byte) {
 	}
 }
 
-// kindFits checks that resources name Kustomizations and components Components.
+// kindFits checks that resources refer to Kustomizations and components to Components.
 func kindFits(k *types.Kustomization, at, from place) error {
 	component := strings.HasPrefix(from.field, "components")
 	switch {
@@ -230,7 +229,7 @@ func (s *scanner) kustomizationFile(dir string, from place) (string, []byte, err
 	return "", nil, place{file: found[0]}.refuse("keep one of them", "the folder has more than one kustomization file: %s", strings.Join(found, ", "))
 }
 
-// within says whether w fits the budget.
+// within checks that w is within the budget.
 func (s *scanner) within(w weight, from place) error {
 	hint := "split the overlay; check for folders that are included many times"
 	switch {
@@ -260,8 +259,8 @@ func (s *scanner) read(file string, at place) ([]byte, error) {
 	return data, nil
 }
 
-// refusalOf places err, which is about file, at the file itself if it is about
-// its content, else at the reference to it.
+// refusalOf adds to err, which is about file, a field: in the file itself for its content,
+// else the reference to it.
 func refusalOf(at place, file string, err error) error {
 	r, ok := errors.AsType[*documents.Refusal](err)
 	if !ok {
@@ -270,8 +269,8 @@ func refusalOf(at place, file string, err error) error {
 	return place{file: file}.refuse(r.Hint, "%s", r.Error())
 }
 
-// ReadFile reads a file of tree that has at most l.Bytes bytes. What is too
-// large is not read; the error is then a *documents.Refusal.
+// ReadFile reads a file of at most l.Bytes bytes. For a larger file the error is a
+// *documents.Refusal.
 func ReadFile(tree fs.FS, file string, l documents.Limits) ([]byte, error) {
 	f, err := tree.Open(file)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// teachSchema gives kustomize's process-global schema the merge keys below,
-// once. It is a variable because the schema is: nothing else of Fairlead is.
+// teachSchema adds the merge keys below to kustomize's process-global schema, once. It is a
+// variable because that schema is one.
 var teachSchema = sync.OnceFunc(func() { //nolint:gochecknoglobals // as global as the schema that it changes
 	data, err := json.Marshal(map[string]any{"definitions": definitions()})
 	if err == nil {
@@ -19,15 +19,14 @@ var teachSchema = sync.OnceFunc(func() { //nolint:gochecknoglobals // as global 
 	if err != nil {
 		panic("the merge keys of Cluster API's lists are no OpenAPI schema: " + err.Error())
 	}
-	// Reading it once loads the rest, which is not safe to do in parallel.
+	// The first read loads the rest, which is not safe for concurrent use.
 	openapi.SchemaForResourceType(yaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
 })
 
-// mergeKeys maps the lists in which a strategic merge patch finds the item to
-// change, by path from its root, to the fields that identify an item. Other
-// lists are replaced, as commands must be: they have an order.
-// Source: the listMapKey markers of Cluster API's types, and where it has none
-// the field that kubeadm or cloud-init take for the identity.
+// mergeKeys maps lists, by their path, to the fields that identify an item. In these lists
+// a strategic merge patch finds the item to change. Other lists are replaced, as ordered
+// lists such as commands must be. Source: the listMapKey markers of Cluster API's types;
+// where there is none, the field that kubeadm or cloud-init use as identity.
 type mergeKeys map[string]string
 
 // kubeadmLists are the lists in a KubeadmConfigSpec.
@@ -164,7 +163,7 @@ func (s *schema) list(path, keys []string) {
 	s.keys = keys
 }
 
-// openAPI returns s as OpenAPI says it.
+// openAPI returns s in OpenAPI's form.
 func (s *schema) openAPI() map[string]any {
 	object := map[string]any{"type": "object"}
 	if len(s.fields) > 0 {

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// A visit checks one kustomization and rewrites it into what kustomize gets:
-// local references in one form, deprecated fields replaced as `kustomize edit
-// fix` replaces them, the built-in configuration added.
+// A visit checks one kustomization, and rewrites it for kustomize: local references in one
+// form, deprecated fields as `kustomize edit fix` replaces them, and the built-in
+// configuration.
 type visit struct {
 	*scanner
 	place
@@ -80,8 +80,8 @@ func (v *visit) run() error {
 	return nil
 }
 
-// forbidden refuses what reaches beyond the build: the process-global schema,
-// programs and charts.
+// forbidden refuses what has effects beyond the build: the process-global schema, programs
+// and charts.
 func (v *visit) forbidden() error {
 	switch k := v.k; {
 	case len(k.OpenAPI) > 0:
@@ -94,8 +94,8 @@ func (v *visit) forbidden() error {
 	return nil
 }
 
-// deprecated moves fields to those that replace them, which also keeps
-// kustomize from writing warnings to the standard error.
+// deprecated moves fields to their replacements. This also keeps kustomize from printing
+// warnings.
 func (v *visit) deprecated() {
 	k := v.k
 	var patches []types.Patch
@@ -154,8 +154,8 @@ func (v *visit) resources() error {
 	return nil
 }
 
-// include adds what the folder dir weighs. What a kustomization transforms is
-// its own; what a component transforms is the kustomization that includes it.
+// include adds the weight of the folder dir. The transformations of a kustomization are its
+// own; those of a component belong to the kustomization that includes it.
 func (v *visit) include(dir string, at place) error {
 	w, err := v.folder(dir, at)
 	if err != nil {
@@ -239,8 +239,8 @@ func (v *visit) crds() error {
 	return nil
 }
 
-// generated checks the files that ConfigMaps and Secrets are made from; their
-// content is text and is not parsed.
+// generated checks the files of generated ConfigMaps and Secrets. Their content is text,
+// and is not parsed.
 func (v *visit) generated() error {
 	for i := range v.k.ConfigMapGenerator {
 		if err := v.sources(&v.k.ConfigMapGenerator[i].GeneratorArgs, fmt.Sprintf("configMapGenerator[%d]", i)); err != nil {

@@ -54,13 +54,13 @@ func (m *metadata) recipients() []string {
 	return out
 }
 
-// A service is a way, other than age, in which the data key is encrypted.
+// A service is a way, other than age, to encrypt the data key.
 type service struct {
 	name  string
-	field string // of the metadata
+	field string // field in the metadata
 	keys  []map[string]any
-	ids   []string // fields of a key that tell it from others
-	// variables and prefixes of variables that the service's client reads.
+	ids   []string // fields that identify a key
+	// variables, and prefixes of variables, that the service's client reads.
 	variables, prefixes []string
 }
 
@@ -75,14 +75,13 @@ func (m *metadata) services() []service {
 	}
 }
 
-// hasOthers reports whether the data key is encrypted for others than age.
+// hasOthers reports whether the data key is encrypted for others than age recipients.
 func (m *metadata) hasOthers() bool {
 	return slices.ContainsFunc(m.services(), func(s service) bool { return len(s.keys) > 0 })
 }
 
-// file returns docs, which have no metadata, as sops reads them. Of the metadata what is
-// known goes into it and no more, without what is for age: sops reads nothing there that
-// was not looked at here.
+// file returns docs, which have no metadata, in the form that sops reads. It adds the known
+// metadata only, without that of age: sops reads nothing that was not checked here.
 func (m *metadata) file(docs []*yaml.Node) ([]byte, error) {
 	note := map[string]any{"mac": m.MAC, "lastmodified": m.LastModified, "version": m.Version}
 	for _, s := range m.services() {
@@ -114,7 +113,8 @@ func (m *metadata) file(docs []*yaml.Node) ([]byte, error) {
 	return documents.Marshal(out)
 }
 
-// rules are what says which values are encrypted, by the name in the metadata.
+// rules are the settings that say which values are encrypted, by their name in the
+// metadata.
 func (m *metadata) rules() map[string]string {
 	return map[string]string{
 		"unencrypted_suffix": m.UnencryptedSuffix, "encrypted_suffix": m.EncryptedSuffix,
@@ -123,13 +123,13 @@ func (m *metadata) rules() map[string]string {
 	}
 }
 
-// defaultSuffix marks keys whose values are plain, where nothing else is said.
+// defaultSuffix marks keys with plain values, unless the metadata says otherwise.
 const defaultSuffix = "_unencrypted"
 
-// A rule says which values are encrypted, by the keys on the way to them.
+// A rule says whether a value is encrypted, by its path of keys.
 type rule func(keys []string) bool
 
-// rule returns how sops chose what to encrypt.
+// rule returns the rule that sops encrypted by.
 func (m *metadata) rule() (rule, error) {
 	var set []string
 	for name, value := range m.rules() {
@@ -171,7 +171,7 @@ func (m *metadata) rule() (rule, error) {
 	return func(keys []string) bool { return slices.ContainsFunc(keys, match) == chosen }, err
 }
 
-// orProgram says how a file for others than age can be decrypted.
+// orProgram says how a file without an age recipient can be decrypted.
 func (m *metadata) orProgram() string {
 	if !m.hasOthers() {
 		return ""
@@ -182,7 +182,7 @@ func (m *metadata) orProgram() string {
 // dataKeySize is that of AES-256.
 const dataKeySize = 32
 
-// dataKey returns the key that the values are encrypted with.
+// dataKey returns the key that values are encrypted with.
 func (d *Decrypter) dataKey(m *metadata) ([]byte, error) {
 	switch {
 	case len(m.KeyGroups) > 0:

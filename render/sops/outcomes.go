@@ -9,15 +9,15 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// An outcome is what a run gave.
+// An outcome is the result of one run.
 type outcome struct {
 	plain []byte
 	err   *documents.Refusal
-	until time.Time // of one that failed: when it may be tried again
+	until time.Time // when a failed run may be repeated
 }
 
-// remembered returns what a run for the same file gave, if that still counts. Where
-// the program hangs it is not run for a while.
+// remembered returns the outcome of an earlier run for the same file, if that is still
+// valid. While the program hangs it is not run.
 func (p *program) remembered(id [sha256.Size]byte, m *metadata) (outcome, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,8 +34,7 @@ func (p *program) remembered(id [sha256.Size]byte, m *metadata) (outcome, bool) 
 	return outcome{}, false
 }
 
-// remember keeps what a run gave: a render asks for the same file more than once, and the
-// next one too.
+// remember stores the outcome of a run, since renders ask for the same file repeatedly.
 func (p *program) remember(id [sha256.Size]byte, o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +61,7 @@ func (p *program) hung(until time.Time) {
 	p.until = until
 }
 
-// anew forgets what failed: a render tries all that it comes to, once.
+// anew forgets failures: each render tries every file once.
 func (p *program) anew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,10 +69,10 @@ func (p *program) anew() {
 	p.again = time.Time{}
 }
 
-// An atMost keeps what is written to it, to a bound.
+// An atMost is a writer that keeps a limited number of bytes.
 type atMost struct {
 	most int
-	over func() // called where more is written; nil: the rest is dropped
+	over func() // called when more is written; nil: the rest is dropped
 	full bool
 	buf  bytes.Buffer
 }

@@ -20,22 +20,22 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// What one run of the program may take, and what follows where it fails.
+// Limits of one run of the program, and waits after failures.
 const (
 	programTime   = 20 * time.Second
-	programMemory = 512 << 20 // bytes that each process of it may write to
-	programsMost  = 4         // at once
-	programWords  = 8 << 10   // bytes kept of what it says on its standard error
+	programMemory = 512 << 20 // memory of each of its processes, in bytes
+	programsMost  = 4         // runs at the same time
+	programWords  = 8 << 10   // bytes kept of its standard error
 	retryAfter    = time.Minute
-	hangsMost     = 3 // in a row; then nothing is run until retryAfter is over
+	hangsMost     = 3 // hangs in a row after which nothing is run until retryAfter
 	keptMost      = 512
 	keptBytes     = 16 << 20
 )
 
-// A program runs sops for files whose data key is with services that only it has the
-// clients of. It is safe for concurrent use.
+// A program runs sops for files whose data key needs the client of a key service. It is
+// safe for concurrent use.
 type program struct {
-	name    string // as exec.LookPath takes it
+	name    string // as for exec.LookPath
 	environ func() []string
 	timeout time.Duration
 	memory  uint64
@@ -43,14 +43,14 @@ type program struct {
 	now     func() time.Time
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]outcome // by what was given to it
-	bytes int                           // of the known
-	hangs int                           // since it last answered
-	until time.Time                     // nothing is run before
-	again time.Time                     // something that failed may be tried from then on; zero: nothing failed
+	known map[[sha256.Size]byte]outcome // by a hash of the input
+	bytes int                           // size of known
+	hangs int                           // hangs since the last answer
+	until time.Time                     // no run before that time
+	again time.Time                     // when a failure may be tried again; zero: there was none
 }
 
-// unanswered is a refusal that another run may not give.
+// unanswered is a refusal that may pass.
 type unanswered struct{ *documents.Refusal }
 
 // Unwrap gives the refusal.
@@ -70,8 +70,8 @@ func (p *program) due() bool {
 	return !p.again.IsZero() && !p.now().Before(p.again)
 }
 
-// decrypt returns the documents docs, whose metadata is m, as sops decrypts them. The
-// error is a *documents.Refusal, or that of ctx.
+// decrypt returns the documents docs, with the metadata m, as sops decrypts them. The error
+// is a *documents.Refusal, or that of ctx.
 func (p *program) decrypt(ctx context.Context, m *metadata, docs []*yaml.Node) ([]*yaml.Node, error) {
 	path, err := exec.LookPath(p.name)
 	if err != nil {
@@ -107,7 +107,7 @@ func (p *program) decrypt(ctx context.Context, m *metadata, docs []*yaml.Node) (
 	}
 	f, err := documents.Parse(o.plain, documents.DefaultLimits())
 	if err != nil || len(f.Documents) != len(docs) {
-		return nil, strange() // err may quote what was decrypted
+		return nil, strange() // the error may quote decrypted values
 	}
 	return f.Documents, nil
 }
@@ -116,7 +116,7 @@ func strange() *documents.Refusal {
 	return &documents.Refusal{Message: "what the program sops printed is not the file decrypted", Hint: "see that the program that --sops-program names is sops 3.9 or newer"}
 }
 
-// mayBeAsked refuses a file that would have sops show the token of a Vault to a server that
+// mayBeAsked refuses a file that would make sops send the token of a Vault to a server that
 // only the file names.
 func (p *program) mayBeAsked(m *metadata) error {
 	ours := strings.TrimRight(p.variable("VAULT_ADDR"), "/")
@@ -142,8 +142,8 @@ func (p *program) variable(name string) string {
 	return ""
 }
 
-// environment returns the variables that the program gets for a file of m: what any
-// program needs, and what the clients of the services that m names read.
+// environment returns the environment of the program for a file with metadata m: what any
+// program needs, and what the clients of the services in m read.
 func (p *program) environment(m *metadata) []string {
 	names := []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"}
 	var prefixes []string
@@ -162,11 +162,11 @@ func (p *program) environment(m *metadata) []string {
 	return out
 }
 
-// errTooMuch ends a run that prints without end.
+// errTooMuch ends a run that prints too much.
 var errTooMuch = errors.New("it prints too much")
 
-// run has the program decrypt in. What it says on its standard error goes no further than
-// into one of a few fixed texts: it may quote anything.
+// run lets the program decrypt in. Its standard error, which may quote anything, is only
+// mapped to one of a few fixed messages.
 func (p *program) run(caller context.Context, path string, in []byte, m *metadata) outcome {
 	ctx, cancel := context.WithTimeout(caller, p.timeout)
 	defer cancel()
@@ -196,7 +196,7 @@ func (p *program) run(caller context.Context, path string, in []byte, m *metadat
 		return refuse(errTooMuch.Error(), "see that the program that --sops-program names is sops 3.9 or newer")
 	case ctx.Err() != nil:
 		o := refuse(fmt.Sprintf("it did not end within %s", p.timeout), byHand)
-		if caller.Err() == nil { // else nobody waited for it
+		if caller.Err() == nil { // nobody cancelled it
 			p.hung(o.until)
 		}
 		return o
@@ -204,9 +204,8 @@ func (p *program) run(caller context.Context, path string, in []byte, m *metadat
 	return refuse(reason(cmd.ProcessState, said.buf.String()), byHand)
 }
 
-// reason says why the program failed in words that hold nothing of the file, of a key or
-// of an answer.
-// Source: sops, cmd/sops/codes/codes.go.
+// reason says why the program failed, without content of the file, of a key or of an
+// answer. Source: sops, cmd/sops/codes/codes.go.
 func reason(state *os.ProcessState, said string) string {
 	if state == nil {
 		return "it cannot be started"
@@ -251,7 +250,7 @@ func reason(state *os.ProcessState, said string) string {
 
 var _ io.Writer = (*atMost)(nil)
 
-// whom names the recipients in m, but for those of age.
+// whom names the recipients in m, except those of age.
 func (m *metadata) whom() string {
 	var names []string
 	for _, s := range m.services() {

@@ -20,12 +20,12 @@ import (
 type Options struct {
 	// Identities are age identities, one a line, each Secret a file of them.
 	Identities []fleet.Secret
-	// Sealed, if not nil, lets Secrets that no identity decrypts pass with
-	// values that say REDACTED, and is told of each such file and why. It is for
-	// looking only: what acts must have the values.
+	// Sealed, if not nil, is called with each file that no identity decrypts, and why. Its
+	// Secrets then have the values REDACTED. It is only for commands that show things:
+	// whatever acts needs the values.
 	Sealed func(file, why string)
-	// Program, if not empty, is run for files whose key no identity decrypts and that are
-	// for PGP keys or key services as well: sops, by its name or path.
+	// Program, if not empty, is the name or path of sops. It is run for files whose key no
+	// identity decrypts, and that are encrypted for PGP keys or key services as well.
 	Program string
 }
 
@@ -35,11 +35,11 @@ type Decrypter struct {
 	identities []age.Identity
 	limits     documents.Limits
 	program    *program // nil: none is run
-	redact     bool     // values are decrypted, and REDACTED all the same
+	redact     bool     // decrypted values are replaced by REDACTED
 }
 
-// New returns a Decrypter. The error says which of the identities cannot be
-// read, and holds nothing of them.
+// New returns a Decrypter. The error says which of the identities cannot be read, without
+// their content.
 func New(o Options) (*Decrypter, error) {
 	d := Keyless()
 	d.options = o
@@ -60,16 +60,16 @@ func New(o Options) (*Decrypter, error) {
 // Keyless returns a Decrypter that refuses every encrypted file.
 func Keyless() *Decrypter { return &Decrypter{limits: documents.DefaultLimits()} }
 
-// redacted stands for what is not decrypted. It is base64 as well, as the data
-// of a Secret must be.
+// redacted replaces a value that is not decrypted. It is valid base64, as data of a Secret
+// must be.
 const redacted = "REDACTED"
 
-// mark is in every encrypted file: at least its authentication code begins so.
+// mark is in every encrypted file: its authentication code begins so.
 const mark = "ENC[AES256_GCM,"
 
-// Decrypt returns the plain content of the file called name, and the values in it
-// that were encrypted. A file that is not encrypted is returned as it is. The
-// error is a *documents.Refusal and holds no value, or that of ctx.
+// Decrypt returns the plain content of the file called name, and the values in it that were
+// encrypted. A file that is not encrypted is returned unchanged. The error is a
+// *documents.Refusal without values, or that of ctx.
 func (d *Decrypter) Decrypt(ctx context.Context, name string, data []byte) (plain []byte, values []string, err error) {
 	if !bytes.Contains(data, []byte(mark)) {
 		return data, nil, nil
@@ -79,7 +79,7 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, data []byte) (plai
 	}
 	f, err := documents.Parse(data, d.limits)
 	if err != nil || !slices.ContainsFunc(f.Documents, func(n *yaml.Node) bool { return metadataOf(n) != nil }) {
-		return data, nil, nil // what is wrong with it is for others to say
+		return data, nil, nil // the next reader reports the error
 	}
 	var m metadata
 	for i, doc := range f.Documents {
@@ -114,14 +114,12 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, data []byte) (plai
 	return plain, w.values, err
 }
 
-// Due reports whether a file that the program could not decrypt may be decrypted now:
-// what it asks may be there again.
+// Due reports whether a file that the program could not decrypt may be decrypted now.
 func (d *Decrypter) Due() bool { return d.program != nil && d.program.due() }
 
 const damagedHint = "restore the file, or encrypt it again with sops"
 
-// metadataOf returns what sops wrote about the document n; nil where it did not
-// encrypt it.
+// metadataOf returns sops' metadata in the document n; nil where n is not encrypted.
 func metadataOf(n *yaml.Node) *yaml.Node {
 	if m := child(n, "sops"); m != nil && child(m, "mac") != nil {
 		return m
@@ -129,7 +127,7 @@ func metadataOf(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// onlySecrets refuses manifests that are no Secrets.
+// onlySecrets refuses manifests other than Secrets.
 func onlySecrets(docs []*yaml.Node) error {
 	for _, doc := range docs {
 		kind := child(doc, "kind")
@@ -145,8 +143,8 @@ func onlySecrets(docs []*yaml.Node) error {
 	return nil
 }
 
-// isSecret reports whether n is a Secret. One whose kind is encrypted is none
-// until it is decrypted.
+// isSecret reports whether n is a Secret. An encrypted kind is not known until it is
+// decrypted.
 func isSecret(n *yaml.Node) bool {
 	kind, version := child(n, "kind"), child(n, "apiVersion")
 	return kind != nil && kind.Value == "Secret" && version != nil && version.Value == "v1"
@@ -156,8 +154,8 @@ func areSecrets(docs []*yaml.Node) bool {
 	return !slices.ContainsFunc(docs, func(n *yaml.Node) bool { return !isSecret(n) })
 }
 
-// isBinary reports whether the content is the envelope of a file that is neither
-// YAML nor JSON: an object in JSON with nothing but data.
+// isBinary reports whether the content is the envelope of a file that is neither YAML nor
+// JSON: a JSON object with nothing but data.
 func isBinary(name string, data []byte, docs []*yaml.Node) bool {
 	if path.Ext(name) == ".json" || len(docs) != 1 || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return false

@@ -11,19 +11,19 @@ import (
 	"fairlead.dev/sources"
 )
 
-// A Tree is a tree whose encrypted files read as if they were plain. Digests
-// are those of the files as they are.
+// A Tree is a tree that decrypts files when they are read. Digests are those of the
+// encrypted files.
 type Tree struct {
 	sources.Tree
 	decrypter *Decrypter
-	ctx       context.Context //nolint:containedctx // a tree is read within one call, by code that knows fs.FS alone
+	ctx       context.Context //nolint:containedctx // a tree is read within one call, by code that only knows fs.FS
 
 	decrypted  atomic.Bool
 	unanswered atomic.Bool
 }
 
-// Tree returns t with its files decrypted as they are read. Reading one that
-// cannot be decrypted gives a *documents.Refusal. No file is decrypted once ctx ends.
+// Tree returns t with decrypted files. A file that cannot be decrypted gives a
+// *documents.Refusal when it is read. No file is decrypted after ctx ends.
 func (d *Decrypter) Tree(ctx context.Context, t sources.Tree) *Tree {
 	if d.program != nil {
 		d.program.anew()
@@ -31,7 +31,7 @@ func (d *Decrypter) Tree(ctx context.Context, t sources.Tree) *Tree {
 	return &Tree{Tree: t, decrypter: d, ctx: ctx}
 }
 
-// Stat implements fs.StatFS: a look at a file does not decrypt it.
+// Stat implements fs.StatFS. It does not decrypt the file.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) { return fs.Stat(t.Tree, name) }
 
 // ReadDir implements fs.ReadDirFS.
@@ -74,19 +74,19 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	return &file{Reader: bytes.NewReader(plain), info: decryptedInfo{info, int64(len(plain))}}, nil
 }
 
-// Decrypted reports whether a value was decrypted so far.
+// Decrypted reports whether a value has been decrypted so far.
 func (t *Tree) Decrypted() bool { return t.decrypted.Load() }
 
-// Unanswered reports whether a file was not decrypted so far that may be another time.
+// Unanswered reports whether decryption of a file failed so far for a reason that may pass.
 func (t *Tree) Unanswered() bool { return t.unanswered.Load() }
 
-// Redacted returns the tree as it would be if all values that are encrypted were
-// REDACTED. Whether they can be decrypted counts as in t.
+// Redacted returns the tree as if all decrypted values were REDACTED. Files that cannot be
+// decrypted in t cannot be here.
 func (t *Tree) Redacted() *Tree {
 	d := *t.decrypter
 	d.redact = true
 	if d.options.Sealed != nil {
-		d.options.Sealed = func(string, string) {} // it was told
+		d.options.Sealed = func(string, string) {} // it was reported before
 	}
 	return &Tree{Tree: t.Tree, decrypter: &d, ctx: t.ctx}
 }

@@ -20,27 +20,27 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// A walker decrypts the values of one file in their order, which the
-// authentication code depends on.
+// A walker decrypts the values of one file in their order, which the authentication code
+// depends on.
 type walker struct {
 	encrypted rule
-	key       []byte // nil: values are replaced by redacted
+	key       []byte // nil: values are replaced by REDACTED
 	macOnly   bool
 	mac       hash.Hash
-	values    []string // what was decrypted
-	redact    bool     // and replaced by redacted
-	// given are what the program decrypted, by where they belong; nil: the key decrypts.
+	values    []string // decrypted values
+	redact    bool     // decrypted values are replaced by REDACTED
+	// given are the values that the program decrypted, by node; nil: key decrypts.
 	given map[*yaml.Node]decrypted
 }
 
-// A decrypted value has one of the types that sops knows.
+// A decrypted value, with sops' name of its type.
 type decrypted struct{ value, kind string }
 
-// macOnlyStart sets codes over encrypted values apart from those over all. It
-// is the SHA-256 of "sops".
+// macOnlyStart begins authentication codes over encrypted values only. It is the SHA-256 of
+// "sops".
 const macOnlyStart = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
 
-// open returns a walker for docs, the content of the file called name. Only a file of
+// open returns a walker for docs, the content of the file called name. Only files of
 // Secrets may be sealed.
 func (d *Decrypter) open(ctx context.Context, name string, m *metadata, docs []*yaml.Node, secrets bool) (*walker, error) {
 	rule, err := m.rule()
@@ -65,8 +65,8 @@ func (d *Decrypter) open(ctx context.Context, name string, m *metadata, docs []*
 	return w, err
 }
 
-// ask has the program decrypt docs, and returns the values that were encrypted. Of what it
-// prints nothing else is taken.
+// ask lets the program decrypt docs, and returns the values that were encrypted. Everything
+// else that it prints is ignored.
 func (d *Decrypter) ask(ctx context.Context, m *metadata, docs []*yaml.Node) (map[*yaml.Node]decrypted, error) {
 	plain, err := d.program.decrypt(ctx, m, docs)
 	if err != nil {
@@ -81,8 +81,8 @@ func (d *Decrypter) ask(ctx context.Context, m *metadata, docs []*yaml.Node) (ma
 	return given, nil
 }
 
-// match puts the values of plain, which n was decrypted to, into given, and reports whether
-// plain has the form of n.
+// match adds the values in plain, the decrypted n, to given. It reports whether plain has
+// the structure of n.
 func match(n, plain *yaml.Node, given map[*yaml.Node]decrypted) bool {
 	if n.Kind != plain.Kind {
 		return false
@@ -93,7 +93,7 @@ func match(n, plain *yaml.Node, given map[*yaml.Node]decrypted) bool {
 			return true
 		}
 		d, ok := decrypted{plain.Value, m[4]}, tags()[m[4]] == plain.ShortTag()
-		if m[4] == "float" { // 1.0 is written as 1, and large ones by an exponent
+		if m[4] == "float" { // 1.0 may be printed as 1, and large numbers with an exponent
 			f, err := strconv.ParseFloat(plain.Value, 64)
 			d.value, ok = strconv.FormatFloat(f, 'f', -1, 64), err == nil
 		}
@@ -122,13 +122,12 @@ func match(n, plain *yaml.Node, given map[*yaml.Node]decrypted) bool {
 	return true
 }
 
-// isComment reports whether the item n of a list was a comment, which is an old way to
-// encrypt it.
+// isComment reports whether the item n of a list was a comment in an old version of sops.
 func isComment(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Value, mark) && strings.HasSuffix(n.Value, ",type:comment]")
 }
 
-// walk decrypts n, to which keys lead; field is the same for messages.
+// walk decrypts n at the path keys; field is that path for messages.
 func (w *walker) walk(n *yaml.Node, keys []string, field string) error {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	switch n.Kind {
@@ -198,7 +197,7 @@ func (w *walker) scalar(n *yaml.Node, keys []string, field string) error {
 	return nil
 }
 
-// decrypt returns the value of n, to which keys lead, and the name of its type.
+// decrypt returns the value of n at the path keys, and the name of its type.
 func (w *walker) decrypt(n *yaml.Node, keys []string) (plain, kind string, err error) {
 	if w.given == nil {
 		return decrypt(n.Value, w.key, strings.Join(keys, ":")+":")
@@ -247,8 +246,8 @@ func plain(n *yaml.Node) ([]byte, error) {
 	return nil, fmt.Errorf("a value of type %T", v)
 }
 
-// verify compares the authentication code of the file with that of what was
-// walked. Of what the program decrypted, it verified that.
+// verify compares the authentication code of the file with that of the walked values. The
+// program verifies it itself.
 func (w *walker) verify(m *metadata) error {
 	if w.key == nil {
 		return nil
@@ -265,11 +264,11 @@ func (w *walker) verify(m *metadata) error {
 	return nil
 }
 
-// value is how sops writes an encrypted value.
+// value matches an encrypted value.
 var value = regexp.MustCompile(`^ENC\[AES256_GCM,data:([^,]*),iv:([^,]+),tag:([^,]+),type:([a-z]+)\]$`)
 
-// decrypt returns a value and the name of its type. bound is what it was bound
-// to: its place in the file. The error holds nothing of the content.
+// decrypt returns a value and the name of its type. bound is the additional data: the path
+// of the value. The error has no content.
 func decrypt(text string, key []byte, bound string) (plain, kind string, err error) {
 	m := value.FindStringSubmatch(text)
 	if m == nil {

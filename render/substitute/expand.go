@@ -10,7 +10,7 @@ import (
 // maxNesting bounds expressions in defaults of expressions.
 const maxNesting = 8
 
-// maxTrim bounds what is matched against patterns, which is slow.
+// maxTrim bounds the length of values that are matched against patterns, which is slow.
 const maxTrim = 1024
 
 // A syntaxError is an expression that is not understood.
@@ -18,13 +18,13 @@ type syntaxError struct{ message, hint string }
 
 const keepHint = "write $${ to keep it for a shell"
 
-// An expander fills in one text. Names without a value are collected.
+// An expander fills in one text. It collects names without a value.
 type expander struct {
 	*Substituter
 	unset []string
 
-	used    bool // there is an expression
-	doubled bool // there is $$ before anything but an expression
+	used    bool // the text has an expression
+	doubled bool // the text has $$ before something else than an expression
 }
 
 var nameStart = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
@@ -69,8 +69,8 @@ func (e *expander) expand(text string, nesting int) (string, *syntaxError) {
 	}
 }
 
-// closing splits s at the brace that closes an expression whose opening brace
-// has been read. Braces within it come in pairs.
+// closing splits s at the brace that closes an open expression. Braces inside it come in
+// pairs.
 func closing(s string) (body, rest string, ok bool) {
 	depth := 0
 	for i := range len(s) {
@@ -144,7 +144,7 @@ func trim(value, operator string) string {
 	}
 	op := operator[:1]
 	pattern, greedy := strings.CutPrefix(operator[1:], op)
-	// The ends of value that may match, shortest first.
+	// The beginnings or ends of value, the shortest first.
 	for n := range len(value) + 1 {
 		if greedy {
 			n = len(value) - n
@@ -159,8 +159,8 @@ func trim(value, operator string) string {
 	return value
 }
 
-// match reports whether all of s matches pattern, in which * is any text and ?
-// any byte. It goes back to the last * only, so it is at worst quadratic.
+// match reports whether s as a whole matches pattern, in which * is any text and ? any
+// byte. It backtracks to the last * only, so it is quadratic at worst.
 func match(pattern, s string) bool {
 	star, mark := -1, 0
 	p, i := 0, 0

@@ -32,8 +32,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// Annotation steers substitution: "disabled" on an object leaves it alone;
-// "true" on a ConfigMap makes its data values for the overlay.
+// Annotation controls substitution: "disabled" on an object leaves it unchanged; "true" on
+// a ConfigMap makes its data values for the overlay.
 const Annotation = "fairlead.dev/substitute"
 
 // The values of Annotation.
@@ -48,27 +48,27 @@ const maxOutput = 16 << 20
 // A Substituter fills in the values of one overlay.
 type Substituter struct {
 	Values map[string]string
-	// AllowUnset leaves expressions without a value standing.
+	// AllowUnset leaves expressions without a value in the text.
 	AllowUnset bool
-	// Filled, if not nil, is told which variable a field of the object has its
-	// value from, where that is all of the field.
+	// Filled, if not nil, is called with each field whose whole value comes from a
+	// variable.
 	Filled func(field, name string)
-	// Doubled, if not nil, is told the first field of an object in which $$ becomes
-	// a dollar sign without keeping an expression, where the object uses no variable.
+	// Doubled, if not nil, is called with the first field of an object in which $$ becomes
+	// a dollar sign without escaping an expression, where the object uses no variable.
 	Doubled func(field string)
 
 	written int
 }
 
-// An Error says what is wrong at one place of an object.
+// An Error says what is wrong with a field of an object.
 type Error struct {
 	Field   string // "spec.template.spec.replicas"
 	Message string
 	Hint    string
 }
 
-// Object fills in n, which is the root of an object, in place. An object with
-// errors is not to be used. An unset variable is reported once for an object.
+// Object fills in n, the root of an object, in place. An object with errors must not be
+// used. An unset variable is reported once for an object.
 func (s *Substituter) Object(n *yaml.Node) []Error {
 	if annotation(n) == Disabled {
 		return nil
@@ -81,8 +81,8 @@ func (s *Substituter) Object(n *yaml.Node) []Error {
 	return w.errs
 }
 
-// IsSource reports whether n is a ConfigMap whose data are values, and returns
-// them, or what is wrong with them.
+// IsSource reports whether n is a ConfigMap with values. It returns them, or what is wrong
+// with them.
 func IsSource(n *yaml.Node) (map[string]string, []Error, bool) {
 	if text(child(n, "kind")) != "ConfigMap" || annotation(n) != Source {
 		return nil, nil, false
@@ -138,8 +138,8 @@ type walk struct {
 	unset map[string]bool
 	errs  []Error
 
-	used    bool   // there is an expression
-	doubled string // the first field with $$ before anything but an expression
+	used    bool   // the object has an expression
+	doubled string // the first field with $$ before something else than an expression
 }
 
 func (w *walk) node(n *yaml.Node, path []string) {
@@ -202,7 +202,7 @@ func (w *walk) scalar(n *yaml.Node, path []string) {
 	}
 }
 
-// textOnly reports whether Kubernetes wants text at path, whatever it looks like.
+// textOnly reports whether Kubernetes expects a text at path.
 func (w *walk) textOnly(path []string) bool {
 	if len(path) == 0 {
 		return false
@@ -213,12 +213,12 @@ func (w *walk) textOnly(path []string) bool {
 	return len(path) > 1 && w.isData(path[:1])
 }
 
-// isData reports whether path is that of all data of a ConfigMap or a Secret.
+// isData reports whether path is the data of a ConfigMap or Secret.
 func (w *walk) isData(path []string) bool {
 	return len(path) == 1 && (path[0] == ".data" || path[0] == ".stringData") && (w.kind == "ConfigMap" || w.kind == "Secret")
 }
 
-// textsIn makes texts of the values of a mapping.
+// textsIn makes the values of a mapping texts.
 func textsIn(n *yaml.Node) {
 	for i := 1; i < len(n.Content); i += 2 {
 		if v := n.Content[i]; v.Kind == yaml.ScalarNode && v.ShortTag() != "!!str" {
@@ -227,8 +227,7 @@ func textsIn(n *yaml.Node) {
 	}
 }
 
-// expand returns text with its expressions filled in, and whether anything is
-// to be written.
+// expand returns text with its expressions filled in, and whether to write it.
 func (w *walk) expand(text string, path []string) (string, bool) {
 	if !strings.Contains(text, "$") {
 		return "", false

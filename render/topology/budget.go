@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// What one expansion may cost. The units are about a nanosecond's work each, so
-// that the worst class costs some hundred milliseconds for each cluster.
+// Costs of one expansion. A unit is about a nanosecond of work, so that the worst class
+// costs some hundred milliseconds for each cluster.
 const (
 	maxWork   = 300_000_000
 	maxValue  = 128 << 10 // bytes of one value within a template
@@ -14,7 +14,7 @@ const (
 	maxGrowth = 1 << 20   // bytes that one call may make of its arguments
 )
 
-// A budget is what is left of the work of one expansion.
+// A budget is the work that is left for one expansion.
 type budget struct{ left int }
 
 var errWork = errors.New("the class takes too much work: its templates, patches and rules together went over what one cluster may cost")
@@ -29,8 +29,8 @@ func (b *budget) spend(n int) error {
 	return nil
 }
 
-// weight returns about how many bytes v takes, or more than limit as soon as it
-// is known to be over it: a value may hold itself.
+// weight returns the size of v in bytes, or more than limit once it exceeds that: a value
+// may contain itself.
 func weight(v reflect.Value, limit int) int {
 	const node = 16
 	if limit < 0 {

@@ -9,9 +9,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// checkPatches keeps the rules of Cluster API's webhook for the patches of a
-// class, and parses their templates.
-// Source: Cluster API, core/webhooks/admission/patch_validation.go.
+// checkPatches checks the rules of Cluster API's webhook for the patches of a class, and
+// parses their templates. Source: Cluster API, core/webhooks/admission/patch_validation.go.
 func (c *Class) checkPatches() {
 	e := newEngine()
 	defer c.engines.Put(e)
@@ -93,8 +92,8 @@ func (c *Class) checkValue(e *engine, p *clusterv1.ClusterClassPatch, op *cluste
 	}
 }
 
-// isBuiltin reports whether path is one of Cluster API's builtin variables that
-// Git can know: a cluster has no uid here.
+// isBuiltin reports whether path is a builtin variable of Cluster API that Git can know: a
+// cluster has no uid here.
 func isBuiltin(path string) bool {
 	path, _, _ = strings.Cut(path, "[")
 	path = strings.TrimPrefix(strings.TrimPrefix(path, builtin), ".")
@@ -119,8 +118,8 @@ func isBuiltin(path string) bool {
 	return slices.Contains(known, path)
 }
 
-// checkSelector refuses a selector that can match nothing: what it is to patch
-// would be left as it is without a word.
+// checkSelector refuses a selector that can match nothing: the patch would silently have no
+// effect.
 func (c *Class) checkSelector(p *clusterv1.ClusterClassPatch, s *clusterv1.PatchSelector, at string) {
 	at += ".matchResources"
 	is1 := func(r clusterv1.ClusterClassTemplateReference) bool {
@@ -159,8 +158,7 @@ func (c *Class) checkSelector(p *clusterv1.ClusterClassPatch, s *clusterv1.Patch
 	}
 }
 
-// matchesName reports whether class is what pattern selects: a name, which may
-// begin or end with a *.
+// matchesName reports whether pattern selects class: a name, which may begin or end with *.
 func matchesName(pattern, class string) bool {
 	if rest, ok := strings.CutPrefix(pattern, "*"); ok {
 		return strings.HasSuffix(class, rest)

@@ -15,18 +15,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// An Object is an object as it was written, with its namespace filled in. It is
-// never changed.
+// An Object is an object as people wrote it, with its namespace filled in. It never
+// changes.
 type Object struct {
 	File      string
 	Namespace string
 	Raw       map[string]any // as JSON has it, whole numbers as int64
-	Contract  Contract       // of the template of a control plane
+	Contract  Contract       // of a control-plane template
 }
 
-// A Contract says how a control plane tells what a class fills in of its machines; empty:
-// the object is no template of a control plane.
-// Source: Cluster API, contract rules for ControlPlane.
+// A Contract says which fields of a control plane describe its machines. Empty: the object
+// is no control-plane template. Source: Cluster API, contract rules for ControlPlane.
 type Contract string
 
 // The contracts.
@@ -59,10 +58,11 @@ type Finder func(group, kind, name string) (Object, bool)
 // is safe for concurrent use.
 type Class struct {
 	Key    fleet.Key
-	Folder string // of the overlay that holds it
-	// Digest is of all that goes into an expansion: the class and its templates.
+	Folder string // of the overlay with the class
+	// Digest identifies everything that an expansion depends on: the class and its
+	// templates.
 	Digest string
-	// Problems say what is wrong with it; where there are any it expands nothing.
+	// Problems say what is wrong with the class. With problems it expands nothing.
 	Problems []fleet.Problem
 
 	object    Object
@@ -72,15 +72,15 @@ type Class struct {
 	engines   sync.Pool
 }
 
-// A Library is the classes of a folder that holds no cluster. One without
-// classes is a folder that could not be read, and may have any.
+// A Library has the classes of a folder without clusters. A library without classes is a
+// folder that could not be read, and may have any class.
 type Library struct {
 	Folder  string
 	Classes map[fleet.Key]*Class
 }
 
-// What a class may have, at most.
-// Source: the schema of ClusterClass, and for rules what compiles in a second.
+// Limits of a class. Source: the schema of ClusterClass; for rules, what compiles in a
+// second.
 const (
 	maxVariables = 1000
 	maxRules     = 500
@@ -180,7 +180,7 @@ func (c *Class) refs() []reference {
 	return defined
 }
 
-// problem adds what is wrong with a field of the newest version.
+// problem adds a problem with a field of the newest version.
 func (c *Class) problem(path, hint, format string, args ...any) {
 	c.Problems = append(c.Problems, fleet.Problem{
 		Overlay: c.Folder, File: c.object.File, Object: c.object.String(),
@@ -194,7 +194,7 @@ func (c *Class) errors(errs field.ErrorList) {
 	}
 }
 
-// written returns path as the version calls it that the class is written in.
+// written returns path in the version that the class is written in.
 func (c *Class) written(path string) string {
 	if c.object.gvk().Version != clusterv1beta1.GroupVersion.Version {
 		return path
@@ -252,7 +252,7 @@ func (c *Class) compileVariables() {
 	}
 }
 
-// marshal returns v, which came from JSON, as JSON again.
+// marshal returns v, which came from JSON, as JSON.
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -261,8 +261,7 @@ func marshal(v any) []byte {
 	return b
 }
 
-// Broken returns a class that expands nothing, because of problems with the
-// objects that it is made of.
+// Broken returns a class that expands nothing because of problems with its objects.
 func Broken(key fleet.Key, folder string, problems []fleet.Problem) *Class {
 	sum := sha256.Sum256(marshal(problems))
 	c := &Class{Key: key, Folder: folder, Digest: hex.EncodeToString(sum[:]), Problems: problems}

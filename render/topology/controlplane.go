@@ -45,24 +45,24 @@ func (x *expansion) controlPlane() made {
 	return m
 }
 
-// A completion fills in what the topology and the class say of a control plane.
-// What the template itself says of these fields stays as it was before patches.
+// A completion fills in the fields of a control plane that the topology and the class
+// define. Their values in the template count as they were before patches.
 type completion struct {
 	*expansion
 	e        *Expanded
-	old      bool // the template keeps the contract of v1beta1
+	old      bool // the template follows the contract of v1beta1
 	topology *clusterv1.ControlPlaneTopology
 	class    *clusterv1.ControlPlaneClass
 	spec     map[string]any // of the control plane
 	machine  map[string]any // its machineTemplate
-	inner    map[string]any // what of it describes a machine, at prefix
+	inner    map[string]any // its part that describes a machine, at prefix
 	prefix   string
-	before   map[string]any // machineTemplate of the template, without patches
+	before   map[string]any // machineTemplate of the unpatched template
 }
 
 const topologyControlPlane = "spec.topology.controlPlane"
 
-// complete fills in e, the control plane that t became.
+// complete fills in e, the control plane made from t.
 func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes map[string]string) {
 	c := &completion{
 		expansion: x, e: e, old: t.template.Contract == V1Beta1,
@@ -89,7 +89,7 @@ func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes 
 	e.from("spec.replicas", x.object, topologyControlPlane+".replicas")
 }
 
-// innerBefore returns what of the machineTemplate described a machine.
+// innerBefore returns the part of the unpatched machineTemplate that describes a machine.
 func (c *completion) innerBefore() map[string]any {
 	if c.old {
 		return c.before
@@ -120,7 +120,7 @@ func (c *completion) lists() {
 	fill("taints", taints, taints != nil, c.topology.Taints != nil)
 }
 
-// bounds fills in how long deletions of machines may take.
+// bounds fills in the timeouts of deleting machines.
 func (c *completion) bounds() {
 	deletion, before, prefix, suffix := c.inner, c.innerBefore(), c.prefix, ""
 	if !c.old {
@@ -171,8 +171,8 @@ func (c *completion) rollout() {
 	c.e.from(field, c.object, topologyControlPlane+".rollout.after")
 }
 
-// mapping returns the mapping at a key of m, which becomes one of its own: it may
-// be shared with the template.
+// mapping returns the mapping at a key of m, as a copy that is not shared with the
+// template.
 func mapping(m map[string]any, key string) map[string]any {
 	out := maps.Clone(child(m, key))
 	if out == nil {
@@ -182,8 +182,7 @@ func mapping(m map[string]any, key string) map[string]any {
 	return out
 }
 
-// sourceOf adds the source of a field that comes from the Cluster, or else from
-// the class.
+// sourceOf adds the source of a field that comes from the Cluster, or else from the class.
 func (x *expansion) sourceOf(e *Expanded, field, topology, class string, fromCluster bool) {
 	if fromCluster {
 		e.from(field, x.object, x.written(topology))

@@ -3,17 +3,16 @@
 // KubeadmControlPlane, the MachineDeployments, the MachineHealthChecks, their
 // templates and the infrastructure cluster.
 //
-// Expansion is pure. The same class and the same Cluster give the same objects,
-// byte for byte, whatever the order in which objects were written and whatever
-// the machine and the time: functions of templates that read a clock, the
-// environment, the network or a random source are not there. Where Cluster API
-// puts random characters into a name, a hash of who the object is for stands
-// instead.
+// Expansion is pure. The same class and the same Cluster give the same objects, byte for
+// byte, independent of the order of objects, the computer and the time: templates have no
+// functions that read a clock, the environment, the network or a random source. Where
+// Cluster API puts random characters into a name, there is a hash of what the object is
+// for.
 //
-// What comes out is not checked against the kinds it is of. It goes through the
-// same decoder as objects that people write, and each object knows where its
-// fields came from, so that messages name what was written.
+// The result is not checked against its kinds here. It goes through the same decoder as
+// objects that people write. Each object knows where its fields come from, so that messages
+// name what people wrote.
 //
-// A class is somebody's program, so its work is bounded: templates, patches and
-// CEL rules spend from one budget for each expansion.
+// The author of a class may be hostile, so its work is bounded: templates, patches and CEL
+// rules share one budget for each expansion.
 package topology

@@ -13,12 +13,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// An expansion is that of one cluster.
+// An expansion expands one cluster.
 type expansion struct {
 	class   *Class
 	object  Object // the Cluster
 	cluster clusterv1.Cluster
-	version string // that control plane and pools are made of
+	version string // of control plane and pools
 	engine  *engine
 	cost    int64 // what CEL rules may still cost
 
@@ -32,19 +32,19 @@ type expansion struct {
 type Expansion struct {
 	Objects []*Expanded
 	Upgrade Upgrade
-	// Older is what it makes at those of the kubernetesVersions of the class that
-	// are older than the Cluster's, oldest first: an upgrade may stop there.
+	// Older is what it makes at those kubernetesVersions of the class that are older than
+	// the Cluster's, the oldest first. An upgrade may stop at each of them.
 	Older []Older
 }
 
-// An Older is what a class makes of a Cluster at an older version than it asks for.
+// An Older is what a class makes of a Cluster at an older version than the Cluster's.
 type Older struct {
 	Version string
 	Objects []*Expanded
 }
 
-// Expand returns what the class makes of a Cluster that names it, or problems.
-// The fields of the Cluster are those of its kind.
+// Expand returns what the class makes of a Cluster, or problems. The Cluster's fields have
+// been checked against its kind.
 func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 	e := c.engines.Get().(*engine)
 	e.budget = &budget{left: maxWork}
@@ -86,8 +86,8 @@ func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 	return out, nil
 }
 
-// make returns what the class makes at a version. Names of pools are added to u,
-// unless it is nil.
+// make returns what the class makes at a version. It adds the names of pools to u, unless u
+// is nil.
 func (x *expansion) make(version string, u *Upgrade) []*Expanded {
 	x.version, x.out = version, nil
 	infrastructure := x.infrastructure()
@@ -97,8 +97,8 @@ func (x *expansion) make(version string, u *Upgrade) []*Expanded {
 	return x.out
 }
 
-// read fills in the cluster of the newest version. A version without its v gets
-// it, as in Cluster API.
+// read fills in the cluster in the newest version. A Kubernetes version without v gets one,
+// as in Cluster API.
 func (x *expansion) read() error {
 	err := x.convert()
 	if v := &x.cluster.Spec.Topology.Version; !strings.HasPrefix(*v, "v") {
@@ -135,7 +135,7 @@ func (x *expansion) problem(path, hint, format string, args ...any) {
 // classProblem adds what is wrong with the class for this cluster.
 func (x *expansion) classProblem(path, hint, format string, args ...any) {
 	if slices.ContainsFunc(x.problems, func(p fleet.Problem) bool { return strings.HasSuffix(p.Message, errWork.Error()) }) {
-		return // whatever comes after it fails too
+		return // later errors are consequences of it
 	}
 	x.problems = append(x.problems, fleet.Problem{
 		File: x.class.object.File, Object: x.class.object.String(), Field: x.class.written(path),
@@ -143,7 +143,7 @@ func (x *expansion) classProblem(path, hint, format string, args ...any) {
 	})
 }
 
-// written returns path as the version calls it that the Cluster is written in.
+// written returns path in the version that the Cluster is written in.
 func (x *expansion) written(path string) string {
 	if !x.old() {
 		return path
@@ -212,9 +212,8 @@ func (c *Class) machineClasses() string {
 	return strings.Join(names, ", ")
 }
 
-// values checks variables that are set at path and fills in defaults. All says
-// that it is the place for the whole cluster, where required variables must be
-// and those that have a default come to be.
+// values checks the variables that are set at path, and fills in defaults. all is for the
+// variables of the whole cluster, which need all required variables, and get all defaults.
 func (x *expansion) values(path string, set []clusterv1.ClusterVariable, all bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	check := func(name, at string, raw json.RawMessage) {

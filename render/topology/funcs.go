@@ -15,9 +15,9 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// known lists the functions of Sprig that templates have. Those of Cluster API
-// that give another result each time, or depend on the machine, are left out:
-// clocks, time zones, random values, keys and certificates, salted hashes.
+// known lists the functions of Sprig that templates have. It lacks functions of Cluster API
+// whose result differs each time or depends on the computer: clocks, time zones, random
+// values, keys and certificates, salted hashes.
 const known = `
 abbrev abbrevboth trunc trim upper lower title untitle substr repeat trimall trimAll trimSuffix trimPrefix nospace
 initials swapcase snakecase camelcase kebabcase wrap wrapWith contains hasPrefix hasSuffix quote squote cat indent
@@ -33,15 +33,15 @@ mustRegexMatch regexFindAll mustRegexFindAll regexFind mustRegexFind regexReplac
 regexReplaceAllLiteral mustRegexReplaceAllLiteral regexSplit mustRegexSplit regexQuoteMeta urlParse urlJoin
 `
 
-// functions returns the functions of templates, each of which spends from the
-// budget that left points to when it is called.
+// functions returns the functions of templates. Each spends from the budget that left
+// points to when it is called.
 func functions(left **budget) template.FuncMap {
 	all := sprig.HermeticTxtFuncMap()
 	out := template.FuncMap{
-		// The map's own order is another one each time.
+		// The order of a map is different each time.
 		"keys":   func(ms ...map[string]any) []string { return sortedKeys(ms) },
 		"values": func(m map[string]any) []any { return sortedValues(m) },
-		// Go's own, so that they are bounded like the others.
+		// Go's functions, so that they are bounded like the others.
 		"print": fmt.Sprint, "println": fmt.Sprintln, "printf": printf,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	}
@@ -56,11 +56,10 @@ func functions(left **budget) template.FuncMap {
 	return out
 }
 
-// verbs are those of a format, and %% among them.
+// verbs matches the verbs of a format, and %%.
 var verbs = regexp.MustCompile(`%[^%\pL]*[%\pL]`)
 
-// printf is that of package fmt, and prints no addresses: they are others each
-// time.
+// printf is fmt.Sprintf without addresses, which differ each time.
 func printf(format string, args ...any) (string, error) {
 	for _, verb := range verbs.FindAllString(format, -1) {
 		if strings.HasSuffix(verb, "p") {
@@ -114,8 +113,8 @@ func sortedValues(m map[string]any) []any {
 	return out
 }
 
-// bounded returns f, which panics instead of making more of its arguments than
-// is allowed: text/template makes an error of it.
+// bounded returns f with a limit on the growth of its arguments. It panics beyond that, and
+// text/template turns the panic into an error.
 func bounded(name string, f any, left **budget) any {
 	fn := reflect.ValueOf(f)
 	grows := growth[name]
@@ -152,9 +151,9 @@ func must(err error) {
 	}
 }
 
-// growth estimates what functions do whose work or result is more than a small
-// multiple of their arguments, in bytes. An estimate is a float, for products
-// that an int could not hold.
+// growth estimates the work of functions, in bytes, whose work or result is more than a
+// small multiple of their arguments. An estimate is a float, since products may exceed an
+// int.
 var growth = map[string]func(args []reflect.Value) float64{ //nolint:gochecknoglobals // a constant that Go cannot write as one
 	"repeat":    func(a []reflect.Value) float64 { return number(a[0]) * size(a[1]) },
 	"until":     numbersGrowth,
@@ -193,8 +192,7 @@ func value(v reflect.Value) reflect.Value {
 	return v
 }
 
-// number returns an argument as a function that casts it would take it, never
-// negative.
+// number returns an argument as a function that casts it would, never negative.
 func number(v reflect.Value) float64 {
 	switch v = value(v); {
 	case v.CanInt():
@@ -234,7 +232,7 @@ func elements(v reflect.Value) []reflect.Value {
 	return out
 }
 
-// numbersGrowth takes a list of numbers to hold all up to the largest bound.
+// numbersGrowth assumes that a list of numbers has all up to the largest bound.
 func numbersGrowth(a []reflect.Value) float64 {
 	sum := 0.0
 	for _, v := range a {
@@ -258,8 +256,8 @@ func square(x, y reflect.Value) float64 {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// printfGrowth takes each verb for one that prints the largest argument with
-// all bytes escaped, as wide as the largest number in the format.
+// printfGrowth assumes that each verb prints the largest argument with all bytes escaped,
+// as wide as the largest number in the format.
 func printfGrowth(a []reflect.Value) float64 {
 	format := text(a[0])
 	width := 0.0
@@ -279,8 +277,8 @@ func printfGrowth(a []reflect.Value) float64 {
 	return float64(len(format)) + float64(strings.Count(format, "%"))*(min(width, 1e6)+10*float64(largest))
 }
 
-// matchGrowth is the work of a matcher that is linear in both arguments. A
-// counted repetition is a long expression written short.
+// matchGrowth is the work of a matcher that is linear in both arguments. A counted
+// repetition stands for a long expression.
 func matchGrowth(a []reflect.Value) float64 {
 	expression := size(a[0])
 	if strings.Contains(text(a[0]), "{") {

@@ -7,23 +7,23 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Expanded is an object that a class makes. It exists in no file; File is
-// that of what it was made from.
+// An Expanded is an object that a class makes. It is in no file; File is the file that it
+// was made from.
 type Expanded struct {
 	Raw     map[string]any
 	File    string
 	sources []source
 }
 
-// A source says that the field at, and all below it, was written elsewhere. Of
-// two sources of a field, that of the longer path counts, then the later one.
+// A source says where the field at, and everything below it, was written. Of two sources of
+// a field, the one with the longer path counts, then the later one.
 type source struct {
 	at     string // "" is the object itself
 	object string // "ClusterClass default/x"
 	file   string
-	field  string // stands for at
-	patch  string // name of the patch that sets it; then field is that of the patch
-	adds   bool   // the patch adds to a list, which holds more than what it adds
+	field  string // field of that object
+	patch  string // name of the patch that sets it, whose field is then meant
+	adds   bool   // the patch adds to a list
 }
 
 // from adds a source.
@@ -31,8 +31,8 @@ func (e *Expanded) from(at string, o Object, field string) {
 	e.sources = append(e.sources, source{at: at, object: o.String(), file: o.File, field: field})
 }
 
-// Written turns a problem with the object, as a decoder finds it, into one with
-// what people wrote.
+// Written translates a problem of the object, as a decoder reports it, to the objects and
+// fields that people wrote.
 func (e *Expanded) Written(p fleet.Problem) fleet.Problem {
 	field := strings.ReplaceAll(p.Field, "[", ".[")
 	var best, list *source

@@ -21,17 +21,17 @@ const (
 	poolMachine
 )
 
-// An item is one template on its way to be an object.
+// An item is one template that is made an object.
 type item struct {
 	place     place
-	class     string // of machines, at poolBootstrap and poolMachine
+	class     string // class of machines, at poolBootstrap and poolMachine
 	template  Object
 	overrides map[string]json.RawMessage // variables of the pool
-	builtin   map[string]any             // what is known besides the cluster
-	labels    map[string]string          // of the object, where patches find them
+	builtin   map[string]any             // builtin variables of the pool
+	labels    map[string]string          // labels of the object, where patches can change them
 	notes     map[string]string
 
-	data   map[string]any // of all variables, for templates; nil until it is needed
+	data   map[string]any // all variables for templates; nil until they are needed
 	values map[string]json.RawMessage
 	ops    []operation
 	spec   map[string]any // spec of the patched template
@@ -40,13 +40,13 @@ type item struct {
 // An operation is one that a patch does to a template.
 type operation struct {
 	patch string
-	field string // where the class says it
+	field string // field of the class with it
 	op    string
 	path  string
 	value json.RawMessage
 }
 
-// selects reports whether a patch is for t.
+// selects reports whether a patch applies to t.
 func selects(s *clusterv1.PatchSelector, t *item) bool {
 	if t.template.text("apiVersion") != s.APIVersion || t.template.text("kind") != s.Kind {
 		return false
@@ -69,8 +69,7 @@ func selects(s *clusterv1.PatchSelector, t *item) bool {
 	return false
 }
 
-// patch works out what the patches of the class do to t, in their order, and
-// does it.
+// patch computes the operations of all patches on t, in their order, and applies them.
 func (x *expansion) patch(t *item) {
 	before := len(x.problems)
 	for i := range x.class.spec.Patches {
@@ -98,7 +97,7 @@ func (x *expansion) patch(t *item) {
 	}
 }
 
-// oneVariable is a template that prints a variable, and nothing else.
+// oneVariable matches a template that only prints one variable.
 var oneVariable = regexp.MustCompile(`^\s*{{-?\s*\.(\w+)\s*-?}}\s*$`)
 
 // enabled reports whether a patch is to be applied to t.
@@ -107,7 +106,7 @@ func (x *expansion) enabled(p *clusterv1.ClusterClassPatch, t *item, at string) 
 		return true
 	}
 	if m := oneVariable.FindStringSubmatch(p.EnabledIf); m != nil && x.class.variables[m[1]] != nil && x.variables(t)[m[1]] == nil {
-		return false // it is known and has no value
+		return false // a known variable without a value
 	}
 	out, err := x.evaluate(p.EnabledIf, t)
 	if err != nil {
@@ -158,7 +157,7 @@ func (x *expansion) variables(t *item) map[string]json.RawMessage {
 	return t.values
 }
 
-// spendVariable takes from the budget what it takes to look into a variable.
+// spendVariable takes the cost of reading a variable from the budget.
 func (x *expansion) spendVariable(t *item, path string) error {
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")
@@ -174,8 +173,8 @@ func (x *expansion) evaluate(template string, t *item) ([]byte, error) {
 	return x.engine.value(template, data)
 }
 
-// data returns the variables of t for a template. A template that may change
-// them gets its own.
+// data returns the variables of t for a template. A template that may change them gets a
+// copy.
 func (x *expansion) data(t *item, template string) (map[string]any, error) {
 	functions := strings.ToLower(template)
 	changes := strings.Contains(functions, "set") || strings.Contains(functions, "merge")
@@ -197,9 +196,9 @@ func (x *expansion) data(t *item, template string) (map[string]any, error) {
 	return out, nil
 }
 
-// withMetadata returns the template with the labels and annotations of its
-// object, which patches may read and replace.
-// Source: Cluster API, core/reconcilers/topology/cluster/patches/engine.go.
+// withMetadata returns the template with the labels and annotations of its object, which
+// patches may read and replace. Source: Cluster API,
+// core/reconcilers/topology/cluster/patches/engine.go.
 func (x *expansion) withMetadata(t *item) map[string]any {
 	doc := maps.Clone(t.template.Raw)
 	if t.place != infrastructureCluster && t.place != controlPlane {
@@ -227,8 +226,8 @@ func child(m map[string]any, path ...string) map[string]any {
 	return m
 }
 
-// trace adds the patches of t to the sources of what it became: prefix is where
-// the object has what the template has in spec.template.spec.
+// trace adds the patches of t to the sources of the object: prefix is where the object has
+// the template's spec.template.spec.
 func (x *expansion) trace(e *Expanded, t *item, prefix string) {
 	for _, op := range t.ops {
 		parts := strings.Split(strings.TrimPrefix(op.path, "/"), "/")

@@ -17,7 +17,7 @@ import (
 type engine struct {
 	budget  *budget
 	funcs   template.FuncMap
-	plain   template.FuncMap // of names, which have no functions
+	plain   template.FuncMap // functions of naming templates
 	parsed  map[string]*template.Template
 	nameful map[string]*template.Template
 }
@@ -32,7 +32,7 @@ func newEngine() *engine {
 	return e
 }
 
-// stepName is a function that templates call in each iteration.
+// stepName is the function that templates call in each iteration.
 const stepName = "fairlead_step"
 
 // parse returns a template that counts its iterations.
@@ -47,8 +47,8 @@ func (e *engine) parse(text string) (*template.Template, error) {
 	return t, err
 }
 
-// parseName is parse for naming templates: no functions, and no value may be
-// missing.
+// parseName parses a naming template: it has no functions, and every variable needs a
+// value.
 func (e *engine) parseName(text string) (*template.Template, error) {
 	if t, ok := e.nameful[text]; ok {
 		return t, nil
@@ -61,9 +61,9 @@ func (e *engine) parseName(text string) (*template.Template, error) {
 	return t, err
 }
 
-// counted parses text and puts a call that spends from the budget in front of
-// each template and each body of a loop: a loop that prints nothing and calls
-// nothing cannot be stopped otherwise.
+// counted parses text, and puts a call that spends from the budget in front of each
+// template and each body of a loop. A loop without output or calls cannot be stopped
+// otherwise.
 func counted(text string, funcs template.FuncMap) (*template.Template, error) {
 	t, err := template.New("template").Funcs(funcs).Parse(text)
 	if err != nil {
@@ -79,13 +79,13 @@ func counted(text string, funcs template.FuncMap) (*template.Template, error) {
 	return t, nil
 }
 
-// stackCost is that of a level of nesting while a template runs. Templates that
-// call themselves are stopped by it long before the stack of the goroutine is at
-// its end, from which nothing recovers: a level takes about half a kilobyte.
+// stackCost is the cost of a level of nesting while a template runs. It stops templates
+// that call themselves long before the stack overflows, from which a process cannot
+// recover: a level takes about half a kilobyte.
 const stackCost = 5000
 
-// count puts a step into each loop below n. It returns a measure of what one
-// pass over n takes, and how deep branches are nested in it.
+// count adds a step to each loop below n. It returns a measure for the cost of n, and the
+// depth of its branches.
 func count(n parse.Node, funcs template.FuncMap) (cost, depth int) {
 	lists, pipe := below(n)
 	if lists == nil {
@@ -202,12 +202,12 @@ func (e *engine) value(text string, data any) ([]byte, error) {
 	return bytes.TrimSpace(json), nil
 }
 
-// hasAlias reports whether a YAML document refers to an anchor of its own, by
-// which a few bytes may stand for many.
+// hasAlias reports whether a YAML document has an alias, by which a few bytes can stand for
+// many.
 func hasAlias(text string) bool {
 	doc, err := documents.Node([]byte(text), documents.BuiltLimits())
 	if err != nil || doc == nil {
-		return false // whoever reads it says so
+		return false // the parser reports the error
 	}
 	var found func(n *yaml.Node) bool
 	found = func(n *yaml.Node) bool {

@@ -22,22 +22,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// builtin is the name of the variable that holds what is known of a cluster.
+// builtin is the variable with what is known of a cluster.
 const builtin = "builtin"
 
-// wrapped is the field of an object that a value is put into, since the
-// libraries take objects only.
+// wrapped is the field of an object that has a value, since the libraries accept objects
+// only.
 const wrapped = "value"
 
-// What CEL rules may cost, in units of which an API server does some ten
-// thousand in a millisecond: one rule once, and all rules of a cluster.
+// Limits of CEL rules: one rule, and all rules of a cluster. An API server does some ten
+// thousand units in a millisecond.
 const (
 	ruleCost  = celconfig.PerCallLimit / 10
 	rulesCost = celconfig.RuntimeCELCostBudget / 10
 )
 
-// A variable is one variable of a class, ready to check values. It is safe for
-// concurrent use.
+// A variable is one compiled variable of a class. It is safe for concurrent use.
 type variable struct {
 	name       string
 	required   bool
@@ -47,9 +46,8 @@ type variable struct {
 	rules      *cel.Validator // nil without CEL rules
 }
 
-// newVariable compiles a definition. Paths of errors are below that of the
-// definition.
-// Source: Cluster API, internal/topology/variables.
+// newVariable compiles a definition. Paths in errors are below path. Source: Cluster API,
+// internal/topology/variables.
 func newVariable(def *clusterv1.ClusterClassVariable, path *field.Path) (*variable, field.ErrorList) {
 	switch {
 	case def.Name == "":
@@ -96,8 +94,8 @@ func newVariable(def *clusterv1.ClusterClassVariable, path *field.Path) (*variab
 	}, nil
 }
 
-// checkRules compiles the CEL rules of s and all below it. A rule about the
-// former value is refused: one commit has none.
+// checkRules compiles the CEL rules of s and below. It refuses a rule about the old value,
+// which a commit does not have.
 func checkRules(s *structural.Structural, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(s.XValidations) > 0 {
@@ -151,9 +149,9 @@ func countRules(s *clusterv1.JSONSchemaProps) int {
 	return n
 }
 
-// check returns a value, nil where there is none, with its defaults, and what is
-// wrong with it: paths of errors begin with "value". cost is what CEL rules may
-// still cost; it returns what is left.
+// check returns the value raw, which may be nil, with defaults, and its errors, whose paths
+// begin with "value". cost is what CEL rules may still cost, and the last result what is
+// left of it.
 func (v *variable) check(raw json.RawMessage, cost int64) (json.RawMessage, field.ErrorList, int64) {
 	object := map[string]any{}
 	if raw != nil {
@@ -188,8 +186,7 @@ func (v *variable) check(raw json.RawMessage, cost int64) (json.RawMessage, fiel
 	return out, nil, cost
 }
 
-// plainWords takes the words out of errors by which the libraries mean the body
-// of a request.
+// plainWords removes from errors what only makes sense for the body of a request.
 func plainWords(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		if _, after, ok := strings.Cut(err.Detail, " in body "); ok {
@@ -199,7 +196,7 @@ func plainWords(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// lookup returns the value that a path such as "a.b[0].c" of a variable names.
+// lookup returns the value at a path such as "a.b[0].c" of a variable.
 func lookup(variables map[string]json.RawMessage, path string) (json.RawMessage, error) {
 	missing := fmt.Errorf("the variable %q has no value", path)
 	segments := strings.Split(path, ".")

@@ -13,22 +13,22 @@ import (
 const (
 	defaultMemory = 256 << 20
 	leastMemory   = 96 << 20
-	// resting is about what a process takes that builds nothing.
+	// resting is the memory of a process that builds nothing.
 	resting = 64 << 20
-	// unlimited is what all processes may take together where this one has no limit.
+	// unlimited is the memory of all processes together where this process has no limit.
 	unlimited   = 2 << 30
 	defaultTime = 10 * time.Second
 )
 
-// DefaultLimits derives limits from the memory that this process may take, by its
-// cgroup or else by GOMEMLIMIT: all builds together may take two fifths of it.
+// DefaultLimits derives limits from the memory of this process, by its cgroup or else by
+// GOMEMLIMIT: all builds together get two fifths of it.
 func DefaultLimits() Limits { return limitsFor(MemoryLimit()) }
 
-// MemoryLimit returns how many bytes of memory this process may take, by its cgroup or
-// else by GOMEMLIMIT; 0 is no limit.
+// MemoryLimit returns the memory limit of this process, by its cgroup or else by
+// GOMEMLIMIT; 0 is no limit.
 func MemoryLimit() int64 { return memoryOf(os.ReadFile) }
 
-// limitsFor returns the limits for a process that may take limit bytes; 0 is no limit.
+// limitsFor returns the limits for a process with a memory limit; 0 is no limit.
 func limitsFor(limit int64) Limits {
 	all := int64(unlimited)
 	if limit > 0 {
@@ -39,14 +39,14 @@ func limitsFor(limit int64) Limits {
 	return l
 }
 
-// memoryOf returns how many bytes this process may take; 0 is no limit.
+// memoryOf returns the memory limit of this process; 0 is no limit.
 func memoryOf(read func(string) ([]byte, error)) int64 {
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		data, err := read(file)
 		if err != nil {
 			continue
 		}
-		// Version 1 has a number that no machine has for none.
+		// Version 1 of cgroups has an impossibly large number for no limit.
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && n < 1<<50 {
 			return n
 		}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitData bounds the private memory of this process that can be written to. Unlike
-// the size of its address space, that follows what the heap of a Go program takes.
+// limitData bounds the private writable memory of this process. Unlike the address space,
+// that corresponds to the heap of a Go program.
 func limitData(memory int64) error {
 	var now int64
 	status, err := os.ReadFile("/proc/self/status")
@@ -25,8 +25,8 @@ func limitData(memory int64) error {
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// endLate ends this process when its time is over. The runtime of Go takes no notice
-// of the signal by itself.
+// endLate ends this process when its processor time is over. The Go runtime ignores the
+// signal by default.
 func endLate() {
 	late := make(chan os.Signal, 1)
 	signal.Notify(late, unix.SIGXCPU)
@@ -36,12 +36,12 @@ func endLate() {
 	}()
 }
 
-// limitTime gives this process so many more seconds of a processor.
+// limitTime allows this process so many more seconds of processor time.
 func limitTime(seconds int64) error {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
 		return err
 	}
-	most := uint64(used.Utime.Sec + used.Stime.Sec + 2 + seconds) // of each a part of a second may be left out
+	most := uint64(used.Utime.Sec + used.Stime.Sec + 2 + seconds) // fractions of a second may be missing in both
 	return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: most, Max: unix.RLIM_INFINITY})
 }

@@ -12,23 +12,23 @@ import (
 	"fairlead.dev/render/kustomize"
 )
 
-// Limits are what builds may take. A field that is 0 takes its default.
+// Limits bound builds. A field that is 0 has its default.
 type Limits struct {
-	// Memory is what the build of one overlay may take, in bytes, above what a
-	// process at rest has.
+	// Memory is for the build of one overlay, in bytes, in addition to the memory of an
+	// idle process.
 	Memory int64
-	// Time is how much of a processor's time the build of one overlay may take, in
-	// whole seconds. A machine that is busy makes no overlay wrong.
+	// Time is the processor time for the build of one overlay, in whole seconds. A busy
+	// computer does not change the result.
 	Time time.Duration
-	// Clock is how long it may take by the clock; 0 is six times Time.
+	// Clock is the elapsed time for it; 0 is six times Time.
 	Clock time.Duration
 	// Processes is how many overlays are built at once.
 	Processes int
 }
 
-// patience is how many builds without an end have all of their time, from one Rest
-// to the next; those that follow have a tenth of it.
-const patience = 3
+// maxEndless is how many builds from one Rest to the next may exceed their time. Later
+// builds get a tenth of the time.
+const maxEndless = 3
 
 // A Pool is a set of processes. It is safe for concurrent use.
 type Pool struct {
@@ -38,11 +38,11 @@ type Pool struct {
 
 	mu      sync.Mutex
 	idle    []*process
-	endless int // builds without an end
+	endless int // builds that exceeded their time
 }
 
-// NewPool returns a Pool that runs command, a program and its arguments, and starts
-// none yet.
+// NewPool returns a Pool that runs command, a program and its arguments. It starts no
+// process yet.
 func NewPool(command []string, l Limits) *Pool {
 	d := DefaultLimits()
 	l = Limits{cmp.Or(l.Memory, d.Memory), cmp.Or(l.Time, d.Time), l.Clock, cmp.Or(l.Processes, d.Processes)}
@@ -55,9 +55,9 @@ func NewPool(command []string, l Limits) *Pool {
 // Processes is how many overlays are built at once.
 func (p *Pool) Processes() int { return p.limits.Processes }
 
-// Build builds an overlay. The error for one that takes more than the limits is a
-// *kustomize.OverBudget; every other error is not the overlay's: ctx that ended, a
-// program that does not start.
+// Build builds an overlay. An overlay that exceeds the limits gives a
+// *kustomize.OverBudget. Any other error is not the overlay's: ctx ended, or the program
+// does not start.
 func (p *Pool) Build(ctx context.Context, in kustomize.Input) ([]kustomize.Object, *fleet.Problem, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -84,14 +84,14 @@ func (p *Pool) Build(ctx context.Context, in kustomize.Input) ([]kustomize.Objec
 			err = errTime
 			p.late()
 		case used:
-			// What was built before it may have left too little.
+			// An earlier build may have used too much of the process's memory.
 			continue
 		}
 		return nil, nil, &kustomize.OverBudget{Problem: p.problem(in, err, w.kill())}
 	}
 }
 
-// take returns a process that is idle, or a new one.
+// take returns an idle process, or a new one.
 func (p *Pool) take(ctx context.Context) (*process, error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
@@ -110,13 +110,12 @@ func (p *Pool) put(w *process) {
 	p.idle = append(p.idle, w)
 }
 
-// time returns how many seconds of a processor the next build may take, and how long
-// it may take by the clock.
+// time returns the limits of the next build: processor seconds, and elapsed time.
 func (p *Pool) time() (int64, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, clock := p.limits.Time, p.limits.Clock
-	if p.endless >= patience {
+	if p.endless >= maxEndless {
 		t, clock = t/10, clock/10
 	}
 	return int64(max(t, time.Second) / time.Second), clock
@@ -128,7 +127,7 @@ func (p *Pool) late() {
 	p.endless++
 }
 
-// Rest ends the processes that are idle: at rest they take no memory.
+// Rest ends idle processes, which would keep memory.
 func (p *Pool) Rest() {
 	p.mu.Lock()
 	idle := p.idle

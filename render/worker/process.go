@@ -22,25 +22,25 @@ import (
 	"fairlead.dev/render/kustomize"
 )
 
-// maxResult is how many bytes the objects of one overlay may have.
+// maxResult is the maximal size of the objects of one overlay, in bytes.
 const maxResult = 64 << 20
 
-// maxAnswer is how many bytes an answer may have: nodes carry more than their text.
+// maxAnswer is the maximal size of an answer, in bytes: nodes have more than their text.
 const maxAnswer = 4 * maxResult
 
 // A request is an overlay to build.
 type request struct {
 	Input   kustomize.Input
-	Seconds int64 // of a processor that it may take
+	Seconds int64 // of processor time
 }
 
-// An answer is what a process says of an overlay.
+// An answer is the result of one build.
 type answer struct {
 	Objects []object
 	Problem *fleet.Problem
 }
 
-// An object is a kustomize.Object. A node cannot be nil within it.
+// An object is a kustomize.Object without nil nodes.
 type object struct {
 	File string
 	Node yaml.Node
@@ -72,7 +72,7 @@ type process struct {
 	end     sync.Once
 }
 
-// startTime is how long a program may take until it is ready.
+// startTime is how long a program may take to start.
 const startTime = time.Minute
 
 // start runs command with a limit of memory, in bytes, and waits until it is ready.
@@ -81,8 +81,8 @@ func start(ctx context.Context, command []string, memory int64) (*process, error
 		return nil, errors.New("no program is named")
 	}
 	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], strconv.FormatInt(memory, 10))...) //nolint:gosec,noctx // it is this program; its owner ends it
-	cmd.Args[0] = os.Args[0]                                                                                        // for people who list processes
-	cmd.Env = []string{"GOTRACEBACK=none"}                                                                          // and nothing of what this process may know
+	cmd.Args[0] = os.Args[0]                                                                                        // for lists of processes
+	cmd.Env = []string{"GOTRACEBACK=none"}                                                                          // nothing else of this process's environment
 	cmd.Dir = "/"
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -107,11 +107,11 @@ func start(ctx context.Context, command []string, memory int64) (*process, error
 	return p, nil
 }
 
-// build has the process build an overlay. After an error it can only be killed.
+// build lets the process build an overlay. After an error the process can only be killed.
 func (p *process) build(ctx context.Context, in request, most time.Duration) (answer, error) {
 	p.builds++
 	sent := make(chan error, 1)
-	go func() { // a process that does not read is killed by answer
+	go func() { // answer kills a process that does not read
 		err := p.encoder.Encode(in)
 		if err == nil {
 			err = p.in.Flush()
@@ -120,7 +120,7 @@ func (p *process) build(ctx context.Context, in request, most time.Duration) (an
 	}()
 	a, err := p.answer(ctx, most)
 	if err != nil {
-		return answer{}, err // who sends ends with the process
+		return answer{}, err // the goroutine ends with the process
 	}
 	return a, <-sent
 }
@@ -140,7 +140,7 @@ func (p *process) answer(ctx context.Context, most time.Duration) (answer, error
 	return a, err
 }
 
-// kill ends the process, waits for that, and returns what it said on its standard error.
+// kill kills the process, waits for its end, and returns its standard error.
 func (p *process) kill() string {
 	p.end.Do(func() {
 		_ = p.closing.Close()
@@ -150,8 +150,7 @@ func (p *process) kill() string {
 	return p.said.String()
 }
 
-// An opening keeps the beginning of what a process says on its standard error: Go says
-// first why a program ends.
+// An opening keeps the beginning of a standard error, where Go says why a program ends.
 type opening struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -171,8 +170,8 @@ func (o *opening) String() string {
 	return o.buf.String()
 }
 
-// outOfMemory reports whether a Go program that said this had no more memory, be it for
-// its heap or for a thread, whose stack counts as well.
+// outOfMemory reports whether the standard error of a Go program says that it ran out of
+// memory, for its heap or for a thread.
 func outOfMemory(said string) bool {
 	return slices.ContainsFunc([]string{
 		"out of memory", "cannot allocate memory", "failed to reserve",
@@ -180,7 +179,7 @@ func outOfMemory(said string) bool {
 	}, func(words string) bool { return strings.Contains(said, words) })
 }
 
-// lateWord is what a process says that had no more time of a processor.
+// lateWord is printed by a process whose processor time is over.
 const lateWord = "fairlead: the time is over"
 
 func outOfTime(said string) bool { return strings.Contains(said, lateWord) }

@@ -16,10 +16,10 @@ import (
 	"fairlead.dev/render/kustomize"
 )
 
-// Serve builds the overlays that come from in, one after the other, until it ends,
-// and writes the objects to out. It takes at most memory bytes, or the process ends.
+// Serve builds the overlays that it reads from in, one after the other, until in ends, and
+// writes the objects to out. The process ends where it exceeds memory bytes.
 func Serve(in io.Reader, out io.Writer, memory int64) error {
-	runtime.GOMAXPROCS(min(2, runtime.GOMAXPROCS(0))) // one builds, one collects garbage
+	runtime.GOMAXPROCS(min(2, runtime.GOMAXPROCS(0))) // one for the build, one for the garbage collector
 	endLate()
 	builder := kustomize.New(kustomize.DefaultLimits())
 	if err := limit(memory); err != nil {
@@ -33,7 +33,7 @@ func Serve(in io.Reader, out io.Writer, memory int64) error {
 		}
 		return w.Flush()
 	}
-	if err := tell(answer{}); err != nil { // it is ready
+	if err := tell(answer{}); err != nil { // the process is ready
 		return err
 	}
 	requests := make(chan request)
@@ -52,7 +52,7 @@ func Serve(in io.Reader, out io.Writer, memory int64) error {
 	return serve(builder, requests, ended, tell)
 }
 
-// serve ends with its input, also within a build: who asked for it is gone.
+// serve ends with its input, also during a build: its parent is gone.
 func serve(b *kustomize.Kustomizer, requests <-chan request, ended <-chan error, tell func(answer) error) error {
 	told := make(chan error, 1)
 	for {
@@ -93,7 +93,7 @@ func build(b *kustomize.Kustomizer, in kustomize.Input) answer {
 	return a
 }
 
-// size is about what a node takes in an answer.
+// size estimates the size of a node in an answer.
 func size(n *yaml.Node) int {
 	total := 16 + len(n.Tag) + len(n.Value) + len(n.Anchor) + len(n.HeadComment) + len(n.LineComment) + len(n.FootComment)
 	for _, c := range n.Content {
@@ -102,8 +102,8 @@ func size(n *yaml.Node) int {
 	return total
 }
 
-// limit bounds the memory of this process to memory bytes above what it has: near
-// that the garbage collector works harder, and beyond it the process ends.
+// limit bounds the memory of this process to memory bytes above its current use. Near the
+// limit the garbage collector works harder, beyond it the process ends.
 func limit(memory int64) error {
 	if memory <= 0 || memory > math.MaxInt64/2 {
 		return fmt.Errorf("%d bytes is no limit", memory)

@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/render/worker"
 )
 
-// The test binary is the program that renders, where it is called so.
+// The test binary is also the program that builds overlays.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "serve":
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patient has no limit of time: machines that test are busy.
+// patient has no limits of time, since computers that run tests are busy.
 var patient = worker.Limits{Time: time.Hour, Clock: time.Hour}
 
 func pool(t *testing.T, l worker.Limits) *worker.Pool {
@@ -102,7 +102,7 @@ metadata: {name: a}
 data: {a: "${A}", b: ''}
 `
 
-// What another process builds is what this one would, to the style of each scalar.
+// Another process builds the same objects, including the style of each scalar.
 func TestSame(t *testing.T) {
 	p := pool(t, patient)
 	here := kustomize.New(kustomize.DefaultLimits())
@@ -132,7 +132,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// What kustomize refuses is the same problem.
+// An error of kustomize is the same problem in another process.
 func TestProblem(t *testing.T) {
 	s := scan(t, archive("-- x/kustomization.yaml --\nresources: [c.yaml, c.yaml]\n-- x/c.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "x")
 	_, want := kustomize.New(kustomize.DefaultLimits()).Build(s)
@@ -145,7 +145,7 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// large is an overlay within all limits of the scan that takes hundreds of MiB.
+// large is an overlay that passes the scan and takes hundreds of MiB.
 func large() fs.FS {
 	var b strings.Builder
 	b.WriteString("-- x/kustomization.yaml --\nnamePrefix: a-\nresources: [")
@@ -162,8 +162,7 @@ func large() fs.FS {
 	return archive(b.String())
 }
 
-// An overlay that takes more memory than it may is over the budget, and only that:
-// the next one is built.
+// An overlay that exceeds the memory limit is over budget. The next one is built.
 func TestMemory(t *testing.T) {
 	p := pool(t, worker.Limits{Memory: 64 << 20, Time: time.Hour, Clock: time.Hour, Processes: 1})
 	builds := func() {
@@ -188,8 +187,8 @@ func TestMemory(t *testing.T) {
 	builds()
 }
 
-// bomb is an overlay that the scan lets pass and kustomize takes minutes for: each
-// of many fields of each of many objects may name any of them.
+// bomb is an overlay that passes the scan and takes kustomize minutes: each of many fields
+// of many objects may refer to any object.
 func bomb() fs.FS {
 	const objects, fields = 1900, 50
 	var b strings.Builder
@@ -210,8 +209,8 @@ func bomb() fs.FS {
 	return archive(b.String())
 }
 
-// An overlay that takes longer than it may is over the budget, and its process ends:
-// by the processor's time, and by the clock where it does nothing.
+// An overlay that exceeds a time limit is over budget, and its process ends: the limit of
+// processor time, and that of elapsed time where it does nothing.
 func TestTime(t *testing.T) {
 	for name, l := range map[string]worker.Limits{
 		"Processor": {Time: time.Second, Clock: time.Hour},
@@ -225,7 +224,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// Who does not wait any more gets no answer, and the process ends.
+// A build ends with its context, and so does the process.
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
@@ -235,7 +234,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// A program that does not start is no overlay's problem, and is tried again.
+// A program that does not start is not the overlay's problem, and is tried again.
 func TestNoProgram(t *testing.T) {
 	for _, command := range [][]string{{"/nowhere/fairlead"}, {self(t), "environment"}, nil} {
 		_, _, err := worker.NewPool(command, patient).Build(t.Context(), scan(t, archive(small), "x").Input())
@@ -245,7 +244,7 @@ func TestNoProgram(t *testing.T) {
 	}
 }
 
-// A process is told nothing of the environment of its parent, which has credentials.
+// A process does not get the environment of its parent, which has credentials.
 func TestNoEnvironment(t *testing.T) {
 	t.Setenv("FAIRLEAD_SOMETHING", "hidden")
 	_, _, err := worker.NewPool([]string{self(t), "environment"}, patient).Build(t.Context(), scan(t, archive(small), "x").Input())

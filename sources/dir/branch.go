@@ -17,9 +17,9 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// A Branch is a branch in a local folder. Each commit is a folder of its own
-// under generations; status is a link to the newest, and replacing the link is
-// the commit. What the commits said is appended to log.
+// A Branch is a branch in a local folder. Each commit is a folder below generations. status
+// is a link to the newest one, and replacing that link is the commit. Messages of commits
+// are appended to log.
 //
 //	.fairlead/status -> generations/<digest>
 //	.fairlead/generations/<digest>/…
@@ -40,8 +40,7 @@ const (
 	lockPoll = 10 * time.Millisecond
 )
 
-// Branch returns the status branch of the folder. Nothing is made before the
-// first commit.
+// Branch returns the status branch of the folder. The first commit creates it.
 func (f *Folder) Branch() *Branch {
 	return &Branch{path: filepath.Join(f.path, ".fairlead"), budget: f.options.Budget}
 }
@@ -105,7 +104,7 @@ func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 	return rev, nil
 }
 
-// commit makes the next generation beside the others and moves the link to it.
+// commit makes the next generation, and moves the link to it.
 func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c sources.Commit) (fleet.Revision, error) {
 	draft, err := os.MkdirTemp(filepath.Join(b.path, generationsDir), "draft-")
 	if err != nil {
@@ -187,7 +186,7 @@ func (b *Branch) append(c sources.Commit) error {
 	return errors.Join(err, f.Close())
 }
 
-// make makes the folders. Git is told to leave them alone.
+// make creates the folders, with a file that makes Git ignore them.
 func (b *Branch) make() error {
 	if err := os.MkdirAll(filepath.Join(b.path, generationsDir), 0o755); err != nil {
 		return err
@@ -195,8 +194,8 @@ func (b *Branch) make() error {
 	return os.WriteFile(filepath.Join(b.path, ".gitignore"), []byte("*\n"), 0o644)
 }
 
-// tidy removes all generations but one. What it cannot remove now does no harm
-// and is removed after the next commit.
+// tidy removes all generations but keep. What cannot be removed does no harm, and is
+// removed after the next commit.
 func (b *Branch) tidy(keep string) {
 	dir := filepath.Join(b.path, generationsDir)
 	list, _ := os.ReadDir(dir)
@@ -207,8 +206,8 @@ func (b *Branch) tidy(keep string) {
 	}
 }
 
-// lock takes the lock of the branch, which ends with the process. Where there
-// is no folder yet there is nothing to lock.
+// lock takes the lock of the branch, which is released when the process ends. Without a
+// folder there is nothing to lock.
 func (b *Branch) lock(ctx context.Context) (func(), error) {
 	l := flock.New(filepath.Join(b.path, "lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))
 	_, err := l.TryLockContext(ctx, lockPoll)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Changes are gathered until it is quiet, and not for ever.
+// Changes are gathered until none comes for a while, but not for ever.
 func TestDebounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDebounce(100 * time.Millisecond)

@@ -1,7 +1,6 @@
-// Package dir follows a fleet in a local folder, for laptops and tests:
-// `fairlead agent --source ./fleet`. What is saved is what is applied, without
-// a commit. Status goes to .fairlead/status in the same folder, with the same
-// compare-and-swap as a Git branch.
+// Package dir follows a fleet in a local folder, for laptops and tests: `fairlead agent
+// --source ./fleet`. Saved files are applied without a commit. The status is in
+// .fairlead/status in the same folder, with the same compare-and-swap as a Git branch.
 package dir
 
 import (
@@ -25,30 +24,30 @@ import (
 type Options struct {
 	Path   string
 	Budget tree.Budget
-	// Quiet is how long nothing must change before a change is told; default
-	// 200 ms. An editor that saves many files causes one call.
+	// Quiet is how long nothing must change before Notify reports a change; default 200 ms.
+	// So an editor that saves many files causes one call.
 	Quiet time.Duration
 	Log   *slog.Logger // nil discards
 }
 
-// A Folder follows a local folder. What is called .git or .fairlead in it does
-// not belong to the fleet.
+// A Folder follows a local folder. Files called .git or .fairlead are not part of the
+// fleet.
 type Folder struct {
 	path    string
 	options Options
 
 	mu   sync.Mutex
 	scan *scanner
-	kept []snapshot // the newest last
+	kept []snapshot // the newest is last
 }
 
-// A snapshot is one content that was seen.
+// A snapshot is the content of the folder at one time.
 type snapshot struct {
 	rev  fleet.Revision
 	tree *tree.Tree
 }
 
-// maxKept is how many contents can still be fetched.
+// maxKept is how many snapshots Fetch can return.
 const maxKept = 4
 
 var (
@@ -87,8 +86,8 @@ func (f *Folder) Resolve(ctx context.Context) (fleet.Revision, error) {
 	return s.rev, err
 }
 
-// Fetch implements sources.Source. The last few contents that Resolve returned
-// can be had; what is older is of kind NotFound.
+// Fetch implements sources.Source. It returns one of the last snapshots of Resolve. An
+// older one is an error of kind NotFound.
 func (f *Folder) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,7 +119,7 @@ func (f *Folder) look(ctx context.Context) (snapshot, error) {
 	return s, nil
 }
 
-// classify turns an error of the filesystem into one with a kind.
+// classify gives an error of the filesystem its kind.
 func classify(op string, err error) error {
 	kind := fleet.KindOf(err)
 	var inner *fleet.Error

@@ -115,8 +115,8 @@ func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget tree.Budget
 		make   func(root string) error
-		read   string // this cannot be read
-		bad    bool   // this is kept back; neither: the whole folder is refused
+		read   string // file that cannot be read
+		bad    bool   // the file is kept back; without read or bad the whole folder is refused
 		words  string
 	}{
 		"many files": {budget: tree.Budget{Files: 3}, make: func(string) error { return nil }, read: "a", words: "more than 3 entries"},
@@ -170,8 +170,8 @@ func TestRefused(t *testing.T) {
 	wantKind(t, err, fleet.NotFound, "follow folder")
 }
 
-// Safety: a folder with more in it than a fleet may have is not kept in memory, and read
-// where it is asked for, as long as it is what was seen.
+// Safety: the content of a folder that is too large for memory is read when it is asked
+// for, as long as it is still what was seen.
 func TestMoreThanIsKept(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{"a": "1", "b": "22", "c": "333", "d": "4"})
@@ -205,7 +205,8 @@ func TestNotify(t *testing.T) {
 	calls := make(chan struct{}, 100)
 	done := make(chan error)
 	go func() { done <- f.Notify(ctx, func() { calls <- struct{}{} }) }()
-	// The first call may come before the watch is on: write until one is seen.
+	// The first change may come before the watch begins, so changes are repeated until one
+	// is seen.
 	seen := func(change func(i int)) {
 		t.Helper()
 		for i := range 200 {
@@ -284,7 +285,7 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// Of many that commit on one head exactly one lands.
+// Of many commits on one head exactly one succeeds.
 func TestCompareAndSwap(t *testing.T) {
 	root := t.TempDir()
 	head, err := open(t, dir.Options{Path: root}).Branch().Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{"a": []byte("1")}, Message: "first"})
@@ -313,7 +314,7 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// A commit waits for whoever has the lock, and ends with its context.
+// A commit waits for the lock, and ends with its context.
 func TestLock(t *testing.T) {
 	root := t.TempDir()
 	b := open(t, dir.Options{Path: root}).Branch()
@@ -336,8 +337,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestFollowed: a folder is followed as long as somebody is told of its changes, and
-// what that one leaves behind says nothing.
+// TestFollowed: a folder counts as followed while Notify runs. A file that an earlier agent
+// left does not count.
 func TestFollowed(t *testing.T) {
 	f := open(t, dir.Options{Path: t.TempDir()})
 	if f.Branch().Followed() {
@@ -352,7 +353,7 @@ func TestFollowed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- f.Notify(ctx, func() {}) }()
-	for !f.Branch().Followed() { // it begins when the goroutine runs
+	for !f.Branch().Followed() { // the goroutine may not run yet
 		runtime.Gosched()
 	}
 	stop()

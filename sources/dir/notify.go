@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Notify implements sources.Notifier. Folders that are made later are watched
-// too. Until ctx ends the folder counts as followed: see Branch.Followed.
+// Notify implements sources.Notifier. It watches folders that are created later as well.
+// Until ctx ends the folder counts as followed: see Branch.Followed.
 func (f *Folder) Notify(ctx context.Context, changed func()) error {
 	release := f.Branch().follow(ctx)
 	err := f.notify(ctx, changed)
@@ -56,7 +56,7 @@ func (f *Folder) notify(ctx context.Context, changed func()) error {
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return classifyWatch(op, err)
 			}
-			// Events are lost: look for folders that nobody told of.
+			// Events were lost: new folders may be among them.
 			if err := f.watch(w, f.path); err != nil {
 				return classifyWatch(op, err)
 			}
@@ -69,16 +69,16 @@ func (f *Folder) notify(ctx context.Context, changed func()) error {
 	}
 }
 
-// patience is for how many times the quiet that is waited for changes are gathered at
-// most: a file that is written all the time must not hide the others.
-const patience = 10
+// maxQuiets bounds how long changes are gathered, as a multiple of Quiet. A file that
+// changes all the time must not hide the others.
+const maxQuiets = 10
 
-// A debounce fires once it has been quiet after events, or once they went on for too
+// A debounce fires when no event has come for a while, or when events have come for too
 // long.
 type debounce struct {
 	*time.Timer
 	quiet time.Duration
-	first time.Time // event that was not told yet; zero: none
+	first time.Time // of the first event since it fired; zero: there was none
 }
 
 func newDebounce(quiet time.Duration) *debounce {
@@ -91,11 +91,11 @@ func (d *debounce) event() {
 	if d.first.IsZero() {
 		d.first = time.Now()
 	}
-	d.Reset(min(d.quiet, max(0, time.Until(d.first.Add(patience*d.quiet)))))
+	d.Reset(min(d.quiet, max(0, time.Until(d.first.Add(maxQuiets*d.quiet)))))
 }
 
-// watch adds path and the folders below it. What vanishes meanwhile and what
-// is not a folder is no error.
+// watch adds path and the folders below it. A path that vanishes meanwhile, or that is no
+// folder, is no error.
 func (f *Folder) watch(w *fsnotify.Watcher, path string) error {
 	return filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -111,7 +111,7 @@ func (f *Folder) watch(w *fsnotify.Watcher, path string) error {
 	})
 }
 
-// ignores reports whether e is about nothing that belongs to the fleet.
+// ignores reports whether e is about a file outside the fleet.
 func (f *Folder) ignores(e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return true

@@ -17,48 +17,48 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// ignored reports whether name does not belong to the fleet.
+// ignored reports whether files called name are outside the fleet.
 func ignored(name string) bool { return name == ".git" || name == ".fairlead" }
 
-// A scanner reads a folder into objects that are addressed by content. It
-// remembers what it read, and reads only what has changed. It is not safe for
-// concurrent use.
+// A scanner reads a folder into objects that are addressed by content. It remembers them,
+// and reads only files that changed. It is not safe for concurrent use.
 type scanner struct {
 	root   string
 	budget tree.Budget
 	known  map[string]file
 }
 
-// A file is what was read of one path.
+// A file is what was read at one path.
 type file struct {
-	read    int64 // bytes that it had when it was read
-	size    int64 // bytes of its content
+	read    int64 // its size when it was read
+	size    int64 // size of its content
 	changed time.Time
 	id      string
-	data    []byte // nil: not kept
+	data    []byte // nil: the content is not kept
 }
 
-// tooDeep is the id of folders that are not gone into.
+// tooDeep begins the id of folders that are nested too deeply to be read.
 const tooDeep = "deep:"
 
-// maxScanned is how many times the files that a fleet may have its folder may have.
+// maxScanned is how many files the folder may have, as a multiple of those a fleet may
+// have.
 const maxScanned = 10
 
-// racy is how old a change must be before an equal time and size prove that a
-// file has not changed again: clocks of filesystems are coarse.
+// racy is the age from which an equal time and size prove that a file did not change:
+// clocks of filesystems are coarse.
 const racy = 2 * time.Second
 
 func newScanner(root string, b tree.Budget) *scanner {
 	return &scanner{root: root, budget: b.WithDefaults(), known: map[string]file{}}
 }
 
-// objects is the content of one scan. It is not changed after it.
+// objects is the content of one scan. It does not change afterwards.
 type objects struct {
 	dirs  map[string][]tree.Entry
 	files map[string][]byte
-	rest  map[string]string // names of files that are read when they are asked for, by id
+	rest  map[string]string // names of files that are read on demand, by id
 	root  string
-	most  int64 // bytes of one file
+	most  int64 // largest size of a file, in bytes
 }
 
 func (o *objects) Dir(id string) ([]tree.Entry, error) { return o.dirs[id], nil }
@@ -86,7 +86,7 @@ func (o *objects) File(id string) ([]byte, error) {
 
 // A pass is one scan.
 type pass struct {
-	ctx   context.Context //nolint:containedctx // a pass is one call, spread over methods
+	ctx   context.Context //nolint:containedctx // a pass is one call
 	root  *os.Root
 	seen  map[string]file
 	out   *objects
@@ -94,8 +94,8 @@ type pass struct {
 	bytes int64
 }
 
-// scan returns the id of the folder's content, and the content. Links are read
-// as links: nothing outside the folder is opened.
+// scan returns the id of the folder's content, and the content. It does not follow links:
+// nothing outside the folder is opened.
 func (s *scanner) scan(ctx context.Context) (string, *objects, error) {
 	root, err := os.OpenRoot(s.root)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *scanner) refuse(format string, args ...any) error {
 
 func (s *scanner) folder(p *pass, name string, depth int) (string, error) {
 	if depth > s.budget.Depth {
-		return tooDeep, nil // who judges the tree refuses it by where it is
+		return tooDeep, nil // the tree refuses such a folder by its path
 	}
 	if err := context.Cause(p.ctx); err != nil {
 		return "", err
@@ -139,7 +139,7 @@ func (s *scanner) folder(p *pass, name string, depth int) (string, error) {
 		}
 		e, err := s.entry(p, path.Join(name, d.Name()), d, depth)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it vanished meanwhile, as what editors write first does
+			continue // it vanished meanwhile, as temporary files of editors do
 		}
 		if err != nil {
 			return "", err
@@ -175,8 +175,8 @@ func (s *scanner) entry(p *pass, name string, d fs.DirEntry, depth int) (tree.En
 	return e, err
 }
 
-// file returns the file name. What is too large to be read is not, and beyond the
-// budget for all files the content is left where it is.
+// file returns the file called name. A file that is too large is not read. When the budget
+// for all files is spent, contents stay on the disk.
 func (s *scanner) file(p *pass, name string, d fs.DirEntry) (file, error) {
 	info, err := d.Info()
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *scanner) file(p *pass, name string, d fs.DirEntry) (file, error) {
 	return f, nil
 }
 
-// readFile reads a file, which may grow meanwhile, but not over most bytes.
+// readFile reads a file of at most most bytes. The file may grow meanwhile.
 func readFile(root *os.Root, name string, most int64) ([]byte, error) {
 	r, err := root.Open(filepath.FromSlash(name))
 	if err != nil {

@@ -25,26 +25,26 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// App is a GitHub App as a credential: what an installation of it may do.
+// App is a GitHub App as a credential, with the rights of one of its installations.
 type App struct {
-	ID string // or the client ID
-	// Installation is the number of the installation; or Owner is the organisation or the
-	// user whose installation it is.
+	ID string // the app's id, or its client id
+	// Installation is the number of the installation. Owner is the organisation or user
+	// that it belongs to; one of them is enough.
 	Installation, Owner string
 	Key                 fleet.Secret // private, RSA, PEM
-	// API is the URL of the API. Empty: that of github.com, or of the GitHub Enterprise
-	// that the repository is on.
+	// API is the URL of the API. Empty: that of github.com, or of the repository's GitHub
+	// Enterprise.
 	API string
 }
 
-// IsZero reports whether there is none.
+// IsZero reports whether a is empty.
 func (a App) IsZero() bool {
 	return a.ID == "" && a.Installation == "" && a.Owner == "" && a.Key.IsZero() && a.API == ""
 }
 
-// An installation signs requests in with a token that it asks GitHub for, and asks for
-// another one before it ends. It is safe for concurrent use.
-// Source: GitHub, "Authenticating as a GitHub App installation".
+// An installation authenticates requests with a token of GitHub, and renews that in time.
+// It is safe for concurrent use. Source: GitHub, "Authenticating as a GitHub App
+// installation".
 type installation struct {
 	app    App
 	key    *rsa.PrivateKey
@@ -53,26 +53,26 @@ type installation struct {
 
 	mu     sync.Mutex
 	number string        // of the installation
-	ahead  time.Duration // GitHub's clock is, as far as is known
+	ahead  time.Duration // how far GitHub's clock is ahead, as far as known
 	token  string
-	renew  time.Time // when another token is asked for
+	renew  time.Time // time to renew the token
 	end    time.Time // when the token ends
-	rest   time.Time // GitHub wants to hear nothing before that
-	failed error     // what it said then
+	rest   time.Time // no request before that time, as GitHub asked
+	failed error     // the error that came with that
 }
 
 var _ githttp.AuthMethod = (*installation)(nil)
 
 const (
-	// early is how long before its end a token is not used any more; many live an hour.
+	// early is how long before its end a token is renewed; most tokens live an hour.
 	early = 10 * time.Minute
-	// maxRest bounds how long GitHub is left alone because it asked for that.
+	// maxRest bounds the time without requests that GitHub can ask for.
 	maxRest = 15 * time.Minute
-	// maxSkew is how far clocks may differ before that is taken for the reason of a refusal.
+	// maxSkew is the difference of the clocks from which it may explain an error.
 	maxSkew = 30 * time.Second
 )
 
-// newInstallation returns the credential a for a repository at scheme and host.
+// newInstallation returns the credential for a repository at scheme and host.
 func newInstallation(a App, scheme, host string, pool http.RoundTripper) (*installation, error) {
 	switch {
 	case a.ID == "":
@@ -119,7 +119,7 @@ func rsaKey(text []byte) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// apiURL returns where the API is, without a slash at the end.
+// apiURL returns the URL of the API, without a slash at the end.
 func apiURL(given, scheme, host string) (string, error) {
 	if given == "" {
 		switch host = strings.ToLower(host); {
@@ -154,8 +154,8 @@ func (i *installation) SetAuth(r *http.Request) {
 	r.SetBasicAuth(tokenUser, i.token)
 }
 
-// ready sees that there is a token. One that is still good is enough where GitHub does
-// not answer.
+// ready makes sure that there is a token. A token that has not ended is enough where GitHub
+// does not answer.
 func (i *installation) ready(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -168,7 +168,7 @@ func (i *installation) ready(ctx context.Context) error {
 	}
 	i.rest = time.Time{}
 	good := i.token != "" && now.Before(i.end)
-	if good { // what it is for is not to wait
+	if good { // no need to wait
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
@@ -179,7 +179,7 @@ func (i *installation) ready(ctx context.Context) error {
 	return i.unless(time.Now(), i.failed)
 }
 
-// unless returns err, unless the token is good all the same.
+// unless returns err, or nil while the token has not ended.
 func (i *installation) unless(now time.Time, err error) error {
 	if err != nil && i.token != "" && now.Before(i.end) {
 		return nil
@@ -187,14 +187,15 @@ func (i *installation) unless(now time.Time, err error) error {
 	return err
 }
 
-// forget drops the token, which the server does not take.
+// forget drops the token, after the server refused it.
 func (i *installation) forget() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.token = ""
 }
 
-// ask gets a token, also where the clocks differ or the app was installed anew.
+// ask gets a token. It tries again after correcting the clock, or looking up the
+// installation.
 func (i *installation) ask(ctx context.Context) error {
 	err := i.exchange(ctx)
 	e, ok := errors.AsType[*apiError](err)
@@ -211,7 +212,8 @@ func (i *installation) ask(ctx context.Context) error {
 	return err
 }
 
-// exchange asks once for the installation, where it is not known, and for its token.
+// exchange makes one attempt: it looks up the installation, where that is not known, and
+// gets a token.
 func (i *installation) exchange(ctx context.Context) error {
 	if i.number == "" {
 		if err := i.find(ctx); err != nil {
@@ -236,7 +238,7 @@ func (i *installation) exchange(ctx context.Context) error {
 	return nil
 }
 
-// find looks for the installation of the owner.
+// find looks up the installation of the owner.
 func (i *installation) find(ctx context.Context) error {
 	var got struct {
 		ID int64 `json:"id"`
@@ -258,7 +260,7 @@ func (i *installation) find(ctx context.Context) error {
 	return nil
 }
 
-// jwt returns what shows that the agent is the app, for a few minutes.
+// jwt returns a token that proves for a few minutes that this is the app.
 func (i *installation) jwt() (string, error) {
 	now := time.Now().Add(i.ahead)
 	claims, err := json.Marshal(map[string]any{"iss": i.app.ID, "iat": now.Add(-time.Minute).Unix(), "exp": now.Add(5 * time.Minute).Unix()})
@@ -272,7 +274,7 @@ func (i *installation) jwt() (string, error) {
 	return text + "." + encode(signature), err
 }
 
-// call asks the API, reads its answer into out, and returns when that was by its clock.
+// call asks the API, decodes the answer into out, and returns GitHub's time.
 func (i *installation) call(ctx context.Context, method, path string, out any) (time.Time, error) {
 	token, err := i.jwt()
 	if err != nil {

@@ -23,17 +23,17 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// A hub is what GitHub is to an app: it knows its keys and installations, gives out
-// tokens, and lets into its repositories whoever has one.
+// A hub is GitHub as an app sees it: it knows the app's keys and installations, issues
+// tokens, and gives whoever has one access to its repositories.
 type hub struct {
 	t      *testing.T
 	keys   []*rsa.PublicKey
 	owners map[string]string // installations, by "orgs/…" or "users/…"
-	number string            // that there is
-	ahead  time.Duration     // its clock is
-	lives  time.Duration     // a token
+	number string            // of the installation
+	ahead  time.Duration     // of its clock
+	lives  time.Duration     // life of a token
 	valid  map[string]bool   // tokens
-	asked  []string          // of the API
+	asked  []string          // requests to the API
 	bad    func(w http.ResponseWriter) bool
 }
 
@@ -43,7 +43,7 @@ func newHub(t *testing.T) (*hub, *place, string) {
 	return h, p, h.newKey()
 }
 
-// newKey makes a further key of the app, as GitHub gives it out.
+// newKey creates another key of the app.
 func (h *hub) newKey() string {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *hub) before(w http.ResponseWriter, r *http.Request) bool {
 	return say(404, map[string]any{"message": "Not Found"})
 }
 
-// refuse says what is wrong with a JWT, as GitHub does.
+// refuse says what is wrong with a JWT.
 func (h *hub) refuse(jwt string) string {
 	text, signature, _ := cutLast(jwt, ".")
 	sig, err := base64.RawURLEncoding.DecodeString(signature)
@@ -127,8 +127,8 @@ func (h *hub) app(key string) git.Auth {
 	return git.Auth{App: git.App{ID: "12", Installation: "77", Key: secret(key)}}
 }
 
-// TestGitHubApp: one token serves for reading the fleet and writing its status, until it is
-// about to end.
+// TestGitHubApp: one token serves for the fleet and the status branch, until it is about to
+// end.
 func TestGitHubApp(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*hub, *git.App)
@@ -176,8 +176,7 @@ func use(t *testing.T, r *git.Repository) {
 	}
 }
 
-// What GitHub says of an app is told, is of a kind that refuses no revision, and is over
-// when it is over.
+// Errors of GitHub about an app are reported, refuse no revision, and end with their cause.
 func TestGitHubAppIsRefused(t *testing.T) {
 	answer := func(code int, header, text string) func(http.ResponseWriter) bool {
 		return func(w http.ResponseWriter) bool {
@@ -239,14 +238,14 @@ func TestGitHubAppIsRefused(t *testing.T) {
 	}
 }
 
-// A token that ends, or that the server takes back, is replaced; while GitHub gives none
-// the old one serves until its end.
+// A token that ends, or that the server refuses, is replaced. While GitHub issues none, the
+// old token serves until its end.
 func TestGitHubAppTokens(t *testing.T) {
 	h, p, key := newHub(t)
 	p.push("main", map[string]string{"a": "1\n"})
 	r := open(t, git.Options{URL: p.url, Auth: h.app(key)})
 	use(t, r)
-	h.valid = map[string]bool{} // taken back
+	h.valid = map[string]bool{} // revoked
 	use(t, r)
 	if n := len(h.asked); n != 2 {
 		t.Errorf("the API was asked %d times, want twice", n)
@@ -254,7 +253,7 @@ func TestGitHubAppTokens(t *testing.T) {
 
 	h, p, key = newHub(t)
 	p.push("main", map[string]string{"a": "1\n"})
-	h.lives = 0 // each is to be replaced at once
+	h.lives = 0 // each token has to be renewed at once
 	r = open(t, git.Options{URL: p.url, Auth: h.app(key)})
 	for range 2 {
 		if _, err := r.Resolve(t.Context()); err != nil {
@@ -278,7 +277,7 @@ func TestGitHubAppTokens(t *testing.T) {
 	}
 }
 
-// A key that was rotated is used without a restart.
+// A rotated key is used without a restart.
 func TestGitHubAppKeyIsRotated(t *testing.T) {
 	h, p, key := newHub(t)
 	p.push("main", map[string]string{"a": "1\n"})

@@ -11,12 +11,12 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An apiError is what GitHub answered in place of what it was asked for.
+// An apiError is an error answer of GitHub.
 type apiError struct {
 	code int
 	said string
-	why  string        // it may be so
-	skew time.Duration // how far its clock is ahead of what it was told
+	why  string        // a possible cause
+	skew time.Duration // how far GitHub's clock is ahead
 }
 
 func (e *apiError) Error() string {
@@ -27,7 +27,7 @@ func (e *apiError) Error() string {
 	return text
 }
 
-// read reads an answer into out, and returns when it was by GitHub's clock.
+// read decodes an answer into out, and returns GitHub's time.
 func (i *installation) read(res *http.Response, out any) (time.Time, error) {
 	now := time.Now()
 	at, err := http.ParseTime(res.Header.Get("Date"))
@@ -47,7 +47,7 @@ func (i *installation) read(res *http.Response, out any) (time.Time, error) {
 	var words struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(body, &words) // a proxy's page has none
+	_ = json.Unmarshal(body, &words) // the page of a proxy has none
 	e := &apiError{code: res.StatusCode, said: words.Message, skew: at.Sub(now.Add(i.ahead))}
 	if e.said == "" {
 		e.said = http.StatusText(e.code)
@@ -75,8 +75,8 @@ func (i *installation) read(res *http.Response, out any) (time.Time, error) {
 	return at, &fleet.Error{Kind: kind, Op: "sign in", Err: e}
 }
 
-// pauseOf returns for how long GitHub wants to be left alone, and whether it does.
-// Source: GitHub, "Rate limits for the REST API".
+// pauseOf returns how long GitHub wants no requests, and whether it says so. Source:
+// GitHub, "Rate limits for the REST API".
 func pauseOf(h http.Header, now time.Time) (time.Duration, bool) {
 	if s, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
 		return min(max(time.Duration(min(s, 3600))*time.Second, time.Second), maxRest), true

@@ -13,13 +13,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// ByHand returns the options of a branch that a person writes, as git commit
-// would: the name and address of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, or of the
-// configuration that Git has in the current folder, and signed where
-// commit.gpgSign says so, with the program and key that it names. The
-// configuration is asked of the program git, which alone knows all its includes
-// and conditions; without it the environment has to say. An error of kind
-// Invalid says what is missing.
+// ByHand returns the options for a branch that a person writes. Name and address are those
+// of git commit: from GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, or from Git's configuration in
+// the current folder. Commits are signed where commit.gpgSign says so. The program git is
+// asked for the configuration, since it alone evaluates includes and conditions. An error
+// of kind Invalid says what is missing.
 func ByHand(ctx context.Context) (BranchOptions, error) {
 	const op = "find out who you are"
 	o := BranchOptions{
@@ -39,7 +37,7 @@ func ByHand(ctx context.Context) (BranchOptions, error) {
 	return o, nil
 }
 
-// configured returns a value of Git's configuration, or nothing.
+// configured returns a value of Git's configuration, or an empty string.
 func configured(ctx context.Context, args ...string) string {
 	out, err := exec.CommandContext(ctx, "git", append([]string{"config", "--get"}, args...)...).Output()
 	if err != nil {
@@ -48,7 +46,7 @@ func configured(ctx context.Context, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// signer returns what signs a commit, with the program that Git would use.
+// signer returns a function that signs commits with the program that Git would use.
 func signer(ctx context.Context, o BranchOptions) (func([]byte) (string, error), error) {
 	key := configured(ctx, "user.signingKey")
 	program, args := "", []string(nil)

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/test/needs"
 )
 
-// configure lets Git read nothing but text.
+// configure makes text the only configuration of Git.
 func configure(t *testing.T, text string) string {
 	t.Helper()
 	home := t.TempDir()
@@ -49,7 +49,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// What is signed here is what git verifies.
+// git verifies the signatures made here.
 func TestSignedByHand(t *testing.T) {
 	needs.Program(t, "ssh-keygen", "apt-get install openssh-client")
 	home := configure(t, "[user]\nname = Ada\nemail = ada@example.com\nsigningKey = key\n[commit]\ngpgSign = yes\n[gpg]\nformat = ssh\n[gpg \"ssh\"]\nallowedSignersFile = signers\n")

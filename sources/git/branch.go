@@ -26,25 +26,24 @@ type BranchOptions struct {
 	Name  string           // of author and committer: "Fairlead"
 	Email string           // "fairlead@fairlead.dev"
 	Now   func() time.Time // time of commits; nil is time.Now
-	// Sign returns the signature of a commit, armoured; nil: none has one.
+	// Sign returns the armoured signature of a commit. Nil: commits are not signed.
 	Sign func(commit []byte) (string, error)
-	// Budget is for reading the branch; zero: that of the repository.
+	// Budget is for reading the branch. Zero: the repository's.
 	Budget Budget
-	// Observe, if not nil, is told what the branch takes when it was read or pushed to,
-	// by one goroutine at a time. It must not block.
+	// Observe, if not nil, is called with the size of the branch after it was read or
+	// pushed to, by one goroutine at a time. It must not block.
 	Observe func(Usage)
 }
 
-// Usage is what a branch takes, in bytes. What the server keeps of it nobody can ask.
+// Usage is the size of a branch, in bytes. How much the server stores cannot be asked.
 type Usage struct {
-	Content int64 // of its files, in the newest commit that was read
-	Most    int64 // of its files, that would be read
-	Pushed  int64 // of the push just made, whether it landed or not; 0: it was read
+	Content int64 // of the files in the newest commit that was read
+	Most    int64 // of the files that could be read at most
+	Pushed  int64 // of the push just made, successful or not; 0: the branch was read
 }
 
-// A Branch is one branch that is written by editing Git objects in memory and
-// pushing them with the head that they were made from: the server compares and
-// swaps. It is safe for concurrent use.
+// A Branch edits Git objects in memory and pushes them together with the head that they
+// were made from, which the server compares and swaps. It is safe for concurrent use.
 type Branch struct {
 	repo    string
 	name    string
@@ -56,15 +55,15 @@ type Branch struct {
 
 	mu      sync.Mutex
 	clone   *clone
-	whole   bool  // the server cannot make anything of differences
+	whole   bool  // the server cannot apply thin packs
 	content int64 // bytes of files, as last read
 }
 
 var _ sources.Branch = (*Branch)(nil)
 
-// Branch returns the branch called name ("fairlead/status"). It uses the
-// repository's connection and credential, and has its own memory. The branch
-// need not exist: the first commit makes it, without a parent.
+// Branch returns the branch called name ("fairlead/status"). It uses the repository's
+// connection and credential, and has its own memory. The branch need not exist: the first
+// commit creates it.
 func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
 	if isHash(name) || name == "HEAD" || !validRef("refs/heads/"+name) {
 		return nil, fleet.Errorf(fleet.Invalid, "write to "+r.name, "%q is not a branch name", name)
@@ -85,9 +84,8 @@ func (r *Repository) Branch(name string, o BranchOptions) (*Branch, error) {
 	}, nil
 }
 
-// Read implements sources.Branch. It costs one ls-remote, which it shares with a
-// poll of the repository a moment before, and a fetch of what changed where
-// somebody else wrote.
+// Read implements sources.Branch. It costs one ls-remote, which it shares with a poll of
+// the repository a moment before, and a fetch where somebody else wrote.
 func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 	op := "read branch " + b.name + " of " + b.repo
 	b.mu.Lock()
@@ -99,7 +97,7 @@ func (b *Branch) Read(ctx context.Context) (fleet.Revision, sources.Tree, error)
 		if err == nil || fleet.KindOf(classify(ctx, op, err)) != fleet.NotFound {
 			break
 		}
-		// The branch moved on, and the server gives out none but its head.
+		// The branch moved, and the server serves its head only.
 		b.remote.outdated()
 		head, t, err = b.read(ctx)
 	}
@@ -183,7 +181,7 @@ func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 	return b.revision(head), nil
 }
 
-// object makes the commit object.
+// object stores the commit object.
 func (b *Branch) object(e *editor, parent, tree plumbing.Hash, c sources.Commit) (plumbing.Hash, error) {
 	text, err := message(c.Message, c.Trailers)
 	if err != nil {
@@ -223,8 +221,8 @@ func contentOf(o plumbing.EncodedObject) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// push asks the server to move the branch from old to head, sending what e made. A
-// server that cannot make anything of differences is sent all of it, from then on.
+// push asks the server to move the branch from old to head, and sends the objects of e. A
+// server that cannot apply a thin pack gets whole objects from then on.
 func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e *editor) error {
 	b.remote.forget()
 	defer b.remote.forget()
@@ -233,13 +231,14 @@ func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e
 		b.log.Warn("the server cannot unpack what was sent, sending whole objects", "error", err)
 		b.whole = true
 		if err = b.send(ctx, op, old, head, e); err != nil {
-			b.whole = false // it was something else
+			b.whole = false // thin packs were not the reason
 		}
 	}
 	return err
 }
 
-// noThin is said by servers that cannot unpack a delta whose base is not in the pack.
+// noThin is the capability of servers that cannot apply a delta to a base outside of the
+// pack.
 const noThin capability.Capability = "no-thin"
 
 func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e *editor) error {
@@ -281,7 +280,7 @@ func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e
 	return classifyPush(op, err)
 }
 
-// statusOf returns the server's words about the one command.
+// statusOf returns the server's answer about the one command.
 func statusOf(r *packp.ReportStatus) string {
 	for _, c := range r.CommandStatuses {
 		if c.Status != "ok" {

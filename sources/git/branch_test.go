@@ -84,8 +84,8 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// Of many writers that start from one head exactly one lands, and repeating
-// the lost ones from the new head lands all.
+// Of many writers on one head exactly one succeeds. The others succeed after repeating
+// their commits on the new head.
 func TestCompareAndSwap(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	const writers = 8
@@ -121,8 +121,7 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// However often a branch is written, what is kept of it is bounded, and none of it is
-// asked for again.
+// However often a branch is written, its memory is bounded, and nothing is fetched again.
 func TestBoundedMemory(t *testing.T) {
 	var fetches atomic.Int64
 	p := newPlace(t, gitserver.Options{Before: func(_ http.ResponseWriter, r *http.Request) bool {

@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// A clone keeps the newest commits of a repository in memory, each without its
-// history. It is not safe for concurrent use; the trees that it returns are.
+// A clone keeps the newest commits of a repository in memory, without history. It is not
+// safe for concurrent use. The trees that it returns are.
 type clone struct {
 	remote remote
 	budget Budget
@@ -29,23 +29,23 @@ type clone struct {
 	have   []plumbing.Hash // complete commits in the store, the newest last
 }
 
-// A reach is what of a repository a clone is asked for.
+// A reach is the part of a repository that a clone fetches.
 type reach struct {
-	// path is the folder that its trees begin at; "." is all.
+	// path is the folder that is the root of the trees; "." is the whole repository.
 	path string
-	// lazy makes trees whose content is judged as it is come to.
+	// lazy makes trees that check content when it is read.
 	lazy bool
-	// all is set where a server does not give out the files of a folder alone.
+	// all is set where the server cannot send the files of one folder only.
 	all bool
 }
 
-// part reports whether files elsewhere need not be fetched.
+// part reports whether files in other folders can be left out.
 func (r reach) part() bool { return r.path != "." && !r.all }
 
 const (
-	// maxHave is how many commits are offered as a base for what is sent next.
+	// maxHave is how many commits are offered as a base of the next pack.
 	maxHave = 4
-	// keep is how many bytes a store may always hold.
+	// keep is a number of bytes that a store may always have.
 	keep = 32 << 20
 )
 
@@ -53,18 +53,18 @@ func newClone(r remote, b Budget, of reach) *clone {
 	return &clone{remote: r, budget: b, reach: of, store: newStore(b.Tree)}
 }
 
-// forget begins anew, with nothing in memory.
+// forget drops everything from memory.
 func (c *clone) forget() { *c = *newClone(c.remote, c.budget, c.reach) }
 
-// at returns the tree of the commit h, fetching what is missing. Where the store
-// has grown to a multiple of what one revision takes, it starts a new one with what the
-// newest commit holds; trees of the old one stay good.
+// at returns the tree of the commit h, and fetches what is missing. When the store is much
+// larger than one revision, a new store is started with the newest commit. Trees of the old
+// store stay valid.
 func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
 	return c.checked(ctx, h, h, func() error { return nil })
 }
 
-// checked is at of the commit h as the server knows it by the name of tip: h itself,
-// or an annotated tag of it. Its tree is looked at only once check lets it pass.
+// checked is at for the commit h that the server serves under tip: h itself, or an
+// annotated tag of h. The tree is read only after check succeeds.
 func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
 	if c.store.size() > max(keep, 4*c.first) {
 		c.shrink()
@@ -77,18 +77,17 @@ func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() 
 		return c.try(ctx, h, tip, check)
 	}
 	if errors.Is(err, errMissing) && offered > 0 {
-		// The server took something for granted that we do not have.
+		// The server assumed objects that the clone does not have.
 		c.forget()
 		return c.try(ctx, h, tip, check)
 	}
 	return t, err
 }
 
-// shrink starts a new store with what the newest commit holds, or with nothing where
-// there is none.
+// shrink starts a new store with the objects of the newest commit, if there is one.
 func (c *clone) shrink() {
 	next := newClone(c.remote, c.budget, c.reach)
-	// A tree that nobody judged may have no end.
+	// A lazy tree may be endless.
 	if n := len(c.have); n > 0 && !c.reach.lazy {
 		head := c.have[n-1]
 		if commit, err := c.store.commit(head); err == nil && c.store.carry(next.store, head) == nil && c.store.carry(next.store, commit.TreeHash) == nil {
@@ -99,7 +98,7 @@ func (c *clone) shrink() {
 	*c = *next
 }
 
-// commit returns the commit h, once check lets it pass.
+// commit returns the commit h, after check succeeds.
 func (c *clone) commit(ctx context.Context, h, tip plumbing.Hash, check func() error) (*object.Commit, error) {
 	for _, name := range []plumbing.Hash{tip, h} {
 		if _, ok := c.store.get(name); !ok {
@@ -136,14 +135,13 @@ func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() erro
 	return c.store.index.Tree(digestOf(root))
 }
 
-// errNotGiven says that a server has files and does not give them out by themselves.
+// errNotGiven says that a server does not send single files.
 var errNotGiven = errors.New("the server does not give out files by themselves")
 
-// maxWants is how many files are asked for one by one, rather than with all that is
-// in their folder.
+// maxWants is how many files are asked for one by one. More are fetched with their folders.
 const maxWants = 1000
 
-// fill gets the files at and below the tree root that were left out.
+// fill fetches the files of the tree root that were left out.
 func (c *clone) fill(ctx context.Context, root plumbing.Hash) error {
 	wants, err := c.store.missing(root)
 	if err != nil || len(wants) == 0 {
@@ -183,8 +181,8 @@ func (c *clone) fill(ctx context.Context, root plumbing.Hash) error {
 	return err
 }
 
-// fetch gets the commit h, or the tag h and its commit. A fetch that fails half-way
-// leaves nothing behind.
+// fetch fetches the commit h, or the tag h and its commit. A fetch that fails leaves
+// nothing behind.
 func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
@@ -208,9 +206,9 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 	return nil
 }
 
-// history returns a store with the commits of tip that are not part of base, without
-// their content where the server can leave that out. A base that the server does not
-// know leaves out none.
+// history returns a store with the commits of tip that are not in the history of base,
+// without their content where the server can leave that out. Where the server does not know
+// base, it has all commits of tip.
 func (c *clone) history(ctx context.Context, tip, base plumbing.Hash) (*store, error) {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
@@ -236,18 +234,18 @@ func (c *clone) history(ctx context.Context, tip, base plumbing.Hash) (*store, e
 	return out, receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, out, c.budget) })
 }
 
-// has notes that all of the commit h is in the store.
+// has notes that the commit h is complete in the store.
 func (c *clone) has(h plumbing.Hash) {
 	c.have = append(c.have, h)
 	c.have = c.have[max(0, len(c.have)-maxHave):]
 }
 
-// get asks for the one commit h, without history and without what the commits
-// that c has hold already, and unpacks the answer into st. Where a part of the
-// repository is enough the files are left out, if the server can do that.
+// get asks for the one commit h, without its history and without objects of commits that c
+// already has, and unpacks the answer into st. Where a part of the repository is enough,
+// the files are left out, if the server can do that.
 //
-// It asks for a thin pack at depth 1: that way the answer is what changed,
-// whether h continues what we have, rewinds it or replaces it.
+// It asks for a thin pack at depth 1. So the answer has only what changed, whether h
+// continues, rewinds or replaces the history.
 func (c *clone) get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbing.Hash, st *store) error {
 	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
 	req.Wants = []plumbing.Hash{h}
@@ -273,7 +271,7 @@ func (c *clone) get(ctx context.Context, s session, ar *packp.AdvRefs, h plumbin
 	return receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, st, c.budget) })
 }
 
-// receive makes a request for one object and has the pack that is the answer read.
+// receive sends a request for one object, and passes the pack in the answer to read.
 func receive(ctx context.Context, s session, req *packp.UploadPackRequest, read func(io.Reader) error) error {
 	res, err := s.fetch(ctx, req)
 	if err != nil {

@@ -16,16 +16,16 @@ var _ sources.Compactor = (*Branch)(nil)
 
 // Compact implements sources.Compactor.
 //
-// The new history is, from its newest commit on: one that says what was done, with the
-// content of base; the newest commits of before, as many as the bound allows; one with the
-// content before them; and below that, side by side and merged by fifties, for each file of
-// that content the last commit that changed it, with nothing but what it last changed. So git log of a
-// file goes from the newest commits to the last one before, and the work grows with the number
-// of files and of commits, not with one times the other.
+// The new history has, from its newest commit on: a commit that says what was done, with
+// the content of base; the newest old commits, as many as the bound allows; a commit with
+// the content before them; and below it, merged in groups of fifty, the last commit of each
+// file of that content, with what it changed last only. So git log of a file shows the
+// newest commits and the last one before them. The work grows with the number of files plus
+// that of commits, not with their product.
 //
-// Signatures are of the commits that were, and are left out. The server is asked for
-// all commits and folders; where those are over the budget, for the newest ones alone,
-// and files whose last commit is older have none.
+// Signatures are of the old commits, and are left out. All commits and folders are fetched.
+// Where they exceed the budget only the newest are, and files whose last commit is older
+// have none.
 func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Compaction) (fleet.Revision, sources.History, error) {
 	op := "compact the history of branch " + b.name + " of " + b.repo
 	ctx, cancel := withTimeout(ctx, maxCompaction)
@@ -80,8 +80,8 @@ func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compa
 	return k, err
 }
 
-// refusal returns what err of a push that replaces history means: where the branch is
-// still at tip, nobody was faster.
+// refusal interprets the error of a push that replaces history: while the branch is still
+// at tip, no other writer came first.
 func (b *Branch) refusal(ctx context.Context, op string, tip plumbing.Hash, err error) error {
 	if fleet.KindOf(err) != fleet.Conflict {
 		return err
@@ -93,11 +93,12 @@ func (b *Branch) refusal(ctx context.Context, op string, tip plumbing.Hash, err 
 	return fleet.Errorf(fleet.Unauthorized, op, "the server does not let history be replaced: %w", cause(err))
 }
 
-// A history is a line of commits, the newest first, each the only parent of the one before.
+// A history is a line of commits, the newest first. Each is the only parent of the one
+// before.
 type history []*step
 
-// recent returns the commits from tip to the first one that is no step of a line: one
-// with several parents, or none, or one that did not come. That one is the last.
+// recent returns the commits from tip to the first one that ends the line: one with several
+// parents, or none, or one that was not fetched. That one is the last.
 func (k *graph) recent(tip plumbing.Hash) (history, error) {
 	var out history
 	for h := tip; ; {

@@ -21,8 +21,8 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// lived returns a branch where so many commits changed some of ten files, each a minute
-// after the one before, and the head.
+// lived returns a branch with so many commits, each a minute after the one before, that
+// change some of ten files, and its head.
 func lived(t *testing.T, p *place, commits int) (*git.Branch, fleet.Revision) {
 	t.Helper()
 	return branch(t, git.Options{URL: p.url}), p.live(commits)
@@ -85,9 +85,9 @@ func sameStories(t *testing.T, want, got map[string]string) {
 	}
 }
 
-// A compacted history has the same content, the newest commits, and of each file the
-// last commit that changed it; once more, and with what came since; on servers that leave
-// out content and those that do not.
+// A compacted history has the same content, the newest commits, and the last commit of each
+// file. It can be compacted again, with later commits, on servers that can leave out
+// content and on others.
 func TestCompact(t *testing.T) {
 	for name, filter := range map[string]string{"without filters": "false", "with filters": "true"} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestCompact(t *testing.T) {
 				}
 				head = p.live(40 + round)
 			}
-			// What is gone is gone for good.
+			// Old objects are removed from the server.
 			p.git("reflog", "expire", "--expire=now", "--all")
 			p.git("gc", "--quiet", "--prune=now")
 			if n := p.git("rev-list", "--count", "fairlead/status"); len(n) > 3 || n > "99" {
@@ -134,7 +134,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// Many files with a commit each are merged by fifties, and each has its commit.
+// The last commits of many files are merged in groups of fifty.
 func TestCompactManyFiles(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	var in strings.Builder
@@ -159,7 +159,7 @@ func TestCompactManyFiles(t *testing.T) {
 	p.git("fsck", "--strict")
 }
 
-// What people put together by hand, with merges, is carried over.
+// A history with merges, made by people, is compacted too.
 func TestCompactMerges(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	lived(t, p, 10)
@@ -198,8 +198,8 @@ func TestCompactMerges(t *testing.T) {
 	p.git("fsck", "--strict")
 }
 
-// Readers and writers that know the old history go on with the new one: what they read is
-// there, and what they write onto the old one is a conflict and then lands.
+// Readers and writers of the old history go on with the new one. A read succeeds, and a
+// write on the old head is a conflict first.
 func TestReadersSurviveCompaction(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	p.git("config", "uploadpack.allowAnySHA1InWant", "false")
@@ -238,7 +238,7 @@ func TestReadersSurviveCompaction(t *testing.T) {
 	}
 }
 
-// A push between the look at the history and its replacement is not lost.
+// A push between reading the history and replacing it is not lost.
 func TestCompactLosesRace(t *testing.T) {
 	var p *place
 	var move func()
@@ -259,7 +259,8 @@ func TestCompactLosesRace(t *testing.T) {
 	}
 }
 
-// A server that does not let history be replaced says so, and everything stays.
+// Where the server does not allow to replace history, the error says so, and nothing
+// changes.
 func TestCompactRefused(t *testing.T) {
 	for name, refuse := range map[string]func(p *place){
 		"configuration": func(p *place) { p.git("config", "receive.denyNonFastForwards", "true") },
@@ -280,7 +281,8 @@ func TestCompactRefused(t *testing.T) {
 	}
 }
 
-// Killed after the push: the history is the new one, and nobody says that it is the old.
+// After a kill behind the push the history is the new one, and is not reported as the old
+// one.
 func TestCompactUnanswered(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	b, head := lived(t, p, 20)
@@ -301,8 +303,8 @@ func TestCompactUnanswered(t *testing.T) {
 	}
 }
 
-// A history that is too much to read is compacted by its newest part: the content is the
-// same, and files that it does not tell of have a commit all the same.
+// A history that is too large is compacted by its newest part. The content stays the same,
+// and files without a commit in that part get one.
 func TestCompactOverBudget(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	_, head := lived(t, p, 60)
@@ -325,7 +327,7 @@ func TestCompactOverBudget(t *testing.T) {
 	p.git("fsck", "--strict")
 }
 
-// A compaction that is given up changes nothing.
+// A compaction that is cancelled changes nothing.
 func TestCompactGivenUp(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	b, head := lived(t, p, 10)

@@ -231,7 +231,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// A server that stalls, drips or floods ends with an error.
+// A server that stalls, is very slow or sends too much ends in an error.
 func TestBadServers(t *testing.T) {
 	hold := make(chan struct{})
 	stall := func(w http.ResponseWriter, r *http.Request) bool {
@@ -264,7 +264,7 @@ func TestBadServers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		bad  func(http.ResponseWriter, *http.Request) bool
-		only string // the requests that go bad
+		only string // requests with the bad answer; empty: all
 		kind fleet.ErrorKind
 		say  string
 	}{
@@ -285,7 +285,7 @@ func TestBadServers(t *testing.T) {
 			}})
 			p.push("main", map[string]string{"a": "1\n"})
 			budget := git.Budget{Timeout: time.Minute, ListTimeout: time.Minute}
-			switch name { // what stalls is waited for, and what answers is not
+			switch name { // a server that stalls is waited for
 			case "stalled refs":
 				budget.ListTimeout = 300 * time.Millisecond
 			case "stalled pack":

@@ -14,13 +14,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// An editor makes the objects of a change. It reads only the folders on the
-// way to what changes.
+// An editor makes the objects of a change. It reads only the folders on the paths that
+// change.
 type editor struct {
-	store *store // staged: the new objects end up here
+	store *store // a staged store, which gets the new objects
 	made  []plumbing.Hash
-	// was has, for made objects, what stood in their place before: the server has it
-	// as long as the branch is at what was edited.
+	// was maps new objects to the objects that they replace. The server has the old ones as
+	// long as the branch is at the commit that is edited.
 	was map[plumbing.Hash]plumbing.Hash
 }
 
@@ -28,16 +28,15 @@ func newEditor(s *store) *editor {
 	return &editor{store: s, was: make(map[plumbing.Hash]plumbing.Hash)}
 }
 
-// A node is one name in a change: a folder to go into, a file to write, or,
-// with neither, a file to remove.
+// A node is one name in a change: a folder, a file to write, or, with neither, a file to
+// remove.
 type node struct {
 	children map[string]*node
 	write    bool
 	content  []byte
 }
 
-// apply returns the root folder base with edits made. The zero hash stands for
-// an empty folder.
+// apply returns the root folder base with edits made. The zero hash is an empty folder.
 func (e *editor) apply(base plumbing.Hash, edits map[string][]byte) (plumbing.Hash, error) {
 	root := &node{children: map[string]*node{}}
 	for path, content := range edits {
@@ -63,8 +62,7 @@ func (e *editor) apply(base plumbing.Hash, edits map[string][]byte) (plumbing.Ha
 	return h, err
 }
 
-// folder returns the folder base with n applied, or the zero hash if nothing
-// is left in it.
+// folder returns the folder base with n applied, or the zero hash if the result is empty.
 func (e *editor) folder(base plumbing.Hash, n *node) (plumbing.Hash, error) {
 	old, err := e.store.entries(base)
 	if err != nil {
@@ -115,7 +113,7 @@ func (e *editor) writeFolder(entries map[string]object.TreeEntry, was plumbing.H
 	return e.encode(t, was)
 }
 
-// encode stores a tree or a commit that takes the place of was.
+// encode stores a tree or commit that replaces was.
 func (e *editor) encode(o interface {
 	Encode(plumbing.EncodedObject) error
 }, was plumbing.Hash,
@@ -136,8 +134,8 @@ func (e *editor) encode(o interface {
 	return e.put(m.Type(), buf.Bytes(), was), nil
 }
 
-// put stores an object that takes the place of was and remembers it for the pack. What
-// an older commit had is sent again: the server may have thrown it away since.
+// put stores an object that replaces was, and adds it to the pack. An object of an older
+// commit is sent again, since the server may have removed it.
 func (e *editor) put(kind plumbing.ObjectType, data []byte, was plumbing.Hash) plumbing.Hash {
 	h := e.store.put(kind, slices.Clone(data))
 	if _, ok := e.was[h]; !ok {
@@ -147,7 +145,7 @@ func (e *editor) put(kind plumbing.ObjectType, data []byte, was plumbing.Hash) p
 	return h
 }
 
-// message puts subject, body and trailers together the way Git reads them.
+// message joins subject, body and trailers in Git's format.
 func message(text string, trailers []string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -23,10 +23,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// This file is the one place that knows what errors of go-git, of servers and
-// of the libraries below them mean.
+// This file alone interprets errors of go-git, of servers and of libraries.
 
-// classify turns an error of anything but a push into one with a kind.
+// classify gives an error of anything but a push its kind.
 func classify(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
@@ -45,7 +44,7 @@ func classify(ctx context.Context, op string, err error) error {
 	return &fleet.Error{Kind: kindOr(err, kindOfText(err.Error())), Op: op, Err: plain(err)}
 }
 
-// plain returns err on one line that steers no terminal, whatever the other side said.
+// plain returns err on one line without control characters.
 func plain(err error) error {
 	said := err.Error()
 	if text := fleet.PlainText(said); text != said {
@@ -54,8 +53,8 @@ func plain(err error) error {
 	return err
 }
 
-// unwrap takes go-git's wrappers off err, which hide what is in them, and puts
-// a server's own words in front of a status code.
+// unwrap removes go-git's wrappers, which hide their cause, and puts a server's message
+// before a status code.
 func unwrap(err error) error {
 	if e, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		return unwrap(e.Err)
@@ -73,7 +72,7 @@ func unwrap(err error) error {
 	return err
 }
 
-// unexpected takes off the wrapper that go-git puts around an answer's status.
+// unexpected removes go-git's wrapper around the status of an answer.
 func unexpected(err error) error {
 	if e, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
 		return e.Err
@@ -81,7 +80,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// kindOr returns the kind that the types in err prove, or other.
+// kindOr returns the kind that follows from the types in err, or other.
 func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 	if e, ok := errors.AsType[*fleet.Error](err); ok {
 		return e.Kind
@@ -89,7 +88,7 @@ func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 	for kind, list := range map[fleet.ErrorKind][]error{
 		fleet.Invalid:      {errBudget, errMalformed, object.ErrMalformedTree, errSHA256},
 		fleet.Exhausted:    {errLong},
-		fleet.Unavailable:  {packfile.ErrInvalidDelta, packfile.ErrInflatedSizeMismatch}, // damaged on the way: what was pushed has its hash
+		fleet.Unavailable:  {packfile.ErrInvalidDelta, packfile.ErrInflatedSizeMismatch}, // damaged in transit: Git checks pushed objects by their hash
 		fleet.Unauthorized: {transport.ErrAuthenticationRequired, transport.ErrAuthorizationFailed, errRedirect},
 		fleet.NotFound:     {transport.ErrRepositoryNotFound, transport.ErrEmptyRemoteRepository},
 	} {
@@ -110,7 +109,7 @@ func kindOr(err error, other fleet.ErrorKind) fleet.ErrorKind {
 		return kindOfStatus(e.StatusCode())
 	}
 	if is[*spokenError](err) && other != fleet.Unknown {
-		return other // the server said why it hung up
+		return other // the server said why it closed the connection
 	}
 	if is[net.Error](err) || is[*ssh.ExitMissingError](err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !is[*spokenError](err) {
 		return fleet.Unavailable
@@ -133,7 +132,7 @@ func kindOfStatus(code int) fleet.ErrorKind {
 	return fleet.Unknown
 }
 
-// Words of servers, in lower case, and what they mean. Earlier rows win.
+// Messages of servers, in lower case, and their kinds. Earlier rows win.
 var said = []struct { //nolint:gochecknoglobals // a constant that Go cannot write as one
 	kind  fleet.ErrorKind
 	words []string
@@ -153,8 +152,8 @@ var said = []struct { //nolint:gochecknoglobals // a constant that Go cannot wri
 	}},
 }
 
-// lost holds the spellings of a lost race for a ref, of git, go-git, GitHub,
-// GitLab, Gitea, Gerrit and JGit.
+// lost has the messages for a lost race for a ref, of git, go-git, GitHub, GitLab, Gitea,
+// Gerrit and JGit.
 var lost = []string{ //nolint:gochecknoglobals // a constant that Go cannot write as one
 	"non-fast-forward", "fetch first", "stale info", "reference already exists", "incorrect old value", "failed to update ref",
 	"failed to lock", "cannot lock ref", "object not found", "remote ref", "lock_failure", "fails to lock", "remote moved",
@@ -176,8 +175,8 @@ func kindOfText(text string) fleet.ErrorKind {
 // A rejection is a server's answer that it did not move a ref.
 type rejection struct {
 	status string
-	said   string // beside it, on the way
-	unpack bool   // what was sent could not be read
+	said   string // messages beside the answer
+	unpack bool   // the server could not read the pack
 }
 
 func (r *rejection) Error() string {
@@ -187,8 +186,8 @@ func (r *rejection) Error() string {
 	return r.status + ": " + r.said
 }
 
-// classifyPush turns the error of a push into one with a kind. Only what the
-// server answered proves that nothing happened; all else may have landed.
+// classifyPush gives the error of a push its kind. Only an answer of the server proves that
+// nothing happened; after any other error the push may have succeeded.
 func classifyPush(op string, err error) error {
 	if err == nil {
 		return nil
@@ -198,7 +197,7 @@ func classifyPush(op string, err error) error {
 	if r, ok := errors.AsType[*rejection](err); ok {
 		kind = kindOfRejection(r)
 	} else if k := kindOr(err, fleet.Unknown); k == fleet.Unauthorized || k == fleet.NotFound || k == fleet.Conflict {
-		kind = k // the request was turned away at the door
+		kind = k // the request was refused before the push
 	} else if s, ok := errors.AsType[*spokenError](err); ok && kindOfText(s.said) == fleet.Unauthorized {
 		kind = fleet.Unauthorized
 	} else if e, ok := errors.AsType[*pktline.ErrorLine](err); ok {
@@ -227,22 +226,22 @@ func isLost(text string) bool {
 	return false
 }
 
-// cause returns what a *fleet.Error is about, so that wrapping it again does
-// not say "cannot" twice.
+// cause returns the cause of a *fleet.Error, so that wrapping it again does not repeat
+// "cannot".
 func cause(err error) error {
-	if e, ok := err.(*fleet.Error); ok { //nolint:errorlint // only the outermost: what is wrapped deeper keeps its words
+	if e, ok := err.(*fleet.Error); ok { //nolint:errorlint // only the outermost one: inner ones keep their text
 		return e.Err
 	}
 	return err
 }
 
-// isEmpty reports whether err says that nothing was ever pushed.
+// isEmpty reports whether err says that the repository is empty.
 func isEmpty(err error) bool { return errors.Is(err, transport.ErrEmptyRemoteRepository) }
 
-// sha256Error returns errSHA256 where go-git stumbled over the refs of such a
-// repository: it shows the line that it cannot read.
+// sha256Error returns errSHA256 where go-git failed on the refs of such a repository: its
+// error has the line that it cannot read.
 func sha256Error(err error) error {
-	for e := err; e != nil; e = errors.Unwrap(e) { // git's own last words may hide what was read
+	for e := err; e != nil; e = errors.Unwrap(e) { // the error of the process may hide the line
 		if strings.Contains(e.Error(), "object-format=sha256") {
 			return errSHA256
 		}

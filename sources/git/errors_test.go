@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// What servers answer to a push, in their own spelling.
+// Answers of servers to a push, in their own words.
 func TestRejections(t *testing.T) {
 	for status, want := range map[string]fleet.ErrorKind{
 		"non-fast-forward":             fleet.Conflict,
@@ -33,8 +33,8 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// A server that says why and hangs up is taken at its word, however the
-// hanging up was noticed.
+// A server that says why and closes the connection is believed, however the closed
+// connection was noticed.
 func TestLastWords(t *testing.T) {
 	for name, tc := range map[string]struct {
 		said string

@@ -11,8 +11,8 @@ func (b *Branch) Held() int64 { return b.clone.store.size() }
 // Held returns the bytes that r keeps in memory.
 func (r *Repository) Held() int64 { return r.clone.store.size() }
 
-// ToldOfPart asks the server for refs, and reports whether it told of those alone that were
-// asked for, and how many it told of.
+// ToldOfPart asks the server for refs. It reports whether the server listed only the refs
+// that were asked for, and how many.
 func (r *Repository) ToldOfPart(ctx context.Context) (bool, int, error) {
 	ar, err := r.remote.some(ctx)
 	if err != nil {
@@ -25,8 +25,8 @@ func (r *Repository) installation() *installation {
 	return r.remote.remote.(*rotating).now.(*httpRemote).auth.(*installation)
 }
 
-// RenewToken makes the token of an app one that is to be replaced, and still good.
+// RenewToken makes the token of an app due for renewal, and still valid.
 func (r *Repository) RenewToken() { r.installation().renew = time.Time{} }
 
-// API returns where r asks for tokens.
+// API returns the URL that r gets tokens from.
 func (r *Repository) API() string { return r.installation().api }

@@ -26,13 +26,12 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// A token that is to be a bearer is one, and is a password where the server takes no
-// bearers.
+// A token is sent as a bearer, and as a password where the server accepts no bearers.
 func TestBearer(t *testing.T) {
 	for name, c := range map[string]struct {
 		want  string
 		auth  git.Auth
-		asked int32 // requests that were turned away
+		asked int32 // requests that the server refused
 	}{
 		"a bearer":             {"Bearer s3cret", git.Auth{Bearer: secret("s3cret")}, 0},
 		"a forge of passwords": {"Basic eC1hY2Nlc3MtdG9rZW46czNjcmV0", git.Auth{Bearer: secret("s3cret")}, 1},
@@ -75,7 +74,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// certificate returns a certificate of its own authority, and its key.
+// certificate returns a self-signed certificate, and its key.
 func certificate(t *testing.T) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -135,7 +134,7 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// Each source has a proxy of its own, whatever the environment says.
+// Each source has its own proxy, whatever the environment says.
 func TestProxy(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	p.push("main", map[string]string{"a": "1\n"})
@@ -166,8 +165,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A server that insists on multi_ack, as Azure DevOps does, gets it, with the first
-// fetch and with those that continue.
+// A server that requires multi_ack, as Azure DevOps does, gets it with every fetch.
 func TestServerThatInsistsOnMultiACK(t *testing.T) {
 	var refused atomic.Int32
 	p := newPlace(t, gitserver.Options{Before: func(w http.ResponseWriter, r *http.Request) bool {
@@ -242,7 +240,7 @@ func TestPatternsOfTags(t *testing.T) {
 	}
 }
 
-// A file that is kept elsewhere is named as what it is, where somebody reads it.
+// A Git LFS pointer is named as such where somebody reads it.
 func TestLFSPointer(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	p.push("main", map[string]string{

@@ -15,8 +15,7 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// packOf returns a pack of one entry after the other: its header, and content that is
-// compressed.
+// packOf returns a pack of entries, each with its header and compressed content.
 func packOf(entries ...[2]string) []byte {
 	b := []byte{'P', 'A', 'C', 'K', 0, 0, 0, 2, 0, 0, 0, byte(len(entries))}
 	for _, e := range entries {
@@ -30,8 +29,8 @@ func packOf(entries ...[2]string) []byte {
 	return append(b, sum[:]...)
 }
 
-// FuzzPack: whatever a pack is, what it leaves in memory is within its budget, and can be
-// looked at.
+// FuzzPack: whatever a pack has, it stays within the memory budget, and its objects can be
+// read.
 func FuzzPack(f *testing.F) {
 	f.Add(packOf())
 	f.Add(packOf([2]string{"\x34", "blob"}))
@@ -54,7 +53,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzTree: a tree that is accepted has names that stay within it, and can be walked.
+// FuzzTree: the names in an accepted tree stay within it, and the tree can be walked.
 func FuzzTree(f *testing.F) {
 	const blob, sub = "\x45\xb9\x83\xbe\x36\xb7\x3c\x0c\x32\x88\x94\x0b\x8b\x41\x6b\xf6\x6b\xcc\x3b\x19", "\x4b\x82\x5d\xc6\x42\xcb\x6e\xb9\xa0\x60\xe5\x4b\xf8\xd6\x92\x88\xfb\xee\x49\x04"
 	for _, e := range []string{"100644 a", "100644 ..", "40000 .git", "100644 a/b", "120000 l", "160000 m", "100644 ", "7777777 a", "x"} {
@@ -78,7 +77,7 @@ func FuzzTree(f *testing.F) {
 		n := 0
 		err = fs.WalkDir(tr, ".", func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // it is told of that file alone
+				return nil // only that file is reported
 			}
 			if n++; n > 51 {
 				t.Error("it has more than its budget")
@@ -95,7 +94,7 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: what comes before a pack is passed on as it is, or ends with errLong.
+// FuzzAnswer: what comes before a pack is passed on unchanged, or ends with errLong.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{"0008NAK\nPACK", "0000", "0035shallow 0123456789abcdef0123456789abcdef01234567\n00000008NAK\n0005\x01", "zzzz", "0001", "9", "000", "0038", "0038ACK 0123456789abcdef0123456789abcdef01234567 common\n"} {
 		f.Add([]byte(s), 3)
@@ -124,8 +123,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzRefs: whatever a server says of its refs, in whichever version of the protocol, what is
-// taken from it was in there, and a part is taken for a part.
+// FuzzRefs: whatever a server says of its refs, in any version of the protocol, each parsed
+// ref is in the answer, and a partial list is known as one.
 func FuzzRefs(f *testing.F) {
 	const hash = "0123456789abcdef0123456789abcdef01234567"
 	const v2 = "000eversion 2\n0010ls-refs=unborn\n0017object-format=sha1\n0000"
@@ -164,8 +163,8 @@ func FuzzRefs(f *testing.F) {
 	})
 }
 
-// FuzzSigned: what was signed and the signature are taken apart in one way, and nothing is
-// lost: whoever verified the one sees all of the rest.
+// FuzzSigned: signed content and signature are split in one way, and nothing is lost: who
+// verified the one part sees all the rest.
 func FuzzSigned(f *testing.F) {
 	const header = "tree " + emptyTree + "\nauthor a <a@b> 1 +0000\n"
 	for _, s := range []string{

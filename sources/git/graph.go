@@ -18,16 +18,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// A graph is the history of a branch: its commits and folders, without content of
-// files. Folders of thousands of commits are alike, so what came as a difference is kept
-// as one, and made whole where it is looked at. It is not safe for concurrent use.
+// A graph is the history of a branch: its commits and folders, without contents of files.
+// Folders of thousands of commits are alike, so what came as a delta stays one until it is
+// read. It is not safe for concurrent use.
 type graph struct {
 	budget  Budget
 	objects map[plumbing.Hash]*graphObject
-	at      map[int64]*graphObject // by their place in the pack; nil: something else
+	at      map[int64]*graphObject // by offset in the pack; nil: another kind of object
 
 	held  int64          // bytes that are kept for good
-	whole []*graphObject // what was made whole, the oldest first
+	whole []*graphObject // objects rebuilt from deltas, the oldest first
 	used  int64          // bytes of those
 }
 
@@ -40,7 +40,7 @@ type graphObject struct {
 }
 
 const (
-	// keepWhole is how many bytes stay whole of what came as differences.
+	// keepWhole is how many bytes of rebuilt objects are kept.
 	keepWhole = 32 << 20
 	// maxGraphObject is how many bytes a commit or a folder of a history may have.
 	maxGraphObject = 16 << 20
@@ -48,8 +48,7 @@ const (
 	maxHistory = 10_000_000
 )
 
-// graph returns the history of the commit tip, of at most depth commits; 0 is all of
-// it.
+// graph returns the history of the commit tip, of at most depth commits; 0 is all.
 func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int) (*graph, error) {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
@@ -116,7 +115,7 @@ func (k *graph) next(scan *packfile.Scanner) error {
 		b.base = k.objects[h.Reference]
 	}
 	if b.base == nil && h.Type != plumbing.CommitObject && h.Type != plumbing.TreeObject {
-		_, _, err := scan.NextObject(io.Discard) // of a file, or made from one
+		_, _, err := scan.NextObject(io.Discard) // a file, or a delta of one
 		return err
 	}
 	if h.Length > maxGraphObject {
@@ -143,7 +142,7 @@ func (k *graph) next(scan *packfile.Scanner) error {
 	return nil
 }
 
-// content returns what b holds.
+// content returns the content of b.
 func (k *graph) content(b *graphObject) ([]byte, error) {
 	if b.data != nil {
 		return b.data, nil
@@ -172,7 +171,7 @@ func (k *graph) content(b *graphObject) ([]byte, error) {
 	return data, nil
 }
 
-// remember keeps what b holds, and lets go of what was made whole long ago.
+// remember keeps the content of b, and drops what was rebuilt long ago.
 func (k *graph) remember(b *graphObject, data []byte) {
 	b.data = data
 	k.whole = append(k.whole, b)
@@ -198,7 +197,7 @@ type step struct {
 	raw     []byte
 	tree    plumbing.Hash
 	parents []plumbing.Hash
-	when    int64 // it was committed, seconds since 1970
+	when    int64 // time of the commit, in seconds since 1970
 }
 
 func (k *graph) commit(h plumbing.Hash) (*step, error) {
@@ -213,13 +212,13 @@ func (k *graph) commit(h plumbing.Hash) (*step, error) {
 	return &step{hash: h, raw: bytes.Clone(raw), tree: c.TreeHash, parents: c.ParentHashes, when: c.Committer.When.Unix()}, nil
 }
 
-// A leaf is a file as a folder has it.
+// A leaf is a file in a folder.
 type leaf struct {
 	mode filemode.FileMode
 	hash plumbing.Hash
 }
 
-// entries returns what is in a folder. The zero hash is the empty folder.
+// entries returns the entries of a folder. The zero hash is the empty folder.
 func (k *graph) entries(h plumbing.Hash) (map[string]leaf, error) {
 	if h.IsZero() || h.String() == emptyTree {
 		return nil, nil
@@ -242,7 +241,7 @@ func (k *graph) entries(h plumbing.Hash) (map[string]leaf, error) {
 // maxDepth bounds folders within folders.
 const maxDepth = 64
 
-// differ calls with for each file in the folder a that is another one in b, or is not there.
+// differ calls with for each file in the folder a that is another one, or missing, in b.
 func (k *graph) differ(a, b plumbing.Hash, path string, depth int, with func(path string, in leaf)) error {
 	if a == b || a.IsZero() {
 		return nil

@@ -21,12 +21,12 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// blob writes a blob into the bare repository, whatever git thinks of it.
+// blob writes a blob into the bare repository, without checks.
 func (p *place) blob(content string) string {
 	return p.run(content, "git", "-C", p.bare, "hash-object", "-w", "--stdin")
 }
 
-// tree writes a tree of "mode name hash" entries, whatever git thinks of it.
+// tree writes a tree of "mode name hash" entries, without checks.
 func (p *place) tree(entries ...[3]string) string {
 	p.t.Helper()
 	var raw strings.Builder
@@ -43,7 +43,7 @@ func (p *place) tree(entries ...[3]string) string {
 	return p.run(raw.String(), "git", "-C", p.bare, "hash-object", "-t", "tree", "--literally", "-w", "--stdin")
 }
 
-// land makes a commit of a tree the head of main.
+// land commits a tree to main.
 func (p *place) land(tree string) {
 	p.git("update-ref", "refs/heads/main", p.git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "hostile", tree))
 }
@@ -53,8 +53,8 @@ func TestHostileContent(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree   func(p *place) string
 		budget tree.Budget
-		read   string // this cannot be read; "": the whole revision is refused
-		bad    bool   // the root folder keeps something back, and nothing else is refused
+		read   string // file that cannot be read; "": the whole revision is refused
+		bad    bool   // the root folder keeps entries back, and nothing else is refused
 		words  string
 	}{
 		"tree bomb": {tree: func(p *place) string {
@@ -143,7 +143,7 @@ func TestHostileContent(t *testing.T) {
 			if c.words != "" && name != "submodule" && name != "tree bomb" && !c.bad {
 				wantKind(t, err, fleet.Invalid, c.words)
 			}
-			// The next good revision is as good as ever.
+			// The next good revision is followed.
 			p.push("main", map[string]string{"a": "good\n"}, "--force")
 			if got := read(t, r, "a"); got != "good\n" {
 				t.Errorf("after that a is %q", got)
@@ -203,8 +203,8 @@ func TestRefs(t *testing.T) {
 	}
 }
 
-// Rewinding, replacing the root, deleting and making a branch again are all
-// followed with one small answer, and going back works.
+// Rewinding, replacing the root, deleting and recreating a branch are all followed with one
+// small answer, and so is going back.
 func TestRewrittenHistory(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	first := p.push("main", map[string]string{"a": "1\n"})
@@ -283,7 +283,7 @@ func TestManyRefs(t *testing.T) {
 	wantKind(t, err, fleet.NotFound, "and 19996 more")
 }
 
-// Deltas on deltas, in one pack and on what is there, come out as git has them.
+// Deltas of deltas, in one pack and of older objects, have the content that git has.
 func TestDeltas(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	files := map[string]string{}
@@ -316,7 +316,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// An answer that ends too early leaves nothing half-done behind.
+// An answer that ends too early leaves nothing behind.
 func TestTruncatedPack(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	s, err := gitserver.New(p.root, gitserver.Options{})

@@ -21,16 +21,16 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// errRedirect says that a server sent a request with credentials elsewhere.
+// errRedirect says that a server redirected a request with credentials.
 var errRedirect = errors.New("refused a redirect")
 
 type httpRemote struct {
 	endpoint transport.Endpoint
 	auth     transport.AuthMethod
 	client   transport.Transport
-	web      *http.Client // below client
+	web      *http.Client // the http.Client that client uses
 	pool     *http.Transport
-	multiACK atomic.Bool // the server insists on it
+	multiACK atomic.Bool // the server requires multi_ack
 }
 
 func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
@@ -86,8 +86,8 @@ func hostOf(ep *transport.Endpoint) string {
 	return ep.Host + ":" + strconv.Itoa(ep.Port)
 }
 
-// useProxy has t go through the proxy at address; where that is empty, through the one
-// that the environment names.
+// useProxy makes t use the proxy at address, or, where that is empty, the proxy in the
+// environment.
 func useProxy(t *http.Transport, address fleet.Secret) error {
 	if address.IsZero() {
 		return nil
@@ -100,7 +100,7 @@ func useProxy(t *http.Transport, address fleet.Secret) error {
 	return nil
 }
 
-// useCertificate has t show the certificate of a, where there is one.
+// useCertificate makes t use the client certificate of a, if there is one.
 func useCertificate(t *http.Transport, a Auth, protocol string) error {
 	switch {
 	case len(a.Certificate) == 0 && a.CertificateKey.IsZero():
@@ -121,14 +121,14 @@ func useCertificate(t *http.Transport, a Auth, protocol string) error {
 	return nil
 }
 
-// isAzure reports whether host is Azure DevOps, which insists on multi_ack.
+// isAzure reports whether host is Azure DevOps, which requires multi_ack.
 func isAzure(host string) bool {
 	host = strings.ToLower(host)
 	return strings.HasSuffix(host, "dev.azure.com") || strings.HasSuffix(host, ".visualstudio.com")
 }
 
-// A bearer sends a token as a bearer, and as a password where the server knows no such
-// thing: GitHub and GitLab take tokens as passwords.
+// A bearer sends a token as a bearer, and as a password where the server accepts no bearer:
+// GitHub and GitLab accept tokens as passwords.
 type bearer struct {
 	token    fleet.Secret
 	password atomic.Bool
@@ -151,10 +151,10 @@ func (b *bearer) SetAuth(r *http.Request) {
 	r.Header.Set("Authorization", "Bearer "+string(b.token.Reveal()))
 }
 
-// tokenUser is the user name that forges expect with a token in place of a password.
+// tokenUser is the user name that forges expect with a token as password.
 const tokenUser = "x-access-token"
 
-// httpAuth returns what signs requests in; nil where a certificate alone does.
+// httpAuth returns the authentication of requests. Nil: a client certificate is enough.
 func httpAuth(a Auth) transport.AuthMethod {
 	switch {
 	case !a.Bearer.IsZero() && a.Username == "":
@@ -177,8 +177,8 @@ func httpAuth(a Auth) transport.AuthMethod {
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 5
 
-// checkRedirect refuses to go to another host with credentials, to leave https, and to
-// go on for ever.
+// checkRedirect refuses redirects to another host with credentials, redirects away from
+// https, and too many redirects.
 func (r *httpRemote) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("stopped after %d redirects, the last one to %s", maxRedirects, req.URL.Redacted())
@@ -225,7 +225,7 @@ func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	return signedIn(ctx, s.remote, func() (*packp.AdvRefs, error) { return s.both.AdvertisedReferencesContext(ctx) })
 }
 
-// ready sees that there is what requests are signed in with.
+// ready makes sure that there is a credential.
 func (r *httpRemote) ready(ctx context.Context) error {
 	if in, ok := r.auth.(*installation); ok {
 		return in.ready(ctx)
@@ -233,8 +233,9 @@ func (r *httpRemote) ready(ctx context.Context) error {
 	return nil
 }
 
-// signedIn asks the server, and once more where it takes another form of the credential:
-// a password where it knows no bearers, a new token where that of an app was withdrawn.
+// signedIn calls ask, and calls it again where another form of the credential may work: a
+// password where the server accepts no bearer, a new token of an app where the old one was
+// revoked.
 func signedIn[T any](ctx context.Context, r *httpRemote, ask func() (T, error)) (T, error) {
 	got, err := ask()
 	if !errors.Is(err, transport.ErrAuthenticationRequired) {

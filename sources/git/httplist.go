@@ -12,7 +12,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// infoRefs is the end of the address at which a server tells of a repository.
+// infoRefs ends the URL of the refs of a repository.
 const infoRefs = "/info/refs"
 
 func (r *httpRemote) list(ctx context.Context, prefixes []string) (listing, error) {
@@ -22,7 +22,7 @@ func (r *httpRemote) list(ctx context.Context, prefixes []string) (listing, erro
 	return signedIn(ctx, r, func() (listing, error) { return r.ask(ctx, prefixes) })
 }
 
-// ask asks for refs with the credentials as they are.
+// ask asks for refs with the current credentials.
 func (r *httpRemote) ask(ctx context.Context, prefixes []string) (listing, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.endpoint.String()+infoRefs+"?service="+uploadPack, nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *httpRemote) ask(ctx context.Context, prefixes []string) (listing, error
 		return listing{}, err
 	}
 	defer answer{res}.Close()
-	// Redirects are followed here, as git does, and what is asked next goes where they led.
+	// Redirects are followed here, as git does: later requests go to the new address.
 	base, ok := strings.CutSuffix(res.Request.URL.Path, infoRefs)
 	if !ok {
 		return listing{}, fmt.Errorf("%w to %s: it is not the address of a repository", errRedirect, res.Request.URL.Redacted())
@@ -72,8 +72,8 @@ func (r *httpRemote) do(c *http.Client, req *http.Request) (*http.Response, erro
 	return res, githttp.NewErr(res)
 }
 
-// An answer is read to its end when it is closed, if that is near: a connection can only
-// be used again if nothing is left on it.
+// An answer reads the rest of its body when it is closed, if that is short: a connection
+// can be used again only when nothing is left on it.
 type answer struct{ *http.Response }
 
 // Read implements io.Reader.

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// limitedTransport bounds the bytes of each answer, and tells answers of Git from
-// those of something between.
+// limitedTransport bounds the bytes of each answer, and recognises answers that do not come
+// from Git.
 type limitedTransport struct {
 	base  http.RoundTripper
 	limit int64
 }
 
-// maxPage is how many bytes of an answer that is no content are read.
+// maxPage is how many bytes are read of an answer without content.
 const maxPage = 64 << 10
 
 // RoundTrip implements http.RoundTripper.
@@ -36,7 +36,7 @@ func (t limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer body.Close()
 		res.Body = io.NopCloser(strings.NewReader(titleOf(body)))
 	case res.StatusCode >= 300:
-		res.Body = readCloser{io.LimitReader(body, maxPage), body} // words, not content
+		res.Body = readCloser{io.LimitReader(body, maxPage), body} // an error message
 	default:
 		limit := t.limit
 		if strings.HasSuffix(req.URL.Path, "/info/refs") {
@@ -55,7 +55,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// A pageError says that a web page came in place of Git's answer.
+// A pageError says that a web page came instead of Git's answer.
 type pageError struct{ title string }
 
 func (e *pageError) Error() string {
@@ -72,9 +72,9 @@ func isHTML(h http.Header) bool {
 
 var title = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 
-// titleOf returns the title of a web page on one line of at most 200 letters.
+// titleOf returns the title of a web page, on one line of at most 200 letters.
 func titleOf(page io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(page, maxPage)) // what came is enough
+	b, _ := io.ReadAll(io.LimitReader(page, maxPage)) // a part of the page is enough
 	m := title.FindSubmatch(b)
 	if m == nil {
 		return ""

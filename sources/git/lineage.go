@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/sources/tags"
 )
 
-// ReplacesTrailer is in the message of a commit or a tag that takes the place of the
-// revision it names, without continuing it: its value is the commit in full.
+// ReplacesTrailer is in the message of a commit or tag that replaces a revision without
+// continuing it. Its value is the full hash of that revision's commit.
 const ReplacesTrailer = "Fairlead-Replaces"
 
 var _ sources.Lineage = (*Repository)(nil)
@@ -22,12 +22,11 @@ var _ sources.Lineage = (*Repository)(nil)
 // Signed implements sources.Lineage.
 func (r *Repository) Signed() bool { return r.verify != nil }
 
-// Continues implements sources.Lineage. Every commit that came since from has to be
-// signed, but those that a merge brings in where Options.TrustMerges is set, and those
-// before a signed tag that is followed. A signed commit or tag whose message has
-// ReplacesTrailer with from needs to continue nothing: people say with it that
-// they rewrote history. A ref that the options name, and that is another than that of
-// from, is a new beginning.
+// Continues implements sources.Lineage. Every commit since from has to be signed, but for
+// those that a merge brings in with Options.TrustMerges, and those before a signed tag that
+// is followed. A signed commit or tag whose message has ReplacesTrailer with from needs to
+// continue nothing: people state with it that they rewrote history. Another ref in the
+// options than that of from is a new beginning.
 func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) error {
 	op := "follow " + to.Short() + " of " + r.name
 	if r.verify == nil || from.Digest == to.Digest || !isHash(from.Hash()) || isHash(r.ref) || r.ref != "" && !tags.IsPattern(r.ref) && from.Ref != to.Ref {
@@ -47,7 +46,7 @@ func (r *Repository) continues(ctx context.Context, from, to plumbing.Hash) erro
 	}
 	statement, ok := c.store.objects[r.tip(to)]
 	tagged := r.tags[to].name != ""
-	if !ok { // it is part of from
+	if !ok { // the commit is in the history of from
 		return discontinued(from)
 	}
 	if err := r.statedBy(to, statement, tagged); err != nil {
@@ -113,8 +112,8 @@ func untrusted(format string, args ...any) error {
 	return fleet.Errorf(fleet.Invalid, "trust it", "%w: %w", sources.ErrUntrusted, fmt.Errorf(format, args...))
 }
 
-// replaces reports whether the message of a signed commit or tag says that it takes the
-// place of h. What is behind the signature of a tag counts for nothing.
+// replaces reports whether the message of a signed commit or tag has ReplacesTrailer with
+// h. What comes after the signature of a tag does not count.
 func replaces(raw []byte, h plumbing.Hash) bool {
 	content, _ := signedTag(raw)
 	_, message, _ := bytes.Cut(content, []byte("\n\n"))
@@ -126,15 +125,15 @@ func replaces(raw []byte, h plumbing.Hash) bool {
 	return false
 }
 
-// A chain is the commits that came since another one.
+// A chain has the commits since another commit.
 type chain struct {
 	store    *store
 	from     plumbing.Hash
 	parents  map[plumbing.Hash][]plumbing.Hash
-	reaching map[plumbing.Hash]bool // those that continue from
+	reaching map[plumbing.Hash]bool // commits that continue from
 }
 
-// between returns the commits of to that are not part of from.
+// between returns the commits of to that are not in the history of from.
 func (r *Repository) between(ctx context.Context, from, to plumbing.Hash) (*chain, error) {
 	st, err := r.clone.history(ctx, r.tip(to), from)
 	if err != nil {
@@ -166,9 +165,8 @@ func (r *Repository) between(ctx context.Context, from, to plumbing.Hash) (*chai
 	return c, nil
 }
 
-// steps returns the commits that led from c.from to h, h itself included. Of a merge it
-// goes, where merges vouch for what they bring in, only to the first parent that leads
-// to c.from.
+// steps returns the commits that led from c.from to h, with h. Where merges vouch for what
+// they bring in, it follows of a merge only the first parent that leads to c.from.
 func (c *chain) steps(h plumbing.Hash, merges bool) []plumbing.Hash {
 	var out []plumbing.Hash
 	seen := map[plumbing.Hash]bool{c.from: true}
@@ -176,7 +174,7 @@ func (c *chain) steps(h plumbing.Hash, merges bool) []plumbing.Hash {
 		h := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		parents, here := c.parents[h]
-		if seen[h] || !here { // what did not come is part of from already
+		if seen[h] || !here { // a commit that was not fetched is in the history of from
 			continue
 		}
 		seen[h] = true

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/sources/git/signature"
 )
 
-// signers is a repository of people with keys: ada's is trusted, eve's is not.
+// signers is a repository with two people's keys: ada's is trusted, eve's is not.
 type signers struct {
 	*place
 	ada, eve string
@@ -40,7 +40,7 @@ func (s *signers) in(args ...string) string {
 	return s.run("", "git", append([]string{"-C", s.work}, args...)...)
 }
 
-// signed runs git with what is made signed by key; with "" it is not.
+// signed runs git, which signs with key; with "" it does not sign.
 func (s *signers) signed(key string, args ...string) {
 	s.t.Helper()
 	if key != "" {
@@ -72,7 +72,7 @@ func (s *signers) open(ref string, change func(*git.Options)) *git.Repository {
 	return open(s.t, o)
 }
 
-// untrusted checks that err says that nobody trusted vouches for a revision.
+// untrusted checks that err says that no trusted key vouches for a revision.
 func untrusted(t *testing.T, err error, words string) {
 	t.Helper()
 	wantKind(t, err, fleet.Invalid, words)
@@ -81,8 +81,8 @@ func untrusted(t *testing.T, err error, words string) {
 	}
 }
 
-// Whatever a trusted key once signed is not the newest for that: what is followed
-// continues what was followed, and each commit on the way is signed.
+// A signature alone is not enough: the new revision continues the last one, and each commit
+// on the way is signed.
 func TestOnlyWhatContinuesIsFollowed(t *testing.T) {
 	for _, filter := range []string{"false", "true"} {
 		t.Run("filter="+filter, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestOnlyWhatContinuesIsFollowed(t *testing.T) {
 			untrusted(t, continues(covered), "commit "+slipped+" came before it")
 			untrusted(t, continues(s.commit(s.eve, "by eve")), "a key that is not trusted")
 
-			// People who mean it say so, and name what they replace.
+			// People can replace a revision by naming it.
 			s.in("checkout", "--quiet", "--detach", old)
 			rewound := s.commit(s.ada, "back to one\n\nFairlead-Replaces: "+last)
 			if err := continues(rewound); err != nil {
@@ -125,7 +125,7 @@ func TestOnlyWhatContinuesIsFollowed(t *testing.T) {
 			if err := continues(s.commit(s.ada, "looked at\n\nFairlead-Replaces: "+last)); err != nil {
 				t.Errorf("a statement on what was slipped in: %v", err)
 			}
-			// Such a statement is for once: what it replaces is not the last one any more.
+			// Such a statement counts once: afterwards another revision is the last one.
 			after := fleet.Revision{Ref: "main", Digest: "sha1:" + last}
 			s.in("checkout", "--quiet", "--detach", last)
 			after.Digest = "sha1:" + s.commit(s.ada, "went on")
@@ -151,7 +151,7 @@ func TestMergesAreFollowed(t *testing.T) {
 	strict, trusting := s.open("main", nil), s.open("main", func(o *git.Options) { o.TrustMerges = true })
 	for name, c := range map[string]struct {
 		commit          string
-		strict, trusted string // why not
+		strict, trusted string // reasons of a refusal
 	}{
 		"signed, from before":   {commit: merge(old, s.ada, s.ada)},
 		"signed, from here":     {commit: merge(last, s.ada, s.ada)},
@@ -174,7 +174,7 @@ func TestMergesAreFollowed(t *testing.T) {
 
 func TestSignedTags(t *testing.T) {
 	s := newSigners(t)
-	first := s.commit("", "one") // whoever signs the tag stands for it
+	first := s.commit("", "one") // the tag's signature is enough
 	tag := func(key, name string) {
 		flags := []string{"tag", "--force", "-m", "release", "-s", name}
 		if key == "" {
@@ -193,7 +193,7 @@ func TestSignedTags(t *testing.T) {
 		return err
 	}
 	tag(s.ada, "v1")
-	s.git("config", "uploadpack.allowAnySHA1InWant", "false") // as plain git has it
+	s.git("config", "uploadpack.allowAnySHA1InWant", "false") // git's default
 	if err := get(r); err != nil {
 		t.Errorf("a signed tag: %v", err)
 	}
@@ -207,7 +207,7 @@ func TestSignedTags(t *testing.T) {
 	s.git("update-ref", "refs/tags/v1", "refs/tags/v0")
 	untrusted(t, get(r), `what was signed does not say "tag v1"`)
 
-	// Who may make branches does not decide for a tag, nor the other way round.
+	// A right to make branches must not decide for a tag, nor the other way round.
 	tag(s.ada, "v1")
 	s.git("update-ref", "refs/heads/v1", first)
 	wantKind(t, get(r), fleet.Invalid, "say refs/heads/v1 or refs/tags/v1")
@@ -215,7 +215,7 @@ func TestSignedTags(t *testing.T) {
 		t.Errorf("a tag in full: %v", err)
 	}
 
-	// A tag that moves has to move on, unless its message says otherwise.
+	// A tag that moves has to move forward, unless its message says otherwise.
 	s.git("update-ref", "-d", "refs/heads/v1")
 	second := s.commit("", "two")
 	tag(s.ada, "v1")
@@ -270,7 +270,7 @@ func TestIncludes(t *testing.T) {
 	untrusted(t, r.Includes(t.Context(), head, rev(other)), "is no part of it")
 }
 
-// What nobody signed is not even looked at: it is refused for that, not for what is in it.
+// A revision without a trusted signature is refused for that before its content is read.
 func TestVerifiedBeforeJudged(t *testing.T) {
 	s := newSigners(t)
 	s.land(s.tree([3]string{"100644", "..", s.blob("x")}))

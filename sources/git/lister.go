@@ -11,26 +11,26 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// sharedFor is how long the refs that a poll saw may be told to others who ask: one
-// tick of an agent looks at the fleet's branch once, and at the status branch for the
-// owner, the requests and the numbers of machines.
+// sharedFor is how long the refs of a poll are shared: in one tick an agent reads the
+// fleet's branch once, and the status branch for the owner, the requests and the numbers of
+// machines.
 const sharedFor = time.Second
 
-// A lister is a remote that remembers for a moment what a poll saw. It is safe
-// for concurrent use.
+// A lister is a remote that remembers the refs of a poll for a moment. It is safe for
+// concurrent use.
 type lister struct {
 	remote
 
 	mu     sync.Mutex
 	at     time.Time
 	known  *listing
-	pushes int             // that were begun or ended: what was asked for before one is not kept
-	wanted map[string]bool // what the names of the refs begin with that are asked for
+	pushes int             // pushes that began or ended: a list asked for before one is not kept
+	wanted map[string]bool // prefixes of the refs that are asked for
 
 	old atomic.Bool // the server offers version 2 and does not speak it
 }
 
-// want has refs asked for whose names in full begin with one of prefixes.
+// want adds prefixes of full names of refs to ask for.
 func (l *lister) want(prefixes ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *lister) want(prefixes ...string) {
 	l.known = nil
 }
 
-// poll asks the server for the refs that are wanted, and keeps the answer for a moment.
+// poll asks the server for the wanted refs, and keeps the answer for a moment.
 func (l *lister) poll(ctx context.Context) (listing, error) {
 	l.mu.Lock()
 	asked, pushes, wanted := time.Now(), l.pushes, len(l.wanted)
@@ -60,7 +60,7 @@ func (l *lister) poll(ctx context.Context) (listing, error) {
 	return ar, nil
 }
 
-// next returns what a poll saw a moment before, or asks the server.
+// next returns the refs of a poll a moment before, or asks the server.
 func (l *lister) next(ctx context.Context) (listing, error) {
 	l.mu.Lock()
 	known := l.known
@@ -74,7 +74,7 @@ func (l *lister) next(ctx context.Context) (listing, error) {
 	return l.some(ctx)
 }
 
-// some asks the server for the refs that are wanted; it may tell more.
+// some asks the server for the wanted refs. The answer may have more.
 func (l *lister) some(ctx context.Context) (listing, error) {
 	l.mu.Lock()
 	prefixes := slices.Sorted(maps.Keys(l.wanted))
@@ -85,9 +85,9 @@ func (l *lister) some(ctx context.Context) (listing, error) {
 // all asks the server for all refs.
 func (l *lister) all(ctx context.Context) (listing, error) { return l.ask(ctx, nil) }
 
-// ask asks the server for refs, in version 0 where it proved to know no other.
+// ask asks the server for refs, in version 0 where the server turned out to know no other.
 func (l *lister) ask(ctx context.Context, prefixes []string) (listing, error) {
-	var failed error // in version 2
+	var failed error // the error in version 2
 	if !l.old.Load() {
 		ar, err := l.list(ctx, prefixes)
 		if !is[*version2Error](err) || !worthAnother(ctx, err) {
@@ -114,21 +114,21 @@ func (l *lister) ask(ctx context.Context, prefixes []string) (listing, error) {
 	return listing{AdvRefs: ar}, err
 }
 
-// worthAnother reports whether a server that fails in version 2 of the protocol may not
-// in version 0: it answered, and with nothing that would be so in each.
+// worthAnother reports whether a request that failed in version 2 may succeed in version 0:
+// the server answered, and not with an error that both versions share.
 func worthAnother(ctx context.Context, err error) bool {
 	kind := fleet.KindOf(classify(ctx, "list", err))
 	return ctx.Err() == nil && (kind == fleet.Unknown || kind == fleet.NotFound)
 }
 
-// outdated drops what a poll saw: the server has moved on.
+// outdated drops the refs of a poll, since the server has newer ones.
 func (l *lister) outdated() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known = nil
 }
 
-// forget drops what is known: a push changed it, or found that it had changed.
+// forget drops the refs, since a push changed them or found them changed.
 func (l *lister) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// A poll asks the server once for both branches, and what was pushed is seen at
-// once all the same.
+// A poll asks the server once for both branches. A push is seen at once all the same.
 func TestOnePollOneRequest(t *testing.T) {
 	var asked atomic.Int32
 	p := newPlace(t, gitserver.Options{Before: func(_ http.ResponseWriter, r *http.Request) bool {
@@ -36,7 +35,7 @@ func TestOnePollOneRequest(t *testing.T) {
 	if _, err := repo.Resolve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // the owner, the requests, the numbers of machines
+	for range 3 { // for the owner, the requests, the numbers of machines
 		if got, _, err := b.Read(t.Context()); err != nil || got != head {
 			t.Fatalf("read %v, %v, want %v", got, err, head)
 		}
@@ -53,8 +52,8 @@ func TestOnePollOneRequest(t *testing.T) {
 	}
 }
 
-// A branch that moves between a poll and the fetch is read where it is then,
-// also from a server that gives out nothing but heads, as plain git does.
+// A branch that moves between a poll and the fetch is read at its new head, also from a
+// server that serves heads only, as git does by default.
 func TestReadOfBranchThatMoves(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	p.git("config", "uploadpack.allowAnySHA1InWant", "false")

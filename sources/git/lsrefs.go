@@ -17,27 +17,27 @@ import (
 	"fairlead.dev/sources/tags"
 )
 
-// Version 2 of the protocol, for lists of refs alone: a server that speaks it tells
-// those that were asked for, and one that does not answers as in version 0.
-// Source: git, gitprotocol-v2(5).
+// Version 2 of the protocol is used for listing refs only. A server that speaks it lists
+// the refs that were asked for; any other server answers in version 0. Source: git,
+// gitprotocol-v2(5).
 
-// protocol2 is what asks a server for version 2, in GIT_PROTOCOL and Git-Protocol.
+// protocol2 asks a server for version 2, in GIT_PROTOCOL and Git-Protocol.
 const protocol2 = "version=2"
 
-// A listing is what a server told of its refs.
+// A listing is a server's list of refs.
 type listing struct {
 	*packp.AdvRefs
-	part bool // those that were asked for, and not all that there are
+	part bool // the refs that were asked for, rather than all
 }
 
-// A version2Error says that a server offers version 2, and then does not speak it.
+// A version2Error says that a server offers version 2 and does not speak it.
 type version2Error struct{ err error }
 
 func (e *version2Error) Error() string { return e.err.Error() }
 func (e *version2Error) Unwrap() error { return e.err }
 
-// listed reads the answer to a question for refs. Where the server speaks version 2, ask
-// is given the request for the refs that begin with prefixes, and returns the answer.
+// listed reads the answer to a request for refs. Where the server speaks version 2, ask
+// sends the request for the refs that begin with prefixes, and returns the answer.
 func listed(r io.Reader, prefixes []string, ask func(request []byte) (io.ReadCloser, error)) (listing, error) {
 	buf := bufio.NewReader(bounded(r, maxListed))
 	if !offers2(buf) {
@@ -77,11 +77,11 @@ func advertised(r io.Reader) (*packp.AdvRefs, error) {
 	return ar, nil
 }
 
-// offers2 reports whether an answer is in version 2, and takes what some servers say
-// before that off it. It takes nothing off any other.
+// offers2 reports whether an answer is in version 2. It consumes what some servers send
+// before it, and nothing of any other answer.
 func offers2(r *bufio.Reader) bool {
 	const service, offer = "001e# service=git-upload-pack\n0000", "000eversion 2\n"
-	switch head, _ := r.Peek(4); string(head) { // what there is of a list may be four bytes
+	switch head, _ := r.Peek(4); string(head) { // a whole list may have four bytes
 	case offer[:4]:
 		head, _ = r.Peek(len(offer))
 		return string(head) == offer
@@ -94,8 +94,8 @@ func offers2(r *bufio.Reader) bool {
 	return false
 }
 
-// capabilities2 reads what a server can do, and reports whether it wants to hear of
-// the kind of object names.
+// capabilities2 reads the server's capabilities. It reports whether the server wants to
+// know the object format.
 func capabilities2(r io.Reader) (sha1 bool, err error) {
 	lines := pktline.NewScanner(r)
 	can := false
@@ -118,11 +118,11 @@ func capabilities2(r io.Reader) (sha1 bool, err error) {
 	return false, &version2Error{cutOff(lines.Err())}
 }
 
-// lsRefs returns the request for the refs whose names in full begin with one of
-// prefixes; without any, for all.
+// lsRefs returns the request for the refs whose full names begin with one of prefixes;
+// without prefixes, for all.
 func lsRefs(prefixes []string, sha1 bool) []byte {
 	var b bytes.Buffer
-	e := pktline.NewEncoder(&b) // its errors are those of b, which has none
+	e := pktline.NewEncoder(&b) // writing to b cannot fail
 	_ = e.EncodeString("command=ls-refs\n")
 	if sha1 {
 		_ = e.EncodeString("object-format=sha1\n")
@@ -136,7 +136,7 @@ func lsRefs(prefixes []string, sha1 bool) []byte {
 	return b.Bytes()
 }
 
-// parseRefs reads the answer to lsRefs, as if it had come in version 0.
+// parseRefs reads the answer to lsRefs into the form of version 0.
 func parseRefs(r io.Reader) (*packp.AdvRefs, error) {
 	ar := packp.NewAdvRefs()
 	lines := pktline.NewScanner(r)
@@ -187,7 +187,7 @@ func cutOff(err error) error {
 	return err
 }
 
-// prefixesOf returns what the names of the refs begin with that find looks at for name.
+// prefixesOf returns the prefixes of the refs that find considers for name.
 func prefixesOf(name string) []string {
 	switch {
 	case name == "" || name == "HEAD":

@@ -41,7 +41,7 @@ func (c *metered) Read(p []byte) (int, error) {
 }
 
 func (c *metered) Write(p []byte) (int, error) {
-	c.meter.bytes.Add(int64(len(p))) // before whoever reads it can go on
+	c.meter.bytes.Add(int64(len(p))) // before the reader can go on
 	return c.Conn.Write(p)
 }
 
@@ -54,7 +54,7 @@ func (p *place) branches(n int) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	// Refs are packed in the order of their names: these come after what is there already.
+	// packed-refs is sorted by name: these come after what it has.
 	first, tags, _ := strings.Cut(string(all), tip+" refs/heads/main\n")
 	var more strings.Builder
 	for i := range n {
@@ -87,7 +87,7 @@ func TestPollOfManyRefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.Read(t.Context()); err != nil { // and what it holds
+	if _, _, err := b.Read(t.Context()); err != nil { // reads the content too
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -109,7 +109,7 @@ func TestPollOfManyRefs(t *testing.T) {
 	}
 }
 
-// What is followed is the same in both versions of the protocol, over each transport.
+// Both versions of the protocol give the same refs, over each transport.
 func TestVersionsAgree(t *testing.T) {
 	p := newPlace(t, gitserver.Options{Before: func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Header.Get("X-Version") == "0" {
@@ -166,7 +166,7 @@ func TestVersionsAgree(t *testing.T) {
 	} {
 		for name, side := range sides {
 			if strings.HasPrefix(name, "ssh") && ref != "" && ref != "v1.0.0" && ref != "none" {
-				continue // a conversation each is enough
+				continue // one conversation each is enough
 			}
 			o := side.options
 			o.Ref = ref
@@ -188,7 +188,7 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// An empty repository, and one of other object names, are told from one without the branch.
+// An empty repository, and one with SHA-256, are told apart from one without the branch.
 func TestNothingToList(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	for _, url := range []string{p.url, p.bare} {
@@ -210,9 +210,9 @@ func TestNothingToList(t *testing.T) {
 	wantKind(t, err, fleet.NotFound, "HEAD points to a branch that does not exist; there are main")
 }
 
-// A server that knows no version 2 is asked once a poll; one that offers it and does not
-// speak it costs the first poll two requests more; and one that is down stays asked in
-// version 2.
+// A server without version 2 is asked once a poll. One that offers version 2 and does not
+// speak it costs the first poll two more requests. One that is down is asked in version 2
+// again.
 func TestServersOfOldVersions(t *testing.T) {
 	say := func(code int, text string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
@@ -225,7 +225,7 @@ func TestServersOfOldVersions(t *testing.T) {
 	}))
 	defer thief.Close()
 	for name, c := range map[string]struct {
-		header        bool // the server hears of version 2
+		header        bool // the server sees the header of version 2
 		answer        func(http.ResponseWriter)
 		first, second int // requests of a poll
 		kind          fleet.ErrorKind

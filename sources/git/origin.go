@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Origin returns the URL of the remote called origin of the clone that folder is
-// in, as `git remote get-url origin` says it, or nothing where there is none.
+// Origin returns the URL of the remote origin of the clone at folder, as `git remote
+// get-url origin` does. It is empty where there is none.
 func Origin(ctx context.Context, folder string) string {
 	out, err := exec.CommandContext(ctx, "git", "-C", folder, "remote", "get-url", "origin").Output()
 	if err != nil {

@@ -12,27 +12,26 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// errBudget says that what was pushed is bigger than allowed; errLong, that an
-// answer is, whatever is in it.
+// errBudget says that pushed content exceeds the budget, errLong that an answer does.
 var (
 	errBudget = errors.New("over budget")
 	errLong   = errors.New("the answer is too long")
 )
 
-// What is bounded whatever the budget says.
+// Bounds that no budget changes.
 const (
 	// maxListed is how many bytes a list of refs may have: some 500,000 refs.
 	maxListed = 32 << 20
-	// maxCommit is how many bytes a commit or a tag may have. It is decoded before
-	// anything is known of who made it.
+	// maxCommit is the largest commit or tag, in bytes. It is decoded before anything is
+	// known of its author.
 	maxCommit = 1 << 20
-	// maxDelta is how many bytes a delta may make.
+	// maxDelta is the largest result of a delta, in bytes.
 	maxDelta = 32 << 20
 	// maxPrelude is how many bytes an answer may have before its pack.
 	maxPrelude = 1 << 20
-	// perObject is what an object takes in memory beside its content.
+	// perObject is the memory that an object takes beside its content.
 	perObject = 256
-	// ahead is how much memory is taken for an object on the strength of its header.
+	// ahead is how much memory is allocated for an object because of its header alone.
 	ahead = 16 << 20
 )
 
@@ -56,17 +55,16 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An unpacker reads one pack into a store. What it holds in memory is bounded
-// by the budget, whatever the pack claims: sizes are checked before anything is
-// unfolded.
+// An unpacker reads one pack into a store. Its memory is bounded by the budget, whatever
+// the pack claims: sizes are checked before anything is unfolded.
 type unpacker struct {
 	store  *store
 	budget Budget
 	used   int64
 	passed int64 // bytes of files that are not kept
 
-	at      map[int64]plumbing.Hash // objects by their place in the pack
-	waiting map[any][]delta         // deltas by their base, a place or a hash
+	at      map[int64]plumbing.Hash // objects by their offset in the pack
+	waiting map[any][]delta         // deltas by their base, an offset or a hash
 	pending int
 }
 
@@ -75,13 +73,13 @@ type delta struct {
 	data  []byte
 }
 
-// A resolved object, whose deltas can be applied now.
+// A resolved object is one whose deltas can be applied.
 type resolved struct {
 	place int64
 	hash  plumbing.Hash
 }
 
-// unpack reads the pack r into s. Bases of deltas may be in s already.
+// unpack reads the pack r into s. Bases of deltas may be in s.
 func unpack(r io.Reader, s *store, b Budget) error {
 	u := &unpacker{store: s, budget: b, at: map[int64]plumbing.Hash{}, waiting: map[any][]delta{}}
 	scan := packfile.NewScanner(bufio.NewReader(r))
@@ -146,11 +144,11 @@ func (u *unpacker) wait(base any, d delta) {
 	u.pending++
 }
 
-// maxPassed is how many times the bytes of its budget a pack may have in files that
-// are not kept.
+// maxPassed is how many bytes of files that are not kept a pack may have, as a multiple of
+// its budget.
 const maxPassed = 4
 
-// pass reads a file that is too large to be kept: its hash and its size are.
+// pass reads a file that is too large to keep. Its hash and size are kept.
 func (u *unpacker) pass(scan *packfile.Scanner, h *packfile.ObjectHeader) error {
 	if h.Length < 0 || h.Length > maxPassed*u.budget.Unpacked-u.passed {
 		return fmt.Errorf("%w: the pack has files of more than %d bytes together that are too large to be read", errBudget, maxPassed*u.budget.Unpacked)
@@ -180,8 +178,8 @@ func (u *unpacker) spend(kind plumbing.ObjectType, n int64) error {
 	return nil
 }
 
-// add stores an object and then, without recursion, all deltas that waited for
-// it and for what they became.
+// add stores an object and then, without recursion, the deltas that waited for it and for
+// each other.
 func (u *unpacker) add(place int64, kind plumbing.ObjectType, data []byte) error {
 	h := u.store.put(kind, data)
 	u.at[place] = h
@@ -205,7 +203,7 @@ func (u *unpacker) add(place int64, kind plumbing.ObjectType, data []byte) error
 	return nil
 }
 
-// patch applies d to a base that is there, and stores the result.
+// patch applies d to a base in the store, and stores the result.
 func (u *unpacker) patch(base plumbing.Hash, d delta) error {
 	kind, data, err := u.apply(base, d)
 	if err != nil {
@@ -237,7 +235,7 @@ func (u *unpacker) apply(base plumbing.Hash, d delta) (plumbing.ObjectType, []by
 	return o.kind, data, nil
 }
 
-// thin says what is missing when deltas are left whose base never came.
+// thin returns an error where deltas are left whose base did not come.
 func (u *unpacker) thin() error {
 	if u.pending > 0 && u.fromLarge() {
 		u.store.lacking = true
@@ -249,8 +247,8 @@ func (u *unpacker) thin() error {
 	return nil
 }
 
-// fromLarge reports whether the pack, or what was there before, has files that are not
-// kept: what is left may be made from them.
+// fromLarge reports whether the pack, or the store before it, has files that are not kept:
+// deltas that are left may be based on them.
 func (u *unpacker) fromLarge() bool {
 	if u.passed > 0 {
 		return true

@@ -11,14 +11,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// encodePack returns a pack of the objects that e made. With thin, an object that takes
-// the place of another one is sent as what differs, where that is less: the server has
-// the other one, which is part of the commit that the branch is at. All servers take
-// such packs, as they are what git push sends, but those that say no-thin.
+// encodePack returns a pack of the objects that e made. With thin, an object that replaces
+// another one is sent as a delta, if that is smaller: the server has the other object,
+// which is in the branch's commit. Servers accept such packs, which git push sends as well,
+// unless they say no-thin.
 func encodePack(e *editor, thin bool) ([]byte, error) {
 	var pack bytes.Buffer
 	pack.WriteString("PACK")
-	_ = binary.Write(&pack, binary.BigEndian, [2]uint32{2, uint32(len(e.made))}) //nolint:gosec // few objects; and writing to memory cannot fail
+	_ = binary.Write(&pack, binary.BigEndian, [2]uint32{2, uint32(len(e.made))}) //nolint:gosec // few objects, and writing to memory cannot fail
 	for _, h := range e.made {
 		o, _ := e.store.get(h)
 		kind, base, data := o.kind, plumbing.ZeroHash, o.data
@@ -40,14 +40,14 @@ func encodePack(e *editor, thin bool) ([]byte, error) {
 	return pack.Bytes(), nil
 }
 
-// leastDelta is how many bytes an object has that is worth a delta.
+// leastDelta is the size in bytes from which an object is worth a delta.
 const leastDelta = 64
 
-// delta returns how to make the object h, which is o, of what it takes the place of, and
-// whether that is much less than o.
+// delta returns the delta that makes the object h, which is o, from the object that it
+// replaces, and whether the delta is much smaller than o.
 func (e *editor) delta(h plumbing.Hash, o rawObject) ([]byte, bool) {
 	base, ok := e.store.get(e.was[h])
-	if _, made := e.was[e.was[h]]; made { // it is in the pack, maybe made of this one
+	if _, made := e.was[e.was[h]]; made { // that object is in the pack, and may be a delta of h
 		return nil, false
 	}
 	if !ok || base.kind != o.kind || len(o.data) < leastDelta {
@@ -57,8 +57,8 @@ func (e *editor) delta(h plumbing.Hash, o rawObject) ([]byte, bool) {
 	return delta, len(delta)+len(plumbing.ZeroHash) < len(o.data)/2
 }
 
-// objectHeader returns kind and size of an object as a pack has them: four bits of size
-// beside the kind, and then seven to a byte, the lowest first.
+// objectHeader returns the header of an object in a pack: four bits of the size beside the
+// kind, then seven bits in each byte, the lowest first.
 func objectHeader(kind plumbing.ObjectType, size int) []byte {
 	first := byte(kind)<<4 | byte(size&0x0f)
 	size >>= 4

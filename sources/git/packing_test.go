@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// noise returns n bytes that cannot be compressed, the same each time.
+// noise returns n bytes that cannot be compressed. They are the same each time.
 func noise(n int) []byte {
 	var out []byte
 	for sum := sha256.Sum256(nil); len(out) < n; sum = sha256.Sum256(sum[:]) {
@@ -26,8 +26,8 @@ func noise(n int) []byte {
 	return out[:n]
 }
 
-// pushes returns Options that note how many bytes each push had, and answer the request
-// for refs by edit of what git says.
+// pushes returns Options that record the size of each push, and change git's list of refs
+// by edit.
 func pushes(sizes *[]int, edit func([]byte) []byte) gitserver.Options {
 	var real http.Handler
 	return gitserver.Options{Before: func(w http.ResponseWriter, r *http.Request) bool {
@@ -51,7 +51,7 @@ func pushes(sizes *[]int, edit func([]byte) []byte) gitserver.Options {
 	}}
 }
 
-// changed writes big files and then changes a byte of one of them.
+// changed writes big files, and then changes a byte of one of them.
 func changed(t *testing.T, p *place, between func()) {
 	t.Helper()
 	b := branch(t, git.Options{URL: p.url})
@@ -79,7 +79,7 @@ func changed(t *testing.T, p *place, between func()) {
 	}
 }
 
-// What is pushed is what differs.
+// A push sends deltas.
 func TestPushIsWhatDiffers(t *testing.T) {
 	for name, limit := range map[string]string{"unpacked": "100", "kept as a pack": "1"} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestPushIsWhatDiffers(t *testing.T) {
 	}
 }
 
-// A server that says no-thin is sent whole objects.
+// A server that says no-thin gets whole objects.
 func TestPushToServerWithoutThinPacks(t *testing.T) {
 	var sizes []int
 	p := newPlace(t, pushes(&sizes, func(b []byte) []byte {
@@ -107,7 +107,7 @@ func TestPushToServerWithoutThinPacks(t *testing.T) {
 	}
 }
 
-// Where the server has not what something differs from, it is sent all of it.
+// A server that lacks the base of a delta gets whole objects.
 func TestPushWithoutBase(t *testing.T) {
 	var sizes []int
 	p := newPlace(t, pushes(&sizes, nil))
@@ -122,7 +122,7 @@ func TestPushWithoutBase(t *testing.T) {
 	}
 }
 
-// Two files that change places are not each made of the other one.
+// Of two files that change places, one at most is sent as a delta of the other.
 func TestFilesChangePlaces(t *testing.T) {
 	var sizes []int
 	p := newPlace(t, pushes(&sizes, nil))

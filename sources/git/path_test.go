@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// scrap returns n bytes that no compression makes fewer.
+// scrap returns n bytes that cannot be compressed.
 func scrap(n int) string {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	b := make([]byte, n)
@@ -23,8 +23,8 @@ func scrap(n int) string {
 	return string(b)
 }
 
-// Safety: of a fleet in a folder of a large repository only that is fetched, where the
-// server can leave out the rest, and only that counts.
+// Safety: of a fleet in a folder of a large repository only that folder is fetched, where
+// the server can leave out the rest, and only that folder counts for budgets.
 func TestPath(t *testing.T) {
 	for name, config := range map[string][][2]string{
 		"any file":  {{"uploadpack.allowFilter", "true"}, {"uploadpack.allowAnySHA1InWant", "true"}},

@@ -14,10 +14,10 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// BenchmarkPath fetches a fleet of 200 files in a folder of a repository of 20,000 files and
-// 300 MB, and says what that takes: bytes of both directions on the wire, and resident
-// memory above that at rest. A server without partial clones is one whose answer is too long.
-// It is for a process of its own each: go test -run - -bench 'BenchmarkPath/filter$' -benchtime 1x.
+// BenchmarkPath fetches a fleet of 200 files in a folder of a repository of 20,000 files
+// and 300 MB. It reports the bytes on the wire in both directions, and the resident memory
+// above that at rest. From a server without partial clones the answer is too long. Each run
+// needs its own process: go test -run - -bench 'BenchmarkPath/filter$' -benchtime 1x.
 func BenchmarkPath(b *testing.B) {
 	for name, filter := range map[string]string{"filter": "true", "none": "false"} {
 		b.Run(name, func(b *testing.B) {
@@ -36,7 +36,7 @@ func BenchmarkPath(b *testing.B) {
 			for b.Loop() {
 				m.bytes.Store(0)
 				rest := resident(b, "VmRSS:")
-				if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+				if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // resets the peak
 					b.Skip(err)
 				}
 				r := open(b, git.Options{URL: srv.URL + "/fleet.git", Path: "teams/a"})
@@ -57,7 +57,7 @@ func BenchmarkPath(b *testing.B) {
 	}
 }
 
-// large fills the repository, without writing its files out.
+// large fills the repository without a work tree.
 func (p *place) large() {
 	p.t.Helper()
 	cmd := exec.Command("git", "-C", p.bare, "fast-import", "--quiet")
@@ -75,7 +75,7 @@ func (p *place) large() {
 	noise := rand.NewChaCha8([32]byte{})
 	content := make([]byte, 15_000)
 	for i := range 20_000 {
-		_, _ = noise.Read(content) // it always fills it
+		_, _ = noise.Read(content) // it cannot fail
 		add(fmt.Sprintf("services/%d/%d/values.bin", i%200, i), content)
 	}
 	for i := range 200 {

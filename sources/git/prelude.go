@@ -8,12 +8,12 @@ import (
 	"strconv"
 )
 
-// A prelude passes on the answer to a fetch, and ends with errLong where what comes before
-// the pack, lines that acknowledge and lines that name shallow commits, does not end:
-// go-git keeps all of them.
+// A prelude passes on the answer to a fetch. It ends with errLong where the lines before
+// the pack, acknowledgements and shallow commits, do not end: go-git keeps all of them in
+// memory.
 type prelude struct {
 	r    *bufio.Reader
-	left int // bytes of the line that is being passed on
+	left int // bytes left of the current line
 	used int // bytes of all lines
 	over bool
 }
@@ -35,10 +35,10 @@ func (p *prelude) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// begin looks at how long the line is that comes next, and whether it is one of the
-// prelude. Source: git, gitprotocol-pack(5).
+// begin reads the length of the next line, and whether the line belongs to the prelude.
+// Source: git, gitprotocol-pack(5).
 func (p *prelude) begin() {
-	head, _ := p.r.Peek(4) // what is wrong with it is for who reads it
+	head, _ := p.r.Peek(4) // errors are for the reader
 	n, err := strconv.ParseUint(string(head), 16, 16)
 	switch {
 	case err != nil || len(head) < 4 || n > 0 && n < 4: // no line, or one that is cut off

@@ -26,7 +26,7 @@ func (p *place) hook(name, script string) {
 	}
 }
 
-// What a server answers to a push says that nothing happened, and why.
+// A refusal of a push says that nothing happened, and why.
 func TestRefusedPush(t *testing.T) {
 	for name, c := range map[string]struct {
 		make  func(p *place)
@@ -60,8 +60,8 @@ func TestRefusedPush(t *testing.T) {
 	}
 }
 
-// Safety: a push that was not answered is never taken for one that was
-// refused, and Read tells what became of it.
+// Safety: a push without an answer never counts as refused, and Read shows whether it
+// succeeded.
 func TestUnansweredPush(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"killed":       func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -91,8 +91,7 @@ func TestUnansweredPush(t *testing.T) {
 	}
 }
 
-// A branch that moves between our look at it and the push is a conflict, in
-// the server's own spelling.
+// A branch that moves between the read and the push is a conflict, in each server's words.
 func TestLostRace(t *testing.T) {
 	for name, exists := range map[string]bool{"update": true, "create": false} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +153,7 @@ func TestBadCommits(t *testing.T) {
 	}
 }
 
-// countingWriter counts what is sent.
+// countingWriter counts the bytes that are sent.
 type countingWriter struct {
 	http.ResponseWriter
 	n *int
@@ -165,8 +164,8 @@ func (w countingWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// After the first, a fetch gets what changed and not the whole tree, whatever
-// happened to the history; and so does a branch that somebody else wrote.
+// After the first fetch, a fetch gets what changed and not the whole tree, whatever
+// happened to the history. The same holds for a branch that somebody else wrote.
 func TestFetchGetsOnlyChanges(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	s, err := gitserver.New(p.root, gitserver.Options{})

@@ -19,14 +19,14 @@ const (
 // A remote opens conversations with one repository's server.
 type remote interface {
 	open(ctx context.Context, service string) (session, error)
-	// list asks for the refs whose names in full begin with one of prefixes, or for all
-	// without any. A server that cannot tell them apart tells all. An error of what is
-	// beyond version 0 is a *version2Error.
+	// list asks for the refs whose full names begin with one of prefixes; without prefixes,
+	// for all. Some servers always list all. An error that version 0 might not have is a
+	// *version2Error.
 	list(ctx context.Context, prefixes []string) (listing, error)
 }
 
-// A session is one conversation: refs first, then one fetch or one push. It
-// ends with ctx of open, wherever it is. Errors are not classified.
+// A session is one conversation: refs first, then one fetch or one push. It ends with the
+// ctx of open. Its errors are not classified.
 type session interface {
 	refs(ctx context.Context) (*packp.AdvRefs, error)
 	fetch(ctx context.Context, req *packp.UploadPackRequest) (io.ReadCloser, error)
@@ -34,7 +34,7 @@ type session interface {
 	close()
 }
 
-// newRemote returns the remote for o, and the repository's normal URL.
+// newRemote returns the remote for o, and the normalised URL of the repository.
 func newRemote(o Options) (remote, string, error) {
 	ep, err := parseURL(o.URL)
 	if err != nil {

@@ -27,22 +27,22 @@ var errSHA256 = errors.New("the repository uses SHA-256 object names, which are 
 // A Repository follows one ref of one repository.
 type Repository struct {
 	remote *lister
-	name   string // normal URL
+	name   string // normalised URL
 	ref    string
 	budget Budget
 	verify func(content []byte, signature string) (string, error)
 	merges bool // see Options.TrustMerges
 	log    *slog.Logger
 
-	mu     sync.Mutex // one fetch at a time
+	mu     sync.Mutex // held during a fetch
 	clone  *clone
-	tags   map[plumbing.Hash]tag  // of commits that Resolve returned, in tag mode
-	proved map[plumbing.Hash]bool // commits that are part of one that was followed
+	tags   map[plumbing.Hash]tag  // by commit that Resolve returned, where Ref is a tag
+	proved map[plumbing.Hash]bool // commits in the history of one that was followed
 }
 
-// A tag is what Resolve found a commit by.
+// A tag is the name that Resolve found a commit by.
 type tag struct {
-	hash plumbing.Hash // of the tag object, or the commit itself where there is none
+	hash plumbing.Hash // of the tag object, or of the commit for a lightweight tag
 	name string
 }
 
@@ -80,10 +80,10 @@ func New(o Options) (*Repository, error) {
 	return r, nil
 }
 
-// URL returns the normal URL of the repository, without credentials.
+// URL returns the normalised URL of the repository, without credentials.
 func (r *Repository) URL() string { return r.name }
 
-// Close lets go of idle connections. The repository stays usable.
+// Close closes idle connections. The repository stays usable.
 func (r *Repository) Close() {
 	if rotating, ok := r.remote.remote.(*rotating); ok {
 		rotating.mu.Lock()
@@ -92,8 +92,8 @@ func (r *Repository) Close() {
 	}
 }
 
-// Resolve implements sources.Source. A ref that does not exist, and an empty
-// repository, are of kind NotFound.
+// Resolve implements sources.Source. A ref that does not exist, and an empty repository,
+// are errors of kind NotFound.
 func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	if isHash(r.ref) {
 		return fleet.Revision{Ref: r.ref, Digest: digestPrefix + r.ref}, nil
@@ -107,7 +107,7 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	}
 	name, hash, tagged, err := find(ar.AdvRefs, r.ref)
 	if ar.part && fleet.KindOf(err) == fleet.NotFound {
-		// All refs are looked at before it is said that one is not there, and which are.
+		// The error lists the refs that exist, so all of them are needed.
 		if ar, err = r.remote.all(ctx); err == nil {
 			name, hash, tagged, err = find(ar.AdvRefs, r.ref)
 		}
@@ -123,9 +123,9 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	return fleet.Revision{Ref: name, Digest: digestOf(hash)}, nil
 }
 
-// Fetch implements sources.Source. A revision that was fetched before costs
-// nothing; an older one is asked for by its hash, which the server must allow. One
-// that Options.Verify refuses is of kind Invalid.
+// Fetch implements sources.Source. A revision that was fetched before costs nothing. An
+// older one is asked for by its hash, which the server has to allow. One that
+// Options.Verify refuses is an error of kind Invalid.
 func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error) {
 	op := "fetch " + rev.Short() + " of " + r.name
 	if !isHash(rev.Hash()) {
@@ -143,8 +143,8 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 	return t, nil
 }
 
-// Root moves where trees begin up to the nearest folder that has one of marks in it,
-// in the commit rev, and returns it: "." where none has.
+// Root moves the root of trees up to the nearest folder with one of marks in it, in the
+// commit rev, and returns that folder; "." where there is none.
 func (r *Repository) Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error) {
 	op := "look for the fleet in " + rev.Short() + " of " + r.name
 	r.mu.Lock()
@@ -164,7 +164,7 @@ func (r *Repository) Root(ctx context.Context, rev fleet.Revision, marks []strin
 	}
 }
 
-// refs reads the refs of a session and refuses what cannot work.
+// refs reads the refs of a session, and refuses repositories that cannot work.
 func refs(ctx context.Context, s session) (*packp.AdvRefs, error) {
 	ar, err := s.refs(ctx)
 	if err != nil {
@@ -180,9 +180,9 @@ func usesSHA1(ar *packp.AdvRefs) error {
 	return nil
 }
 
-// find returns the ref that people mean by name, its commit, of an annotated tag what
-// it points to, and the tag, if it is one. A name of both a branch and a tag means
-// neither: who may make one of them must not decide for the other.
+// find returns the ref that people mean by name, with its commit, and its tag if it is one.
+// A name of both a branch and a tag is refused: who may create the one must not decide for
+// the other.
 func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, tag, error) {
 	if name == "" {
 		short, h, err := head(ar)
@@ -250,8 +250,7 @@ func some(ar *packp.AdvRefs) string {
 	return cmp.Or(strings.Join(names, ", "), "no branches")
 }
 
-// validRef reports whether name may be a ref, by the rules of
-// git check-ref-format.
+// validRef reports whether name may be a ref, by the rules of git check-ref-format.
 func validRef(name string) bool {
 	if name == "HEAD" || isHash(name) {
 		return true
@@ -263,7 +262,7 @@ func validRef(name string) bool {
 	return plumbing.ReferenceName(full).Validate() == nil
 }
 
-// isHash reports whether s is a commit in full.
+// isHash reports whether s is a full commit hash.
 func isHash(s string) bool {
 	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// A place is a bare repository that is served, and a work tree to push from.
+// A place is a bare repository on a server, with a work tree to push from.
 type place struct {
 	t    testing.TB
 	root string
@@ -60,7 +60,7 @@ func (p *place) git(args ...string) string {
 	return p.run("", "git", append([]string{"-C", p.bare}, args...)...)
 }
 
-// push commits files, where "" removes one, and pushes to branch.
+// push commits files to branch and pushes; "" removes a file.
 func (p *place) push(branch string, files map[string]string, flags ...string) string {
 	p.t.Helper()
 	for name, content := range files {

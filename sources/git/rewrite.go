@@ -13,23 +13,22 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// A rewriter makes the objects of a new history. Those that the server has, it does not
-// make.
+// A rewriter makes the objects of a new history. Objects that the server has are not made
+// again.
 type rewriter struct {
 	*graph
 	editor *editor
 	who    object.Signature
 }
 
-// rewrite returns the last commit of a new history for h, of which the newest kept
-// commits stay.
+// rewrite returns the last commit of a new history for h. The newest kept commits stay.
 func (w *rewriter) rewrite(h history, kept int) (plumbing.Hash, error) {
 	cut := h[kept]
 	groups, err := w.last(cut)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	w.who.When = time.Unix(cut.when, 0).UTC() // so that it stands where it belongs
+	w.who.When = time.Unix(cut.when, 0).UTC() // keeps its position in time
 	var line []branching
 	for _, g := range groups {
 		tree, err := w.folder(g.files)
@@ -91,8 +90,8 @@ func (w *rewriter) join(tree plumbing.Hash, message string, parents []branching)
 	return w.editor.encode(c, plumbing.ZeroHash)
 }
 
-// again makes the commit raw once more, with another folder and other parents, and
-// without what signed it.
+// again copies the commit raw, with another folder and other parents, and without its
+// signature.
 func (w *rewriter) again(raw []byte, tree plumbing.Hash, parents ...plumbing.Hash) plumbing.Hash {
 	headers, message, _ := bytes.Cut(raw, []byte("\n\n"))
 	var out bytes.Buffer
@@ -112,7 +111,7 @@ func (w *rewriter) again(raw []byte, tree plumbing.Hash, parents ...plumbing.Has
 	return w.editor.put(plumbing.CommitObject, out.Bytes(), plumbing.ZeroHash)
 }
 
-// folder makes the folder that holds files, by their paths.
+// folder makes the folder that contains files, by path.
 func (w *rewriter) folder(files map[string]leaf) (plumbing.Hash, error) {
 	entries := map[string]object.TreeEntry{}
 	below := map[string]map[string]leaf{}
@@ -143,8 +142,8 @@ type group struct {
 	files map[string]leaf
 }
 
-// last returns for the files of from the commits that changed them last, as git log of a
-// file does, the oldest first. Files whose last commit is not in the graph are left out.
+// last returns the commits that last changed the files of from, as git log of a file does,
+// the oldest first. It leaves out files whose last commit is not in the graph.
 func (w *rewriter) last(from *step) ([]group, error) {
 	order, err := w.order(from)
 	if err != nil {
@@ -179,12 +178,12 @@ func (w *rewriter) last(from *step) ([]group, error) {
 	return out, nil
 }
 
-// pass hands each of the files of c on to the first parent that has it as it is, and
-// returns those that none has.
+// pass passes each of the files of c on to the first parent with the same file, and returns
+// the files that no parent has.
 func (w *rewriter) pass(c *step, files map[string]leaf, looked map[plumbing.Hash]map[string]leaf) (map[string]leaf, error) {
 	for _, p := range c.parents {
 		if w.objects[p] == nil {
-			return nil, nil // nobody knows
+			return nil, nil // a parent was not fetched
 		}
 		parent, err := w.commit(p)
 		if err != nil {
@@ -213,7 +212,7 @@ func (w *rewriter) pass(c *step, files map[string]leaf, looked map[plumbing.Hash
 	return files, nil
 }
 
-// order returns the commits that led to from, each before its parents.
+// order returns the ancestors of from, each before its parents.
 func (w *rewriter) order(from *step) ([]*step, error) {
 	children := map[plumbing.Hash]int{}
 	steps := map[plumbing.Hash]*step{from.hash: from}

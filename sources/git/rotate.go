@@ -9,19 +9,19 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A rotating remote asks for the credentials before each conversation, and goes
-// on with new ones where they have changed.
+// A rotating remote reads the credentials before each conversation, and uses new ones when
+// they have changed.
 type rotating struct {
 	options Options
 	log     *slog.Logger
 
 	mu  sync.Mutex
 	now remote
-	as  Options // what now was made of
+	as  Options // the options that now was made of
 }
 
-// newRotating returns the remote for o, with credentials as they are now, and
-// the repository's normal URL.
+// newRotating returns the remote for o with the current credentials, and the normalised URL
+// of the repository.
 func newRotating(o Options) (*rotating, string, error) {
 	r := &rotating{options: o, log: o.Log}
 	var err error
@@ -58,9 +58,8 @@ func (r *rotating) list(ctx context.Context, prefixes []string) (listing, error)
 	return now.list(ctx, prefixes)
 }
 
-// fresh returns the remote for the credentials as they are now. Those that
-// cannot be used are an error of kind Unauthorized: what was there before may
-// have been withdrawn for a reason.
+// fresh returns the remote for the current credentials. Credentials that cannot be used are
+// an error of kind Unauthorized: the old ones may have been revoked for a reason.
 func (r *rotating) fresh() (remote, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +80,7 @@ func (r *rotating) fresh() (remote, error) {
 	return next, nil
 }
 
-// closeIdle lets go of connections that nobody uses.
+// closeIdle closes connections that nobody uses.
 func (r *rotating) closeIdle() {
 	if h, ok := r.now.(*httpRemote); ok {
 		h.pool.CloseIdleConnections()

@@ -21,7 +21,7 @@ type sshRemote struct {
 	config  ssh.ClientConfig
 	limit   int64
 
-	multiACK bool // the server insists on it
+	multiACK bool // the server requires multi_ack
 }
 
 func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
@@ -89,8 +89,8 @@ func parseKey(auth Auth) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// knownHosts parses the content of a known_hosts file. The library reads files
-// only, so it gets one for a moment; what is in it is public.
+// knownHosts parses the content of a known_hosts file. The library reads files only, so the
+// content is in a temporary file for a moment.
 func knownHosts(content []byte) (*knownhosts.HostKeyDB, error) {
 	f, err := os.CreateTemp("", "known_hosts-*")
 	if err != nil {
@@ -124,13 +124,13 @@ func (r *sshRemote) list(ctx context.Context, prefixes []string) (listing, error
 	return s.list(prefixes)
 }
 
-// dial begins a conversation in a version of the protocol that the server need not know.
+// dial begins a conversation that asks for a version of the protocol.
 func (r *sshRemote) dial(ctx context.Context, service, protocol string) (*stream, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address)
 	if err != nil {
 		return nil, err
 	}
-	// Closing the connection is what ends everything below, the handshake too.
+	// Closing the connection ends everything below, the handshake too.
 	unhook := context.AfterFunc(ctx, func() { conn.Close() })
 	stop := sync.OnceFunc(func() { unhook(); conn.Close() })
 	c, chans, reqs, err := ssh.NewClientConn(conn, r.address, &r.config)
@@ -154,7 +154,8 @@ func (r *sshRemote) start(client *ssh.Client, service, protocol string) (*stream
 		return nil, err
 	}
 	if protocol != "" {
-		// Many servers take no variables. What comes back tells; no answer is waited for.
+		// Many servers refuse variables. The answer shows the version, so the reply is not
+		// awaited.
 		if _, err := se.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{"GIT_PROTOCOL", protocol})); err != nil {
 			return nil, err
 		}

@@ -16,31 +16,29 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// emptyTree is the id of the folder with nothing in it, which repositories
-// refer to without having it.
+// emptyTree is the id of the empty folder, which repositories refer to without having it.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// A store holds Git objects in memory and judges the trees among them. Objects
-// are only added. It is safe for concurrent use.
+// A store has Git objects in memory, and checks the trees among them. Objects are only
+// added. It is safe for concurrent use.
 type store struct {
 	index *tree.Index
-	base  *store // where else to look; may be nil
-	most  int    // entries of one folder
-	large int64  // bytes of a file of which no content is kept; 0: any is kept
+	base  *store // another store to look in; may be nil
+	most  int    // maximum of entries in one folder
+	large int64  // size from which a file's content is not kept; 0: all is kept
 
 	mu      sync.RWMutex
 	objects map[plumbing.Hash]rawObject
 	bytes   int64
-	whole   map[plumbing.Hash]bool // trees with all that is below them
-	// lacking says that files are not there as they were made from ones that are not
-	// kept.
+	whole   map[plumbing.Hash]bool // trees that are complete with everything below
+	// lacking says that files are missing which were deltas of files that are not kept.
 	lacking bool
 }
 
 type rawObject struct {
 	kind plumbing.ObjectType
 	data []byte
-	left int64 // bytes of a file whose content is not kept
+	left int64 // size of a file whose content is not kept
 }
 
 var _ tree.Objects = (*store)(nil)
@@ -52,13 +50,12 @@ func newStore(b tree.Budget) *store {
 	return s
 }
 
-// stage returns an empty store that also sees what is in s.
+// stage returns an empty store that also reads from s.
 func (s *store) stage() *store {
 	return &store{base: s, objects: map[plumbing.Hash]rawObject{}, most: s.most, large: s.large}
 }
 
-// land adds what was staged to s. Of files that are too large to be read it keeps
-// the size.
+// land adds a staged store to s. Of files that are too large it keeps the size.
 func (s *store) land(staged *store) {
 	for h, o := range staged.objects {
 		if n := int64(len(o.data)); o.kind == plumbing.BlobObject && s.large > 0 && n > s.large {
@@ -79,7 +76,7 @@ func (s *store) lacks() bool {
 	return s.lacking
 }
 
-// leave adds a file of n bytes whose content is not kept.
+// leave adds a file of n bytes without its content.
 func (s *store) leave(h plumbing.Hash, n int64) {
 	s.add(h, rawObject{kind: plumbing.BlobObject, left: n})
 }
@@ -116,8 +113,8 @@ func (s *store) size() int64 {
 	return s.bytes
 }
 
-// carry copies the object h to another store, of a folder with all that is in it. Submodules
-// are not in a repository.
+// carry copies the object h to another store, a folder with everything below it. Submodules
+// are not part of a repository.
 func (s *store) carry(to *store, h plumbing.Hash) error {
 	if _, done := to.get(h); done {
 		return nil
@@ -144,7 +141,7 @@ func (s *store) carry(to *store, h plumbing.Hash) error {
 	return nil
 }
 
-// encoded returns an object as go-git wants it.
+// encoded returns an object in go-git's form.
 func (o rawObject) encoded() plumbing.EncodedObject {
 	m := &plumbing.MemoryObject{}
 	m.SetType(o.kind)
@@ -154,7 +151,7 @@ func (o rawObject) encoded() plumbing.EncodedObject {
 
 var (
 	errMissing   = errors.New("object is not in the repository")
-	errMalformed = errors.New("it cannot be read") // though its content has its hash
+	errMalformed = errors.New("it cannot be read") // its hash is right, though
 )
 
 // commit returns the commit h.
@@ -208,12 +205,11 @@ func (s *store) entries(h plumbing.Hash) ([]object.TreeEntry, error) {
 	return t.Entries, nil
 }
 
-// maxEntryName is as long as the mode and the name of an entry may be. git fsck
-// warns of names that are longer.
+// maxEntryName bounds the mode and name of an entry. git fsck warns of longer names.
 const maxEntryName = 4096
 
-// admit refuses an encoded tree with too many entries before it is decoded: that
-// takes ten times its size.
+// admit refuses an encoded tree with too many entries before it is decoded, which takes ten
+// times its size.
 func (s *store) admit(data []byte) error {
 	for n := 0; len(data) > 0; n++ {
 		if n == s.most {
@@ -224,7 +220,7 @@ func (s *store) admit(data []byte) error {
 			return fleet.Errorf(fleet.Invalid, "accept the content of the repository", "a folder has a name of more than %d bytes", maxEntryName)
 		}
 		if name < 0 || len(data) < name+1+len(plumbing.ZeroHash) {
-			return nil // decoding says what is wrong
+			return nil // decoding reports the error
 		}
 		data = data[name+1+len(plumbing.ZeroHash):]
 	}

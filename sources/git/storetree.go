@@ -55,8 +55,8 @@ func (s *store) File(id string) ([]byte, error) {
 	return o.data, nil
 }
 
-// missing returns the files at and below the tree root that are not there. That a tree
-// is not is an error. What cannot be read of it is for who needs it to say.
+// missing returns the files of the tree root that are not in the store. A missing tree is
+// an error. Entries that cannot be read are skipped.
 func (s *store) missing(root plumbing.Hash) ([]plumbing.Hash, error) {
 	var out, seen []plumbing.Hash
 	met := map[plumbing.Hash]bool{root: true}
@@ -110,7 +110,7 @@ func (s *store) folder(root plumbing.Hash, path string) (plumbing.Hash, error) {
 	return root, nil
 }
 
-// marked reports whether the folder at path below the tree root has one of names in it.
+// marked reports whether the folder at path of the tree root has an entry in names.
 func (s *store) marked(root plumbing.Hash, path string, names []string) bool {
 	h, err := s.folder(root, path)
 	if err != nil {

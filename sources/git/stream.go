@@ -25,11 +25,11 @@ type stream struct {
 	stderr *words
 	stop   func()       // ends the process at once; may be called again
 	wait   func() error // waits for its end
-	done   bool         // it ends by itself: let it
+	done   bool         // the process ends by itself
 	asked  *packp.AdvRefs
-	empty  bool // an empty repository is fine
+	empty  bool // an empty repository is no error
 
-	multiACK bool // the server insists on it
+	multiACK bool // the server requires multi_ack
 }
 
 func (s *stream) refs(context.Context) (*packp.AdvRefs, error) {
@@ -104,7 +104,7 @@ func (s *stream) push(_ context.Context, req *packp.ReferenceUpdateRequest) (*pa
 	return report, report.Error()
 }
 
-// close ends the process. What was answered is left to finish its hooks.
+// close ends the process. After an answer it may finish its hooks.
 func (s *stream) close() {
 	_ = s.in.Close()
 	if !s.done {
@@ -114,10 +114,10 @@ func (s *stream) close() {
 	s.stop()
 }
 
-// fail ends the process and adds what it said to err.
+// fail ends the process, and adds its output to err.
 func (s *stream) fail(err error) error {
 	s.done = s.done || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, packp.ErrEmptyInput) ||
-		errors.Is(err, syscall.EPIPE) // it hung up, and may be about to say why
+		errors.Is(err, syscall.EPIPE) // the other side closed the connection, and may be about to say why
 	s.close()
 	if said := s.stderr.String(); said != "" {
 		return &spokenError{said: said, err: err}
@@ -125,7 +125,7 @@ func (s *stream) fail(err error) error {
 	return err
 }
 
-// A spokenError is an error with the other side's own words for it.
+// A spokenError is an error with the other side's message.
 type spokenError struct {
 	said string
 	err  error
@@ -134,7 +134,7 @@ type spokenError struct {
 func (e *spokenError) Error() string { return e.said }
 func (e *spokenError) Unwrap() error { return e.err }
 
-// words keeps the beginning of what somebody says.
+// words keeps the beginning of an output.
 type words struct {
 	mu  sync.Mutex
 	buf strings.Builder
@@ -142,7 +142,7 @@ type words struct {
 
 const maxWords = 4096
 
-// Write implements io.Writer. It takes everything.
+// Write implements io.Writer. It accepts everything.
 func (w *words) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +150,7 @@ func (w *words) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was said on one line, without the decoration of "remote:".
+// String returns the output on one line, without the prefix "remote:".
 func (w *words) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

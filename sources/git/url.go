@@ -11,9 +11,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// NormaliseURL returns the one spelling of a repository's address, for keys and
-// for people: "https://git.example.com/team/fleet". It has no credentials, no
-// default port and no ".git" at the end. It is not for connecting.
+// NormaliseURL returns the one spelling of a repository's address, for keys and for people:
+// "https://git.example.com/team/fleet". It has no credentials, no default port and no
+// ".git" at the end. It is not for connecting.
 func NormaliseURL(raw string) (string, error) {
 	ep, err := parseURL(raw)
 	if err != nil {
@@ -38,7 +38,7 @@ func defaultPort(scheme string) int {
 	return map[string]int{"http": 80, "https": 443, "ssh": 22}[scheme]
 }
 
-// parseURL reads an address. Its errors do not show it: it may hold a password.
+// parseURL parses an address. Its errors do not contain it, since it may have a password.
 func parseURL(raw string) (*transport.Endpoint, error) {
 	const op = "use the repository URL"
 	if strings.TrimSpace(raw) == "" {

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// tip returns the object that the server has the commit h by.
+// tip returns the object that the server serves the commit h under.
 func (r *Repository) tip(h plumbing.Hash) plumbing.Hash {
 	if t, ok := r.tags[h]; ok {
 		return t.hash
@@ -20,7 +20,7 @@ func (r *Repository) tip(h plumbing.Hash) plumbing.Hash {
 	return h
 }
 
-// verified reports why the commit h must not be followed, if that is so.
+// verified returns why the commit h must not be followed.
 func (r *Repository) verified(h plumbing.Hash) error {
 	if r.verify == nil || r.proved[h] {
 		return nil
@@ -40,8 +40,8 @@ func (r *Repository) verifiedCommit(h plumbing.Hash, raw []byte) error {
 	return r.signedBy("the commit", h, content, signature, err)
 }
 
-// verifiedTag reports why the tag t of the commit h must not be followed. Its name is
-// part of what was signed: a tag that was signed under another name is not this one.
+// verifiedTag returns why the tag t of the commit h must not be followed. The name of a tag
+// is signed with it: a tag that was signed under another name does not count.
 func (r *Repository) verifiedTag(t tag, h plumbing.Hash) error {
 	raw, ok := r.clone.store.get(t.hash)
 	if !ok {
@@ -61,8 +61,8 @@ func (r *Repository) verifiedTag(t tag, h plumbing.Hash) error {
 	return r.signedBy("the tag "+t.name, t.hash, content, signature, err)
 }
 
-// signedBy reports why what, called h, must not be followed: it is broken, or nobody
-// who is trusted signed it.
+// signedBy returns why what, called h, must not be followed: it is broken, or no trusted
+// key signed it.
 func (r *Repository) signedBy(what string, h plumbing.Hash, content []byte, signature string, broken error) error {
 	op, who, err := "verify "+h.String(), "", broken
 	if err == nil {
@@ -79,8 +79,8 @@ func (r *Repository) signedBy(what string, h plumbing.Hash, content []byte, sign
 	return nil
 }
 
-// signedTag takes a tag apart: what was signed, byte for byte, and the signature.
-// Source: git, gpg-interface.c, parse_signed_buffer: the last signature counts.
+// signedTag splits a tag into the signed content, byte for byte, and the signature. Source:
+// git, gpg-interface.c, parse_signed_buffer: the last signature counts.
 func signedTag(raw []byte) (content []byte, signature string) {
 	at := len(raw)
 	for _, begin := range []string{"\n-----BEGIN SSH SIGNATURE-----", "\n-----BEGIN PGP SIGNATURE-----"} {
@@ -91,8 +91,8 @@ func signedTag(raw []byte) (content []byte, signature string) {
 	return raw[:at], string(raw[at:])
 }
 
-// signed takes a commit apart: what was signed, byte for byte, and the signature.
-// Source: git, commit.c, parse_signed_commit.
+// signed splits a commit into the signed content, byte for byte, and the signature. Source:
+// git, commit.c, parse_signed_commit.
 func signed(commit []byte) (content []byte, signature string, err error) {
 	header, body, ok := bytes.Cut(commit, []byte("\n\n"))
 	if !ok {

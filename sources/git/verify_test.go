@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/test/needs"
 )
 
-// keys are made by the programs that people make them with.
+// keys are made by the programs that people use.
 type keys struct {
 	t    *testing.T
 	p    *place
@@ -28,7 +28,7 @@ func newKeys(t *testing.T, p *place) *keys {
 	for _, program := range []string{"gpg", "ssh-keygen"} {
 		needs.Program(t, program, "apt-get install gnupg openssh-client")
 	}
-	home, err := os.MkdirTemp("", "gpg") // short: gpg-agent's socket is in it
+	home, err := os.MkdirTemp("", "gpg") // short: the path of gpg-agent's socket is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (k *keys) ssh(name string) string {
 	return file
 }
 
-// past is a time at which the key of somebody who is gone was still good.
+// past is a time at which an expired key was still valid.
 const past = "20200101T000000"
 
 // pgp makes a key without a passphrase.
@@ -59,7 +59,7 @@ func (k *keys) public(name string) []byte {
 	return []byte(k.p.run("", "gpg", "--batch", "--quiet", "--armor", "--export", name+"@example.com") + "\n")
 }
 
-// wrap signs in the past.
+// wrap returns a gpg program that signs in the past.
 func (k *keys) wrap() string {
 	file := filepath.Join(k.dir, "gpg-of-the-past")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\nexec gpg --faked-system-time "+past+" \"$@\"\n"), 0o700); err != nil {
@@ -166,6 +166,6 @@ func TestVerify(t *testing.T) {
 // withSignature returns the commit with a signature of it.
 func withSignature(commit string, sign func(string) string) string {
 	header, body, _ := strings.Cut(commit, "\n\n")
-	_, text, _ := strings.Cut(sign(commit), "-----BEGIN ") // ssh-keygen says before what it does
+	_, text, _ := strings.Cut(sign(commit), "-----BEGIN ") // ssh-keygen prints a message first
 	return header + "\ngpgsig " + strings.ReplaceAll(strings.TrimSpace("-----BEGIN "+text), "\n", "\n ") + "\n\n" + body
 }

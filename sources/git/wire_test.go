@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// What answers in place of Git is told from Git, in its own words and without its
-// markup, and is never taken for a verdict on what was asked for.
+// An answer that is not Git's is recognised, reported in its own words without markup, and
+// never taken for a verdict on the request.
 func TestAnswersThatAreNotGits(t *testing.T) {
 	page := func(code int, head string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
@@ -87,7 +87,7 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 }
 
-// A server that takes more for granted than there is here is asked anew, without a base.
+// A server that assumes objects which are missing here is asked again, without a base.
 func TestBaseThatIsNotThere(t *testing.T) {
 	text := func(first string) string {
 		var b strings.Builder

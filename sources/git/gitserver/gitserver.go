@@ -1,7 +1,6 @@
-// Package gitserver runs the real git as a server on loopback: smart HTTP by
-// git http-backend and, for tests, ssh by sshd. The demo serves its fleet
-// repository with it; tests use it as the other side that misbehaves on demand.
-// It is not made to face a network.
+// Package gitserver runs the real git as a server on loopback: smart HTTP by git
+// http-backend and, for tests, ssh by sshd. The demo serves its fleet repository with it,
+// and tests make it misbehave. It is not secure enough for a network.
 package gitserver
 
 import (
@@ -18,15 +17,15 @@ import (
 
 // Options change how a server behaves.
 type Options struct {
-	// Username and Password, if set, are required of every request. Any user
-	// name will do where Username is empty.
+	// Username and Password, if set, are required of every request. Without Username any
+	// user name is accepted.
 	Username, Password string
 
-	// Before, if set, sees each request first. If it returns true it has
+	// Before, if set, is called with each request first. If it returns true it has
 	// answered, and git does not see the request.
 	Before func(w http.ResponseWriter, r *http.Request) bool
-	// After, if set, is called with git's answer to a push instead of sending
-	// it: the push has happened. It may send something else, or nothing.
+	// After, if set, is called with git's answer to a push instead of sending it. The push
+	// has happened then. It may send something else, or nothing.
 	After func(w http.ResponseWriter, r *http.Request)
 }
 
@@ -113,8 +112,8 @@ func (s *Server) allowed(r *http.Request) bool {
 		subtle.ConstantTimeCompare([]byte(password), []byte(s.options.Password)) == 1
 }
 
-// spool gives a body of unknown length a length: CGI has no chunks. The result
-// is to be closed.
+// spool reads a body of unknown length to get its length: CGI has no chunks. The caller
+// closes the result.
 func spool(r *http.Request) (io.Closer, error) {
 	if len(r.TransferEncoding) == 0 {
 		return r.Body, nil
@@ -136,7 +135,7 @@ func spool(r *http.Request) (io.Closer, error) {
 	return f, nil
 }
 
-// nobody is an http.ResponseWriter that nobody hears.
+// nobody is an http.ResponseWriter that discards the response.
 type nobody struct{ header http.Header }
 
 func (n *nobody) Header() http.Header         { return n.header }

@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/sources/git/gitserver"
 )
 
-// The real git clones and pushes, bodies without a length too, and only with
-// the password.
+// The real git clones and pushes, also with bodies of unknown length, and only with the
+// password.
 func TestRealGit(t *testing.T) {
 	s, err := gitserver.New(t.TempDir(), gitserver.Options{Password: "s3cret"})
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// An SSHServer is a real sshd on loopback that serves repositories to one key,
-// and does nothing else. It is for tests.
+// An SSHServer is a real sshd on loopback, for tests. It serves repositories to one key,
+// and does nothing else.
 type SSHServer struct {
-	URL        string // "ssh://user@127.0.0.1:port", to be followed by the path of a repository
+	URL        string // "ssh://user@127.0.0.1:port", to which the path of a repository is added
 	KnownHosts []byte
 	Key        []byte // private key of the user, OpenSSH format
 
@@ -28,9 +28,9 @@ type SSHServer struct {
 	cmd    *exec.Cmd
 }
 
-// StartSSH starts an sshd for the repositories of this machine's file system,
-// with its files in dir. ReadOnly refuses pushes; config is further lines of
-// sshd_config(5). It is to be closed.
+// StartSSH starts an sshd for the repositories on this computer, with its files in dir.
+// readOnly refuses pushes; config has further lines of sshd_config(5). The caller closes
+// the server.
 func StartSSH(ctx context.Context, dir string, readOnly bool, config ...string) (*SSHServer, error) {
 	const sshd = "/usr/sbin/sshd"
 	if _, err := os.Stat(sshd); err != nil {
@@ -75,7 +75,7 @@ AllowUsers %[3]s
 			return nil, err
 		}
 	}
-	// sshd wants this folder to exist when it runs as root.
+	// As root, sshd needs this folder to exist.
 	if me.Uid == "0" {
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// waitFor waits until somebody listens on address.
+// waitFor waits until something listens on address.
 func waitFor(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

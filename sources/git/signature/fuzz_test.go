@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// keyPair returns the public line and the signer of the key of SSH that seed makes.
+// keyPair returns the public key, as a line of SSH, and the signer that seed makes.
 func keyPair(tb testing.TB, seed byte) (line string, sign func([]byte) (string, error)) {
 	tb.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
@@ -54,7 +54,7 @@ func pgpPair(tb testing.TB, content string) (public, signature string) {
 	return key.String(), sig.String()
 }
 
-// FuzzSignature: nothing counts as signed but what the keys that are trusted signed.
+// FuzzSignature: content counts as signed only with a signature of a trusted key.
 func FuzzSignature(f *testing.F) {
 	const content = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\nx\n"
 	line, sign := keyPair(f, 1)
@@ -87,8 +87,8 @@ func FuzzSignature(f *testing.F) {
 	})
 }
 
-// FuzzAllowedSigners: a file of keys trusts the keys that are in it and no other, or is
-// refused on one line.
+// FuzzAllowedSigners: a file of keys trusts exactly the keys in it, or is refused on one
+// line.
 func FuzzAllowedSigners(f *testing.F) {
 	line, sign := keyPair(f, 1)
 	other, _ := keyPair(f, 2)

@@ -1,6 +1,6 @@
-// Package signature signs commits, and tells who signed one, with keys of SSH and of
-// OpenPGP. A signature is armoured text, as the header gpgsig of a commit holds it.
-// Sources: git, Documentation/gitformat-signature; OpenSSH, PROTOCOL.sshsig; RFC 9580.
+// Package signature signs commits, and verifies their signatures, with keys of SSH and
+// OpenPGP. A signature is armoured text, as in the header gpgsig of a commit. Sources: git,
+// Documentation/gitformat-signature; OpenSSH, PROTOCOL.sshsig; RFC 9580.
 package signature
 
 import (
@@ -19,10 +19,10 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// namespace is what Git signs for: a signature of a mail or a file is none of a commit.
+// namespace is Git's: the signature of a mail or a file is not valid for a commit.
 const namespace = "git"
 
-// How armoured texts begin.
+// Beginnings of armoured texts.
 const (
 	sshSignature = "-----BEGIN SSH SIGNATURE-----"
 	pgpSignature = "-----BEGIN PGP SIGNATURE-----"
@@ -30,8 +30,8 @@ const (
 	pgpSecretKey = "-----BEGIN PGP PRIVATE KEY BLOCK-----"
 )
 
-// NewSigner returns what signs with a private key: of SSH in PEM, or of OpenPGP in
-// armour. The passphrase may be empty.
+// NewSigner returns a function that signs with a private key: of SSH in PEM, or armoured of
+// OpenPGP. The passphrase may be empty.
 func NewSigner(key, passphrase fleet.Secret) (func(content []byte) (string, error), error) {
 	if bytes.HasPrefix(bytes.TrimSpace(key.Reveal()), []byte(pgpSecretKey)) {
 		return pgpSigner(key, passphrase)
@@ -85,7 +85,7 @@ func pgpSigner(key, passphrase fleet.Secret) (func([]byte) (string, error), erro
 	}, nil
 }
 
-// Trust is whose signatures count.
+// Trust is a set of trusted keys.
 type Trust struct {
 	pgp openpgp.EntityList
 	ssh []sshKey
@@ -97,7 +97,7 @@ type sshKey struct {
 	until time.Time // zero: for good
 }
 
-// NewTrust reads public keys by the names of their files: OpenPGP in armour, and SSH
+// NewTrust reads public keys, by the names of their files: armoured of OpenPGP, and of SSH
 // as in authorized_keys or in Git's gpg.ssh.allowedSignersFile.
 func NewTrust(files map[string][]byte) (*Trust, error) {
 	t := &Trust{}
@@ -116,8 +116,8 @@ func (t *Trust) add(content []byte) error {
 	if bytes.Contains(content, []byte(pgpSecretKey)) {
 		return errors.New("this is a private key: give its public half")
 	}
-	// A file may hold several keys one after the other, which a reader of armour
-	// takes for one.
+	// A file may have several armoured keys one after the other, which the parser takes for
+	// one.
 	if before, rest, ok := bytes.Cut(content, []byte(pgpPublicKey)); ok && len(bytes.TrimSpace(before)) == 0 {
 		for part := range bytes.SplitSeq(rest, []byte(pgpPublicKey)) {
 			keys, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(append([]byte(pgpPublicKey), part...)))
@@ -141,9 +141,9 @@ func (t *Trust) add(content []byte) error {
 	return nil
 }
 
-// readSigner reads "[OPTIONS] TYPE KEY COMMENT", as in authorized_keys, or "PRINCIPALS
-// [OPTIONS] TYPE KEY". An option that narrows what a key is for is honoured or refused:
-// a key must not be trusted with more than its line says.
+// readSigner parses "[OPTIONS] TYPE KEY COMMENT", as in authorized_keys, or "PRINCIPALS
+// [OPTIONS] TYPE KEY". An option that restricts a key is honoured or refused: a key must
+// not be trusted with more than its line says.
 func readSigner(line string) (sshKey, error) {
 	if key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line)); err == nil && (len(options) == 0 || slices.ContainsFunc(options, isKeyOption)) {
 		k := sshKey{PublicKey: key, who: cmp.Or(comment, ssh.FingerprintSHA256(key))}
@@ -197,8 +197,7 @@ func expiry(option string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("expiry-time %q is no time: write YYYYMMDD or YYYYMMDDHHMM[SS], with Z for UTC", value)
 }
 
-// Verify returns who signed content, or an error that says why nobody did who is
-// trusted.
+// Verify returns who signed content. The error says why no trusted key did.
 func (t *Trust) Verify(content []byte, armoured string) (who string, err error) {
 	switch {
 	case strings.TrimSpace(armoured) == "":

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Options in the form of authorized_keys are honoured or refused, never passed over.
+// Options of authorized_keys are honoured or refused, never ignored.
 func TestOptionsOfKeys(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
