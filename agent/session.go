@@ -62,7 +62,7 @@ func newSession(a *Agent, b *branch) *session {
 		Infrastructure: func(name string) (providers.Infrastructure, error) { return a.p.Infrastructure(name) }, Found: s.found, Changed: a.queue.Add, Log: a.p.Log,
 	})
 	s.home = home.New(home.Options{Self: a.o.Name, Interval: a.o.Interval}, home.Parts{
-		Fleet: s.declaredHome, Newest: a.newestFleet, Mover: a.p.Mover, Inhabits: a.p.Inhabits,
+		Fleet: s.declaredHome, Newest: a.newestFleet, Mover: a.p.Mover, LivesIn: a.p.Inhabits,
 		Notify: s.putStatus, Publish: s.publishFleet, Log: a.p.Log,
 	})
 	s.escrow = escrow.NewUpkeep(escrow.UpkeepParts{

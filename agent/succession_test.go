@@ -24,12 +24,12 @@ type gate struct {
 	why string
 }
 
-func (g *gate) Hold(why string) {
+func (g *gate) Freeze(why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.why = why
 }
-func (g *gate) Release() { g.Hold("") }
+func (g *gate) Unfreeze() { g.Freeze("") }
 
 func (g *gate) held() bool {
 	g.mu.Lock()

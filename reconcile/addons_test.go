@@ -70,7 +70,7 @@ func (w *world) names(path string) []string {
 func TestAddons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const configMaps = "/api/v1/namespaces/net/configmaps"
-		wanted := wish{1, 1, "v1.33.5", false}
+		wanted := clusterSpec{1, 1, "v1.33.5", false}
 		w := newWorld(t)
 		defer w.cloud.Close()
 		w.edit = edited()
@@ -123,7 +123,7 @@ func TestAddonsStay(t *testing.T) {
 		w := newWorld(t)
 		defer w.cloud.Close()
 		w.edit = edited("PRUNE", "false")
-		w.reach(wish{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
+		w.reach(clusterSpec{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
 		w.edit = strings.NewReplacer()
 		told := ""
 		w.told = func(r fleet.Report) {
@@ -133,7 +133,7 @@ func TestAddonsStay(t *testing.T) {
 				}
 			}
 		}
-		w.reach(wish{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
+		w.reach(clusterSpec{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
 		if got := w.names("/api/v1/namespaces/net/configmaps"); len(got) != 2 || !strings.Contains(told, "net is not in Git any more for this cluster, and its 5 objects stay") {
 			t.Errorf("there are %v of a set that vanished, and it is told %q", got, told)
 		}

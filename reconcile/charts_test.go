@@ -49,7 +49,7 @@ func proxied(version string) *strings.Replacer {
 func TestCharts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ours = "/api/v1/secrets?labelSelector=owner%3Dhelm,fairlead.dev/helm-chart-proxy"
-		wanted := wish{1, 1, "v1.33.5", false}
+		wanted := clusterSpec{1, 1, "v1.33.5", false}
 		w := newWorld(t)
 		defer w.cloud.Close()
 		ready := ""

@@ -55,13 +55,13 @@ func TestLostRolesCostNoQuorum(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				defer w.cloud.Close()
-				w.reach(wish{3, 1, "v1.33.5", false}, fleet.PhaseProvisioned)
+				w.reach(clusterSpec{3, 1, "v1.33.5", false}, fleet.PhaseProvisioned)
 				before := w.controlPlane()
 				for _, vm := range before[:tc.machines] {
 					w.retag(vm, tc.change)
 				}
 				a := w.start()
-				for _, asked := range []wish{{3, 1, "v1.33.5", false}, {3, 1, "v1.34.1", false}, {1, 1, "v1.33.5", false}} {
+				for _, asked := range []clusterSpec{{3, 1, "v1.33.5", false}, {3, 1, "v1.34.1", false}, {1, 1, "v1.33.5", false}} {
 					c := decoded(t, asked.manifests())
 					var last reconcile.Result
 					for range 60 {
@@ -82,11 +82,11 @@ func TestLostRolesCostNoQuorum(t *testing.T) {
 				for _, vm := range before[:tc.machines] {
 					w.retag(vm, func(map[string]string) {})
 				}
-				w.reach(wish{3, 1, "v1.33.5", false}, fleet.PhaseProvisioned)
+				w.reach(clusterSpec{3, 1, "v1.33.5", false}, fleet.PhaseProvisioned)
 				if got := w.controlPlane(); !sameMachines(got, before) {
 					t.Errorf("with its tags back the control plane is %v, want %v", got, before)
 				}
-				w.reach(wish{3, 1, "v1.33.5", true}, fleet.PhaseDeleted)
+				w.reach(clusterSpec{3, 1, "v1.33.5", true}, fleet.PhaseDeleted)
 				w.nothingLeft()
 			})
 		})

@@ -22,11 +22,11 @@ func TestNothingOutlivesACluster(t *testing.T) {
 				if leave {
 					w.edit = strings.NewReplacer("annotations: {", "annotations: {fairlead.dev/external-resources: leave, ")
 				}
-				w.reach(wish{1, 1, "v1.33.5", false}, fleet.PhaseProvisioned)
+				w.reach(clusterSpec{1, 1, "v1.33.5", false}, fleet.PhaseProvisioned)
 				w.apply(fleet.ObjectRef{Kind: "Service", Namespace: "default", Name: "web"}, `{"apiVersion": "v1", "kind": "Service",
 					"metadata": {"namespace": "default", "name": "web", "finalizers": ["service.kubernetes.io/load-balancer-cleanup"]},
 					"spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}`)
-				deleted := wish{1, 1, "v1.33.5", true}
+				deleted := clusterSpec{1, 1, "v1.33.5", true}
 				if leave {
 					w.reach(deleted, fleet.PhaseDeleted)
 					w.nothingLeft()
@@ -60,7 +60,7 @@ func (w *world) apply(o fleet.ObjectRef, content string) {
 }
 
 // stays makes passes for d, in which no machine goes.
-func (w *world) stays(wanted wish, d time.Duration) {
+func (w *world) stays(wanted clusterSpec, d time.Duration) {
 	w.t.Helper()
 	a, c := w.start(), decoded(w.t, w.edit.Replace(wanted.manifests()))
 	defer a.workload.Close()

@@ -182,7 +182,7 @@ func (j joining) Admit(_ context.Context, _ providers.Access, in providers.Boots
 // certificate returns that of an authority.
 func certificate(t *testing.T) []byte {
 	t.Helper()
-	made, err := kubeadm.New(nil).NewSecrets(wish{1, 1, "v1.33.5", false}.cluster(t), time.Now())
+	made, err := kubeadm.New(nil).NewSecrets(clusterSpec{1, 1, "v1.33.5", false}.cluster(t), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func (y *yard) start(store reconcile.SecretStore) *reconcile.Reconciler {
 // hosted returns what Git says of a cluster of so many workers.
 func hosted(t *testing.T, workers int, gone bool) *fleet.Cluster {
 	t.Helper()
-	c := wish{1, workers, "v1.33.5", gone}.cluster(t)
+	c := clusterSpec{1, workers, "v1.33.5", gone}.cluster(t)
 	c.ControlPlane = fleet.Pool{}
 	c.Hosted = &fleet.HostedControlPlane{Object: fleet.Object{Name: "plane"}, Version: "v1.33.5"}
 	c.Hosted.Object.GVK.Kind = hostedKind

@@ -50,7 +50,7 @@ func TestLooksInAnHour(t *testing.T) {
 				w := newWorld(t)
 				defer w.cloud.Close()
 				defer func(c *inmemory.Cloud) { c.Close() }(w.cloud)
-				wanted := wish{1, 1, "v1.33.5", false}
+				wanted := clusterSpec{1, 1, "v1.33.5", false}
 				w.reach(wanted, fleet.PhaseProvisioned)
 				desired := wanted.cluster(t)
 				c.change(w, desired)

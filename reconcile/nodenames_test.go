@@ -35,7 +35,7 @@ func TestNodesNamedOtherwiseComeToRest(t *testing.T) {
 				seen[m.Machine.Name] = seen[m.Machine.Name] || m.Node != ""
 			}
 		}
-		rest := wish{3, 2, "v1.33.5", false}
+		rest := clusterSpec{3, 2, "v1.33.5", false}
 		w.reach(rest, fleet.PhaseProvisioned)
 		if w.syncs < 5 || len(seen) != 5 {
 			t.Fatalf("%d nodes were brought in line, of %d machines", w.syncs, len(seen))
@@ -53,9 +53,9 @@ func TestNodesNamedOtherwiseComeToRest(t *testing.T) {
 		if w.syncs > 0 {
 			t.Errorf("%d nodes were brought in line in an hour at rest", w.syncs)
 		}
-		w.reach(wish{3, 2, "v1.34.1", false}, fleet.PhaseProvisioned)
+		w.reach(clusterSpec{3, 2, "v1.34.1", false}, fleet.PhaseProvisioned)
 		w.checkVersion("v1.34.1")
-		w.reach(wish{3, 2, "v1.34.1", true}, fleet.PhaseDeleted)
+		w.reach(clusterSpec{3, 2, "v1.34.1", true}, fleet.PhaseDeleted)
 		w.nothingLeft()
 	})
 }

@@ -200,7 +200,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 			return append(errs, err)
 		}
 	}
-	errs = append(errs, r.carryOut(ctx, exec.World{
+	errs = append(errs, r.execute(ctx, exec.Environment{
 		Cluster: p.Desired.ServedAt(endpoint(p.Desired, &observed)), Infrastructure: infra, Guests: guests, ControlPlane: plane,
 		Distribution: d, Secrets: r.secrets(c), Endpoint: endpoint(p.Desired, &observed), Memory: m,
 		Seen: observed.At,
@@ -209,8 +209,8 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	return errs
 }
 
-// carryOut carries out the plan of res in w, and reports what was done.
-func (r *Reconciler) carryOut(ctx context.Context, w exec.World, res *Result) (errs []error) {
+// execute carries out the plan of res in w, and reports what was done.
+func (r *Reconciler) execute(ctx context.Context, w exec.Environment, res *Result) (errs []error) {
 	ctx, done := r.o.Span(ctx, "do", "actions", strconv.Itoa(len(res.Plan.Actions)))
 	out := r.executor.Run(ctx, w, res.Plan.Actions)
 	done(failed(out))

@@ -27,7 +27,7 @@ type stub struct {
 
 	now      time.Time
 	seen     fleet.Infrastructure
-	blind    error // of a look at the infrastructure
+	lookErr  error // of a look at the infrastructure
 	workload fleet.Workload
 	down     error // of a look at the nodes
 	etcd     *fleet.Etcd
@@ -135,7 +135,7 @@ func (s distribution) UserData(providers.BootstrapInput) (providers.UserData, er
 type infrastructure struct{ *stub }
 
 func (s infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastructure, error) {
-	return s.seen, s.blind
+	return s.seen, s.lookErr
 }
 
 func (s infrastructure) EnsureInfrastructure(context.Context, fleet.OperationID, *fleet.Cluster) error {
@@ -183,11 +183,11 @@ func TestRecovery(t *testing.T) {
 		fleet.Invalid:      {10 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute},
 		"NewKind":          {time.Second, 2 * time.Second, 4 * time.Second, 2 * time.Minute},
 	} {
-		c := wish{1, 0, "v1.33.5", false}.cluster(t)
+		c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 		s := newStub(c, 1)
 		r := s.reconciler(t, c)
 		for round := range 2 { // a pass that goes well begins anew
-			s.blind = fleet.Errorf(kind, "list machines", "no")
+			s.lookErr = fleet.Errorf(kind, "list machines", "no")
 			var got []time.Duration
 			for n := 1; n <= 20; n++ {
 				if res := r.Pass(t.Context(), c, fleet.Memory{}); n <= 3 || n == 20 {
@@ -197,7 +197,7 @@ func TestRecovery(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, round %d: waits %v, want %v", kind, round, got, want)
 			}
-			s.blind = nil
+			s.lookErr = nil
 			r.Pass(t.Context(), c, fleet.Memory{})
 		}
 	}
@@ -206,7 +206,7 @@ func TestRecovery(t *testing.T) {
 // TestAFailureHoldsNothingElseUp drains a node while CoreDNS cannot be brought
 // in line: the draining goes on at its own pace.
 func TestAFailureHoldsNothingElseUp(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	s.steps = []fleet.Step{{Name: "SyncAddons", When: fleet.AfterControlPlane, Reason: "of another version"}}
 	s.seen.Machines = append(s.seen.Machines, fleet.Machine{Name: "eu-1-gone-x", Pool: "gone", Role: fleet.RoleWorker, State: fleet.MachineRunning})
@@ -233,13 +233,13 @@ func TestAFailureHoldsNothingElseUp(t *testing.T) {
 // TestAReportOutlivesABlindLook has a look fail: what was known is still told,
 // and the failure with it.
 func TestAReportOutlivesABlindLook(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
 	if first := r.Pass(t.Context(), c, fleet.Memory{}); first.Err != nil || first.Report.Phase != fleet.PhaseProvisioned {
 		t.Fatalf("first pass: %s %v", first.Report.Phase, first.Err)
 	}
-	s.blind = fleet.Errorf(fleet.Unavailable, "list machines", "503 from the cloud")
+	s.lookErr = fleet.Errorf(fleet.Unavailable, "list machines", "503 from the cloud")
 	c.Revision = fleet.Revision{Ref: "main", Digest: "sha1:2"}
 	got := r.Pass(t.Context(), c, fleet.Memory{}).Report
 	if got.Phase != fleet.PhaseProvisioned || len(got.Machines) != 1 || len(got.Conditions) == 0 || got.Revision != c.Revision {
@@ -255,7 +255,7 @@ func TestAReportOutlivesABlindLook(t *testing.T) {
 
 // TestMayRefuses looks and reports, and changes nothing.
 func TestMayRefuses(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	s.seen.Ready = false
 	s.owner = errors.New("agent b owns the fleet")
@@ -270,7 +270,7 @@ func TestMayRefuses(t *testing.T) {
 
 // TestMayRefusesHalfWay loses the right to act after the plan is made.
 func TestMayRefusesHalfWay(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	s.seen.Ready = false
 	s.owner, s.deposed = errors.New("agent b owns the fleet"), 2
@@ -283,7 +283,7 @@ func TestMayRefusesHalfWay(t *testing.T) {
 // TestAPlanThatIsTooOld sleeps between the look and what comes of it, as a laptop
 // does: nothing is done, nothing failed, and the next pass does it.
 func TestAPlanThatIsTooOld(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	s.seen.Ready = false
 	s.sleeps = time.Hour
@@ -300,7 +300,7 @@ func TestAPlanThatIsTooOld(t *testing.T) {
 // TestClose closes the connections to all clusters, since another agent or
 // replica opens its own, and is told of changes by them.
 func TestClose(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
 	r.Pass(t.Context(), c, fleet.Memory{})
@@ -314,7 +314,7 @@ func TestClose(t *testing.T) {
 // TestEtcdIsLookedAtWhenNeeded scales a control plane: only then etcd is looked
 // at, and while it cannot be seen nothing is done.
 func TestEtcdIsLookedAtWhenNeeded(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
 	r.Pass(t.Context(), c, fleet.Memory{})
@@ -322,7 +322,7 @@ func TestEtcdIsLookedAtWhenNeeded(t *testing.T) {
 	if r.Pass(t.Context(), c, fleet.Memory{}); len(s.calls) > 0 {
 		t.Fatalf("calls at rest: %v", s.calls)
 	}
-	c = wish{3, 0, "v1.33.5", false}.cluster(t)
+	c = clusterSpec{3, 0, "v1.33.5", false}.cluster(t)
 	s.etcd, s.etcdDown = nil, fleet.Errorf(fleet.Unavailable, "list members", "no leader")
 	res := r.Pass(t.Context(), c, fleet.Memory{})
 	if want := []string{"Etcd"}; !slices.Equal(s.calls, want) || !strings.Contains(res.Report.Failure, "no leader") {
@@ -336,7 +336,7 @@ func TestEtcdIsLookedAtWhenNeeded(t *testing.T) {
 
 // TestTheSameAgainWaitsLonger repeats an action that says yes and helps nothing.
 func TestTheSameAgainWaitsLonger(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	s.seen.Ready = false
 	r := s.reconciler(t, c)
@@ -359,7 +359,7 @@ func TestAnyAnswerProvesLife(t *testing.T) {
 		fleet.Unauthorized: nil,
 		fleet.Unknown:      nil,
 	} {
-		c := wish{1, 0, "v1.33.5", false}.cluster(t)
+		c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 		c.HealthChecks = []clusterv1.MachineHealthCheck{{ObjectMeta: metav1.ObjectMeta{Name: "all"}}}
 		s := newStub(c, 1)
 		s.down = fleet.Errorf(kind, "list nodes", "no")
@@ -378,7 +378,7 @@ func TestAnyAnswerProvesLife(t *testing.T) {
 
 // TestNoSecondClusterBesideOneThatAnswers hides all machines, as lost tags do.
 func TestNoSecondClusterBesideOneThatAnswers(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	s.seen.Machines = nil
 	r := s.reconciler(t, c)

@@ -61,7 +61,7 @@ func TestAnotherPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				wanted := wish{3, c.workers, "v1.33.5", false}
+				wanted := clusterSpec{3, c.workers, "v1.33.5", false}
 				w := newWorld(t)
 				here := w.cloud
 				defer here.Close()
@@ -135,7 +135,7 @@ func TestMemoryOfOneAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.cloud.Close()
-		c := wish{1, 0, "v1.33.5", false}.cluster(t)
+		c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 		a := w.start()
 		defer a.workload.Close()
 		for a.r.Pass(a.ctx, c, fleet.Memory{}).Report.Phase != "Provisioned" {
@@ -164,7 +164,7 @@ func TestFirstMachineFails(t *testing.T) {
 		if err := w.cloud.SetFaults(t.Context(), broken); err != nil {
 			t.Fatal(err)
 		}
-		c := wish{1, 1, "v1.33.5", false}.cluster(t)
+		c := clusterSpec{1, 1, "v1.33.5", false}.cluster(t)
 		last, _ := w.dwell(c, fleet.Residence{}, time.Minute)
 		first := w.ours()
 		if len(first) != 1 || first[0].State != fleet.MachineFailed {
@@ -185,7 +185,7 @@ func TestFirstMachineFails(t *testing.T) {
 // so: it is made anew, once for each time that they say so.
 func TestRecreate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wanted := wish{1, 1, "v1.33.5", false}
+		wanted := clusterSpec{1, 1, "v1.33.5", false}
 		w := newWorld(t)
 		defer w.cloud.Close()
 		var told fleet.Report

@@ -15,7 +15,7 @@ import (
 // the new one in the end, and at no time is a kubelet locked out.
 func TestRotationOfTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wanted := wish{3, 1, "v1.33.5", false}
+		wanted := clusterSpec{3, 1, "v1.33.5", false}
 		w := newWorld(t)
 		defer w.cloud.Close()
 		w.reach(wanted, fleet.PhaseProvisioned)
@@ -65,8 +65,8 @@ func TestRotationOfTheCluster(t *testing.T) {
 }
 
 // live has an agent look after the cluster for a while.
-func (w *world) live(wish wish, d time.Duration) {
-	c := decoded(w.t, w.edit.Replace(wish.manifests()))
+func (w *world) live(clusterSpec clusterSpec, d time.Duration) {
+	c := decoded(w.t, w.edit.Replace(clusterSpec.manifests()))
 	a := w.start()
 	defer a.workload.Close()
 	for began := time.Now(); time.Since(began) < d; {

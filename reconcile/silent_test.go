@@ -31,7 +31,7 @@ kind: DevMachineTemplate
 // to be deleted; it goes when its host is back. Agents that know nothing go on with it.
 func TestSilentControlPlane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wanted := wish{3, 1, "v1.33.5", false}
+		wanted := clusterSpec{3, 1, "v1.33.5", false}
 		w := newWorld(t)
 		defer w.cloud.Close()
 		w.edit = strings.NewReplacer("\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: DevMachineTemplate\n", controlPlaneCheck)

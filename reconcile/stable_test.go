@@ -45,7 +45,7 @@ func TestAFaultThatLastsIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.cloud.Close()
-		wanted := wish{1, 1, "v1.33.5", false}
+		wanted := clusterSpec{1, 1, "v1.33.5", false}
 		w.reach(wanted, fleet.PhaseProvisioned)
 		a := w.startWith(workload.New(workload.Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", at)
@@ -69,15 +69,15 @@ func TestAFaultThatLastsIsToldOnce(t *testing.T) {
 // TestWhatOthersSayIsStable: whatever a provider says, with what differs each time,
 // makes equal reports.
 func TestWhatOthersSayIsStable(t *testing.T) {
-	c := wish{1, 0, "v1.33.5", false}.cluster(t)
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
 	s := newStub(c, 1)
 	r := s.reconciler(t, c)
 	said := func(i int) string {
 		return fmt.Sprintf("read tcp 10.0.0.5:%d->10.0.0.9:8774: EOF (Request-ID: req-4e4c1c2f-7c7c-4d0e-8a55-6b3e2f1a9d%02d)", 40000+i, i)
 	}
 	for name, say := range map[string]func(text string){
-		"a look that fails":    func(text string) { s.blind = fleet.Errorf(fleet.Unavailable, "list servers", "%s", text) },
-		"an API server":        func(text string) { s.blind, s.down = nil, fleet.Errorf(fleet.Unavailable, "list nodes", "%s", text) },
+		"a look that fails":    func(text string) { s.lookErr = fleet.Errorf(fleet.Unavailable, "list servers", "%s", text) },
+		"an API server":        func(text string) { s.lookErr, s.down = nil, fleet.Errorf(fleet.Unavailable, "list nodes", "%s", text) },
 		"a machine":            func(text string) { s.seen.Machines[0].State, s.seen.Machines[0].Message = fleet.MachineFailed, text },
 		"the infrastructure":   func(text string) { s.seen.Ready, s.seen.Message = false, text },
 		"an action that fails": func(text string) { s.seen.Exists, s.etcdDown = true, errors.New(text) },

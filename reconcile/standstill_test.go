@@ -26,7 +26,7 @@ func TestLookTellsWhenItEnded(t *testing.T) {
 			Secrets:       w.secrets,
 		})
 		began := time.Now()
-		o, err := l.Look(t.Context(), wish{1, 1, "v1.33.5", false}.cluster(t))
+		o, err := l.Look(t.Context(), clusterSpec{1, 1, "v1.33.5", false}.cluster(t))
 		if err != nil || !o.At.Equal(began) || o.Until.Sub(o.At) < still {
 			t.Errorf("from %s until %s, error %v; want from %s on, for %s", o.At, o.Until, err, began, still)
 		}

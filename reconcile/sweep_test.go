@@ -15,17 +15,17 @@ import (
 // life takes a cluster through creation, scaling, an upgrade and deletion.
 func life(w *world) {
 	defer w.cloud.Close()
-	w.reach(wish{3, 2, "v1.33.5", false}, fleet.PhaseProvisioned)
+	w.reach(clusterSpec{3, 2, "v1.33.5", false}, fleet.PhaseProvisioned)
 	if n := len(w.ours()); n != 5 {
 		w.t.Fatalf("created %d machines, want 5", n)
 	}
-	w.reach(wish{3, 3, "v1.33.5", false}, fleet.PhaseProvisioned)
+	w.reach(clusterSpec{3, 3, "v1.33.5", false}, fleet.PhaseProvisioned)
 	before := map[string]bool{}
 	for _, vm := range w.ours() {
 		before[vm.ID] = true
 	}
 	w.checkVersion("v1.33.5")
-	w.reach(wish{3, 3, "v1.34.1", false}, fleet.PhaseProvisioned)
+	w.reach(clusterSpec{3, 3, "v1.34.1", false}, fleet.PhaseProvisioned)
 	w.checkVersion("v1.34.1")
 	after := w.ours()
 	if len(after) != 6 {
@@ -36,7 +36,7 @@ func life(w *world) {
 			w.t.Fatalf("machine %s was not replaced", vm.Name)
 		}
 	}
-	w.reach(wish{3, 3, "v1.34.1", true}, fleet.PhaseDeleted)
+	w.reach(clusterSpec{3, 3, "v1.34.1", true}, fleet.PhaseDeleted)
 	w.nothingLeft()
 }
 

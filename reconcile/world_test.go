@@ -81,19 +81,19 @@ spec:
           etcd: {provisioning: {startupDuration: "2s"}}
 `
 
-// wish is what Git asks for.
-type wish struct {
+// A clusterSpec is what Git asks for.
+type clusterSpec struct {
 	controlPlanes, workers int
 	version                string
 	gone                   bool
 }
 
-func (w wish) cluster(t testing.TB) *fleet.Cluster {
+func (w clusterSpec) cluster(t testing.TB) *fleet.Cluster {
 	t.Helper()
 	return decoded(t, w.manifests())
 }
 
-func (w wish) manifests() string {
+func (w clusterSpec) manifests() string {
 	return fmt.Sprintf(manifests, w.controlPlanes, w.workers, w.version, w.gone)
 }
 
@@ -304,9 +304,9 @@ func (c crashingKubeadm) Apply(ctx context.Context, a providers.Access, in *flee
 
 // reach makes passes until phase is reached and nothing is to be done. Crashed
 // agents are replaced by new ones that know nothing.
-func (w *world) reach(wish wish, phase fleet.Phase) {
+func (w *world) reach(clusterSpec clusterSpec, phase fleet.Phase) {
 	w.t.Helper()
-	c := decoded(w.t, w.edit.Replace(wish.manifests()))
+	c := decoded(w.t, w.edit.Replace(clusterSpec.manifests()))
 	a := w.start()
 	var last reconcile.Result
 	deadline := time.Now().Add(2 * time.Hour)

@@ -14,55 +14,55 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// Credentials says where Secrets with credentials of providers go.
+// Credentials says where Secrets with credentials of providers are put.
 type Credentials string
 
-// Where they may go.
+// The places for them.
 const (
 	InStore Credentials = "store" // into the secret store, as `fairlead secrets set` does
 	InGit   Credentials = "git"   // into the folder, encrypted for the recipients
-	Nowhere Credentials = "none"  // people put them where they want them
+	Nowhere Credentials = "none"  // nowhere: people put them where they want them
 )
 
-// The annotations of a Cluster in the management cluster that was paused here.
+// The annotations of a Cluster that was paused in the management cluster for an adoption.
 const (
-	adoptedBy    = "fairlead.dev/adopted-by"    // the fleet
-	pausedBefore = "fairlead.dev/paused-before" // it was paused by somebody else
+	adoptedBy    = "fairlead.dev/adopted-by"    // the fleet that adopts the cluster
+	pausedBefore = "fairlead.dev/paused-before" // somebody else had paused the cluster before
 )
 
-// Options are what an Adoption works with. All but Status, Recipients and the
-// times are required.
+// Options are what an Adoption works with. Status, Recipients and the durations are
+// optional.
 type Options struct {
 	Management *Management
 	Fleet      fleet.ID
-	Folder     string         // the root of the fleet
-	Kinds      []fleet.Kind   // of the providers
-	Decoder    render.Decoder // of the fleet, with Kinds
+	Folder     string         // the root folder of the fleet
+	Kinds      []fleet.Kind   // kinds of the providers
+	Decoder    render.Decoder // decodes manifests of the fleet, with Kinds
 
-	// Load renders the fleet as it lies in Folder.
+	// Load renders the fleet from the files in Folder.
 	Load func(context.Context) (fleet.Fleet, error)
-	// Look observes all of a cluster, with the secrets of Secrets.
+	// Look observes everything of a cluster. It uses the secrets in Secrets.
 	Look           func(context.Context, *fleet.Cluster) (fleet.Observed, error)
 	Infrastructure func(name string) (providers.Infrastructure, error)
 	Secrets        *Overlay
-	// Status reads the status branch; nil where it is not known.
+	// Status reads the status branch. Nil: the branch is not known.
 	Status func(context.Context) (status.Status, error)
 
 	Classes     Classes
 	Credentials Credentials
 	Recipients  []string // age recipients of Secrets that go to Git
 
-	// AcceptDrift goes on where the infrastructure differs from what Git says in
-	// what Fairlead would mend.
+	// AcceptDrift lets the adoption go on although Fairlead would then change
+	// infrastructure that differs from Git.
 	AcceptDrift bool
-	// DryRun looks at everything and changes nothing.
+	// DryRun checks everything and changes nothing.
 	DryRun bool
 
-	Patience time.Duration // for controllers to pause and marks to show, default 2 minutes
-	Poll     time.Duration // between looks meanwhile, default 1 s
-	Now      func() time.Time
-	// Say tells of a step of a cluster, before it is taken.
-	Say func(k fleet.Key, step Step, text string)
+	Timeout      time.Duration // how long to wait for controllers to pause and for tags to show; default 2 minutes
+	PollInterval time.Duration // between two looks while waiting; default 1 s
+	Now          func() time.Time
+	// OnStep is called with each step of a cluster, before the step is done.
+	OnStep func(k fleet.Key, step Step, text string)
 }
 
 // A Step is a part of an adoption.
@@ -80,12 +80,12 @@ const (
 	Note    Step = "note"
 )
 
-// A Result is what became of one cluster.
+// A Result says how the adoption of one cluster ended.
 type Result struct {
 	Cluster  fleet.Key
-	Done     bool            // it is Fairlead's; after Undo: it is Cluster API's again
-	Problems []fleet.Problem // why it cannot be adopted as it is; nothing was changed for it
-	Err      error           // what went wrong on the way: the same call goes on
+	Done     bool            // the cluster is Fairlead's; after Undo: it is Cluster API's again
+	Problems []fleet.Problem // why the cluster cannot be adopted as it is; nothing was changed for it
+	Err      error           // what failed on the way; the same call goes on from there
 }
 
 // An Adoption takes over clusters of one management cluster.
@@ -96,20 +96,20 @@ func New(o Options) *Adoption {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Patience == 0 {
-		o.Patience = 2 * time.Minute
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
 	}
-	if o.Poll == 0 {
-		o.Poll = time.Second
+	if o.PollInterval == 0 {
+		o.PollInterval = time.Second
 	}
-	if o.Say == nil {
-		o.Say = func(fleet.Key, Step, string) {}
+	if o.OnStep == nil {
+		o.OnStep = func(fleet.Key, Step, string) {}
 	}
 	return &Adoption{o}
 }
 
-// Run adopts clusters, one after the other; what is wrong with one does not keep
-// the others. It ends early only with ctx.
+// Run adopts clusters, one after the other. A cluster that cannot be adopted does not stop
+// the others. Run ends early only with ctx.
 func (a *Adoption) Run(ctx context.Context, clusters []fleet.Key) []Result {
 	return each(ctx, clusters, a.adopt)
 }
@@ -129,17 +129,17 @@ func each(ctx context.Context, clusters []fleet.Key, do func(context.Context, fl
 
 // A candidate is a cluster that passed the checks.
 type candidate struct {
-	*found
-	desired  *fleet.Cluster // as Git says, not paused
-	expected *fleet.Cluster // as the management cluster says, where Git has it already
+	*existing
+	desired  *fleet.Cluster // the definition in Git, without spec.paused
+	expected *fleet.Cluster // what the management cluster would give; nil where Git has no definition yet
 	docs     []document
 	machines []providers.AdoptedMachine
 	adopter  providers.Adopter
 	settle   time.Duration
-	marks    []string // still to be set
-	written  string   // its folder in the fleet; empty where it is in none yet
-	own      bool     // people wrote that folder
-	paused   bool     // in the fleet
+	untagged []string // things that do not carry the ownership tags yet
+	folder   string   // the overlay of the cluster in the fleet; empty where the fleet has none yet
+	byPeople bool     // people wrote that overlay
+	paused   bool     // the definition in Git is paused
 }
 
 func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, error) {
@@ -148,23 +148,23 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 		return nil, err
 	}
 	c, done, err := a.check(ctx, f)
-	if there, e := a.find(ctx, k); len(f.problems) > 0 && f.begun && e == nil && (there == nil || there.Paused) {
-		f.refuse(f.cluster, "spec.paused", "give it back with --undo, and begin again", "is paused for an adoption that was begun, and nobody acts on it")
+	if there, e := a.find(ctx, k); len(f.problems) > 0 && f.started && e == nil && (there == nil || there.Paused) {
+		f.addProblem(f.cluster, "spec.paused", "give it back with --undo, and begin again", "is paused for an adoption that was begun, and nobody acts on it")
 	}
 	if err != nil || len(f.problems) > 0 || done {
 		return f.problems, err
 	}
-	if f.begun {
-		a.o.Say(k, Note, "its adoption was begun and not finished: it goes on")
+	if f.started {
+		a.o.OnStep(k, Note, "its adoption was begun and not finished: it goes on")
 	}
 	for _, n := range f.notes {
-		a.o.Say(k, Note, n)
+		a.o.OnStep(k, Note, n)
 	}
 	for _, step := range []func(context.Context, *candidate) error{
-		a.write, a.store, a.pause, a.take, a.mark, a.plan, a.release,
+		a.write, a.store, a.pause, a.adoptSecrets, a.mark, a.plan, a.release,
 	} {
 		if err := step(ctx, c); err != nil {
-			if c.begun && !a.o.DryRun {
+			if c.started && !a.o.DryRun {
 				err = fmt.Errorf("%w; %s stays paused in the management cluster, and nobody acts on it: run this again to go on, or give it back with --undo", err, k)
 			}
 			return nil, err
@@ -173,9 +173,9 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 	return nil, nil
 }
 
-// write puts the manifests into the fleet, held.
+// write puts the manifests into the fleet. They are paused.
 func (a *Adoption) write(ctx context.Context, c *candidate) error {
-	if c.written != "" {
+	if c.folder != "" {
 		return nil
 	}
 	if len(c.classes) > 0 && !a.o.DryRun {
@@ -184,7 +184,7 @@ func (a *Adoption) write(ctx context.Context, c *candidate) error {
 		}
 	}
 	folder := overlayOf(c.key)
-	a.o.Say(c.key, Write, fmt.Sprintf("its manifests into %s, with spec.paused", folder))
+	a.o.OnStep(c.key, Write, fmt.Sprintf("its manifests into %s, with spec.paused", folder))
 	if a.o.DryRun {
 		return nil
 	}
@@ -195,18 +195,18 @@ func (a *Adoption) write(ctx context.Context, c *candidate) error {
 	if err := put(filepath.Join(a.o.Folder, folder), files); err != nil {
 		return fmt.Errorf("cannot write %s: %w (where the folder is there already, and no cluster in it, remove it)", folder, err)
 	}
-	c.written = folder
+	c.folder = folder
 	return nil
 }
 
-// writeClass puts the class into the fleet, unless another cluster brought it.
+// writeClass puts the class into the fleet, unless an earlier adoption did.
 func (a *Adoption) writeClass(ctx context.Context, c *candidate) error {
 	folder := libraryOf(c.class)
 	at := filepath.Join(a.o.Folder, folder)
 	if there, err := exists(at); err != nil || there {
-		return err // the check compared what it makes
+		return err // the check has compared what it makes
 	}
-	a.o.Say(c.key, Write, fmt.Sprintf("its ClusterClass %s into %s", c.class, folder))
+	a.o.OnStep(c.key, Write, fmt.Sprintf("its ClusterClass %s into %s", c.class, folder))
 	files, err := a.files(c.classLayout(), false)
 	if err != nil {
 		return err
@@ -214,10 +214,11 @@ func (a *Adoption) writeClass(ctx context.Context, c *candidate) error {
 	return put(at, files)
 }
 
-// release lets go of the manifests: with the next push the cluster is Fairlead's.
+// release takes the pause out of the manifests: with the next push the cluster is
+// Fairlead's.
 func (a *Adoption) release(ctx context.Context, c *candidate) error {
 	if a.o.DryRun {
-		a.o.Say(c.key, Release, "the manifests are held no longer: commit and push them, and Fairlead keeps the cluster")
+		a.o.OnStep(c.key, Release, "the manifests are held no longer: commit and push them, and Fairlead keeps the cluster")
 		return nil
 	}
 	now, err := a.o.Management.get(ctx, groupKind("Cluster"), a.o.Kinds, c.key)
@@ -227,15 +228,15 @@ func (a *Adoption) release(ctx context.Context, c *candidate) error {
 	if !paused(now) || now.GetAnnotations()[adoptedBy] != string(a.o.Fleet) {
 		return fleet.Errorf(fleet.Conflict, "release "+c.key.String(), "somebody undid its pause in the management cluster (suspend what applies its manifests there, and run this again)")
 	}
-	if c.own {
-		a.o.Say(c.key, Release, "take spec.paused out of its Cluster in "+c.written+", commit and push, and Fairlead keeps the cluster")
+	if c.byPeople {
+		a.o.OnStep(c.key, Release, "take spec.paused out of its Cluster in "+c.folder+", commit and push, and Fairlead keeps the cluster")
 		return nil
 	}
-	a.o.Say(c.key, Release, fmt.Sprintf("%s is held no longer: commit and push it, and Fairlead keeps the cluster", c.written))
-	return setHold(filepath.Join(a.o.Folder, c.written, clusterFile), false)
+	a.o.OnStep(c.key, Release, fmt.Sprintf("%s is held no longer: commit and push it, and Fairlead keeps the cluster", c.folder))
+	return setPaused(filepath.Join(a.o.Folder, c.folder, clusterFile), false)
 }
 
-// find returns the cluster k of the fleet as it lies in the folder, or nil.
+// find returns the definition of cluster k in the fleet's folder, or nil.
 func (a *Adoption) find(ctx context.Context, k fleet.Key) (*fleet.Cluster, error) {
 	all, err := a.o.Load(ctx)
 	if err != nil {

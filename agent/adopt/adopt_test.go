@@ -77,11 +77,11 @@ spec:
 type world struct {
 	*upstream
 	cloud  *inmemory.Cloud
-	old    *side
+	old    *operator
 	folder string
 	store  secrets.Store
-	said   []string
-	call   func(string, inmemory.Moment) // is told of every call of the cloud
+	output []string
+	call   func(string, inmemory.Moment) // is called with every call of the cloud
 }
 
 const newFleet = fleet.ID("harbour")
@@ -89,18 +89,17 @@ const newFleet = fleet.ID("harbour")
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newRunning(t)
-	w.play(manifests)
+	w.createAll(manifests)
 	return w
 }
 
-// newRunning returns a cluster that runs, of which the management cluster knows
-// nothing yet.
+// newRunning returns a running cluster that the management cluster does not know yet.
 func newRunning(t *testing.T) *world {
 	t.Helper()
 	return newRunningOn(newManagement(t))
 }
 
-// newRunningOn is newRunning for a management cluster.
+// newRunningOn is newRunning with a given management cluster.
 func newRunningOn(m *management) *world {
 	t := m.T
 	t.Helper()
@@ -116,7 +115,7 @@ func newRunningOn(m *management) *world {
 		t.Fatal(err)
 	}
 	w.upstream = &upstream{management: m, cluster: "eu-1", infra: "DevMachine", secrets: map[fleet.SecretName]fleet.SecretData{}}
-	w.old = newSide(t, "old", memory(), inmemory.NewProvider(cloud, 0))
+	w.old = newOperator(t, "old", memory(), inmemory.NewProvider(cloud, 0))
 	c := w.old.desired(strings.ReplaceAll(manifests, "metadata: {name:", "metadata: {namespace: "+m.ns+", name:"))
 	res := w.old.run(c)
 	w.endpoint = res.Report.Endpoint
@@ -138,8 +137,8 @@ func newRunningOn(m *management) *world {
 	return w
 }
 
-// forget takes every trace of Fairlead off the cluster: its tags, and what it
-// wrote on Nodes, where Cluster API writes something else.
+// forget removes every trace of Fairlead from the cluster: its tags, and what it wrote on
+// Nodes where Cluster API writes something else.
 func (w *world) forget() {
 	w.Helper()
 	ctx := w.Context()
@@ -188,7 +187,7 @@ type nodesAPI interface {
 	Update(context.Context, *node, metav1.UpdateOptions) (*node, error)
 }
 
-// nodes reaches into the workload cluster.
+// nodes returns the Nodes of the workload cluster.
 func (w *world) nodes() nodesAPI {
 	w.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(w.secrets[fleet.Kubeconfig][fleet.KubeconfigKey].Reveal())
@@ -198,22 +197,22 @@ func (w *world) nodes() nodesAPI {
 	return kubernetes.NewForConfigOrDie(config).CoreV1().Nodes()
 }
 
-// key is that of the cluster.
+// key is the key of the cluster.
 func (w *world) key() fleet.Key { return fleet.Key{Namespace: w.ns, Name: w.cluster} }
 
-// adoption returns one that takes over the cluster, after edit of its options.
+// adoption returns an Adoption of the cluster. edit may change its options.
 func (w *world) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	w.Helper()
-	lent := adopt.NewOverlay(w.store, newFleet)
-	s := newSide(w.T, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
+	overlay := adopt.NewOverlay(w.store, newFleet)
+	s := newOperator(w.T, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
 	decoder, kinds := decoderOf(w, newFleet)
 	o := adopt.Options{
 		Management: w.open, Fleet: newFleet, Folder: w.folder, Kinds: kinds, Decoder: decoder,
-		Load: load(w.folder, newFleet), Look: s.reconciler(lent).Look, Secrets: lent,
+		Load: load(w.folder, newFleet), Look: s.reconciler(overlay).Look, Secrets: overlay,
 		Infrastructure: func(string) (providers.Infrastructure, error) { return s.provider, nil },
-		Poll:           time.Millisecond, Patience: time.Minute,
-		Say: func(_ fleet.Key, step adopt.Step, text string) {
-			w.said = append(w.said, fmt.Sprintf("%s: %s", step, text))
+		PollInterval:   time.Millisecond, Timeout: time.Minute,
+		OnStep: func(_ fleet.Key, step adopt.Step, text string) {
+			w.output = append(w.output, fmt.Sprintf("%s: %s", step, text))
 		},
 	}
 	if edit != nil {
@@ -222,7 +221,7 @@ func (w *world) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	return adopt.New(o)
 }
 
-// adopt adopts the cluster, which must come to its end.
+// adopt adopts the cluster, and fails the test where that does not succeed.
 func (w *world) adopt() {
 	w.Helper()
 	w.done(w.adoption(nil).Run(w.Context(), []fleet.Key{w.key()}))
@@ -232,7 +231,7 @@ func (w *world) done(results []adopt.Result) {
 	w.Helper()
 	for _, r := range results {
 		if !r.Done {
-			w.Fatalf("%s: %v, problems %v\nsaid %s", r.Cluster, r.Err, r.Problems, strings.Join(w.said, "\n"))
+			w.Fatalf("%s: %v, problems %v\nsaid %s", r.Cluster, r.Err, r.Problems, strings.Join(w.output, "\n"))
 		}
 	}
 }
@@ -252,7 +251,7 @@ func (w *world) inFleet() *fleet.Cluster {
 	return nil
 }
 
-// vms is what runs, without tags.
+// vms returns the machines that run, without their tags.
 func (w *world) vms() []inmemory.VM {
 	w.Helper()
 	out, err := w.cloud.VMs(w.Context(), nil)
@@ -265,7 +264,7 @@ func (w *world) vms() []inmemory.VM {
 	return out
 }
 
-// unchanged fails unless the machines are those of before.
+// unchanged fails the test unless the machines are those in before.
 func (w *world) unchanged(before []inmemory.VM) {
 	w.Helper()
 	if diff := cmp.Diff(before, w.vms()); diff != "" {
@@ -273,10 +272,10 @@ func (w *world) unchanged(before []inmemory.VM) {
 	}
 }
 
-// provider is a new one of the cloud: it remembers nothing.
+// provider is a new provider for the same cloud, without memory.
 func (w *world) provider() *inmemory.Provider { return inmemory.NewProvider(w.cloud, 0) }
 
-func (w *world) marked() int {
+func (w *world) tagged() int {
 	w.Helper()
 	out, err := w.cloud.VMs(w.Context(), map[string]string{fleet.TagFleet: string(newFleet)})
 	if err != nil {
@@ -294,22 +293,22 @@ func TestAdopt(t *testing.T) {
 	w := newWorld(t)
 	before := w.vms()
 	w.done(w.adoption(func(o *adopt.Options) { o.DryRun = true }).Run(t.Context(), []fleet.Key{w.key()}))
-	if entries, _ := os.ReadDir(w.folder); len(entries) > 0 || w.paused() || w.marked() > 0 {
-		t.Errorf("a dry run left %v, paused %t, marked %d", entries, w.paused(), w.marked())
+	if entries, _ := os.ReadDir(w.folder); len(entries) > 0 || w.paused() || w.tagged() > 0 {
+		t.Errorf("a dry run left %v, paused %t, marked %d", entries, w.paused(), w.tagged())
 	}
 	if _, err := w.store.Get(t.Context(), w.key(), fleet.ClusterCA); fleet.KindOf(err) != fleet.NotFound {
 		t.Errorf("a dry run stored a secret: %v", err)
 	}
 	for _, step := range []string{"check", "write", "secrets", "pause", "mark", "plan", "release"} {
-		if !slices.ContainsFunc(w.said, func(s string) bool { return strings.HasPrefix(s, step+": ") }) {
-			t.Errorf("the dry run said nothing of %s: %q", step, w.said)
+		if !slices.ContainsFunc(w.output, func(s string) bool { return strings.HasPrefix(s, step+": ") }) {
+			t.Errorf("the dry run said nothing of %s: %q", step, w.output)
 		}
 	}
 
 	w.adopt()
 	c := w.inFleet()
-	if c == nil || c.Paused || !w.paused() || w.marked() != 3 {
-		t.Fatalf("in the fleet %v, paused there %t, marked %d", c, w.paused(), w.marked())
+	if c == nil || c.Paused || !w.paused() || w.tagged() != 3 {
+		t.Fatalf("in the fleet %v, paused there %t, marked %d", c, w.paused(), w.tagged())
 	}
 	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
 		d, err := w.store.Get(t.Context(), w.key(), name)
@@ -319,17 +318,17 @@ func TestAdopt(t *testing.T) {
 	}
 	w.golden("testdata/eu-1.txt")
 
-	// An agent takes it from here: it makes and removes nothing.
-	agent := newSide(t, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
+	// An agent that follows the fleet now makes and removes nothing.
+	agent := newOperator(t, newFleet, w.store, inmemory.NewProvider(w.cloud, 0))
 	agent.run(c)
 	w.unchanged(before)
-	w.said = nil
-	w.adopt() // once more: nothing
-	if len(w.said) != 2 || !strings.Contains(w.said[1], "is adopted already") {
-		t.Errorf("said %q, want that it is adopted already", w.said)
+	w.output = nil
+	w.adopt() // a second adoption does nothing
+	if len(w.output) != 2 || !strings.Contains(w.output[1], "is adopted already") {
+		t.Errorf("said %q, want that it is adopted already", w.output)
 	}
 
-	// And it scales.
+	// The agent scales the cluster.
 	more := *c
 	more.Workers = slices.Clone(c.Workers)
 	more.Workers[0].Replicas = 3
@@ -344,14 +343,14 @@ func TestAdopt(t *testing.T) {
 	if len(after) != 4 || kept != 3 {
 		t.Errorf("%d machines, %d of them from before, want 4 and 3", len(after), kept)
 	}
-	w.adopt() // what Fairlead made since keeps nobody from seeing that it is done
+	w.adopt() // machines that Fairlead made since do not hide that the adoption is finished
 	r := w.adoption(nil).Undo(t.Context(), []fleet.Key{w.key()})
 	if r[0].Done || fleet.KindOf(r[0].Err) != fleet.Conflict {
 		t.Errorf("undo after Fairlead acted: %v, want the kind Conflict", r[0].Err)
 	}
 }
 
-// golden compares what lies in the folder.
+// golden compares the files in the cluster's folder with a file.
 func (w *world) golden(file string) {
 	w.Helper()
 	var b strings.Builder

@@ -27,10 +27,10 @@ import (
 	"fairlead.dev/test/lab/openstack/lab"
 )
 
-// A capo makes in an OpenStack project what Cluster API's provider makes of the
-// OpenStackCluster and the machines of a test, call by call, with the names,
-// descriptions, tags and rules that it gives.
-// Source: cluster-api-provider-openstack, pkg/cloud/services and pkg/utils/names.
+// A capo makes in an OpenStack project what Cluster API's provider makes for the
+// OpenStackCluster and the machines of a test: the same calls, with the same names,
+// descriptions, tags and rules. Source: cluster-api-provider-openstack, pkg/cloud/services
+// and pkg/utils/names.
 type capo struct {
 	*testing.T
 	*lab.Clients
@@ -47,7 +47,9 @@ const (
 	capoPort = 6443
 )
 
-func (c *capo) said() string   { return "Created by cluster-api-provider-openstack cluster " + c.name }
+func (c *capo) description() string {
+	return "Created by cluster-api-provider-openstack cluster " + c.name
+}
 func (c *capo) shared() string { return "k8s-clusterapi-cluster-" + c.name }
 
 // dialOpenStack returns the services of a project.
@@ -76,32 +78,32 @@ func made[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// tag gives a thing of Neutron the tags of the manifest.
+// tag gives an object of Neutron the tags of the manifest.
 func (c *capo) tag(kind, id string) {
 	c.Helper()
 	made(attributestags.ReplaceAll(c.Context(), c.Network, kind, id, attributestags.ReplaceAllOpts{Tags: []string{capoTag}}).Extract())(c)
 }
 
-// infrastructure makes what machines share, and returns the id and the address of
-// the API server's floating IP.
+// infrastructure makes what machines share. It returns the id and the address of the API
+// server's floating IP.
 func (c *capo) infrastructure() (id, address string) {
 	c.Helper()
 	ctx := c.Context()
 	external := made(networks.ExtractNetworks(made(networks.List(c.Network, networks.ListOpts{Name: "public"}).AllPages(ctx))(c)))(c)[0].ID
 	c.network = made(networks.Create(ctx, c.Network, networks.CreateOpts{Name: c.shared(), AdminStateUp: gophercloud.Enabled}).Extract())(c).ID
 	c.tag("networks", c.network)
-	c.subnet = made(subnets.Create(ctx, c.Network, subnets.CreateOpts{NetworkID: c.network, Name: c.shared(), IPVersion: gophercloud.IPv4, CIDR: capoCIDR, Description: c.said()}).Extract())(c).ID
+	c.subnet = made(subnets.Create(ctx, c.Network, subnets.CreateOpts{NetworkID: c.network, Name: c.shared(), IPVersion: gophercloud.IPv4, CIDR: capoCIDR, Description: c.description()}).Extract())(c).ID
 	c.tag("subnets", c.subnet)
-	router := made(routers.Create(ctx, c.Network, routers.CreateOpts{Name: c.shared(), Description: c.said(), GatewayInfo: &routers.GatewayInfo{NetworkID: external}}).Extract())(c).ID
+	router := made(routers.Create(ctx, c.Network, routers.CreateOpts{Name: c.shared(), Description: c.description(), GatewayInfo: &routers.GatewayInfo{NetworkID: external}}).Extract())(c).ID
 	c.tag("routers", router)
 	made(routers.AddInterface(ctx, c.Network, router, routers.AddInterfaceOpts{SubnetID: c.subnet}).Extract())(c)
 	c.securityGroups()
 
 	at := c.shared() + "-kubeapi"
-	lb := made(loadbalancers.Create(ctx, c.LoadBalancer, loadbalancers.CreateOpts{Name: at, VipSubnetID: c.subnet, Description: c.said(), Tags: []string{capoTag}}).Extract())(c)
+	lb := made(loadbalancers.Create(ctx, c.LoadBalancer, loadbalancers.CreateOpts{Name: at, VipSubnetID: c.subnet, Description: c.description(), Tags: []string{capoTag}}).Extract())(c)
 	c.balancer = lb.ID
 	c.active()
-	ip := made(floatingips.Create(ctx, c.Network, floatingips.CreateOpts{FloatingNetworkID: external, Description: c.said()}).Extract())(c)
+	ip := made(floatingips.Create(ctx, c.Network, floatingips.CreateOpts{FloatingNetworkID: external, Description: c.description()}).Extract())(c)
 	c.tag("floatingips", ip.ID)
 	made(floatingips.Update(ctx, c.Network, ip.ID, floatingips.UpdateOpts{PortID: &lb.VipPortID}).Extract())(c)
 	name := fmt.Sprintf("%s-%d", at, capoPort)
@@ -114,7 +116,7 @@ func (c *capo) infrastructure() (id, address string) {
 	return ip.ID, ip.FloatingIP
 }
 
-// active waits until the load balancer takes changes.
+// active waits until the load balancer accepts changes.
 func (c *capo) active() {
 	c.Helper()
 	c.until("the load balancer is ACTIVE", func() bool {
@@ -159,7 +161,7 @@ func (c *capo) machine(name string, controlPlane bool) string {
 		group = "controlplane"
 	}
 	port := made(ports.Create(ctx, c.Network, ports.CreateOpts{
-		Name: name + "-0", NetworkID: c.network, Description: c.said(), SecurityGroups: &[]string{c.groups[group]},
+		Name: name + "-0", NetworkID: c.network, Description: c.description(), SecurityGroups: &[]string{c.groups[group]},
 		FixedIPs: []ports.IP{{SubnetID: c.subnet}},
 	}).Extract())(c)
 	c.tag("ports", port.ID)

@@ -46,8 +46,8 @@ spec:
         infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: dev}}
 `
 
-// withClass makes the cluster one of a class, as its topology controller does:
-// what the class made carries its labels.
+// withClass makes the cluster one of a class, as its topology controller does: the objects
+// that the class made carry its labels.
 func (w *world) withClass() {
 	w.Helper()
 	for _, o := range objects(w.T, class) {
@@ -75,13 +75,13 @@ func (w *world) withClass() {
 	}
 }
 
-// A class goes along as a library, or what it made does; either way nothing rolls.
+// A class is adopted as a library, or expanded to what it made. Neither replaces a machine.
 func TestClasses(t *testing.T) {
 	w := newWorld(t)
 	w.withClass()
 	folder := filepath.Join(w.folder, "clusters", w.ns)
 	for _, classes := range []adopt.Classes{adopt.KeepClasses, adopt.ExpandClasses} {
-		w.said = nil
+		w.output = nil
 		edit := func(o *adopt.Options) { o.Classes = classes }
 		w.done(w.adoption(edit).Run(t.Context(), []fleet.Key{w.key()}))
 		data, err := os.ReadFile(filepath.Join(folder, "eu-1", "cluster.yaml"))
@@ -93,13 +93,13 @@ func TestClasses(t *testing.T) {
 		if strings.Contains(string(data), "topology:") != keep || (err == nil) != keep {
 			t.Errorf("classes %s: library %v, Cluster %s", classes, err, data)
 		}
-		if c := w.inFleet(); c == nil || c.Paused || w.marked() != 3 {
-			t.Errorf("classes %s: in the fleet %v, %d marked", classes, c, w.marked())
+		if c := w.inFleet(); c == nil || c.Paused || w.tagged() != 3 {
+			t.Errorf("classes %s: in the fleet %v, %d marked", classes, c, w.tagged())
 		}
 		w.done(w.adoption(edit).Undo(t.Context(), []fleet.Key{w.key()}))
-		w.afresh()
+		w.reset()
 	}
-	// A class that was changed since makes other machines: Cluster API's are kept.
+	// A class that was changed since makes other machines. Cluster API's machines are kept.
 	gvk := kind("KubeadmConfigTemplate")
 	w.change(gvk, "dev", false, func(o map[string]any) {
 		o["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["preKubeadmCommands"] = []any{"true"}

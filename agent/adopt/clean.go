@@ -11,17 +11,17 @@ import (
 	"fairlead.dev/render/substitute"
 )
 
-// clean returns what of o belongs into Git: its name, what people wrote, and no
-// trace of the server, the controllers and the tools that applied it.
+// clean returns the part of o that belongs into Git: its name, and what people wrote. It
+// leaves out what the server, the controllers and the tools that applied o wrote.
 func clean(o Object) Object {
 	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}}
 	out.SetName(o.GetName())
 	out.SetNamespace(o.GetNamespace())
-	out.SetLabels(theirs(o.GetLabels()))
-	out.SetAnnotations(theirs(o.GetAnnotations()))
+	out.SetLabels(userMetadata(o.GetLabels()))
+	out.SetAnnotations(userMetadata(o.GetAnnotations()))
 	for _, field := range []string{"spec", "data", "type"} {
 		if v, ok := o.Object[field]; ok {
-			out.Object[field] = tidy(field, v)
+			out.Object[field] = dropServerFields(field, v)
 		}
 	}
 	if o.GetKind() == "Namespace" {
@@ -30,11 +30,11 @@ func clean(o Object) Object {
 	return out
 }
 
-// theirs returns the labels or annotations that people put there.
-func theirs(in map[string]string) map[string]string {
+// userMetadata returns the labels or annotations that people wrote.
+func userMetadata(in map[string]string) map[string]string {
 	out := make(map[string]string)
 	for k, v := range in {
-		if !machinery(k) {
+		if !isToolMetadata(k) {
 			out[k] = v
 		}
 	}
@@ -44,8 +44,8 @@ func theirs(in map[string]string) map[string]string {
 	return out
 }
 
-// machinery reports whether a label or annotation is of a controller or a tool.
-func machinery(key string) bool {
+// isToolMetadata reports whether a controller or a tool writes the label or annotation.
+func isToolMetadata(key string) bool {
 	switch key {
 	case "kubectl.kubernetes.io/last-applied-configuration", "kubernetes.io/metadata.name",
 		clusterv1.ClusterNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.MachineSetNameLabel,
@@ -58,9 +58,9 @@ func machinery(key string) bool {
 	return slices.Contains([]string{"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "argocd.argoproj.io", "clusterctl.cluster.x-k8s.io", "meta.helm.sh"}, domain)
 }
 
-// tidy leaves out what servers write for nothing: nulls, times of creation, and
-// of references what only a server knows.
-func tidy(key string, v any) any {
+// dropServerFields leaves out nulls, creation times, and those fields of references that
+// only a server knows.
+func dropServerFields(key string, v any) any {
 	switch t := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(t))
@@ -70,20 +70,20 @@ func tidy(key string, v any) any {
 			if below == nil || k == "creationTimestamp" || reference && server {
 				continue
 			}
-			out[k] = tidy(k, below)
+			out[k] = dropServerFields(k, below)
 		}
 		return out
 	case []any:
 		out := make([]any, len(t))
 		for i, below := range t {
-			out[i] = tidy(key, below)
+			out[i] = dropServerFields(key, below)
 		}
 		return out
 	}
 	return v
 }
 
-// A field is one that a server fills in, and the value that it has then; nil
+// A field is one that a server fills in, with the value that it fills in. A nil value
 // stands for any.
 type field struct {
 	kind  string
@@ -91,10 +91,10 @@ type field struct {
 	value any
 }
 
-// filled lists what webhooks and schemas of Cluster API fill in and Fairlead
-// fills in alike, where that is so: each is left out only if the cluster stays
-// the same without it. Parents come after what is in them.
-func filled() []field {
+// defaultedFields lists the fields that webhooks and schemas of Cluster API fill in. A
+// field is left out only if the cluster stays the same without it, since Fairlead may have
+// another default. Parents come after their children.
+func defaultedFields() []field {
 	out := []field{
 		{"KubeadmControlPlane", []string{"spec", "kubeadmConfigSpec", "format"}, "cloud-config"},
 		{"KubeadmControlPlane", []string{"spec", "rollout", "strategy"}, nil},
@@ -129,10 +129,10 @@ func filled() []field {
 	return out
 }
 
-// trim leaves out of the documents what filled lists, as long as same says that
-// they still make the same cluster.
-func trim(docs []document, same func([]document) bool) []document {
-	for _, f := range filled() {
+// dropDefaults leaves the fields of defaultedFields out of docs, as long as same says that
+// the documents still make the same cluster.
+func dropDefaults(docs []document, same func([]document) bool) []document {
+	for _, f := range defaultedFields() {
 		for i, d := range docs {
 			v, ok, _ := unstructured.NestedFieldNoCopy(d.object.Object, f.path...)
 			if d.object.GetKind() != f.kind || !ok || f.value != nil && v != f.value {
@@ -150,8 +150,8 @@ func trim(docs []document, same func([]document) bool) []document {
 	return docs
 }
 
-// encode writes an object as people would. One that has what would be taken for
-// a variable of the fleet says that it has none.
+// encode writes an object as people would. An object with a text that looks like a variable
+// of the fleet gets the annotation that switches substitution off.
 func encode(o Object) ([]byte, error) {
 	data, err := yaml.Marshal(o.Object)
 	if err != nil || !strings.Contains(string(data), "${") && !strings.Contains(string(data), "$$") {

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
-// TestCommand goes the way of docs/migrate-from-cluster-api.md with the program.
+// TestCommand runs the commands of docs/migrate-from-cluster-api.md.
 func TestCommand(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewServer(inmemory.Handler(w.cloud))
@@ -35,7 +35,8 @@ func TestCommand(t *testing.T) {
 		t.Errorf("without a name of the fleet: %s", out)
 	}
 	adopt = append(adopt, "--fleet-id", "harbour")
-	// Its Nodes are compared with the management cluster's kubeconfig: no store has one yet.
+	// No store has a kubeconfig yet. Nodes are compared with that of the management
+	// cluster.
 	if out := fairlead(0, append(adopt, "--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") || strings.Contains(out, "does not answer here") {
 		t.Errorf("dry run: %s", out)
 	}
@@ -46,9 +47,9 @@ func TestCommand(t *testing.T) {
 		t.Errorf("adopt: %s", out)
 	}
 	fairlead(0, "validate", w.folder)
-	fairlead(0, "plan", w.folder) // 2 if there were changes
-	if out := fairlead(0, append(adopt, "--undo", "--source", w.folder)...); !strings.Contains(out, "1 of 1 cluster: given back") || w.paused() || w.marked() > 0 {
-		t.Errorf("undo: %s, paused %t, %d marked", out, w.paused(), w.marked())
+	fairlead(0, "plan", w.folder) // exit code 2 would say that there are changes
+	if out := fairlead(0, append(adopt, "--undo", "--source", w.folder)...); !strings.Contains(out, "1 of 1 cluster: given back") || w.paused() || w.tagged() > 0 {
+		t.Errorf("undo: %s, paused %t, %d marked", out, w.paused(), w.tagged())
 	}
 	data, err := os.ReadFile(filepath.Join(w.folder, "fleet.yaml"))
 	if err != nil || !strings.Contains(string(data), "name: harbour") {

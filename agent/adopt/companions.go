@@ -13,17 +13,17 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Classes says what becomes of the class of a cluster that has a topology.
+// Classes says what is written to Git for a cluster of a ClusterClass.
 type Classes string
 
-// What may become of it.
+// The choices.
 const (
-	KeepClasses   Classes = "keep"   // the class goes to Git as a library, the topology with the cluster
-	ExpandClasses Classes = "expand" // what Cluster API made of them goes to Git
+	KeepClasses   Classes = "keep"   // the class as a library, and the cluster with its topology
+	ExpandClasses Classes = "expand" // the objects that Cluster API made of the class
 )
 
-// readClass reads the class of a topology and the templates that it names.
-func (a *Adoption) readClass(ctx context.Context, f *found) error {
+// readClass reads the class of a topology, and the templates that the class names.
+func (a *Adoption) readClass(ctx context.Context, f *existing) error {
 	if !f.topology {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (a *Adoption) readClass(ctx context.Context, f *found) error {
 	}
 	class, err := a.o.Management.get(ctx, groupKind("ClusterClass"), a.o.Kinds, f.class)
 	if fleet.KindOf(err) == fleet.NotFound {
-		f.refuse(f.cluster, "spec.topology", "", "is of ClusterClass %s, which is not there", f.class)
+		f.addProblem(f.cluster, "spec.topology", "", "is of ClusterClass %s, which is not there", f.class)
 		return nil
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *Adoption) readClass(ctx context.Context, f *found) error {
 	return nil
 }
 
-// walk calls visit for every mapping in v, with the key that it is at.
+// walk calls visit for every mapping in v, with its key.
 func walk(v any, visit func(key string, m map[string]any)) { walkAt("", v, visit) }
 
 func walkAt(key string, v any, visit func(string, map[string]any)) {
@@ -79,8 +79,8 @@ func walkAt(key string, v any, visit func(string, map[string]any)) {
 	}
 }
 
-// own returns the objects of providers that the cluster is made of.
-func (f *found) own() []Object {
+// providerObjects returns the objects of providers that the cluster consists of.
+func (f *existing) providerObjects() []Object {
 	var out []Object
 	if f.infra != nil {
 		out = append(out, f.infra)
@@ -91,11 +91,11 @@ func (f *found) own() []Object {
 	return append(out, f.classes...)
 }
 
-// readCompanions reads the objects of the providers that others refer to by
-// name, and the namespace of the cluster where these may select by its labels.
-func (a *Adoption) readCompanions(ctx context.Context, f *found) error {
+// readCompanions reads the objects of providers that others refer to by name. It reads the
+// namespace of the cluster too, since companions may select it by its labels.
+func (a *Adoption) readCompanions(ctx context.Context, f *existing) error {
 	named := make(map[string]bool)
-	for _, o := range f.own() {
+	for _, o := range f.providerObjects() {
 		walk(o.Object["spec"], func(key string, m map[string]any) {
 			if name, ok := m["name"].(string); ok && strings.HasSuffix(key, "Ref") {
 				named[name] = true
@@ -128,9 +128,9 @@ func (a *Adoption) readCompanions(ctx context.Context, f *found) error {
 }
 
 // readCredentials reads the Secrets that manifests refer to.
-func (a *Adoption) readCredentials(ctx context.Context, f *found) error {
-	wanted := make(map[fleet.Key]Object) // to who refers to it
-	objects := append(f.own(), f.companions...)
+func (a *Adoption) readCredentials(ctx context.Context, f *existing) error {
+	wanted := make(map[fleet.Key]Object) // to the object that refers to it
+	objects := append(f.providerObjects(), f.companions...)
 	for _, p := range f.pools {
 		objects = append(objects, p.object)
 	}
@@ -142,7 +142,7 @@ func (a *Adoption) readCredentials(ctx context.Context, f *found) error {
 	for k, from := range wanted {
 		s, err := a.o.Management.get(ctx, schema.GroupKind{Kind: "Secret"}, a.o.Kinds, k)
 		if fleet.KindOf(err) == fleet.NotFound {
-			f.refuse(from, "spec", "", "refers to Secret %s, which is not there", k)
+			f.addProblem(from, "spec", "", "refers to Secret %s, which is not there", k)
 			continue
 		}
 		if err != nil {
@@ -154,8 +154,8 @@ func (a *Adoption) readCredentials(ctx context.Context, f *found) error {
 	return nil
 }
 
-// secretsOf returns the Secrets that o refers to: by the rules of its kind, and
-// those that machines take files and passwords from.
+// secretsOf returns the Secrets that o refers to: by the rules of its kind, and those that
+// user data takes files and passwords from.
 func (a *Adoption) secretsOf(o Object) []fleet.Key {
 	out := bootSecrets(o)
 	gvk := o.GroupVersionKind()
@@ -170,7 +170,7 @@ func (a *Adoption) secretsOf(o Object) []fleet.Key {
 		err = json.Unmarshal(raw, v)
 	}
 	if err != nil {
-		return out // the decoder says what is wrong
+		return out // the decoder reports the problem
 	}
 	spec, errs := kind.Normalise(v)
 	if len(errs) > 0 {

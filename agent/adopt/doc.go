@@ -1,19 +1,19 @@
-// Package adopt takes over clusters that a management cluster of Cluster API
-// runs: their manifests go to a fleet folder, their secrets to the secret store,
-// and what they run on gets the fleet's ownership tags. No machine is touched.
+// Package adopt takes over clusters that a management cluster of Cluster API runs. Their
+// manifests go to a fleet folder, their secrets to the secret store, and their
+// infrastructure gets the fleet's ownership tags. No machine is touched.
 //
-// The order keeps both sides from acting at once, and lets the same call go on
-// after a crash at any step:
+// The order of the steps keeps both sides from acting at once. After a crash at any step
+// the same call goes on:
 //
-//	check    everything that can be known is looked at before anything is changed
-//	write    the manifests, held: spec.paused, so that an agent may see them
+//	check    everything that can be known is checked before anything is changed
+//	write    the manifests, with spec.paused: agents may see them
 //	secrets  authorities and kubeconfig, into the store
-//	pause    the Cluster in the management cluster, until its controllers say so
-//	secrets  are the fleet's own, where Cluster API's objects owned them
-//	mark     the ownership tags, with the template hashes of the manifests
+//	pause    the Cluster in the management cluster, until its controllers confirm it
+//	secrets  become the fleet's own, where objects of Cluster API owned them
+//	mark     ownership tags, with the template hashes of the manifests
 //	plan     must be empty
-//	release  the manifests are held no longer: from the next push on Fairlead acts
+//	release  spec.paused is removed: from the next push on Fairlead acts
 //
-// What has been done is seen by looking; nothing else is remembered, but for an
+// Each step finds out by looking whether it is done. The only thing that is stored is an
 // annotation on the paused Cluster that says which fleet paused it.
 package adopt

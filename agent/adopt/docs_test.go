@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/agent/cli"
 )
 
-// asProgram has the test binary be the program: it is what shells call fairlead.
+// asProgram makes the test binary run as the program fairlead.
 const asProgram = "FAIRLEAD_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -22,11 +22,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// blocks are the commands of a page, in their order.
+// blocks matches the commands of a page, in their order.
 var blocks = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$")
 
-// TestDocs runs every command of docs/migrate-from-cluster-api.md, as it is there
-// but for the addresses of the example, and has an agent follow what they pushed.
+// TestDocs runs every command of docs/migrate-from-cluster-api.md. Only the addresses of
+// the example are replaced. Then an agent follows what the commands pushed.
 func TestDocs(t *testing.T) {
 	s := newStack(t)
 	s.serveGit()
@@ -70,12 +70,12 @@ func TestDocs(t *testing.T) {
 			t.Fatalf("%v of %s: %s", err, block, out)
 		}
 		if strings.Contains(block, "export ") {
-			script += block // it holds for those that follow
+			script += block // variables are set for the blocks that follow
 		}
 		if adopts := strings.Contains(block, "fairlead adopt") && !strings.Contains(block, "--dry-run"); i < 2 && s.paused() || adopts != (i == 2) || i == 2 && !s.paused() {
 			t.Fatalf("after block %d the Cluster is paused: %t\n%s", i, s.paused(), block)
 		}
 	}
 	s.agent()
-	s.whole(3)
+	s.waitProvisioned(3)
 }

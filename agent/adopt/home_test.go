@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Where the store is the management cluster itself, the Secrets stop to belong to
-// Cluster API: a garbage collector that follows owners has nothing to remove when
-// the old Cluster goes. Undo lets Cluster API have them again.
+// Where the store is the management cluster itself, the Secrets lose their owners of
+// Cluster API: a garbage collector has nothing to remove when the old Cluster goes. Undo
+// gives the Secrets back.
 func TestStoreInTheManagementCluster(t *testing.T) {
 	w := newWorld(t)
 	store, err := secrets.OpenKubernetes(w.kube.Kubeconfig)
@@ -38,10 +38,10 @@ func TestStoreInTheManagementCluster(t *testing.T) {
 			t.Fatalf("the stage is not set: nobody owns %s", name)
 		}
 	}
-	// A controller that runs makes itself the owner again, until the pause.
+	// A running controller makes itself the owner again until it is paused.
 	reown := func(o *adopt.Options) {
-		say := o.Say
-		o.Say = func(k fleet.Key, step adopt.Step, text string) {
+		say := o.OnStep
+		o.OnStep = func(k fleet.Key, step adopt.Step, text string) {
 			if step == adopt.Pause {
 				for _, name := range all {
 					s := get(name)

@@ -23,27 +23,25 @@ import (
 
 // A document is one object of a file.
 type document struct {
-	file   string // in the folder
+	file   string // name in the folder
 	object Object
 }
 
-// hold is the line that keeps an agent from acting on a cluster whose adoption
-// has not come to its end.
-const hold = "  paused: true # held until fairlead adopt is through\n"
+// pausedLine keeps agents from acting on a cluster whose adoption is not finished.
+const pausedLine = "  paused: true # held until fairlead adopt is through\n"
 
-// clusterFile is where a Cluster is.
+// clusterFile is the file of the Cluster.
 const clusterFile = "cluster.yaml"
 
-// overlayOf returns the folder of a cluster, and that of a class.
+// overlayOf returns the folder of a cluster.
 func overlayOf(k fleet.Key) string { return path.Join("clusters", k.Namespace, k.Name) }
 
 func libraryOf(class fleet.Key) string {
 	return path.Join("clusters", class.Namespace, "classes", class.Name)
 }
 
-// layout returns what of f goes into the folder of the cluster. The Secrets of
-// inGit go there too.
-func (a *Adoption) layout(f *found) []document {
+// layout returns the documents for the folder of the cluster, with the Secrets of inGit.
+func (a *Adoption) layout(f *existing) []document {
 	var out []document
 	add := func(file string, o Object) {
 		if !slices.ContainsFunc(out, func(d document) bool { return d.object.GetKind() == o.GetKind() && keyOf(d.object) == keyOf(o) }) {
@@ -94,10 +92,9 @@ func (a *Adoption) layout(f *found) []document {
 	return out
 }
 
-// inGit reports whether the Secret s goes to Git: all do where people want that,
-// and those that machines take values from always do, since rendering has to
-// find them.
-func (a *Adoption) inGit(f *found, s Object) bool {
+// inGit reports whether the Secret s goes to Git. All Secrets do where people want that. A
+// Secret that user data takes values from always does, since rendering has to find it.
+func (a *Adoption) inGit(f *existing, s Object) bool {
 	if a.o.Credentials == InGit {
 		return true
 	}
@@ -108,8 +105,8 @@ func (a *Adoption) inGit(f *found, s Object) bool {
 	return slices.ContainsFunc(objects, func(o Object) bool { return slices.Contains(bootSecrets(o), keyOf(s)) })
 }
 
-// classLayout returns what goes into the folder of the class.
-func (f *found) classLayout() []document {
+// classLayout returns the documents for the folder of the class.
+func (f *existing) classLayout() []document {
 	var out []document
 	for _, o := range f.classes {
 		file := "templates.yaml"
@@ -121,7 +118,7 @@ func (f *found) classLayout() []document {
 	return out
 }
 
-// rendered returns docs as a decoder gets them.
+// rendered returns docs in the form that a decoder reads.
 func rendered(folder string, docs []document) ([]render.Object, error) {
 	var out []render.Object
 	for _, d := range docs {
@@ -134,9 +131,9 @@ func rendered(folder string, docs []document) ([]render.Object, error) {
 	return out, nil
 }
 
-// files returns the content of a folder with docs, by file name. Secrets are
-// encrypted; a cluster that is to be held is.
-func (a *Adoption) files(docs []document, held bool) (map[string][]byte, error) {
+// files returns the content of a folder with docs, by file name. Secrets are encrypted.
+// With pause the Cluster gets spec.paused.
+func (a *Adoption) files(docs []document, pause bool) (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	var order []string
 	for _, d := range docs {
@@ -150,8 +147,8 @@ func (a *Adoption) files(docs []document, held bool) (map[string][]byte, error) 
 				return nil, err
 			}
 		case "Cluster":
-			if p, _, _ := unstructured.NestedBool(d.object.Object, "spec", "paused"); held && !p {
-				data = bytes.Replace(data, []byte("\nspec:\n"), []byte("\nspec:\n"+hold), 1)
+			if p, _, _ := unstructured.NestedBool(d.object.Object, "spec", "paused"); pause && !p {
+				data = bytes.Replace(data, []byte("\nspec:\n"), []byte("\nspec:\n"+pausedLine), 1)
 			}
 		}
 		if before, ok := out[d.file]; ok {
@@ -169,13 +166,13 @@ func (a *Adoption) files(docs []document, held bool) (map[string][]byte, error) 
 	return out, nil
 }
 
-// put writes contents as the files of a new folder, all of it or nothing.
+// put writes contents as the files of a new folder: all of them, or none.
 func put(folder string, contents map[string][]byte) error {
 	parent := filepath.Dir(folder)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	// A name that begins with a dot is no overlay.
+	// An overlay's name does not begin with a dot.
 	draft, err := os.MkdirTemp(parent, "."+filepath.Base(folder)+"-")
 	if err != nil {
 		return err
@@ -192,34 +189,33 @@ func put(folder string, contents map[string][]byte) error {
 	return os.Rename(draft, folder)
 }
 
-// setHold holds the cluster whose Cluster is in file, or lets it go.
-func setHold(file string, held bool) error {
+// setPaused writes pausedLine into the Cluster in file, or removes it.
+func setPaused(file string, pause bool) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	is := bytes.Contains(data, []byte(hold))
-	if is == held || held && bytes.Contains(data, []byte("\n  paused: true\n")) {
+	is := bytes.Contains(data, []byte(pausedLine))
+	if is == pause || pause && bytes.Contains(data, []byte("\n  paused: true\n")) {
 		return nil
 	}
-	if held {
+	if pause {
 		at := bytes.Index(data, []byte("kind: Cluster\n"))
 		if at < 0 || !bytes.Contains(data[at:], []byte("\nspec:\n")) {
 			return fmt.Errorf("cannot hold the cluster: %s is not as fairlead adopt wrote it (write spec.paused: true into the Cluster, commit, and run this again)", file)
 		}
-		data = slices.Concat(data[:at], bytes.Replace(data[at:], []byte("\nspec:\n"), []byte("\nspec:\n"+hold), 1))
+		data = slices.Concat(data[:at], bytes.Replace(data[at:], []byte("\nspec:\n"), []byte("\nspec:\n"+pausedLine), 1))
 	} else {
-		data = bytes.Replace(data, []byte(hold), nil, 1)
+		data = bytes.Replace(data, []byte(pausedLine), nil, 1)
 	}
 	return files.ReplaceFile(file, data, 0o644)
 }
 
-// isHeld reports whether the cluster in file is held; false where there is no
-// such file.
-func isHeld(file string) (bool, error) {
+// isPaused reports whether file has pausedLine. It is false where there is no such file.
+func isPaused(file string) (bool, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return strings.Contains(string(data), hold), err
+	return strings.Contains(string(data), pausedLine), err
 }

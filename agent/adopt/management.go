@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Object is one of the management cluster's.
+// An Object is an object of the management cluster.
 type Object = *unstructured.Unstructured
 
 // Management is a management cluster of Cluster API. It is safe for concurrent use.
@@ -40,8 +40,8 @@ type served struct {
 // managementTimeout bounds one call.
 const managementTimeout = 30 * time.Second
 
-// Connect returns the management cluster that a kubeconfig leads to, in its
-// current context or in the one that is named.
+// Connect returns the management cluster of a kubeconfig, in its current context or in the
+// one that is named.
 func Connect(ctx context.Context, kubeconfig, in string) (*Management, error) {
 	const op = "reach the management cluster"
 	access, err := kube.FromPerson(kubeconfig, in, managementOptions())
@@ -55,8 +55,8 @@ func managementOptions() kube.Options {
 	return kube.Options{UserAgent: "fairlead-adopt", Timeout: managementTimeout, QPS: 50, Burst: 100}
 }
 
-// Open returns the management cluster that config leads to. It asks once what
-// that serves.
+// Open returns the management cluster at config. It reads once which kinds the API server
+// serves.
 func Open(ctx context.Context, config *rest.Config) (*Management, error) {
 	const op = "reach the management cluster"
 	config = managementOptions().Apply(rest.CopyConfig(config))
@@ -69,7 +69,7 @@ func Open(ctx context.Context, config *rest.Config) (*Management, error) {
 		return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	_, lists, err := d.ServerGroupsAndResourcesWithContext(ctx)
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // of groups of others: what is needed is missed by name
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // of groups of others: a kind that is needed is reported where it is missing
 		return nil, wrap(op, err)
 	}
 	m := &Management{api: api, host: config.Host, served: make(map[schema.GroupKind][]served)}
@@ -96,8 +96,8 @@ const coreGroup = "cluster.x-k8s.io"
 
 func groupKind(kind string) schema.GroupKind { return schema.GroupKind{Group: coreGroup, Kind: kind} }
 
-// resource returns how kind is asked for, in the first of versions that is
-// served; false where none is.
+// resource returns the resource of a kind, in the first of versions that is served. It is
+// false where none is.
 func (m *Management) resource(gk schema.GroupKind, versions []string) (schema.GroupVersionResource, bool, bool) {
 	for _, v := range versions {
 		for _, s := range m.served[gk] {
@@ -123,7 +123,7 @@ func versionsOf(gk schema.GroupKind, kinds []fleet.Kind) []string {
 // errNotServed says that a kind is not served in a version that Fairlead reads.
 var errNotServed = errors.New("not served")
 
-// get returns an object. The kind NotFound says that there is none.
+// get returns an object. An error of kind NotFound says that there is none.
 func (m *Management) get(ctx context.Context, gk schema.GroupKind, kinds []fleet.Kind, k fleet.Key) (Object, error) {
 	op := fmt.Sprintf("read %s %s", gk.Kind, k)
 	r, namespaced, ok := m.resource(gk, versionsOf(gk, kinds))
@@ -138,8 +138,8 @@ func (m *Management) get(ctx context.Context, gk schema.GroupKind, kinds []fleet
 	return o, wrap(op, err)
 }
 
-// list returns all objects of a kind in a namespace, all namespaces where it is
-// empty, that have labels. A kind that is not served has none.
+// list returns the objects of a kind that have labels, in a namespace or, where namespace
+// is empty, in all. A kind that is not served has none.
 func (m *Management) list(ctx context.Context, gk schema.GroupKind, kinds []fleet.Kind, namespace, labels string) ([]Object, error) {
 	r, namespaced, ok := m.resource(gk, versionsOf(gk, kinds))
 	if !ok {
@@ -167,7 +167,7 @@ func (m *Management) list(ctx context.Context, gk schema.GroupKind, kinds []flee
 	return out, nil
 }
 
-// patch merges body into the Cluster k, if it still is at version.
+// patch merges body into the Cluster k, if the Cluster is still at the version in body.
 func (m *Management) patch(ctx context.Context, k fleet.Key, body []byte) (Object, error) {
 	op := "change Cluster " + k.String()
 	r, _, _ := m.resource(groupKind("Cluster"), versionsOf(groupKind("Cluster"), nil))
@@ -175,8 +175,8 @@ func (m *Management) patch(ctx context.Context, k fleet.Key, body []byte) (Objec
 	return o, wrap(op, err)
 }
 
-// Clusters returns the clusters in namespaces, or in all, sorted. Where names are
-// given, "name" or "namespace/name", only these; one that is not there is an error.
+// Clusters returns the clusters in namespaces, sorted. No namespaces stand for all. Names,
+// as "name" or "namespace/name", choose some of them; a name without a cluster is an error.
 func (m *Management) Clusters(ctx context.Context, namespaces, names []string) ([]fleet.Key, error) {
 	all, err := m.list(ctx, groupKind("Cluster"), nil, "", "")
 	if err != nil {
@@ -209,7 +209,7 @@ func (m *Management) Clusters(ctx context.Context, namespaces, names []string) (
 
 func keyOf(o Object) fleet.Key { return fleet.Key{Namespace: o.GetNamespace(), Name: o.GetName()} }
 
-// wrap gives what an API server answered its kind.
+// wrap gives an error of the API server its kind.
 func wrap(op string, err error) error {
 	kind := fleet.Unknown
 	switch {

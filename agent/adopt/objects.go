@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A ref is a reference of one object to another one of its namespace.
+// A ref is a reference of an object to another object in its namespace.
 type ref struct {
 	gk   schema.GroupKind
 	name string
@@ -26,7 +26,7 @@ func refOf(m map[string]any) ref {
 	part := func(key string) string { s, _ := m[key].(string); return s }
 	group := part("apiGroup")
 	if group == "" {
-		gv, _ := schema.ParseGroupVersion(part("apiVersion")) // what is none names no kind that is served
+		gv, _ := schema.ParseGroupVersion(part("apiVersion")) // without a valid version the kind is not served either
 		group = gv.Group
 	}
 	return ref{schema.GroupKind{Group: group, Kind: part("kind")}, part("name")}
@@ -37,7 +37,7 @@ func text(o Object, path ...string) string {
 	return s
 }
 
-// number returns a whole number, and whether it is there.
+// number returns an integer, and whether it is there.
 func number(o Object, path ...string) (int64, bool) {
 	n, ok, err := unstructured.NestedInt64(o.Object, path...)
 	return n, ok && err == nil
@@ -51,7 +51,7 @@ func dataOf(o Object) fleet.SecretData {
 		err = json.Unmarshal(raw, &s)
 	}
 	out := make(fleet.SecretData, len(s.Data))
-	if err != nil { // no API server gives such a one out
+	if err != nil { // API servers return no such Secret
 		return out
 	}
 	for k, v := range s.Data {
@@ -60,7 +60,7 @@ func dataOf(o Object) fleet.SecretData {
 	return out
 }
 
-// byName orders objects by kind and name, each once.
+// byName sorts objects by kind and name, and removes duplicates.
 func byName(all []Object) []Object {
 	slices.SortFunc(all, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), keyOf(a).Compare(keyOf(b)))

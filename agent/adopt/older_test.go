@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// only leaves of a CustomResourceDefinition the version v1beta1, where it has
-// that: as a release of Cluster API before v1beta2 has it.
+// only leaves v1beta1 as the one version of a CustomResourceDefinition that has it, as in a
+// release of Cluster API before v1beta2.
 func only(crd *unstructured.Unstructured) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -63,7 +63,7 @@ func older(o *unstructured.Unstructured) *unstructured.Unstructured {
 		unstructured.RemoveNestedField(o.Object, "spec", "rollout")
 		unstructured.RemoveNestedField(o.Object, "spec", "template", "spec", "deletion")
 		set(o, "10s", "spec", "template", "spec", "nodeDeletionTimeout")
-		if gvk.Kind == "MachineDeployment" { // its webhook fills these in
+		if gvk.Kind == "MachineDeployment" { // the webhook of that kind fills these in
 			set(o, int64(600), "spec", "progressDeadlineSeconds")
 			set(o, int64(1), "spec", "revisionHistoryLimit")
 			set(o, int64(0), "spec", "minReadySeconds")
@@ -86,7 +86,7 @@ func older(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// olderMachine writes what an OpenStackMachine is to be.
+// olderMachine writes the spec of an OpenStackMachine as those releases do.
 func olderMachine(o *unstructured.Unstructured, path ...string) {
 	spec, _, _ := unstructured.NestedMap(o.Object, path...)
 	delete(spec["identityRef"].(map[string]any), "type")
@@ -94,7 +94,7 @@ func olderMachine(o *unstructured.Unstructured, path ...string) {
 	set(o, spec, path...)
 }
 
-// refer gives references the form that they had: a version and a namespace.
+// refer writes references as those releases do: with a version and a namespace.
 func refer(v any, namespace string) {
 	switch t := v.(type) {
 	case map[string]any:
@@ -113,7 +113,7 @@ func refer(v any, namespace string) {
 	}
 }
 
-// A management cluster that serves v1beta1 only is adopted alike.
+// A management cluster that serves v1beta1 only is adopted like any other.
 func TestOlder(t *testing.T) {
 	m := newOlder(t)
 	for name, test := range map[string]func(*management){
@@ -125,11 +125,11 @@ func TestOlder(t *testing.T) {
 
 func olderStays(m *management) {
 	t, w := m.T, newRunningOn(m)
-	w.play(manifests)
+	w.createAll(manifests)
 	before := w.vms()
 	w.adopt()
-	if c := w.inFleet(); c == nil || c.Paused || !w.paused() || w.marked() != len(before) {
-		t.Fatalf("in the fleet %v, paused there %t, marked %d", c, w.paused(), w.marked())
+	if c := w.inFleet(); c == nil || c.Paused || !w.paused() || w.tagged() != len(before) {
+		t.Fatalf("in the fleet %v, paused there %t, marked %d", c, w.paused(), w.tagged())
 	}
 	for file, want := range map[string][]string{
 		"cluster.yaml":       {"apiVersion: cluster.x-k8s.io/v1beta1\n", "kind: DevCluster"},
@@ -151,14 +151,14 @@ func olderStays(m *management) {
 			}
 		}
 	}
-	newSide(t, newFleet, w.store, w.provider()).run(w.inFleet())
+	newOperator(t, newFleet, w.store, w.provider()).run(w.inFleet())
 	w.unchanged(before)
 	w.done(w.adoption(nil).Undo(t.Context(), []fleet.Key{w.key()}))
-	if w.paused() || w.marked() > 0 {
-		t.Errorf("after undo: paused %t, %d marked", w.paused(), w.marked())
+	if w.paused() || w.tagged() > 0 {
+		t.Errorf("after undo: paused %t, %d marked", w.paused(), w.tagged())
 	}
 
-	// A rollout that is under way is seen there, too.
+	// A rollout under way is seen there too.
 	w.change(kind("KubeadmControlPlane"), "eu-1-cp", true, func(o map[string]any) {
 		_ = unstructured.SetNestedField(o, int64(0), "status", "updatedReplicas")
 	})
@@ -168,11 +168,11 @@ func olderStays(m *management) {
 	}
 }
 
-// Controllers say under status.v1beta2 that they have paused where conditions are
-// still those of v1beta1.
+// Controllers report in status.v1beta2 that they have paused where conditions are those of
+// v1beta1.
 func olderPause(m *management) {
 	t, w := m.T, newRunningOn(m)
-	w.play(manifests)
+	w.createAll(manifests)
 	say := func(status string) {
 		w.change(kind("MachineDeployment"), "eu-1-md-0", true, func(o map[string]any) {
 			_ = unstructured.SetNestedSlice(o, []any{map[string]any{
@@ -181,9 +181,9 @@ func olderPause(m *management) {
 		})
 	}
 	say("False")
-	r := w.adoption(func(o *adopt.Options) { o.Patience = 1 }).Run(t.Context(), []fleet.Key{w.key()})[0]
-	if r.Err == nil || !strings.Contains(r.Err.Error(), "MachineDeployment eu-1-md-0 have not paused yet") || w.marked() > 0 {
-		t.Fatalf("got %v with %d marked", r.Err, w.marked())
+	r := w.adoption(func(o *adopt.Options) { o.Timeout = 1 }).Run(t.Context(), []fleet.Key{w.key()})[0]
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "MachineDeployment eu-1-md-0 have not paused yet") || w.tagged() > 0 {
+		t.Fatalf("got %v with %d marked", r.Err, w.tagged())
 	}
 	say("True")
 	w.adopt()
@@ -192,15 +192,15 @@ func olderPause(m *management) {
 // OpenStack's kinds of v1beta1, too.
 func olderOpenStack(m *management) {
 	t, s := m.T, newStackOn(m)
-	before := s.things()
+	before := s.cloudObjects()
 	adopt := append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--fleet-id", "harbour"}, s.flags()...)
 	if out := s.fairlead(0, adopt...); !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
 		t.Fatalf("paused there %t: %s", s.paused(), out)
 	}
-	if left := s.unmarked(); len(left) > 0 {
+	if left := s.untagged(); len(left) > 0 {
 		t.Errorf("%q carry no mark", left)
 	}
-	if now := s.things(); !maps.Equal(before, now) {
+	if now := s.cloudObjects(); !maps.Equal(before, now) {
 		t.Errorf("there was %v, there is %v", before, now)
 	}
 	s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // 2 if there were changes

@@ -65,12 +65,12 @@ spec:
       rootVolume: {sizeGiB: 10}
 `
 
-// A stack is a world on OpenStack: its cloud in memory is what is in the servers.
+// A stack is a world on OpenStack. The in-memory cloud runs what is in the servers.
 type stack struct {
 	*world
 	cloud   *ost.Cloud
 	capo    *capo
-	secrets string // folder
+	secrets string // folder of secrets
 	source  string // URL of the fleet's repository
 
 	cloudURL string
@@ -95,7 +95,7 @@ func newStackOn(m *management) *stack {
 		Clients: dialOpenStack(t, server.URL+"/identity/v3", "alice", "alice-secret", s.cloud.ProjectID("alpha")),
 	}
 	ip, _ := s.capo.infrastructure()
-	s.cloud.Edit(ost.FloatingIPs, ip, func(o ost.Object) { o["floating_ip_address"] = s.endpoint.Host }) // one that leads to the API server
+	s.cloud.Edit(ost.FloatingIPs, ip, func(o ost.Object) { o["floating_ip_address"] = s.endpoint.Host }) // an address that leads to the API server
 	for i, m := range s.machines {
 		id := s.capo.machine(string(m.Name), m.Pool == "control-plane")
 		s.machines[i].ID = fleet.ProviderID("openstack:///" + id)
@@ -103,11 +103,11 @@ func newStackOn(m *management) *stack {
 	}
 	s.infra = "OpenStackMachine"
 	s.secret("cloud-config", "Opaque", nil, fleet.SecretData{"clouds.yaml": fleet.NewSecret(s.cloud.CloudsYAML(server.URL, "alice"))}, nil)
-	s.play(openStackManifests)
+	s.createAll(openStackManifests)
 	return s
 }
 
-// renameNode gives a Node another provider id, as the cloud's controller would.
+// renameNode gives a Node another provider id, as the cloud controller manager would.
 func (s *stack) renameNode(name string, id fleet.ProviderID) {
 	s.Helper()
 	list, err := s.nodes().List(s.Context(), metav1.ListOptions{})
@@ -125,7 +125,7 @@ func (s *stack) renameNode(name string, id fleet.ProviderID) {
 	}
 }
 
-// flags are those of every command that looks at the cloud: it answers at once.
+// flags are those of every command that asks the cloud. The cloud answers at once.
 func (s *stack) flags() []string {
 	return []string{"--secrets", s.secrets, "--openstack-tick", "50ms", "--openstack-settle", "300ms", "--openstack-rate", "10000"}
 }
@@ -175,7 +175,7 @@ func (s *stack) push(what string) {
 	s.git("push", "--quiet", "origin", "HEAD:main")
 }
 
-// agent runs the fleet's agent until the test ends.
+// agent runs an agent of the fleet until the test ends.
 func (s *stack) agent() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
@@ -197,19 +197,19 @@ func (s *stack) agent() {
 	})
 }
 
-// report is what the status branch says of the cluster.
+// report returns the cluster's report on the status branch.
 func (s *stack) report() fleet.Report {
 	s.Helper()
 	st, err := wiring.Settings{Source: s.source}.ReadStatus(s.Context(), "fairlead/status")
 	if err != nil {
-		return fleet.Report{Failure: err.Error()} // there is no branch yet
+		return fleet.Report{Failure: err.Error()} // the branch does not exist yet
 	}
 	c, _ := st.Cluster(s.key())
 	return c.Report
 }
 
-// whole waits until the status branch says that n machines run and that is all.
-func (s *stack) whole(n int) {
+// waitProvisioned waits until the status branch reports exactly n machines, all running.
+func (s *stack) waitProvisioned(n int) {
 	s.Helper()
 	var r fleet.Report
 	defer func() {
@@ -279,13 +279,13 @@ func (s *stack) boot() {
 	s.Cleanup(func() { cancel(); done.Wait() })
 }
 
-// stackKinds is all that a cluster is made of on OpenStack.
+// stackKinds are the kinds of objects that a cluster on OpenStack consists of.
 var stackKinds = []ost.Kind{
 	ost.Networks, ost.Subnets, ost.Routers, ost.SecurityGroups, ost.Ports, ost.FloatingIPs, ost.LoadBalancers, ost.Listeners, ost.Pools, ost.Members, ost.Servers, ost.Volumes,
 }
 
-// things are all that there are, "kind id", with what each is but for marks.
-func (s *stack) things() map[string]string {
+// cloudObjects returns all objects, by "kind id", without their ownership tags.
+func (s *stack) cloudObjects() map[string]string {
 	out := make(map[string]string)
 	for _, k := range stackKinds {
 		for _, o := range s.cloud.Objects(k) {
@@ -297,15 +297,15 @@ func (s *stack) things() map[string]string {
 	return out
 }
 
-// carriesMark reports whether a thing carries the mark of a fleet.
-func carriesMark(o ost.Object) bool { return strings.Contains(fmt.Sprint(o), "fairlead.dev") }
+// carriesTag reports whether an object carries ownership tags.
+func carriesTag(o ost.Object) bool { return strings.Contains(fmt.Sprint(o), "fairlead.dev") }
 
-// unmarked names what CAPO made, and carries no mark.
-func (s *stack) unmarked() []string {
+// untagged names the objects of CAPO without ownership tags.
+func (s *stack) untagged() []string {
 	var out []string
 	for _, k := range stackKinds {
 		for _, o := range s.cloud.Objects(k) {
-			if o.String("project_id") != s.cloud.ProjectID("alpha") || o.String("name") == "default" || carriesMark(o) ||
+			if o.String("project_id") != s.cloud.ProjectID("alpha") || o.String("name") == "default" || carriesTag(o) ||
 				k == ost.Ports && (strings.HasPrefix(o.String("device_owner"), "network:") || strings.Contains(o.String("device_owner"), "Octavia")) {
 				continue
 			}
@@ -315,12 +315,12 @@ func (s *stack) unmarked() []string {
 	return out
 }
 
-// TestOpenStack takes over a cluster on OpenStack with the program, pushes, has
-// an agent follow it, and scales it: nothing that was there is touched.
+// TestOpenStack adopts a cluster on OpenStack with the program, pushes, runs an agent, and
+// scales the cluster. Nothing that was there before is touched.
 func TestOpenStack(t *testing.T) {
 	s := newStack(t)
 	s.serveGit()
-	before := s.things()
+	before := s.cloudObjects()
 	adopt := append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, s.flags()...)
 
 	s.cloud.ForgetCalls()
@@ -334,17 +334,17 @@ func TestOpenStack(t *testing.T) {
 	if !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
 		t.Fatalf("paused there %t: %s", s.paused(), out)
 	}
-	if left := s.unmarked(); len(left) > 0 {
+	if left := s.untagged(); len(left) > 0 {
 		t.Errorf("%q carry no mark", left)
 	}
 	s.same(before)
-	s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // 2 if there were changes
+	s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // exit code 2 would say that there are changes
 
 	s.push("adopted")
 	s.cloud.ForgetCalls()
 	s.boot()
 	s.agent()
-	s.whole(3)
+	s.waitProvisioned(3)
 	s.same(before)
 	for _, c := range s.cloud.Calls() {
 		if c.Changes() {
@@ -361,7 +361,7 @@ func TestOpenStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.push("three workers")
-	s.whole(4)
+	s.waitProvisioned(4)
 	s.same(before)
 	more := 0
 	for _, o := range s.cloud.Objects(ost.Servers) {
@@ -374,10 +374,10 @@ func TestOpenStack(t *testing.T) {
 	}
 }
 
-// same fails where something of before is gone or another one now.
+// same fails the test where an object of before is missing or has changed.
 func (s *stack) same(before map[string]string) {
 	s.Helper()
-	now := s.things()
+	now := s.cloudObjects()
 	for k, v := range before {
 		if now[k] != v {
 			s.Errorf("%s was %q, is %q", k, v, now[k])

@@ -9,7 +9,7 @@ import (
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
 )
 
-// A trial is a stack whose cluster is adopted and given back, once and again.
+// A trial is a stack whose cluster is adopted and given back again and again.
 type trial struct {
 	*stack
 	adopt []string
@@ -22,18 +22,18 @@ func newTrial(t *testing.T) *trial {
 	return &trial{s, append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, s.flags()...)}
 }
 
-// run adopts with flags.
+// run adopts the cluster with flags.
 func (x *trial) run(want int, flags ...string) string {
 	x.Helper()
 	return x.fairlead(want, append(append([]string{}, x.adopt...), flags...)...)
 }
 
-// back gives the cluster back and forgets that it ever was adopted.
+// back gives the cluster back and removes what the adoption left.
 func (x *trial) back() {
 	x.Helper()
 	x.run(0, "--undo")
-	if x.paused() || len(x.marks()) > 0 {
-		x.Fatalf("given back: paused there %t, marks on %q", x.paused(), x.marks())
+	if x.paused() || len(x.taggedObjects()) > 0 {
+		x.Fatalf("given back: paused there %t, marks on %q", x.paused(), x.taggedObjects())
 	}
 	for _, folder := range []string{filepath.Join(x.folder, "clusters"), x.secrets} {
 		if err := os.RemoveAll(folder); err != nil {
@@ -42,12 +42,12 @@ func (x *trial) back() {
 	}
 }
 
-// marks names what carries the mark of a fleet.
-func (x *trial) marks() []string {
+// taggedObjects names the objects that carry ownership tags.
+func (x *trial) taggedObjects() []string {
 	var out []string
 	for _, k := range stackKinds {
 		for _, o := range x.stack.cloud.Objects(k) {
-			if carriesMark(o) {
+			if carriesTag(o) {
 				out = append(out, string(k)+" "+o.String("name"))
 			}
 		}
@@ -55,7 +55,7 @@ func (x *trial) marks() []string {
 	return out
 }
 
-// credential is the Secret in the folder; empty where it is not.
+// credential is the Secret in the folder. It is empty where there is none.
 func (x *trial) credential() string {
 	x.Helper()
 	data, err := os.ReadFile(filepath.Join(x.folder, "clusters", x.ns, "eu-1", "secret-cloud-config.yaml"))
@@ -75,12 +75,12 @@ func (x *trial) stored() string {
 	return x.fairlead(0, "secrets", "list", "--secrets", x.secrets)
 }
 
-// Credentials go where --provider-credentials says, and the plan is empty from
-// there.
+// Credentials are put where --provider-credentials says. The plan that reads them there is
+// empty.
 func TestProviderCredentials(t *testing.T) {
 	x := newTrial(t)
 	name := x.ns + "/cloud-config"
-	{ // into the store
+	{ // to the store
 		x.run(0)
 		if x.credential() != "" || !strings.Contains(x.stored(), "cloud-config") {
 			t.Errorf("in the folder %q, in the store %q", x.credential(), x.stored())
@@ -88,7 +88,7 @@ func TestProviderCredentials(t *testing.T) {
 		x.plan(0)
 		x.back()
 	}
-	{ // into Git, for the store
+	{ // to Git, encrypted for the store
 		x.run(0, "--provider-credentials", "git")
 		if c := x.credential(); !strings.Contains(c, "ENC[") || !strings.Contains(c, "recipient: age1") || strings.Contains(c, "alice") || strings.Contains(x.stored(), "cloud-config") {
 			t.Errorf("in the folder %q, in the store %q", c, x.stored())
@@ -96,18 +96,18 @@ func TestProviderCredentials(t *testing.T) {
 		x.plan(0)
 		x.back()
 	}
-	{ // into Git, for nobody
+	{ // to Git, encrypted for nobody
 		out := x.run(1, "--provider-credentials", "git", "--secrets", "kubernetes:"+x.management.kube.Kubeconfig)
-		if !strings.Contains(out, "Secret "+name+": has to go to Git, and there is nobody to encrypt it for (name an age recipient with --age-recipient") || x.paused() || len(x.marks()) > 0 {
-			t.Errorf("paused there %t, marks on %q: %s", x.paused(), x.marks(), out)
+		if !strings.Contains(out, "Secret "+name+": has to go to Git, and there is nobody to encrypt it for (name an age recipient with --age-recipient") || x.paused() || len(x.taggedObjects()) > 0 {
+			t.Errorf("paused there %t, marks on %q: %s", x.paused(), x.taggedObjects(), out)
 		}
 	}
-	{ // nowhere
+	{ // to nowhere
 		out := x.run(0, "--provider-credentials", "none")
 		if set := "fairlead secrets set " + name + " --from-file clouds.yaml=FILE"; !strings.Contains(out, set) || x.credential() != "" || strings.Contains(x.stored(), "cloud-config") {
 			t.Errorf("in the folder %q, in the store %q: %s", x.credential(), x.stored(), out)
 		}
-		x.plan(1) // nobody has put it anywhere yet
+		x.plan(1) // nobody has stored the credential yet
 		file := filepath.Join(t.TempDir(), "clouds.yaml")
 		if err := os.WriteFile(file, x.stack.cloud.CloudsYAML(x.cloudURL, "alice"), 0o600); err != nil {
 			t.Fatal(err)
@@ -118,8 +118,7 @@ func TestProviderCredentials(t *testing.T) {
 	}
 }
 
-// What Fairlead would mend stops an adoption with the manifests held, unless
-// people accept that.
+// Drift stops an adoption while the manifests are paused, unless people accept it.
 func TestAcceptDrift(t *testing.T) {
 	x := newTrial(t)
 	group := x.capo.groups["worker"]
@@ -142,21 +141,21 @@ func TestAcceptDrift(t *testing.T) {
 	x.back()
 }
 
-// Undo is refused while an agent keeps the cluster, and works again once the
-// status branch says that it is paused.
+// Undo is refused while an agent acts on the cluster. It works once the status branch says
+// that the cluster is paused.
 func TestUndoAsksTheStatusBranch(t *testing.T) {
 	x := newTrial(t)
 	x.run(0)
-	marks := x.marks()
+	tagged := x.taggedObjects()
 	if out := x.fairlead(64, without(append(x.adopt, "--undo"), "--source")...); !strings.Contains(out, "--source") {
 		t.Errorf("without a source: %s", out)
 	}
 	x.push("adopted")
 	x.agent()
-	x.whole(3)
+	x.waitProvisioned(3)
 	out := x.run(1, "--undo")
-	if !strings.Contains(out, "the agent test keeps it by now (pause it first: put spec.paused: true") || !x.paused() || len(x.marks()) != len(marks) {
-		t.Errorf("paused there %t, %d of %d marks: %s", x.paused(), len(x.marks()), len(marks), out)
+	if !strings.Contains(out, "the agent test keeps it by now (pause it first: put spec.paused: true") || !x.paused() || len(x.taggedObjects()) != len(tagged) {
+		t.Errorf("paused there %t, %d of %d marks: %s", x.paused(), len(x.taggedObjects()), len(tagged), out)
 	}
 	file := filepath.Join(x.folder, "clusters", x.ns, "eu-1", "cluster.yaml")
 	data, err := os.ReadFile(file)
@@ -178,7 +177,7 @@ func TestUndoAsksTheStatusBranch(t *testing.T) {
 	x.back()
 }
 
-// without leaves a flag and its value out of a command line.
+// without removes a flag and its value from a command line.
 func without(args []string, flag string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {

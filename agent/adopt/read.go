@@ -14,16 +14,16 @@ import (
 	"fairlead.dev/providers"
 )
 
-// A found is one cluster as the management cluster has it.
-type found struct {
+// An existing cluster is one as the management cluster has it.
+type existing struct {
 	key     fleet.Key
 	cluster Object
-	pools   []pool // the control plane first
+	pools   []pool // the control plane is first
 	health  []Object
 	infra   Object
 
 	topology bool
-	classes  []Object // the class and its templates, where there is a topology
+	classes  []Object // the class and its templates, of a cluster with a topology
 	class    fleet.Key
 
 	companions  []Object
@@ -31,39 +31,39 @@ type found struct {
 	authorities map[fleet.SecretName]fleet.SecretData
 	machines    []Object
 
-	begun    bool // it is paused for this fleet
-	released bool // and not held in it
+	started  bool // it is paused for an adoption by this fleet
+	released bool // its manifests are not paused any more
 
-	problems []fleet.Problem // that keep it from being adopted
+	problems []fleet.Problem // why it cannot be adopted
 	notes    []string        // what people should know
 }
 
 // A pool is a KubeadmControlPlane or MachineDeployment with its templates.
 type pool struct {
 	object     Object
-	templates  []Object // infrastructure, and for workers the bootstrap configuration
-	controller bool     // the control plane
-	byTopology bool     // its topology controller made it
+	templates  []Object // of infrastructure, and for workers of bootstrap configuration
+	controller bool     // it is the control plane
+	byTopology bool     // the topology controller made it
 }
 
-// refuse notes why the cluster cannot be adopted.
-func (f *found) refuse(o Object, field, hint, format string, args ...any) {
+// addProblem adds a reason why the cluster cannot be adopted.
+func (f *existing) addProblem(o Object, field, hint, format string, args ...any) {
 	f.problems = append(f.problems, fleet.Problem{
 		Cluster: f.key, Object: fmt.Sprintf("%s %s", o.GetKind(), keyOf(o)), Field: field, Message: fmt.Sprintf(format, args...), Hint: hint,
 	})
 }
 
-// read collects all that belongs to the cluster k. What is wrong with the
-// cluster is in its problems; the error is for what could not be read.
-func (a *Adoption) read(ctx context.Context, k fleet.Key) (*found, error) {
+// read collects everything that belongs to cluster k. What is wrong with the cluster
+// becomes its problems. The error is for what could not be read.
+func (a *Adoption) read(ctx context.Context, k fleet.Key) (*existing, error) {
 	c, err := a.o.Management.get(ctx, groupKind("Cluster"), a.o.Kinds, k)
 	if err != nil {
 		return nil, err
 	}
 	_, topology, _ := unstructured.NestedMap(c.Object, "spec", "topology")
-	f := &found{key: k, cluster: c, topology: topology, authorities: make(map[fleet.SecretName]fleet.SecretData)}
-	f.begun = c.GetAnnotations()[adoptedBy] == string(a.o.Fleet)
-	for _, step := range []func(context.Context, *found) error{
+	f := &existing{key: k, cluster: c, topology: topology, authorities: make(map[fleet.SecretName]fleet.SecretData)}
+	f.started = c.GetAnnotations()[adoptedBy] == string(a.o.Fleet)
+	for _, step := range []func(context.Context, *existing) error{
 		a.readInfrastructure, a.readControlPlane, a.readWorkers, a.readHealth, a.readClass,
 		a.readCompanions, a.readMachines, a.readAuthorities, a.readCredentials, a.readNotes,
 	} {
@@ -74,36 +74,36 @@ func (a *Adoption) read(ctx context.Context, k fleet.Key) (*found, error) {
 	return f, nil
 }
 
-// follow returns what r, at field of from, refers to. One that is not there, or
-// of a kind that Fairlead does not read, is a problem and nil.
-func (a *Adoption) follow(ctx context.Context, f *found, from Object, field string, r ref) (Object, error) {
+// follow returns the object that r, at field of from, refers to. An object that is missing,
+// or of a kind that Fairlead does not read, is added as a problem, and nil is returned.
+func (a *Adoption) follow(ctx context.Context, f *existing, from Object, field string, r ref) (Object, error) {
 	if r.gk.Kind == "" {
-		f.refuse(from, field, "", "refers to nothing")
+		f.addProblem(from, field, "", "refers to nothing")
 		return nil, nil //nolint:nilnil // the problem says why
 	}
 	if strings.HasPrefix(r.gk.Group, "infrastructure.") && !slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool { return k.Group == r.gk.Group && k.Kind == r.gk.Kind }) {
-		f.refuse(from, field, "it stays with Cluster API until there is one", "is a %s, and Fairlead has no provider for it", r.gk.Kind)
+		f.addProblem(from, field, "it stays with Cluster API until there is one", "is a %s, and Fairlead has no provider for it", r.gk.Kind)
 		return nil, nil //nolint:nilnil // the problem says why
 	}
 	o, err := a.o.Management.get(ctx, r.gk, a.o.Kinds, fleet.Key{Namespace: from.GetNamespace(), Name: r.name})
 	switch fleet.KindOf(err) {
 	case fleet.NotFound, fleet.Invalid:
-		f.refuse(from, field, "", "refers to %s %s: %s", r.gk.Kind, r.name, err)
+		f.addProblem(from, field, "", "refers to %s %s: %s", r.gk.Kind, r.name, err)
 		return nil, nil //nolint:nilnil // the problem says why
 	}
 	return o, err
 }
 
-func (a *Adoption) readInfrastructure(ctx context.Context, f *found) error {
+func (a *Adoption) readInfrastructure(ctx context.Context, f *existing) error {
 	var err error
 	f.infra, err = a.follow(ctx, f, f.cluster, "spec.infrastructureRef", refAt(f.cluster, "spec", "infrastructureRef"))
 	return err
 }
 
-func (a *Adoption) readControlPlane(ctx context.Context, f *found) error {
+func (a *Adoption) readControlPlane(ctx context.Context, f *existing) error {
 	r := refAt(f.cluster, "spec", "controlPlaneRef")
 	if r.gk.Kind != "KubeadmControlPlane" {
-		f.refuse(f.cluster, "spec.controlPlaneRef", "it stays with Cluster API", "the control plane is %q, and Fairlead runs those of kind KubeadmControlPlane", r.gk.Kind)
+		f.addProblem(f.cluster, "spec.controlPlaneRef", "it stays with Cluster API", "the control plane is %q, and Fairlead runs those of kind KubeadmControlPlane", r.gk.Kind)
 		return nil
 	}
 	o, err := a.follow(ctx, f, f.cluster, "spec.controlPlaneRef", r)
@@ -123,19 +123,19 @@ func (a *Adoption) readControlPlane(ctx context.Context, f *found) error {
 	return err
 }
 
-// ofCluster lists the objects of a kind of the cluster.
-func (a *Adoption) ofCluster(ctx context.Context, f *found, kind string) ([]Object, error) {
+// ofCluster lists the objects of a kind that belong to the cluster.
+func (a *Adoption) ofCluster(ctx context.Context, f *existing, kind string) ([]Object, error) {
 	all, err := a.o.Management.list(ctx, groupKind(kind), a.o.Kinds, f.key.Namespace, "")
 	return slices.DeleteFunc(all, func(o Object) bool { return text(o, "spec", "clusterName") != f.key.Name }), err
 }
 
-func (a *Adoption) readWorkers(ctx context.Context, f *found) error {
+func (a *Adoption) readWorkers(ctx context.Context, f *existing) error {
 	pools, err := a.ofCluster(ctx, f, "MachinePool")
 	if err != nil {
 		return err
 	}
 	for _, o := range pools {
-		f.refuse(o, "", "move its machines to a MachineDeployment first", "Fairlead has no MachinePools")
+		f.addProblem(o, "", "move its machines to a MachineDeployment first", "Fairlead has no MachinePools")
 	}
 	deployments, err := a.ofCluster(ctx, f, "MachineDeployment")
 	if err != nil {
@@ -160,13 +160,13 @@ func (a *Adoption) readWorkers(ctx context.Context, f *found) error {
 	return nil
 }
 
-func (a *Adoption) readHealth(ctx context.Context, f *found) error {
+func (a *Adoption) readHealth(ctx context.Context, f *existing) error {
 	var err error
 	f.health, err = a.ofCluster(ctx, f, "MachineHealthCheck")
 	return err
 }
 
-func (a *Adoption) readMachines(ctx context.Context, f *found) error {
+func (a *Adoption) readMachines(ctx context.Context, f *existing) error {
 	var err error
 	if f.machines, err = a.ofCluster(ctx, f, "Machine"); err != nil {
 		return err
@@ -175,26 +175,25 @@ func (a *Adoption) readMachines(ctx context.Context, f *found) error {
 	if err != nil {
 		return err
 	}
-	f.judge(sets)
+	f.preflight(sets)
 	return nil
 }
 
-// names are those of the secrets that the cluster has, in their order.
-func (f *found) names() []fleet.SecretName {
+// names are the names of the secrets that the cluster has, in their order.
+func (f *existing) names() []fleet.SecretName {
 	return slices.DeleteFunc(fleet.SecretNames(), func(n fleet.SecretName) bool { return f.authorities[n] == nil })
 }
 
-// readAuthorities reads the secrets that the cluster's identity hangs on. One with
-// an external etcd has those that people gave for that, and no key of its
-// authority.
-func (a *Adoption) readAuthorities(ctx context.Context, f *found) error {
+// readAuthorities reads the secrets that the cluster's identity depends on. For an external
+// etcd these are the secrets that people gave, without the key of etcd's authority.
+func (a *Adoption) readAuthorities(ctx context.Context, f *existing) error {
 	external := false
 	for _, name := range append([]fleet.SecretName{fleet.EtcdClient}, append(fleet.Authorities(), fleet.Kubeconfig)...) {
 		k := fleet.Key{Namespace: f.key.Namespace, Name: f.key.Name + "-" + string(name)}
 		o, err := a.o.Management.get(ctx, schema.GroupKind{Kind: "Secret"}, a.o.Kinds, k)
 		if fleet.KindOf(err) == fleet.NotFound {
 			if name != fleet.EtcdClient {
-				f.refuse(f.cluster, "", "", "its Secret %s is not there", k)
+				f.addProblem(f.cluster, "", "", "its Secret %s is not there", k)
 			}
 			continue
 		}
@@ -212,7 +211,7 @@ func (a *Adoption) readAuthorities(ctx context.Context, f *found) error {
 		}
 		for _, key := range needed {
 			if d[key].IsZero() {
-				f.refuse(o, "data", "Fairlead has to sign with it: put it there", "has no %s", key)
+				f.addProblem(o, "data", "Fairlead has to sign with it: put it there", "has no %s", key)
 			}
 		}
 		f.authorities[name] = d
@@ -220,9 +219,9 @@ func (a *Adoption) readAuthorities(ctx context.Context, f *found) error {
 	return nil
 }
 
-// adopted returns the machines as providers know them. Pools are named as c, what
-// Git says, names them: a topology gives them other names.
-func (f *found) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
+// adopted returns the machines as providers know them. Their pools have the names that c,
+// the definition in Git, gives them: a topology may name them otherwise.
+func (f *existing) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
 	out := make([]providers.AdoptedMachine, 0, len(f.machines))
 	for _, m := range f.machines {
 		out = append(out, providers.AdoptedMachine{
@@ -232,7 +231,7 @@ func (f *found) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
 	return out
 }
 
-// poolOf returns the pool of c that a Machine is of; empty where there is none.
+// poolOf returns the pool of c that a Machine belongs to. It is empty where there is none.
 func poolOf(c *fleet.Cluster, m Object) fleet.PoolName {
 	l := m.GetLabels()
 	if _, ok := l[clusterv1.MachineControlPlaneLabel]; ok && c.Hosted == nil {

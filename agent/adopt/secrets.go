@@ -13,9 +13,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Overlay is a secrets.Store that also has, to read, what the management cluster has for
-// the clusters that are being adopted: so that everything can be looked at before
-// anything is stored.
+// An Overlay is a secrets.Store that can also read the secrets that the management cluster
+// has of the clusters under adoption. With it everything can be checked before anything is
+// stored.
 type Overlay struct {
 	secrets.Store
 
@@ -24,12 +24,12 @@ type Overlay struct {
 	given    map[fleet.Key]fleet.SecretData
 }
 
-// NewOverlay returns s, as the fleet id uses it, with nothing over it.
+// NewOverlay returns an Overlay on s, as the fleet id uses that, with nothing added.
 func NewOverlay(s secrets.Store, id fleet.ID) *Overlay {
 	return &Overlay{Store: secrets.OfFleet(s, id), clusters: make(map[fleet.Key]map[fleet.SecretName]fleet.SecretData), given: make(map[fleet.Key]fleet.SecretData)}
 }
 
-func (l *Overlay) lend(f *found) {
+func (l *Overlay) add(f *existing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clusters[f.key] = f.authorities
@@ -66,7 +66,7 @@ func (l *Overlay) GetSecret(ctx context.Context, k fleet.Key) (fleet.SecretData,
 	return nil, err
 }
 
-// same reports whether b has everything of a, byte for byte.
+// same reports whether b has all values of a.
 func same(a, b fleet.SecretData) bool {
 	for k, v := range a {
 		if w, ok := b[k]; !ok || !bytes.Equal(v.Reveal(), w.Reveal()) {
@@ -76,8 +76,8 @@ func same(a, b fleet.SecretData) bool {
 	return true
 }
 
-// checkSecrets makes sure that the store has no other authorities for the
-// cluster: they would be those of another one.
+// checkSecrets checks that the store has no other authorities for the cluster: they would
+// belong to another cluster.
 func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
 	for _, name := range c.names() {
 		if name == fleet.Kubeconfig {
@@ -91,16 +91,16 @@ func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
 			return err
 		}
 		if !same(c.authorities[name], d) {
-			c.refuse(c.cluster, "", "name the right store with --secrets, or remove them there", "the secret store has another %s for %s", name, c.key)
+			c.addProblem(c.cluster, "", "name the right store with --secrets, or remove them there", "the secret store has another %s for %s", name, c.key)
 		}
 	}
 	return nil
 }
 
-// store puts the cluster's secrets into the store, and reads them again.
+// store puts the cluster's secrets into the store, and reads them back.
 func (a *Adoption) store(ctx context.Context, c *candidate) error {
 	names := c.names()
-	a.o.Say(c.key, Secrets, fmt.Sprintf("%v into the secret store", names))
+	a.o.OnStep(c.key, Secrets, fmt.Sprintf("%v into the secret store", names))
 	if !a.o.DryRun {
 		for _, name := range names {
 			if err := a.storeOne(ctx, c, name); err != nil {
@@ -117,7 +117,7 @@ func (a *Adoption) storeOne(ctx context.Context, c *candidate, name fleet.Secret
 	if err != nil {
 		return err
 	}
-	if name == fleet.Kubeconfig && !same(d, got) { // another one of the same cluster
+	if name == fleet.Kubeconfig && !same(d, got) { // another kubeconfig for the same cluster
 		if err := a.o.Secrets.Replace(ctx, c.key, name, d); err != nil {
 			return err
 		}
@@ -131,14 +131,14 @@ func (a *Adoption) storeOne(ctx context.Context, c *candidate, name fleet.Secret
 	return nil
 }
 
-// take has the store hold the secrets on its own. It follows the pause: until
-// then controllers would make themselves owners again.
-func (a *Adoption) take(ctx context.Context, c *candidate) error {
+// adoptSecrets removes the owners of the secrets in the store. It comes after the pause,
+// since controllers that run would make themselves owners again.
+func (a *Adoption) adoptSecrets(ctx context.Context, c *candidate) error {
 	t, ok := a.o.Secrets.Store.(secrets.Adopter)
 	if !ok {
 		return nil
 	}
-	a.o.Say(c.key, Secrets, "are the fleet's own in the store: no object of Cluster API owns them")
+	a.o.OnStep(c.key, Secrets, "are the fleet's own in the store: no object of Cluster API owns them")
 	if a.o.DryRun {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (a *Adoption) take(ctx context.Context, c *candidate) error {
 		}
 	}
 	for _, s := range c.credentials {
-		if a.inGit(c.found, s) || a.o.Credentials == Nowhere {
+		if a.inGit(c.existing, s) || a.o.Credentials == Nowhere {
 			continue
 		}
 		if err := t.AdoptSecret(ctx, keyOf(s)); err != nil {
@@ -158,8 +158,8 @@ func (a *Adoption) take(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// leave lets others use the secrets in the store.
-func (a *Adoption) leave(ctx context.Context, k fleet.Key) error {
+// releaseSecrets lets objects of Cluster API own the secrets in the store again.
+func (a *Adoption) releaseSecrets(ctx context.Context, k fleet.Key) error {
 	t, ok := a.o.Secrets.Store.(secrets.Adopter)
 	if !ok || a.o.DryRun {
 		return nil
@@ -172,15 +172,15 @@ func (a *Adoption) leave(ctx context.Context, k fleet.Key) error {
 	return nil
 }
 
-// storeCredentials puts what providers log in with where it is to be.
+// storeCredentials puts the credentials of providers where Credentials says.
 func (a *Adoption) storeCredentials(ctx context.Context, c *candidate) error {
 	for _, s := range c.credentials {
 		k := keyOf(s)
 		switch {
-		case a.inGit(c.found, s):
-			a.o.Say(c.key, Secrets, fmt.Sprintf("Secret %s is in the folder, encrypted", k))
+		case a.inGit(c.existing, s):
+			a.o.OnStep(c.key, Secrets, fmt.Sprintf("Secret %s is in the folder, encrypted", k))
 		case a.o.Credentials == Nowhere:
-			a.o.Say(c.key, Secrets, fmt.Sprintf("Secret %s stays where it is; before Fairlead follows the cluster, run: fairlead secrets set %s %s", k, k, fromFiles(dataOf(s))))
+			a.o.OnStep(c.key, Secrets, fmt.Sprintf("Secret %s stays where it is; before Fairlead follows the cluster, run: fairlead secrets set %s %s", k, k, fromFiles(dataOf(s))))
 		default:
 			d := dataOf(s)
 			have, err := a.o.Secrets.Store.GetSecret(ctx, k)
@@ -193,7 +193,7 @@ func (a *Adoption) storeCredentials(ctx context.Context, c *candidate) error {
 			if err == nil {
 				return fleet.Errorf(fleet.Conflict, "store Secret "+k.String(), "the secret store has another one of that name (remove it there: fairlead secrets delete %s)", k)
 			}
-			a.o.Say(c.key, Secrets, fmt.Sprintf("Secret %s into the secret store", k))
+			a.o.OnStep(c.key, Secrets, fmt.Sprintf("Secret %s into the secret store", k))
 			if a.o.DryRun {
 				continue
 			}
@@ -205,7 +205,7 @@ func (a *Adoption) storeCredentials(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// fromFiles says how the values of a Secret are named on a command line.
+// fromFiles returns the flags that name the values of a Secret.
 func fromFiles(d fleet.SecretData) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(d)) {

@@ -14,10 +14,10 @@ import (
 	"fairlead.dev/reconcile/plan"
 )
 
-// pause stops Cluster API's controllers, and waits until they say so. What they
-// did in the meantime is looked at again.
+// pause stops Cluster API's controllers, and waits until they confirm it. Then it reads the
+// cluster again, since they may have changed it meanwhile.
 func (a *Adoption) pause(ctx context.Context, c *candidate) error {
-	a.o.Say(c.key, Pause, "its Cluster in the management cluster, until all controllers say so")
+	a.o.OnStep(c.key, Pause, "its Cluster in the management cluster, until all controllers say so")
 	if a.o.DryRun {
 		return nil
 	}
@@ -37,18 +37,18 @@ func (a *Adoption) pause(ctx context.Context, c *candidate) error {
 		if err != nil {
 			return err
 		}
-		c.begun = true // an answer that is lost may have been a yes
+		c.started = true // a request without an answer may have succeeded
 		if _, err := a.o.Management.patch(ctx, c.key, body); err != nil {
 			return err
 		}
 	}
-	var f *found
-	err = a.await(ctx, a.o.Patience, func() (string, error) {
+	var f *existing
+	err = a.await(ctx, a.o.Timeout, func() (string, error) {
 		if f, err = a.read(ctx, c.key); err != nil {
 			return "", err
 		}
-		if acts := f.stillActs(); len(acts) > 0 {
-			return "the controllers of " + strings.Join(acts[:min(3, len(acts))], ", ") + " have not paused yet", nil
+		if unpaused := f.unpausedObjects(); len(unpaused) > 0 {
+			return "the controllers of " + strings.Join(unpaused[:min(3, len(unpaused))], ", ") + " have not paused yet", nil
 		}
 		return "", nil
 	})
@@ -65,11 +65,11 @@ func (a *Adoption) pause(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// await calls look until it has nothing to wait for.
-func (a *Adoption) await(ctx context.Context, patience time.Duration, look func() (string, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// await calls look until that returns no reason to wait.
+func (a *Adoption) await(ctx context.Context, timeout time.Duration, look func() (string, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tick := time.NewTicker(a.o.Poll)
+	tick := time.NewTicker(a.o.PollInterval)
 	defer tick.Stop()
 	for {
 		waits, err := look()
@@ -79,7 +79,7 @@ func (a *Adoption) await(ctx context.Context, patience time.Duration, look func(
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fleet.Errorf(fleet.Unavailable, "go on", "after %s %s", patience, waits)
+				return fleet.Errorf(fleet.Unavailable, "go on", "after %s %s", timeout, waits)
 			}
 			return ctx.Err()
 		case <-tick.C:
@@ -89,8 +89,8 @@ func (a *Adoption) await(ctx context.Context, patience time.Duration, look func(
 
 // mark gives everything the ownership tags, and waits until they show.
 func (a *Adoption) mark(ctx context.Context, c *candidate) error {
-	for _, m := range c.marks {
-		a.o.Say(c.key, Mark, m)
+	for _, m := range c.untagged {
+		a.o.OnStep(c.key, Mark, m)
 	}
 	if a.o.DryRun {
 		return nil
@@ -98,7 +98,7 @@ func (a *Adoption) mark(ctx context.Context, c *candidate) error {
 	if err := c.adopter.Adopt(ctx, c.desired, c.machines); err != nil {
 		return err
 	}
-	return a.await(ctx, max(a.o.Patience, c.settle), func() (string, error) {
+	return a.await(ctx, max(a.o.Timeout, c.settle), func() (string, error) {
 		left, err := c.adopter.Adoptable(ctx, c.desired, c.machines)
 		if err != nil || len(left) == 0 {
 			return "", err
@@ -107,10 +107,10 @@ func (a *Adoption) mark(ctx context.Context, c *candidate) error {
 	})
 }
 
-// plan makes sure that Fairlead has nothing to do, from what it sees now.
+// plan checks with a new look that Fairlead has nothing to do.
 func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	if a.o.DryRun {
-		a.o.Say(c.key, Plan, "would be empty")
+		a.o.OnStep(c.key, Plan, "would be empty")
 		return nil
 	}
 	there, err := a.find(ctx, c.key)
@@ -118,7 +118,7 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 		return err
 	}
 	if there == nil {
-		return fleet.Errorf(fleet.Invalid, "plan "+c.key.String(), "fleet.yaml does not select %s (add it to spec.clusters.include)", c.written)
+		return fleet.Errorf(fleet.Invalid, "plan "+c.key.String(), "fleet.yaml does not select %s (add it to spec.clusters.include)", c.folder)
 	}
 	running := *there
 	running.Paused = false
@@ -134,7 +134,7 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 		wrong = append(wrong, fmt.Sprintf("%d machines are seen, and there are %d", len(seen.Infrastructure.Machines), len(c.machines)))
 	}
 	drift := seen.Infrastructure.Drift
-	seen.Infrastructure.Drift = nil // accepted or not, one by one below
+	seen.Infrastructure.Drift = nil // checked one by one below
 	for _, change := range forecast.Of(plan.Input{Desired: &running, Observed: seen, Now: seen.At}).Changes {
 		wrong = append(wrong, "Fairlead would "+describe(change))
 	}
@@ -143,14 +143,14 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	}
 	for _, d := range drift {
 		if a.o.AcceptDrift {
-			a.o.Say(c.key, Note, "Fairlead will then "+d)
+			a.o.OnStep(c.key, Note, "Fairlead will then "+d)
 			continue
 		}
 		wrong = append(wrong, "Fairlead would "+d+" (--accept-drift lets it)")
 	}
 	if len(wrong) > 0 {
-		return fleet.Errorf(fleet.Conflict, "adopt "+c.key.String(), "the plan is not empty: %s (correct what is in %s)", strings.Join(wrong, "; "), c.written)
+		return fleet.Errorf(fleet.Conflict, "adopt "+c.key.String(), "the plan is not empty: %s (correct what is in %s)", strings.Join(wrong, "; "), c.folder)
 	}
-	a.o.Say(c.key, Plan, "is empty")
+	a.o.OnStep(c.key, Plan, "is empty")
 	return nil
 }

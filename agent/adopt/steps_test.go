@@ -15,11 +15,11 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
-// killed is what ends a call in its midst: nothing after it runs.
+// killed ends a call in the middle: nothing after it runs.
 type killed struct{}
 
-// kill adopts, and ends that at the nth thing that is told or marked. It reports
-// whether it came so far.
+// kill adopts the cluster, and ends that at the nth step or call. It reports whether the
+// adoption came so far.
 func (w *world) kill(n int) (died bool) {
 	w.Helper()
 	count := func() {
@@ -42,8 +42,8 @@ func (w *world) kill(n int) (died bool) {
 		}
 	}()
 	a := w.adoption(func(o *adopt.Options) {
-		say := o.Say
-		o.Say = func(k fleet.Key, step adopt.Step, text string) {
+		say := o.OnStep
+		o.OnStep = func(k fleet.Key, step adopt.Step, text string) {
 			say(k, step, text)
 			count()
 		}
@@ -52,38 +52,38 @@ func (w *world) kill(n int) (died bool) {
 	return false
 }
 
-// TestKilledAnywhere ends an adoption everywhere it can. At no time may both
-// sides act, or Fairlead on what is not marked; the same call goes on, and undo
-// gives back, from wherever it was.
+// TestKilledAnywhere ends an adoption at every point. At no time may both sides act, or
+// Fairlead on what has no ownership tags. From every point the same call goes on, and undo
+// gives the cluster back.
 func TestKilledAnywhere(t *testing.T) {
 	w := newWorld(t)
 	before := w.vms()
 	for n := 0; ; n++ {
 		for _, undo := range []bool{false, true} {
-			w.said = nil
+			w.output = nil
 			died := w.kill(n)
-			at := strings.Join(w.said[max(0, len(w.said)-1):], "")
+			at := strings.Join(w.output[max(0, len(w.output)-1):], "")
 			c := w.inFleet()
-			if acts := c != nil && !c.Paused; acts && (w.marked() != len(before) || !w.paused()) {
-				t.Fatalf("killed at %d (%s): Fairlead may act with %d marked, paused there %t", n, at, w.marked(), w.paused())
+			if acts := c != nil && !c.Paused; acts && (w.tagged() != len(before) || !w.paused()) {
+				t.Fatalf("killed at %d (%s): Fairlead may act with %d marked, paused there %t", n, at, w.tagged(), w.paused())
 			}
-			if w.marked() > 0 && !w.paused() {
-				t.Fatalf("killed at %d (%s): %d marked before the pause", n, at, w.marked())
+			if w.tagged() > 0 && !w.paused() {
+				t.Fatalf("killed at %d (%s): %d marked before the pause", n, at, w.tagged())
 			}
 			if !undo {
 				w.adopt()
-				if c := w.inFleet(); c == nil || c.Paused || w.marked() != len(before) || !w.paused() {
-					t.Fatalf("killed at %d (%s) and run again: in the fleet %v, marked %d, paused there %t", n, at, c, w.marked(), w.paused())
+				if c := w.inFleet(); c == nil || c.Paused || w.tagged() != len(before) || !w.paused() {
+					t.Fatalf("killed at %d (%s) and run again: in the fleet %v, marked %d, paused there %t", n, at, c, w.tagged(), w.paused())
 				}
 			}
 			w.done(w.adoption(nil).Undo(t.Context(), []fleet.Key{w.key()}))
-			if c := w.inFleet(); c != nil && !c.Paused || w.marked() > 0 || w.paused() {
-				t.Fatalf("killed at %d (%s) and undone: in the fleet %v, marked %d, paused there %t", n, at, c, w.marked(), w.paused())
+			if c := w.inFleet(); c != nil && !c.Paused || w.tagged() > 0 || w.paused() {
+				t.Fatalf("killed at %d (%s) and undone: in the fleet %v, marked %d, paused there %t", n, at, c, w.tagged(), w.paused())
 			}
 			if diff := cmp.Diff(before, w.vms()); diff != "" {
 				t.Fatalf("killed at %d (%s): machines were touched: %s", n, at, diff)
 			}
-			w.afresh()
+			w.reset()
 			if !died {
 				if n < 9 {
 					t.Errorf("an adoption has %d places to be killed at, want more", n)
@@ -94,8 +94,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// afresh forgets all that an adoption left behind.
-func (w *world) afresh() {
+// reset removes everything that an adoption left behind.
+func (w *world) reset() {
 	w.Helper()
 	w.store = memory()
 	if err := os.RemoveAll(filepath.Join(w.folder, "clusters")); err != nil {
@@ -103,42 +103,42 @@ func (w *world) afresh() {
 	}
 }
 
-// A cluster that somebody else paused stays paused, on both sides.
+// A cluster that somebody else paused stays paused on both sides.
 func TestPausedBefore(t *testing.T) {
 	w := newWorld(t)
 	w.change(kind("Cluster"), "eu-1", false, func(o map[string]any) { _ = unstructured.SetNestedField(o, true, "spec", "paused") })
 	w.adopt()
-	if c := w.inFleet(); c == nil || !c.Paused || w.marked() != 3 {
-		t.Errorf("in the fleet %v with %d marked, want it there and paused", c, w.marked())
+	if c := w.inFleet(); c == nil || !c.Paused || w.tagged() != 3 {
+		t.Errorf("in the fleet %v with %d marked, want it there and paused", c, w.tagged())
 	}
-	w.said = nil
+	w.output = nil
 	w.adopt()
-	if len(w.said) != 2 {
-		t.Errorf("once more: said %q, want that it is adopted already", w.said)
+	if len(w.output) != 2 {
+		t.Errorf("once more: said %q, want that it is adopted already", w.output)
 	}
 	w.done(w.adoption(nil).Undo(t.Context(), []fleet.Key{w.key()}))
-	if !w.paused() || w.marked() != 0 {
-		t.Errorf("after undo: paused %t, %d marked, want it paused as before", w.paused(), w.marked())
+	if !w.paused() || w.tagged() != 0 {
+		t.Errorf("after undo: paused %t, %d marked, want it paused as before", w.paused(), w.tagged())
 	}
 }
 
-// The controllers have to say that they stopped before anything is marked.
+// Nothing gets ownership tags before the controllers confirm that they are paused.
 func TestPauseIsAwaited(t *testing.T) {
 	w := newWorld(t)
 	w.say(t, "KubeadmControlPlane", "eu-1-cp", "False")
-	r := w.adoption(func(o *adopt.Options) { o.Patience = 50 * time.Millisecond }).Run(t.Context(), []fleet.Key{w.key()})
-	if r[0].Err == nil || !strings.Contains(r[0].Err.Error(), "KubeadmControlPlane eu-1-cp have not paused yet") || w.marked() > 0 || !w.inFleet().Paused {
-		t.Fatalf("got %v, %d marked, in the fleet paused %t", r[0].Err, w.marked(), w.inFleet().Paused)
+	r := w.adoption(func(o *adopt.Options) { o.Timeout = 50 * time.Millisecond }).Run(t.Context(), []fleet.Key{w.key()})
+	if r[0].Err == nil || !strings.Contains(r[0].Err.Error(), "KubeadmControlPlane eu-1-cp have not paused yet") || w.tagged() > 0 || !w.inFleet().Paused {
+		t.Fatalf("got %v, %d marked, in the fleet paused %t", r[0].Err, w.tagged(), w.inFleet().Paused)
 	}
 	w.say(t, "KubeadmControlPlane", "eu-1-cp", "True")
 	w.adopt()
 }
 
-// What Cluster API did until it paused is looked at again.
-func TestBusyUntilThePause(t *testing.T) {
+// What Cluster API changed before it paused is noticed.
+func TestChangesBeforeThePause(t *testing.T) {
 	w := newWorld(t)
 	a := w.adoption(func(o *adopt.Options) {
-		o.Say = func(_ fleet.Key, step adopt.Step, _ string) {
+		o.OnStep = func(_ fleet.Key, step adopt.Step, _ string) {
 			if step == adopt.Pause {
 				w.change(kind("MachineDeployment"), "eu-1-md-0", true, func(o map[string]any) {
 					_ = unstructured.SetNestedField(o, int64(1), "status", "upToDateReplicas")
@@ -147,16 +147,16 @@ func TestBusyUntilThePause(t *testing.T) {
 		}
 	})
 	r := a.Run(t.Context(), []fleet.Key{w.key()})
-	if r[0].Err == nil || !strings.Contains(r[0].Err.Error(), "still at work") || w.marked() > 0 {
-		t.Errorf("got %v with %d marked, want it to stop", r[0].Err, w.marked())
+	if r[0].Err == nil || !strings.Contains(r[0].Err.Error(), "still at work") || w.tagged() > 0 {
+		t.Errorf("got %v with %d marked, want it to stop", r[0].Err, w.tagged())
 	}
 }
 
-// Somebody who takes the pause back ends the adoption before Fairlead may act.
-func TestPauseTakenBack(t *testing.T) {
+// Somebody who undoes the pause ends the adoption before Fairlead may act.
+func TestPauseUndoneByOthers(t *testing.T) {
 	w := newWorld(t)
 	a := w.adoption(func(o *adopt.Options) {
-		o.Say = func(_ fleet.Key, step adopt.Step, _ string) {
+		o.OnStep = func(_ fleet.Key, step adopt.Step, _ string) {
 			if step == adopt.Plan {
 				w.change(kind("Cluster"), "eu-1", false, func(o map[string]any) { unstructured.RemoveNestedField(o, "spec", "paused") })
 			}
@@ -168,12 +168,12 @@ func TestPauseTakenBack(t *testing.T) {
 	}
 }
 
-// A plan that is not empty stops everything with the manifests held.
+// A plan that is not empty ends the adoption while the manifests are paused.
 func TestPlanMustBeEmpty(t *testing.T) {
 	w := newWorld(t)
 	a := w.adoption(func(o *adopt.Options) {
-		o.Say = func(_ fleet.Key, step adopt.Step, _ string) {
-			if step == adopt.Mark { // people change what was written meanwhile
+		o.OnStep = func(_ fleet.Key, step adopt.Step, _ string) {
+			if step == adopt.Mark { // people change the manifests meanwhile
 				file := filepath.Join(w.folder, "clusters", w.ns, "eu-1", "eu-1-md-0.yaml")
 				data, err := os.ReadFile(file)
 				if err != nil {

@@ -10,10 +10,9 @@ import (
 	"fairlead.dev/providers"
 )
 
-// Undo gives clusters back to Cluster API, as long as Fairlead has not acted on
-// them: the manifests are held, the marks are taken off, and the Cluster is
-// paused no longer, unless it was before. Secrets stay in the store, and
-// manifests in the folder.
+// Undo gives clusters back to Cluster API, as long as Fairlead has not acted on them: the
+// manifests are paused, the ownership tags removed, and the Cluster is unpaused, unless it
+// was paused before. Secrets stay in the store, and manifests in the folder.
 func (a *Adoption) Undo(ctx context.Context, clusters []fleet.Key) []Result {
 	return each(ctx, clusters, a.undo)
 }
@@ -28,7 +27,7 @@ func (a *Adoption) undo(ctx context.Context, k fleet.Key) ([]fleet.Problem, erro
 	switch by {
 	case string(a.o.Fleet):
 	case "":
-		a.o.Say(k, Note, "was not adopted, or that was undone: nothing to do")
+		a.o.OnStep(k, Note, "was not adopted, or that was undone: nothing to do")
 		return nil, nil
 	default:
 		return nil, fleet.Errorf(fleet.Conflict, op, "fleet %s adopted it, and this is %s", by, a.o.Fleet)
@@ -37,23 +36,23 @@ func (a *Adoption) undo(ctx context.Context, k fleet.Key) ([]fleet.Problem, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := a.followed(ctx, k); err != nil {
+	if err := a.checkUnfollowed(ctx, k); err != nil {
 		return nil, err
 	}
-	a.o.Secrets.lend(f)
+	a.o.Secrets.add(f)
 	if there != nil {
-		if err := a.giveBack(ctx, f, there); err != nil {
+		if err := a.revert(ctx, f, there); err != nil {
 			return nil, err
 		}
 	}
-	if err := a.leave(ctx, k); err != nil {
+	if err := a.releaseSecrets(ctx, k); err != nil {
 		return nil, err
 	}
 	return nil, a.unpause(ctx, f)
 }
 
-// followed returns an error where an agent holds to the cluster.
-func (a *Adoption) followed(ctx context.Context, k fleet.Key) error {
+// checkUnfollowed returns an error where an agent acts on the cluster.
+func (a *Adoption) checkUnfollowed(ctx context.Context, k fleet.Key) error {
 	if a.o.Status == nil {
 		return nil
 	}
@@ -77,12 +76,12 @@ func (a *Adoption) followed(ctx context.Context, k fleet.Key) error {
 		"the agent %s keeps it by now (pause it first: put spec.paused: true into its Cluster, push, and wait until fairlead tree %s says Paused)", s.Owner.Agent, k)
 }
 
-// giveBack holds the manifests and takes the marks off.
-func (a *Adoption) giveBack(ctx context.Context, f *found, there *fleet.Cluster) error {
+// revert pauses the manifests and removes the ownership tags.
+func (a *Adoption) revert(ctx context.Context, f *existing, there *fleet.Cluster) error {
 	if !there.Paused {
-		a.o.Say(f.key, Write, there.Overlay+" is held again, with spec.paused")
+		a.o.OnStep(f.key, Write, there.Overlay+" is held again, with spec.paused")
 		if !a.o.DryRun {
-			if err := setHold(filepath.Join(a.o.Folder, there.Overlay, clusterFile), true); err != nil {
+			if err := setPaused(filepath.Join(a.o.Folder, there.Overlay, clusterFile), true); err != nil {
 				return err
 			}
 		}
@@ -95,7 +94,7 @@ func (a *Adoption) giveBack(ctx context.Context, f *found, there *fleet.Cluster)
 	if adopter == nil {
 		return fleet.Errorf(fleet.Invalid, "undo the adoption of "+f.key.String(), "the provider %s cannot take over what it did not make", there.Provider)
 	}
-	a.o.Say(f.key, Mark, "is taken off everything again")
+	a.o.OnStep(f.key, Mark, "is taken off everything again")
 	if a.o.DryRun {
 		return nil
 	}
@@ -105,11 +104,11 @@ func (a *Adoption) giveBack(ctx context.Context, f *found, there *fleet.Cluster)
 }
 
 // unpause lets Cluster API's controllers act again.
-func (a *Adoption) unpause(ctx context.Context, f *found) error {
+func (a *Adoption) unpause(ctx context.Context, f *existing) error {
 	if f.cluster.GetAnnotations()[pausedBefore] != "" {
-		a.o.Say(f.key, Pause, "stays: it was paused before")
+		a.o.OnStep(f.key, Pause, "stays: it was paused before")
 	} else {
-		a.o.Say(f.key, Pause, "is taken back: Cluster API acts again")
+		a.o.OnStep(f.key, Pause, "is taken back: Cluster API acts again")
 	}
 	if a.o.DryRun {
 		return nil

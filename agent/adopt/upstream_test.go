@@ -13,19 +13,19 @@ import (
 	"fairlead.dev/providers"
 )
 
-// upstream plays the controllers of Cluster API: it creates the objects of
-// manifests as they leave them for a cluster that is at rest, with machines that
-// run, and what the cluster's secrets are.
+// An upstream acts as the controllers of Cluster API. It creates the objects of manifests
+// as the controllers leave them for a cluster at rest, with running machines and the
+// cluster's secrets.
 type upstream struct {
 	*management
 	cluster  string
 	endpoint fleet.Endpoint
-	machines []providers.AdoptedMachine // their pools as the manifests name them
+	machines []providers.AdoptedMachine // with the pools of the manifests
 	secrets  map[fleet.SecretName]fleet.SecretData
-	infra    string // kind of their infrastructure: DevMachine
+	infra    string // kind of the infrastructure of machines, such as DevMachine
 }
 
-func (u *upstream) play(manifests string) {
+func (u *upstream) createAll(manifests string) {
 	u.Helper()
 	var cluster, controlPlane *unstructured.Unstructured
 	var deployments []*unstructured.Unstructured
@@ -47,16 +47,16 @@ func (u *upstream) play(manifests string) {
 			u.create(u.owned(o, cluster))
 		}
 	}
-	u.playMachines(controlPlane, "control-plane")
+	u.createMachines(controlPlane, "control-plane")
 	for _, d := range deployments {
-		u.playMachines(u.set(d, cluster), d.GetName())
+		u.createMachines(u.set(d, cluster), d.GetName())
 	}
 	for name, data := range u.secrets {
 		u.secret(u.cluster+"-"+string(name), "cluster.x-k8s.io/secret", map[string]string{"cluster.x-k8s.io/cluster-name": u.cluster}, data, controlPlane)
 	}
 }
 
-// secret creates a Secret, of an owner where there is one.
+// secret creates a Secret. by, if not nil, owns it.
 func (u *upstream) secret(name, kind string, labels map[string]string, data fleet.SecretData, by *unstructured.Unstructured) {
 	u.Helper()
 	values := map[string]any{}
@@ -73,7 +73,7 @@ func (u *upstream) secret(name, kind string, labels map[string]string, data flee
 	u.create(o)
 }
 
-// ownerOf is how what by controls refers to it.
+// ownerOf returns the reference to a controller.
 func ownerOf(by *unstructured.Unstructured) metav1.OwnerReference {
 	yes := true
 	return metav1.OwnerReference{APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: &yes}
@@ -89,7 +89,7 @@ func set(o *unstructured.Unstructured, v any, path ...string) {
 	}
 }
 
-// asCluster is a Cluster as the API server and the cluster's controller leave it.
+// asCluster returns a Cluster as the API server and its controller leave it.
 func (u *upstream) asCluster(o *unstructured.Unstructured) *unstructured.Unstructured {
 	set(o, u.at(), "spec", "controlPlaneEndpoint")
 	o.SetFinalizers([]string{"cluster.cluster.x-k8s.io"})
@@ -107,7 +107,7 @@ func note(o *unstructured.Unstructured, key, value string) {
 	o.SetAnnotations(notes)
 }
 
-// owned gives o a controller, or an owner where it is a template.
+// owned gives o a controller, or, where it is a template, an owner.
 func (u *upstream) owned(o, by *unstructured.Unstructured) *unstructured.Unstructured {
 	yes := o.GetKind() != "KubeadmConfigTemplate" && o.GetKind() != u.infra+"Template"
 	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: &yes}})
@@ -152,7 +152,7 @@ func (u *upstream) asDeployment(o *unstructured.Unstructured) *unstructured.Unst
 	return o
 }
 
-// set makes the MachineSet of a MachineDeployment.
+// set creates the MachineSet of a MachineDeployment.
 func (u *upstream) set(d, cluster *unstructured.Unstructured) *unstructured.Unstructured {
 	u.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{}}
@@ -164,8 +164,8 @@ func (u *upstream) set(d, cluster *unstructured.Unstructured) *unstructured.Unst
 	return u.create(u.owned(o, d))
 }
 
-// playMachines makes the Machines of a pool, with what belongs to each.
-func (u *upstream) playMachines(owner *unstructured.Unstructured, pool string) {
+// createMachines creates the Machines of a pool, with what belongs to each.
+func (u *upstream) createMachines(owner *unstructured.Unstructured, pool string) {
 	u.Helper()
 	if owner == nil {
 		u.Fatal("the manifests have no owner for pool " + pool)
@@ -212,7 +212,7 @@ func (u *upstream) playMachines(owner *unstructured.Unstructured, pool string) {
 	}
 }
 
-// openStackMachine makes the infrastructure of a Machine, ready.
+// openStackMachine creates the infrastructure of a Machine, which is ready.
 func (u *upstream) openStackMachine(of *unstructured.Unstructured, m providers.AdoptedMachine) {
 	u.Helper()
 	for _, o := range objects(u.T, openStackMachineTemplate) {
@@ -229,7 +229,7 @@ func (u *upstream) openStackMachine(of *unstructured.Unstructured, m providers.A
 	}
 }
 
-// say has the controller of an object say that it has paused, or not.
+// say has the controller of an object report that it is paused, or not.
 func (m *management) say(t testing.TB, object, name, status string) {
 	t.Helper()
 	m.change(kind(object), name, true, func(o map[string]any) {

@@ -38,8 +38,8 @@ import (
 	"fairlead.dev/test/needs"
 )
 
-// A management is a management cluster of Cluster API: a real API server with
-// the kinds, and objects as the controllers leave them. No controller runs.
+// A management is a management cluster of Cluster API: a real API server with the kinds,
+// and objects as the controllers leave them. No controller runs.
 type management struct {
 	*testing.T
 	kube *kube.Server
@@ -50,7 +50,7 @@ type management struct {
 	older bool // it serves v1beta1 only
 }
 
-// kinds are made once in the API server that tests share.
+// kinds makes the kinds once in the API server that tests share.
 var kinds sync.Once
 
 // newManagement returns one that serves all versions.
@@ -85,7 +85,7 @@ func corpus(t *testing.T) []string {
 
 func (m *management) connect() { m.api = dynamic.NewForConfigOrDie(m.kube.Config) }
 
-// of returns m for a test, with a namespace of its own.
+// of returns m for a test, with a namespace for that test.
 func (m *management) of(t *testing.T) *management {
 	t.Helper()
 	out := *m
@@ -102,10 +102,10 @@ func (m *management) defineAll(files []string) {
 	for _, f := range files {
 		m.define(f)
 	}
-	m.define("") // waits for all of them
+	m.define("") // waits until all kinds are served
 }
 
-// define creates the kind of a file; without a file it waits until all are served.
+// define creates the kind of a file. Without a file it waits until all are served.
 func (m *management) define(file string) {
 	m.Helper()
 	crds := m.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
@@ -162,7 +162,7 @@ func (m *management) until(what string, done func() bool) {
 	}
 }
 
-// resource returns where objects of a kind are.
+// resource returns the client for objects of a kind.
 func (m *management) resource(gvk schema.GroupVersionKind, ns string) dynamic.ResourceInterface {
 	plural := strings.ToLower(gvk.Kind) + "s"
 	if gvk.Kind == "OpenStackClusterIdentity" {
@@ -181,7 +181,7 @@ func (m *management) resource(gvk schema.GroupVersionKind, ns string) dynamic.Re
 	return r.Namespace(ns)
 }
 
-// create makes an object, with its status.
+// create creates an object with its status.
 func (m *management) create(o *unstructured.Unstructured) *unstructured.Unstructured {
 	m.Helper()
 	if m.older {
@@ -270,8 +270,9 @@ func objects(t testing.TB, manifests string) []*unstructured.Unstructured {
 	}
 }
 
-// A side is one who runs clusters: a decoder of its fleet, secrets and providers.
-type side struct {
+// An operator is one side that runs clusters: the decoder of its fleet, secrets and
+// providers.
+type operator struct {
 	*testing.T
 	id       fleet.ID
 	store    secrets.Store
@@ -280,15 +281,15 @@ type side struct {
 	r        *reconcile.Reconciler
 }
 
-func newSide(t *testing.T, id fleet.ID, store secrets.Store, p providers.Infrastructure) *side {
+func newOperator(t *testing.T, id fleet.ID, store secrets.Store, p providers.Infrastructure) *operator {
 	t.Helper()
-	s := &side{T: t, id: id, store: store, provider: p, workload: workload.New(workload.Options{Log: slog.New(slog.DiscardHandler)})}
+	s := &operator{T: t, id: id, store: store, provider: p, workload: workload.New(workload.Options{Log: slog.New(slog.DiscardHandler)})}
 	t.Cleanup(s.workload.Close)
 	s.r = s.reconciler(store)
 	return s
 }
 
-func (s *side) reconciler(store reconcile.SecretStore) *reconcile.Reconciler {
+func (s *operator) reconciler(store reconcile.SecretStore) *reconcile.Reconciler {
 	return reconcile.New(reconcile.Options{
 		Infrastructure: func(string) (providers.Infrastructure, error) { return s.provider, nil },
 		Workload:       s.workload, Distributions: all.Distributions(s.workload), Secrets: store, Progress: 10 * time.Millisecond,
@@ -304,8 +305,8 @@ func decoderOf(t testing.TB, id fleet.ID) (*decode.Decoder, []fleet.Kind) {
 	return decode.New(id, registry.Kinds()), registry.Kinds()
 }
 
-// desired is what manifests say.
-func (s *side) desired(manifests string) *fleet.Cluster {
+// desired decodes manifests.
+func (s *operator) desired(manifests string) *fleet.Cluster {
 	s.Helper()
 	d, _ := decoderOf(s, s.id)
 	var in []render.Object
@@ -324,7 +325,7 @@ func (s *side) desired(manifests string) *fleet.Cluster {
 }
 
 // run makes passes until the cluster is provisioned and nothing is left to do.
-func (s *side) run(c *fleet.Cluster) reconcile.Result {
+func (s *operator) run(c *fleet.Cluster) reconcile.Result {
 	s.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {

@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// adoptFlags are the flags of adopt that are its own.
+// adoptFlags are the flags that only adopt has.
 type adoptFlags struct {
 	kubeconfig, context, into string
 	namespaces, clusters      []string
@@ -113,7 +113,7 @@ func (own *adoptFlags) check() error {
 
 func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
-	followed := f.from(nil, quiet(cmd.ErrOrStderr())) // as the agent has it
+	followed := f.from(nil, quiet(cmd.ErrOrStderr())) // the settings that an agent of the fleet has
 	if f.settings.Source == "" {
 		followed.Source = own.into
 	}
@@ -140,7 +140,7 @@ func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 	}
 	world := followed
 	world.FleetID = string(id)
-	w, err := wiring.OpenWorld(ctx, world, modeOf(!own.dryRun), nil)
+	w, err := wiring.OpenRuntime(ctx, world, modeOf(!own.dryRun), nil)
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 	return showAdopted(out, a.Run(ctx, clusters), done)
 }
 
-// adoption puts the parts together.
-func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, followed wiring.Settings, branch string, id fleet.ID, out io.Writer) (*adopt.Adoption, error) {
+// adoption makes the Adoption from flags and settings.
+func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.Runtime, here, followed wiring.Settings, branch string, id fleet.ID, out io.Writer) (*adopt.Adoption, error) {
 	registry, err := here.Built.Registry()
 	if err != nil {
 		return nil, err
@@ -174,8 +174,8 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, foll
 	if s, ok := w.Secrets.(interface{ Recipient() string }); ok && len(recipients) == 0 {
 		recipients = []string{s.Recipient()}
 	}
-	lent := adopt.NewOverlay(w.Secrets, id)
-	w.UseSecrets(lent)
+	overlay := adopt.NewOverlay(w.Secrets, id)
+	w.UseSecrets(overlay)
 	var last fleet.Key
 	return adopt.New(adopt.Options{
 		Management: m, Fleet: id, Folder: own.into,
@@ -183,13 +183,13 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, foll
 		Load: func(ctx context.Context) (fleet.Fleet, error) {
 			return wholeOf(here).load(ctx, wiring.RenderOptions{Sealed: func(string, string) {}})
 		},
-		Look: w.Looker().Look, Infrastructure: w.Infrastructure, Secrets: lent,
+		Look: w.Looker().Look, Infrastructure: w.Infrastructure, Secrets: overlay,
 		Status: func(ctx context.Context) (status.Status, error) {
 			return followed.ReadStatus(ctx, cmp.Or(branch, "fairlead/status"))
 		},
 		Classes: adopt.Classes(own.classes), Credentials: adopt.Credentials(own.credentials), Recipients: recipients,
 		AcceptDrift: own.drift, DryRun: own.dryRun,
-		Say: func(k fleet.Key, step adopt.Step, text string) {
+		OnStep: func(k fleet.Key, step adopt.Step, text string) {
 			if k != last {
 				fmt.Fprintln(out, k)
 				last = k
@@ -199,8 +199,8 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.World, here, foll
 	}), nil
 }
 
-// fleetOf returns the name of the fleet in folder, as an agent has it that
-// follows it from where followed says.
+// fleetOf returns the id of the fleet in folder, as an agent with the settings followed
+// derives it.
 func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("--into %s is no folder: clone the fleet's repository there, or make an empty one", folder)
@@ -224,8 +224,8 @@ func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	return fleet.ID(id), err
 }
 
-// pin writes the name of the fleet into a folder that has no fleet.yaml, so that
-// the tags stay right wherever it is read from.
+// pin writes the id of the fleet into a folder without fleet.yaml. So the tags stay right
+// wherever the folder is read from.
 func pin(folder string, id fleet.ID) error {
 	file := filepath.Join(folder, render.ConfigFile)
 	if _, err := os.Stat(file); err == nil || !errors.Is(err, os.ErrNotExist) {
@@ -235,7 +235,7 @@ func pin(folder string, id fleet.ID) error {
 	return os.WriteFile(file, []byte(text), 0o644) //nolint:gosec // a file of a repository
 }
 
-// showAdopted tells what became of the clusters.
+// showAdopted shows the results for people.
 func showAdopted(w io.Writer, results []adopt.Result, done string) error {
 	failed := 0
 	for _, r := range results {

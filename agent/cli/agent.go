@@ -63,7 +63,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		if err != nil {
 			return err
 		}
-		klog.SetSlogLogger(log) // client-go's: it has but one in a process
+		klog.SetSlogLogger(log) // client-go's logger: there is one in a process
 		s := f.from(nil, log)
 		s.StatusInterval, s.ChartVersion = flags.statusInterval, p.Version
 		flags.options.StatusBranch, s.StatusBranch = f.branch, f.branch
@@ -72,7 +72,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 	return cmd
 }
 
-// agentFlags are those that only an agent has.
+// agentFlags are the flags that only agent has.
 type agentFlags struct {
 	options             agent.Options
 	takeOver            string
@@ -91,9 +91,9 @@ type agentFlags struct {
 
 func (f *agentFlags) add(cmd *cobra.Command) {
 	fs, o := cmd.Flags(), &f.options
-	hostname, _ := os.Hostname() // without one, --name has to be given
+	hostname, _ := os.Hostname() // without a host name people have to give --name
 	fs.StringVar(&o.Name, "name", hostname, "name of this agent, which owner.yaml tells agents apart by")
-	// The default is the machine's name, which documentation cannot know.
+	// The default is the host name, which generated documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
 	fs.DurationVar(&o.Interval, "interval", 30*time.Second, "between polls of the source")
 	fs.DurationVar(&o.Resync, "resync", 10*time.Minute, "between looks at a cluster where nothing happens")
@@ -116,10 +116,11 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	f.scale.add(cmd)
 }
 
-// minHungAfter is longer than what asks a server waits for its answer.
+// minHungAfter is longer than any request to a server may take.
 const minHungAfter = 10 * time.Minute
 
-// check refuses flags that cannot be meant, and takes in what others say.
+// check refuses combinations of flags that make no sense, and completes settings from
+// others.
 func (f *agentFlags) check(s wiring.Settings) error {
 	o := &f.options
 	if o.Name == "" {
@@ -151,7 +152,7 @@ func (f *agentFlags) check(s wiring.Settings) error {
 	return nil
 }
 
-// run runs an agent and its pages until ctx ends.
+// run runs an agent and its HTTP server until ctx ends.
 func (f *agentFlags) run(ctx context.Context, version string, s wiring.Settings) error {
 	flush, err := f.traces.open(ctx, version, f.options.Name, &s)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
-// autoscalerFlags say where an agent answers cluster-autoscalers.
+// autoscalerFlags say where an agent serves cluster-autoscaler.
 type autoscalerFlags struct{ wiring.Autoscaler }
 
 func (f *autoscalerFlags) add(cmd *cobra.Command) {
@@ -19,7 +19,7 @@ func (f *autoscalerFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.Files.ClientCA, "autoscaler-ca-cert", "", "file with the authorities that sign the certificates of autoscalers, PEM")
 }
 
-// check says what is wrong with the flags.
+// check returns an error for flags that cannot be used.
 func (f *autoscalerFlags) check() error {
 	given := 0
 	for _, file := range []string{f.Files.Certificate, f.Files.Key, f.Files.ClientCA} {

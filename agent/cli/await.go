@@ -10,10 +10,10 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// awaitTick is between two looks of somebody who waits.
+// awaitTick is the time between two reads of the status.
 const awaitTick = 500 * time.Millisecond
 
-// outcomeError returns the error of a wait that ended with v.
+// outcomeError returns the error for a wait that ended with outcome v.
 func outcomeError(v statusview.Outcome, wait time.Duration) error {
 	switch {
 	case v.Refused != "":
@@ -24,7 +24,7 @@ func outcomeError(v statusview.Outcome, wait time.Duration) error {
 	return nil
 }
 
-// A waitError is a wait that did not end well.
+// A waitError says why a wait failed.
 type waitError struct {
 	code int
 	why  string
@@ -33,10 +33,10 @@ type waitError struct {
 // Error implements error.
 func (e *waitError) Error() string { return e.why }
 
-// await reads the status until it says that what the source has is what every
-// cluster is, or that it never will be, or wait is over. Without a wait it reads once,
-// and nothing is judged. The source and the branch stay open throughout.
-func (p target) await(ctx context.Context, branch string, wait time.Duration) (s status.Status, v statusview.Outcome, err error) {
+// await reads the status until every cluster is as the source says, until that cannot
+// happen any more, or until wait is over. With a zero wait it reads the status once. The
+// source and the branch stay open throughout.
+func (p selection) await(ctx context.Context, branch string, wait time.Duration) (s status.Status, v statusview.Outcome, err error) {
 	b, err := p.settings.OpenBranch(branch)
 	if err != nil {
 		return s, v, err
@@ -54,7 +54,7 @@ func (p target) await(ctx context.Context, branch string, wait time.Duration) (s
 	tick := time.NewTicker(awaitTick)
 	defer tick.Stop()
 	for {
-		rev, err := source.Resolve(ctx) // before the status: a push between the two is seen as one to wait for
+		rev, err := source.Resolve(ctx) // read before the status: a push between the two reads is then waited for
 		if err != nil {
 			return s, v, err
 		}
@@ -75,8 +75,8 @@ func (p target) await(ctx context.Context, branch string, wait time.Duration) (s
 	}
 }
 
-// statusOn returns what the status branch b says of the part.
-func (p target) statusOn(ctx context.Context, b sources.Branch) (status.Status, error) {
+// statusOn returns what the status branch b says of the selection.
+func (p selection) statusOn(ctx context.Context, b sources.Branch) (status.Status, error) {
 	verify, err := p.settings.Verifier()
 	if err != nil {
 		return status.Status{}, err

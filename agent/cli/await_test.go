@@ -7,8 +7,8 @@ import (
 	"fairlead.dev/agent/statusview"
 )
 
-// TestWaitEndsWithItsCode: what was refused, and what is late, end a wait with an exit code
-// of their own, which scripts rely on.
+// TestWaitEndsWithItsCode: a refused revision and a timeout have exit codes of their own,
+// which scripts rely on.
 func TestWaitEndsWithItsCode(t *testing.T) {
 	for _, c := range []struct {
 		ended statusview.Outcome

@@ -40,7 +40,7 @@ tells more.`,
 	}
 	m.add(cmd)
 	m.addHome(cmd)
-	hostname, _ := os.Hostname() // without one, --name has to be given
+	hostname, _ := os.Hostname() // without a host name people have to give --name
 	cmd.Flags().StringVar(&home, "home", "", "cluster to live in, NAMESPACE/CLUSTER")
 	cmd.Flags().StringVar(&m.name, "name", hostname, "name of the agent in this process")
 	cmd.Flags().StringVar(&m.takeOver, "take-over", "", "owner that is gone and cannot be asked, AGENT@EPOCH as the status branch tells it: take its place first. Be sure that it is gone")

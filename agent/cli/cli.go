@@ -21,13 +21,13 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Streams are where a command reads and writes.
+// Streams are what a command reads from and writes to.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-	// Self is the file of a program that calls Main with what it is called with. It
-	// builds overlays then, in processes with limits. Empty: they are built here.
+	// Self is the file of this program. It is started again to build overlays in processes
+	// with limits. Empty: overlays are built in this process.
 	Self string
 }
 
@@ -44,8 +44,8 @@ func Main(p Program, args []string, s Streams) int {
 	}
 	ctx, stop := interruptible(context.Background())
 	defer stop()
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's: what matters comes back as errors
-	if _, err := p.Registry(); err != nil {           // flags are called as providers are
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go's logger: what matters is in its errors
+	if _, err := p.Registry(); err != nil {           // providers name some of the flags
 		fmt.Fprintln(s.Err, "fairlead: "+err.Error())
 		return exitFailure
 	}
@@ -58,8 +58,8 @@ func Main(p Program, args []string, s Streams) int {
 	return exitCode(err)
 }
 
-// interruptible returns a context that ends with the first signal to end. The second
-// one ends the process, whatever holds it up.
+// interruptible returns a context that ends with the first signal. The second signal ends
+// the process.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -153,8 +153,8 @@ const (
 	exitUsage    = 64
 )
 
-// An exitError ends the process with a code, and says nothing: the command has
-// said it.
+// An exitError ends the process with a code, without a message: the command has already
+// printed what there is to say.
 type exitError struct{ code int }
 
 // Error implements error.
@@ -201,7 +201,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// args wraps a check of positional arguments, so that its error is one of usage.
+// args makes the error of a check of positional arguments a usageError.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, a []string) error {
 		if err := check(cmd, a); err != nil {

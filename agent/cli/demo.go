@@ -29,7 +29,7 @@ It needs git, and no cloud, credentials or containers.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			if f := output.Terminal(out); f != nil {
-				out = f // the story is drawn
+				out = f // a terminal that can be drawn on
 			}
 			err := demo.Run(cmd.Context(), demo.Options{Out: out, Width: output.Width(out), Keep: keep, Version: p.Version, Built: p.Built})
 			if err != nil {

@@ -36,7 +36,7 @@ func TestGeneratedCLI(t *testing.T) {
 	golden(t, "../../docs/cli.md", b.String())
 }
 
-// documentAll writes about c and the commands below it.
+// documentAll writes the documentation of c and of the commands below it.
 func documentAll(b *strings.Builder, c *cobra.Command) {
 	document(b, c)
 	if c.Name() == "completion" {
@@ -108,7 +108,7 @@ func golden(t *testing.T, file, text string) {
 	}
 }
 
-// paragraphs returns a help text as Markdown: what is moved in is code.
+// paragraphs returns a help text as Markdown. Indented lines become code.
 func paragraphs(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

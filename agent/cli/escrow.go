@@ -28,11 +28,10 @@ of fleet.yaml says. docs/disaster-recovery.md tells more.`,
 	return cmd
 }
 
-// escrowFlags say where an escrow is, where fleet.yaml cannot be asked, and who
-// opens it.
+// escrowFlags say where an escrow is, instead of fleet.yaml, and who can decrypt it.
 type escrowFlags struct {
 	*sourceFlags
-	place    fleet.Escrow
+	location fleet.Escrow
 	identity string
 }
 
@@ -41,19 +40,19 @@ func addEscrow(cmd *cobra.Command, built wiring.Built) *escrowFlags {
 	fs := cmd.Flags()
 	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
 	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like those of the agent, with the public half of its --signing-key among them: one of them must have signed the newest commit of the escrow; may be repeated")
-	addEscrowPlace(cmd, &f.place)
+	addEscrowLocation(cmd, &f.location)
 	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that the escrow is encrypted for")
 	return f
 }
 
-// addEscrowPlace adds the flags that say where an escrow is.
-func addEscrowPlace(cmd *cobra.Command, place *fleet.Escrow) {
-	cmd.Flags().StringVar(&place.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
-	cmd.Flags().StringVar(&place.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
+// addEscrowLocation adds the flags that say where an escrow is.
+func addEscrowLocation(cmd *cobra.Command, location *fleet.Escrow) {
+	cmd.Flags().StringVar(&location.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
+	cmd.Flags().StringVar(&location.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
 }
 
-func onePlace(place fleet.Escrow) error {
-	if place.Folder != "" && place.Branch != "" {
+func checkOneLocation(location fleet.Escrow) error {
+	if location.Folder != "" && location.Branch != "" {
 		return &usageError{errors.New("--escrow-folder and --escrow-branch are both given: name one place")}
 	}
 	return nil
@@ -61,24 +60,25 @@ func onePlace(place fleet.Escrow) error {
 
 // open opens the escrow, and checks all of it.
 func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
-	if err := onePlace(f.place); err != nil {
+	if err := checkOneLocation(f.location); err != nil {
 		return nil, err
 	}
-	e, signed, err := openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.place, f.identity)
+	e, signed, err := openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.location, f.identity)
 	if err == nil && !signed && len(f.settings.RequestKeys) > 0 {
 		return nil, errors.New("the escrow is in a folder, which has no commits that one of --request-keys could have signed: leave them out where you know who wrote there")
 	}
 	return e, err
 }
 
-// openEscrow opens the escrow in place, or where fleet.yaml says, with the
-// identities in a file, if one is named. It says so where nobody needs to have signed it.
-func openEscrow(cmd *cobra.Command, s wiring.Settings, place fleet.Escrow, identityFile string) (e *escrow.Escrow, signed bool, err error) {
-	if place.Folder == "" && place.Branch == "" {
-		if place, err = s.EscrowOf(cmd.Context()); err != nil {
+// openEscrow opens the escrow at location, or the one that fleet.yaml names. It decrypts
+// with the identities in identityFile, if that is given. It warns where no signature is
+// required.
+func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, identityFile string) (e *escrow.Escrow, signed bool, err error) {
+	if location.Folder == "" && location.Branch == "" {
+		if location, err = s.EscrowOf(cmd.Context()); err != nil {
 			return nil, false, err
 		}
-		if len(place.Recipients) == 0 {
+		if len(location.Recipients) == 0 {
 			return nil, false, errors.New("fleet.yaml asks for no escrow: name one with --escrow-folder or --escrow-branch")
 		}
 	}
@@ -88,11 +88,11 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, place fleet.Escrow, ident
 			return nil, false, err
 		}
 	}
-	p, signed, err := s.OpenSignedEscrow(place)
+	p, signed, err := s.OpenSignedEscrow(location)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case !signed && place.Folder != "":
+	case !signed && location.Folder != "":
 		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: a folder has none\n", p)
 	case !signed:
 		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: with --request-keys one of these must have signed it\n", p)
@@ -142,7 +142,7 @@ alone. The exit code is 1 where something cannot be restored.`,
 	return cmd
 }
 
-// escrowRow is what is shown of one entry.
+// escrowRow is one entry as it is shown.
 type escrowRow struct {
 	Entry string   `json:"entry"`
 	Holds []string `json:"holds,omitempty"`

@@ -14,23 +14,23 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// environmentPrefix begins the names of environment variables that stand for
-// flags: --ssh-key is FAIRLEAD_SSH_KEY.
+// environmentPrefix begins the environment variables of flags: --ssh-key is
+// FAIRLEAD_SSH_KEY.
 const environmentPrefix = "FAIRLEAD_"
 
-// confirmation marks flags that no environment variable stands for.
+// confirmation marks flags that no environment variable can set.
 const confirmation = "fairlead.dev/confirmation"
 
-// confirms declares flags of cmd as ones that a person gives for one command: they agree
-// to what cannot be undone, show what is secret, or say that something is gone. What an
-// environment was given once, for another command, says nothing of this one.
+// confirms declares flags of cmd that a person gives for one command. They agree to what
+// cannot be undone, show secrets, or say that something is gone. No environment variable
+// sets them, since it would count for every other command as well.
 func confirms(cmd *cobra.Command, names ...string) { declare(cmd, confirmation, names) }
 
-// setting marks switches that an environment variable may stand for.
+// setting marks switches that an environment variable can set.
 const setting = "fairlead.dev/setting"
 
-// settings declares switches of cmd as ones that harm nobody where an environment has them.
-// Each switch is one or the other.
+// settings declares switches of cmd that do no harm where an environment variable sets
+// them. Each switch is declared by confirms or by settings.
 func settings(cmd *cobra.Command, names ...string) { declare(cmd, setting, names) }
 
 func declare(cmd *cobra.Command, as string, names []string) {
@@ -41,14 +41,14 @@ func declare(cmd *cobra.Command, as string, names []string) {
 	}
 }
 
-// declared reports whether f was declared so.
+// declared reports whether f has the annotation as.
 func declared(f *pflag.Flag, as string) bool {
 	_, ok := f.Annotations[as]
 	return ok
 }
 
-// environment gives each flag of cmd that is not on the command line the value
-// of its environment variable. It refuses a variable for a flag that confirms.
+// environment sets each flag of cmd that is not on the command line from its environment
+// variable. It refuses the variable of a flag that confirms.
 func environment(cmd *cobra.Command, _ []string) error {
 	var failed error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -82,27 +82,26 @@ type sourceFlags struct {
 	cmd       *cobra.Command
 	settings  wiring.Settings
 	branch    string
-	base      string                        // revision to compare with, of commands that do
-	providers map[string]map[string]*string // settings, by provider and name
-	gone      fleet.Key                     // cluster to plan as one that is to be made anew, by the request recreate
+	base      string                        // revision to compare with
+	providers map[string]map[string]*string // settings of providers, by provider and name
+	gone      fleet.Key                     // cluster that is gone, and is planned to be created again
 	recreate  string
 }
 
-// recreating returns f for a plan that makes k anew.
+// recreating returns f for a plan that creates k again.
 func (f *sourceFlags) recreating(k fleet.Key, request string) *sourceFlags {
 	out := *f
 	out.gone, out.recreate = k, request
 	return &out
 }
 
-// pathUsage says what --path is, but for commands that may look at less.
+// pathUsage is the help of --path.
 const pathUsage = "folder of the fleet in the source, from its root: what is elsewhere is not looked at (default: all of it)"
 
-// partUsage says the same where less may be looked at.
-const partUsage = "folder of the fleet in the source, or a folder or file in that, where not all of it is meant: the fleet is the nearest folder upwards with a fleet.yaml or a folder clusters"
+// pathInFleetUsage is the help of --path of commands that accept a part of a fleet.
+const pathInFleetUsage = "folder of the fleet in the source, or a folder or file in that, where not all of it is meant: the fleet is the nearest folder upwards with a fleet.yaml or a folder clusters"
 
-// addSource adds the flags that say where a fleet is and how to reach it, of a program
-// that was built with built.
+// addSource adds the flags that say where a fleet is and how to reach it.
 func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
 	f := &sourceFlags{cmd: cmd, settings: wiring.Settings{Built: built}}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
@@ -134,7 +133,7 @@ func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
 	return f
 }
 
-// addFolders adds the flag for people who work on what a fleet pins.
+// addFolders adds the flag that replaces pinned sources by local folders.
 func (f *sourceFlags) addFolders(cmd *cobra.Command) {
 	cmd.Flags().StringToStringVar(&f.settings.SourceFolders, "source-folder", nil, "folder of this computer that stands for the repository of a pinned source, NAME=FOLDER: as it lies there, whatever fleet.yaml pins; may be repeated")
 }
@@ -192,8 +191,8 @@ func (f *sourceFlags) addProviders(cmd *cobra.Command) {
 	}
 }
 
-// from returns the settings, with the source that args name, if they do, and
-// the current folder where nothing names one.
+// from returns the settings with the source that args name. Without one, the source is the
+// current folder.
 func (f *sourceFlags) from(args []string, log *slog.Logger) wiring.Settings {
 	s := f.settings
 	if len(args) > 0 {
@@ -217,8 +216,8 @@ func (f *sourceFlags) from(args []string, log *slog.Logger) wiring.Settings {
 	return s
 }
 
-// quiet returns the logger of commands that are not the agent: what matters to
-// a person is in their output.
+// quiet returns the logger of commands other than agent: their output has what matters to
+// people.
 func quiet(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError + 1}))
 }
@@ -239,11 +238,11 @@ func newLogger(w io.Writer, form, level string) (*slog.Logger, error) {
 	return nil, &usageError{fmt.Errorf("there is no log format %q: use text or json", form)}
 }
 
-// maxLogged bounds each value in the log, in bytes. What others say is in it in full, but
-// for pages of theirs; both formats escape what would steer a terminal.
+// maxLogged bounds each value in the log, in bytes. Texts of servers are logged in full up
+// to that. Both formats escape control characters.
 const maxLogged = 8 << 10
 
-// boundedAttr cuts a value of the log that is too long.
+// boundedAttr cuts a value that is longer than maxLogged.
 func boundedAttr(_ []string, a slog.Attr) slog.Attr {
 	var text string
 	switch v := a.Value.Any().(type) {

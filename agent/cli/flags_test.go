@@ -23,7 +23,7 @@ func eachFlag(do func(path string, f *pflag.Flag)) {
 	walk(root)
 }
 
-// Whoever adds a switch says whether an environment may stand for it.
+// Each switch is declared by confirms or by settings.
 func TestEachSwitchIsDeclared(t *testing.T) {
 	eachFlag(func(path string, f *pflag.Flag) {
 		if f.Value.Type() == "bool" && declared(f, confirmation) == declared(f, setting) {
@@ -32,7 +32,7 @@ func TestEachSwitchIsDeclared(t *testing.T) {
 	})
 }
 
-// What confirms something is in no environment, of whatever command.
+// No environment variable sets a flag that confirms something.
 func TestConfirmationsAreNotFromTheEnvironment(t *testing.T) {
 	var confirming []string
 	eachFlag(func(path string, f *pflag.Flag) {
@@ -71,7 +71,7 @@ func TestConfirmationsAreNotFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// An environment stands for the other flags.
+// An environment variable sets each of the other flags.
 func TestFlagsFromTheEnvironment(t *testing.T) {
 	t.Setenv("FAIRLEAD_WAIT_FOR_OWNERSHIP", "true")
 	t.Setenv("FAIRLEAD_NAME", "one")

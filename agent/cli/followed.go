@@ -10,11 +10,11 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// checkFollowed says why no agent reads what is written to the status branch of p, and
-// what to name instead. That of a clone is the clone's own folder, where the
-// agent of the repository never looks. An agent of a repository is known by its
-// mark of ownership alone.
-func (p target) checkFollowed(ctx context.Context, branch string) error {
+// checkFollowed returns an error where no agent reads what is written to the status branch
+// of p, with the source to name instead. The status branch of a clone is in the clone's own
+// folder, which no agent of its repository reads. An agent of a repository is known by
+// owner.yaml alone.
+func (p selection) checkFollowed(ctx context.Context, branch string) error {
 	b, err := p.settings.OpenBranch(branch)
 	if err != nil {
 		return err
@@ -43,9 +43,9 @@ func (p target) checkFollowed(ctx context.Context, branch string) error {
 	return nil
 }
 
-// origin returns the repository that the folder is a clone of, fit to be shown,
-// or nothing where it is none or a status repository is named.
-func (p target) origin(ctx context.Context) string {
+// origin returns the repository that the folder is a clone of, without credentials. It is
+// empty where the folder is no clone, or a status repository is named.
+func (p selection) origin(ctx context.Context) string {
 	if !wiring.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
 		return ""
 	}

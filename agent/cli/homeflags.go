@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// homeFlags say how an agent is to live in a cluster.
+// homeFlags say how an agent is installed in a cluster.
 type homeFlags struct {
 	addons, values                        []string
 	image, namespace, release, kubeconfig string
@@ -36,8 +36,8 @@ func (m *moveCommand) addHome(cmd *cobra.Command) {
 	fs.StringVar(&h.kubeconfig, "kubeconfig", "", "file to write the kubeconfig of the home to (default: CLUSTER.kubeconfig)")
 }
 
-// branch opens the status branch, and returns the fleet, and how to find all its
-// clusters.
+// branch opens the status branch. It returns the fleet too, and a function that lists all
+// its clusters.
 func (m *moveCommand) branch(ctx context.Context, s wiring.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
 	p := wholeOf(s)
 	v := &valueFlags{warn: func(string) {}}
@@ -66,19 +66,19 @@ func (m *moveCommand) branch(ctx context.Context, s wiring.Settings) (sources.Br
 		if err != nil {
 			return nil, err
 		}
-		var git, told []fleet.Key
+		var git, reported []fleet.Key
 		for _, c := range loaded.Clusters {
 			git = append(git, c.Key)
 		}
 		for _, c := range st.Clusters {
-			told = append(told, c.Report.Cluster)
+			reported = append(reported, c.Report.Cluster)
 		}
-		return union(git, told), nil
+		return union(git, reported), nil
 	}, nil
 }
 
-// opener returns what opens the home k.
-func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from secrets.Store, branch string) (*wiring.HomeClient, error) {
+// homeClient returns the client of the home k.
+func (h *homeFlags) homeClient(version string, s wiring.Settings, id fleet.ID, k fleet.Key, file kubeconfigFile, from secrets.Store, branch string) (*wiring.HomeClient, error) {
 	installation := wiring.Installation{
 		Fleet: id, Cluster: k, Version: version, Image: h.image, Namespace: h.namespace, Release: h.release, Branch: branch,
 	}
@@ -101,7 +101,7 @@ func (h *homeFlags) opener(version string, s wiring.Settings, id fleet.ID, k fle
 	if err != nil {
 		return nil, err
 	}
-	// The file is written before the secrets are removed here.
+	// The kubeconfig is written to that file before the secrets here are removed.
 	return &wiring.HomeClient{Options: o, Cluster: k, From: from, Otherwise: func() ([]byte, error) { return os.ReadFile(string(file)) }}, nil
 }
 

@@ -48,11 +48,11 @@ and can be killed and started again without losing a machine.`,
 
 const serveInMemory = "serve-inmemory"
 
-// inMemoryFlags say whether an agent serves its in-memory cloud. Whoever reaches it may
-// make and delete machines of that cloud, and asks nobody.
+// inMemoryFlags say whether an agent serves its in-memory cloud. Whoever reaches that can
+// create and delete its machines, without authentication.
 type inMemoryFlags struct {
 	serve bool
-	asked bool // the flag was given
+	asked bool // the flag is on the command line
 }
 
 func (f *inMemoryFlags) add(cmd *cobra.Command) {
@@ -61,8 +61,8 @@ func (f *inMemoryFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Lookup(serveInMemory).DefValue = "where the source is on this computer and --listen is of it alone"
 }
 
-// served reports whether the agent of s that listens at address serves its cloud. Where
-// nobody says so, only a person who tries things on one computer can reach it.
+// served reports whether the agent of s, listening at address, serves its in-memory cloud.
+// By default it does so only for a fleet in a folder, on this computer alone.
 func (f *inMemoryFlags) served(s wiring.Settings, address string) (bool, error) {
 	elsewhere := s.Providers[inmemory.ProviderName][inmemory.SettingURL] != ""
 	if f.asked {
@@ -75,7 +75,7 @@ func (f *inMemoryFlags) served(s wiring.Settings, address string) (bool, error) 
 	return local && !elsewhere && loopback(address), nil
 }
 
-// loopback reports whether only this computer reaches an address to listen on.
+// loopback reports whether only this computer can reach address.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

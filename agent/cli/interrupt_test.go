@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// TestSecondInterruptEnds: what does not end with the first signal ends with the
-// second one.
+// TestSecondInterruptEnds: the second signal ends a process that the first one did not end.
 func TestSecondInterruptEnds(t *testing.T) {
 	const child = "FAIRLEAD_TEST_STUBBORN"
 	if os.Getenv(child) != "" {
@@ -49,7 +48,7 @@ func TestSecondInterruptEnds(t *testing.T) {
 	expect("asked to end")
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for again := true; again; { // the default is back a moment after the first signal
+	for again := true; again; { // the default action is back a moment after the first signal
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		select {
 		case err = <-ended:
@@ -66,21 +65,21 @@ func TestSecondInterruptEnds(t *testing.T) {
 	}
 }
 
-// TestInterruptAtAQuestion: nobody has to answer to get away.
+// TestInterruptAtAQuestion: an interrupt ends a command that waits for an answer.
 func TestInterruptAtAQuestion(t *testing.T) {
-	in, typed := io.Pipe() // a terminal at which nobody types
+	in, typed := io.Pipe() // a terminal without input
 	defer typed.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
-	if yes, err := agreed(ctx, in, &out, "Remove?"); yes || !errors.Is(err, context.Canceled) {
+	if yes, err := askYesNo(ctx, in, &out, "Remove?"); yes || !errors.Is(err, context.Canceled) {
 		t.Errorf("it answers %v, %v", yes, err)
 	}
 }
 
-func TestAgreed(t *testing.T) {
+func TestAskYesNo(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yesterday\n": false} {
-		if got, err := agreed(t.Context(), strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want || err != nil {
+		if got, err := askYesNo(t.Context(), strings.NewReader(answer), &bytes.Buffer{}, "Remove?"); got != want || err != nil {
 			t.Errorf("%q: %t, %v, want %t", answer, got, err, want)
 		}
 	}

@@ -30,7 +30,7 @@ secrets are: with the same --source, or the same --secrets.`,
 		if err != nil {
 			return &usageError{err}
 		}
-		w, err := wiring.OpenWorld(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), wiring.ReadOnly, nil)
+		w, err := wiring.OpenRuntime(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), wiring.ReadOnly, nil)
 		if err != nil {
 			return err
 		}

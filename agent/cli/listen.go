@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
-// listenFlags say how the agent's own pages are served, and to whom.
+// listenFlags say how the agent serves HTTP, and to whom.
 type listenFlags struct {
 	files certs.Files
 	token string
@@ -24,7 +24,7 @@ func (f *listenFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.token, "listen-token-file", "", "file with bearer tokens, one a line: who has one may read metrics, and others may not; probes are for everybody")
 }
 
-// check says what is wrong with the flags, where the pages are served at address.
+// check returns an error for flags that cannot be used with address.
 func (f *listenFlags) check(address string) error {
 	switch {
 	case (f.files.Certificate == "") != (f.files.Key == ""):
@@ -39,7 +39,7 @@ func (f *listenFlags) check(address string) error {
 	return nil
 }
 
-// pages returns the pages that are asked for at address.
+// pages returns the configuration of the HTTP server at address.
 func (f *listenFlags) pages(address string, profiling bool) wiring.Pages {
 	return wiring.Pages{
 		Address: address, Certificates: f.files, Profiling: profiling,

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/agent/certs"
 )
 
-// Where a token or a certificate is asked for, nothing but the probes is for everybody.
+// Where a token or a certificate is required, only the probes are served without.
 func TestMetricsAreGuarded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("one\n two \n"), 0o600); err != nil {
@@ -63,7 +63,7 @@ func TestMetricsAreGuarded(t *testing.T) {
 	}
 }
 
-// A token is not sent for all to hear, and what cannot be meant is refused.
+// A token is refused over plain HTTP, and so are combinations that make no sense.
 func TestListenFlags(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags   listenFlags

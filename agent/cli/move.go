@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A moveCommand is what bootstrap and pivot have in common.
+// A moveCommand is what bootstrap and pivot share.
 type moveCommand struct {
 	program Program
 	local   bool // an agent in this process owns the fleet at first
@@ -59,15 +59,15 @@ func (m *moveCommand) add(cmd *cobra.Command) {
 	fs.StringVar(&m.logFile, "log-file", "", "file for the log of the agent in this process (default: standard error)")
 }
 
-// begin is what every move needs.
-func (m *moveCommand) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
-	fail := func(err error) (wiring.Settings, *pivot.Parts, pivot.Want, func(), error) {
-		return wiring.Settings{}, nil, pivot.Want{}, nil, err
+// prepare opens what every move needs.
+func (m *moveCommand) prepare(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, pivot.Destination, func(), error) {
+	fail := func(err error) (wiring.Settings, *pivot.Parts, pivot.Destination, func(), error) {
+		return wiring.Settings{}, nil, pivot.Destination{}, nil, err
 	}
 	if m.f.settings.Source == "" || wiring.IsFolder(m.f.settings.Source) {
 		return fail(&usageError{errors.New("--source must be the URL of a repository: another place cannot read a folder of this computer")})
 	}
-	w := pivot.Want{Keep: m.keep, Self: m.name}
+	w := pivot.Destination{SkipCleanup: m.keep, Self: m.name}
 	if m.takeOver != "" {
 		var err error
 		if w.TakeOver, err = ownership.ParseOwner(m.takeOver); err != nil {
@@ -125,7 +125,7 @@ func (m *moveCommand) begin(cmd *cobra.Command) (wiring.Settings, *pivot.Parts, 
 
 // toHome moves the fleet into cluster k.
 func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
-	s, p, w, end, err := m.begin(cmd)
+	s, p, w, end, err := m.prepare(cmd)
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 	}
 	file := kubeconfigFile(cmp.Or(m.home.kubeconfig, k.Name+".kubeconfig"))
 	p.Kubeconfig = file
-	opener, err := m.home.opener(m.program.Version, s, m.loaded.ID, k, file, p.From, m.f.branch)
+	client, err := m.home.homeClient(m.program.Version, s, m.loaded.ID, k, file, p.From, m.f.branch)
 	if err != nil {
 		return err
 	}
-	p.Home = opener.Open
+	p.Home = client.Open
 	owner, err := p.Arbiter.Owner(cmd.Context())
 	if err != nil {
 		return err
@@ -153,32 +153,32 @@ func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
 		}
 	}
-	// Whoever owns the fleet by now: the agent that it came from may be left.
+	// The old home may still have its agent, whoever owns the fleet now.
 	if strings.HasPrefix(s.Secrets, "kubernetes:") {
 		if p.Old, err = m.home.old(s, m.loaded.ID); err != nil {
 			return err
 		}
 	}
-	return m.do(cmd, s, pivot.New(w, *p), w, agent.Options{Only: k, Recreate: m.gone()}, owner)
+	return m.do(cmd, s, pivot.New(w, *p), w, agent.Options{Only: k, Recreate: m.recreateRequest()}, owner)
 }
 
-// gone is the request to make the home anew, where people say that it is gone. The same
-// command is the same request.
-func (m *moveCommand) gone() string {
+// recreateRequest is the request to create the home again, where people say that it is
+// gone. A repeated command makes the same request.
+func (m *moveCommand) recreateRequest() string {
 	if m.recovery.identity == "" {
 		return ""
 	}
 	return "gone: " + cmp.Or(m.takeOver, m.name)
 }
 
-// toHere brings the fleet to an agent in this process.
+// toHere moves the fleet to an agent in this process.
 func (m *moveCommand) toHere(cmd *cobra.Command, exit bool) error {
-	s, p, w, end, err := m.begin(cmd)
+	s, p, w, end, err := m.prepare(cmd)
 	if err != nil {
 		return err
 	}
 	defer end()
-	w.To, w.Keep = m.name, true // a rescue leaves everything where it is
+	w.To, w.SkipCleanup = m.name, true // nothing is removed from a home that may be damaged
 	s.Secrets = m.into
 	into, err := s.OpenSecrets(cmd.Context(), modeOf(!m.dryRun))
 	if err != nil {
@@ -193,11 +193,12 @@ func (m *moveCommand) toHere(cmd *cobra.Command, exit bool) error {
 		return err
 	}
 	m.local = true
-	return m.stay(cmd, s, pivot.New(w, *p), exit, w, owner)
+	return m.runHere(cmd, s, pivot.New(w, *p), exit, w, owner)
 }
 
-// do makes the move beside an agent in this process, where there is to be one.
-func (m *moveCommand) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, w pivot.Want, o agent.Options, owner fleet.Owner) error {
+// do makes the move. Where this process has to own the fleet at first, an agent runs beside
+// the move.
+func (m *moveCommand) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, w pivot.Destination, o agent.Options, owner fleet.Owner) error {
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
@@ -211,11 +212,11 @@ func (m *moveCommand) do(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, 
 			owner.Agent, owner.Epoch, m.name, owner.Agent, owner.Epoch)
 	}
 	o.WaitForOwnership = owner.Is(w.TakeOver) && owner.Agent != ""
-	return m.beside(ctx, s, o, func(ctx context.Context, _ <-chan struct{}) error { return p.Run(ctx) })
+	return m.withAgent(ctx, s, o, func(ctx context.Context, _ <-chan struct{}) error { return p.Run(ctx) })
 }
 
-// stay brings the fleet here and goes on as its agent.
-func (m *moveCommand) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit bool, _ pivot.Want, _ fleet.Owner) error {
+// runHere moves the fleet here, and goes on as its agent.
+func (m *moveCommand) runHere(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot, exit bool, _ pivot.Destination, _ fleet.Owner) error {
 	ctx := cmd.Context()
 	switch {
 	case m.dryRun:
@@ -223,7 +224,7 @@ func (m *moveCommand) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot
 	case m.undo:
 		return p.Undo(ctx)
 	}
-	return m.beside(ctx, s, agent.Options{WaitForOwnership: true}, func(ctx context.Context, ended <-chan struct{}) error {
+	return m.withAgent(ctx, s, agent.Options{WaitForOwnership: true}, func(ctx context.Context, ended <-chan struct{}) error {
 		if err := p.Run(ctx); err != nil || exit {
 			return err
 		}
@@ -237,10 +238,9 @@ func (m *moveCommand) stay(cmd *cobra.Command, s wiring.Settings, p *pivot.Pivot
 	})
 }
 
-// beside runs do while an agent works in this process, and tells it when that has
-// ended. The agent's end is an error only where it is not that it handed the fleet
-// over.
-func (m *moveCommand) beside(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
+// withAgent runs do beside an agent in this process, and closes ended when the agent ends.
+// The end of the agent is an error, unless it handed the fleet over.
+func (m *moveCommand) withAgent(ctx context.Context, s wiring.Settings, o agent.Options, do func(ctx context.Context, ended <-chan struct{}) error) error {
 	o.Name, o.Interval, o.Resync, o.Workers, o.StatusBranch = m.name, m.interval, time.Minute, 8, m.f.branch
 	a, err := wiring.Start(ctx, s, wiring.ProcessOptions{Version: m.program.Version, Agent: o})
 	if err != nil {
@@ -253,7 +253,7 @@ func (m *moveCommand) beside(ctx context.Context, s wiring.Settings, o agent.Opt
 	go func() {
 		defer close(done)
 		err := a.Run(ctx)
-		if _, handed := errors.AsType[*ownership.NotOwnerError](err); err != nil && !handed {
+		if _, handedOver := errors.AsType[*ownership.NotOwnerError](err); err != nil && !handedOver {
 			cancel(err)
 		}
 	}()
@@ -263,7 +263,7 @@ func (m *moveCommand) beside(ctx context.Context, s wiring.Settings, o agent.Opt
 	return err
 }
 
-// kubeconfigFile is where a person finds the kubeconfig of the home.
+// kubeconfigFile is the file for the kubeconfig of the home.
 type kubeconfigFile string
 
 // Written implements pivot.Kubeconfig.
@@ -277,7 +277,7 @@ func (f kubeconfigFile) Write(s fleet.Secret) error {
 	return files.ReplaceFile(string(f), s.Reveal(), 0o600)
 }
 
-// union returns the keys of all lists, sorted, each once.
+// union returns the keys of all lists, sorted and without duplicates.
 func union(lists ...[]fleet.Key) []fleet.Key {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, fleet.Key.Compare)

@@ -22,7 +22,7 @@ func showSteps(ctx context.Context, out io.Writer, p *pivot.Pivot) error {
 	return t.Write(out, output.FormatTable, steps)
 }
 
-// stepScreen prints steps as they go, a line for each change.
+// stepScreen prints a line for each change of a step.
 type stepScreen struct {
 	out  io.Writer
 	done map[pivot.Name]bool

@@ -63,7 +63,7 @@ after what was found elsewhere.`,
 		if p.scope != scope.All {
 			return &usageError{fmt.Errorf("orphans are looked for in a whole fleet: name its root, %s", redacted(p.settings.Source))}
 		}
-		w, err := wiring.OpenWorld(cmd.Context(), p.settings, modeOf(remove), nil)
+		w, err := wiring.OpenRuntime(cmd.Context(), p.settings, modeOf(remove), nil)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ after what was found elsewhere.`,
 				return errors.Join(unseen, errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository"))
 			}
 			if !yes {
-				ok, err := agreed(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", output.Count(len(s.Removable()), "thing")))
+				ok, err := askYesNo(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", output.Count(len(s.Removable()), "thing")))
 				if err != nil {
 					return err
 				}
@@ -107,9 +107,9 @@ after what was found elsewhere.`,
 	return cmd
 }
 
-// newScan reads the fleet and its status branch. What cannot be read in full is
-// an error.
-func newScan(ctx context.Context, p target, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
+// newScan reads the fleet and its status branch. It fails where one of them cannot be read
+// in full.
+func newScan(ctx context.Context, p selection, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
 	loaded, err := p.load(ctx, wiring.RenderOptions{})
 	if err != nil {
 		return nil, err
@@ -125,13 +125,13 @@ func newScan(ctx context.Context, p target, f *sourceFlags, open func(string) (p
 	return s, err
 }
 
-// agreed asks a question, and reports whether the answer is yes. No answer is no.
-// Where ctx ends before, that is the error, and nobody reads the answer.
-func agreed(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
+// askYesNo asks a question, and reports whether the answer is yes. The end of the input is
+// no. Where ctx ends first, the error says so.
+func askYesNo(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
 	fmt.Fprint(out, question+" [y/N] ")
 	answers := make(chan string, 1)
-	go func() { // a read of a terminal cannot be ended; it ends with the process
-		answer, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is no
+	go func() { // reading from a terminal cannot be interrupted
+		answer, _ := bufio.NewReader(in).ReadString('\n') // the end of the input counts as no
 		answers <- strings.ToLower(strings.TrimSpace(answer))
 	}()
 	select {

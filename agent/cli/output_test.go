@@ -12,17 +12,17 @@ import (
 	"fairlead.dev/agent/output"
 )
 
-// A page is what a proxy in front of a cloud answers, by somebody who means harm.
+// page is the answer of a hostile proxy in front of a cloud.
 var page = strings.Repeat("<p>\x1b]0;owned\x07\x1b[2J502 Bad\u202e Gateway</p>\r\n", 64<<10/40)
 
-// Characters that nothing shows, and those of them that JSON does not hold.
+// Invisible characters, and those of them that JSON cannot hold.
 const (
 	steering = "\x1b\x07\r\u202e"
 	controls = "\x1b\x07\r"
 )
 
-// What commands say is plain in a pipe and a file as it is on a terminal, but for what
-// other programs are to read.
+// Output is free of control characters in pipes and files as on a terminal, unless other
+// programs read it.
 func TestPipesArePlain(t *testing.T) {
 	var b bytes.Buffer
 	cmd := New(program("test"), Streams{In: strings.NewReader(""), Out: &b, Err: &b})
@@ -45,7 +45,7 @@ func TestPipesArePlain(t *testing.T) {
 	}
 }
 
-// The log has what others say in full, but for pages, and both formats escape.
+// The log has texts of servers up to its bound, and both formats escape them.
 func TestLogIsBounded(t *testing.T) {
 	for _, form := range []string{"text", "json"} {
 		var b bytes.Buffer

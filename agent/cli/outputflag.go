@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/agent/output"
 )
 
-// outputFlag adds -o to cmd and returns what it chooses.
+// outputFlag adds -o to cmd, and returns its value.
 func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 	names := make([]string, len(allowed))
 	for i, f := range allowed {
@@ -23,7 +23,7 @@ func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 		}
 		return nil
 	}
-	// The only error is that of a flag that does not exist.
+	// It fails only for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return out
 }

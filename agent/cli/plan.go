@@ -54,7 +54,7 @@ something is wrong.`,
 	f.addProviders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare with; of a folder another folder, or the URL of a repository")
-	cmd.Flags().Lookup("path").Usage = partUsage
+	cmd.Flags().Lookup("path").Usage = pathInFleetUsage
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
@@ -78,8 +78,8 @@ something is wrong.`,
 	return cmd
 }
 
-// makePlan looks at what is in p, and changes nothing.
-func makePlan(ctx context.Context, p target, f *sourceFlags, v *valueFlags) (*preview.Plan, error) {
+// makePlan plans the selection p, and changes nothing.
+func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (*preview.Plan, error) {
 	all, err := p.loadAll(ctx, v.options())
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func makePlan(ctx context.Context, p target, f *sourceFlags, v *valueFlags) (*pr
 			return nil, err
 		}
 	}
-	w, err := wiring.OpenWorld(ctx, p.settings, wiring.ReadOnly, nil)
+	w, err := wiring.OpenRuntime(ctx, p.settings, wiring.ReadOnly, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func makePlan(ctx context.Context, p target, f *sourceFlags, v *valueFlags) (*pr
 	return out, nil
 }
 
-// notes are what a person who plans p on the command line should know of the plan.
-func (p target) notes(s status.Status, out *preview.Plan) []string {
+// notes are what a person should know beside the plan.
+func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	var notes []string
 	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
 		notes = append(notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
@@ -126,8 +126,8 @@ func (p target) notes(s status.Status, out *preview.Plan) []string {
 	return notes
 }
 
-// compare adds to out what differs from p at the revision called name.
-func (p target) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
+// compare adds to out how p differs from the revision called name.
+func (p selection) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
 	b, err := p.base(ctx, name)
 	if err != nil {
 		return err
@@ -140,21 +140,21 @@ func (p target) compare(ctx context.Context, out *preview.Plan, name string, o w
 	return nil
 }
 
-// base returns the part at the revision that is compared with: a branch, tag or
-// commit of its repository, another folder, or the URL of a repository.
-func (p target) base(ctx context.Context, name string) (target, error) {
+// base returns the selection at the revision to compare with: a branch, tag or commit of
+// its repository, another folder, or the URL of a repository.
+func (p selection) base(ctx context.Context, name string) (selection, error) {
 	s := p.settings
 	if !wiring.IsFolder(s.Source) {
 		s.Ref = name
-		return target{settings: s, scope: p.scope}, nil
+		return selection{settings: s, scope: p.scope}, nil
 	}
 	s.Source, s.Ref, s.Path = name, "", ""
 	if !wiring.IsFolder(name) {
-		return target{settings: s, scope: p.scope}, nil
+		return selection{settings: s, scope: p.scope}, nil
 	}
 	b, err := locate(ctx, s)
 	if err != nil {
-		return target{}, fmt.Errorf("--base %s: the source is a folder, so it names another folder, or the URL of a repository: %w", name, err)
+		return selection{}, fmt.Errorf("--base %s: the source is a folder, so it names another folder, or the URL of a repository: %w", name, err)
 	}
 	return b, nil
 }

@@ -13,33 +13,33 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// recoveryFlags say what bootstrap does first where the home of a fleet is gone.
+// recoveryFlags say what bootstrap restores where the home of a fleet is gone.
 type recoveryFlags struct {
-	place        fleet.Escrow
+	location     fleet.Escrow
 	identity     string
 	allowChanges bool
 }
 
 func (r *recoveryFlags) add(cmd *cobra.Command) {
-	addEscrowPlace(cmd, &r.place)
+	addEscrowLocation(cmd, &r.location)
 	fs := cmd.Flags()
 	fs.StringVar(&r.identity, "identity-file", "", "the home is gone: file with an age identity that the escrow is encrypted for. The secrets are restored first")
 	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, go on where the plan is not empty but for the home")
 	confirms(cmd, "identity-file", "allow-changes")
 }
 
-// check refuses flags that do nothing.
+// check refuses flags without effect.
 func (r *recoveryFlags) check() error {
-	if r.identity == "" && (r.place.Folder != "" || r.place.Branch != "" || r.allowChanges) {
+	if r.identity == "" && (r.location.Folder != "" || r.location.Branch != "" || r.allowChanges) {
 		return &usageError{errors.New("an escrow is opened with an identity: name its file with --identity-file")}
 	}
-	return onePlace(r.place)
+	return checkOneLocation(r.location)
 }
 
-// recover restores the secrets of the fleet and shows the plan, before anything
-// is changed that others see. The error says why the fleet is not taken over. It
-// may be repeated; once the fleet lives in its new home it does nothing.
-func (m *moveCommand) recover(cmd *cobra.Command, s wiring.Settings, p *pivot.Parts, w pivot.Want) error {
+// recover restores the secrets of the fleet and shows the plan, before anything is changed
+// that others can see. The error says why the fleet is not taken over. The call may be
+// repeated. It does nothing once the fleet lives in its new home.
+func (m *moveCommand) recover(cmd *cobra.Command, s wiring.Settings, p *pivot.Parts, w pivot.Destination) error {
 	r, ctx := m.recovery, cmd.Context()
 	if r.identity == "" || m.undo {
 		return nil
@@ -51,7 +51,7 @@ func (m *moveCommand) recover(cmd *cobra.Command, s wiring.Settings, p *pivot.Pa
 	if w.TakeOver.Agent != "" && w.Arrived(owner) {
 		return nil
 	}
-	e, _, err := openEscrow(cmd, s, r.place, r.identity)
+	e, _, err := openEscrow(cmd, s, r.location, r.identity)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (m *moveCommand) recover(cmd *cobra.Command, s wiring.Settings, p *pivot.Pa
 	return recovery.Run(ctx, recovery.Options{
 		Escrow: e, Fleet: loaded.ID, Home: w.Home, To: p.From,
 		Plan: func(ctx context.Context) (*preview.Plan, error) {
-			return makePlan(ctx, wholeOf(s), m.f.recreating(w.Home, m.gone()), &valueFlags{warn: func(string) {}})
+			return makePlan(ctx, wholeOf(s), m.f.recreating(w.Home, m.recreateRequest()), &valueFlags{warn: func(string) {}})
 		},
 		Self: m.name, Owner: owner, TakeOver: w.TakeOver,
 		DryRun: m.dryRun, AllowChanges: r.allowChanges, Out: cmd.OutOrStdout(),

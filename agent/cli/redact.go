@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/render"
 )
 
-// redacted returns a source without the password or token that a URL may hold. Over http
-// a user without a password may be a token.
+// redacted returns the URL of a source without a password or token. Over HTTP a user
+// without a password may be a token.
 func redacted(source string) string {
 	u, err := url.Parse(source)
 	if err != nil || u.User == nil {
@@ -29,7 +29,7 @@ func redactSecrets(objects []render.Object) ([]render.Object, error) {
 		out[i] = o
 		doc, err := documents.Node(o.YAML, documents.BuiltLimits())
 		if err != nil || doc == nil || len(doc.Content) == 0 {
-			continue // it is nothing that a Secret could be
+			continue // no object, so no Secret
 		}
 		root := doc.Content[0]
 		if kind := valueOf(root, "kind"); kind == nil || kind.Value != "Secret" {
@@ -53,7 +53,7 @@ func redactSecrets(objects []render.Object) ([]render.Object, error) {
 func redactValues(n *yaml.Node) {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			continue // a key
+			continue // it is a key
 		}
 		if c.Kind == yaml.ScalarNode {
 			n.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Value: "REDACTED"}

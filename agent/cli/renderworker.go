@@ -15,15 +15,15 @@ import (
 	"fairlead.dev/render/worker"
 )
 
-// renderWorker is what fairlead is called with, and a number of bytes, to build
-// overlays for another fairlead. It is no command for people.
+// renderWorker is the hidden command that builds overlays for another process of fairlead.
+// Its argument is a number of bytes.
 const renderWorker = "render-worker"
 
-// selfAnnotation of the root command is Streams.Self.
+// selfAnnotation of the root command has Streams.Self.
 const selfAnnotation = "self"
 
-// Self returns the file of this program, also where another one has taken its place
-// on the disk; empty if it is not known.
+// Self returns the file of this program, also where the file on the disk was replaced. It
+// is empty where it is not known.
 func Self() string {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe"
@@ -35,7 +35,8 @@ func Self() string {
 	return name
 }
 
-// renderCommand returns what builds overlays; nil: this process.
+// renderCommand returns the command that builds overlays. Nil: they are built in this
+// process.
 func renderCommand(cmd *cobra.Command) []string {
 	if self := cmd.Root().Annotations[selfAnnotation]; self != "" {
 		return []string{self, renderWorker}
@@ -43,7 +44,8 @@ func renderCommand(cmd *cobra.Command) []string {
 	return nil
 }
 
-// serveRenders builds overlays until its input ends. Signals are for who started it.
+// serveRenders builds overlays until its input ends. It ignores signals, which are for its
+// parent.
 func serveRenders(args []string, s Streams) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	var memory int64
@@ -61,7 +63,7 @@ func serveRenders(args []string, s Streams) int {
 	return exitOK
 }
 
-// addRender adds the flags that say what rendering may take.
+// addRender adds the flags that limit rendering.
 func (f *sourceFlags) addRender(cmd *cobra.Command) {
 	l := &f.settings.RenderLimits
 	cmd.Flags().Var((*byteFlag)(&l.Memory), "render-memory", "memory that the build of one overlay may take, as 256Mi (default: 256Mi, or less where this process may take less than 800Mi)")
@@ -69,7 +71,7 @@ func (f *sourceFlags) addRender(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&l.Processes, "render-processes", 0, "overlays to build at once (default: by the processors, and as many as fit into two fifths of the memory that this process may take, by its cgroup or GOMEMLIMIT)")
 }
 
-// A byteFlag is a flag with a number of bytes.
+// A byteFlag is a flag for a number of bytes.
 type byteFlag int64
 
 // String implements pflag.Value.

@@ -34,7 +34,7 @@ func (f *replicaFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// maxShards bounds the Leases of shards.
+// maxShards bounds the number of Leases.
 const maxShards = 1024
 
 func orElse(s, otherwise string) string {
@@ -44,7 +44,7 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-// check says what is wrong with the flags.
+// check returns an error for flags that cannot be used.
 func (f *replicaFlags) check(s wiring.Settings) error {
 	switch {
 	case f.Shards < 0 || f.Shards > maxShards:

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// wishing is what all commands that ask for something have in common.
+// A requestCommand is what all commands that write a request share.
 type requestCommand struct {
 	cmd    *cobra.Command
 	f      *sourceFlags
@@ -23,18 +23,18 @@ type requestCommand struct {
 	wait   time.Duration
 }
 
-// request returns a wish for the cluster called name.
-func (w *requestCommand) request(wish fleet.RequestKind, name string) (fleet.Request, error) {
+// request returns a request of a kind for the cluster called name.
+func (w *requestCommand) request(kind fleet.RequestKind, name string) (fleet.Request, error) {
 	k, err := fleet.ParseKey(name)
 	if err != nil {
 		return fleet.Request{}, &usageError{err}
 	}
-	return fleet.Request{Kind: wish, Cluster: k}, nil
+	return fleet.Request{Kind: kind, Cluster: k}, nil
 }
 
-// find fills in whose machine r is about.
+// find completes r with the cluster and the provider id of its machine.
 func (w *requestCommand) find(r *fleet.Request) error {
-	p, branch, err := w.target()
+	p, branch, err := w.selection()
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func with(id fleet.ProviderID) string {
 	return " with the provider id " + string(id)
 }
 
-// place returns the fleet that is asked of and the name of its status branch.
-func (w *requestCommand) target() (target, string, error) {
+// target returns the fleet that the request is for, and the name of its status branch.
+func (w *requestCommand) selection() (selection, string, error) {
 	p, err := locate(w.cmd.Context(), w.f.from(nil, quiet(w.cmd.ErrOrStderr())))
 	if err != nil {
 		return p, "", err
@@ -88,9 +88,10 @@ func (w *requestCommand) target() (target, string, error) {
 	return p, branch, err
 }
 
-// requests opens the status branch to be written by hand, where an agent reads it.
+// requests opens the requests of the status branch for a person. It fails where no agent
+// reads them.
 func (w *requestCommand) requests() (*status.Requests, error) {
-	p, branch, err := w.target()
+	p, branch, err := w.selection()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (w *requestCommand) requests() (*status.Requests, error) {
 	return q, err
 }
 
-// ask leaves r on the status branch, and waits for its end where that is wanted.
+// ask writes r to the status branch, and waits for its end with --wait.
 func (w *requestCommand) ask(r fleet.Request) error {
 	ctx, out := w.cmd.Context(), w.cmd.OutOrStdout()
 	by, err := git.ByHand(ctx)

@@ -13,17 +13,17 @@ import (
 	"fairlead.dev/fleet"
 )
 
-const wishLong = `
+const requestLong = `
 
 It is a wish, not an order: a small file that your own Git identity commits to
 the status branch, where the agent answers it. The right to push there is the
 right to ask. fairlead requests lists what was asked for and the answers.`
 
-// newRequest returns a command that asks for something of what its arguments name.
+// newRequest returns a command that writes a request about what its arguments name.
 func newRequest(built wiring.Built, use, short, long, example string, ask func(w *requestCommand, argv []string) error) *cobra.Command {
 	w := &requestCommand{}
 	cmd := &cobra.Command{
-		Use: use, GroupID: groupAsk, Short: short, Long: short + ".\n\n" + long + wishLong, Example: example,
+		Use: use, GroupID: groupAsk, Short: short, Long: short + ".\n\n" + long + requestLong, Example: example,
 		Args: args(cobra.ExactArgs(strings.Count(use, " "))),
 	}
 	w.f = addSource(cmd, built)
@@ -168,10 +168,10 @@ where it stands alone.`,
 		`  fairlead remediate eu-1-md-0-3f5fbe45`)
 }
 
-func newMachineRequest(built wiring.Built, wish fleet.RequestKind, short, long, example string) *cobra.Command {
+func newMachineRequest(built wiring.Built, kind fleet.RequestKind, short, long, example string) *cobra.Command {
 	var id string
-	cmd := newRequest(built, string(wish)+" MACHINE", short, long, example, func(w *requestCommand, argv []string) error {
-		r := fleet.Request{Kind: wish, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
+	cmd := newRequest(built, string(kind)+" MACHINE", short, long, example, func(w *requestCommand, argv []string) error {
+		r := fleet.Request{Kind: kind, Machine: fleet.MachineName(argv[0]), ProviderID: fleet.ProviderID(id)}
 		if err := w.find(&r); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ is in the history of the status branch.`,
 	w := &requestCommand{cmd: cmd, f: addSource(cmd, built)}
 	w.f.addStatus(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		p, branch, err := w.target()
+		p, branch, err := w.selection()
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ is in the history of the status branch.`,
 	return cmd
 }
 
-// signedRequest says whether a key that counts signed r; checked: by keys that were named.
+// signedRequest says whether a trusted key signed r. checked: keys were named.
 func signedRequest(r fleet.Request, checked bool) string {
 	switch {
 	case r.Distrusted != "":

@@ -54,7 +54,7 @@ docs/autoscaler.md tells more.`,
 	return cmd
 }
 
-// scale reads what argv decides.
+// scale parses the arguments.
 func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 	k, err := fleet.ParseKey(argv[0])
 	if err != nil {
@@ -79,10 +79,10 @@ func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 	return s, nil
 }
 
-// scales opens the numbers of machines to be written by hand, where an agent reads them and
-// tells of the pool.
+// scales opens the numbers of machines on the status branch for a person. It fails where no
+// agent reads them, or where the pool does not exist.
 func (w *requestCommand) scales(s fleet.Scale) (*status.Scales, error) {
-	p, branch, err := w.target()
+	p, branch, err := w.selection()
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (w *requestCommand) scales(s fleet.Scale) (*status.Scales, error) {
 	return q, err
 }
 
-// hasPool says why there is nothing to scale as the status tells.
+// hasPool returns an error where the status has no such pool.
 func hasPool(now status.Status, s fleet.Scale) error {
 	if err := now.DamageOf(s.Cluster); err != nil {
 		return err

@@ -36,8 +36,8 @@ same --source, or the same --secrets. docs/secrets.md tells more.`,
 	return cmd
 }
 
-// openStore opens the secret store that f names, and returns what closes it. Of
-// one that several fleets use it is the part of the fleet that f names.
+// openStore opens the secret store of f, and returns what closes it. Of a store that
+// several fleets use it opens the part of the fleet of f.
 func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (secrets.Store, func(), error) {
 	s := f.from(nil, quiet(cmd.ErrOrStderr()))
 	store, err := s.OpenSecrets(cmd.Context(), modeOf(mayMake))
@@ -126,7 +126,7 @@ In a store in Kubernetes, which several fleets may use, it is of the fleet that
 	return cmd
 }
 
-// readFiles reads the files that FILE or KEY=FILE name.
+// readFiles reads files that are given as FILE or KEY=FILE.
 func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
 	if len(files) == 0 {
 		return nil, &usageError{errors.New("no value is given: name files with --from-file")}
@@ -206,7 +206,7 @@ are shown with --show; with --key as well, one value alone and as it is.`,
 	return cmd
 }
 
-// secretValue is what is shown of one key.
+// secretValue is one key as it is shown.
 type secretValue struct {
 	Key   string `json:"key"`
 	Bytes int    `json:"bytes"`

@@ -64,11 +64,11 @@ which waiting does not mend, and 5 if it takes longer.`,
 	return cmd
 }
 
-// branch returns the name of the status branch: given, or what fleet.yaml says; the
-// default where that cannot be read.
-func (p target) branch(ctx context.Context, given string) (string, error) {
+// branch returns the name of the status branch: given, or the one in fleet.yaml, or, where
+// that cannot be read, the default.
+func (p selection) branch(ctx context.Context, given string) (string, error) {
 	if given != "" || wiring.IsFolder(p.settings.Source) && p.settings.StatusRepository == "" {
-		return given, nil // a folder has but one
+		return given, nil // a folder has one status branch
 	}
 	_, tree, err := p.open(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (p target) branch(ctx context.Context, given string) (string, error) {
 	}
 	config, err := renderer.Config(tree)
 	if _, ok := errors.AsType[*render.ConfigError](err); ok {
-		// A revision that is refused is what people look at the status for.
+		// People look at the status to see why a revision is refused.
 		return render.DefaultStatusBranch, nil
 	}
 	return config.StatusBranch, err

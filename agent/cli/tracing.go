@@ -22,8 +22,8 @@ func (f *tracingFlags) add(cmd *cobra.Command) {
 	fs.Float64Var(&f.ratio, "otlp-ratio", 1, "of the polls and passes, how many to trace: more than 0, at most 1")
 }
 
-// open gives s a tracer, where traces are asked for. What it returns sends the rest of the
-// traces.
+// open adds a tracer to s, if traces are asked for. The returned function sends the traces
+// that are left.
 func (f tracingFlags) open(ctx context.Context, version, name string, s *wiring.Settings) (func(), error) {
 	t, err := tracing.Open(ctx, tracing.Options{Endpoint: f.endpoint, Ratio: f.ratio, Name: name, Version: version, Log: s.Log})
 	if err != nil {

@@ -79,15 +79,15 @@ the others too.`,
 func showTree(w io.Writer, clusters []status.Cluster, all bool) error {
 	t := output.Table{Header: []string{"NAME", "STATUS", "REASON", "SINCE", "MESSAGE"}, Style: statusStyle}
 	for _, c := range clusters {
-		grow(&t, statusview.TreeOf(c), "", "", all)
+		addNode(&t, statusview.TreeOf(c), "", "", all)
 	}
 	return t.Text(w)
 }
 
-// grow adds n and what is below it to t. first and rest are the lines to draw before
-// its name and before what is below. lipgloss/tree draws lines of text alone: here each
-// is a row of a table.
-func grow(t *output.Table, n statusview.Node, first, rest string, all bool) {
+// addNode adds n and what is below it to t. first and rest are the lines to draw before its
+// name, and before what is below. Each node is a row of a table, which lipgloss/tree cannot
+// draw.
+func addNode(t *output.Table, n statusview.Node, first, rest string, all bool) {
 	head, ok := n.Headline()
 	if ok {
 		t.Add(first+n.Name, string(head.Status), head.Reason, since(head), n.Note)
@@ -107,7 +107,7 @@ func grow(t *output.Table, n statusview.Node, first, rest string, all bool) {
 	}
 	for i, below := range n.Below {
 		fork, line := forks(len(shown)+i == total-1)
-		grow(t, below, rest+fork, rest+line, all)
+		addNode(t, below, rest+fork, rest+line, all)
 	}
 }
 

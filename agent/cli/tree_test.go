@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// TestTreeOfPools: machines hang on the object that they come from; a Machine
-// that stands alone hangs on the cluster, and shows before it is there.
+// TestTreeOfPools: machines are below the object that they come from. A standalone Machine
+// is below the cluster, also before it exists.
 func TestTreeOfPools(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := fleet.Report{

@@ -34,7 +34,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)
-	cmd.Flags().Lookup("path").Usage = partUsage
+	cmd.Flags().Lookup("path").Usage = pathInFleetUsage
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
-// webhookFlags say where an agent hears of pushes, and by which secrets.
+// webhookFlags say where an agent receives webhooks, and with which secrets.
 type webhookFlags struct {
 	listen string
 	files  []string
@@ -29,7 +29,7 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, each called as its kind: a mounted Kubernetes Secret")
 }
 
-// webhooks returns what is asked for.
+// webhooks returns the configuration of the webhook server.
 func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {

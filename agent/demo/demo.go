@@ -1,8 +1,8 @@
-// Package demo tells the story of Fairlead live: pushes to a Git repository
-// become running clusters on the in-memory infrastructure, and status commits.
+// Package demo demonstrates Fairlead live: pushes to a Git repository become running
+// clusters on the in-memory infrastructure, and commits with their status.
 //
-// Every step counts only once it was seen from outside: on the status branch of
-// the repository and at the API servers of the clusters.
+// A step counts only when it can be seen from outside: on the status branch of the
+// repository, and at the API servers of the clusters.
 package demo
 
 import (
@@ -24,14 +24,14 @@ import (
 	"fairlead.dev/fleet-examples/inmemory"
 )
 
-// statusBranch is what the example's fleet.yaml leaves at its default.
+// statusBranch is the default, which the example's fleet.yaml keeps.
 const statusBranch = "fairlead/status"
 
-// Options say how to tell the story.
+// Options configure a demonstration.
 type Options struct {
 	Out     io.Writer
-	Width   int  // of Out, where it is a terminal that may be drawn on; else 0
-	Keep    bool // leave all of it running at the end, until ctx ends
+	Width   int  // width of Out, where that is a terminal to draw on; else 0
+	Keep    bool // leave everything running at the end, until ctx ends
 	Version string
 	Built   wiring.Built
 }
@@ -43,14 +43,14 @@ type demo struct {
 	repoURL    string
 	listen     string
 	settings   wiring.Settings
-	world      *wiring.World
+	world      *wiring.Runtime
 	repository *repository
 	observer   *observer
 	screen     *screen
-	ended      chan error // the agent's end, where it comes too early
+	ended      chan error // error of an agent that ended too early
 }
 
-// Run tells the story. The error says which step did not come out.
+// Run runs the demonstration. The error names the step that failed.
 func Run(ctx context.Context, o Options) error {
 	dir, err := os.MkdirTemp("", "fairlead-demo-")
 	if err != nil {
@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) error {
 	started := time.Now()
 	err = d.run(ctx, started)
 	if err == nil || ctx.Err() != nil {
-		_ = os.RemoveAll(dir) // a folder of the system's for temporary files
+		_ = os.RemoveAll(dir) // a folder for temporary files
 		return err
 	}
 	d.explain(err)
@@ -122,7 +122,7 @@ func (d *demo) plan(ctx context.Context) error {
 	return nil
 }
 
-// planOf returns what the command plan says of the fleet that s names.
+// planOf returns the output of the command plan for the fleet of s.
 func planOf(ctx context.Context, s wiring.Settings) (string, error) {
 	rendered, err := s.Render(ctx, wiring.RenderOptions{})
 	if err != nil {
@@ -132,7 +132,7 @@ func planOf(ctx context.Context, s wiring.Settings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	world, err := wiring.OpenWorld(ctx, s, wiring.ReadOnly, nil)
+	world, err := wiring.OpenRuntime(ctx, s, wiring.ReadOnly, nil)
 	if err != nil {
 		return "", err
 	}
@@ -146,7 +146,7 @@ func planOf(ctx context.Context, s wiring.Settings) (string, error) {
 	return text.String(), err
 }
 
-// prepare makes the clone that the pushes come from, and the observer.
+// prepare makes the clone to push from, and the observer.
 func (d *demo) prepare(ctx context.Context) error {
 	var err error
 	if d.repository, err = newRepository(ctx, filepath.Join(d.dir, "clone"), d.repoURL, inmemory.Files()); err != nil {
@@ -176,7 +176,7 @@ func (d *demo) introduce() {
 	s.line("  %s", s.faint("each sign is a machine:  ◌ being made  ◐ running, not yet a ready node  ● ready  ○ on its way out"))
 }
 
-// conclude shows what the agent wrote: the log of the status branch.
+// conclude shows the log of the status branch.
 func (d *demo) conclude(ctx context.Context, started time.Time) error {
 	if _, err := d.repository.git(ctx, "fetch", "--quiet", "origin", statusBranch); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// keep leaves everything running and says what to try, until ctx ends.
+// keep leaves everything running, and says what to try, until ctx ends.
 func (d *demo) keep(ctx context.Context) error {
 	kubeconfig, err := d.observer.kubeconfig(ctx, prod())
 	if err != nil {

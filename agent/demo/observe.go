@@ -15,22 +15,22 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A snapshot is what an outsider sees of the fleet at one time: the status branch
-// and the API servers of the clusters. The demonstration believes nothing else.
+// A snapshot is what can be seen of the fleet from outside at one time: the status branch,
+// and the API servers of the clusters.
 type snapshot struct {
 	head   fleet.Revision // of the status branch
 	status status.Status
-	nodes  map[fleet.Key][]node // of the clusters whose API server answers
+	nodes  map[fleet.Key][]node // of clusters whose API server answers
 }
 
-// A node is what an API server says of one node.
+// A node is a Node as its API server has it.
 type node struct {
 	name    string
 	version string
 	ready   bool
 }
 
-// An observer looks from outside.
+// An observer takes snapshots.
 type observer struct {
 	branch     sources.Branch
 	kubeconfig func(ctx context.Context, k fleet.Key) (fleet.Secret, error)
@@ -41,8 +41,7 @@ type observer struct {
 	read  status.Status
 }
 
-// look returns what is to be seen now. A cluster that does not answer has no
-// nodes in it.
+// look takes a snapshot. A cluster whose API server does not answer has no nodes in it.
 func (o *observer) look(ctx context.Context) (snapshot, error) {
 	head, tree, err := o.branch.Read(ctx)
 	if err != nil {
@@ -98,7 +97,7 @@ func (s snapshot) report(k fleet.Key) fleet.Report {
 	return c.Report
 }
 
-// names returns the nodes of k, sorted.
+// names returns the names of the nodes of k, sorted.
 func (s snapshot) names(k fleet.Key) []string {
 	var out []string
 	for _, n := range s.nodes[k] {
@@ -107,11 +106,10 @@ func (s snapshot) names(k fleet.Key) []string {
 	return out
 }
 
-// A condition is a snapshot to wait for. It returns nil once it is seen, else
-// what is missing.
+// A condition of a snapshot returns nil where it holds, else what is missing.
 type condition func(s snapshot) error
 
-// all waits for every one of es.
+// all holds where every condition of es holds.
 func all(es ...condition) condition {
 	return func(s snapshot) error {
 		var errs []error
@@ -122,8 +120,8 @@ func all(es ...condition) condition {
 	}
 }
 
-// running waits for cluster k to be Provisioned at revision, with as many
-// ready nodes of version, and as many machines, as Git asks for.
+// running holds where cluster k is Provisioned at revision, with as many machines and ready
+// nodes of version as Git asks for.
 func running(k fleet.Key, revision, version string, controlPlane, workers int) condition {
 	return func(s snapshot) error {
 		r := s.report(k)
@@ -149,7 +147,7 @@ func running(k fleet.Key, revision, version string, controlPlane, workers int) c
 	}
 }
 
-// replaced waits until none of the old nodes of k is left.
+// replaced holds where none of the old nodes of k is left.
 func replaced(k fleet.Key, old []string) condition {
 	return func(s snapshot) error {
 		for _, n := range s.names(k) {
@@ -161,7 +159,7 @@ func replaced(k fleet.Key, old []string) condition {
 	}
 }
 
-// untouched wants the nodes of k to be the ones that were there before.
+// untouched holds where the nodes of k are the old ones.
 func untouched(k fleet.Key, old []string) condition {
 	return func(s snapshot) error {
 		if now := s.names(k); !slices.Equal(now, old) {
@@ -171,7 +169,7 @@ func untouched(k fleet.Key, old []string) condition {
 	}
 }
 
-// broken waits for a problem of k whose text has the words.
+// broken holds where k has a problem whose text contains words.
 func broken(k fleet.Key, words string) condition {
 	return func(s snapshot) error {
 		for _, p := range s.report(k).Problems {
@@ -183,7 +181,7 @@ func broken(k fleet.Key, words string) condition {
 	}
 }
 
-// sound waits for k to have no problems.
+// sound holds where k has no problems.
 func sound(k fleet.Key) condition {
 	return func(s snapshot) error {
 		if n := len(s.report(k).Problems); n > 0 {
@@ -193,7 +191,7 @@ func sound(k fleet.Key) condition {
 	}
 }
 
-// deleted waits for k to be deleted and its API server to be gone.
+// deleted holds where k is deleted and its API server is gone.
 func deleted(k fleet.Key) condition {
 	return func(s snapshot) error {
 		if p := s.report(k).Phase; p != fleet.PhaseDeleted {
@@ -206,7 +204,7 @@ func deleted(k fleet.Key) condition {
 	}
 }
 
-// gone waits for k to have no status any more.
+// gone holds where k has no status any more.
 func gone(k fleet.Key) condition {
 	return func(s snapshot) error {
 		if _, ok := s.status.Cluster(k); ok {

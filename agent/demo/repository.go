@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// A repository is a person's clone of the fleet repository. It is worked on
-// with the git program, as people do.
+// A repository is a person's clone of the fleet repository. It is used with the program
+// git, as people do.
 type repository struct{ dir string }
 
-// newRepository makes a clone in dir that has files and pushes to url.
+// newRepository makes a clone in dir, with files, that pushes to url.
 func newRepository(ctx context.Context, dir, url string, files fs.FS) (*repository, error) {
 	if err := os.CopyFS(dir, files); err != nil {
 		return nil, fmt.Errorf("cannot write the example fleet: %w", err)
@@ -46,7 +46,7 @@ func (r *repository) push(ctx context.Context, message string) (string, error) {
 	return r.git(ctx, "rev-parse", "HEAD")
 }
 
-// replace replaces old by new in a file, in which old must be.
+// replace replaces old in a file. It fails where the file does not contain old.
 func (r *repository) replace(file, old, replacement string) error {
 	path := filepath.Join(r.dir, file)
 	b, err := os.ReadFile(path)
@@ -69,8 +69,8 @@ func (r *repository) add(file, text string) error {
 	return os.WriteFile(path, append(b, text...), 0o600)
 }
 
-// git runs git in the clone and returns its trimmed output. It uses no
-// configuration of the machine: a demonstration is the same everywhere.
+// git runs git in the clone and returns its trimmed output. It ignores the configuration of
+// this computer, so that a demonstration is the same everywhere.
 func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = r.dir

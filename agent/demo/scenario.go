@@ -8,8 +8,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// The two clusters of the example, and the versions that the story takes them
-// through.
+// The two clusters of the example, and the versions that they run.
 const (
 	oldVersion = "v1.33.5"
 	newVersion = "v1.34.1"
@@ -22,14 +21,14 @@ const (
 func prod() fleet.Key    { return fleet.Key{Namespace: "prod", Name: "eu-1"} }
 func staging() fleet.Key { return fleet.Key{Namespace: "staging", Name: "eu-2"} }
 
-// A step is one push and what must come of it.
+// A step is one push, and what must follow from it.
 type step struct {
 	title  string
-	plan   bool   // say beforehand what the push will change
+	plan   bool   // show beforehand what the push will change
 	commit string // message
 	edit   func(r *repository) error
-	// expect returns what to wait for, knowing the revision that was pushed and
-	// what was to be seen before.
+	// expect returns the condition to wait for, given the revision that was pushed and the
+	// snapshot before.
 	expect func(revision string, before snapshot) condition
 	limit  time.Duration
 }
@@ -127,7 +126,7 @@ func steps() []step {
 	}
 }
 
-// A failure is a step that did not come out.
+// A failure is a step that failed.
 type failure struct {
 	step  step
 	cause error
@@ -140,8 +139,7 @@ func (f *failure) Error() string { return fmt.Sprintf("step %q: %v", f.step.titl
 // Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.cause }
 
-// runStep pushes what s says and waits until what s expects is seen, showing how
-// it goes.
+// runStep pushes what s says, and shows the progress until its condition holds.
 func (d *demo) runStep(ctx context.Context, s step) error {
 	before, err := d.observer.look(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A screen tells the story. On a terminal the lines of the clusters are drawn
-// in place; elsewhere a line is written when it changes.
+// A screen shows the demonstration. On a terminal the lines of the clusters are drawn in
+// place; elsewhere a line is written when it changes.
 type screen struct {
 	out   io.Writer
 	fancy bool
@@ -21,8 +21,8 @@ type screen struct {
 
 	steps  int
 	number int
-	drawn  int               // lines in place on the terminal
-	last   map[string]string // what was written of a cluster, elsewhere
+	drawn  int               // lines that are drawn in place
+	last   map[string]string // text last written of each cluster, where nothing is drawn
 	begun  time.Time
 }
 
@@ -54,14 +54,14 @@ func (s *screen) line(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// begin tells of a step.
+// begin shows the beginning of a step.
 func (s *screen) begin(st step) {
 	s.number++
 	s.line("")
 	s.line("%s %s", s.bold(fmt.Sprintf("%d/%d", s.number, s.steps)), s.bold(st.title))
 }
 
-// pushed tells of its push.
+// pushed shows the push of a step.
 func (s *screen) pushed(st step, revision string) {
 	s.begun = time.Now()
 	s.drawn = 0
@@ -69,7 +69,7 @@ func (s *screen) pushed(st step, revision string) {
 	s.line("    %s", s.faint("git push  "+revision[:min(8, len(revision))]+"  "+st.commit))
 }
 
-// show tells how the clusters are.
+// show shows the clusters.
 func (s *screen) show(seen snapshot) {
 	lines := s.lines(seen)
 	if s.fancy {
@@ -84,12 +84,12 @@ func (s *screen) show(seen snapshot) {
 	}
 }
 
-// done ends a step.
+// done shows the end of a step.
 func (s *screen) done(seen snapshot, took time.Duration) {
 	s.show(seen)
 	for _, c := range seen.status.Clusters {
 		for _, p := range c.Report.Problems {
-			if s.fancy { // drawn in place it may have been cut off
+			if s.fancy { // a line that was drawn in place may have been cut off
 				s.line("    %s", s.faint(p.String()))
 			}
 		}
@@ -102,7 +102,7 @@ func (s *screen) redraw(lines []line) {
 		fmt.Fprintf(s.out, "\x1b[%dA", s.drawn)
 	}
 	for _, l := range lines {
-		// A line that wraps would be two, and drawn over in part.
+		// A line that wraps takes two rows, and would be drawn over in part.
 		fmt.Fprintf(s.out, "\r\x1b[K%s\n", lipgloss.NewStyle().MaxWidth(s.width).Render("    "+l.text))
 	}
 	for range s.drawn - len(lines) {
@@ -111,7 +111,7 @@ func (s *screen) redraw(lines []line) {
 	s.drawn = max(s.drawn, len(lines))
 }
 
-// A line is what is told of one thing.
+// A line is the text about one thing.
 type line struct{ key, text string }
 
 func (s *screen) lines(seen snapshot) []line {
@@ -163,8 +163,8 @@ func (s *screen) nodes(ready, all int) string {
 	return s.faint(fmt.Sprintf("%d of %d nodes ready", ready, all))
 }
 
-// machines draws one sign for each machine: the control plane, then the
-// workers, with the version that most of them run.
+// machines draws one sign for each machine, the control plane first, and the version that
+// most workers run.
 func (s *screen) machines(r fleet.Report) string {
 	var groups []string
 	for _, role := range []fleet.Role{fleet.RoleControlPlane, fleet.RoleWorker} {
@@ -210,7 +210,7 @@ func (s *screen) machine(m fleet.MachineReport) string {
 	return s.faint("◌")
 }
 
-// indented writes text with each line moved in.
+// indented writes text with each line indented.
 func (s *screen) indented(text string) {
 	for l := range strings.Lines(text) {
 		s.line("    %s", strings.TrimRight(l, " \n"))

@@ -51,7 +51,7 @@ func serve(ctx context.Context, h http.Handler, log *slog.Logger) (url string, s
 	return "http://" + l.Addr().String(), func() { cancel(); <-done }, nil
 }
 
-// startAgent starts an agent with its pages, as `fairlead agent` does.
+// startAgent starts an agent with its HTTP server, as `fairlead agent` does.
 func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), err error) {
 	d.settings = wiring.Settings{
 		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
@@ -64,7 +64,7 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 	if err != nil {
 		return nil, err
 	}
-	d.world, d.listen = p.World, p.PagesURL()
+	d.world, d.listen = p.Runtime, p.PagesURL()
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

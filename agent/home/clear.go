@@ -9,9 +9,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Clear ends the move of a fleet that its home owns by now, where err is the
-// *ownership.NotOwnerError that says so: it removes what the fleet has with this agent.
-// What an agent in another home has, the new owner removes.
+// Clear removes what is left with this agent after the fleet moved to its home. err is the
+// *ownership.NotOwnerError that says so. What is left in another home is removed by the new
+// owner.
 func (h *Home) Clear(ctx context.Context, b ownership.Branch, err error) {
 	lost, ok := errors.AsType[*ownership.NotOwnerError](err)
 	if _, inside := ownership.HomeOf(h.o.Self); !ok || inside || h.p.Mover == nil || ctx.Err() != nil {

@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	// firstRetry passes before a move that failed is tried again for the first time,
-	// lastRetry is the longest that passes.
+	// firstRetry is the wait before a failed move is first tried again, and lastRetry the
+	// longest wait.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// A Move is what a Mover knows of the agent that moves the fleet.
+// A Move is what a Mover has to know of the agent that moves the fleet.
 type Move struct {
 	Self  string // name of the agent
 	Fleet fleet.ID
 	Home  fleet.Home
-	// Left, if not zero, is the home that the fleet came from: the move does nothing but
-	// clear it.
+	// Left, if not zero, is the home that the fleet came from. The move then only removes
+	// what is left there.
 	Left   fleet.Key
 	Branch ownership.Branch
-	// Clusters returns all clusters that the fleet has.
+	// Clusters returns all clusters of the fleet.
 	Clusters func(ctx context.Context) ([]fleet.Key, error)
-	// Idle is how long to wait between looks while only other agents have something to do.
+	// Idle is the time between two looks while only other agents have something to do.
 	Idle time.Duration
 }
 
 // A Mover moves a fleet to its home. See agent/pivot.
 type Mover interface {
-	// Run takes steps until the fleet is there, or ctx ends. Show is called with the next
-	// step, and what it is for or waits for, whenever that changes.
+	// Run does steps until the fleet is there, or ctx ends. It calls show with the next
+	// step, and its purpose or what it waits for, whenever one of them changes.
 	Run(ctx context.Context, show func(step, why string)) error
-	// Undo takes back what Run began, where the fleet was not handed over.
+	// Undo reverts what Run began, unless the fleet was handed over.
 	Undo(ctx context.Context) error
 }
 
@@ -52,41 +52,40 @@ type Options struct {
 
 // Parts are what a Home works with.
 type Parts struct {
-	// Fleet returns the id of the fleet, what fleet.yaml says of its home, and all clusters
-	// that are known.
+	// Fleet returns the id of the fleet, its home in fleet.yaml, and all known clusters.
 	Fleet func() (fleet.ID, fleet.Home, []fleet.Key)
 	// Newest renders the newest revision.
 	Newest func(ctx context.Context) (fleet.Fleet, error)
-	// Mover returns what makes a move. Nil: this agent moves the fleet only when a person
+	// Mover returns the Mover of a move. Nil: this agent moves the fleet only when a person
 	// asks for it.
 	Mover func(Move) (Mover, error)
-	// Inhabits reports whether the agent keeps its secrets in the cluster itself, as one
-	// that lives there does. Nil: the name of the agent alone says where it lives.
-	Inhabits func(ctx context.Context, k fleet.Key) (bool, error)
-	// Notify is called when Status or Problem says something else.
+	// LivesIn reports whether the agent keeps its secrets in cluster k, as an agent that
+	// runs there does. Nil: only the name of the agent says where it lives.
+	LivesIn func(ctx context.Context, k fleet.Key) (bool, error)
+	// Notify is called when Status or Problem changes.
 	Notify func()
-	// Publish writes what Status and Problem say to the status branch.
+	// Publish writes Status and Problem to the status branch.
 	Publish func(ctx context.Context) error
 	Log     *slog.Logger
 }
 
-// A Home knows how far the fleet is on its way home, and takes it there. It is safe for
-// concurrent use.
+// A Home knows how far the fleet is on its way to its home, and moves it there. It is safe
+// for concurrent use.
 type Home struct {
 	o Options
 	p Parts
 
-	changed chan struct{} // holds one where fleet.yaml may say something else
+	changed chan struct{} // has an element after fleet.yaml may have changed
 
 	mu      sync.Mutex
 	status  sources.HomeStatus
 	problem *fleet.Problem // nil: none
 }
 
-// New returns a Home of which nothing is known yet.
+// New returns a Home that knows nothing yet.
 func New(o Options, p Parts) *Home { return &Home{o: o, p: p, changed: make(chan struct{}, 1)} }
 
-// Restore takes in what the status branch says of an earlier agent's move.
+// Restore takes over the status of an earlier agent's move from the status branch.
 func (h *Home) Restore(s sources.HomeStatus) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +99,7 @@ func (h *Home) Status() sources.HomeStatus {
 	return h.status
 }
 
-// Problem returns why the fleet does not get home; false: there is no such reason.
+// Problem returns why the fleet cannot move to its home, if that is so.
 func (h *Home) Problem() (fleet.Problem, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +109,7 @@ func (h *Home) Problem() (fleet.Problem, bool) {
 	return *h.problem, true
 }
 
-// Check makes Run look again at what fleet.yaml says.
+// Check makes Run read fleet.yaml again.
 func (h *Home) Check() {
 	select {
 	case h.changed <- struct{}{}:
@@ -118,7 +117,7 @@ func (h *Home) Check() {
 	}
 }
 
-// set takes in how far the move is, and why it fails, and reports whether that is new.
+// set stores the status of the move and its error, and reports whether one of them is new.
 func (h *Home) set(s sources.HomeStatus, err error) bool {
 	var p *fleet.Problem
 	if err != nil {
@@ -135,15 +134,15 @@ func (h *Home) set(s sources.HomeStatus, err error) bool {
 	return changed
 }
 
-// report sets how far the move is, and why it fails, and has it published.
+// report stores the status of the move and its error, and publishes them.
 func (h *Home) report(s sources.HomeStatus, err error) {
 	if h.set(s, err) {
 		h.p.Notify()
 	}
 }
 
-// Run brings the fleet to the home that fleet.yaml names, until ctx ends. The agent owns
-// the fleet, and has rendered a first revision.
+// Run moves the fleet to the home that fleet.yaml names, until ctx ends. The agent has to
+// own the fleet, and to have rendered a first revision.
 func (h *Home) Run(ctx context.Context, b ownership.Branch) error {
 	var before fleet.Home
 	for ctx.Err() == nil {
@@ -171,7 +170,7 @@ func (h *Home) Run(ctx context.Context, b ownership.Branch) error {
 	return nil
 }
 
-// mover returns what is to be done next for the fleet to be at home; nil for nothing.
+// mover returns the next move on the way to the home. Nil: there is nothing to do.
 func (h *Home) mover(b ownership.Branch, id fleet.ID, home fleet.Home) Mover {
 	here, inside := ownership.HomeOf(h.o.Self)
 	state := sources.HomeStatus{Cluster: home.Cluster}
@@ -205,7 +204,7 @@ func (h *Home) mover(b ownership.Branch, id fleet.ID, home fleet.Home) Mover {
 	return mover
 }
 
-// left returns the agent that the fleet came from and that is to be cleared, if any.
+// left returns the agent that the fleet came from, if something of it is to be removed.
 func (h *Home) left() string {
 	left := h.Status().Left
 	if _, inside := ownership.HomeOf(h.o.Self); !inside || left == h.o.Self {
@@ -224,8 +223,7 @@ func (h *Home) move(b ownership.Branch, id fleet.ID, home fleet.Home) Move {
 	}
 }
 
-// run takes the steps of m until they are done or ctx ends. It reports whether there may
-// be more to do.
+// run runs m until it is done or ctx ends. It reports whether there may be more to do.
 func (h *Home) run(ctx context.Context, m Mover, home fleet.Home) bool {
 	if m == nil {
 		return false
@@ -237,7 +235,7 @@ func (h *Home) run(ctx context.Context, m Mover, home fleet.Home) bool {
 	}
 	for failures := backoff.New(firstRetry, lastRetry); ; {
 		h.set(state, nil)
-		err := h.p.Publish(ctx) // first: see the package's guarantees
+		err := h.p.Publish(ctx) // before the first step: see the guarantees of the package
 		if err == nil {
 			err = m.Run(ctx, func(step, why string) {
 				if state.Step != step {
@@ -267,9 +265,8 @@ func (h *Home) run(ctx context.Context, m Mover, home fleet.Home) bool {
 	}
 }
 
-// undo takes back a move that was begun, by this agent or one before it, to a home that
-// fleet.yaml does not name any more. Before is what fleet.yaml said of it, as far as this
-// agent knows.
+// undo reverts a move, of this agent or an earlier one, to a home that fleet.yaml does not
+// name any more. before is that home in fleet.yaml, as far as this agent knows it.
 func (h *Home) undo(ctx context.Context, b ownership.Branch, id fleet.ID, before, home fleet.Home) {
 	state := h.Status()
 	here, _ := ownership.HomeOf(h.o.Self)

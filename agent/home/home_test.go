@@ -21,12 +21,12 @@ var (
 	prod = fleet.Key{Namespace: "prod", Name: "eu"}
 )
 
-// A lab is an agent on its way home.
+// A lab is an agent whose fleet moves to its home.
 type lab struct {
 	mu        sync.Mutex
 	declared  fleet.Home
-	unwritten error // why nothing can be published
-	fails     error // of each move
+	unwritten error // error of each Publish
+	fails     error // error of each move
 	did       []string
 }
 
@@ -36,7 +36,7 @@ func (l *lab) note(s string) {
 	l.did = append(l.did, s)
 }
 
-// done returns what was done since the last call.
+// done returns the calls since the last one of done.
 func (l *lab) done() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *lab) set(change func()) {
 	change()
 }
 
-// move is a move that fails as the lab says, or waits for ever.
+// A move fails as the lab says, or waits for ever.
 type move struct {
 	*lab
 	to fleet.Key
@@ -84,7 +84,7 @@ func (l *lab) open(self string) *home.Home {
 			return "demo", l.declared, []fleet.Key{ops, prod}
 		},
 		Mover: func(m home.Move) (home.Mover, error) { return move{l, m.Home.Cluster}, nil },
-		Inhabits: func(_ context.Context, k fleet.Key) (bool, error) {
+		LivesIn: func(_ context.Context, k fleet.Key) (bool, error) {
 			if k == prod {
 				return false, errors.New("no answer")
 			}
@@ -100,7 +100,7 @@ func (l *lab) open(self string) *home.Home {
 	})
 }
 
-// run runs h while do plays the world.
+// run runs h beside do.
 func run(t *testing.T, h *home.Home, do func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -121,8 +121,8 @@ func expect(t *testing.T, reason string, got []string, want ...string) {
 	}
 }
 
-// TestMoveIsPublishedFirst: nothing is done for a move before the status branch says that
-// it began.
+// TestMoveIsPublishedFirst: the status branch says that a move began before anything is
+// done for it.
 func TestMoveIsPublishedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lab{declared: fleet.Home{Cluster: ops}, unwritten: errors.New("cut off")}
@@ -148,8 +148,8 @@ func TestMoveIsPublishedFirst(t *testing.T) {
 	})
 }
 
-// TestAnotherHome: a move to a home that fleet.yaml names no more is taken back, also one
-// of an earlier agent.
+// TestAnotherHome: a move to a home that fleet.yaml does not name any more is undone, also
+// one of an earlier agent.
 func TestAnotherHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lab{declared: fleet.Home{Cluster: ops}}
@@ -168,7 +168,7 @@ func TestAnotherHome(t *testing.T) {
 	})
 }
 
-// TestFailureIsTriedAgain: a move that fails is tried again, less and less often.
+// TestFailureIsTriedAgain: a failed move is tried again, after growing waits.
 func TestFailureIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lab{declared: fleet.Home{Cluster: ops}, fails: errors.New("no\nquota")}
@@ -186,14 +186,14 @@ func TestFailureIsTriedAgain(t *testing.T) {
 	})
 }
 
-// TestProtect: an agent does not delete the cluster that it lives in, nor one of which it
-// cannot find out whether it does.
+// TestProtect: an agent does not delete the cluster that it lives in, nor one that it may
+// live in.
 func TestProtect(t *testing.T) {
 	elsewhere := fleet.Key{Namespace: "prod", Name: "us"}
 	for name, c := range map[string]struct {
 		reason string
 		k      fleet.Key
-		want   bool // is deleted
+		want   bool // the cluster is deleted
 	}{
 		"home":      {"its name says so", ops, false},
 		"unknown":   {"nobody answers", prod, false},

@@ -8,15 +8,15 @@ import (
 	"fairlead.dev/reconcile/rollout"
 )
 
-// Protect returns c as a pass is to see it. Where the agent lives in c, or cannot find out
-// whether it does, c is not to be deleted, and a problem says what to do first.
+// Protect returns c for a pass. Where the agent lives in c, or cannot find that out, the
+// returned cluster is not deleted, and a problem says what to do first.
 func (h *Home) Protect(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster, []fleet.Problem) {
 	if !c.Delete {
 		return c, nil
 	}
 	inside, err := ownership.AgentOf(c.Key) == h.o.Self, error(nil)
-	if !inside && h.p.Inhabits != nil {
-		inside, err = h.p.Inhabits(ctx, c.Key)
+	if !inside && h.p.LivesIn != nil {
+		inside, err = h.p.LivesIn(ctx, c.Key)
 	}
 	if err == nil && !inside {
 		return c, nil

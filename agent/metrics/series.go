@@ -175,14 +175,14 @@ func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet
 		}
 		return out
 	}
-	blind := false
+	workersUnknown := false
 	for _, cond := range r.Conditions {
-		blind = blind || cond.Type == clusterv1.ClusterWorkersAvailableCondition && cond.Status == fleet.StatusUnknown
+		workersUnknown = workersUnknown || cond.Type == clusterv1.ClusterWorkersAvailableCondition && cond.Status == fleet.StatusUnknown
 	}
 	add := func(kind string, is, needsNodes bool) {
 		status := fleet.False
 		switch {
-		case blind && needsNodes:
+		case workersUnknown && needsNodes:
 			status = fleet.StatusUnknown
 		case is:
 			status = fleet.True

@@ -19,30 +19,32 @@ import (
 type Options struct {
 	Self     string        // name of this agent, as owner.yaml has it
 	Interval time.Duration // between polls
-	// Wait makes an agent that does not own the fleet wait until it does.
+	// Wait lets an agent that does not own the fleet wait until it does.
 	Wait bool
-	// TakeOver, if not zero, is an owner that is gone: where it still owns the fleet, with
-	// that epoch, this agent becomes the owner without its consent.
+	// TakeOver, if not zero, is an owner that is gone. If that owner, with that epoch,
+	// still owns the fleet, this agent becomes the owner without asking it.
 	TakeOver fleet.Owner
-	// Guard, if not nil, says why this process may not act at the moment: it does not
-	// lead the replicas of the agent any more.
+	// Guard, if not nil, returns why this process may not act: another replica of the agent
+	// is the leader now.
 	Guard func() error
 }
 
 // Parts are what a Claim works with. Those marked so may be nil.
 type Parts struct {
-	// Place returns where the agent keeps secrets, which is another place for any other
-	// agent: see fleet.Owner. Nil: agents are told apart by name alone.
+	// Place returns where the agent keeps its secrets. No other agent has the same: see
+	// fleet.Owner. Nil: agents are told apart by name alone.
 	Place func(ctx context.Context) (string, error)
-	// Secrets are frozen while the fleet is handed over. Nil: nothing is.
+	// Secrets are frozen while the fleet is handed over. Nil: nothing is frozen.
 	Secrets Secrets
 	// Newest renders the newest revision.
 	Newest func(ctx context.Context) (fleet.Fleet, error)
-	// Looker returns what a successor looks at clusters with. Nil: it does not look.
+	// Looker returns the Looker for a rehearsal. Nil: a successor does not look at
+	// clusters.
 	Looker func() Looker
 	// Metrics show who owns the fleet.
 	Metrics Metrics
-	// Ready is told why the fleet is not owned; with an empty reason, that it is.
+	// Ready is called with the reason why the fleet is not owned, or with an empty reason
+	// when it is.
 	Ready func(reason string)
 	Log   *slog.Logger
 }
@@ -53,54 +55,54 @@ type Metrics interface {
 	SetStandby()
 }
 
-// Secrets can be kept as they are while they are copied.
+// Secrets are a store whose writes can be stopped while it is copied.
 type Secrets interface {
-	// Hold waits for changes under way to end, and refuses more. Reading goes on.
-	Hold(why string)
-	// Release ends that.
-	Release()
+	// Freeze waits for writes under way, and refuses others from then on. Reads go on.
+	Freeze(why string)
+	// Unfreeze allows writes again.
+	Unfreeze()
 }
 
-// A Branch is what a Claim needs of the status branch.
+// A Branch is the part of the status branch that a Claim needs.
 type Branch struct {
 	Arbiter sources.Arbiter
 	Read    func(ctx context.Context) (status.Status, error)
 }
 
-// A Claim is what one agent knows of its claim to a fleet. It is safe for concurrent use.
+// A Claim is the claim of one agent to a fleet. It is safe for concurrent use.
 type Claim struct {
 	o Options
 	p Parts
 
-	// passes has a unit for each pass that is under way; a hand-over takes all of them.
+	// passes has a unit for each pass under way. A hand-over acquires all units.
 	passes *semaphore.Weighted
 
-	confirming sync.Mutex // held by whoever confirms a hand-over to this agent
+	confirming sync.Mutex // held while a hand-over to this agent is confirmed
 
 	mu      sync.Mutex
 	arbiter sources.Arbiter
 	place   string           // of this agent; empty: not known yet
 	owned   bool             // this agent owns the fleet
-	owner   fleet.Owner      // while owned
+	owner   fleet.Owner      // valid while owned
 	next    fleet.Succession // under way; zero: none
 }
 
-// allPasses is more than there are workers.
+// allPasses is more than the number of workers.
 const allPasses = 1 << 30
 
-// New returns the claim of an agent that does not own the fleet yet.
+// New returns a claim that does not own the fleet yet.
 func New(o Options, p Parts) *Claim {
 	return &Claim{o: o, p: p, passes: semaphore.NewWeighted(allPasses)}
 }
 
-// Owner returns the owner as owner.yaml has it, and true, where this is the owner.
+// Owner returns the owner in owner.yaml, and whether that is this agent.
 func (c *Claim) Owner() (fleet.Owner, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.owner, c.owned
 }
 
-// May says why this agent may not change cluster k at the moment.
+// May returns why this agent may not change cluster k now.
 func (c *Claim) May(k fleet.Key) error {
 	if _, owned := c.Owner(); !owned {
 		return fleet.Errorf(fleet.Unauthorized, "change cluster "+k.String(), "this agent does not own the fleet")
@@ -111,8 +113,8 @@ func (c *Claim) May(k fleet.Key) error {
 	return nil
 }
 
-// BeginPass waits until a pass may be made, and returns what ends it. The error is that of
-// a ctx that ended.
+// BeginPass waits until a pass may begin, and returns the function that ends it. It fails
+// only with ctx.
 func (c *Claim) BeginPass(ctx context.Context) (end func(), err error) {
 	if err := c.passes.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -120,8 +122,8 @@ func (c *Claim) BeginPass(ctx context.Context) (end func(), err error) {
 	return func() { c.passes.Release(1) }, nil
 }
 
-// Acquire makes this agent the owner of the fleet, or learns that it is not: then the error
-// is a *NotOwnerError. It returns false and no error where ctx ended.
+// Acquire makes this agent the owner of the fleet. A *NotOwnerError says that another agent
+// is. It returns false and no error where ctx ended.
 func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 	c.mu.Lock()
 	c.arbiter = b.Arbiter
@@ -157,7 +159,7 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 type finding struct {
 	owner    fleet.Owner
 	next     fleet.Succession // that is under way
-	unsigned bool             // another agent owns the fleet, as nobody who counts signed
+	unsigned bool             // the owner is another agent, and no trusted key signed that
 }
 
 // claim claims the fleet, and returns who owns it.
@@ -168,13 +170,12 @@ func (c *Claim) claim(ctx context.Context) (finding, error) {
 	}
 	owner, next, err := c.branch().Succession(ctx)
 	if errors.Is(err, status.ErrDistrusted) && !c.isSelf(there) {
-		return finding{owner: there, unsigned: true}, nil // whether that agent acts is not known, so this one does not
+		return finding{owner: there, unsigned: true}, nil // nobody knows whether that agent acts, so this one does not
 	}
 	return finding{owner: owner, next: next}, err
 }
 
-// claimOrTakeOver claims the fleet, and takes it from an owner that is gone where
-// Options.TakeOver names that very owner.
+// claimOrTakeOver claims the fleet, or takes it from the owner in Options.TakeOver.
 func (c *Claim) claimOrTakeOver(ctx context.Context) (fleet.Owner, error) {
 	place, err := c.findPlace(ctx)
 	if err != nil {
@@ -189,8 +190,8 @@ func (c *Claim) claimOrTakeOver(ctx context.Context) (fleet.Owner, error) {
 	return c.branch().HandOver(ctx, owner, c.o.Self, place)
 }
 
-// begin takes in that this agent owns the fleet. Secrets are frozen before the first pass:
-// an agent before this one may have agreed to a move.
+// begin stores that this agent owns the fleet. Secrets are frozen before the first pass,
+// since an earlier agent may have agreed to a move.
 func (c *Claim) begin(f finding) {
 	c.setOwner(f.owner)
 	c.p.Ready("")
@@ -200,7 +201,7 @@ func (c *Claim) begin(f finding) {
 	c.freezeSecrets(f.next)
 }
 
-// standBy does the part of an agent that does not own the fleet, and returns how long to
+// standBy does what an agent that does not own the fleet has to do, and returns how long to
 // wait.
 func (c *Claim) standBy(ctx context.Context, f finding, why *NotOwnerError, r *rehearsal) time.Duration {
 	c.p.Ready(why.Error())
@@ -213,7 +214,7 @@ func (c *Claim) standBy(ctx context.Context, f finding, why *NotOwnerError, r *r
 	return min(c.o.Interval, handOverInterval)
 }
 
-// findPlace finds out where this agent is, once.
+// findPlace finds the place of this agent, once.
 func (c *Claim) findPlace(ctx context.Context) (string, error) {
 	if place := c.placeOfSelf(); place != "" || c.p.Place == nil {
 		return place, nil
@@ -228,7 +229,7 @@ func (c *Claim) findPlace(ctx context.Context) (string, error) {
 	return place, nil
 }
 
-// isSelf reports whether owner is this agent, and not another one of its name.
+// isSelf reports whether owner is this agent, rather than another one with its name.
 func (c *Claim) isSelf(owner fleet.Owner) bool {
 	return owner.Agent == c.o.Self && owner.Place == c.placeOfSelf()
 }

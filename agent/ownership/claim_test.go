@@ -15,12 +15,12 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// branch is owner.yaml in memory.
+// A branch is owner.yaml in memory.
 type branch struct {
 	mu    sync.Mutex
 	owner fleet.Owner
 	next  fleet.Succession
-	calls []string // what changed it
+	calls []string // calls that changed something
 }
 
 func (b *branch) Owner(context.Context) (fleet.Owner, error) { return b.owner, nil }
@@ -72,7 +72,7 @@ func (b *branch) changes() []string {
 	return slices.Clone(b.calls)
 }
 
-// unseen are metrics that nobody reads.
+// unseen are metrics without a reader.
 type unseen struct{}
 
 func (unseen) SetOwner(fleet.Owner) {}
@@ -96,8 +96,8 @@ func written(context.Context) error { return nil }
 
 var handOver = fleet.Succession{ID: "1", To: "other", Step: fleet.StepReady}
 
-// TestHandOverWaitsForPasses: the fleet is handed over after the passes under way, and
-// none begins meanwhile.
+// TestHandOverWaitsForPasses: the fleet is handed over after the passes under way, and no
+// pass begins meanwhile.
 func TestHandOverWaitsForPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &branch{}
@@ -139,8 +139,8 @@ func TestHandOverWaitsForPasses(t *testing.T) {
 	})
 }
 
-// TestHandOverEndsWithItsContext: a pass that does not end does not hold up the end of the
-// agent, and the fleet stays its own.
+// TestHandOverEndsWithItsContext: a pass that does not end does not keep the agent from
+// ending. The agent then still owns the fleet.
 func TestHandOverEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &branch{}
@@ -167,7 +167,7 @@ func TestHandOverEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestGuard: an owner that does not lead its replicas may not act.
+// TestGuard: an owner that is not the leading replica may not act.
 func TestGuard(t *testing.T) {
 	var lost error
 	c := owning(t, &branch{}, ownership.Options{Guard: func() error { return lost }})

@@ -1,6 +1,5 @@
-// Package ownership knows whether this agent may act on a fleet. The owner of a fleet is
-// in owner.yaml on the status branch; package sources has the contract of who may change
-// that file, and how.
+// Package ownership knows whether this agent may act on a fleet. owner.yaml on the status
+// branch names the owner. Package sources has the contract of how that file changes.
 //
 // What it guarantees:
 //

@@ -13,13 +13,13 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// handOverInterval is how often a succession that is under way is looked at.
+// handOverInterval is the poll interval during a succession.
 const handOverInterval = 3 * time.Second
 
-// newBackoff is how long to wait after calls of the status branch that failed.
+// newBackoff is the wait after failed calls of the status branch.
 func newBackoff() *wait.Backoff { return backoff.New(time.Second, time.Minute) }
 
-// Interval returns how long to wait between polls.
+// Interval returns the time until the next poll.
 func (c *Claim) Interval() time.Duration {
 	if c.succession() != (fleet.Succession{}) {
 		return min(c.o.Interval, handOverInterval)
@@ -27,9 +27,9 @@ func (c *Claim) Interval() time.Duration {
 	return c.o.Interval
 }
 
-// Check reads who owns the fleet, and does the owner's part of a succession: flush writes
-// the status that waits. While the owner cannot be read the last answer stands. The error
-// is a *NotOwnerError once another agent owns the fleet.
+// Check reads who owns the fleet, and does the owner's part of a succession. flush writes
+// the status that waits. While the owner cannot be read, the last answer counts. A
+// *NotOwnerError says that another agent owns the fleet.
 func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) error {
 	owner, next, err := c.branch().Succession(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) er
 	return c.advance(ctx, owner, next, flush)
 }
 
-// restore writes again that this agent is the owner, where owner.yaml says something else
-// and nobody who counts changed it.
+// restore writes again that this agent is the owner, where owner.yaml was changed without a
+// trusted key.
 func (c *Claim) restore(ctx context.Context, why error) {
 	arbiter, can := c.branch().(interface {
 		Restore(ctx context.Context, of fleet.Owner) error
@@ -60,8 +60,7 @@ func (c *Claim) restore(ctx context.Context, why error) {
 	}
 }
 
-// accept takes in who owns the fleet. The error is a *NotOwnerError where that is another
-// agent.
+// accept stores who owns the fleet. It returns a *NotOwnerError for another agent.
 func (c *Claim) accept(owner fleet.Owner) error {
 	if c.isSelf(owner) {
 		c.setOwner(owner)
@@ -75,8 +74,8 @@ func (c *Claim) accept(owner fleet.Owner) error {
 // advance does the owner's next step of a succession.
 func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succession, flush func(context.Context) error) error {
 	c.setSuccession(next)
-	c.freezeSecrets(next) // also by an owner that starts in the middle of a move
-	if !c.leaves(next) {
+	c.freezeSecrets(next) // also of an owner that starts during a move
+	if !c.movesAway(next) {
 		return nil
 	}
 	switch next.Step {
@@ -91,30 +90,29 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 	return nil
 }
 
-// leaves reports whether next takes the fleet from this agent.
-func (c *Claim) leaves(next fleet.Succession) bool { return next.To != "" && next.To != c.o.Self }
+// movesAway reports whether next takes the fleet from this agent.
+func (c *Claim) movesAway(next fleet.Succession) bool { return next.To != "" && next.To != c.o.Self }
 
-// freezeSecrets keeps secrets as they are while next takes the fleet from this agent.
+// freezeSecrets stops writes of secrets while next takes the fleet from this agent.
 func (c *Claim) freezeSecrets(next fleet.Succession) {
 	switch {
 	case c.p.Secrets == nil:
-	case c.leaves(next):
-		c.p.Secrets.Hold(fmt.Sprintf("secrets are being moved to agent %q", next.To))
+	case c.movesAway(next):
+		c.p.Secrets.Freeze(fmt.Sprintf("secrets are being moved to agent %q", next.To))
 	default:
-		c.p.Secrets.Release()
+		c.p.Secrets.Unfreeze()
 	}
 }
 
 // handOver hands the fleet over to a successor that is ready. Passes under way end before,
-// and none begins until it is known who owns the fleet: after an answer that got lost two
-// agents must not act.
+// and no pass begins until the owner is known: after a lost answer two agents must not act.
 func (c *Claim) handOver(ctx context.Context, owner fleet.Owner, next fleet.Succession, flush func(context.Context) error) error {
 	c.p.Log.Info("handing the fleet over, ending passes", "to", next.To)
 	if err := c.passes.Acquire(ctx, allPasses); err != nil {
 		return nil // ctx ended
 	}
 	defer c.passes.Release(allPasses)
-	// The last status tells the next owner what is left to be cleared.
+	// The last status says what the next owner has to clear.
 	if err := flush(ctx); err != nil {
 		c.p.Log.Warn("the last status before the hand-over is not written yet, trying again", "error", err)
 		return nil
@@ -135,8 +133,8 @@ func (c *Claim) handOver(ctx context.Context, owner fleet.Owner, next fleet.Succ
 	return nil
 }
 
-// ConfirmHandOver ends a succession to this agent, after the first pass that it made as
-// the owner. Many passes may end at once; one of them confirms.
+// ConfirmHandOver ends a succession to this agent after its first pass as the owner. Where
+// several passes end at once, one of them confirms.
 func (c *Claim) ConfirmHandOver(ctx context.Context) {
 	if !c.confirming.TryLock() {
 		return
@@ -148,7 +146,7 @@ func (c *Claim) ConfirmHandOver(ctx context.Context) {
 		return
 	}
 	if err := c.branch().Succeed(ctx, owner, next, fleet.Succession{}); err != nil {
-		// A conflict says that next is old: the next poll reads a newer one.
+		// After a conflict the next poll reads a newer succession.
 		if ctx.Err() == nil && fleet.KindOf(err) != fleet.Conflict {
 			c.p.Log.Warn("cannot confirm the hand-over, trying again with the next pass", "error", err)
 		}
@@ -161,8 +159,8 @@ func (c *Claim) ConfirmHandOver(ctx context.Context) {
 	}
 }
 
-// prepare does the successor's part: once the secrets are here this agent rehearses, and
-// says on the branch that it is ready, or why not.
+// prepare does the successor's part: when the secrets are here, it rehearses, and writes on
+// the branch that it is ready, or why not.
 func (c *Claim) prepare(ctx context.Context, owner fleet.Owner, next fleet.Succession, r *rehearsal) {
 	if next.Step != fleet.StepMoved {
 		return

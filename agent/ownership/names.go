@@ -11,12 +11,12 @@ import (
 // homePrefix begins the names of agents that live in a cluster.
 const homePrefix = "home."
 
-// AgentOf returns the name of the agent that lives in cluster k. Agents are told apart by
-// name, and no two clusters give the same one: a namespace holds no dot.
+// AgentOf returns the name of the agent that lives in cluster k. No two clusters have the
+// same name, since a namespace contains no dot.
 func AgentOf(k fleet.Key) string { return homePrefix + k.Namespace + "." + k.Name }
 
-// HomeOf returns the cluster that the agent of that name lives in; false for an agent that
-// lives in none.
+// HomeOf returns the cluster that the agent of a name lives in. It is false for an agent
+// that lives in no cluster.
 func HomeOf(agent string) (fleet.Key, bool) {
 	rest, ok := strings.CutPrefix(agent, homePrefix)
 	if !ok {
@@ -26,7 +26,7 @@ func HomeOf(agent string) (fleet.Key, bool) {
 	return fleet.Key{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
 }
 
-// ParseOwner reads "AGENT@EPOCH".
+// ParseOwner parses "AGENT@EPOCH".
 func ParseOwner(s string) (fleet.Owner, error) {
 	i := strings.LastIndex(s, "@")
 	epoch, err := strconv.ParseInt(s[i+1:], 10, 64)
@@ -36,13 +36,13 @@ func ParseOwner(s string) (fleet.Owner, error) {
 	return fleet.Owner{Agent: s[:i], Epoch: epoch}, nil
 }
 
-// A NotOwnerError says that this agent does not own the fleet: another agent does, or,
-// with a zero Owner, no agent any more.
+// A NotOwnerError says that this agent does not own the fleet. With a zero Owner no agent
+// owns it.
 type NotOwnerError struct {
 	Self     string
 	Place    string // of this agent
 	Owner    fleet.Owner
-	Unsigned bool // no key that counts signed that Owner is the owner
+	Unsigned bool // no trusted key signed that Owner is the owner
 }
 
 // Error implements error.

@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	// rehearsalDeadline bounds one run of a rehearsal, so that in between it is seen
-	// whether the fleet is still on its way here; lookDeadline bounds one look.
+	// rehearsalDeadline bounds one run of a rehearsal, since the succession may be
+	// withdrawn meanwhile. lookDeadline bounds one look.
 	rehearsalDeadline = 2 * time.Minute
 	lookDeadline      = time.Minute
-	// rehearsalWidth is how many clusters are looked at at once.
+	// rehearsalWidth is how many clusters are looked at concurrently.
 	rehearsalWidth = 16
 )
 
-// A Looker looks at a cluster, and has nothing to change a cluster with.
+// A Looker looks at clusters. It cannot change them.
 type Looker interface {
 	Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error)
 }
 
-// A rehearsal is a successor's look at every cluster of the fleet that it is to take. After
-// an error the next run looks at the clusters that are left, since the owner stores no secrets
+// A rehearsal is a successor's look at every cluster of the fleet. After an error the next
+// run goes on with the clusters that are left, since the owner's secrets are frozen
 // meanwhile.
 type rehearsal struct {
 	newest func(ctx context.Context) (fleet.Fleet, error)
 	read   func(ctx context.Context) (status.Status, error)
 	open   func() Looker // nil: no cluster is looked at
 
-	of     string // the succession, and the revision
+	of     string // identifies the succession and the revision
 	looker Looker
-	done   map[fleet.Key]bool // looked at, with nothing to complain of
+	done   map[fleet.Key]bool // clusters that were looked at without an error
 }
 
 // run looks at every cluster of the newest revision, several at once, and changes nothing.
-// An error says what this agent could not do that an owner must: read the fleet, its
-// secrets, its infrastructure, or an API server that answers the owner.
+// An error says what this agent cannot do that an owner must: read the fleet, its secrets,
+// its infrastructure, or an API server that answers the owner.
 func (r *rehearsal) run(ctx context.Context, next fleet.Succession) error {
 	ctx, cancel := context.WithTimeout(ctx, rehearsalDeadline)
 	defer cancel()
@@ -77,14 +77,14 @@ func (r *rehearsal) run(ctx context.Context, next fleet.Succession) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // errors are in errs, and that of the first cluster counts
+	_ = g.Wait() // the errors are in errs
 	for _, i := range left {
 		r.done[f.Clusters[i].Key] = errs[i] == nil
 	}
 	return cmp.Or(errs...)
 }
 
-// look says what of c this agent does not see.
+// look returns what this agent cannot see of c.
 func (r *rehearsal) look(ctx context.Context, c *fleet.Cluster, s status.Status) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (r *rehearsal) look(ctx context.Context, c *fleet.Cluster, s status.Status)
 	return compareViews(c, seen, s)
 }
 
-// compareViews says what of c the owner of the fleet sees and this agent does not.
+// compareViews returns what the owner sees of c and this agent does not.
 func compareViews(c *fleet.Cluster, seen fleet.Observed, s status.Status) error {
 	if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
 		return fmt.Errorf("cluster %s has machines, and its secrets are not here: %v", c.Key, seen.Secrets.Missing)

@@ -12,12 +12,12 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// viewer is a Looker that answers as it is told to.
+// viewer is a Looker with prepared answers.
 type viewer struct {
 	mu     sync.Mutex
 	looks  []string
 	failed map[fleet.Key]bool
-	hangs  map[fleet.Key]bool // until nobody waits any more
+	hangs  map[fleet.Key]bool // does not answer
 }
 
 func (v *viewer) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
@@ -44,8 +44,8 @@ func (v *viewer) looked() []string {
 	return out
 }
 
-// TestRehearsalGoesOn: a rehearsal with an error goes on where it was, a cluster that
-// does not answer holds up no other one, and another succession begins anew.
+// TestRehearsalGoesOn: after an error a rehearsal goes on with what is left. A cluster that
+// does not answer delays no other one. Another succession begins a new rehearsal.
 func TestRehearsalGoesOn(t *testing.T) {
 	key := func(name string) fleet.Key { return fleet.Key{Namespace: "prod", Name: name} }
 	expect := func(reason string, got []string, want ...string) {

@@ -2,18 +2,18 @@
 // a laptop into a cluster of the fleet itself, its home, from one home to
 // another, or back to a laptop.
 //
-// It keeps no state. Each turn looks at the status branch, the home and the
-// secret stores, computes from that alone which steps are done (see Steps), and
-// takes the first one that is not. So a pivot that was killed anywhere goes on
-// with the same command, and one that did not come to the hand-over is undone.
+// It keeps no state. In each turn it looks at the status branch, the home and the secret
+// stores, computes from that alone which steps are done (see Steps), and does the first one
+// that is not. So the same command goes on with a pivot that was killed anywhere, and a
+// pivot that did not come to the hand-over can be undone.
 //
-// What holds at every instant:
+// These hold at every instant:
 //
-//   - One agent owns the fleet, and only it acts. The owner itself makes the
-//     push that ends that, once it has stopped.
-//   - The next owner has proven that it can act: it has read the fleet, has all
-//     secrets, has looked at every cluster and can push.
-//   - No secret is in one place only because it was made while they moved: the
-//     owner makes none from when it agreed.
+//   - One agent owns the fleet, and only that agent acts. The owner itself makes the push
+//     that ends its ownership, after it has stopped.
+//   - The next owner has proven that it can act: it has read the fleet, has all secrets, has
+//     looked at every cluster and can push.
+//   - No secret exists in one store only because it was made during the move: the owner makes
+//     none after it has agreed.
 //   - No machine is touched.
 package pivot

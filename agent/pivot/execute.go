@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// execute takes one step.
-func (p *Pivot) execute(ctx context.Context, name Name, seen Seen) error {
+// execute does one step.
+func (p *Pivot) execute(ctx context.Context, name Name, seen Observed) error {
 	a := p.p.Arbiter
 	switch name {
 	case TakeOver:
@@ -47,9 +47,9 @@ func (p *Pivot) execute(ctx context.Context, name Name, seen Seen) error {
 	return fmt.Errorf("nobody knows how to take the step %q", name)
 }
 
-// move copies every secret that is not there, compares all of them, and says so
-// to the next owner.
-func (p *Pivot) move(ctx context.Context, seen Seen) error {
+// move copies every secret that the destination lacks, compares all of them, and tells the
+// next owner.
+func (p *Pivot) move(ctx context.Context, seen Observed) error {
 	to, err := p.target(ctx)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 	if err != nil {
 		return err
 	}
-	missing, err := differ(ctx, here, there, list)
+	missing, err := differences(ctx, here, there, list)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 			return err
 		}
 	}
-	// Read back, from both sides: what was written is not what counts.
+	// Both sides are read again: only what can be read counts as written.
 	if here, there, err = takeSnapshots(ctx, p.p.From, to, clusters); err != nil {
 		return err
 	}
-	if missing, err = differ(ctx, here, there, list); err != nil {
+	if missing, err = differences(ctx, here, there, list); err != nil {
 		return err
 	}
 	if len(missing) > 0 {
@@ -97,8 +97,8 @@ func (p *Pivot) move(ctx context.Context, seen Seen) error {
 	})
 }
 
-// clean removes the secrets that the new owner has from the old place, those of
-// the home last: they lead to it.
+// clean removes the secrets that the new owner has from the old store. The secrets of the
+// home go last, since they lead to the new owner's store.
 func (p *Pivot) clean(ctx context.Context) error {
 	to, err := p.target(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *Pivot) clean(ctx context.Context) error {
 	return p.change("remove secrets of "+p.w.Home.String(), func() error { return p.p.From.Delete(ctx, p.w.Home) })
 }
 
-// Undo takes back what was begun, as long as the fleet was not handed over.
+// Undo reverts a pivot, as long as the fleet was not handed over.
 func (p *Pivot) Undo(ctx context.Context) error {
 	owner, next, err := p.p.Arbiter.Succession(ctx)
 	if err != nil {
@@ -152,11 +152,11 @@ func (p *Pivot) Undo(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return p.takeBack(ctx, to)
+		return p.removeCopies(ctx, to)
 	}
 	home, err := p.p.Home(ctx)
 	if fleet.KindOf(err) == fleet.NotFound {
-		return nil // it never got that far
+		return nil // there is no home yet
 	}
 	if err != nil {
 		return err
@@ -168,11 +168,11 @@ func (p *Pivot) Undo(ctx context.Context) error {
 	if err := p.change("uninstall", func() error { return home.Uninstall(ctx) }); err != nil {
 		return err
 	}
-	return p.takeBack(ctx, to)
+	return p.removeCopies(ctx, to)
 }
 
-// takeBack removes the copies of secrets that are still here as well.
-func (p *Pivot) takeBack(ctx context.Context, to secrets.Store) error {
+// removeCopies removes the secrets of to that are in the owner's store as well.
+func (p *Pivot) removeCopies(ctx context.Context, to secrets.Store) error {
 	clusters, err := p.p.Clusters(ctx)
 	if err != nil {
 		return err
@@ -188,13 +188,13 @@ func (p *Pivot) takeBack(ctx context.Context, to secrets.Store) error {
 	if err != nil {
 		return err
 	}
-	strange, err := differ(ctx, there, here, list)
+	changed, err := differences(ctx, there, here, list)
 	if err != nil {
 		return err
 	}
 	keep := map[fleet.Key]bool{}
-	for _, s := range strange {
-		if s.name != fleet.Kubeconfig { // that may have been made anew
+	for _, s := range changed {
+		if s.name != fleet.Kubeconfig { // a kubeconfig may have been issued again
 			keep[s.cluster], keep[s.given] = true, true
 		}
 	}

@@ -12,24 +12,24 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// turn is how long a pivot waits before it looks again.
-const turn = 2 * time.Second
+// pollInterval is the default of Parts.PollInterval.
+const pollInterval = 2 * time.Second
 
 // A Pivot is one move of a fleet.
 type Pivot struct {
-	w     Want
+	w     Destination
 	p     Parts
 	shown []Step
 }
 
-// New returns a pivot that has done nothing yet.
-func New(w Want, p Parts) *Pivot { return &Pivot{w: w, p: p} }
+// New returns a pivot.
+func New(w Destination, p Parts) *Pivot { return &Pivot{w: w, p: p} }
 
 func (p *Pivot) steps() steps {
 	return steps{want: p.w, home: p.p.Home != nil, kubeconfig: p.p.Kubeconfig != nil, old: p.p.Old != nil}
 }
 
-// Preview returns the steps as things are, and does nothing.
+// Preview returns the steps as they are now, and changes nothing.
 func (p *Pivot) Preview(ctx context.Context) ([]Step, error) {
 	seen, err := p.observe(ctx)
 	if err != nil {
@@ -38,8 +38,8 @@ func (p *Pivot) Preview(ctx context.Context) ([]Step, error) {
 	return p.steps().Steps(seen), nil
 }
 
-// Run takes steps until all are done. The error says which step did not come
-// out; the same call goes on from there.
+// Run does steps until all are done. An error names the step that failed. The same call
+// goes on from there.
 func (p *Pivot) Run(ctx context.Context) error {
 	for {
 		seen, err := p.observe(ctx)
@@ -64,12 +64,12 @@ func (p *Pivot) Run(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			p.show(append(slices.Clone(p.shown), Step{Name: Again, State: Now, Why: err.Error(), Waits: true}))
+			p.show(append(slices.Clone(p.shown), Step{Name: Retrying, State: Now, Why: err.Error(), Waits: true}))
 			p.shown = p.shown[:max(0, len(p.shown)-1)]
 		}
-		wait := cmp.Or(p.p.Turn, turn)
+		wait := cmp.Or(p.p.PollInterval, pollInterval)
 		if seen.Next.To != p.w.To {
-			wait = max(wait, p.p.Idle)
+			wait = max(wait, p.p.IdleInterval)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -81,7 +81,7 @@ func (p *Pivot) Run(ctx context.Context) error {
 	}
 }
 
-// isTransient reports whether err may be gone at the next look.
+// isTransient reports whether another attempt may succeed after err.
 func isTransient(err error) bool {
 	switch fleet.KindOf(err) {
 	case fleet.Unavailable, fleet.Unanswered, fleet.Conflict, fleet.NotFound:
@@ -97,21 +97,22 @@ func (p *Pivot) show(list []Step) {
 	p.shown = list
 }
 
-// change makes a call that changes something.
+// change makes a call that changes something, with the hook around it.
 func (p *Pivot) change(call string, do func() error) error {
-	if p.p.Before != nil {
-		p.p.Before("before " + call)
+	if p.p.Hook != nil {
+		p.p.Hook("before " + call)
 	}
 	err := do()
-	if p.p.Before != nil {
-		p.p.Before("after " + call)
+	if p.p.Hook != nil {
+		p.p.Hook("after " + call)
 	}
 	return err
 }
 
-// observe looks at what decides which step is next, in order and no further.
-func (p *Pivot) observe(ctx context.Context) (Seen, error) {
-	var s Seen
+// observe looks at what decides which step is next, in the order of the steps, and no
+// further.
+func (p *Pivot) observe(ctx context.Context) (Observed, error) {
+	var s Observed
 	var err error
 	if s.Owner, s.Next, err = p.p.Arbiter.Succession(ctx); err != nil {
 		return s, err
@@ -121,7 +122,7 @@ func (p *Pivot) observe(ctx context.Context) (Seen, error) {
 	if p.p.Home != nil {
 		home, err = p.p.Home(ctx)
 		if err == nil && !owned {
-			err = home.Answers(ctx)
+			err = home.CheckReady(ctx)
 		}
 		if err != nil {
 			s.Unreachable = err.Error()
@@ -139,7 +140,7 @@ func (p *Pivot) observe(ctx context.Context) (Seen, error) {
 		if err != nil {
 			return s, err
 		}
-		s.ControlPlane = incomplete(st, p.w.Home, p.w.Whole)
+		s.ControlPlane = incomplete(st, p.w.Home, p.w.WaitProvisioned)
 	}
 	if !owned {
 		s.Installed = true
@@ -151,8 +152,8 @@ func (p *Pivot) observe(ctx context.Context) (Seen, error) {
 	return s, p.observeOld(ctx, &s)
 }
 
-// observeOld looks at what the old owner has left, once the fleet has its new owner.
-func (p *Pivot) observeOld(ctx context.Context, s *Seen) error {
+// observeOld looks at what the old owner has left, after the fleet has its new owner.
+func (p *Pivot) observeOld(ctx context.Context, s *Observed) error {
 	if s.Next != (fleet.Succession{}) {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (p *Pivot) observeOld(ctx context.Context, s *Seen) error {
 		}
 		s.Kubeconfig = p.p.Kubeconfig.Written(d)
 	}
-	if p.w.Keep {
+	if p.w.SkipCleanup {
 		return nil
 	}
 	clusters, err := p.p.Clusters(ctx)
@@ -197,7 +198,8 @@ func (p *Pivot) kubeconfig(ctx context.Context) (fleet.Secret, error) {
 	return d[fleet.KubeconfigKey], err
 }
 
-// incomplete says what of the control plane of k, or of all of it, is not ready.
+// incomplete says why the control plane of k, or with whole all of k, is not ready. Empty:
+// it is ready.
 func incomplete(s status.Status, k fleet.Key, whole bool) string {
 	c, ok := s.Cluster(k)
 	if !ok {
@@ -218,8 +220,8 @@ func incomplete(s status.Status, k fleet.Key, whole bool) string {
 	return fmt.Sprintf("%s has no control plane yet", k)
 }
 
-// target returns the store that the next owner reads. It is never that of the
-// owner: what is cleaned up in one would be gone in both.
+// target returns the store that the next owner reads. It is never the owner's own store,
+// which is cleaned up.
 func (p *Pivot) target(ctx context.Context) (secrets.Store, error) {
 	to := p.p.To
 	if to == nil {
@@ -232,7 +234,7 @@ func (p *Pivot) target(ctx context.Context) (secrets.Store, error) {
 	return to, requireSeparate(ctx, p.p.From, to)
 }
 
-// requireSeparate returns an error where two stores are one.
+// requireSeparate returns an error where two stores are the same.
 func requireSeparate(ctx context.Context, a, b secrets.Store) error {
 	var at [2]string
 	for i, s := range []secrets.Store{a, b} {

@@ -13,11 +13,11 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// A secretRef names one secret that is moved: of a cluster, or given by a person.
+// A secretRef names one secret that is moved: a cluster's, or one that a person gave.
 type secretRef struct {
 	cluster fleet.Key
 	name    fleet.SecretName
-	given   fleet.Key // without a name: the Secret that a person gave
+	given   fleet.Key // the Secret that a person gave; then name is empty
 }
 
 // String implements fmt.Stringer.
@@ -43,8 +43,8 @@ func (p secretRef) get(ctx context.Context, s secrets.Store) (fleet.SecretData, 
 	return d, err == nil, err
 }
 
-// put stores d. What a cluster's identity hangs on is never replaced: another
-// authority under that name is another cluster's, or a mistake.
+// put stores d. It never replaces an authority: another one under that name belongs to
+// another cluster, or is a mistake.
 func (p secretRef) put(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
 	switch p.name {
 	case "":
@@ -59,7 +59,7 @@ func (p secretRef) put(ctx context.Context, s secrets.Store, d fleet.SecretData)
 	return err
 }
 
-// putGiven stores d as the fleet's. It replaces no Secret that is there for any fleet:
+// putGiven stores d as the fleet's own. It replaces no Secret of another fleet, or of none:
 // another fleet may use that.
 func (p secretRef) putGiven(ctx context.Context, s secrets.Store, d fleet.SecretData) error {
 	_, there, err := p.get(ctx, s)
@@ -78,7 +78,7 @@ func (p secretRef) putGiven(ctx context.Context, s secrets.Store, d fleet.Secret
 	return s.SetSecret(ctx, p.given, d)
 }
 
-// listSecrets returns the secrets that are in s, of clusters and given.
+// listSecrets returns the secrets of clusters in s, and those that people gave.
 func listSecrets(ctx context.Context, s secrets.Store, clusters []fleet.Key) ([]secretRef, error) {
 	var list []secretRef
 	for _, k := range clusters {
@@ -100,8 +100,8 @@ func listSecrets(ctx context.Context, s secrets.Store, clusters []fleet.Key) ([]
 	return list, err
 }
 
-// owned returns those of list that are the fleet's alone in s, and that s removes
-// when it is told to: what people brought stays with them.
+// owned returns the secrets of list that belong to this fleet alone in s, and that s may
+// remove. Secrets that people brought are not among them.
 func owned(ctx context.Context, s secrets.Store, list []secretRef) ([]secretRef, error) {
 	var out []secretRef
 	for _, p := range list {
@@ -157,8 +157,8 @@ func same(a, b fleet.SecretData) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// differ returns the secrets of from that to does not have as they are.
-func differ(ctx context.Context, from, to secrets.Store, list []secretRef) ([]secretRef, error) {
+// differences returns the secrets of from that to lacks, or has with another content.
+func differences(ctx context.Context, from, to secrets.Store, list []secretRef) ([]secretRef, error) {
 	var out []secretRef
 	for _, p := range list {
 		a, ok, err := p.get(ctx, from)
@@ -179,8 +179,8 @@ func differ(ctx context.Context, from, to secrets.Store, list []secretRef) ([]se
 	return out, nil
 }
 
-// leftover returns the secrets of from that to has as well, and so can go. A
-// kubeconfig is made anew now and then, and need not be the same.
+// leftover returns the secrets of from that to has as well, so that they can be removed. A
+// kubeconfig is issued again now and then, and may differ.
 func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key) ([]secretRef, error) {
 	here, there, err := takeSnapshots(ctx, from, to, clusters)
 	if err != nil {
@@ -194,7 +194,7 @@ func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key)
 	if err != nil {
 		return nil, err
 	}
-	missing, err := differ(ctx, from, to, list)
+	missing, err := differences(ctx, from, to, list)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func data(text string) fleet.SecretData {
 	return fleet.SecretData{"value": fleet.NewSecret([]byte(text))}
 }
 
-// filled is a store with a cluster and a given Secret.
+// filled is a store with the secrets of a cluster, and a Secret that a person gave.
 func filled(t *testing.T, text string) *secrets.Memory {
 	t.Helper()
 	s := secrets.NewMemory()
@@ -29,7 +29,7 @@ func filled(t *testing.T, text string) *secrets.Memory {
 	return s
 }
 
-// arbiter takes one step of a succession.
+// arbiter accepts one step of a succession.
 type arbiter struct {
 	sources.Arbiter
 	took fleet.Succession
@@ -46,14 +46,14 @@ func (a *arbiter) Succeed(_ context.Context, _ fleet.Owner, _, to fleet.Successi
 
 func moving(from, to secrets.Store) (*Pivot, *arbiter) {
 	a := &arbiter{}
-	return New(Want{To: "home.ops.home", Home: opsHome()}, Parts{
+	return New(Destination{To: "home.ops.home", Home: opsHome()}, Parts{
 		Arbiter: a, From: from, To: to,
 		Clusters: func(context.Context) ([]fleet.Key, error) { return []fleet.Key{opsHome()}, nil },
 	}), a
 }
 
-func granted() Seen {
-	return Seen{Next: fleet.Succession{ID: "1", To: "home.ops.home", Step: fleet.StepGranted}}
+func granted() Observed {
+	return Observed{Next: fleet.Succession{ID: "1", To: "home.ops.home", Step: fleet.StepGranted}}
 }
 
 func TestMove(t *testing.T) {
@@ -72,8 +72,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// Safety: another authority where one is to go is never written over, and nobody
-// is told that the secrets are moved.
+// Safety: an authority is never replaced by another one, and then the secrets are not
+// reported as moved.
 func TestMoveRefusesAnotherAuthority(t *testing.T) {
 	from, to := filled(t, "a"), filled(t, "b")
 	p, a := moving(from, to)
@@ -86,12 +86,12 @@ func TestMoveRefusesAnotherAuthority(t *testing.T) {
 	}
 }
 
-// forgetful is a store that answers and keeps nothing.
+// forgetful is a store that accepts everything and keeps nothing.
 type forgetful struct{ *secrets.Memory }
 
 func (forgetful) SetSecret(context.Context, fleet.Key, fleet.SecretData) error { return nil }
 
-// Safety: what was written is read back, and only that counts.
+// Safety: only a secret that can be read back counts as moved.
 func TestMoveReadsBack(t *testing.T) {
 	p, a := moving(filled(t, "a"), forgetful{secrets.NewMemory()})
 	if err := p.move(t.Context(), granted()); err == nil || a.took.Step != "" {
@@ -99,8 +99,8 @@ func TestMoveReadsBack(t *testing.T) {
 	}
 }
 
-// Safety: nothing is removed here as long as one secret is not with the new
-// owner; a kubeconfig may have been made anew.
+// Safety: nothing is removed here while the new owner lacks one secret. A kubeconfig may
+// differ.
 func TestClean(t *testing.T) {
 	from, to := filled(t, "a"), filled(t, "a")
 	if err := to.Replace(t.Context(), opsHome(), fleet.Kubeconfig, data("renewed")); err != nil {
@@ -127,7 +127,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// brought is a store with an authority that people brought, which stays.
+// brought is a store with an authority that people brought, and that stays.
 type brought struct{ *secrets.Memory }
 
 func (b brought) Kept(context.Context, fleet.Key) ([]fleet.SecretName, error) {
@@ -145,7 +145,7 @@ func (b brought) Delete(ctx context.Context, c fleet.Key) error {
 	return err
 }
 
-// What people brought stays, and is no reason to remove something once more.
+// A secret that people brought stays, and does not keep the pivot from its end.
 func TestCleanLeavesWhatPeopleBrought(t *testing.T) {
 	from, to := brought{filled(t, "a")}, filled(t, "a")
 	p, _ := moving(from, to)
@@ -164,7 +164,7 @@ func TestCleanLeavesWhatPeopleBrought(t *testing.T) {
 	}
 }
 
-// A cluster with an external etcd takes along what people gave for that.
+// The secrets that people gave for an external etcd move with the cluster.
 func TestMoveTakesWhatIsForAnExternalEtcd(t *testing.T) {
 	from, to := filled(t, "a"), secrets.NewMemory()
 	if _, err := from.Create(t.Context(), opsHome(), fleet.EtcdClient, data("client")); err != nil {
@@ -179,8 +179,8 @@ func TestMoveTakesWhatIsForAnExternalEtcd(t *testing.T) {
 	}
 }
 
-// Safety: what is taken back from a home is copies alone: where this side has no
-// secret that is the same, that is left there.
+// Safety: undo removes copies from a home only. A secret that differs from the one here
+// stays there.
 func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 	here, there := filled(t, "a"), filled(t, "b")
 	login := fleet.Key{Namespace: "ops", Name: "login"}
@@ -190,7 +190,7 @@ func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 		}
 	}
 	p, _ := moving(here, nil)
-	if err := p.takeBack(t.Context(), there); err != nil {
+	if err := p.removeCopies(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := there.Get(t.Context(), opsHome(), fleet.ClusterCA); err != nil {
@@ -205,7 +205,7 @@ func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 	if err := there.Replace(t.Context(), opsHome(), fleet.ClusterCA, data("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.takeBack(t.Context(), there); err != nil {
+	if err := p.removeCopies(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := there.Get(t.Context(), opsHome(), fleet.EtcdCA); err != nil {
@@ -213,7 +213,7 @@ func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 	}
 }
 
-// here is a store that knows where it is.
+// here is a store that knows its location.
 type here struct {
 	*secrets.Memory
 	at  string
@@ -222,8 +222,8 @@ type here struct {
 
 func (h here) Location(context.Context) (string, error) { return h.at, h.err }
 
-// Safety: secrets that are to go to where they are are not moved, cleaned up or
-// taken back: they would be gone.
+// Safety: secrets are not moved, cleaned up or undone where both stores are the same. They
+// would be lost.
 func TestOneStoreIsNotTwo(t *testing.T) {
 	store := filled(t, "a")
 	p, a := moving(here{store, "x", nil}, here{store, "x", nil})
@@ -231,7 +231,7 @@ func TestOneStoreIsNotTwo(t *testing.T) {
 		"move":  func() error { return p.move(t.Context(), granted()) },
 		"clean": func() error { return p.clean(t.Context()) },
 		"undo":  func() error { return p.Undo(t.Context()) },
-		"look":  func() error { return p.observeOld(t.Context(), &Seen{}) },
+		"look":  func() error { return p.observeOld(t.Context(), &Observed{}) },
 	} {
 		if err := do(); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "--secrets") || a.took.Step != "" {
 			t.Errorf("%s: %v, at %q", what, err, a.took.Step)

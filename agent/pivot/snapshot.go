@@ -8,15 +8,15 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// A snapshot is a secrets.Store whose secrets of clusters were read once, at the beginning:
-// what compares all of them asks for each several times. What is written goes to the
-// Store, and is in the next snapshot.
+// A snapshot is a secrets.Store that reads the secrets of clusters once, at the beginning,
+// since each of them is compared several times. Writes go to the Store, and show in the
+// next snapshot.
 type snapshot struct {
 	secrets.Store
 	of reconcile.StoredSecrets
 }
 
-// takeSnapshot returns a snapshot of what s has of clusters.
+// takeSnapshot returns a snapshot of the secrets that s has of clusters.
 func takeSnapshot(ctx context.Context, s secrets.Store, clusters []fleet.Key) (*snapshot, error) {
 	of, err := reconcile.SecretsOf(ctx, s, clusters)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Name says what a step does, for people and for tests.
+// A Name describes a step, for people and for tests.
 type Name string
 
 // The steps, in their order.
@@ -30,10 +30,10 @@ const (
 	Uninstall    Name = "remove the old agent"
 )
 
-// Again is beside the steps while one is tried again after an error.
-const Again Name = "trying again"
+// Retrying is shown beside the steps while one is tried again after an error.
+const Retrying Name = "trying again"
 
-// A State is how far a step is.
+// A State says how far a step is.
 type State string
 
 // The states of a step.
@@ -47,38 +47,38 @@ const (
 type Step struct {
 	Name  Name
 	State State
-	// Why says what the step is for while it is to be done, and what it waits for
-	// where somebody else takes it.
+	// Why says what the step is for. Of a step that somebody else does it says what it
+	// waits for.
 	Why   string
-	Waits bool // somebody else takes it
+	Waits bool // somebody else does it
 }
 
-// Seen is all that was seen of a pivot at one time. What later steps need may
-// not have been looked at.
-type Seen struct {
+// Observed is what was seen of a pivot at one time. What only later steps need may not have
+// been looked at.
+type Observed struct {
 	Owner fleet.Owner
 	Next  fleet.Succession
 
-	Unreachable  string   // why the home does not answer; empty: it does
-	Addons       []string // that are to be applied
-	ControlPlane string   // why it is not complete; empty: it is
+	Unreachable  string   // why the home cannot be used; empty: it can
+	Addons       []string // addons that are missing or differ
+	ControlPlane string   // why the control plane is not complete; empty: it is
 	Installed    bool
-	Kubeconfig   bool     // written
-	Leftover     []string // secrets that are in both places, and can go from the old one
+	Kubeconfig   bool     // it is written
+	Leftover     []string // secrets in both stores, which can be removed from the old one
 	OldAgent     bool     // the old home still has its agent
 }
 
 // steps says which steps a pivot has.
 type steps struct {
-	want       Want
+	want       Destination
 	home       bool
 	kubeconfig bool
 	old        bool
 }
 
-// Steps returns the steps of a pivot as things are. It is pure: what is done is
-// seen, never remembered. At most one is Now, the first that is not done.
-func (s steps) Steps(seen Seen) []Step {
+// Steps returns the steps of a pivot. It is a pure function of what was seen, and remembers
+// nothing. At most one step is Now: the first that is not done.
+func (s steps) Steps(seen Observed) []Step {
 	w := s.want
 	owned := w.Arrived(seen.Owner)
 	var list []Step
@@ -116,7 +116,7 @@ func (s steps) Steps(seen Seen) []Step {
 	if s.kubeconfig {
 		add(WriteConfig, seen.Kubeconfig, false, "the administrator's, of the home")
 	}
-	if !w.Keep {
+	if !w.SkipCleanup {
 		add(Clean, len(seen.Leftover) == 0, false, "they are with the new owner: "+firstOf(seen.Leftover))
 		if s.old {
 			add(Uninstall, !seen.OldAgent, false, "it would wait for a fleet that it does not get")
@@ -128,7 +128,7 @@ func (s steps) Steps(seen Seen) []Step {
 			break
 		}
 	}
-	for i := range list { // a step after the next one is looked at again once that is done
+	for i := range list { // a step after the current one is looked at again when the current one is done
 		if list[i].State == Now {
 			for j := i + 1; j < len(list); j++ {
 				list[j].State = Later
@@ -148,15 +148,15 @@ func rank(step fleet.SuccessionStep) int {
 	return 0
 }
 
-// addonsOf says what of the addons is not as it is to be.
-func addonsOf(seen Seen) string {
+// addonsOf says which addons are missing.
+func addonsOf(seen Observed) string {
 	if len(seen.Addons) == 0 {
 		return "what nodes need to become ready"
 	}
 	return "nodes become ready with them: " + firstOf(seen.Addons)
 }
 
-// firstOf returns the first few of a list.
+// firstOf joins the first few items of a list.
 func firstOf(list []string) string {
 	const few = 3
 	if len(list) > few {

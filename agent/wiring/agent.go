@@ -17,7 +17,7 @@ import (
 )
 
 // NewAgent returns an agent of the real parts, working on w.
-func NewAgent(s Settings, o agent.Options, w *World, m *metrics.Metrics) (*agent.Agent, error) {
+func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*agent.Agent, error) {
 	source, err := s.OpenSource()
 	if err != nil {
 		return nil, err
@@ -40,9 +40,9 @@ func NewAgent(s Settings, o agent.Options, w *World, m *metrics.Metrics) (*agent
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),
 		Mover:          s.mover(source, w.Secrets),
-		Gate:           w.Gate,
+		Gate:           w.freezable,
 		Place:          s.place(w.Secrets),
-		Inhabits:       inhabits(w.Secrets),
+		Inhabits:       livesIn(w.Secrets),
 		Metrics:        m, Watchdog: s.Watchdog, Tracer: s.Tracer, Log: s.Log,
 	}), nil
 }

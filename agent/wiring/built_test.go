@@ -16,7 +16,7 @@ func builtIn() Built {
 // A program has the providers that it was built with, and no others.
 func TestBuilt(t *testing.T) {
 	own := Built{Providers: []providers.Factory{{Name: "shed"}}}
-	w, err := OpenWorld(t.Context(), Settings{Built: own, Secrets: t.TempDir(), Log: quietLog()}, ReadWrite, nil)
+	w, err := OpenRuntime(t.Context(), Settings{Built: own, Secrets: t.TempDir(), Log: quietLog()}, ReadWrite, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestBuilt(t *testing.T) {
 		t.Errorf("%v, want that it is not built in", err)
 	}
 	own.Providers = append(own.Providers, own.Providers...)
-	if _, err := OpenWorld(t.Context(), Settings{Built: own, Secrets: t.TempDir(), Log: quietLog()}, ReadWrite, nil); err == nil || !strings.Contains(err.Error(), "two infrastructure providers") {
+	if _, err := OpenRuntime(t.Context(), Settings{Built: own, Secrets: t.TempDir(), Log: quietLog()}, ReadWrite, nil); err == nil || !strings.Contains(err.Error(), "two infrastructure providers") {
 		t.Errorf("%v, want that two have one name", err)
 	}
 }

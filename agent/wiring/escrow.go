@@ -63,7 +63,7 @@ func (s Settings) mayReach(repository string) error {
 
 // escrow returns what keeps the secrets of w in escrow. Nothing is written there
 // without asking guard.
-func (s Settings) escrow(w *World, guard func() error) func(fleet.ID, fleet.Escrow) (escrow.Copy, error) {
+func (s Settings) escrow(w *Runtime, guard func() error) func(fleet.ID, fleet.Escrow) (escrow.Copy, error) {
 	return func(id fleet.ID, e fleet.Escrow) (escrow.Copy, error) {
 		p, err := s.OpenEscrow(e)
 		if err != nil {

@@ -118,7 +118,7 @@ func TestDeposedReplicaWritesNoEscrow(t *testing.T) {
 				t.Fatal(err)
 			}
 			deposed := errDeposed
-			k, err := s.escrow(&World{Secrets: store}, func() error { return deposed })("f", e)
+			k, err := s.escrow(&Runtime{Secrets: store}, func() error { return deposed })("f", e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestDeposedReplicaClaimsNothing(t *testing.T) {
 	defer cancel()
 	s := Settings{Built: builtIn(), Source: t.TempDir(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
 	m := metrics.New("v0")
-	w, err := OpenWorld(ctx, s, ReadWrite, m)
+	w, err := OpenRuntime(ctx, s, ReadWrite, m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func allowArgs(list []AllowedSource) []any {
 	return out
 }
 
-// stayBehind says what of the settings a home would lack, unless one of given brings it.
-func (s Settings) stayBehind(given []map[string]any) error {
+// checkHomeSettings returns an error for settings that a home would lack, unless one of given has them.
+func (s Settings) checkHomeSettings(given []map[string]any) error {
 	for _, a := range s.AllowedSources {
 		brings := slices.ContainsFunc(given, func(v map[string]any) bool { return v["extraVolumes"] != nil && v["extraArgs"] != nil })
 		if a.Credentials != "" && !brings {
@@ -72,7 +72,7 @@ func (s Settings) HomeOptions(h Installation) (install.Options, error) {
 			return o, err
 		}
 	}
-	if err := s.stayBehind(h.Values); err != nil {
+	if err := s.checkHomeSettings(h.Values); err != nil {
 		return o, err
 	}
 	files, err := charts.Files(h.Version)
@@ -88,7 +88,7 @@ func (s Settings) HomeOptions(h Installation) (install.Options, error) {
 		"extraArgs":   append(providerArgs(s.Providers), allowArgs(s.AllowedSources)...),
 		"tolerations": []any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}},
 		// A change of what is mounted begins the pods anew.
-		"podAnnotations": map[string]any{"fairlead.dev/credentials": install.Mark(o.Credentials, o.Identities)},
+		"podAnnotations": map[string]any{"fairlead.dev/credentials": install.Checksum(o.Credentials, o.Identities)},
 	}
 	if s.Path != "" {
 		values = merge(values, map[string]any{"source": map[string]any{"path": s.Path}})

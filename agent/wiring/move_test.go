@@ -51,8 +51,8 @@ func travel(t *testing.T, r route, strike string, f fault) (moments []string) {
 			w.undo(ctx, r, before)
 		case err != nil:
 			w.t.Fatal(err)
-		case f == recalled || f == forsaken:
-			w.recall(ctx, r, before)
+		case f == withdrawn || f == forsaken:
+			w.awaitUndone(ctx, r, before)
 		default:
 			w.arrived(r, before)
 		}
@@ -75,9 +75,9 @@ func (w *moveWorld) undo(ctx context.Context, r route, before []string) {
 	w.arrived(r, before)
 }
 
-// recall waits until a move that fleet.yaml does not ask for any more is taken
+// awaitUndone waits until a move that fleet.yaml does not ask for any more is taken
 // back, or has come to its end, and declares it once more.
-func (w *moveWorld) recall(ctx context.Context, r route, before []string) {
+func (w *moveWorld) awaitUndone(ctx context.Context, r route, before []string) {
 	w.t.Helper()
 	time.Sleep(10 * time.Minute)
 	switch {

@@ -37,8 +37,8 @@ type memoryHome struct {
 	o    install.Options
 }
 
-// Answers implements pivot.Home.
-func (h *memoryHome) Answers(ctx context.Context) error {
+// CheckReady implements pivot.Home.
+func (h *memoryHome) CheckReady(ctx context.Context) error {
 	c, err := h.p.w.net.DialContext(ctx, "tcp", h.host)
 	if err != nil {
 		return fleet.Errorf(fleet.Unavailable, "reach the API server of the home", "%w", err)

@@ -49,7 +49,7 @@ func (p *process) moment(when, call string) (struck bool) {
 		return false
 	}
 	w.struck = true
-	if w.fault == recalled || w.fault == forsaken {
+	if w.fault == withdrawn || w.fault == forsaken {
 		w.home.Store(&fleet.Home{})
 	}
 	if w.fault.kills() {
@@ -218,7 +218,7 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 	client := workload.New(workload.Options{Log: s.Log, Dial: w.net.DialContext})
 	defer client.Close()
 	store := w.storeFor(p, p.name)
-	gate := &secrets.Gate{SecretStore: store}
+	freezable := &secrets.FreezableStore{SecretStore: store}
 	infrastructure := func(string) (providers.Infrastructure, error) {
 		return inmemory.NewProvider(cloudOf{w.cloud, p}, 5*time.Second), nil
 	}
@@ -228,19 +228,19 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 		Ledger: func(string) (agent.Ledger, error) { return s.ledger(branchOf{w.git, p}, w.statusKeys(), m), nil },
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 			return reconcile.New(reconcile.Options{
-				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Distributions: distributions, Secrets: gate,
+				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Distributions: distributions, Secrets: freezable,
 				May: may, Changed: changed, Log: s.Log,
 			})
 		},
 		Looker: func() ownership.Looker {
 			return reconcile.NewLooker(reconcile.LookerOptions{
 				Infrastructure: func(name string) (providers.Observer, error) { return infrastructure(name) },
-				Workload:       clustersOf{client, p}, Distributions: distributions, Secrets: gate,
+				Workload:       clustersOf{client, p}, Distributions: distributions, Secrets: freezable,
 			})
 		},
 		Infrastructure: infrastructure,
 		Mover:          s.mover(w, store),
-		Gate:           gate,
+		Gate:           freezable,
 		Place:          func(context.Context) (string, error) { return placeOf(p.name), nil },
 		Metrics:        m, Log: s.Log,
 	})

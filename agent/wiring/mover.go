@@ -17,9 +17,9 @@ import (
 	"fairlead.dev/sources"
 )
 
-// declaredTurn is between looks while a declared move is under way, as often as
+// declaredPollInterval is between looks while a declared move is under way, as often as
 // agents look then.
-const declaredTurn = 3 * time.Second
+const declaredPollInterval = 3 * time.Second
 
 // mover returns what moves the fleet of an agent with settings s to the home
 // that fleet.yaml names; nil where the agent does not do that by itself.
@@ -117,10 +117,10 @@ func (d *declaredPivot) Undo(ctx context.Context) error {
 // pivot returns the move as things are; nil where nothing is left of it.
 func (d *declaredPivot) pivot(ctx context.Context, show func(step, why string)) (*pivot.Pivot, error) {
 	k := d.m.Home.Cluster
-	w := pivot.Want{To: ownership.AgentOf(k), Home: k, Keep: d.m.Home.Keep, Whole: true}
+	w := pivot.Destination{To: ownership.AgentOf(k), Home: k, SkipCleanup: d.m.Home.Keep, WaitProvisioned: true}
 	p := pivot.Parts{
 		Arbiter: d.m.Branch.Arbiter, Status: d.m.Branch.Read, Clusters: d.m.Clusters, From: d.own,
-		ID: rand.Text, Turn: declaredTurn, Idle: d.m.Idle, Show: stepReporter(show),
+		ID: rand.Text, PollInterval: declaredPollInterval, IdleInterval: d.m.Idle, Show: stepReporter(show),
 	}
 	if d.m.Left != (fleet.Key{}) {
 		old, err := d.s.existing(ctx, d.own, d.m.Left, d.m.Home, d.m.Fleet)
@@ -138,23 +138,23 @@ func (d *declaredPivot) pivot(ctx context.Context, show func(step, why string)) 
 		return nil, err
 	}
 	if _, inside := ownership.HomeOf(d.m.Self); inside {
-		w.Keep = true // the new owner clears what is left
+		w.SkipCleanup = true // the new owner clears what is left
 	} else if owner.Agent == w.To {
 		// The secrets of the home go last: without them nothing is left.
 		if _, err := p.From.Get(ctx, k, fleet.Kubeconfig); fleet.KindOf(err) == fleet.NotFound {
 			return nil, nil //nolint:nilnil // all is done
 		}
 	}
-	opener, err := d.opener(ctx)
+	homeClient, err := d.homeClient(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.Home = opener.Open
+	p.Home = homeClient.Open
 	return pivot.New(w, p), nil
 }
 
-// opener returns what opens the home as fleet.yaml wants it.
-func (d *declaredPivot) opener(ctx context.Context) (*HomeClient, error) {
+// homeClient returns what opens the home as fleet.yaml wants it.
+func (d *declaredPivot) homeClient(ctx context.Context) (*HomeClient, error) {
 	h := d.m.Home
 	installation := Installation{
 		Fleet: d.m.Fleet, Cluster: h.Cluster, Version: d.s.ChartVersion, Image: h.Image, Namespace: h.Namespace, Release: h.Release,
@@ -198,9 +198,9 @@ func stepReporter(show func(step, why string)) func([]pivot.Step) {
 		for _, s := range list {
 			switch {
 			case s.State != pivot.Now:
-			case s.Name == pivot.Again && next.Name != "":
+			case s.Name == pivot.Retrying && next.Name != "":
 				next.Why, failed = s.Why, true
-			case s.Name == pivot.Again:
+			case s.Name == pivot.Retrying:
 				next, failed = s, true
 			case next.Name == "":
 				next = s

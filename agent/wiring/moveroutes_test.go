@@ -105,19 +105,19 @@ func (p *process) parts(from string) pivot.Parts {
 }
 
 // inTo returns a pivot into cluster k, as the command line has it.
-func (p *process) inTo(k fleet.Key, from string) (pivot.Want, pivot.Parts, error) {
+func (p *process) inTo(k fleet.Key, from string) (pivot.Destination, pivot.Parts, error) {
 	parts := p.parts(from)
 	o, err := p.settings().HomeOptions(Installation{Fleet: "harbour", Cluster: k, Version: "v1.0.0", Namespace: "fairlead-system", Release: "fairlead"})
 	if err != nil {
-		return pivot.Want{}, parts, err
+		return pivot.Destination{}, parts, err
 	}
 	config := kubeconfigOf{p}
-	opener := HomeClient{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
-	parts.Home, parts.Kubeconfig = opener.Open, config
+	homeClient := HomeClient{Options: o, Cluster: k, From: parts.From, Otherwise: config.read, open: p.openHome}
+	parts.Home, parts.Kubeconfig = homeClient.Open, config
 	if old, ok := ownership.HomeOf(from); ok { // its kubeconfig is in a file
 		parts.Old = &memoryHome{p: p, key: old, o: install.Options{Release: helm.Release{Namespace: "fairlead-system", Name: "fairlead"}}}
 	}
-	return pivot.Want{To: ownership.AgentOf(k), Home: k, Self: p.name}, parts, nil
+	return pivot.Destination{To: ownership.AgentOf(k), Home: k, Self: p.name}, parts, nil
 }
 
 // beside runs move while an agent works in the same process.
@@ -244,7 +244,7 @@ func bootstrap(ctx context.Context, w *moveWorld) error {
 // toHere is `fairlead pivot --here --exit`; what it leaves running is a resident.
 func toHere(ctx context.Context, w *moveWorld) error {
 	err := w.command(ctx, laptop, func(p *process) error {
-		want, parts := pivot.Want{To: laptop, Keep: true, Self: laptop}, p.parts(ownership.AgentOf(keyHome()))
+		want, parts := pivot.Destination{To: laptop, SkipCleanup: true, Self: laptop}, p.parts(ownership.AgentOf(keyHome()))
 		parts.To = w.storeFor(p, laptop)
 		return p.beside(agent.Options{WaitForOwnership: true}, pivot.New(want, parts).Run)
 	})
@@ -259,7 +259,7 @@ func undoHere(ctx context.Context, w *moveWorld) error {
 	return w.command(ctx, laptop, func(p *process) error {
 		parts := p.parts(ownership.AgentOf(keyHome()))
 		parts.To = w.storeFor(p, laptop)
-		return pivot.New(pivot.Want{To: laptop, Keep: true, Self: laptop}, parts).Undo(p.ctx)
+		return pivot.New(pivot.Destination{To: laptop, SkipCleanup: true, Self: laptop}, parts).Undo(p.ctx)
 	})
 }
 
@@ -279,14 +279,14 @@ func declaredTo(k fleet.Key, from string) func(context.Context, *moveWorld) erro
 }
 
 func routes() map[string]route {
-	homely, other := ownership.AgentOf(keyHome()), ownership.AgentOf(keyOther())
+	homeAgent, other := ownership.AgentOf(keyHome()), ownership.AgentOf(keyOther())
 	return map[string]route{
-		"bootstrap":         {from: laptop, to: homely, begin: func(context.Context, *moveWorld) {}, run: bootstrap, undo: undoTo(keyHome(), laptop)},
-		"pivot to a home":   {from: laptop, to: homely, begin: provisioned, run: pivotTo(keyHome(), laptop), undo: undoTo(keyHome(), laptop)},
-		"from home to home": {from: homely, to: other, begin: atHome, run: pivotTo(keyOther(), homely), undo: undoTo(keyOther(), homely)},
-		"pivot --here":      {from: homely, to: laptop, begin: atHome, run: toHere, undo: undoHere, keeps: true},
-		"recovery":          {from: laptop, to: homely, begin: lostHome, run: recovery},
-		"declared":          {from: laptop, to: homely, begin: provisioned, run: declaredTo(keyHome(), laptop), declared: true},
-		"declared anew":     {from: homely, to: other, begin: atHome, run: declaredTo(keyOther(), homely), declared: true},
+		"bootstrap":         {from: laptop, to: homeAgent, begin: func(context.Context, *moveWorld) {}, run: bootstrap, undo: undoTo(keyHome(), laptop)},
+		"pivot to a home":   {from: laptop, to: homeAgent, begin: provisioned, run: pivotTo(keyHome(), laptop), undo: undoTo(keyHome(), laptop)},
+		"from home to home": {from: homeAgent, to: other, begin: atHome, run: pivotTo(keyOther(), homeAgent), undo: undoTo(keyOther(), homeAgent)},
+		"pivot --here":      {from: homeAgent, to: laptop, begin: atHome, run: toHere, undo: undoHere, keeps: true},
+		"recovery":          {from: laptop, to: homeAgent, begin: lostHome, run: recovery},
+		"declared":          {from: laptop, to: homeAgent, begin: provisioned, run: declaredTo(keyHome(), laptop), declared: true},
+		"declared anew":     {from: homeAgent, to: other, begin: atHome, run: declaredTo(keyOther(), homeAgent), declared: true},
 	}
 }

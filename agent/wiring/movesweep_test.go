@@ -48,7 +48,7 @@ func (r route) has(f fault) bool {
 	switch f {
 	case undone:
 		return r.undo != nil
-	case recalled, forsaken:
+	case withdrawn, forsaken:
 		return r.declared
 	}
 	return true
@@ -84,8 +84,8 @@ func TestSweepSignedMoves(t *testing.T) {
 	}
 }
 
-// TestSweepMovesTakenBack strikes a fleet on its way, and has the move taken back.
-func TestSweepMovesTakenBack(t *testing.T) { sweep(t, 47, undone, recalled, forsaken) }
+// TestSweepWithdrawnMoves crashes a fleet on its way, and undoes the move.
+func TestSweepWithdrawnMoves(t *testing.T) { sweep(t, 47, undone, withdrawn, forsaken) }
 
 // TestSweepUndo takes moves back that had come far, and is killed at each moment
 // of that: the same command takes back what is left.

@@ -99,8 +99,8 @@ const (
 	unanswered fault = "unanswered"
 	// undone: it is killed, and the person takes the move back.
 	undone fault = "undone"
-	// recalled: fleet.yaml names no home any more.
-	recalled fault = "recalled"
+	// withdrawn: fleet.yaml names no home any more.
+	withdrawn fault = "withdrawn"
 	// forsaken: that, and the process is killed.
 	forsaken fault = "forsaken"
 )

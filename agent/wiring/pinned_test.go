@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/test/needs"
 )
 
-// A shelf is a server with one repository that others pin, with what it was sent.
-type shelf struct {
+// A pinnedServer is a server with one repository to pin, and the requests that it got.
+type pinnedServer struct {
 	t    *testing.T
 	url  string
 	bare string
@@ -33,9 +33,9 @@ type shelf struct {
 	redirect string
 }
 
-func newShelf(t *testing.T, password string) *shelf {
+func newPinnedServer(t *testing.T, password string) *pinnedServer {
 	t.Helper()
-	s := &shelf{t: t, work: t.TempDir()}
+	s := &pinnedServer{t: t, work: t.TempDir()}
 	root := t.TempDir()
 	server, err := gitserver.New(root, gitserver.Options{Password: password, Before: s.before})
 	if err != nil {
@@ -51,7 +51,7 @@ func newShelf(t *testing.T, password string) *shelf {
 	return s
 }
 
-func (s *shelf) before(w http.ResponseWriter, r *http.Request) bool {
+func (s *pinnedServer) before(w http.ResponseWriter, r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
@@ -65,13 +65,13 @@ func (s *shelf) before(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func (s *shelf) seen() (int, []string) {
+func (s *pinnedServer) seen() (int, []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests, s.secrets
 }
 
-func (s *shelf) git(args ...string) string {
+func (s *pinnedServer) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", s.work}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
@@ -84,7 +84,7 @@ func (s *shelf) git(args ...string) string {
 }
 
 // push commits a file and returns the commit.
-func (s *shelf) push(text string, flags ...string) string {
+func (s *pinnedServer) push(text string, flags ...string) string {
 	s.t.Helper()
 	file := filepath.Join(s.work, "bases", "dev", "c.yaml")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
@@ -107,14 +107,14 @@ func folderWith(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func (s *shelf) pin(commit string) fleet.PinnedSource {
+func (s *pinnedServer) pin(commit string) fleet.PinnedSource {
 	return fleet.PinnedSource{Name: "platform", URL: s.url, Commit: commit, Path: "bases"}
 }
 
 // Safety: who writes fleet.yaml chooses no credential: each goes to the sources that
 // whoever runs the agent gave it for, and that of the fleet to none of them.
 func TestPinnedCredentials(t *testing.T) {
-	guarded, other := newShelf(t, "guarded-secret"), newShelf(t, "")
+	guarded, other := newPinnedServer(t, "guarded-secret"), newPinnedServer(t, "")
 	commit, elsewhere := guarded.push("1"), other.push("2")
 	fleetToken := folderWith(t, map[string]string{"token": "fleet-secret"})
 	s := Settings{
@@ -160,7 +160,7 @@ func TestPinnedCredentials(t *testing.T) {
 
 // Safety: nothing is asked of a server that is not allowed.
 func TestPinnedMustBeAllowed(t *testing.T) {
-	other := newShelf(t, "")
+	other := newPinnedServer(t, "")
 	commit := other.push("1")
 	host := strings.TrimSuffix(other.url, "/platform/bases.git")
 	for _, prefix := range []string{host + "/plat", host + "/platform/bases/below", host + "0", "https" + strings.TrimPrefix(host, "http"), "oci" + strings.TrimPrefix(host, "http"), ""} {
@@ -210,7 +210,7 @@ func TestPinnedMustBeAllowed(t *testing.T) {
 // that it is found by.
 func TestPinnedSignatures(t *testing.T) {
 	needs.Program(t, "ssh-keygen", "apt-get install openssh-client")
-	s := newShelf(t, "")
+	s := newPinnedServer(t, "")
 	s.key = filepath.Join(t.TempDir(), "key")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", s.key).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

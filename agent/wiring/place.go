@@ -30,8 +30,8 @@ func (s Settings) place(store secrets.Store) func(context.Context) (string, erro
 	return nil
 }
 
-// inhabits returns what tells whether store is in a cluster of the fleet itself.
-func inhabits(store secrets.Store) func(context.Context, fleet.Key) (bool, error) {
+// livesIn returns a function that reports whether store is in a cluster of the fleet itself.
+func livesIn(store secrets.Store) func(context.Context, fleet.Key) (bool, error) {
 	if k, ok := store.(*secrets.Kubernetes); ok {
 		return k.Within
 	}

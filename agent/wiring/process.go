@@ -60,7 +60,7 @@ type Autoscaler struct {
 // A Process is one process of an agent: the agent itself, while it leads, and all that it
 // serves.
 type Process struct {
-	World *World
+	Runtime *Runtime
 
 	o         ProcessOptions
 	settings  Settings
@@ -86,13 +86,13 @@ func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) 
 		s.Log = slog.New(tracing.LogHandler(s.Log.Handler()))
 		m.SetExemplars(tracing.TraceID)
 	}
-	world, err := OpenWorld(ctx, s, ReadWrite, m)
+	world, err := OpenRuntime(ctx, s, ReadWrite, m)
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(o.Webhooks.Address)
 	p := &Process{
-		World: world, o: o, settings: s, metrics: m,
+		Runtime: world, o: o, settings: s, metrics: m,
 		replica: &replica{o: o.Replicas, scale: o.Autoscaler, port: port, log: s.Log},
 	}
 	for _, open := range []func(context.Context) error{p.openPages, p.openWebhooks} {
@@ -119,7 +119,7 @@ func (p *Process) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
-	g.Add(func() error { return p.replica.run(ctx, p.settings, p.o.Agent, p.World, p.metrics) }, func(error) { cancel() })
+	g.Add(func() error { return p.replica.run(ctx, p.settings, p.o.Agent, p.Runtime, p.metrics) }, func(error) { cancel() })
 	for _, l := range p.listeners {
 		g.Add(func() error { return server.Serve(ctx, l.Listener, l.handler, l.options) }, func(error) { cancel() })
 	}
@@ -131,7 +131,7 @@ func (p *Process) Close() error {
 	for _, l := range p.listeners {
 		_ = l.Close() // Run has closed it, where it was called
 	}
-	return p.World.Close()
+	return p.Runtime.Close()
 }
 
 // listen adds a listener, called what in the log.
@@ -153,12 +153,12 @@ func (p *Process) openPages(ctx context.Context) error {
 	}
 	pages := server.Pages{Metrics: p.metrics.Handler(p.settings.Log), Health: p.settings.Watchdog, Ready: p.replica, Profiling: o.Profiling}.Handler()
 	if o.OpenInMemory {
-		if err := p.World.OpenInMemory(); err != nil {
+		if err := p.Runtime.OpenInMemory(); err != nil {
 			return err
 		}
 	}
 	if o.InMemory {
-		pages.Handle("/inmemory/", http.StripPrefix("/inmemory", p.World.InMemory()))
+		pages.Handle("/inmemory/", http.StripPrefix("/inmemory", p.Runtime.InMemory()))
 	}
 	var config *tls.Config
 	if o.Certificates.Certificate != "" {

@@ -42,7 +42,7 @@ type replica struct {
 }
 
 // lead runs an agent until ctx ends, or the term that guard tells of.
-func (r *replica) lead(ctx context.Context, s Settings, o agent.Options, w *World, m *metrics.Metrics, guard func() error) error {
+func (r *replica) lead(ctx context.Context, s Settings, o agent.Options, w *Runtime, m *metrics.Metrics, guard func() error) error {
 	o.Guard = guard
 	a, err := NewAgent(s, o, w, m)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *replica) lead(ctx context.Context, s Settings, o agent.Options, w *Worl
 }
 
 // run takes part in the work until ctx ends.
-func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *World, m *metrics.Metrics) error {
+func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) error {
 	if !r.o.Elect {
 		return r.lead(ctx, s, o, w, m, nil)
 	}
@@ -68,12 +68,12 @@ func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *World
 	lease := cmp.Or(r.o.Lease, o.Name)
 	s.Lease = Lease{Namespace: c.Namespace, Name: lease}
 	r.log, r.identity = s.Log, replicas.NewIdentity(r.o.Name, r.o.Address)
-	var sharing *sharing
+	var sharding *sharding
 	if r.o.Shards > 1 {
-		if sharing, err = r.share(ctx, c, lease, o, w, m); err != nil {
+		if sharding, err = r.share(ctx, c, lease, o, w, m); err != nil {
 			return err
 		}
-		s.Passes = sharing.passes
+		s.Passes = sharding.passes
 		o.Workers *= r.o.Shards // that wait for an answer; each replica bounds its own
 	}
 	e, err := replicas.NewElector(replicas.ElectionOptions{
@@ -88,8 +88,8 @@ func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *World
 			return r.lead(ctx, s, o, w, m, t.Leading)
 		})
 	}
-	if sharing != nil {
-		return sharing.run(ctx, r, elect)
+	if sharding != nil {
+		return sharding.run(ctx, r, elect)
 	}
 	return elect(ctx)
 }

@@ -98,7 +98,7 @@ func (f *forge) agent(change func(*Settings)) *agent.Agent {
 	}
 	ctx, cancel := context.WithCancel(f.t.Context())
 	m := metrics.New("v0")
-	w, err := OpenWorld(ctx, s, ReadWrite, m)
+	w, err := OpenRuntime(ctx, s, ReadWrite, m)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestOpenSecrets(t *testing.T) {
 // What a reconciler began to change in clusters ends with it, and nothing of it is kept:
 // each term of leadership has another one, and each shard.
 func TestReconcilersLeaveNothing(t *testing.T) {
-	w, err := OpenWorld(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadWrite, nil)
+	w, err := OpenRuntime(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadWrite, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestReconcilersLeaveNothing(t *testing.T) {
 func TestModeDecidesWhatMayChange(t *testing.T) {
 	for _, counted := range []*metrics.Metrics{nil, metrics.New("test")} {
 		for mode, may := range map[Mode]bool{ReadOnly: false, ReadWrite: true} {
-			w, err := OpenWorld(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, mode, counted)
+			w, err := OpenRuntime(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, mode, counted)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestProvidersGetSecretsOfTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close() // nobody answers there: the provider shows that it asked
-	w, err := OpenWorld(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadOnly, nil)
+	w, err := OpenRuntime(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadOnly, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,8 +63,8 @@ type Executor struct {
 	Parallel int // actions of one plan at once
 }
 
-// A World is what the actions of one plan are carried out on.
-type World struct {
+// An Environment is what the actions of one plan are carried out on.
+type Environment struct {
 	Cluster        *fleet.Cluster
 	Infrastructure providers.Infrastructure            // of the first site
 	Guests         map[string]providers.Infrastructure // the others, by provider
@@ -84,7 +84,7 @@ type Outcome struct {
 
 // Run carries out actions, bounded and in parallel, and returns an outcome for
 // each, in their order. One that fails does not stop the others.
-func (e *Executor) Run(ctx context.Context, w World, actions []fleet.Action) []Outcome {
+func (e *Executor) Run(ctx context.Context, w Environment, actions []fleet.Action) []Outcome {
 	out := make([]Outcome, len(actions))
 	var g errgroup.Group
 	g.SetLimit(max(1, e.Parallel))
@@ -98,7 +98,7 @@ func (e *Executor) Run(ctx context.Context, w World, actions []fleet.Action) []O
 	return out
 }
 
-func (e *Executor) run(ctx context.Context, w World, a fleet.Action) error {
+func (e *Executor) run(ctx context.Context, w Environment, a fleet.Action) error {
 	if err := permitted(w.Cluster, a); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 
 func describe(a fleet.Action) string { return a.String() + " of " + a.Cluster.String() }
 
-func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
+func (e *Executor) do(ctx context.Context, w Environment, a fleet.Action) error {
 	switch a.Kind {
 	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine:
 		return w.change(ctx, a)
@@ -170,7 +170,7 @@ func (e *Executor) do(ctx context.Context, w World, a fleet.Action) error {
 	return e.doInWorkload(ctx, w, a)
 }
 
-func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) error {
+func (e *Executor) doInWorkload(ctx context.Context, w Environment, a fleet.Action) error {
 	c := w.Cluster
 	access, err := Access(ctx, w.Secrets, c.Key, w.Distribution.Needs(c))
 	if err != nil {
@@ -220,7 +220,7 @@ func (e *Executor) doInWorkload(ctx context.Context, w World, a fleet.Action) er
 	return fleet.Errorf(fleet.Invalid, describe(a), "there is no action %q", a.Kind)
 }
 
-func (e *Executor) createMachine(ctx context.Context, w World, a fleet.Action) error {
+func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Action) error {
 	c := w.Cluster
 	p, ok := c.Pool(a.Pool)
 	if !ok || p.Provider != a.Provider {
@@ -268,7 +268,7 @@ func marksOf(secrets map[fleet.SecretName]fleet.SecretData) map[fleet.SecretName
 }
 
 // admit has the cluster let the machine of in join.
-func (e *Executor) admit(ctx context.Context, w World, in providers.BootstrapInput) error {
+func (e *Executor) admit(ctx context.Context, w Environment, in providers.BootstrapInput) error {
 	if in.Secrets == nil {
 		var err error
 		if in.Secrets, err = w.secrets(ctx, func(n fleet.SecretNeed) bool { return n.Workers }); err != nil {

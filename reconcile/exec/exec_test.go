@@ -60,7 +60,7 @@ func run(ctx context.Context, c *fleet.Cluster, actions ...fleet.Action) (*cloud
 	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler), Parallel: 4}
 	w := &cloud{}
 	l := &ledger{ended: map[fleet.MachineName]error{}}
-	out := e.Run(ctx, exec.World{Cluster: c, Infrastructure: w, Memory: l, Seen: time.Now()}, actions)
+	out := e.Run(ctx, exec.Environment{Cluster: c, Infrastructure: w, Memory: l, Seen: time.Now()}, actions)
 	slices.Sort(w.calls)
 	return w, l, out
 }
@@ -155,7 +155,7 @@ func TestTheRightToActIsAskedForEachAction(t *testing.T) {
 		}
 		return errors.New("not the leader any more")
 	}}
-	out := e.Run(t.Context(), exec.World{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l, Seen: time.Now()}, []fleet.Action{
+	out := e.Run(t.Context(), exec.Environment{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l, Seen: time.Now()}, []fleet.Action{
 		{Kind: fleet.DeleteMachine, Cluster: key, Machine: "a"}, {Kind: fleet.DeleteMachine, Cluster: key, Machine: "b"},
 	})
 	if want := []string{"delete a"}; !slices.Equal(w.calls, want) {
@@ -186,7 +186,7 @@ func TestPlanHasATimeToLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, l := &cloud{}, &ledger{ended: map[fleet.MachineName]error{}}
 			e := exec.Executor{Now: func() time.Time { return c.now }, Log: slog.New(slog.DiscardHandler)}
-			out := e.Run(t.Context(), exec.World{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l, Seen: seen},
+			out := e.Run(t.Context(), exec.Environment{Cluster: &fleet.Cluster{Key: key}, Infrastructure: w, Memory: l, Seen: seen},
 				[]fleet.Action{{Kind: fleet.DeleteMachine, Cluster: key, Machine: "m"}})
 			if len(w.calls) != c.want || len(l.ended) != c.want {
 				t.Errorf("got calls %v, attempts %v, want %d", w.calls, l.ended, c.want)

@@ -9,7 +9,7 @@ import (
 )
 
 // changeHosted makes or deletes a hosted control plane.
-func (e *Executor) changeHosted(ctx context.Context, w World, a fleet.Action) error {
+func (e *Executor) changeHosted(ctx context.Context, w Environment, a fleet.Action) error {
 	switch {
 	case w.ControlPlane == nil:
 		return fleet.Errorf(fleet.Invalid, describe(a), "machines are the control plane of %s", w.Cluster.Key)
@@ -21,7 +21,7 @@ func (e *Executor) changeHosted(ctx context.Context, w World, a fleet.Action) er
 
 // storeHosted stores what a hosted control plane gives: its kubeconfig, and the certificate
 // of its authority.
-func (e *Executor) storeHosted(ctx context.Context, w World) error {
+func (e *Executor) storeHosted(ctx context.Context, w Environment) error {
 	seen, err := w.ControlPlane.Observe(ctx, w.Cluster, w.Secrets)
 	if err != nil {
 		return err

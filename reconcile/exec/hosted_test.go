@@ -65,7 +65,7 @@ func doHosted(t *testing.T, p providers.HostedControlPlane, v *vault, gone bool,
 	t.Helper()
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Hosted: &fleet.HostedControlPlane{}, Delete: gone}
 	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	w := exec.World{Cluster: c, ControlPlane: p, Secrets: v, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now()}
+	w := exec.Environment{Cluster: c, ControlPlane: p, Secrets: v, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now()}
 	return e.Run(t.Context(), w, []fleet.Action{{Kind: kind, Cluster: c.Key, Operation: "op"}})[0].Err
 }
 

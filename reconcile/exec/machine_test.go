@@ -69,7 +69,7 @@ func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *
 	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
 	w, m := &writer{}, &maker{}
 	e := exec.Executor{Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at}, []fleet.Action{a})
+	out := e.Run(t.Context(), exec.Environment{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at}, []fleet.Action{a})
 	return w, m, out[0].Err
 }
 
@@ -108,7 +108,7 @@ func TestTheRightToActIsAskedBeforeAMachineIsMade(t *testing.T) {
 		}
 		return fleet.Errorf(fleet.Unauthorized, "act as the leader", "another does")
 	}}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: l, Seen: at}, []fleet.Action{
+	out := e.Run(t.Context(), exec.Environment{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: l, Seen: at}, []fleet.Action{
 		{Cluster: c.Key, Kind: fleet.CreateMachine, Pool: "cp", Machine: "cp-0", Join: fleet.JoinInit},
 	})
 	if w.in.Machine != "cp-0" || m.r.Name != "" || fleet.KindOf(out[0].Err) != fleet.Unauthorized {

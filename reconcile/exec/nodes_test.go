@@ -58,7 +58,7 @@ func TestNodes(t *testing.T) {
 	}
 	w := &nodes{pools: map[string]fleet.Pool{}, machines: map[string]fleet.MachineName{}, rules: map[string]fleet.DrainRules{}}
 	e := exec.Executor{Workload: w, Now: time.Now, Log: slog.New(slog.DiscardHandler), Parallel: 1}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Distribution: kubeadm.Distribution{}, Secrets: secrets{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now()}, []fleet.Action{
+	out := e.Run(t.Context(), exec.Environment{Cluster: c, Distribution: kubeadm.Distribution{}, Secrets: secrets{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now()}, []fleet.Action{
 		{Kind: fleet.SyncNode, Cluster: key, Pool: "md", Machine: "m-old", Node: "old", Outdated: true},
 		{Kind: fleet.SyncNode, Cluster: key, Pool: "md", Node: "new"},
 		{Kind: fleet.DrainNode, Cluster: key, Pool: "md", Node: "old"},

@@ -38,7 +38,7 @@ func TestResources(t *testing.T) {
 	w := &sets{}
 	e := exec.Executor{Workload: w, Now: time.Now, Log: slog.New(slog.DiscardHandler), Parallel: 1}
 	gone := []fleet.ObjectRef{{Kind: "ConfigMap", Namespace: "net", Name: "a"}}
-	out := e.Run(t.Context(), exec.World{Cluster: c, Distribution: kubeadm.Distribution{}, Secrets: secrets{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now()}, []fleet.Action{
+	out := e.Run(t.Context(), exec.Environment{Cluster: c, Distribution: kubeadm.Distribution{}, Secrets: secrets{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now()}, []fleet.Action{
 		{Kind: fleet.ApplyResources, Cluster: key, Addon: "cni", Resources: []string{"ConfigMap/cni"}},
 		{Kind: fleet.PruneResources, Cluster: key, Addon: "cni", Objects: gone},
 		{Kind: fleet.PruneResources, Cluster: key, Addon: "gone", Objects: gone},

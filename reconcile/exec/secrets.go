@@ -9,7 +9,7 @@ import (
 
 // ensureAuthorities stores new authorities where none are stored. What another
 // agent stored meanwhile stays.
-func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
+func (e *Executor) ensureAuthorities(ctx context.Context, w Environment) error {
 	c := w.Cluster
 	made, err := w.Distribution.NewSecrets(c, e.Now())
 	if err != nil {
@@ -27,7 +27,7 @@ func (e *Executor) ensureAuthorities(ctx context.Context, w World) error {
 }
 
 // rotate takes the rotation of an authority to its next stage.
-func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
+func (e *Executor) rotate(ctx context.Context, w Environment, a fleet.Action) error {
 	d, err := w.Secrets.Get(ctx, w.Cluster.Key, a.Authority)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (e *Executor) rotate(ctx context.Context, w World, a fleet.Action) error {
 	return w.Secrets.Replace(ctx, w.Cluster.Key, a.Authority, next)
 }
 
-func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
+func (e *Executor) ensureKubeconfig(ctx context.Context, w Environment) error {
 	c := w.Cluster
 	if w.ControlPlane != nil {
 		return e.storeHosted(ctx, w)
@@ -57,7 +57,7 @@ func (e *Executor) ensureKubeconfig(ctx context.Context, w World) error {
 }
 
 // secrets returns the needs of the cluster for which is holds, by name.
-func (w World) secrets(ctx context.Context, is func(fleet.SecretNeed) bool) (map[fleet.SecretName]fleet.SecretData, error) {
+func (w Environment) secrets(ctx context.Context, is func(fleet.SecretNeed) bool) (map[fleet.SecretName]fleet.SecretData, error) {
 	c, out := w.Cluster, make(map[fleet.SecretName]fleet.SecretData, 4)
 	for _, need := range w.Distribution.Needs(c) {
 		if !is(need) {

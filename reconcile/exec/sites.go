@@ -8,7 +8,7 @@ import (
 )
 
 // change changes the infrastructure of the site that a is for.
-func (w *World) change(ctx context.Context, a fleet.Action) error {
+func (w *Environment) change(ctx context.Context, a fleet.Action) error {
 	infra, err := w.site(a)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (w *World) change(ctx context.Context, a fleet.Action) error {
 }
 
 // site returns the infrastructure of the site that a is for.
-func (w *World) site(a fleet.Action) (providers.Infrastructure, error) {
+func (w *Environment) site(a fleet.Action) (providers.Infrastructure, error) {
 	if a.Provider == "" {
 		return w.Infrastructure, nil
 	}

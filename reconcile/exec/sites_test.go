@@ -58,7 +58,7 @@ func TestSites(t *testing.T) {
 	}
 	var asked []string
 	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	w := exec.World{
+	w := exec.Environment{
 		Cluster: c, Infrastructure: &site{name: "near", asked: &asked},
 		Guests:       map[string]providers.Infrastructure{"far": &site{name: "far", asked: &asked}, "empty": &site{name: "empty", asked: &asked}},
 		Distribution: kubeadm.New(nil), Secrets: store{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now(),

@@ -56,10 +56,10 @@ func TestReplicasOnPrometheus(t *testing.T) {
 		})
 	}
 	// The stat panels of the fleet, by title.
-	glance := make(map[string]string)
+	statPanels := make(map[string]string)
 	for _, p := range readDashboards(t)["fairlead-fleet.json"].Panels {
 		if p.Type == "stat" {
-			glance[p.Title] = p.Targets[0].Expr
+			statPanels[p.Title] = p.Targets[0].Expr
 		}
 	}
 	whole := func() {
@@ -67,7 +67,7 @@ func TestReplicasOnPrometheus(t *testing.T) {
 		for title, want := range map[string]float64{
 			"Clusters": 4, "Provisioned": 4, "Not available": 0, "Failing": 0, "Machines": 8, "Machines not running": 0, "Problems": 0, "Drift": 0,
 		} {
-			is(glance[title], want)
+			is(statPanels[title], want)
 		}
 		is("sum(fairlead_leader)", 1)
 		is("sum(fairlead_shards_held)", 6)
@@ -79,7 +79,7 @@ func TestReplicasOnPrometheus(t *testing.T) {
 
 	w.replace(values, `WORKER_MACHINE_COUNT: "1"`, `WORKER_MACHINE_COUNT: "five"`)
 	w.push()
-	is(glance["Problems"], 1)
+	is(statPanels["Problems"], 1)
 	is("sum(fairlead_fleet_problems)", 1)
 	depose(t, k, namespace, "fleet")
 	eventually(t, "another replica leads", func() error {
@@ -97,7 +97,7 @@ func TestReplicasOnPrometheus(t *testing.T) {
 	since := fmt.Sprintf("[%ds:1s]", int(time.Since(begin).Seconds())+1)
 	for _, title := range []string{"Clusters", "Machines", "Problems"} {
 		before := map[string]float64{"Clusters": 4, "Machines": 8, "Problems": 1}[title]
-		if most, err := value("max_over_time((" + glance[title] + ")" + since + ")"); err != nil || most > before {
+		if most, err := value("max_over_time((" + statPanels[title] + ")" + since + ")"); err != nil || most > before {
 			t.Errorf("%s were %v at some time, never more than %v: %v", title, most, before, err)
 		}
 	}

@@ -21,8 +21,8 @@ type agent struct {
 	listen string
 }
 
-// A sight is what the metrics of the agent say at one time.
-type sight struct {
+// A sample is what the metrics of the agent say at one time.
+type sample struct {
 	clusters map[string]string         // name to phase
 	machines map[string]map[string]int // cluster to phase to count
 	desired  map[string]int            // cluster to replicas of its worker pool
@@ -30,8 +30,8 @@ type sight struct {
 }
 
 // look reads the metrics.
-func (a *agent) look(ctx context.Context) (sight, error) {
-	s := sight{clusters: map[string]string{}, machines: map[string]map[string]int{}, desired: map[string]int{}}
+func (a *agent) look(ctx context.Context) (sample, error) {
+	s := sample{clusters: map[string]string{}, machines: map[string]map[string]int{}, desired: map[string]int{}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.listen+"/metrics", nil)
 	if err != nil {
 		return s, err
@@ -89,10 +89,10 @@ func parse(line string) (metric string, labels map[string]string, value float64,
 }
 
 // until looks every so often until done says so, and calls each with what was seen.
-func (a *agent) until(ctx context.Context, every time.Duration, done func(sight) bool) error {
+func (a *agent) until(ctx context.Context, every time.Duration, done func(sample) bool) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var seen sight
+	var seen sample
 	for {
 		s, err := a.look(ctx)
 		if err == nil {

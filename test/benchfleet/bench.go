@@ -57,11 +57,11 @@ func measurements() []measurement {
 }
 
 // provisioned returns a test for n clusters with all machines running.
-func provisioned(n int) func(sight) bool {
-	return func(s sight) bool { return s.count("Provisioned") >= n }
+func provisioned(n int) func(sample) bool {
+	return func(s sample) bool { return s.count("Provisioned") >= n }
 }
 
-func (s sight) count(phase string) (n int) {
+func (s sample) count(phase string) (n int) {
 	for _, p := range s.clusters {
 		if p == phase {
 			n++
@@ -113,7 +113,7 @@ func (b *bench) create(ctx context.Context, s shape, n int) ([]figure, error) {
 		if err := b.repo.commit("create", s, 0, n, false); err != nil {
 			return err
 		}
-		return b.agent.until(ctx, every(n), func(seen sight) bool {
+		return b.agent.until(ctx, every(n), func(seen sample) bool {
 			have := seen.count("Provisioned")
 			if first == 0 && have >= 100 {
 				first = time.Since(started)
@@ -150,7 +150,7 @@ func (b *bench) remove(ctx context.Context, s shape, n int) ([]figure, error) {
 		if err := b.repo.commit("delete", s, 0, n, false); err != nil {
 			return err
 		}
-		return b.agent.until(ctx, every(n), func(seen sight) bool { return seen.count("Deleted")+n-len(seen.clusters) >= n })
+		return b.agent.until(ctx, every(n), func(seen sample) bool { return seen.count("Deleted")+n-len(seen.clusters) >= n })
 	})
 }
 
@@ -195,7 +195,7 @@ func (b *bench) upgrade(ctx context.Context) ([]figure, error) {
 		if err := b.repo.commit("upgrade", s, 0, 1, false); err != nil {
 			return err
 		}
-		if err := b.agent.until(ctx, 50*time.Millisecond, func(seen sight) bool { return seen.count("Provisioned") == 0 }); err != nil {
+		if err := b.agent.until(ctx, 50*time.Millisecond, func(seen sample) bool { return seen.count("Provisioned") == 0 }); err != nil {
 			return err
 		}
 		return b.agent.until(ctx, 50*time.Millisecond, provisioned(1))

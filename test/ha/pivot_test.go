@@ -161,8 +161,8 @@ func (m *move) run(to string, from, into secrets.Store) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), 3*time.Minute)
 	defer cancel()
-	err := pivot.New(pivot.Want{To: to}, pivot.Parts{
-		Arbiter: status.NewArbiter(m.branch), From: from, To: into, ID: rand.Text, Turn: 200 * time.Millisecond,
+	err := pivot.New(pivot.Destination{To: to}, pivot.Parts{
+		Arbiter: status.NewArbiter(m.branch), From: from, To: into, ID: rand.Text, PollInterval: 200 * time.Millisecond,
 		Status: func(context.Context) (status.Status, error) { return m.status(), nil },
 		Clusters: func(context.Context) (keys []fleet.Key, err error) {
 			for i := range clusters {

@@ -114,7 +114,7 @@ func chartRepository(t *testing.T, index string, chart []byte) (problem error, o
 	}))
 	defer s.Close()
 	access := fleet.ChartAccess{CA: fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))}
-	l := new(sdk.Library)
+	l := new(sdk.ChartCache)
 	_, err := l.Chart(t.Context(), fleet.Chart{Repository: s.URL + "/bad", Name: "note", Version: "1.0.0"}, access)
 	_, errGood := l.Chart(t.Context(), fleet.Chart{Repository: s.URL + "/good", Name: "note", Version: "1.0.0"}, access)
 	return err, errGood == nil

@@ -124,7 +124,7 @@ func (h *ship) start() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	m := metrics.New("test")
-	world, err := wiring.OpenWorld(ctx, h.s, wiring.ReadWrite, m)
+	world, err := wiring.OpenRuntime(ctx, h.s, wiring.ReadWrite, m)
 	if err != nil {
 		h.t.Fatal(err)
 	}

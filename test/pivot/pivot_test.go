@@ -70,11 +70,11 @@ var errKilled = errors.New("killed")
 // never. It notes the calls that are made.
 func (w *world) parts(calls *[]string, kill string) pivot.Parts {
 	return pivot.Parts{
-		Arbiter: status.NewArbiter(w.branch), Turn: 50 * time.Millisecond,
+		Arbiter: status.NewArbiter(w.branch), PollInterval: 50 * time.Millisecond,
 		Status:   func(context.Context) (status.Status, error) { return w.status(), nil },
 		Clusters: func(context.Context) ([]fleet.Key, error) { return clusters(), nil },
 		ID:       func() string { return fmt.Sprint(time.Now().UnixNano()) },
-		Before: func(call string) {
+		Hook: func(call string) {
 			*calls = append(*calls, call)
 			if call == kill {
 				panic(errKilled)
@@ -97,10 +97,10 @@ func (w *world) move(toHome bool, kill string) (calls []string, err error) {
 		w.t.Fatal(err)
 	}
 	p := w.parts(&calls, kill)
-	want := pivot.Want{To: laptop}
+	want := pivot.Destination{To: laptop}
 	o := agent.Options{WaitForOwnership: true}
 	if toHome {
-		want = pivot.Want{To: ownership.AgentOf(away()), Home: away()}
+		want = pivot.Destination{To: ownership.AgentOf(away()), Home: away()}
 		p.From, p.Home = store, w.home
 		o = agent.Options{}
 	} else {
@@ -222,7 +222,7 @@ func (w *world) undo() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := pivot.New(pivot.Want{To: ownership.AgentOf(away()), Home: away()}, pivot.Parts{
+	p := pivot.New(pivot.Destination{To: ownership.AgentOf(away()), Home: away()}, pivot.Parts{
 		Arbiter: status.NewArbiter(w.branch), From: store, Home: w.home,
 		Clusters: func(context.Context) ([]fleet.Key, error) { return clusters(), nil },
 	})

@@ -158,7 +158,7 @@ func (w *world) recover(lost fleet.Owner, kill string) (calls []string, err erro
 	w.plansOnlyTheHome()
 	p := w.parts(&calls, kill)
 	p.From, p.Home = store, w.home
-	want := pivot.Want{To: ownership.AgentOf(away()), Home: away(), Self: laptop, TakeOver: lost}
+	want := pivot.Destination{To: ownership.AgentOf(away()), Home: away(), Self: laptop, TakeOver: lost}
 	o := agent.Options{Only: away(), Recreate: fmt.Sprintf("gone: %s@%d", lost.Agent, lost.Epoch), WaitForOwnership: w.status().Owner.Is(lost)}
 	err = w.beside(o, pivot.New(want, p))
 	return calls, err

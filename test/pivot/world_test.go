@@ -177,7 +177,7 @@ func (w *world) local(o agent.Options) (stop func()) {
 	o.Name, o.Interval, o.Resync, o.Workers = laptop, 100*time.Millisecond, 10*time.Second, 4
 	m := metrics.New("v0")
 	ctx, cancel := context.WithCancel(context.Background())
-	place, err := wiring.OpenWorld(ctx, s, wiring.ReadWrite, m)
+	place, err := wiring.OpenRuntime(ctx, s, wiring.ReadWrite, m)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (w *world) live(wait time.Duration) {
 		}
 	}
 	far := w.guest.name
-	git := wish{near: 1, far: 1, version: "v1.33.5"}
+	git := clusterSpec{near: 1, far: 1, version: "v1.33.5"}
 	w.reach(git, wait)
 	count("made", map[string]int{"": 2, far: 1})
 	for _, m := range w.last.Report.Machines {
@@ -41,7 +41,7 @@ func (w *world) live(wait time.Duration) {
 	w.stayAway(git, wait)
 	w.firstAway(git, wait)
 	w.leave(git, wait)
-	git = wish{near: 1, far: 1, version: "v1.34.1"}
+	git = clusterSpec{near: 1, far: 1, version: "v1.34.1"}
 	w.reach(git, wait)
 	count("back", map[string]int{"": 2, far: 1})
 	w.done = nil
@@ -57,7 +57,7 @@ func (w *world) live(wait time.Duration) {
 // empty makes sure that nothing of the cluster is on the other site.
 func (w *world) empty(when string) {
 	w.t.Helper()
-	c := w.git(wish{near: 1, far: 1, version: "v1.34.1"}).WithResidence(fleet.Residence{Endpoint: fleet.Endpoint{Host: "127.0.0.1", Port: 6443}})
+	c := w.git(clusterSpec{near: 1, far: 1, version: "v1.34.1"}).WithResidence(fleet.Residence{Endpoint: fleet.Endpoint{Host: "127.0.0.1", Port: 6443}})
 	got, err := w.boots.Observe(w.t.Context(), c.At(w.guest.name))
 	if err != nil {
 		w.t.Fatal(err)
@@ -68,7 +68,7 @@ func (w *world) empty(when string) {
 }
 
 // stayAway has the other site away: what is there stays, and the rest goes on.
-func (w *world) stayAway(git wish, wait time.Duration) {
+func (w *world) stayAway(git clusterSpec, wait time.Duration) {
 	t, far := w.t, w.guest.name
 	w.boots.goAway(true)
 	w.done = nil
@@ -102,7 +102,7 @@ func (w *world) stayAway(git wish, wait time.Duration) {
 }
 
 // firstAway has the first site away: workers elsewhere come and go, and nothing else does.
-func (w *world) firstAway(git wish, wait time.Duration) {
+func (w *world) firstAway(git clusterSpec, wait time.Duration) {
 	t, far := w.t, w.guest.name
 	git.near, git.far = 3, 2
 	w.near.away = true
@@ -130,7 +130,7 @@ func (w *world) firstAway(git wish, wait time.Duration) {
 
 // leave takes the other site out of Git: what is there goes, also where nobody can look at
 // first.
-func (w *world) leave(git wish, wait time.Duration) {
+func (w *world) leave(git clusterSpec, wait time.Duration) {
 	t, far := w.t, w.guest.name
 	git.near, git.left = 1, true
 	w.boots.goAway(true)

@@ -84,8 +84,8 @@ spec:
       bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: w}}
       infrastructureRef: TEMPLATE`
 
-// A wish is what Git asks for.
-type wish struct {
+// A clusterSpec is what Git asks for.
+type clusterSpec struct {
 	near, far int // workers on the in-memory cloud and on the other site
 	version   string
 	left      bool // the other site is not in Git any more
@@ -143,17 +143,17 @@ func (w *world) close() {
 }
 
 // git returns the cluster that Git asks for.
-func (w *world) git(wish wish) *fleet.Cluster {
+func (w *world) git(clusterSpec clusterSpec) *fleet.Cluster {
 	w.t.Helper()
 	text := first
-	if !wish.left {
+	if !clusterSpec.left {
 		text += w.guest.manifests
-		if wish.far > 0 {
+		if clusterSpec.far > 0 {
 			text += pool
 		}
 	}
-	text = strings.NewReplacer("DELETE", fmt.Sprint(wish.gone), "VERSION", wish.version, "NEAR", fmt.Sprint(wish.near),
-		"FAR", fmt.Sprint(wish.far), "TEMPLATE", w.guest.template).Replace(text)
+	text = strings.NewReplacer("DELETE", fmt.Sprint(clusterSpec.gone), "VERSION", clusterSpec.version, "NEAR", fmt.Sprint(clusterSpec.near),
+		"FAR", fmt.Sprint(clusterSpec.far), "TEMPLATE", w.guest.template).Replace(text)
 	var objects []render.Object
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
@@ -180,10 +180,10 @@ func (w *world) pass(c *fleet.Cluster, wait time.Duration) {
 }
 
 // reach makes passes until nothing is to be done and the cluster is as it is to be.
-func (w *world) reach(wish wish, wait time.Duration) {
+func (w *world) reach(clusterSpec clusterSpec, wait time.Duration) {
 	w.t.Helper()
-	c, want := w.git(wish), fleet.PhaseProvisioned
-	if wish.gone {
+	c, want := w.git(clusterSpec), fleet.PhaseProvisioned
+	if clusterSpec.gone {
 		want = fleet.PhaseDeleted
 	}
 	for range 2000 {
@@ -192,7 +192,7 @@ func (w *world) reach(wish wish, wait time.Duration) {
 			return
 		}
 	}
-	w.t.Fatalf("%+v is not reached: %s, %v, waiting %q, %v", wish, w.last.Plan.Phase, w.last.Plan.Actions, w.last.Report.Waiting, w.last.Err)
+	w.t.Fatalf("%+v is not reached: %s, %v, waiting %q, %v", clusterSpec, w.last.Plan.Phase, w.last.Plan.Actions, w.last.Report.Waiting, w.last.Err)
 }
 
 // machines counts those that the last pass found, by site, whose Nodes are ready.

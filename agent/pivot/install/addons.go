@@ -15,13 +15,12 @@ import (
 
 // An Addon is a file of manifests.
 type Addon struct {
-	Name string // of the file, for people
+	Name string // name of the file, for people
 	Data []byte // YAML documents or JSON
 }
 
-// ReadAddons reads files, and those of folders, in the order of paths. They are
-// on this machine where files is nil. The error is of kind Invalid and names the
-// path.
+// ReadAddons reads files, and the files of folders, in the order of paths. Without files
+// they are on this computer. An error is of kind Invalid and names the path.
 func ReadAddons(files fs.FS, paths []string) ([]Addon, error) {
 	readDir, readFile := os.ReadDir, os.ReadFile
 	if files != nil {
@@ -53,7 +52,7 @@ func ReadAddons(files fs.FS, paths []string) ([]Addon, error) {
 	return out, nil
 }
 
-// objects returns what the file holds.
+// objects returns the objects in the file.
 func (a Addon) objects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	list, err := documents.Objects(a.Data, documents.AddonLimits())

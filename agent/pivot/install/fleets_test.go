@@ -18,14 +18,13 @@ import (
 	"fairlead.dev/test/kube"
 )
 
-// A release that is not the fleet's is neither replaced nor removed, whoever
-// installed it.
+// A release of another fleet is neither replaced nor removed, whoever installed it.
 func TestAgentOfAnotherFleet(t *testing.T) {
 	k := kube.Start(t)
 	for _, c := range []struct {
 		reason string
-		there  func(o *install.Options) // how the one that is there was installed
-		want   string                   // of the refusal; empty: it is ours
+		there  func(o *install.Options) // how the release that exists was installed
+		want   string                   // text of the error; empty: the release is this fleet's
 	}{
 		{"another fleet moved in", func(o *install.Options) { *o = options(t, k, o.Release.Namespace, "staging") }, "is the agent of the fleet staging"},
 		{"the same fleet did", func(*install.Options) {}, ""},
@@ -70,7 +69,7 @@ func TestAgentOfAnotherFleet(t *testing.T) {
 	}
 }
 
-// Two agents in one namespace have credentials of their own.
+// Two agents in one namespace have separate credentials.
 func TestAgentsBesideEachOther(t *testing.T) {
 	k := kube.Start(t)
 	ctx, ns := t.Context(), k.Namespace()
@@ -89,7 +88,7 @@ func TestAgentsBesideEachOther(t *testing.T) {
 	}
 }
 
-// succession is an arbiter of agents that agree at once.
+// succession is an arbiter whose agents agree at once.
 type succession struct {
 	sources.Arbiter
 	owner fleet.Owner
@@ -108,10 +107,9 @@ func (s *succession) Succeed(_ context.Context, _ fleet.Owner, _, to fleet.Succe
 	return nil
 }
 
-// Safety: fleets that share a home do not meet. What is the other one's is
-// neither copied nor removed, into the home and out of it; what is nobody's is
-// copied, and stays.
-func TestFleetsDoNotMeet(t *testing.T) {
+// Safety: fleets that share a home do not interfere. Secrets of the other fleet are neither
+// copied nor removed, on the way in and out. Secrets of no fleet are copied, and stay.
+func TestFleetsDoNotInterfere(t *testing.T) {
 	k := kube.Start(t)
 	ctx, ns := t.Context(), k.Namespace()
 	key := func(name string) fleet.Key { return fleet.Key{Namespace: ns, Name: name} }
@@ -132,7 +130,7 @@ func TestFleetsDoNotMeet(t *testing.T) {
 	_, err := laptop.Create(ctx, key("eu-1"), fleet.ClusterCA, ca)
 	must(err)
 	move := func(to string, from, into secrets.Store) error {
-		return pivot.New(pivot.Want{To: to}, pivot.Parts{
+		return pivot.New(pivot.Destination{To: to}, pivot.Parts{
 			Arbiter: &succession{owner: fleet.Owner{Agent: "me", Epoch: 1}}, From: from, To: into, ID: func() string { return "1" },
 			Clusters: func(context.Context) ([]fleet.Key, error) { return []fleet.Key{key("eu-1")}, nil },
 		}).Run(ctx)
@@ -152,7 +150,7 @@ func TestFleetsDoNotMeet(t *testing.T) {
 		}
 	}
 
-	// Out of it again.
+	// And out of the home again.
 	must(move("laptop", ours, laptop))
 	got, err := laptop.ListSecrets(ctx)
 	must(err)
@@ -165,8 +163,8 @@ func TestFleetsDoNotMeet(t *testing.T) {
 		}
 	}
 
-	// What both have is no copy that may be taken back, where it is nobody's.
-	must(pivot.New(pivot.Want{To: "home", Home: key("eu-1")}, pivot.Parts{
+	// A Secret of no fleet that both sides have is no copy that undo may remove.
+	must(pivot.New(pivot.Destination{To: "home", Home: key("eu-1")}, pivot.Parts{
 		Arbiter: &succession{owner: fleet.Owner{Agent: "me", Epoch: 1}}, From: laptop,
 		Home:     func(context.Context) (pivot.Home, error) { return open(t, options(t, k, ns, "prod")), nil },
 		Clusters: func(context.Context) ([]fleet.Key, error) { return nil, nil },
@@ -177,17 +175,18 @@ func TestFleetsDoNotMeet(t *testing.T) {
 		}
 	}
 
-	// Where its Secret is to go there is one of the other fleet, or of any.
+	// The destination has a Secret of this name already: of the other fleet, or of no
+	// fleet.
 	must(laptop.SetSecret(ctx, key("cloud"), text("ours")))
 	for _, name := range []string{"cloud", "shared"} {
 		must(laptop.SetSecret(ctx, key("shared"), text("ours")))
 		before := labelled(name)
 		bounded, cancel := context.WithCancel(ctx)
-		p := pivot.New(pivot.Want{To: "home"}, pivot.Parts{
+		p := pivot.New(pivot.Destination{To: "home"}, pivot.Parts{
 			Arbiter: &succession{owner: fleet.Owner{Agent: "me", Epoch: 1}}, From: laptop, To: ours, ID: func() string { return "1" },
 			Clusters: func(context.Context) ([]fleet.Key, error) { return []fleet.Key{key("eu-1")}, nil },
-			Show: func(list []pivot.Step) { // what may pass is tried again
-				if last := list[len(list)-1]; last.Name == pivot.Again && strings.Contains(last.Why, "it is of the fleet staging") {
+			Show: func(list []pivot.Step) { // an error that may pass is tried again
+				if last := list[len(list)-1]; last.Name == pivot.Retrying && strings.Contains(last.Why, "it is of the fleet staging") {
 					cancel()
 				}
 			},

@@ -1,5 +1,5 @@
 // Package install makes a cluster the home of an agent: it applies addons, installs the
-// agent with Helm, and gives it what it needs to reach Git.
+// agent with Helm, and gives the agent what it needs to reach Git.
 package install
 
 import (
@@ -31,33 +31,33 @@ import (
 	"fairlead.dev/providers/helm"
 )
 
-// Options say what an agent in a home is to be like.
+// Options say how the agent in the home is installed.
 type Options struct {
-	Kubeconfig fleet.Secret // of an administrator
-	Helm       helm.Engine  // nil: nothing is installed, and that is an error
+	Kubeconfig fleet.Secret // an administrator's
+	Helm       helm.Engine  // nil: this program cannot install, and Open fails
 	Release    helm.Release
-	// Credentials are for Git, Identities for encrypted files, as the chart mounts
-	// them; empty for none.
+	// Credentials are for Git, and Identities for encrypted files, in the form that the
+	// chart mounts. Empty for none.
 	Credentials, Identities fleet.SecretData
-	// Addons are manifests to be applied first.
+	// Addons are manifests that are applied first.
 	Addons []Addon
-	// Fleet, if not empty, is the one whose secrets are stored here: a home may
-	// have agents of several.
+	// Fleet, if not empty, is the fleet whose secrets are stored here. A home may have
+	// agents of several fleets.
 	Fleet fleet.ID
-	// Source is the URL that the agent follows. It tells whose an agent is that
-	// people installed.
+	// Source is the URL that the agent follows. An agent that people installed is known by
+	// it.
 	Source string
 	Log    *slog.Logger
 }
 
-// GitSecret and AgeSecret are the Secrets that the agent of a release mounts. The
-// values of the chart name them.
+// GitSecret is the name of the Secret with credentials for Git that the agent of a release
+// mounts. The values of the chart name it.
 func GitSecret(release string) string { return release + "-git" }
 
-// AgeSecret has age identities.
+// AgeSecret is the name of the Secret with age identities.
 func AgeSecret(release string) string { return release + "-age" }
 
-// manager owns the fields that are applied.
+// manager is the field manager of what is applied.
 const manager = "fairlead"
 
 // requestTimeout bounds one request to the API server.
@@ -76,8 +76,7 @@ type Home struct {
 
 var _ pivot.Home = (*Home)(nil)
 
-// Open returns the home that a kubeconfig leads to. It connects with the first
-// call.
+// Open returns the home that a kubeconfig leads to. It connects with the first call.
 func Open(o Options) (*Home, error) {
 	access, err := kube.FromContent(o.Kubeconfig, kube.Options{UserAgent: manager, Timeout: requestTimeout})
 	if err != nil {
@@ -124,8 +123,8 @@ func Open(o Options) (*Home, error) {
 // Secrets implements pivot.Home.
 func (h *Home) Secrets() secrets.Store { return h.store }
 
-// Addons implements pivot.Home. What an addon says and the cluster does not have
-// is not there yet; what others set beside it is theirs.
+// Addons implements pivot.Home. An addon is missing where the cluster lacks something that
+// the addon says. Fields that others set beside it do not count.
 func (h *Home) Addons(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, want := range h.addons {
@@ -138,28 +137,28 @@ func (h *Home) Addons(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		got, err := r.Patch(ctx, want.GetName(), "application/apply-patch+yaml", encode(want), metav1.PatchOptions{FieldManager: manager, Force: yes(), DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsNotFound(err) { // its namespace
+		if apierrors.IsNotFound(err) { // its namespace is missing
 			out = append(out, nameOf(want))
 			continue
 		}
 		if err != nil {
-			return nil, failed("look at addon "+nameOf(want), err)
+			return nil, classify("look at addon "+nameOf(want), err)
 		}
 		live, err := r.Get(ctx, want.GetName(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && live.GetResourceVersion() != got.GetResourceVersion() || err == nil && !equalBut(live, got) {
+		if apierrors.IsNotFound(err) || err == nil && live.GetResourceVersion() != got.GetResourceVersion() || err == nil && !equalContent(live, got) {
 			out = append(out, nameOf(want))
 			continue
 		}
 		if err != nil {
-			return nil, failed("look at addon "+nameOf(want), err)
+			return nil, classify("look at addon "+nameOf(want), err)
 		}
 	}
 	slices.Sort(out)
 	return out, nil
 }
 
-// equalBut compares two objects but for who set what and when.
-func equalBut(a, b *unstructured.Unstructured) bool {
+// equalContent compares two objects without their managed fields, generation and status.
+func equalContent(a, b *unstructured.Unstructured) bool {
 	x, y := a.DeepCopy(), b.DeepCopy()
 	for _, o := range []*unstructured.Unstructured{x, y} {
 		o.SetManagedFields(nil)
@@ -169,12 +168,12 @@ func equalBut(a, b *unstructured.Unstructured) bool {
 	return bytes.Equal(encode(x), encode(y))
 }
 
-// ApplyAddons implements pivot.Home, in the order of the files, namespaces and
-// definitions of kinds first.
+// ApplyAddons implements pivot.Home. Namespaces and definitions of kinds go first, the rest
+// in the order of the files.
 func (h *Home) ApplyAddons(ctx context.Context) error {
 	for _, first := range []bool{true, false} {
 		for _, o := range h.addons {
-			if early(o) != first {
+			if isPrerequisite(o) != first {
 				continue
 			}
 			if err := h.apply(ctx, o); err != nil {
@@ -185,7 +184,7 @@ func (h *Home) ApplyAddons(ctx context.Context) error {
 	return nil
 }
 
-func early(o *unstructured.Unstructured) bool {
+func isPrerequisite(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Namespace" || o.GetKind() == "CustomResourceDefinition"
 }
 
@@ -193,14 +192,14 @@ func (h *Home) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	op := "apply " + nameOf(o)
 	r, err := h.resource(o)
 	if meta.IsNoMatchError(err) {
-		h.mapper.Reset() // its definition may be new
+		h.mapper.Reset() // the kind may have been defined just now
 		return fleet.Errorf(fleet.Unavailable, op, "%w", err)
 	}
 	if err != nil {
 		return err
 	}
 	_, err = r.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
-	return failed(op, err)
+	return classify(op, err)
 }
 
 func (h *Home) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
@@ -210,7 +209,7 @@ func (h *Home) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface
 		if meta.IsNoMatchError(err) {
 			return nil, err
 		}
-		return nil, failed("find kind "+gvk.Kind, err)
+		return nil, classify("find kind "+gvk.Kind, err)
 	}
 	if m.Scope.Name() == meta.RESTScopeNameNamespace {
 		namespace := o.GetNamespace()
@@ -222,13 +221,13 @@ func (h *Home) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface
 	return h.client.Resource(m.Resource), nil
 }
 
-// Install implements pivot.Home. The agent of another fleet is never replaced.
+// Install implements pivot.Home. It never replaces the agent of another fleet.
 func (h *Home) Install(ctx context.Context) error {
 	s, err := h.state(ctx)
 	if err != nil {
 		return err
 	}
-	if err := h.ours(s); err != nil {
+	if err := h.checkOwner(s); err != nil {
 		return err
 	}
 	namespace := &unstructured.Unstructured{}
@@ -246,7 +245,7 @@ func (h *Home) Install(ctx context.Context) error {
 			return err
 		}
 	}
-	return failed("install the agent", h.helm.Apply(ctx, h.o.Release))
+	return classify("install the agent", h.helm.Apply(ctx, h.o.Release))
 }
 
 func (h *Home) secret(name string, data fleet.SecretData) *unstructured.Unstructured {
@@ -263,15 +262,15 @@ func (h *Home) secret(name string, data fleet.SecretData) *unstructured.Unstruct
 	}}
 }
 
-// Mark returns what identifies secrets that an agent mounts, for an annotation of
-// its pods: they begin anew when it changes.
-func Mark(sets ...fleet.SecretData) string {
+// Checksum identifies the content of the Secrets that an agent mounts. It is an annotation
+// of the agent's pods, which restart when it changes.
+func Checksum(sets ...fleet.SecretData) string {
 	sum := pivot.Digest(sets...)
 	return hex.EncodeToString(sum[:8])
 }
 
 func encode(o *unstructured.Unstructured) []byte {
-	b, _ := o.MarshalJSON() // of maps, lists and scalars
+	b, _ := o.MarshalJSON() // cannot fail for maps, lists and scalars
 	return b
 }
 
@@ -281,9 +280,9 @@ func nameOf(o *unstructured.Unstructured) string {
 	return strings.TrimPrefix(fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName()), "/")
 }
 
-// failed gives err its kind: what the API server refuses will be refused again,
-// everything else may pass.
-func failed(op string, err error) error {
+// classify gives err its kind. What the API server refuses it will refuse again; everything
+// else may pass.
+func classify(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil

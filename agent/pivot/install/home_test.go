@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/test/kube"
 )
 
-// chart is that of an agent, of one ConfigMap.
+// chart is the chart of an agent. It has one ConfigMap.
 func chart() []helm.File {
 	return []helm.File{
 		{Name: "Chart.yaml", Data: []byte("apiVersion: v2\nname: agent\nversion: 1.0.0\n")},
@@ -44,7 +44,7 @@ func text(s string) fleet.SecretData {
 	return fleet.SecretData{"value": fleet.NewSecret([]byte(s))}
 }
 
-// options are of an agent of the fleet id in namespace.
+// options are for an agent of the fleet id in namespace.
 func options(t *testing.T, k *kube.Server, namespace, id string) install.Options {
 	t.Helper()
 	url := "https://git.example.com/" + id
@@ -63,7 +63,7 @@ func open(t *testing.T, o install.Options) *install.Home {
 	return h
 }
 
-// installed fails where h is not installed, or is, against want.
+// installed fails the test unless Installed returns want.
 func installed(t *testing.T, what string, h *install.Home, want bool) {
 	t.Helper()
 	if got, err := h.Installed(t.Context()); got != want || err != nil {
@@ -77,7 +77,7 @@ func TestInstall(t *testing.T) {
 	core := kubernetes.NewForConfigOrDie(k.Config).CoreV1()
 	o := options(t, k, ns, "prod")
 	h := open(t, o)
-	if err := h.Answers(ctx); err != nil {
+	if err := h.CheckReady(ctx); err != nil {
 		t.Fatal(err)
 	}
 	installed(t, "at first", h, false)
@@ -95,7 +95,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("identities that there are none of: %v", err)
 	}
 
-	// What is wanted became something else.
+	// Other values are wanted now.
 	o.Release.Values = map[string]any{"source": o.Release.Values["source"], "more": "x"}
 	h = open(t, o)
 	installed(t, "with other values", h, false)
@@ -107,7 +107,7 @@ func TestInstall(t *testing.T) {
 	old.Release = helm.Release{Namespace: ns, Name: "fairlead"}
 	installed(t, "as an old home", open(t, old), true)
 
-	for range 2 { // nothing there is success
+	for range 2 { // to uninstall what is not there succeeds
 		if err := h.Uninstall(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -121,8 +121,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// A definition of a kind comes before what is of that kind, whatever the order
-// in the file.
+// The definition of a kind is applied before objects of that kind, whatever their order in
+// the file.
 const addons = `apiVersion: test.fairlead.dev/v1
 kind: Network
 metadata: {name: pods}
@@ -167,8 +167,8 @@ func TestAddons(t *testing.T) {
 	if got := missing(); !slices.Equal(got, all) {
 		t.Fatalf("at first %q is missing, not %q", got, all)
 	}
-	// The API server takes a moment to serve a kind that is new: the error is one
-	// that passes.
+	// The API server takes a moment to serve a new kind. Until then the error is one that
+	// may pass.
 	for {
 		err := h.ApplyAddons(ctx)
 		if err == nil {
@@ -182,7 +182,8 @@ func TestAddons(t *testing.T) {
 		t.Errorf("%q is missing after all was applied", got)
 	}
 
-	// What others add is theirs; what they change of ours is not as it is to be.
+	// A field that others add does not count. A field that others change makes the addon
+	// missing.
 	change := func(edit func(*corev1.ConfigMap)) {
 		t.Helper()
 		m, err := core.ConfigMaps(ns).Get(ctx, "cni", metav1.GetOptions{})
@@ -204,7 +205,7 @@ func TestAddons(t *testing.T) {
 	}
 }
 
-// What cannot be used says so, with its kind and name.
+// An addon that cannot be used is named with its kind and name.
 func TestRefused(t *testing.T) {
 	k := kube.Start(t)
 	o := options(t, k, k.Namespace(), "prod")

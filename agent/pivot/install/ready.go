@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Answers implements pivot.Home. An API server that comes up lists all that it
-// checks; the error names what of it is not there yet.
-func (h *Home) Answers(ctx context.Context) error {
+// CheckReady implements pivot.Home. While an API server starts it lists its checks; the
+// error names those that fail.
+func (h *Home) CheckReady(ctx context.Context) error {
 	body, err := h.rest.Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
 		if missing := failing(string(body)); len(missing) > 0 {
-			err = fmt.Errorf("it is not ready: %s", some(missing))
+			err = fmt.Errorf("it is not ready: %s", firstOf(missing))
 		}
 	}
-	return failed("reach the API server of the home", err)
+	return classify("reach the API server of the home", err)
 }
 
-// failing returns the checks that failed, of a list of them as
-// https://kubernetes.io/docs/reference/using-api/health-checks/ shows it.
+// failing returns the names of the checks that failed, from a list in the form of
+// https://kubernetes.io/docs/reference/using-api/health-checks/.
 func failing(list string) (out []string) {
 	for line := range strings.Lines(list) {
 		if check, ok := strings.CutPrefix(line, "[-]"); ok {
@@ -30,8 +30,8 @@ func failing(list string) (out []string) {
 	return out
 }
 
-// some returns the first few of a list.
-func some(list []string) string {
+// firstOf joins the first few items of a list.
+func firstOf(list []string) string {
 	const few = 3
 	if len(list) > few {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)

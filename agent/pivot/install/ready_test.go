@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/providers/helm/sdk"
 )
 
-// What an API server lists that comes up, cut after the first few checks.
+// The list of an API server that starts, cut after the first few checks.
 const list = `[+]ping ok
 [+]etcd ok
 [-]informer-sync failed: reason withheld
@@ -24,8 +24,8 @@ const list = `[+]ping ok
 readyz check failed
 `
 
-// A person reads what an API server that comes up waits for in one line.
-func TestAnswersOfAServerThatComesUp(t *testing.T) {
+// The error says in one line what an API server that starts waits for.
+func TestCheckReadyWhileAServerStarts(t *testing.T) {
 	says, code := "ok", http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
@@ -38,18 +38,18 @@ func TestAnswersOfAServerThatComesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Answers(t.Context()); err != nil {
+	if err := h.CheckReady(t.Context()); err != nil {
 		t.Errorf("it answers: %v", err)
 	}
 	says, code = list, http.StatusInternalServerError
-	err = h.Answers(t.Context())
+	err = h.CheckReady(t.Context())
 	const want = "it is not ready: informer-sync, poststarthook/rbac/bootstrap-roles, poststarthook/start-service-ip-repair-controllers and 1 more"
 	if fleet.KindOf(err) != fleet.Unavailable || !strings.HasSuffix(fmt.Sprint(err), want) {
 		t.Errorf("got %v, want … %s", err, want)
 	}
 }
 
-// TestWithoutHelm opens no home in a program that was built without Helm.
+// TestWithoutHelm: a program that was built without Helm opens no home.
 func TestWithoutHelm(t *testing.T) {
 	_, err := install.Open(install.Options{Kubeconfig: fleet.NewSecret([]byte("apiVersion: v1\nkind: Config\ncurrent-context: home\nclusters: [{name: home, cluster: {server: https://127.0.0.1:1}}]\ncontexts: [{name: home, context: {cluster: home}}]\n"))})
 	if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "built without Helm") {

@@ -13,12 +13,13 @@ import (
 
 func (h *Home) state(ctx context.Context) (helm.State, error) {
 	s, err := h.helm.State(ctx, h.o.Release.Namespace, h.o.Release.Name)
-	return s, failed("look at the agent's release", err)
+	return s, classify("look at the agent's release", err)
 }
 
-// ours says whose release s is where it is not this fleet's: a label names the
-// fleet, and the values name the repository where people installed the agent.
-func (h *Home) ours(s helm.State) error {
+// checkOwner returns an error where the release s belongs to something else than this
+// fleet. A label names the fleet. Where people installed the agent, the values name its
+// repository.
+func (h *Home) checkOwner(s helm.State) error {
 	if !s.Exists || h.o.Fleet == "" {
 		return nil
 	}
@@ -41,41 +42,41 @@ func (h *Home) ours(s helm.State) error {
 		h.o.Release.Name, h.o.Release.Namespace, whose, h.o.Fleet)
 }
 
-// sourceOf returns the repository that the values of an agent's chart name.
+// sourceOf returns the repository that the values of the chart name.
 func sourceOf(values map[string]any) string {
 	source, _ := values["source"].(map[string]any)
 	url, _ := source["url"].(string)
 	return url
 }
 
-// Installed implements pivot.Home. An agent of another fleet is none.
+// Installed implements pivot.Home. The agent of another fleet does not count.
 func (h *Home) Installed(ctx context.Context) (bool, error) {
 	s, err := h.state(ctx)
-	if err != nil || !s.Exists || h.ours(s) != nil {
+	if err != nil || !s.Exists || h.checkOwner(s) != nil {
 		return false, err
 	}
-	if len(h.o.Release.Chart) == 0 { // of an old home: any will do
+	if len(h.o.Release.Chart) == 0 { // an old home may have any version
 		return true, nil
 	}
 	want, err := h.o.Release.Digest()
 	return s.Deployed && s.Digest == want, err
 }
 
-// mounted returns what the agent mounts, by the names of its Secrets.
+// mounted returns the Secrets that the agent mounts, by name.
 func (h *Home) mounted() map[string]fleet.SecretData {
 	name := h.o.Release.Name
 	return map[string]fleet.SecretData{GitSecret(name): h.o.Credentials, AgeSecret(name): h.o.Identities}
 }
 
-// Uninstall implements pivot.Home. The namespace stays: who made it, and what
-// else is in it, nobody knows. So does the agent of another fleet.
+// Uninstall implements pivot.Home. The namespace stays, since others may use it. The agent
+// of another fleet stays too.
 func (h *Home) Uninstall(ctx context.Context) error {
 	s, err := h.state(ctx)
-	if err != nil || h.ours(s) != nil {
+	if err != nil || h.checkOwner(s) != nil {
 		return err
 	}
 	if err := h.helm.Remove(ctx, h.o.Release.Namespace, h.o.Release.Name); err != nil {
-		return failed("remove the agent", err)
+		return classify("remove the agent", err)
 	}
 	for name := range h.mounted() {
 		r, err := h.resource(h.secret(name, nil))
@@ -83,7 +84,7 @@ func (h *Home) Uninstall(ctx context.Context) error {
 			return err
 		}
 		if err := r.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return failed(fmt.Sprintf("remove Secret %s", name), err)
+			return classify(fmt.Sprintf("remove Secret %s", name), err)
 		}
 	}
 	return nil

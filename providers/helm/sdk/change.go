@@ -34,9 +34,9 @@ func waiting(o fleet.ReleaseOptions) kube.WaitStrategy {
 	return kube.HookOnlyStrategy
 }
 
-// carryOut installs or upgrades a release whose newest revision is old, nil for
+// installOrUpgrade installs or upgrades a release whose newest revision is old, nil for
 // none. What was cut off is finished or taken up first: Helm would refuse.
-func (c *Client) carryOut(ctx context.Context, cfg *action.Configuration, old *releasev1.Release, ch change) error {
+func (c *Client) installOrUpgrade(ctx context.Context, cfg *action.Configuration, old *releasev1.Release, ch change) error {
 	if missing := action.CheckDependencies(ch.chart, dependencies(ch.chart)); missing != nil {
 		return fmt.Errorf("%w: %w", helm.ErrRefused, missing)
 	}

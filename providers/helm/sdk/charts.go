@@ -21,20 +21,20 @@ import (
 
 // Charts are a helm.Installer through the SDK of Helm.
 type Charts struct {
-	o       helm.Options
-	library *Library
-	slots   chan struct{}
+	o     helm.Options
+	cache *ChartCache
+	slots chan struct{}
 
 	ctx    context.Context //nolint:containedctx // of everything that runs, until Close
 	cancel context.CancelFunc
 	runs   sync.WaitGroup
 
-	mu    sync.Mutex
-	tries map[fleet.Key]map[fleet.ReleaseRef]*try
+	mu       sync.Mutex
+	attempts map[fleet.Key]map[fleet.ReleaseRef]*attempt
 }
 
 // A try is a change that runs or that failed last.
-type try struct {
+type attempt struct {
 	fleet.ReleaseTry
 	cancel context.CancelFunc
 }
@@ -42,14 +42,14 @@ type try struct {
 var _ helm.Installer = (*Charts)(nil)
 
 // NewCharts returns Charts that know of nothing, and get charts from l.
-func NewCharts(o helm.Options, l *Library) *Charts {
+func NewCharts(o helm.Options, l *ChartCache) *Charts {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 8
 	}
-	c := &Charts{o: o, library: l, slots: make(chan struct{}, o.Parallel), tries: make(map[fleet.Key]map[fleet.ReleaseRef]*try)}
+	c := &Charts{o: o, cache: l, slots: make(chan struct{}, o.Parallel), attempts: make(map[fleet.Key]map[fleet.ReleaseRef]*attempt)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -84,7 +84,7 @@ func (c *Charts) Tries(k fleet.Key) []fleet.ReleaseTry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []fleet.ReleaseTry
-	for _, t := range c.tries[k] {
+	for _, t := range c.attempts[k] {
 		out = append(out, t.ReleaseTry)
 	}
 	slices.SortFunc(out, func(a, b fleet.ReleaseTry) int { return a.Compare(b.ReleaseRef) })
@@ -95,10 +95,10 @@ func (c *Charts) Tries(k fleet.Key) []fleet.ReleaseTry {
 func (c *Charts) Forget(k fleet.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for t := range maps.Values(c.tries[k]) {
+	for t := range maps.Values(c.attempts[k]) {
 		t.cancel()
 	}
-	delete(c.tries, k)
+	delete(c.attempts, k)
 }
 
 // begin has do change a release in a goroutine of its own, unless one is changed
@@ -124,10 +124,10 @@ func (c *Charts) begin(a providers.Access, t fleet.ReleaseTry, operation string,
 	if err := c.ctx.Err(); err != nil {
 		return fleet.Errorf(fleet.Unavailable, "change release "+t.String(), "not begun: %w", err)
 	}
-	mine := c.tries[a.Cluster]
+	mine := c.attempts[a.Cluster]
 	if mine == nil {
-		mine = make(map[fleet.ReleaseRef]*try)
-		c.tries[a.Cluster] = mine
+		mine = make(map[fleet.ReleaseRef]*attempt)
+		c.attempts[a.Cluster] = mine
 	}
 	now := time.Now()
 	t.Running, t.Since = true, now
@@ -140,7 +140,7 @@ func (c *Charts) begin(a providers.Access, t fleet.ReleaseTry, operation string,
 		}
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
-	this := &try{t, cancel}
+	this := &attempt{t, cancel}
 	mine[t.ReleaseRef] = this
 	c.runs.Go(func() {
 		defer cancel()
@@ -176,15 +176,15 @@ func (c *Charts) turn(ctx context.Context, do func() error) (err error) {
 }
 
 // end notes what came of t, unless it was forgotten.
-func (c *Charts) end(k fleet.Key, t *try, err error) {
+func (c *Charts) end(k fleet.Key, t *attempt, err error) {
 	c.mu.Lock()
-	known := c.tries[k][t.ReleaseRef] == t
+	known := c.attempts[k][t.ReleaseRef] == t
 	if known && err == nil {
-		delete(c.tries[k], t.ReleaseRef)
+		delete(c.attempts[k], t.ReleaseRef)
 	}
 	if known && err != nil {
 		t.Running, t.Tried = false, time.Now()
-		t.Failure, t.Message = kindOf(err), told(err)
+		t.Failure, t.Message = kindOf(err), errorText(err)
 	}
 	c.mu.Unlock()
 	if known && c.o.Changed != nil {
@@ -192,8 +192,8 @@ func (c *Charts) end(k fleet.Key, t *try, err error) {
 	}
 }
 
-// told returns the text of an error in one line, bounded.
-func told(err error) string {
+// errorText returns the text of an error on one line, bounded.
+func errorText(err error) string {
 	const most = 1000
 	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' }), " ")
 	if r := []rune(text); len(r) > most {
@@ -224,7 +224,7 @@ func (c *Charts) install(ctx context.Context, client *Client, r fleet.Release) e
 			return nil
 		}
 	}
-	chart, err := c.library.Chart(ctx, r.Chart, r.Access)
+	chart, err := c.cache.Chart(ctx, r.Chart, r.Access)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (c *Charts) install(ctx context.Context, client *Client, r fleet.Release) e
 	if err := json.Unmarshal(r.Values.Reveal(), &values); err != nil {
 		return fleet.Errorf(fleet.Invalid, "read the values of release "+r.String(), "%w", err)
 	}
-	return client.carryOut(ctx, cfg, old, change{
+	return client.installOrUpgrade(ctx, cfg, old, change{
 		ReleaseRef: r.ReleaseRef, ReleaseOptions: r.Options,
 		chart: chart, values: values, labels: r.Labels, force: true,
 	})

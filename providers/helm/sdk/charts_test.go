@@ -23,17 +23,17 @@ import (
 	"fairlead.dev/test/kube"
 )
 
-// A yard is a cluster, a depot of charts, and who installs from one into the other.
-type yard struct {
+// A fixture is a cluster, a repository of charts, and what installs charts in the cluster.
+type fixture struct {
 	*testing.T
-	ctx    context.Context
-	api    kubernetes.Interface
-	access providers.Access
-	depot  *depot
-	charts helm.Installer
-	look   *workload.Client
-	ended  atomic.Int32
-	may    atomic.Bool
+	ctx        context.Context
+	api        kubernetes.Interface
+	access     providers.Access
+	repository *repository
+	charts     helm.Installer
+	look       *workload.Client
+	ended      atomic.Int32
+	may        atomic.Bool
 }
 
 // noteTemplate is a ConfigMap with a text of the values.
@@ -43,7 +43,7 @@ metadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}
 data: {text: {{ required "text is empty" .Values.text | quote }}, chart: {{ .Chart.Version | quote }}}
 `
 
-func newYard(t *testing.T) *yard {
+func newYard(t *testing.T) *fixture {
 	k := kube.Start(t)
 	b, err := os.ReadFile(k.Kubeconfig)
 	if err != nil {
@@ -51,20 +51,20 @@ func newYard(t *testing.T) *yard {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
-	y := &yard{
-		T: t, ctx: ctx, api: kubernetes.NewForConfigOrDie(k.Config), depot: newDepot(t), look: workload.New(workload.Options{}),
+	y := &fixture{
+		T: t, ctx: ctx, api: kubernetes.NewForConfigOrDie(k.Config), repository: newRepository(t), look: workload.New(workload.Options{}),
 		access: providers.Access{Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret(b)},
 	}
 	t.Cleanup(y.look.Close)
 	y.may.Store(true)
 	y.begin()
-	y.depot.put(t, "note", "1.0.0", "", map[string]string{"templates/note.yaml": noteTemplate})
-	y.depot.put(t, "note", "1.1.0", "", map[string]string{"templates/note.yaml": noteTemplate})
+	y.repository.put(t, "note", "1.0.0", "", map[string]string{"templates/note.yaml": noteTemplate})
+	y.repository.put(t, "note", "1.1.0", "", map[string]string{"templates/note.yaml": noteTemplate})
 	return y
 }
 
 // begin has an agent begin that knows nothing.
-func (y *yard) begin() {
+func (y *fixture) begin() {
 	if y.charts != nil {
 		y.charts.Close()
 	}
@@ -81,10 +81,10 @@ func (y *yard) begin() {
 }
 
 // release returns one of the chart note.
-func (y *yard) release(ns string, change func(*fleet.Release)) fleet.Release {
+func (y *fixture) release(ns string, change func(*fleet.Release)) fleet.Release {
 	r := fleet.Release{
 		ReleaseRef: fleet.ReleaseRef{Namespace: ns, Name: "note"}, Proxy: "notes", Strategy: fleet.Continuous, Prune: true,
-		Chart: fleet.Chart{Repository: y.depot.URL + "/charts", Name: "note", Version: "1.0.0"}, Access: y.depot.access(),
+		Chart: fleet.Chart{Repository: y.repository.URL + "/charts", Name: "note", Version: "1.0.0"}, Access: y.repository.access(),
 		Values:  fleet.NewSecret([]byte(`{"text":"one"}`)),
 		Options: fleet.ReleaseOptions{CreateNamespace: true, Timeout: time.Minute, MaxHistory: 3},
 	}
@@ -96,27 +96,27 @@ func (y *yard) release(ns string, change func(*fleet.Release)) fleet.Release {
 }
 
 // wait waits until nothing runs, and returns what failed.
-func (y *yard) wait() []fleet.ReleaseTry {
+func (y *fixture) wait() []fleet.ReleaseTry {
 	y.Helper()
 	for {
-		tries := y.charts.Tries(y.access.Cluster)
+		attempts := y.charts.Tries(y.access.Cluster)
 		running := false
-		for _, t := range tries {
+		for _, t := range attempts {
 			running = running || t.Running
 		}
 		if !running {
-			return tries
+			return attempts
 		}
 		select {
 		case <-y.ctx.Done():
-			y.Fatalf("still at work: %+v", tries)
+			y.Fatalf("still at work: %+v", attempts)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
 // install installs r to its end, and returns what it failed with.
-func (y *yard) install(r fleet.Release) fleet.ReleaseTry {
+func (y *fixture) install(r fleet.Release) fleet.ReleaseTry {
 	y.Helper()
 	if err := y.charts.Install(y.ctx, y.access, r); err != nil {
 		y.Fatal(err)
@@ -124,7 +124,7 @@ func (y *yard) install(r fleet.Release) fleet.ReleaseTry {
 	return y.failure()
 }
 
-func (y *yard) uninstall(ref fleet.ReleaseRef) fleet.ReleaseTry {
+func (y *fixture) uninstall(ref fleet.ReleaseRef) fleet.ReleaseTry {
 	y.Helper()
 	if err := y.charts.Uninstall(y.ctx, y.access, ref); err != nil {
 		y.Fatal(err)
@@ -132,7 +132,7 @@ func (y *yard) uninstall(ref fleet.ReleaseRef) fleet.ReleaseTry {
 	return y.failure()
 }
 
-func (y *yard) failure() fleet.ReleaseTry {
+func (y *fixture) failure() fleet.ReleaseTry {
 	y.Helper()
 	for _, t := range y.wait() {
 		return t
@@ -142,7 +142,7 @@ func (y *yard) failure() fleet.ReleaseTry {
 
 // state returns what a look tells of the release note, once it is what is wanted:
 // a look may be a moment old.
-func (y *yard) state(ns string, wanted func(fleet.ReleaseState) bool) fleet.ReleaseState {
+func (y *fixture) state(ns string, wanted func(fleet.ReleaseState) bool) fleet.ReleaseState {
 	y.Helper()
 	for {
 		w, err := y.look.Observe(y.ctx, y.access)
@@ -174,7 +174,7 @@ func deployed(r fleet.Release) func(fleet.ReleaseState) bool {
 
 func gone(s fleet.ReleaseState) bool { return s == fleet.ReleaseState{} }
 
-func (y *yard) data(ns string) map[string]string {
+func (y *fixture) data(ns string) map[string]string {
 	y.Helper()
 	m, err := y.api.CoreV1().ConfigMaps(ns).Get(y.ctx, "note", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -208,7 +208,7 @@ func TestCharts(t *testing.T) {
 		func(r *fleet.Release) { r.Values = fleet.NewSecret([]byte(`{"text":"two"}`)) },
 		func(r *fleet.Release) { r.Chart.Version, r.Values = "1.1.0", fleet.NewSecret([]byte(`{"text":"two"}`)) },
 		func(r *fleet.Release) { // from a registry, over fields that somebody else manages now
-			r.Chart.Repository, r.Values = "oci://"+y.depot.host()+"/charts", fleet.NewSecret([]byte(`{"text":"three"}`))
+			r.Chart.Repository, r.Values = "oci://"+y.repository.host()+"/charts", fleet.NewSecret([]byte(`{"text":"three"}`))
 			if _, err := y.api.CoreV1().ConfigMaps(ns).Patch(y.ctx, "note", "application/merge-patch+json", []byte(`{"data":{"text":"mine"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"}); err != nil {
 				t.Fatal(err)
 			}
@@ -257,7 +257,7 @@ func TestChartsCutOff(t *testing.T) {
 		t.Fatal(f)
 	}
 	for _, status := range []string{"pending-install", "pending-upgrade", "pending-rollback", "uninstalling", "failed"} {
-		pend(y.ctx, t, y.api, ns, status)
+		leavePending(y.ctx, t, y.api, ns, status)
 		y.state(ns, func(s fleet.ReleaseState) bool { return s.Status == status && s.Ours })
 		y.begin()
 		if f := y.install(r); f.Failure != "" {
@@ -268,7 +268,7 @@ func TestChartsCutOff(t *testing.T) {
 			t.Errorf("after it was left %s there is %v", status, y.data(ns))
 		}
 	}
-	pend(y.ctx, t, y.api, ns, "uninstalling")
+	leavePending(y.ctx, t, y.api, ns, "uninstalling")
 	if f := y.uninstall(r.ReleaseRef); f.Failure != "" {
 		t.Fatal(f)
 	}
@@ -350,7 +350,7 @@ spec:
 // and ends with its time, with the agent, or with the right to act.
 func TestChartsWait(t *testing.T) {
 	y := newYard(t)
-	y.depot.put(t, "slow", "1.0.0", "", map[string]string{"templates/slow.yaml": slowTemplate})
+	y.repository.put(t, "slow", "1.0.0", "", map[string]string{"templates/slow.yaml": slowTemplate})
 	slow := func(ns string, timeout time.Duration) fleet.Release {
 		return y.release(ns, func(r *fleet.Release) {
 			r.Chart.Name, r.Options.Wait, r.Options.Timeout = "slow", true, timeout
@@ -362,8 +362,8 @@ func TestChartsWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	y.state(patient, func(s fleet.ReleaseState) bool { return s.Status == "pending-install" && s.Ours })
-	if tries := y.charts.Tries(y.access.Cluster); len(tries) != 1 || !tries[0].Running {
-		t.Fatalf("while it waits it is known as %+v", tries)
+	if attempts := y.charts.Tries(y.access.Cluster); len(attempts) != 1 || !attempts[0].Running {
+		t.Fatalf("while it waits it is known as %+v", attempts)
 	}
 	if err := y.charts.Install(y.ctx, y.access, r); err != nil || len(y.charts.Tries(y.access.Cluster)) != 1 {
 		t.Errorf("a second one began beside the first: %v", err)
@@ -393,8 +393,8 @@ func TestChartsWait(t *testing.T) {
 func TestChartsAway(t *testing.T) {
 	c := sdk.New().Installer(helm.Options{})
 	t.Cleanup(c.Close)
-	d := newDepot(t)
-	y := &yard{T: t, ctx: t.Context(), charts: c, depot: d, access: providers.Access{Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret([]byte(unreachable))}}
+	d := newRepository(t)
+	y := &fixture{T: t, ctx: t.Context(), charts: c, repository: d, access: providers.Access{Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret([]byte(unreachable))}}
 	if f := y.install(y.release("charts", nil)); f.Failure != fleet.Unavailable {
 		t.Errorf("it says %+v", f)
 	}

@@ -24,8 +24,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A depot is a repository with what opens it.
-type depot struct {
+// A repository is a chart repository with its credentials.
+type repository struct {
 	http *http.Client
 	cred auth.CredentialFunc
 }
@@ -36,7 +36,7 @@ func fetch(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDepot(a)
+	d, err := newRepository(a)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func fetch(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) ([]byte, err
 	return d.download(ctx, c)
 }
 
-func newDepot(a fleet.ChartAccess) (*depot, error) {
+func newRepository(a fleet.ChartAccess) (*repository, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: a.Insecure} //nolint:gosec // Git asks for it by name
 	if !a.CA.IsZero() {
@@ -60,7 +60,7 @@ func newDepot(a fleet.ChartAccess) (*depot, error) {
 		}
 		t.TLSClientConfig.RootCAs = pool
 	}
-	d := &depot{http: &http.Client{Transport: &bounded{t}, Timeout: fetchTimeout}}
+	d := &repository{http: &http.Client{Transport: &bounded{t}, Timeout: fetchTimeout}}
 	store := credentials.NewMemoryStore()
 	if !a.Credentials.IsZero() {
 		var err error
@@ -85,7 +85,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // pull returns the chart of a registry.
-func (d *depot) pull(ctx context.Context, name, version string) ([]byte, error) {
+func (d *repository) pull(ctx context.Context, name, version string) ([]byte, error) {
 	client, err := registry.NewClient(
 		registry.ClientOptHTTPClient(d.http),
 		registry.ClientOptAuthorizer(auth.Client{Client: d.http, Credential: d.cred, Cache: auth.NewCache()}),
@@ -105,7 +105,7 @@ func (d *depot) pull(ctx context.Context, name, version string) ([]byte, error) 
 }
 
 // download returns the chart of a repository with an index.
-func (d *depot) download(ctx context.Context, c fleet.Chart) ([]byte, error) {
+func (d *repository) download(ctx context.Context, c fleet.Chart) ([]byte, error) {
 	raw, err := d.get(ctx, c.Repository+"/index.yaml", maxIndex)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (d *depot) download(ctx context.Context, c fleet.Chart) ([]byte, error) {
 }
 
 // archive returns what is at ref, an address or a path below the repository.
-func (d *depot) archive(ctx context.Context, c fleet.Chart, ref string) ([]byte, error) {
+func (d *repository) archive(ctx context.Context, c fleet.Chart, ref string) ([]byte, error) {
 	base, err := url.Parse(c.Repository + "/")
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (d *depot) archive(ctx context.Context, c fleet.Chart, ref string) ([]byte,
 }
 
 // get returns the body of an address. Credentials go to the hosts that they are for.
-func (d *depot) get(ctx context.Context, address string, most int64) ([]byte, error) {
+func (d *repository) get(ctx context.Context, address string, most int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err

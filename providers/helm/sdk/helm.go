@@ -40,7 +40,7 @@ const digestLabel = "fairlead.dev/digest"
 const requestTimeout = 2 * time.Minute
 
 // SDK is helm.Engine by Helm's SDK. What installers of one SDK fetch they share.
-type SDK struct{ library Library }
+type SDK struct{ cache ChartCache }
 
 var _ helm.Engine = (*SDK)(nil)
 
@@ -48,7 +48,7 @@ var _ helm.Engine = (*SDK)(nil)
 func New() *SDK { return new(SDK) }
 
 // Installer implements helm.Engine.
-func (s *SDK) Installer(o helm.Options) helm.Installer { return NewCharts(o, &s.library) }
+func (s *SDK) Installer(o helm.Options) helm.Installer { return NewCharts(o, &s.cache) }
 
 // Client implements helm.Engine.
 func (s *SDK) Client(kubeconfig []byte, log *slog.Logger) (helm.Client, error) {
@@ -131,7 +131,7 @@ func (c *Client) Apply(ctx context.Context, r helm.Release) error {
 	}
 	labels := map[string]string{digestLabel: digest}
 	maps.Copy(labels, r.Labels)
-	err = c.carryOut(ctx, cfg, old, change{
+	err = c.installOrUpgrade(ctx, cfg, old, change{
 		ReleaseRef: fleet.ReleaseRef{Namespace: r.Namespace, Name: r.Name}, ReleaseOptions: fleet.ReleaseOptions{CreateNamespace: true, Timeout: requestTimeout},
 		chart: chart, values: r.Values, labels: func(int) map[string]string { return labels },
 	})

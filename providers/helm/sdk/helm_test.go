@@ -80,7 +80,7 @@ func TestApply(t *testing.T) {
 
 	// What Helm leaves behind when it is killed is a Secret that says pending.
 	for _, status := range []string{"pending-upgrade", "pending-install"} {
-		pend(ctx, t, api, ns, status)
+		leavePending(ctx, t, api, ns, status)
 		if s := state(); s.Deployed {
 			t.Fatalf("while it is %s it is %+v", status, s)
 		}
@@ -113,8 +113,8 @@ func TestApply(t *testing.T) {
 const unreachable = `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
 	"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {"token": "t"}}]}`
 
-// pend makes the newest revision of the release what a killed Helm leaves.
-func pend(ctx context.Context, t *testing.T, api kubernetes.Interface, ns, status string) {
+// leavePending makes the newest revision of the release what a killed Helm leaves.
+func leavePending(ctx context.Context, t *testing.T, api kubernetes.Interface, ns, status string) {
 	t.Helper()
 	list, err := api.CoreV1().Secrets(ns).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=deployed"})
 	if err != nil || len(list.Items) != 1 {

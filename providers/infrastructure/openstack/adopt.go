@@ -148,7 +148,7 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 	if err != nil {
 		return nil, openstackauth.WrapLook(op, err)
 	}
-	f := &finder{cluster: c, sight: got, owner: snapshot.OwnerOf(c), name: c.Key.Namespace + "-" + c.Key.Name}
+	f := &finder{cluster: c, observed: got, owner: snapshot.OwnerOf(c), name: c.Key.Namespace + "-" + c.Key.Name}
 	if err := f.shared(ctx); err != nil {
 		return nil, openstackauth.Wrap(op, err)
 	}

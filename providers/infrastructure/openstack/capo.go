@@ -24,12 +24,12 @@ import (
 // by the names and descriptions that it gives.
 // Source: cluster-api-provider-openstack, pkg/utils/names and pkg/cloud/services.
 type finder struct {
-	cluster *fleet.Cluster
-	sight   *observation
-	owner   snapshot.Owner
-	name    string // of the cluster there: "namespace-name"
-	project string // id of the project of what machines share
-	claims  []claim
+	cluster  *fleet.Cluster
+	observed *observation
+	owner    snapshot.Owner
+	name     string // of the cluster there: "namespace-name"
+	project  string // id of the project of what machines share
+	claims   []claim
 }
 
 // The names of what machines share.
@@ -95,15 +95,15 @@ func one[T any](f *finder, all []T, kind, name string, is func(T) (name, project
 // refer to is not the cluster's.
 func (f *finder) shared(ctx context.Context) error {
 	var err error
-	if f.project, err = f.sight.home.ID(ctx); err != nil {
+	if f.project, err = f.observed.home.ID(ctx); err != nil {
 		return err
 	}
-	if len(f.sight.spec.ManagedSubnets) > 0 {
+	if len(f.observed.spec.ManagedSubnets) > 0 {
 		if err := f.managedNetwork(); err != nil {
 			return err
 		}
 	}
-	if f.sight.spec.ManagedSecurityGroups != nil {
+	if f.observed.spec.ManagedSecurityGroups != nil {
 		if err := f.managedGroups(); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (f *finder) shared(ctx context.Context) error {
 }
 
 func (f *finder) managedNetwork() error {
-	p, s, spec := f.sight.home, f.sight.homeSnapshot(), f.sight.spec
+	p, s, spec := f.observed.home, f.observed.homeSnapshot(), f.observed.spec
 	n, err := one(f, s.Networks.All, "network", f.network(), func(n cloud.Network) (string, string) { return n.Name, n.ProjectID })
 	if err != nil {
 		return err
@@ -147,9 +147,9 @@ func (f *finder) managedNetwork() error {
 }
 
 func (f *finder) managedGroups() error {
-	p, s := f.sight.home, f.sight.homeSnapshot()
+	p, s := f.observed.home, f.observed.homeSnapshot()
 	names := []api.ManagedSecurityGroupName{api.SecurityGroupControlPlane, api.SecurityGroupWorker}
-	if f.sight.spec.Bastion.IsEnabled() {
+	if f.observed.spec.Bastion.IsEnabled() {
 		names = append(names, api.SecurityGroupBastion)
 	}
 	for _, name := range names {

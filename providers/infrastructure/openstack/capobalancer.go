@@ -30,18 +30,18 @@ func octavia(p *cloud.Project, do func(context.Context, *gophercloud.ServiceClie
 // balancer returns the load balancer of the API server, or nil where none is
 // managed.
 func (f *finder) balancer() (*loadbalancers.LoadBalancer, error) {
-	a := f.sight.spec.APIServer
+	a := f.observed.spec.APIServer
 	if a == nil || !a.ManagedLoadBalancer.IsEnabled() {
 		return nil, nil //nolint:nilnil // none is managed
 	}
-	return one(f, f.sight.homeSnapshot().LoadBalancers.All, "load balancer", f.network()+"-kubeapi",
+	return one(f, f.observed.homeSnapshot().LoadBalancers.All, "load balancer", f.network()+"-kubeapi",
 		func(l loadbalancers.LoadBalancer) (string, string) { return l.Name, l.ProjectID })
 }
 
 // endpoint finds the load balancer, its listeners and pools, and the floating IP
 // of the API server.
 func (f *finder) endpoint(context.Context) error {
-	p, s := f.sight.home, f.sight.homeSnapshot()
+	p, s := f.observed.home, f.observed.homeSnapshot()
 	lb, err := f.balancer()
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (f *finder) endpoint(context.Context) error {
 // port is that of the API server.
 func (f *finder) port() int32 {
 	const usual = 6443
-	if a := f.sight.spec.APIServer; a != nil && a.Port != nil {
+	if a := f.observed.spec.APIServer; a != nil && a.Port != nil {
 		return int32(*a.Port)
 	}
 	if f.cluster.Endpoint.Port != 0 {
@@ -96,9 +96,9 @@ func (f *finder) members(ctx context.Context, machines map[string]fleet.MachineN
 	if err != nil || lb == nil {
 		return err
 	}
-	p, s := f.sight.home, f.sight.homeSnapshot()
+	p, s := f.observed.home, f.observed.homeSnapshot()
 	byAddress := make(map[string]fleet.MachineName)
-	for _, at := range f.sight.projects {
+	for _, at := range f.observed.projects {
 		for _, t := range at.snapshot.Ports.All {
 			for _, ip := range t.FixedIPs {
 				if name := machines[t.DeviceID]; name != "" {

@@ -28,7 +28,7 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 		if !ok {
 			return fleet.Errorf(fleet.Invalid, "take over machine "+string(m.Name), "it is of pool %s, which the cluster does not have in Git", m.Pool)
 		}
-		at, ok := f.sight.placeWith(id)
+		at, ok := f.observed.placeWith(id)
 		if !ok {
 			return fleet.Errorf(fleet.NotFound, "take over machine "+string(m.Name), "there is no server %s in the projects of the cluster", id)
 		}
@@ -38,14 +38,14 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 		wanted[id] = m.Name
 		f.server(at, *at.snapshot.Servers.Get(id), f.owner.Part(m.Name), tags)
 	}
-	if b := f.sight.spec.Bastion; b.IsEnabled() && b.Spec != nil {
-		at := f.sight.projects[0]
+	if b := f.observed.spec.Bastion; b.IsEnabled() && b.Spec != nil {
+		at := f.observed.projects[0]
 		name := string(cloud.Bastion(f.owner).Machine)
 		i := slices.IndexFunc(at.snapshot.Servers.All, func(s servers.Server) bool { return s.Name == name || s.Name == f.name+"-bastion" })
 		if i < 0 {
 			return fleet.Errorf(fleet.NotFound, "find server "+name, "the project has none, and the manifests say that there is a bastion")
 		}
-		f.server(at, at.snapshot.Servers.All[i], cloud.Bastion(f.owner), f.sight.bastionTags(f.cluster))
+		f.server(at, at.snapshot.Servers.All[i], cloud.Bastion(f.owner), f.observed.bastionTags(f.cluster))
 	}
 	return f.members(ctx, wanted)
 }

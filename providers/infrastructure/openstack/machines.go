@@ -112,13 +112,13 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation
 	i := slices.IndexFunc(at.machines.Machines, func(m fleet.Machine) bool {
 		return m.Name == name && m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning && (id == "" || m.ProviderID == id)
 	})
-	twins := 0
+	duplicates := 0
 	for _, m := range at.machines.Machines {
 		if m.Name == name {
-			twins++
+			duplicates++
 		}
 	}
-	if i < 0 || c.Delete || twins > 1 {
+	if i < 0 || c.Delete || duplicates > 1 {
 		return nil
 	}
 	o := snapshot.OwnerOf(c).Part(name)

@@ -9,10 +9,10 @@ import (
 	"fairlead.dev/providers/helm/sdk"
 )
 
-// TestLibrary: charts come from repositories with an index and from registries, once
+// TestChartCache: charts come from repositories with an index and from registries, once
 // for all who want them, and what is wrong is told in words that help.
-func TestLibrary(t *testing.T) {
-	d := newDepot(t)
+func TestChartCache(t *testing.T) {
+	d := newRepository(t)
 	d.put(t, "note", "1.0.0", "", nil)
 	d.put(t, "note", "v1.1.0+build.1", "", nil)
 	d.put(t, "parts", "1.0.0", "type: library\n", nil)
@@ -45,7 +45,7 @@ func TestLibrary(t *testing.T) {
 			if c.access != nil {
 				c.access(&a)
 			}
-			chart, err := new(sdk.Library).Chart(t.Context(), c.chart, a)
+			chart, err := new(sdk.ChartCache).Chart(t.Context(), c.chart, a)
 			if c.kind == "" {
 				if err != nil || chart.Metadata.Name != "note" {
 					t.Fatalf("got %v, %v", chart, err)
@@ -58,7 +58,7 @@ func TestLibrary(t *testing.T) {
 		})
 	}
 
-	var l sdk.Library
+	var l sdk.ChartCache
 	var wg sync.WaitGroup
 	before := d.times("note-1.0.0.tgz")
 	for range 10 {
@@ -82,7 +82,7 @@ func TestLibrary(t *testing.T) {
 	d.mu.Lock()
 	d.spoil = true
 	d.mu.Unlock()
-	_, err := new(sdk.Library).Chart(t.Context(), fleet.Chart{Repository: index, Name: "note", Version: "1.0.0"}, d.access())
+	_, err := new(sdk.ChartCache).Chart(t.Context(), fleet.Chart{Repository: index, Name: "note", Version: "1.0.0"}, d.access())
 	if fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "its digest is") {
 		t.Errorf("a chart that is not what the index says: %v", err)
 	}

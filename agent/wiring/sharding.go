@@ -16,8 +16,8 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// A sharing is what replicas share the clusters with.
-type sharing struct {
+// A sharding is what replicas share the clusters with.
+type sharding struct {
 	replica *replicas.Replica
 	dialer  *replicas.Dialer
 	listen  net.Listener
@@ -25,7 +25,7 @@ type sharing struct {
 
 // share gets this replica ready to work on a part of the clusters, and gives it
 // its identity.
-func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *World, m *metrics.Metrics) (*sharing, error) {
+func (r *replica) share(ctx context.Context, c *replicas.Connection, lease string, o agent.Options, w *Runtime, m *metrics.Metrics) (*sharding, error) {
 	seed, err := replicas.Seed(ctx, c.Secrets.Secrets(c.Namespace), lease)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (r *replica) share(ctx context.Context, c *replicas.Connection, lease strin
 	r.identity = replicas.NewIdentity(r.o.Name, net.JoinHostPort(r.o.Address, port))
 	shards := replicas.NewMetrics()
 	m.Register(shards.Collectors()...)
-	return &sharing{
+	return &sharding{
 		dialer: replicas.NewDialer(config), listen: tls.NewListener(l, config),
 		replica: replicas.New(replicas.Options{
 			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
@@ -54,7 +54,7 @@ func (r *replica) share(ctx context.Context, c *replicas.Connection, lease strin
 }
 
 // run runs elect beside what the other replicas need of this one, until ctx ends.
-func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Context) error) error {
+func (s *sharding) run(ctx context.Context, r *replica, elect func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
@@ -70,6 +70,6 @@ func (s *sharing) run(ctx context.Context, r *replica, elect func(ctx context.Co
 }
 
 // passes makes the passes of a leader by way of all replicas.
-func (s *sharing) passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
+func (s *sharding) passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 	return replicas.NewRouter(s.replica, s.dialer.Dial, may, changed)
 }

@@ -17,26 +17,26 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A depot serves charts over HTTPS with a certificate of its own, to whoever says
+// A repository serves charts over HTTPS with a certificate of its own, to whoever says
 // robot and hunter2: below /charts with an index, and below /v2 as a registry.
-type depot struct {
+type repository struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	packs map[string][]byte // by "name version"
-	asked map[string]int    // by path
-	spoil bool              // what is served is not what the index says
+	mu       sync.Mutex
+	archives map[string][]byte // by "name version"
+	asked    map[string]int    // by path
+	spoil    bool              // what is served is not what the index says
 }
 
-func newDepot(t *testing.T) *depot {
-	d := &depot{packs: map[string][]byte{}, asked: map[string]int{}}
+func newRepository(t *testing.T) *repository {
+	d := &repository{archives: map[string][]byte{}, asked: map[string]int{}}
 	d.Server = httptest.NewTLSServer(http.HandlerFunc(d.serve))
 	t.Cleanup(d.Close)
 	return d
 }
 
 // put packs a chart of templates by their names.
-func (d *depot) put(t *testing.T, name, version, metadata string, files map[string]string) {
+func (d *repository) put(t *testing.T, name, version, metadata string, files map[string]string) {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -61,7 +61,7 @@ func (d *depot) put(t *testing.T, name, version, metadata string, files map[stri
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.packs[name+" "+version] = b.Bytes()
+	d.archives[name+" "+version] = b.Bytes()
 }
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
@@ -78,18 +78,18 @@ func manifest(pack []byte) []byte {
 	return out
 }
 
-func (d *depot) serve(w http.ResponseWriter, r *http.Request) {
+func (d *repository) serve(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked[r.URL.Path]++
 	if user, password, _ := r.BasicAuth(); user != "robot" || password != "hunter2" {
-		w.Header().Set("WWW-Authenticate", `Basic realm="depot"`)
+		w.Header().Set("WWW-Authenticate", `Basic realm="charts"`)
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
 	if r.URL.Path == "/charts/index.yaml" {
 		entries := map[string][]map[string]any{}
-		for key, pack := range d.packs {
+		for key, pack := range d.archives {
 			name, version, _ := strings.Cut(key, " ")
 			if d.spoil {
 				pack = append([]byte("spoilt"), pack...)
@@ -99,7 +99,7 @@ func (d *depot) serve(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "v1", "entries": entries})
 		return
 	}
-	for key, pack := range d.packs {
+	for key, pack := range d.archives {
 		name, version, _ := strings.Cut(key, " ")
 		switch m := manifest(pack); r.URL.Path {
 		case "/charts/" + name + "-" + version + ".tgz", "/v2/charts/" + name + "/blobs/" + digest(pack):
@@ -119,7 +119,7 @@ func (d *depot) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // times returns how often paths that end so were asked for.
-func (d *depot) times(suffix string) int {
+func (d *repository) times(suffix string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := 0
@@ -131,10 +131,10 @@ func (d *depot) times(suffix string) int {
 	return n
 }
 
-func (d *depot) host() string { return strings.TrimPrefix(d.URL, "https://") }
+func (d *repository) host() string { return strings.TrimPrefix(d.URL, "https://") }
 
-// access returns what opens the depot.
-func (d *depot) access() fleet.ChartAccess {
+// access returns the credentials of the repository.
+func (d *repository) access() fleet.ChartAccess {
 	config := fmt.Sprintf(`{"auths": {%q: {"username": "robot", "password": "hunter2"}}}`, d.host())
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.Certificate().Raw})
 	return fleet.ChartAccess{Credentials: fleet.NewSecret([]byte(config)), CA: fleet.NewSecret(ca)}

@@ -19,11 +19,11 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// valueFlags are the flags that fill in variables.
+// valueFlags are the flags that set variables.
 type valueFlags struct {
 	set   map[string]string
 	unset bool
-	warn  func(string) // nil: what would be warned of is refused
+	warn  func(string) // nil: what would be warned of is an error
 }
 
 func addValues(cmd *cobra.Command) *valueFlags {
@@ -34,28 +34,28 @@ func addValues(cmd *cobra.Command) *valueFlags {
 	return v
 }
 
-// options returns how to render for people. A Secret that cannot be decrypted
-// here is passed over with a warning, once for each file: who checks a change
-// need not be one who may read secrets.
+// options returns the options to render with for people. A Secret that cannot be decrypted
+// is left out, with one warning for each file: who reviews a change may have no right to
+// read secrets.
 func (v *valueFlags) options() wiring.RenderOptions {
 	o := wiring.RenderOptions{Values: v.set, AllowUnset: v.unset}
 	if v.warn == nil {
 		return o
 	}
 	var mu sync.Mutex
-	told := map[string]bool{}
+	warned := map[string]bool{}
 	o.Sealed = func(file, why string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !told[file] {
-			told[file] = true
+		if !warned[file] {
+			warned[file] = true
 			v.warn(file + ": " + why + "; its values are not looked at")
 		}
 	}
 	return o
 }
 
-// modeOf returns how to open what a command may change, or only looks at.
+// modeOf returns the mode for a command that may change things, or only reads.
 func modeOf(may bool) wiring.Mode {
 	if may {
 		return wiring.ReadWrite
@@ -63,37 +63,37 @@ func modeOf(may bool) wiring.Mode {
 	return wiring.ReadOnly
 }
 
-// A target is what a command is about: a whole fleet, a folder or a file of it.
-type target struct {
-	settings wiring.Settings // with the source, or its path, set to the root of the fleet
-	scope    scope.Scope     // which part it is
-	source   sources.Source  // open already; nil: not yet
+// A selection is what a command is about: a whole fleet, or a folder or file of it.
+type selection struct {
+	settings wiring.Settings // with Source or Path at the root of the fleet
+	scope    scope.Scope     // the part of the fleet
+	source   sources.Source  // nil: not opened yet
 }
 
 // wholeOf returns the whole fleet that s names.
-func wholeOf(s wiring.Settings) target { return target{settings: s, scope: scope.All} }
+func wholeOf(s wiring.Settings) selection { return selection{settings: s, scope: scope.All} }
 
-// status returns what the status branch says of the part.
-func (p target) status(ctx context.Context, branch string) (status.Status, error) {
+// status returns what the status branch says of the selection.
+func (p selection) status(ctx context.Context, branch string) (status.Status, error) {
 	s, err := p.settings.ReadStatus(ctx, branch)
 	return p.scope.Status(s), err
 }
 
-// locate finds the fleet that a path of this computer is in: the nearest folder
-// upwards with a fleet.yaml, a folder clusters or a .git, else the folder
-// itself. In a repository it does so from the path that s names.
-func locate(ctx context.Context, s wiring.Settings) (target, error) {
+// locate finds the fleet that a path of this computer belongs to: the nearest folder above
+// it with a fleet.yaml, a folder clusters or a .git. Without such a folder it is the folder
+// itself. In a repository it starts at the path that s names.
+func locate(ctx context.Context, s wiring.Settings) (selection, error) {
 	if !wiring.IsFolder(s.Source) {
 		return locateIn(ctx, s)
 	}
 	s.Source, s.Path = filepath.Join(s.Source, filepath.FromSlash(s.Path)), ""
 	abs, err := filepath.Abs(s.Source)
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return target{}, fmt.Errorf("cannot find the fleet: %w", err)
+		return selection{}, fmt.Errorf("cannot find the fleet: %w", err)
 	}
 	folder := abs
 	if !info.IsDir() {
@@ -102,49 +102,49 @@ func locate(ctx context.Context, s wiring.Settings) (target, error) {
 	root := rootOf(folder)
 	rel, err := filepath.Rel(root, abs)
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
 	s.Source = root
-	return target{settings: s, scope: scope.Scope(filepath.ToSlash(rel))}, nil
+	return selection{settings: s, scope: scope.Scope(filepath.ToSlash(rel))}, nil
 }
 
-// locateIn finds the fleet that a path of a repository is in.
-func locateIn(ctx context.Context, s wiring.Settings) (target, error) {
+// locateIn finds the fleet that a path of a repository belongs to.
+func locateIn(ctx context.Context, s wiring.Settings) (selection, error) {
 	if s.Path == "" {
 		return wholeOf(s), nil
 	}
 	source, err := s.OpenSource()
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
 	rev, err := source.Resolve(ctx)
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
 	in, ok := source.(interface {
 		Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error)
 	})
 	if !ok {
-		return target{}, fmt.Errorf("the source %s has no folders for --path", s.Source)
+		return selection{}, fmt.Errorf("the source %s has no folders for --path", s.Source)
 	}
 	root, err := in.Root(ctx, rev, []string{render.ConfigFile, "clusters"})
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
 	rel, err := filepath.Rel(root, s.Path)
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
-	p := target{settings: s, scope: scope.Scope(filepath.ToSlash(rel)), source: source}
+	p := selection{settings: s, scope: scope.Scope(filepath.ToSlash(rel)), source: source}
 	if p.settings.Path = root; root == "." {
 		p.settings.Path = ""
 	}
 	tree, err := source.Fetch(ctx, rev)
 	if err != nil {
-		return target{}, err
+		return selection{}, err
 	}
 	if _, err := fs.Stat(tree, string(p.scope)); errors.Is(err, fs.ErrNotExist) {
-		return target{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
+		return selection{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
 	}
 	return p, nil
 }
@@ -162,8 +162,8 @@ func rootOf(folder string) string {
 	}
 }
 
-// open returns the newest content of the fleet.
-func (p target) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+// open returns the newest revision of the fleet, and its content.
+func (p selection) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 	source := p.source
 	if source == nil {
 		var err error
@@ -179,15 +179,15 @@ func (p target) open(ctx context.Context) (fleet.Revision, sources.Tree, error) 
 	return rev, tree, err
 }
 
-// load renders the fleet and keeps what lies in the part.
-func (p target) load(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
+// load renders the fleet, and returns what is in the selection.
+func (p selection) load(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	f, err := p.loadAll(ctx, o)
 	return p.scope.Fleet(f), err
 }
 
-// loadFolder renders the kustomization in the part, which the fleet does not select. The
+// loadFolder renders the kustomization of a folder that the fleet does not select. The
 // error is of kind NotFound where there is none.
-func (p target) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
+func (p selection) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -202,8 +202,8 @@ func (p target) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.F
 	return renderer.Folder(ctx, rev, tree, string(p.scope))
 }
 
-// loadAll renders the fleet that the part lies in.
-func (p target) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
+// loadAll renders the whole fleet of the selection.
+func (p selection) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {
 		return fleet.Fleet{}, err
@@ -219,9 +219,9 @@ func (p target) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Flee
 	return f, err
 }
 
-// isClone reports whether the part is files of a Git repository whose status
-// branch nobody named.
-func (p target) isClone() bool {
+// isClone reports whether the selection is in a clone of a Git repository, and no status
+// repository is named.
+func (p selection) isClone() bool {
 	if !wiring.IsFolder(p.settings.Source) || p.settings.StatusRepository != "" {
 		return false
 	}
@@ -229,8 +229,8 @@ func (p target) isClone() bool {
 	return err == nil
 }
 
-// empty says that no cluster was found in the part.
-func (p target) empty() error {
+// empty returns the error for a selection without clusters.
+func (p selection) empty() error {
 	where := redacted(p.settings.Source)
 	if p.scope != scope.All {
 		where = string(p.scope) + " of " + where

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// TestRefused tries what cannot be adopted. Each is told with its place, and
-// nothing is changed for it.
-func TestRefused(t *testing.T) {
+// TestProblems tries clusters that cannot be adopted. Each problem names its object and
+// field, and nothing is changed.
+func TestProblems(t *testing.T) {
 	w := newWorld(t)
 	edit := func(object, name string, status bool, v any, path ...string) func() {
 		t.Helper()
@@ -133,14 +133,14 @@ func TestRefused(t *testing.T) {
 			if r.Done || !strings.Contains(strings.Join(told, "\n"), tc.want) {
 				t.Errorf("got %q, %v, want %q", told, r.Err, tc.want)
 			}
-			if there, _ := os.ReadDir(filepath.Join(w.folder, "clusters", w.ns)); len(there) > 0 || w.paused() || w.marked() > 0 {
-				t.Errorf("it left %v, paused %t, marked %d", there, w.paused(), w.marked())
+			if there, _ := os.ReadDir(filepath.Join(w.folder, "clusters", w.ns)); len(there) > 0 || w.paused() || w.tagged() > 0 {
+				t.Errorf("it left %v, paused %t, marked %d", there, w.paused(), w.tagged())
 			}
 		})
 	}
 }
 
-// observed plays the controller of a pool that has seen a change of its spec.
+// observed acts as the controller of a pool that has seen a change of its spec.
 func (w *world) observed(object, name string, status bool) {
 	w.Helper()
 	if status || object != "MachineDeployment" {
@@ -152,8 +152,8 @@ func (w *world) observed(object, name string, status bool) {
 	})
 }
 
-// One cluster that cannot be adopted keeps no other.
-func TestOthersGoOn(t *testing.T) {
+// A cluster that cannot be adopted does not stop the others.
+func TestAFailureStopsNoOther(t *testing.T) {
 	w := newWorld(t)
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"controlPlaneRef":   map[string]any{"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "K3sControlPlane", "name": "x"},
@@ -180,8 +180,8 @@ func TestOthersGoOn(t *testing.T) {
 	}
 }
 
-// Manifests that people keep in the fleet in their own way are used as they are,
-// if they say the same and are paused.
+// Manifests that people wrote into the fleet are used as they are, if they define the same
+// cluster and are paused.
 func TestOwnManifests(t *testing.T) {
 	w := newWorld(t)
 	folder := filepath.Join(w.folder, "clusters", "mine")
@@ -202,15 +202,15 @@ func TestOwnManifests(t *testing.T) {
 		t.Errorf("another version: %+v", r)
 	}
 	put("all.yaml", text)
-	w.said = nil
+	w.output = nil
 	w.adopt()
-	if last := w.said[len(w.said)-1]; !strings.Contains(last, "take spec.paused out of its Cluster in clusters/mine") || w.marked() != 3 {
-		t.Errorf("said %q with %d marked", last, w.marked())
+	if last := w.output[len(w.output)-1]; !strings.Contains(last, "take spec.paused out of its Cluster in clusters/mine") || w.tagged() != 3 {
+		t.Errorf("said %q with %d marked", last, w.tagged())
 	}
 	put("all.yaml", strings.Replace(text, "  paused: true\n", "", 1))
-	w.said = nil
+	w.output = nil
 	w.adopt()
-	if last := w.said[len(w.said)-1]; !strings.Contains(last, "is adopted already") {
+	if last := w.output[len(w.output)-1]; !strings.Contains(last, "is adopted already") {
 		t.Errorf("without the pause: said %q", last)
 	}
 }

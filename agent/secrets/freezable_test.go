@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// ofFleets is a store that is apart for each fleet, and holds an authority that
-// somebody brought.
+// ofFleets is a store with a part for each fleet. It has an authority that somebody
+// brought.
 type ofFleets struct {
 	reconcile.SecretStore
 	of map[fleet.ID]ofFleets
@@ -22,11 +22,11 @@ func (s ofFleets) Kept(context.Context, fleet.Key) ([]fleet.SecretName, error) {
 	return []fleet.SecretName{fleet.ClusterCA}, nil
 }
 
-func TestGateOfAFleet(t *testing.T) {
+func TestFreezableStoreOfAFleet(t *testing.T) {
 	ctx, key := t.Context(), fleet.Key{Namespace: "prod", Name: "eu-1"}
 	data := fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret([]byte("x"))}
 	a, b := NewMemory(), NewMemory()
-	g := &Gate{SecretStore: ofFleets{of: map[fleet.ID]ofFleets{"a": {SecretStore: a}, "b": {SecretStore: b}}}}
+	g := &FreezableStore{SecretStore: ofFleets{of: map[fleet.ID]ofFleets{"a": {SecretStore: a}, "b": {SecretStore: b}}}}
 	store := g.Of("a")
 	if err := store.Replace(ctx, key, fleet.Kubeconfig, data); err != nil {
 		t.Fatal(err)
@@ -41,21 +41,21 @@ func TestGateOfAFleet(t *testing.T) {
 	if err != nil || !slices.Equal(kept, []fleet.SecretName{"ca"}) {
 		t.Errorf("kept %v, %v", kept, err)
 	}
-	g.Hold("it is moving")
+	g.Freeze("it is moving")
 	_, create := store.Create(ctx, key, fleet.ClusterCA, data)
 	for what, err := range map[string]error{"create": create, "replace": store.Replace(ctx, key, fleet.Kubeconfig, data), "delete": store.Delete(ctx, key)} {
 		if fleet.KindOf(err) != "Unavailable" {
-			t.Errorf("%s in a held store: %v, want the kind Unavailable", what, err)
+			t.Errorf("%s in a frozen store: %v, want the kind Unavailable", what, err)
 		}
 	}
-	g.Release()
+	g.Unfreeze()
 	if err := store.Delete(ctx, key); err != nil {
 		t.Errorf("after the release: %v", err)
 	}
 }
 
-func TestGateOfAStoreWithoutFleets(t *testing.T) {
-	g := &Gate{SecretStore: NewMemory()}
+func TestFreezableStoreWithoutFleets(t *testing.T) {
+	g := &FreezableStore{SecretStore: NewMemory()}
 	if g.Of("a") != reconcile.SecretStore(g) {
 		t.Error("the store is not all the fleet's")
 	}

@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
-// An adoption that ends after the pause tells that the cluster stays paused, and
-// the next one that it was begun: that it goes on, or what keeps it from that.
-func TestPausedIsTold(t *testing.T) {
+// An adoption that fails after the pause says that the cluster stays paused. The next one
+// says that it goes on, or why it cannot.
+func TestUnfinishedAdoptionIsReported(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.call = func(call string, m inmemory.Moment) {
@@ -42,14 +42,14 @@ func TestPausedIsTold(t *testing.T) {
 		t.Errorf("refused once it was begun: %v", r.Problems)
 	}
 	busy(2)
-	w.said = nil
+	w.output = nil
 	w.adopt()
-	if !slices.Contains(w.said, "note: its adoption was begun and not finished: it goes on") {
-		t.Errorf("said %q, want that it goes on", w.said)
+	if !slices.Contains(w.output, "note: its adoption was begun and not finished: it goes on") {
+		t.Errorf("said %q, want that it goes on", w.output)
 	}
 }
 
-// What Git says of an adopted cluster later on is no reason to refuse it.
+// A change in Git after the adoption does not make the adoption fail.
 func TestAdoptedAndChangedSince(t *testing.T) {
 	w := newWorld(t)
 	w.adopt()
@@ -66,10 +66,10 @@ func TestAdoptedAndChangedSince(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	newSide(t, newFleet, w.store, w.provider()).run(w.inFleet())
-	w.said = nil
+	newOperator(t, newFleet, w.store, w.provider()).run(w.inFleet())
+	w.output = nil
 	w.adopt()
-	if len(w.said) != 2 || !strings.Contains(w.said[1], "is adopted already") {
-		t.Errorf("said %q, want that it is adopted already", w.said)
+	if len(w.output) != 2 || !strings.Contains(w.output[1], "is adopted already") {
+		t.Errorf("said %q, want that it is adopted already", w.output)
 	}
 }

@@ -15,58 +15,59 @@ import (
 
 const restHint = "wait until Cluster API has finished, then run this again"
 
-// judge notes what keeps the cluster from being handed over as it is: its
-// controllers must have nothing left to do, and every machine must be one that
-// Fairlead would make of the same manifests.
-func (f *found) judge(sets []Object) {
+// preflight adds a problem for everything that keeps the cluster from being adopted:
+// controllers that are at work, and machines that Fairlead would not make from the same
+// manifests.
+func (f *existing) preflight(sets []Object) {
 	if f.cluster.GetDeletionTimestamp() != nil {
-		f.refuse(f.cluster, "metadata.deletionTimestamp", "", "is being deleted")
+		f.addProblem(f.cluster, "metadata.deletionTimestamp", "", "is being deleted")
 	}
-	counts := make(map[string]int64) // machines, by "Kind name" of the pool
+	counts := make(map[string]int64) // number of machines, by "Kind name" of the pool
 	for _, m := range f.machines {
 		owner := f.poolObject(m, sets)
 		if owner == "" {
-			f.refuse(m, "metadata.ownerReferences", "replace it by a machine of a MachineDeployment", "belongs to no KubeadmControlPlane or MachineDeployment of the cluster")
+			f.addProblem(m, "metadata.ownerReferences", "replace it by a machine of a MachineDeployment", "belongs to no KubeadmControlPlane or MachineDeployment of the cluster")
 		}
 		counts[owner]++
 		switch {
 		case m.GetDeletionTimestamp() != nil:
-			f.refuse(m, "metadata.deletionTimestamp", restHint, "is being deleted")
+			f.addProblem(m, "metadata.deletionTimestamp", restHint, "is being deleted")
 		case text(m, "spec", "providerID") == "":
-			f.refuse(m, "spec.providerID", restHint, "has no infrastructure yet")
+			f.addProblem(m, "spec.providerID", restHint, "has no infrastructure yet")
 		case refAt(m, "status", "nodeRef").name == "":
-			f.refuse(m, "status.nodeRef", restHint, "has no Node")
+			f.addProblem(m, "status.nodeRef", restHint, "has no Node")
 		}
 	}
 	for _, p := range f.pools {
-		f.judgePool(p, counts[p.object.GetKind()+" "+p.object.GetName()])
+		f.preflightPool(p, counts[p.object.GetKind()+" "+p.object.GetName()])
 	}
 	for _, s := range sets {
 		if n, _ := number(s, "spec", "replicas"); n > 0 && controller(s).Kind == "MachineDeployment" && older(s, sets) {
-			f.refuse(s, "spec.replicas", restHint, "still has %d machines of an older template", n)
+			f.addProblem(s, "spec.replicas", restHint, "still has %d machines of an older template", n)
 		}
 	}
 }
 
-func (f *found) judgePool(p pool, machines int64) {
+func (f *existing) preflightPool(p pool, machines int64) {
 	o := p.object
 	if seen, ok := number(o, "status", "observedGeneration"); ok && seen != o.GetGeneration() {
-		f.refuse(o, "status.observedGeneration", restHint, "was changed, and its controller has not seen that yet")
+		f.addProblem(o, "status.observedGeneration", restHint, "was changed, and its controller has not seen that yet")
 	}
 	want, ok := number(o, "spec", "replicas")
 	if ok && want != machines {
-		f.refuse(o, "spec.replicas", restHint, "asks for %d machines and has %d", want, machines)
+		f.addProblem(o, "spec.replicas", restHint, "asks for %d machines and has %d", want, machines)
 	}
 	for _, field := range []string{"upToDateReplicas", "updatedReplicas"} {
 		if n, ok := number(o, "status", field); ok && n < machines {
-			f.refuse(o, "status."+field, restHint, "%d of its %d machines are of the newest template", n, machines)
+			f.addProblem(o, "status."+field, restHint, "%d of its %d machines are of the newest template", n, machines)
 			return
 		}
 	}
 }
 
-// poolObject returns "Kind name" of the pool that m is of; empty where none is.
-func (f *found) poolObject(m Object, sets []Object) string {
+// poolObject returns "Kind name" of the pool that m belongs to. It is empty where there is
+// none.
+func (f *existing) poolObject(m Object, sets []Object) string {
 	owner := controller(m)
 	if owner.Kind == "MachineSet" {
 		i := slices.IndexFunc(sets, func(s Object) bool { return s.GetName() == owner.Name })
@@ -83,7 +84,7 @@ func (f *found) poolObject(m Object, sets []Object) string {
 	return ""
 }
 
-// An owner is what an object's controller reference names.
+// An owner is the object that a controller reference names.
 type owner struct{ Kind, Name string }
 
 func controller(o Object) owner {
@@ -95,8 +96,7 @@ func controller(o Object) owner {
 	return owner{}
 }
 
-// older reports whether a newer MachineSet of the same MachineDeployment has
-// machines too.
+// older reports whether a newer MachineSet of the same MachineDeployment has machines too.
 func older(s Object, sets []Object) bool {
 	return slices.ContainsFunc(sets, func(o Object) bool {
 		n, _ := number(o, "spec", "replicas")
@@ -106,8 +106,8 @@ func older(s Object, sets []Object) bool {
 	})
 }
 
-// readNotes notes what people should know before the old side is paused.
-func (a *Adoption) readNotes(ctx context.Context, f *found) error {
+// readNotes adds what people should know before the management cluster is paused.
+func (a *Adoption) readNotes(ctx context.Context, f *existing) error {
 	for _, tool := range []struct{ name, mark string }{
 		{"Flux (Kustomization)", "kustomize.toolkit.fluxcd.io/name"},
 		{"Flux (HelmRelease)", "helm.toolkit.fluxcd.io/name"},
@@ -139,10 +139,10 @@ func paused(o Object) bool {
 	return p || annotated
 }
 
-// stillActs names the objects whose controllers say that they are not paused
-// yet. Those that say nothing of it are taken at their word to Cluster API's
-// contract: they look at the Cluster before they act.
-func (f *found) stillActs() []string {
+// unpausedObjects names the objects whose controllers report that they are not paused yet.
+// A controller that reports nothing is trusted to follow Cluster API's contract: it reads
+// the Cluster before it acts.
+func (f *existing) unpausedObjects() []string {
 	all := []Object{f.cluster}
 	if f.infra != nil {
 		all = append(all, f.infra)

@@ -21,24 +21,24 @@ import (
 const (
 	maxIndex     = 64 << 20 // bytes of the index of a repository
 	maxArchive   = 32 << 20 // bytes of a packed chart
-	maxLibrary   = 128 << 20
+	maxCache     = 128 << 20
 	fetchTimeout = 2 * time.Minute
 )
 
-// A Library fetches charts from their repositories, and keeps those that were used
+// A ChartCache fetches charts from their repositories, and keeps those that were used
 // last in memory: a thousand clusters with one chart are one download. It is safe
 // for concurrent use.
-type Library struct {
+type ChartCache struct {
 	flight singleflight.Group
 
-	mu    sync.Mutex
-	packs map[string][]byte
-	used  []string // keys of packs, that which was used last at the end
-	size  int
+	mu       sync.Mutex
+	archives map[string][]byte
+	used     []string // keys of archives, the last used one at the end
+	size     int
 }
 
 // Chart returns c as a. A version that is kept is not asked for again.
-func (l *Library) Chart(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) (*chartv2.Chart, error) {
+func (l *ChartCache) Chart(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) (*chartv2.Chart, error) {
 	op := "fetch chart " + c.String() + " from " + c.Repository
 	pack, err := l.pack(ctx, c, a)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Library) Chart(ctx context.Context, c fleet.Chart, a fleet.ChartAccess)
 }
 
 // pack returns c as it is packed.
-func (l *Library) pack(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) ([]byte, error) {
+func (l *ChartCache) pack(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) ([]byte, error) {
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(c.Repository), []byte(c.Name), []byte(c.Version), a.Credentials.Reveal(), a.CA.Reveal()} {
 		sum := sha256.Sum256(part)
@@ -98,33 +98,33 @@ func (l *Library) pack(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) 
 	}
 }
 
-func (l *Library) kept(key string) ([]byte, bool) {
+func (l *ChartCache) kept(key string) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pack, ok := l.packs[key]
+	pack, ok := l.archives[key]
 	if ok {
 		l.use(key)
 	}
 	return pack, ok
 }
 
-func (l *Library) keep(key string, pack []byte) {
+func (l *ChartCache) keep(key string, pack []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.packs == nil {
-		l.packs = make(map[string][]byte)
+	if l.archives == nil {
+		l.archives = make(map[string][]byte)
 	}
-	l.size += len(pack) - len(l.packs[key])
-	l.packs[key] = pack
+	l.size += len(pack) - len(l.archives[key])
+	l.archives[key] = pack
 	l.use(key)
-	for l.size > maxLibrary {
+	for l.size > maxCache {
 		oldest := l.used[0]
-		l.size -= len(l.packs[oldest])
-		delete(l.packs, oldest)
+		l.size -= len(l.archives[oldest])
+		delete(l.archives, oldest)
 		l.used = l.used[1:]
 	}
 }
 
-func (l *Library) use(key string) {
+func (l *ChartCache) use(key string) {
 	l.used = append(slices.DeleteFunc(l.used, func(k string) bool { return k == key }), key)
 }

@@ -29,7 +29,7 @@ import (
 // maxInFlight bounds the calls that one provider is to answer at once.
 const maxInFlight = 64
 
-// A Mode says whether a world may be changed.
+// A Mode says whether a Runtime may change anything.
 type Mode int
 
 // The modes. The zero Mode changes nothing.
@@ -38,14 +38,14 @@ const (
 	ReadWrite             // machines, charts and secrets are changed
 )
 
-// A World is what clusters run on and what reaches them: providers, API servers
-// and the secrets to use them.
-type World struct {
+// A Runtime is what a command works with: providers, the clients of API servers,
+// and the secrets for both.
+type Runtime struct {
 	Secrets  secrets.Store
 	Workload *workload.Client
 
-	// Gate stands before Secrets where the reconciler uses them.
-	Gate *secrets.Gate
+	// freezable is Secrets for the reconciler.
+	freezable *secrets.FreezableStore
 
 	registry *providers.Registry
 	built    Built
@@ -64,10 +64,10 @@ type World struct {
 	charts []helm.Installer // one for each reconciler
 }
 
-// OpenWorld opens the secret store and gets ready to open providers. A world that is
+// OpenRuntime opens the secret store and prepares to open providers. A Runtime that is
 // ReadOnly makes no secret store where there is none. m, if not nil, counts what is asked
 // of providers.
-func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (*World, error) {
+func OpenRuntime(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (*Runtime, error) {
 	registry, err := s.Built.Registry()
 	if err != nil {
 		return nil, err
@@ -76,12 +76,12 @@ func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (
 	if err != nil {
 		return nil, err
 	}
-	w := &World{
+	w := &Runtime{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
 		registry: registry, built: s.Built, helm: s.Built.Charts(), settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
 		open: make(map[string]providers.Infrastructure),
 	}
-	w.Gate = &secrets.Gate{SecretStore: store}
+	w.freezable = &secrets.FreezableStore{SecretStore: store}
 	if c, ok := store.(io.Closer); ok {
 		w.closers = append(w.closers, c)
 	}
@@ -90,12 +90,12 @@ func OpenWorld(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics) (
 
 // UseSecrets makes store the secret store of w, before a provider or a reconciler is opened.
 // Close closes the store that w was opened with.
-func (w *World) UseSecrets(store secrets.Store) {
-	w.Secrets, w.Gate = store, &secrets.Gate{SecretStore: store}
+func (w *Runtime) UseSecrets(store secrets.Store) {
+	w.Secrets, w.freezable = store, &secrets.FreezableStore{SecretStore: store}
 }
 
 // Infrastructure returns the provider of that name, opening it at first.
-func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
+func (w *Runtime) Infrastructure(name string) (providers.Infrastructure, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.open[name]; ok {
@@ -134,7 +134,7 @@ func (w *World) Infrastructure(name string) (providers.Infrastructure, error) {
 
 // OpenInMemory opens the in-memory cloud of this process, before a cluster needs it.
 // It fails where the cloud is elsewhere.
-func (w *World) OpenInMemory() error {
+func (w *Runtime) OpenInMemory() error {
 	if _, err := w.Infrastructure(inmemory.ProviderName); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (w *World) OpenInMemory() error {
 
 // InMemory serves the in-memory cloud of this process from when it is open: a request
 // opens none.
-func (w *World) InMemory() http.Handler {
+func (w *Runtime) InMemory() http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		cloud, ok := w.inMemory()
 		if !ok {
@@ -158,14 +158,14 @@ func (w *World) InMemory() http.Handler {
 }
 
 // inMemory returns the in-memory cloud that is open in this process.
-func (w *World) inMemory() (*inmemory.Cloud, bool) {
+func (w *Runtime) inMemory() (*inmemory.Cloud, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.memory, w.memory != nil
 }
 
 // controlPlanes returns what sees to hosted control planes; nothing where w has none.
-func (w *World) controlPlanes() providers.HostedControlPlanes {
+func (w *Runtime) controlPlanes() providers.HostedControlPlanes {
 	if w.built.ControlPlanes == nil {
 		return nil
 	}
@@ -173,15 +173,15 @@ func (w *World) controlPlanes() providers.HostedControlPlanes {
 }
 
 // Looker returns what looks at the clusters of w, and has nothing to change them with.
-func (w *World) Looker() *reconcile.Looker {
+func (w *Runtime) Looker() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.Gate,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable,
 	})
 }
 
 // Passes returns a reconciler that works on w and tells the watchdog of its passes.
-func (w *World) Passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
+func (w *Runtime) Passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 	r, end := w.reconciler(may, changed)
 	return watchedPasses{r, w.watchdog, end}
 }
@@ -203,17 +203,17 @@ func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.M
 }
 
 // reconciler returns a reconciler that works on w, and what ends it.
-func (w *World) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
+func (w *Runtime) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
 	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.Gate,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	}), end
 }
 
 // newCharts returns what installs charts for a reconciler, or nil in a world to look
 // at and in a program without Helm, and what lets go of it.
-func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (providers.Charts, func()) {
+func (w *Runtime) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (providers.Charts, func()) {
 	if w.mode != ReadWrite || w.helm == nil {
 		return nil, func() {}
 	}
@@ -237,7 +237,7 @@ func (w *World) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) (p
 }
 
 // Close closes what is open.
-func (w *World) Close() error {
+func (w *Runtime) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.charts { // of reconcilers that nobody closed
