@@ -1,5 +1,5 @@
-// Package sources is where fleet definitions come from and where status goes.
-// It holds the contracts; the folders below it keep them.
+// Package sources has the contracts of what fleet definitions come from and status goes to.
+// The folders below implement them.
 package sources
 
 import (
@@ -12,36 +12,35 @@ import (
 
 // A Source follows one fleet repository. It is safe for concurrent use.
 type Source interface {
-	// Resolve returns the newest revision without fetching its content. It is
-	// cheap: it is called on every poll.
+	// Resolve returns the newest revision without its content. It is cheap, since every
+	// poll calls it.
 	Resolve(ctx context.Context) (fleet.Revision, error)
 
-	// Fetch returns the content of rev, read-only. An error of kind Invalid says
-	// that its content is refused (a budget, a signature), whoever asks and however
-	// often. Any other may be gone with the next try, NotFound too: a server may not
-	// have rev yet that another one has.
+	// Fetch returns the content of rev, read-only. An error of kind Invalid refuses the
+	// content for good, because of a budget or a signature. Any other error may pass,
+	// NotFound too: one server may lack a revision that another one has.
 	Fetch(ctx context.Context, rev fleet.Revision) (Tree, error)
 }
 
-// ErrUntrusted is in the error of a Fetch, and of what a Lineage says, where no
-// trusted key vouches for a revision. Another key may.
+// ErrUntrusted is in the error of a Fetch or a Lineage where no trusted key vouches for a
+// revision. Another key may.
 var ErrUntrusted = errors.New("no trusted key vouches for it")
 
-// A Lineage is a Source that knows whose signatures count, and what came after what.
-// Where no signatures are asked for all answers are nil. Errors are as Fetch's.
+// A Lineage is a Source that verifies signatures, and knows which revision continues which.
+// Where no signatures are required all errors are nil. Errors are as Fetch's.
 type Lineage interface {
-	// Signed reports whether signatures are asked for.
+	// Signed reports whether signatures are required.
 	Signed() bool
 
-	// Continues says why to must not be followed after from: it does not continue it,
+	// Continues returns why to must not be followed after from: it does not continue from,
 	// or a commit between them is not signed.
 	Continues(ctx context.Context, from, to fleet.Revision) error
 
-	// Includes says why rev is no part of what led to head, which is followed.
+	// Includes returns why rev is not in the history of head, which is followed.
 	Includes(ctx context.Context, head, rev fleet.Revision) error
 }
 
-// A Notifier is a Source that knows when its content may have changed.
+// A Notifier is a Source that notices when its content may have changed.
 type Notifier interface {
 	// Notify calls changed, debounced, until ctx ends.
 	Notify(ctx context.Context, changed func()) error
@@ -58,33 +57,33 @@ type Tree interface {
 	Digest(path string) (string, error)
 }
 
-// Judged is a Tree that keeps back what cannot be had of a folder, rather than being
-// refused as a whole.
+// Judged is a Tree that keeps back bad entries of a folder, instead of being refused as a
+// whole.
 type Judged interface {
-	// Bad returns some of what is kept back of the folder dir itself, sorted; nothing
-	// where all is given out, and where dir is no folder.
+	// Bad returns some of the bad entries in the folder dir itself, sorted. It returns none
+	// where all entries are good, or dir is no folder.
 	Bad(dir string) []BadEntry
 }
 
-// A BadEntry is a file or folder that a Tree does not give out.
+// A BadEntry is a file or folder that a Tree keeps back.
 type BadEntry struct {
-	Folder string // that it is in
-	Name   string // as it is, whatever is in it
+	Folder string // the folder that has it
+	Name   string // as in the repository, unchecked
 	Dir    bool   // it is a folder
 	Err    error
 }
 
-// A Branch is a branch that Fairlead writes to. Its commits are its only state,
-// and a commit lands only on the head it was made from: Git is the lock.
+// A Branch is a branch that Fairlead writes to. Its commits are its only state. A commit
+// succeeds only on the head that it was made from: Git is the lock.
 type Branch interface {
 	// Read returns the head of the branch and its content. A branch that does
 	// not exist yet is a zero revision and an empty tree, not an error.
 	Read(ctx context.Context) (fleet.Revision, Tree, error)
 
-	// Commit lands c on base and returns the new head. If the branch is not at
-	// base any more the error is of kind Conflict and nothing happened. An edit
-	// that changes nothing makes no commit and returns base. An error of kind
-	// Unanswered may have landed: Read tells.
+	// Commit adds c to base and returns the new head. If the branch is not at base any
+	// more, the error is of kind Conflict and nothing happened. Edits that change nothing
+	// make no commit, and base is returned. After an error of kind Unanswered, Read shows
+	// whether the commit succeeded.
 	Commit(ctx context.Context, base fleet.Revision, c Commit) (fleet.Revision, error)
 }
 
@@ -98,45 +97,44 @@ type Commit struct {
 
 // A StatusWriter publishes reports. It coalesces: many reports become one commit.
 type StatusWriter interface {
-	// Put takes the newest report of a cluster. It does not block on the network.
+	// Put accepts the newest report of a cluster. It does not block on the network.
 	Put(r fleet.Report)
 
-	// Forget drops the status of a cluster that is deleted and gone from Git.
+	// Forget removes the status of a cluster that is deleted and not in Git.
 	Forget(k fleet.Key)
 
-	// PutFleet takes the newest state of the fleet as a whole.
+	// PutFleet accepts the newest state of the fleet as a whole.
 	PutFleet(s FleetStatus)
 
-	// Flush writes what is waiting and returns the head of the status branch.
+	// Flush writes what waits and returns the head of the status branch.
 	Flush(ctx context.Context) (fleet.Revision, error)
 
 	// Run writes until ctx ends, then flushes once more.
 	Run(ctx context.Context) error
 }
 
-// FleetStatus is what is told of the fleet as a whole.
+// FleetStatus is the state of the fleet as a whole.
 type FleetStatus struct {
 	Fleet    fleet.ID
 	Revision fleet.Revision // newest revision seen
-	// Applied is the newest revision that clusters are held to: another one than
-	// Revision where that was refused as a whole, which Broken tells, or cannot be
-	// got yet. Zero: an agent wrote it that does not say.
+	// Applied is the newest revision that clusters work towards. It differs from Revision
+	// where that was refused as a whole, which Broken says, or cannot be fetched yet. Zero:
+	// the agent that wrote the status does not know the field.
 	Applied  fleet.Revision
-	Broken   bool        // Problems are of Revision itself: not all of it is applied
-	Behind   []fleet.Key // not yet as Applied says, sorted
+	Broken   bool        // Problems belong to Revision, which is not applied completely
+	Behind   []fleet.Key // clusters that are not yet as in Applied, sorted
 	Problems []fleet.Problem
-	Orphans  []fleet.Key // have status or infrastructure, vanished from Git, not deleted
+	Orphans  []fleet.Key // clusters with status or infrastructure that vanished from Git and are not deleted, sorted
 	Home     HomeStatus
-	Sources  []fleet.PinnedSource // that Applied pins, sorted by name
+	Sources  []fleet.PinnedSource // sources that Applied pins, sorted by name
 }
 
-// HomeStatus says where the agent of a fleet is to live, and how far it is on
-// its way there.
+// HomeStatus says where the agent of a fleet is to live, and how far it is on its way.
 type HomeStatus struct {
-	Cluster fleet.Key // that fleet.yaml names; zero: none
-	Step    string    // of the move there that is not done; empty: the agent is there, or does not move
-	Message string    // what that step waits for, or why there is no move
-	// Left is the agent that the fleet comes from, in a cluster whose secrets and
+	Cluster fleet.Key // the home in fleet.yaml; zero: none
+	Step    string    // the current step of the move; empty: the agent is there, or does not move
+	Message string    // what the step waits for, or why there is no move
+	// Left is the agent, in a cluster, that the fleet comes from, and whose secrets and
 	// agent are to be removed; empty: none.
 	Left string
 }
@@ -146,28 +144,26 @@ type Arbiter interface {
 	// Owner returns the owner, or the zero Owner where there is none yet.
 	Owner(ctx context.Context) (fleet.Owner, error)
 
-	// Claim makes self, which is in place, the owner of a fleet that has none, and
-	// notes the place where an owner called self has not said it yet. It returns
-	// the owner then: of two that race, both get the same answer. Self owns the
-	// fleet where that is its name and its place.
+	// Claim makes self, at place, the owner of a fleet without one. It adds place to an
+	// owner called self that has none. It returns the owner afterwards: two agents that
+	// race get the same answer. Self owns the fleet where both name and place are its own.
 	Claim(ctx context.Context, self, place string) (fleet.Owner, error)
 
-	// HandOver replaces from by to, which is in place, with the next epoch, or
-	// fails with kind Conflict where from is not the owner any more. It asks
-	// nobody: it is for an owner that is gone. An empty place is left to be noted
-	// by Claim.
+	// HandOver replaces the owner from by to, at place, with the next epoch. It fails with
+	// kind Conflict where from is not the owner any more. It asks nobody, for an owner that
+	// is gone. An empty place is added later, by Claim.
 	HandOver(ctx context.Context, from fleet.Owner, to, place string) (fleet.Owner, error)
 
-	// Succession returns the owner, and to whom the fleet is on its way.
+	// Succession returns the owner, and the succession under way.
 	Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error)
 
-	// Succeed replaces the succession from by to, the zero Succession for none,
-	// or fails with kind Conflict where of is not the owner or from not the
-	// succession any more.
+	// Succeed replaces the succession from by to; the zero Succession stands for none. It
+	// fails with kind Conflict where of is not the owner, or from not the succession any
+	// more.
 	Succeed(ctx context.Context, of fleet.Owner, from, to fleet.Succession) error
 
-	// Yield makes s.To the owner with the next epoch, for the owner of, or fails
-	// with kind Conflict where s, at StepReady, is not the succession any more. It
-	// is the one atomic step of a pivot.
+	// Yield makes s.To the owner with the next epoch, for the owner of. It fails with kind
+	// Conflict where s, at StepReady, is not the succession any more. It is the one atomic
+	// step of a pivot.
 	Yield(ctx context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error)
 }

@@ -22,7 +22,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A client reaches one repository with the credentials that there are now.
+// A client reaches one repository with the current credentials.
 type client struct {
 	name    reference
 	options Options
@@ -30,7 +30,7 @@ type client struct {
 	mu   sync.Mutex
 	now  *remote.Repository
 	pool *http.Transport
-	as   Options // what now was made of
+	as   Options // the options that now was made of
 }
 
 func newClient(name reference, o Options) (*client, error) {
@@ -51,8 +51,8 @@ func (c *client) refreshed() (Options, error) {
 	return o, err
 }
 
-// repository returns what speaks to the registry. Credentials that cannot be used are an
-// error of kind Unauthorized: what was there before may have been withdrawn for a reason.
+// repository returns the client of the registry. Credentials that cannot be used are an
+// error of kind Unauthorized: the old ones may have been revoked for a reason.
 func (c *client) repository() (*remote.Repository, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +79,8 @@ func sameCredentials(a, b Options) bool {
 		same(a.Auth.CertificateKey, b.Auth.CertificateKey) && same(a.Proxy, b.Proxy) && bytes.Equal(a.CABundle, b.CABundle)
 }
 
-// maxRedirects is how many redirects of one request are followed: registries keep their
-// content elsewhere.
+// maxRedirects is how many redirects of one request are followed: registries redirect to
+// where their content is.
 const maxRedirects = 5
 
 func (c *client) open(o Options) (*remote.Repository, *http.Transport, error) {
@@ -159,10 +159,10 @@ func transport(o Options, plain bool) (*http.Transport, error) {
 	return t, nil
 }
 
-// A guard refuses what a registry or a redirect leads to without TLS.
+// A guard refuses requests and redirects without TLS.
 type guard struct {
 	base  http.RoundTripper
-	plain bool // is asked for
+	plain bool // PlainHTTP is set
 }
 
 var errPlain = errors.New("refused to go on without TLS")
@@ -175,10 +175,10 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.base.RoundTrip(req)
 }
 
-// errDamaged says that an answer is not what was asked for by its digest.
+// errDamaged says that content does not have the digest that was asked for.
 var errDamaged = errors.New("what the registry sent does not have the digest that was asked for: something between changed it, or the registry is damaged")
 
-// manifest returns the manifest by a digest, which is verified, or by a tag.
+// manifest returns the manifest of a digest, which is verified, or of a tag.
 func manifest(ctx context.Context, r *remote.Repository, ref string) ([]byte, error) {
 	_, body, err := r.Manifests().FetchReference(ctx, ref)
 	if err != nil {

@@ -14,12 +14,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// errSlow is why an operation ended that took too long.
+// errSlow is the cause of an operation that took too long.
 var errSlow = errors.New("the registry does not answer in time")
 
-// classify turns err into an error with a kind. Only what was judged by its digest is of
-// kind Invalid, which whoever judged it said; everything that comes from the wire may be
-// gone with the next try.
+// classify gives err its kind. Only content with a verified digest can be of kind Invalid,
+// which is set where the content is checked. Any other error may pass.
 func classify(ctx context.Context, op string, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		kind := fleet.Unavailable

@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// Keys are public keys whose signatures count.
+// Keys are trusted public keys.
 type Keys struct{ keys []key }
 
 type key struct {
@@ -64,7 +64,7 @@ func NewKeys(files map[string][]byte) (*Keys, error) {
 	return k, nil
 }
 
-// Verify returns the file of the key that signed payload, and a fingerprint of the key.
+// Verify returns the file of the key that signed payload, and its fingerprint.
 func (k *Keys) Verify(payload, signature []byte) (who string, err error) {
 	for _, key := range k.keys {
 		if signed(key.public, payload, signature) {
@@ -76,7 +76,7 @@ func (k *Keys) Verify(payload, signature []byte) (who string, err error) {
 	return "", fmt.Errorf("none of the %d trusted keys made the signature", len(k.keys))
 }
 
-// signed reports whether signature is that of payload, as cosign makes them.
+// signed reports whether signature is cosign's signature of payload.
 func signed(public crypto.PublicKey, payload, signature []byte) bool {
 	sum := sha256.Sum256(payload)
 	switch p := public.(type) {
@@ -84,7 +84,7 @@ func signed(public crypto.PublicKey, payload, signature []byte) bool {
 		if ecdsa.VerifyASN1(p, sum[:], signature) {
 			return true
 		}
-		// Newer versions choose the hash by the curve.
+		// Newer versions of cosign choose the hash by the curve.
 		hash := crypto.SHA384
 		switch size := p.Curve.Params().BitSize; {
 		case size <= 256:

@@ -11,10 +11,10 @@ import (
 // Signed implements sources.Lineage.
 func (r *Repository) Signed() bool { return r.options.Verify != nil }
 
-// Continues implements sources.Lineage. An artifact continues another one if it was made
-// after it, as their signed manifests say: who may push, and has no key, cannot move a tag
-// back to an older one. A digest that the options name is a new beginning, and so is
-// another tag than that of from, unless a range of tags is followed.
+// Continues implements sources.Lineage. An artifact continues an older one, by the times in
+// their signed manifests: who may push, and has no key, cannot move a tag back. A digest in
+// the options is a new beginning, and so is another tag than that of from, unless a range
+// of tags is followed.
 func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) error {
 	if r.options.Verify == nil || from.Digest == to.Digest || !digestName.MatchString(from.Digest) ||
 		digestName.MatchString(r.options.Ref) || !tags.IsPattern(r.options.Ref) && from.Ref != to.Ref {
@@ -26,8 +26,8 @@ func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) err
 	})
 }
 
-// Includes implements sources.Lineage: rev was made before head, and a key vouches for it,
-// which Fetch sees to.
+// Includes implements sources.Lineage: rev is older than head. Fetch verifies its
+// signature.
 func (r *Repository) Includes(ctx context.Context, head, rev fleet.Revision) error {
 	if r.options.Verify == nil || head.Digest == rev.Digest {
 		return nil
@@ -41,8 +41,8 @@ func (r *Repository) Includes(ctx context.Context, head, rev fleet.Revision) err
 	})
 }
 
-// ordered returns the error otherwise where the artifact before was not made before the
-// artifact after.
+// ordered returns the error otherwise unless the artifact before is older than the artifact
+// after.
 func (r *Repository) ordered(ctx context.Context, op, before, after string, otherwise func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

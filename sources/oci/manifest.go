@@ -42,7 +42,7 @@ func readManifest(data []byte) (ocispec.Manifest, error) {
 	return m, nil
 }
 
-// contentOf returns which blob the content of an artifact is.
+// contentOf returns the blob with the content of an artifact.
 func contentOf(m ocispec.Manifest, most int64) (ocispec.Descriptor, error) {
 	if m.Config.MediaType != configType {
 		return ocispec.Descriptor{}, refuse("its config is of type %.100q and not %s: push it with flux push artifact", m.Config.MediaType, configType)
@@ -60,7 +60,7 @@ func contentOf(m ocispec.Manifest, most int64) (ocispec.Descriptor, error) {
 	return d, nil
 }
 
-// created returns when the artifact was made, as its manifest says.
+// created returns the time at which the artifact was made, by its manifest.
 func created(m ocispec.Manifest) (time.Time, error) {
 	text := m.Annotations[createdKey]
 	at, err := time.Parse(time.RFC3339, text)

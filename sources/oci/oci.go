@@ -5,9 +5,9 @@
 //	rev, err := repo.Resolve(ctx)      // one HEAD
 //	tree, err := repo.Fetch(ctx, rev)  // manifest, signatures, content; in this order
 //
-// A revision is the digest of a manifest. What a registry sends for a digest and does not
-// have it is damage on the way, and tried again; what has it is judged once. With
-// Options.Verify nothing is unpacked that no key vouches for.
+// A revision is the digest of a manifest. Content that does not match its digest was
+// damaged, and is fetched again. Content that matches is checked once. With Options.Verify
+// nothing is unpacked without a trusted signature.
 package oci
 
 import (
@@ -36,63 +36,61 @@ const Scheme = "oci://"
 type Options struct {
 	// URL is oci://HOST[:PORT]/REPOSITORY, without a tag.
 	URL string
-	// Ref is what to follow: a tag, or a digest, sha256:…; "semver:" and a range of
-	// versions, or a tag with * in it, for the highest of the tags that match. Empty is
-	// the tag latest.
+	// Ref is what to follow: a tag, or a digest, sha256:…; or, for the highest of the tags
+	// that match, "semver:" and a range of versions, or a tag with *. Empty is the tag
+	// latest.
 	Ref string
-	// Path is the folder of the artifact that trees begin at; empty is all of it. Files
-	// elsewhere are not read, and symbolic links do not lead out of it.
+	// Path is the folder of the artifact that is the root of trees; empty is all of it.
+	// Files elsewhere are not read, and symbolic links do not lead out of it.
 	Path string
 
 	Auth Auth
-	// Proxy is the URL of the proxy that the registry is reached through, which may hold a
-	// user and a password: http://, https:// or socks5://. Zero: the one that the
-	// environment names.
+	// Proxy is the URL of the proxy for the registry, which may have a user and a password:
+	// http://, https:// or socks5://. Zero: the proxy in the environment.
 	Proxy fleet.Secret
 	// CABundle is PEM of authorities to trust beside the system's.
 	CABundle []byte
-	// PlainHTTP has the registry spoken to without TLS. One on this computer is anyway,
+	// PlainHTTP allows requests without TLS. They are always allowed to this computer,
 	// unless CABundle or a client certificate is given.
 	PlainHTTP bool
 
-	// Refresh, if not nil, sets Auth, Proxy and CABundle to what they are now. It is called
-	// by New and before each operation, one call at a time.
+	// Refresh, if not nil, sets Auth, Proxy and CABundle to their current values. New and
+	// each operation call it, one at a time.
 	Refresh func(*Options) error
 
-	// Verify, if not nil, is given what was signed and a signature of it. It returns who
-	// signed, or why the signature does not count, where the error has no kind; one that
-	// has may be gone with the next try.
+	// Verify, if not nil, is called with signed content and a signature. It returns who
+	// signed. An error without a kind says why the signature does not count. An error with
+	// a kind may pass.
 	Verify func(payload, signature []byte) (who string, err error)
 
 	Budget Budget
 	Log    *slog.Logger // nil discards
 }
 
-// Auth is a credential: Bearer, or Username and Password; and for https a client
-// certificate, alone or beside them.
+// Auth is a credential: Bearer, or Username and Password; for https a client certificate,
+// alone or in addition.
 type Auth struct {
 	Username string
 	Password fleet.Secret
-	Bearer   fleet.Secret // a token that the registry itself takes
-	Refresh  fleet.Secret // an identity token, which tokens are got for
+	Bearer   fleet.Secret // a token that the registry accepts directly
+	Refresh  fleet.Secret // an identity token, which is exchanged for tokens
 
 	Certificate    []byte       // of the client, with its chain, PEM
 	CertificateKey fleet.Secret // its private key, PEM
 }
 
-// anonymous reports whether nothing is sent that could be stolen.
+// anonymous reports whether there is no secret that could be stolen.
 func (a Auth) anonymous() bool {
 	return a.Username == "" && a.Password.IsZero() && a.Bearer.IsZero() && a.Refresh.IsZero()
 }
 
-// A Budget bounds what one operation may take and one revision may hold. A field
-// that is 0 takes its default.
+// A Budget bounds one operation and one revision. A field that is 0 has its default.
 type Budget struct {
 	Tree       tree.Budget
 	Compressed int64         // bytes of the content as it is sent: 32 MiB
-	Tags       int           // tags that are looked at for a range: 10,000
-	Timeout    time.Duration // of a Fetch: 2 min
-	ListTime   time.Duration // of a Resolve: 30 s
+	Tags       int           // tags that are compared with a range: 10,000
+	Timeout    time.Duration // for a Fetch: 2 min
+	ListTime   time.Duration // for a Resolve: 30 s
 }
 
 func (b Budget) withDefaults() Budget {
@@ -112,5 +110,5 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// maxManifest bounds manifests, lists of referrers and what was signed, in bytes.
+// maxManifest bounds manifests, lists of referrers and signed content, in bytes.
 const maxManifest = 1 << 20

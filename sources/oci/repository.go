@@ -28,13 +28,13 @@ type Repository struct {
 	client  *client
 	log     *slog.Logger
 
-	mu    sync.Mutex // one fetch at a time
-	begin string     // folder that trees begin at, "." for all
-	kept  []snapshot // the newest last
+	mu    sync.Mutex // held during a fetch
+	begin string     // folder that is the root of trees; "." is the whole artifact
+	kept  []snapshot // the newest is last
 	known map[string]ocispec.Manifest
 }
 
-// A snapshot is one content that was fetched.
+// A snapshot is the content of one fetched artifact.
 type snapshot struct {
 	digest  string
 	objects *objects
@@ -42,10 +42,10 @@ type snapshot struct {
 }
 
 const (
-	// maxKept is how many contents are kept: fewer where they have more bytes together
-	// than one may have.
+	// maxKept is how many snapshots are kept. Fewer are kept where they are larger together
+	// than one may be.
 	maxKept = 4
-	// maxKnown is how many manifests are.
+	// maxKnown is how many manifests are kept.
 	maxKnown = 64
 )
 
@@ -117,8 +117,8 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	return fleet.Revision{Ref: tag, Digest: string(d.Digest)}, nil
 }
 
-// Fetch implements sources.Source. A revision that Options.Verify refuses, and what is
-// no artifact of Flux, is of kind Invalid.
+// Fetch implements sources.Source. A revision that Options.Verify refuses, or that is no
+// artifact of Flux, is an error of kind Invalid.
 func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error) {
 	op := "fetch " + rev.Short() + " of " + r.name.String()
 	if !digestName.MatchString(rev.Digest) {
@@ -139,8 +139,8 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 	return s.index.Lazy(id), nil
 }
 
-// Root moves where trees begin up to the nearest folder that has one of marks in it,
-// in the artifact rev, and returns it: "." where none has.
+// Root moves the root of trees up to the nearest folder with one of marks in it, in the
+// artifact rev, and returns that folder; "." where there is none.
 func (r *Repository) Root(ctx context.Context, rev fleet.Revision, marks []string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Repository) Root(ctx context.Context, rev fleet.Revision, marks []strin
 		if at != "." && !s.objects.marked(at, marks) {
 			continue
 		}
-		if at != r.begin { // files elsewhere were not read
+		if at != r.begin { // files outside the old root were not read
 			r.begin, r.kept = at, nil
 		}
 		return at, nil
@@ -166,7 +166,7 @@ func (r *Repository) fetch(ctx context.Context, digest string) (snapshot, error)
 	if err != nil {
 		return snapshot{}, err
 	}
-	// Also of what is kept: a key may have been withdrawn.
+	// A snapshot is verified again, since a key may have been revoked.
 	m, err := r.manifest(ctx, remote, digest)
 	if err != nil {
 		return snapshot{}, err
@@ -195,7 +195,7 @@ func (r *Repository) fetch(ctx context.Context, digest string) (snapshot, error)
 	return s, nil
 }
 
-// had returns content that is kept already.
+// had returns content that is kept.
 func (r *Repository) had(id string) ([]byte, bool) {
 	for _, s := range r.kept {
 		if b, ok := s.objects.files[id]; ok {
@@ -205,7 +205,7 @@ func (r *Repository) had(id string) ([]byte, bool) {
 	return nil, false
 }
 
-// keep keeps s, and of those before it what there is room for.
+// keep keeps s, and the newest snapshots before it as far as there is room.
 func (r *Repository) keep(s snapshot) {
 	r.kept = append(r.kept, s)
 	first, bytes := len(r.kept)-1, s.objects.bytes
@@ -236,7 +236,7 @@ func (r *Repository) newestTag(ctx context.Context, remote *remote.Repository) (
 		}
 		for _, tag := range page {
 			if tagName.MatchString(tag) && !isSignature(tag) {
-				p.Consider(tag, strings.ReplaceAll(tag, "_", "+")) // a tag has _ where a version has +
+				p.Consider(tag, strings.ReplaceAll(tag, "_", "+")) // a tag has _ where its version has +
 			}
 		}
 		return nil
@@ -247,5 +247,5 @@ func (r *Repository) newestTag(ctx context.Context, remote *remote.Repository) (
 	return p.Highest(), err
 }
 
-// isSignature reports whether a tag is one that cosign keeps something about an artifact by.
+// isSignature reports whether cosign uses the tag for the signature of an artifact.
 func isSignature(tag string) bool { return strings.HasPrefix(tag, "sha256-") }

@@ -17,16 +17,16 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// A folder is one of an archive that is being read. A name may be there more than once,
-// which a tree holds against the folder.
+// A folder is a folder of an archive. A name may occur in it more than once, which the tree
+// refuses.
 type folder struct {
 	files   []tree.Entry
 	folders map[string]*folder
 }
 
-// objects is the content of an archive. It is not changed after it was read.
+// objects is the content of an archive. It does not change afterwards.
 type objects struct {
-	root  string // id of the folder that the others are in
+	root  string // id of the root folder
 	dirs  map[string][]tree.Entry
 	files map[string][]byte
 	bytes int64
@@ -61,7 +61,7 @@ func (o *objects) marked(at string, names []string) bool {
 	return ok && slices.ContainsFunc(o.dirs[id], func(e tree.Entry) bool { return slices.Contains(names, e.Name) })
 }
 
-// An unpacker reads an archive into memory, and nothing onto a disk.
+// An unpacker reads an archive into memory.
 type unpacker struct {
 	budget tree.Budget
 	begin  []string // path of the folder whose files are read
@@ -72,9 +72,9 @@ type unpacker struct {
 }
 
 // unpack returns the content of an archive, tar in gzip, with the files of the folder begin
-// alone. What known has by its id is not kept a second time. The error for an archive that
-// cannot be read or breaks the budget is of kind Invalid; a name or a file that cannot be in a
-// fleet is an entry of its folder, for a tree that is judged lazily.
+// only. Content that known returns is not kept a second time. An archive that cannot be
+// read, or exceeds the budget, is an error of kind Invalid. A bad name or file becomes a
+// bad entry of its folder.
 func unpack(data []byte, budget tree.Budget, begin string, known func(id string) ([]byte, bool)) (*objects, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -84,7 +84,7 @@ func unpack(data []byte, budget tree.Budget, begin string, known func(id string)
 	if begin != "." {
 		u.begin = strings.Split(begin, "/")
 	}
-	// Headers count as well: there may be many of nothing.
+	// Headers count too, since there may be many without content.
 	whole := &io.LimitedReader{R: z, N: 2*budget.Bytes + 1024*int64(budget.Files)}
 	r := tar.NewReader(whole)
 	for {
@@ -106,7 +106,7 @@ func unpack(data []byte, budget tree.Budget, begin string, known func(id string)
 	return u.out, nil
 }
 
-// entry takes what h describes.
+// entry reads the entry of header h.
 func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
 		return nil
@@ -119,7 +119,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	}
 	parts, dir := elements(h.Name), h.Typeflag == tar.TypeDir
 	if most := u.budget.Depth + len(u.begin) + 1; len(parts) > most {
-		parts, dir = parts[:most], true // a folder that is too deep for a tree, whatever is in it
+		parts, dir = parts[:most], true // a folder that is too deep for a tree
 	}
 	if dir {
 		_, err := u.folder(parts, h.Name)
@@ -149,7 +149,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	return nil
 }
 
-// count counts one more file or folder, at name.
+// count counts a file or folder called name.
 func (u *unpacker) count(name string) error {
 	if u.files++; u.files > u.budget.Files {
 		return refuse("it has more than %d files and folders (counted up to %.200q)", u.budget.Files, name)
@@ -157,7 +157,8 @@ func (u *unpacker) count(name string) error {
 	return nil
 }
 
-// file reads the content of e, which is at parts, where it is asked for and not too large.
+// file reads the content of e, at parts, unless it is outside the folder begin or too
+// large.
 func (u *unpacker) file(e *tree.Entry, parts []string, h *tar.Header, r io.Reader) error {
 	e.Size = h.Size
 	if h.Size > u.budget.FileBytes || len(parts) <= len(u.begin) || !slices.Equal(parts[:len(u.begin)], u.begin) {
@@ -183,8 +184,7 @@ func (u *unpacker) keep(e *tree.Entry, content []byte) {
 	u.out.files[e.ID] = content
 }
 
-// elements returns those of a path. What is no name, such as .., is one that no tree gives
-// out.
+// elements splits a path. An element such as .. stays, as a name that the tree refuses.
 func elements(name string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
@@ -198,7 +198,7 @@ func elements(name string) []string {
 	return parts
 }
 
-// folder returns the folder at parts, and makes those that are missing on the way.
+// folder returns the folder at parts, and creates missing ones.
 func (u *unpacker) folder(parts []string, name string) (*folder, error) {
 	f := u.root
 	for _, part := range parts {
@@ -218,7 +218,7 @@ func (u *unpacker) folder(parts []string, name string) (*folder, error) {
 	return f, nil
 }
 
-// seal writes down the folder f and returns its id.
+// seal computes the id of the folder f.
 func (u *unpacker) seal(f *folder) string {
 	entries := f.files
 	for name, sub := range f.folders {

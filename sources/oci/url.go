@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A reference is an address that was read.
+// A reference is a parsed address.
 type reference struct{ host, repository string }
 
 // Sources: OCI distribution-spec, "Pulling manifests", for names of repositories and tags.
@@ -19,11 +19,11 @@ var (
 	hostName       = regexp.MustCompile(`^([a-zA-Z0-9.-]+|\[[a-fA-F0-9:.]+\])(:[0-9]{1,5})?$`)
 )
 
-// IsURL reports whether source is a repository of a registry.
+// IsURL reports whether source is the URL of a repository of a registry.
 func IsURL(source string) bool { return strings.HasPrefix(source, Scheme) }
 
-// NormaliseURL returns the one spelling of a repository's address, for keys and for
-// people. The error does not show an address with a password.
+// NormaliseURL returns the one spelling of a repository's address, for keys and for people.
+// Its error does not contain an address with a password.
 func NormaliseURL(raw string) (string, error) {
 	r, err := parseURL(raw)
 	if err != nil {

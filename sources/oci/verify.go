@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/sources"
 )
 
-// What cosign writes beside an artifact.
-// Sources: cosign, specs/SIGNATURE_SPEC.md and specs/BUNDLE_SPEC.md; DSSE, protocol.md.
+// What cosign stores beside an artifact. Sources: cosign, specs/SIGNATURE_SPEC.md and
+// specs/BUNDLE_SPEC.md; DSSE, protocol.md.
 const (
 	simpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
 	signatureKey  = "dev.cosignproject.cosign/signature"
@@ -28,11 +28,11 @@ const (
 	statementType = "application/vnd.in-toto+json"
 	signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
-	maxSignatures = 32       // of one artifact that are looked at, of each form, and pages of a list of them
-	maxSigned     = 64 << 10 // bytes of what was signed
+	maxSignatures = 32       // signatures of one artifact that are tried, of each form, and pages of their list
+	maxSigned     = 64 << 10 // size of signed content, in bytes
 )
 
-// verified reports why the artifact with that digest must not be followed.
+// verified returns why the artifact of that digest must not be followed.
 func (r *Repository) verified(ctx context.Context, from *remote.Repository, digest string) error {
 	if r.options.Verify == nil {
 		return nil
@@ -66,8 +66,8 @@ func untrusted(format string, args ...any) error {
 	return fleet.Errorf(fleet.Invalid, "trust it", "%w: %w", sources.ErrUntrusted, fmt.Errorf(format, args...))
 }
 
-// simpleSignatures gives verify the signatures under the tag that cosign derives from the
-// digest, until one counts. Those of something else are passed over.
+// simpleSignatures calls verify with the signatures under the tag that cosign derives from
+// the digest, until one counts. It skips signatures of other content.
 func simpleSignatures(ctx context.Context, from *remote.Repository, digest string, verify func(payload, signature []byte) (bool, error)) error {
 	data, err := manifest(ctx, from, strings.Replace(digest, ":", "-", 1)+".sig")
 	if kindOf(err) == fleet.NotFound {
@@ -107,7 +107,7 @@ func simpleSignatures(ctx context.Context, from *remote.Repository, digest strin
 	return nil
 }
 
-// fits reports whether d may be something that was signed.
+// fits reports whether d may be signed content.
 func fits(d ocispec.Descriptor) bool {
 	return digestName.MatchString(string(d.Digest)) && d.Size > 0 && d.Size <= maxSigned
 }
@@ -115,7 +115,7 @@ func fits(d ocispec.Descriptor) bool {
 // errEnough ends a listing.
 var errEnough = errors.New("enough")
 
-// A counted client makes that many requests.
+// A counted client allows a number of requests.
 type counted struct {
 	remote.Client
 	left int
@@ -129,12 +129,12 @@ func (c *counted) Do(req *http.Request) (*http.Response, error) {
 	return c.Client.Do(req)
 }
 
-// bundles gives verify the signatures in bundles of Sigstore that refer to the digest, until
-// one counts.
+// bundles calls verify with the signatures in Sigstore bundles that refer to the digest,
+// until one counts.
 func bundles(ctx context.Context, from *remote.Repository, digest string, verify func(payload, signature []byte) (bool, error)) error {
 	var found []ocispec.Descriptor
 	subject := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: godigest.Digest(digest)}
-	// Pages without what is looked for are not shown to who asks, and may have no end.
+	// The registry may return endless pages without results.
 	list := &remote.Repository{
 		Client: &counted{from.Client, maxSignatures}, Reference: from.Reference, PlainHTTP: from.PlainHTTP, MaxMetadataBytes: from.MaxMetadataBytes,
 	}
@@ -175,8 +175,8 @@ func bundles(ctx context.Context, from *remote.Repository, digest string, verify
 	return nil
 }
 
-// opened returns what was signed in a bundle that says that somebody signed the artifact
-// with that digest, and the signatures; none where it says something else.
+// opened returns the signed content and the signatures of a bundle, if that says that
+// somebody signed the artifact of that digest; else none.
 func opened(bundle []byte, digest string) (payload []byte, signatures [][]byte) {
 	var b struct {
 		Envelope struct {

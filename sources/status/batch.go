@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// maxActions bounds what is remembered of a cluster between two commits.
+// maxActions bounds the actions of a cluster that are kept between two commits.
 const maxActions = 100
 
 // A batch is what waits to be written.
@@ -16,7 +16,7 @@ type batch struct {
 	reports map[fleet.Key]fleet.Report // the newest, with the actions of all
 	forgets map[fleet.Key]bool
 	fleet   *sources.FleetStatus
-	since   time.Time // of the oldest
+	since   time.Time // time of the oldest report
 	urgent  bool
 }
 
@@ -39,7 +39,7 @@ func (b *batch) forget(k fleet.Key) {
 	b.forgets[k] = true
 }
 
-// giveBack puts what could not be written under what came since.
+// giveBack adds what could not be written, where nothing newer came since.
 func (b *batch) giveBack(old batch) {
 	for k, r := range old.reports {
 		if b.forgets[k] {
@@ -65,8 +65,7 @@ func (b *batch) giveBack(old batch) {
 	b.urgent = b.urgent || old.urgent
 }
 
-// joinActions returns a copy of both lists, the newest of them where they are
-// too many.
+// joinActions joins both lists, and keeps the newest where there are too many.
 func joinActions(a, b []string) []string {
 	all := append(append([]string(nil), a...), b...)
 	if n := len(all); n > maxActions {

@@ -9,8 +9,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// A cache remembers decoded cluster files, so that reading a branch again costs
-// what changed in it.
+// A cache keeps decoded files of clusters, so that only changed files are read again.
 type cache struct {
 	files map[string]cached // by path
 }
@@ -25,7 +24,7 @@ type cached struct {
 
 type checksum = [sha256.Size]byte
 
-// read returns all but the owner.
+// read returns the status without the owner.
 func (c *cache) read(t sources.Tree) (Status, error) {
 	s, err := readFleet(t)
 	errs := []error{err}

@@ -6,7 +6,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A clock is how agents' clock compares with that of a cluster's API server.
+// A clock says how the agents' clock differs from that of a cluster's API server.
 type clock struct {
 	Ahead string `json:"apiServerAhead,omitempty"` // a duration of Go
 	Since string `json:"since"`                    // RFC 3339
@@ -23,7 +23,7 @@ func clockOf(c fleet.Clock) *clock {
 	return &out
 }
 
-// fleet is the inverse of clockOf. One that cannot be read is none.
+// fleet is the inverse of clockOf. An unreadable clock is zero.
 func (c *clock) fleet() fleet.Clock {
 	if c == nil {
 		return fleet.Clock{}
@@ -32,6 +32,6 @@ func (c *clock) fleet() fleet.Clock {
 	if err != nil {
 		return fleet.Clock{}
 	}
-	ahead, _ := time.ParseDuration(c.Ahead) // none, or damaged: compared anew
+	ahead, _ := time.ParseDuration(c.Ahead) // zero where it is damaged
 	return fleet.Clock{Ahead: ahead, Since: since.UTC()}
 }

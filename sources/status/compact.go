@@ -9,11 +9,10 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Compact makes the history of the branch shorter where it is over bound, as the owner
-// of the fleet, and returns how long it is. It reads the history once, and then again
-// when so many commits were made here, or so much time passed, that it may be over. On a
-// branch that has no history it does nothing. Errors are those of sources.Compactor, or
-// wrap ErrDeposed.
+// Compact shortens the history of the branch where it exceeds bound, and returns its
+// length. This agent has to own the fleet. It reads the history once, and again after
+// enough commits or time that it may exceed the bound. A branch without history is left
+// alone. Errors are those of sources.Compactor, or wrap ErrDeposed.
 func (w *Writer) Compact(ctx context.Context, bound fleet.HistoryBound) (sources.History, error) {
 	branch, ok := w.branch.(sources.Compactor)
 	if !ok || bound == (fleet.HistoryBound{}) {
@@ -41,7 +40,7 @@ func (w *Writer) Compact(ctx context.Context, bound fleet.HistoryBound) (sources
 	}
 }
 
-// maxCompactions bounds the pushes of one compaction: each is of a whole history.
+// maxCompactions bounds the pushes of one compaction, each of a whole history.
 const maxCompactions = 3
 
 // compact compacts the history of the head that is known, as attempt writes to it.

@@ -16,21 +16,21 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Read returns what the tree of a status branch says. Clusters whose file cannot be
-// read are in Damaged; of other files the error names those, and the status has all
-// the others. Nobody asks who signed what: see Trusted.
+// Read returns the status in the tree of a status branch. Clusters whose file cannot be
+// read are in Damaged. For other files the error names those that cannot be read, and the
+// status has all others. Signatures are not verified: see Trusted.
 func Read(t sources.Tree) (Status, error) {
 	c := &cache{}
 	r, errOwner := readReign(t)
 	s, errRest := c.read(t)
 	s.Owner, s.Next, s.Signed = r.owner, r.next, r.signature != ""
-	s.Requests, _ = readRequests(t) // Requests.List says which cannot be read: they keep nobody from starting
+	s.Requests, _ = readRequests(t) // Requests.List reports what cannot be read
 	s.Scales, _ = readScales(t)
 	return s, errors.Join(errOwner, errRest)
 }
 
-// ReadCluster returns what the tree of a status branch says of cluster k, and whether
-// it says anything, without a look at the others.
+// ReadCluster returns what a status branch says of cluster k, and whether it says anything.
+// It reads no other cluster.
 func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
 	if !knownPath(k) {
 		return Cluster{}, false, nil
@@ -43,7 +43,7 @@ func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
 	return f.cluster, f.err == nil, f.err
 }
 
-// knownPath reports whether a cluster called k can have a file.
+// knownPath reports whether a cluster with the name of k can have a file.
 func knownPath(k fleet.Key) bool {
 	for _, part := range []string{k.Namespace, k.Name} {
 		if !fs.ValidPath(part) || strings.Contains(part, "/") || part == "." {
@@ -53,14 +53,14 @@ func knownPath(k fleet.Key) bool {
 	return true
 }
 
-// maxCount bounds what counts up in owner.yaml.
+// maxCount bounds the counters in owner.yaml.
 const maxCount = 1 << 53
 
 func unreadable(path string, err error) error {
 	return fleet.Errorf(fleet.Invalid, "read "+path+" of the status branch", "%w", err)
 }
 
-// keyOf returns the cluster that a file of that path is of.
+// keyOf returns the cluster that the file at p belongs to.
 func keyOf(p string) fleet.Key {
 	return fleet.Key{Namespace: path.Base(path.Dir(p)), Name: strings.TrimSuffix(path.Base(p), ".yaml")}
 }
@@ -122,8 +122,8 @@ func readFleet(t fs.FS) (Status, error) {
 }
 
 // withoutLines returns fleet.yaml without the lines of its clusters, which are for people:
-// what they say is read from the files of the clusters. They come last, as encodeFleet
-// writes them; what is not that is left as it is.
+// clusters are read from their own files. encodeFleet writes these lines last; in any other
+// form they are kept.
 func withoutLines(b []byte) []byte {
 	const begin = "\nclusters:\n"
 	i := bytes.Index(b, []byte(begin))
@@ -138,7 +138,7 @@ func withoutLines(b []byte) []byte {
 	return b[:i+1]
 }
 
-// keysOf returns the keys that names are of. A name that is none says nothing.
+// keysOf returns the keys with these names. Invalid names are skipped.
 func keysOf(names []string) []fleet.Key {
 	var out []fleet.Key
 	for _, name := range names {
@@ -167,8 +167,8 @@ func readCluster(t fs.FS, p string) cached {
 	return f
 }
 
-// limits are those of one document of a status branch, which whoever may push there can
-// write: far above the report on a cluster of ten thousand machines.
+// limits bound one document of a status branch, which may be hostile: they are far above
+// the report on a cluster of ten thousand machines.
 func limits() documents.Limits {
 	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 300_000, Depth: 50, Expanded: 16 << 20}
 }
@@ -194,7 +194,7 @@ func decodeCluster(b []byte) (Cluster, error) {
 		case "Machine":
 			var m clusterv1.Machine
 			err = documents.Unmarshal(doc, &m, limits())
-			if err == nil && m.Name == "" && m.Spec.ProviderID == "" { // one with damaged tags has an id alone
+			if err == nil && m.Name == "" && m.Spec.ProviderID == "" { // a machine with damaged tags has only an id
 				err = errors.New("a Machine has neither a name nor a provider id")
 			}
 			c.Machines = append(c.Machines, m)
@@ -216,8 +216,8 @@ func decodeCluster(b []byte) (Cluster, error) {
 	return c, nil
 }
 
-// kindOf returns the kind of a document that encodeDocs wrote, without parsing
-// it: an agent reads thousands of them when it starts.
+// kindOf returns the kind of a document of encodeDocs without parsing it: an agent reads
+// thousands when it starts.
 func kindOf(doc []byte) string {
 	for line := range bytes.Lines(doc) {
 		if kind, ok := bytes.CutPrefix(line, []byte("kind: ")); ok {

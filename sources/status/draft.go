@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// known is what the branch says at head, as far as the writer knows.
+// known is the content of the branch at head, as far as the writer knows.
 type known struct {
 	head     fleet.Revision
 	stale    bool // somebody else may have written since
@@ -27,8 +27,8 @@ type known struct {
 	cache    cache
 }
 
-// load reads the branch. Files of clusters and of the fleet that cannot be read
-// count as missing, and are written again.
+// load reads the branch. Files of clusters and of the fleet that cannot be read count as
+// missing, and are written again.
 func (n *known) load(ctx context.Context, b sources.Branch) error {
 	head, t, err := b.Read(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	return nil
 }
 
-// A draft is a commit in the making.
+// A draft is a commit that is being made.
 type draft struct {
 	edits    map[string][]byte
 	changes  []change // sorted by key
@@ -62,11 +62,11 @@ type draft struct {
 	revision fleet.Revision
 }
 
-// A change is what is new about one cluster.
+// A change is what is new of one cluster.
 type change struct {
 	key      fleet.Key
 	old, new fleet.Report
-	fresh    bool // had no status before
+	fresh    bool // the cluster had no status before
 	gone     bool
 	actions  []string
 }
@@ -138,7 +138,7 @@ func (n *known) fleetFile(d *draft) ([]byte, error) {
 	return encodeFleet(d.fleet, phases, lines)
 }
 
-// apply notes that d landed as head.
+// apply notes that d was committed as head.
 func (n *known) apply(d *draft, head fleet.Revision) {
 	n.head, n.fleet, n.fleetSum = head, d.fleet, d.fleetSum
 	maps.Copy(n.clusters, d.clusters)
@@ -172,7 +172,7 @@ func (d *draft) message() string {
 	return strings.TrimSpace(d.subject() + "\n\n" + strings.Join(body, "\n"))
 }
 
-// subject says what changed in one line.
+// subject describes the changes in one line.
 func (d *draft) subject() string {
 	switch len(d.changes) {
 	case 0:
@@ -201,7 +201,7 @@ func (d *draft) fleetSubject() string {
 	return "fleet: status"
 }
 
-// headline says what is new about one cluster.
+// headline describes what is new of one cluster.
 func (c change) headline() string {
 	switch {
 	case c.gone:
@@ -224,7 +224,7 @@ func (c change) headline() string {
 	return cmp.Or(string(c.new.Phase), "status")
 }
 
-// class says it in a word or two, to be counted.
+// class names the kind of change in a word or two, for counting.
 func (c change) class() string {
 	switch {
 	case c.gone:

@@ -65,8 +65,8 @@ func poolsOf(list []fleet.PoolReport) []pool {
 	return out
 }
 
-// encodeFleet returns fleet.yaml. lines are the encoded lines of its clusters,
-// which come last: people read the rest first.
+// encodeFleet returns fleet.yaml. lines are the encoded lines of its clusters. They come
+// last, since people read the rest first.
 func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) ([]byte, error) {
 	f := fleetFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "FleetStatus"},
@@ -104,7 +104,7 @@ func encodeLine(r fleet.Report) ([]byte, error) {
 	return encodeDocs("cluster "+r.Cluster.String(), []clusterLine{lineOf(r)})
 }
 
-// lineOf says in a few words how a cluster is.
+// lineOf summarises how a cluster is.
 func lineOf(r fleet.Report) clusterLine {
 	l := clusterLine{Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.Short()}
 	desired, ready := 0, 0
@@ -151,22 +151,22 @@ func encodeDocs(what string, docs ...any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// encodeYAML writes d as YAML with sorted keys, as sigs.k8s.io/yaml does. That reads
-// the JSON between with a parser of YAML, which is half of its work.
+// encodeYAML writes d as YAML with sorted keys, like sigs.k8s.io/yaml, which spends half of
+// its time on parsing JSON as YAML.
 func encodeYAML(d any) ([]byte, error) {
 	b, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
 	var fields any
-	if err := utiljson.Unmarshal(b, &fields); err != nil { // which tells integers from other numbers
+	if err := utiljson.Unmarshal(b, &fields); err != nil { // it tells integers from other numbers
 		return nil, err
 	}
 	return yaml.Marshal(plain(fields))
 }
 
-// plain returns what JSON holds with texts that may be shown: whatever others said, and
-// wherever a report holds it, it is on the status branch for good.
+// plain returns JSON with texts that are safe to show. Texts of others may be anywhere in a
+// report, and stay on the status branch for good.
 func plain(v any) any {
 	switch v := v.(type) {
 	case string:

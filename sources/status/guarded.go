@@ -7,10 +7,10 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Guarded returns b for a process that may lose the right to write: may is asked before each
-// commit, and an error says why not. A replica that was the leader until now must not write
-// over what the new one wrote. Both are the same owner to Git, which so cannot tell them
-// apart. A nil may is a process that is alone.
+// Guarded returns b for a process that may lose the right to write: may is called before
+// each commit, and returns an error where the right is lost. An earlier leader of the
+// replicas must not overwrite what the new one wrote. Git cannot tell them apart, since
+// both are the same owner. Nil: the process is alone.
 func Guarded(b sources.Branch, may func() error) sources.Branch {
 	if may == nil {
 		may = func() error { return nil }
@@ -31,7 +31,7 @@ func (g guarded) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 	return g.Branch.Commit(ctx, base, c)
 }
 
-// Compact implements sources.Compactor. On a branch that is none it does nothing.
+// Compact implements sources.Compactor. Without one it does nothing.
 func (g guarded) Compact(ctx context.Context, base fleet.Revision, c sources.Compaction) (fleet.Revision, sources.History, error) {
 	compactor, ok := g.Branch.(sources.Compactor)
 	if !ok {

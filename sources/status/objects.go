@@ -11,8 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// newCluster returns r as the objects of a file. Conditions that old has with
-// the same status keep their time, others changed now.
+// newCluster returns r as the objects of a file. A condition keeps the time in old where
+// its status is the same; else it changed now.
 func newCluster(r fleet.Report, old Cluster, now time.Time) Cluster {
 	r.Actions = nil
 	c := Cluster{Report: r, Cluster: clusterObject(r, old.Cluster, now)}
@@ -28,7 +28,7 @@ func newCluster(r fleet.Report, old Cluster, now time.Time) Cluster {
 	return c
 }
 
-// machineID tells machines of one name apart.
+// machineID identifies a machine, also among others with its name.
 func machineID(m clusterv1.Machine) string { return m.Name + " " + m.Spec.ProviderID }
 
 func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) clusterv1.Cluster {
@@ -64,8 +64,8 @@ func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) cluster
 	return c
 }
 
-// ClusterPhase returns Cluster API's headline, which knows less than ours: a
-// cluster is Provisioned there once its infrastructure and endpoint are.
+// ClusterPhase returns Cluster API's phase, which has fewer steps: there a cluster is
+// Provisioned once its infrastructure and endpoint are.
 func ClusterPhase(r fleet.Report) clusterv1.ClusterPhase {
 	switch {
 	case r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted || r.Phase == fleet.PhaseAbandoned:
@@ -151,14 +151,14 @@ func machineObject(r fleet.Report, m fleet.MachineReport) clusterv1.Machine {
 	return o
 }
 
-// standsAlone reports whether m is its own pool.
+// standsAlone reports whether m is a pool of its own.
 func standsAlone(r fleet.Report, m fleet.MachineReport) bool {
 	return string(m.Machine.Name) == string(m.Machine.Pool) && slices.ContainsFunc(r.Pools, func(p fleet.PoolReport) bool {
 		return p.Name == m.Machine.Pool && p.Kind == fleet.LoneMachine
 	})
 }
 
-// conditions returns list with times: of old where the status is the same.
+// conditions returns list with times: those in old where the status is the same.
 func conditions(list []fleet.Condition, old []metav1.Condition, now time.Time) []metav1.Condition {
 	var out []metav1.Condition
 	for _, c := range list {

@@ -8,12 +8,12 @@ import (
 	"fairlead.dev/sources"
 )
 
-// A Reader looks up single clusters on a status branch, again and again.
+// A Reader looks up single clusters on a status branch repeatedly.
 type Reader struct {
 	branch sources.Branch
 
 	mu      sync.Mutex
-	damaged map[fleet.Key]cached // as last looked at: what costs much to read may be read with each poll
+	damaged map[fleet.Key]cached // damaged files as last read, since decoding them again with each poll is expensive
 }
 
 // NewReader returns a reader of branch.

@@ -17,7 +17,7 @@ type reign struct {
 	signature string // in armour
 }
 
-// ownerIn returns the owner by read, or by readOwner where that is nil.
+// ownerIn returns the owner by read, or, where that is nil, by readOwner.
 func ownerIn(t fs.FS, read func(fs.FS) (fleet.Owner, error)) (fleet.Owner, error) {
 	if read == nil {
 		read = readOwner
@@ -60,7 +60,7 @@ func readReign(t fs.FS) (reign, error) {
 	return r, nil
 }
 
-// checkSuccession refuses what no agent would know what to make of.
+// checkSuccession refuses a succession that no agent could continue.
 func checkSuccession(s fleet.Succession) error {
 	switch s.Step {
 	case fleet.StepAsked, fleet.StepGranted, fleet.StepMoved, fleet.StepReady, fleet.StepHandedOver:

@@ -66,7 +66,7 @@ func residenceOf(r fleet.Residence) *residence {
 	return out
 }
 
-// fleet is the inverse of residenceOf. What an older version wrote has none.
+// fleet is the inverse of residenceOf. It is zero for a file of an older version.
 func (r *residence) fleet() fleet.Residence {
 	if r == nil {
 		return fleet.Residence{}
@@ -102,8 +102,7 @@ func fleetPlaces(list []place) []fleet.Place {
 	return out
 }
 
-// providerObjectOf leaves out a spec that is none: Git's are JSON, and nothing else is to be
-// written down.
+// providerObjectOf leaves out a spec that is not JSON, as Git's are: only those are stored.
 func providerObjectOf(o fleet.RememberedObject) providerObject {
 	if !json.Valid(o.Spec) {
 		o.Spec = nil

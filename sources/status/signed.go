@@ -10,8 +10,8 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Verify returns who signed content, by a signature in armour, or why that counts for
-// nothing. An error with a kind says that nobody can tell: the keys cannot be read.
+// Verify returns who signed content, given an armoured signature. An error says why the
+// signature does not count. An error with a kind says that the keys cannot be read.
 type Verify func(content []byte, signature string) (who string, err error)
 
 func (v Verify) check(content []byte, signature string) error {
@@ -19,8 +19,8 @@ func (v Verify) check(content []byte, signature string) error {
 	return err
 }
 
-// Trusted is Read that says of each request, each number of machines and the owner why it
-// counts for nothing to agents that verify. With no verify it is Read.
+// Trusted is Read that also says, of each request, each number of machines and the owner,
+// why agents that verify ignore it. Without verify it is Read.
 func Trusted(t sources.Tree, verify Verify) (Status, error) {
 	s, err := Read(t)
 	if verify == nil {
@@ -33,7 +33,7 @@ func Trusted(t sources.Tree, verify Verify) (Status, error) {
 	s.Requests, errRequests = (&Requests{Verify: verify}).list(t)
 	s.Scales, errScales = (&Scales{Verify: verify}).list(t)
 	for _, e := range []error{errOwner, errRequests, errScales} {
-		if e != nil && fleet.KindOf(e) != fleet.Invalid { // Read says what cannot be read
+		if e != nil && fleet.KindOf(e) != fleet.Invalid { // Read reports what cannot be read
 			return s, e
 		}
 	}
@@ -43,21 +43,20 @@ func Trusted(t sources.Tree, verify Verify) (Status, error) {
 	return s, err
 }
 
-// ErrDistrusted says that owner.yaml is not what an agent with keys believes: nobody who
-// counts signed it, it is older than what was there before, or it is gone. The owner that
-// was known is owner still.
+// ErrDistrusted says that agents with keys do not believe owner.yaml: no trusted key signed
+// it, it is older than before, or it is gone. The last known owner stays the owner.
 var ErrDistrusted = errors.New("the owner of the fleet is not signed by a key that counts")
 
-// signedOwner returns what is signed of owner.yaml. It begins as no commit, tag or request
-// does.
+// signedOwner returns the content of owner.yaml that is signed. It begins differently from
+// any commit, tag or request.
 func signedOwner(r reign) ([]byte, error) {
 	r.signature = ""
 	b, err := json.Marshal(ownerFileOf(r))
 	return append([]byte("fairlead-owner\n"), b...), err
 }
 
-// read returns the owner in the tree of a status branch, and why it is not to be
-// believed, if it is not. What is not is remembered as little as what cannot be read.
+// read returns the owner in the tree of a status branch, and why it is not to be believed.
+// An owner that is not believed is not remembered.
 func (a *Arbiter) read(t fs.FS) (now reign, distrust, err error) {
 	now, err = readReign(t)
 	if a.Verify == nil || err != nil && fleet.KindOf(err) != fleet.Invalid {
@@ -82,7 +81,7 @@ func (a *Arbiter) read(t fs.FS) (now reign, distrust, err error) {
 	return now, nil, nil
 }
 
-// check says why now is not to be believed. It is called with a.mu held.
+// check returns why now is not to be believed. The caller holds a.mu.
 func (a *Arbiter) check(now reign) (err, distrust error) {
 	if now == (reign{}) {
 		if a.believed != (reign{}) {
@@ -107,8 +106,8 @@ func (a *Arbiter) check(now reign) (err, distrust error) {
 	return nil, nil
 }
 
-// In returns the owner in the tree of a status branch. The error wraps ErrDistrusted
-// where that is not to be believed.
+// In returns the owner in the tree of a status branch. The error wraps ErrDistrusted where
+// the owner is not to be believed.
 func (a *Arbiter) In(t fs.FS) (fleet.Owner, error) {
 	now, distrust, err := a.read(t)
 	if err != nil || distrust != nil {
@@ -117,12 +116,12 @@ func (a *Arbiter) In(t fs.FS) (fleet.Owner, error) {
 	return now.owner, nil
 }
 
-// A doubt is what a change does about an owner that is not to be believed.
+// A doubt says what a change does with an owner that is not to be believed.
 type doubt int
 
 const (
 	certain   doubt = iota // fails
-	naming                 // goes by it, where none was believed before: it names that very owner
+	naming                 // accepts it where no owner was known before and it names this agent
 	restoring              // replaces it
 )
 
@@ -138,7 +137,7 @@ func (a *Arbiter) believes(now reign) bool {
 	return a.believed == now
 }
 
-// believe remembers what was written here.
+// believe remembers an owner that was written here.
 func (a *Arbiter) believe(r reign) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,8 +146,8 @@ func (a *Arbiter) believe(r reign) {
 	}
 }
 
-// sign signs next, which follows now, where owners are signed: where this agent asks for
-// it, or where the one before did.
+// sign signs next, which follows now, where owners are signed: by this agent, or by the one
+// before.
 func (a *Arbiter) sign(now, next reign) (reign, error) {
 	next.serial, next.signature = 0, ""
 	switch {
@@ -159,7 +158,7 @@ func (a *Arbiter) sign(now, next reign) (reign, error) {
 	}
 	a.mu.Lock()
 	next.serial = a.believed.serial + 1
-	if now.serial < maxCount { // it may be anybody's, and has to leave room for others
+	if now.serial < maxCount { // a serial of others may leave no room for the next one
 		next.serial = max(next.serial, now.serial+1)
 	}
 	a.mu.Unlock()

@@ -1,15 +1,15 @@
-// Package status keeps the status branch: what every cluster is like, told in
-// Cluster API's own shape, and who owns the fleet.
+// Package status keeps the status branch: the state of every cluster, in Cluster API's own
+// form, and the owner of the fleet.
 //
-//	owner.yaml                        who may act: agent and epoch, and who is to come next
+//	owner.yaml                        who may act: agent and epoch, and who is next
 //	fleet.yaml                        the fleet in one file: revision, phases, problems, orphans
 //	clusters/<namespace>/<name>.yaml  one cluster: a ClusterReport, the Cluster, its Machines
-//	requests/, scales/                what people ask for, and how many machines others decided on
+//	requests/, scales/                requests of people, and numbers of machines that others decided
 //
-// The files are a function of facts: the same facts give the same bytes, and so
-// no commit. Times in them are those at which a fact changed. A commit lands
-// only on the head that it was made from; after a lost race the files are made
-// again from the new head, never merged.
+// The files are a function of facts: the same facts give the same bytes, and so no commit.
+// Times in them are the times at which facts changed. A commit succeeds only on the head
+// that it was made from. After a lost race the files are made again from the new head,
+// never merged.
 //
 // docs/status.md has an example.
 package status
@@ -25,7 +25,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// The places on the branch.
+// Paths on the branch.
 const (
 	ownerPath   = "owner.yaml"
 	fleetPath   = "fleet.yaml"
@@ -34,29 +34,28 @@ const (
 
 const apiVersion = "fairlead.dev/v1alpha1"
 
-// Status is all that a status branch says.
+// Status is the content of a status branch.
 type Status struct {
 	Owner    fleet.Owner // zero: nobody
 	Next     fleet.Succession
 	Signed   bool   // owner.yaml has a signature: the agents of the fleet have request keys
-	Checked  bool   // keys were asked what of it counts
-	Doubt    string // why no key that counts signed owner.yaml; empty: one did, or nobody asked
+	Checked  bool   // signatures were verified
+	Doubt    string // why no trusted key signed owner.yaml; empty: one did, or signatures were not verified
 	Fleet    sources.FleetStatus
 	Clusters []Cluster       // sorted by key
 	Requests []fleet.Request // sorted
 	Scales   []fleet.Scale   // sorted
-	// Damaged are the clusters whose file cannot be read, sorted: nothing is known of
-	// them.
+	// Damaged are the clusters whose file cannot be read, sorted: their state is not known.
 	Damaged []Damage
 }
 
-// A Damage is the file of a cluster that cannot be read.
+// A Damage is a file of a cluster that cannot be read.
 type Damage struct {
 	Cluster fleet.Key
 	Err     error // names the file
 }
 
-// DamageOf returns why nothing is known of cluster k, or nil.
+// DamageOf returns why the state of cluster k is not known, or nil.
 func (s *Status) DamageOf(k fleet.Key) error {
 	for _, d := range s.Damaged {
 		if d.Cluster == k {
@@ -66,7 +65,7 @@ func (s *Status) DamageOf(k fleet.Key) error {
 	return nil
 }
 
-// Whole returns why not all clusters are known, or nil.
+// Whole returns why the state of some cluster is not known, or nil.
 func (s *Status) Whole() error {
 	var errs []error
 	for _, d := range s.Damaged {
@@ -75,17 +74,17 @@ func (s *Status) Whole() error {
 	return errors.Join(errs...)
 }
 
-// A Cluster is what the branch says of one cluster.
+// A Cluster is the content of one cluster's file.
 type Cluster struct {
-	// Report is what was reported; its Actions are in the commits only.
+	// Report is the last report. Its Actions are in commits only.
 	Report fleet.Report
-	// Cluster and Machines are the objects as they are in the file, with the
-	// times at which conditions changed.
+	// Cluster and Machines are the objects in the file, with the times at which conditions
+	// changed.
 	Cluster  clusterv1.Cluster
 	Machines []clusterv1.Machine
 }
 
-// Cluster returns what s says of k.
+// Cluster returns the status of k.
 func (s *Status) Cluster(k fleet.Key) (Cluster, bool) {
 	i, ok := slices.BinarySearchFunc(s.Clusters, k, func(c Cluster, k fleet.Key) int {
 		return c.Report.Cluster.Compare(k)
@@ -114,7 +113,7 @@ type ownerFile struct {
 	Epoch     int64      `json:"epoch"`
 	Place     string     `json:"place,omitempty"`
 	Successor *successor `json:"successor,omitempty"`
-	Serial    int64      `json:"serial,omitempty"`    // of the change, where it is signed
+	Serial    int64      `json:"serial,omitempty"`    // number of the change, where it is signed
 	Signature string     `json:"signature,omitempty"` // of all but itself
 }
 
@@ -168,7 +167,7 @@ type clusterLine struct {
 	Version  string `json:"version,omitempty"`
 	Machines string `json:"machines,omitempty"` // "3/4": ready of desired
 	Revision string `json:"revision,omitempty"` // short
-	Message  string `json:"message,omitempty"`  // failure, problem or what is awaited
+	Message  string `json:"message,omitempty"`  // failure, problem or what the cluster waits for
 }
 
 // reportFile is the first document of a cluster's file.
@@ -184,12 +183,12 @@ type reportFile struct {
 	Pools    []pool    `json:"pools,omitempty"`
 	Waiting  []string  `json:"waiting,omitempty"`  // what the next step waits for
 	Problems []problem `json:"problems,omitempty"` // why the newest revision is not being applied
-	// Remediation is the attempt to replace an unhealthy control-plane machine that
-	// is under way: "machine,retry,time".
+	// Remediation is the current attempt to replace an unhealthy control-plane machine:
+	// "machine,retry,time".
 	Remediation string `json:"remediation,omitempty"`
-	Order       string `json:"order,omitempty"`   // identifies what infrastructure was last in line with
+	Order       string `json:"order,omitempty"`   // fingerprint of the infrastructure that was last in line with Git
 	Failure     string `json:"failure,omitempty"` // error of the last pass
-	// Spells are conditions of machines that health checks wait out.
+	// Spells are the conditions of machines that health checks observe.
 	Spells     []observedCondition `json:"spells,omitempty"`
 	Milestones *milestones         `json:"milestones,omitempty"`
 	Residence  *residence          `json:"residence,omitempty"`

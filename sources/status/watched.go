@@ -9,21 +9,20 @@ import (
 	"fairlead.dev/sources"
 )
 
-// A Watched branch remembers which head was seen last, whoever looked: what a
-// poll of the owner reads tells the writer that somebody put the branch back. A
-// fleet where nothing changes would not notice otherwise, and reading it costs a
-// request.
+// A Watched branch remembers the head that was last seen by any reader. So the writer
+// notices, from polls of the owner, when somebody resets the branch, even in a fleet where
+// nothing changes.
 type Watched struct {
 	sources.Branch
 
 	mu    sync.Mutex
 	head  fleet.Revision
 	seen  bool
-	wrote []string // hashes of the commits that were made here last, the newest last
+	wrote []string // hashes of the last commits that were made here, the newest last
 }
 
-// keepWrote is how many commits are known as made here. A forge tells of a push
-// within seconds, and commits are a second apart.
+// keepWrote is how many commits made here are remembered. A forge sends webhooks within
+// seconds, and commits are a second apart.
 const keepWrote = 256
 
 var _ sources.Compactor = (*Watched)(nil)
@@ -62,7 +61,7 @@ func (w *Watched) Compact(ctx context.Context, base fleet.Revision, c sources.Co
 	return head, h, err
 }
 
-// made notes that head was made of base here.
+// made notes that head was made from base here.
 func (w *Watched) made(base, head fleet.Revision) {
 	w.saw(head)
 	if head == base {
@@ -74,7 +73,7 @@ func (w *Watched) made(base, head fleet.Revision) {
 	w.wrote = w.wrote[max(0, len(w.wrote)-keepWrote):]
 }
 
-// Wrote reports whether the commit of that hash was made here.
+// Wrote reports whether the commit with that hash was made here.
 func (w *Watched) Wrote(hash string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +86,7 @@ func (w *Watched) saw(head fleet.Revision) {
 	w.head, w.seen = head, true
 }
 
-// moved reports whether another head than known was seen last.
+// moved reports whether the last head seen is another one than known.
 func (w *Watched) moved(known fleet.Revision) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -39,7 +39,7 @@ func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
 	return head, err
 }
 
-// write lands b on the branch, however often another writer comes first.
+// write commits b to the branch, however often another writer comes first.
 func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
 	start := time.Now()
 	wait := backoff{random: w.options.Random}
@@ -72,8 +72,8 @@ func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
 	}
 }
 
-// attempt makes the files from the head that is known and pushes them once. It
-// returns how many files changed.
+// attempt makes the files from the known head and pushes them once. It returns how many
+// files changed.
 func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, error) {
 	if err := w.look(ctx); err != nil {
 		return fleet.Revision{}, 0, err
@@ -82,7 +82,7 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 		return w.known.head, 0, nil
 	}
 	if b.fleet == nil {
-		b.fleet = w.told // the branch may have been put back to another
+		b.fleet = w.told // the branch may have been reset
 	}
 	d, err := w.known.draft(b, w.options.Now())
 	if err != nil || len(d.edits) == 0 {
@@ -103,8 +103,8 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 	return head, len(d.edits), nil
 }
 
-// look reads the branch where it may be another than is known. The error wraps
-// ErrDeposed where this agent does not own the fleet.
+// look reads the branch where its head may have changed. The error wraps ErrDeposed where
+// this agent does not own the fleet.
 func (w *Writer) look(ctx context.Context) error {
 	if seen, ok := w.branch.(*Watched); ok && seen.moved(w.known.head) {
 		w.known.stale = true
@@ -114,14 +114,14 @@ func (w *Writer) look(ctx context.Context) error {
 			return err
 		}
 	}
-	// The push lands only on the head that this owner was read from.
+	// The push succeeds only on the head that this owner was read from.
 	if now := w.known.owner; now != w.options.Owner {
 		return &fleet.Error{Kind: fleet.Conflict, Op: "write status", Err: deposedBy(now, w.options.Owner)}
 	}
 	return nil
 }
 
-// tell logs and reports a change between working and not working.
+// tell logs and reports the first failure, and the first success after it.
 func (w *Writer) tell(before, err error) {
 	if err == nil && before == nil || err != nil && before != nil && fleet.KindOf(err) == fleet.KindOf(before) {
 		return

@@ -12,43 +12,43 @@ import (
 	"fairlead.dev/sources"
 )
 
-// ErrDeposed is in the error of a writer whose agent does not own the fleet
-// any more. It writes nothing from then on.
+// ErrDeposed is in the error of a writer whose agent does not own the fleet any more. It
+// writes nothing then.
 var ErrDeposed = errors.New("this agent does not own the fleet")
 
 // Options configure a Writer.
 type Options struct {
 	// Owner is this agent with the epoch that it claimed. Required.
 	Owner fleet.Owner
-	// OwnerIn, if not nil, returns the owner in a tree, as Arbiter.In does.
+	// OwnerIn, if not nil, returns the owner in a tree, like Arbiter.In.
 	OwnerIn func(fs.FS) (fleet.Owner, error)
-	// Interval is how long reports are gathered before they become a commit;
-	// default 10 s. A changed headline does not wait for it.
+	// Interval is how long reports are gathered for a commit; default 10 s. A changed
+	// headline does not wait.
 	Interval time.Duration
 	// Gap is the least time between two commits; default 1 s.
 	Gap time.Duration
-	// Slow is how long the writer waits after it was refused for lack of
-	// rights; default 1 min.
+	// Slow is how long the writer waits after it was refused for lack of rights; default 1
+	// min.
 	Slow time.Duration
 	// Now is the time of changed conditions; nil is time.Now.
 	Now func() time.Time
-	// Random returns a random duration below n, by which waits between tries
-	// differ; nil is that of math/rand.
+	// Random returns a random duration below n, for the jitter of waits; nil is that of
+	// math/rand.
 	Random func(n time.Duration) time.Duration
 	Log    *slog.Logger // nil discards
-	// Observer is told what happens, for metrics. Its fields may be nil.
+	// Observer is called with events, for metrics. Its fields may be nil.
 	Observer Observer
 }
 
-// An Observer is told what a writer does. Functions are called from one
-// goroutine at a time and must not block.
+// An Observer is called with what a writer does, by one goroutine at a time. Its functions
+// must not block.
 type Observer struct {
-	// Commit: a commit with so many changed clusters landed. It took so long,
-	// and its oldest report had waited lag.
+	// Commit: a commit with so many changed clusters succeeded after took. Its oldest
+	// report had waited for lag.
 	Commit func(clusters int, took, lag time.Duration)
 	// Race: a push lost against another writer, or was not answered.
 	Race func(err error)
-	// Error: a flush failed; nil: the first that worked again.
+	// Error: a flush failed; nil: the first success after that.
 	Error func(err error)
 }
 
@@ -60,15 +60,15 @@ type Writer struct {
 
 	mu      sync.Mutex
 	waiting batch
-	heads   map[fleet.Key]headline // of what was put last
+	heads   map[fleet.Key]headline // headlines of the reports that were put last
 	fleet   headline
 	err     error
 
-	flushing chan struct{} // holds one while somebody flushes, which may take long; guards what is below
+	flushing chan struct{} // has an element during a flush; guards the fields below
 	known    known
-	told     *sources.FleetStatus // that landed last
+	told     *sources.FleetStatus // the last one committed
 	deposed  error
-	history  sources.History // as last read, with what was committed here since
+	history  sources.History // as last read, plus the commits made here since
 }
 
 var _ sources.StatusWriter = (*Writer)(nil)
@@ -96,7 +96,7 @@ func NewWriter(branch sources.Branch, o Options) *Writer {
 	}
 }
 
-// A headline is what readers are told at once.
+// A headline is the part of a report whose change is written at once.
 type headline struct {
 	put             bool
 	phase           fleet.Phase
@@ -137,7 +137,7 @@ func (w *Writer) PutFleet(s sources.FleetStatus) {
 	})
 }
 
-// add changes what is waiting and wakes Run.
+// add changes what waits and wakes Run.
 func (w *Writer) add(change func() (urgent bool)) {
 	w.mu.Lock()
 	if change() {
@@ -153,16 +153,16 @@ func (w *Writer) add(change func() (urgent bool)) {
 	}
 }
 
-// Err returns why status is not being written, or nil. After an error of kind
-// Unauthorized the writer only reads, and tries again slowly.
+// Err returns why status is not written, or nil. After an error of kind Unauthorized the
+// writer only reads, and tries again slowly.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Run implements sources.StatusWriter. It ends early with an error that wraps
-// ErrDeposed when the agent has lost the fleet.
+// Run implements sources.StatusWriter. It ends early, with an error that wraps ErrDeposed,
+// where the agent has lost the fleet.
 func (w *Writer) Run(ctx context.Context) error {
 	retry := backoff{random: w.options.Random}
 	var notBefore time.Time
@@ -203,7 +203,7 @@ func (w *Writer) last(ctx context.Context) error {
 	return err
 }
 
-// due returns how long to wait before the next flush, if anything is waiting.
+// due returns how long to wait before the next flush, if anything waits.
 func (w *Writer) due(notBefore time.Time) (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

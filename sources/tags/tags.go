@@ -1,5 +1,5 @@
-// Package tags tells which of many tags a ref means: one in a range of versions, or with a
-// name that fits, and of those the highest. Repositories and registries share it.
+// Package tags chooses one of many tags by a pattern: the highest one in a range of
+// versions, or with a matching name. Repositories and registries share it.
 package tags
 
 import (
@@ -13,13 +13,13 @@ import (
 // semverPrefix begins a ref that is a range of versions.
 const semverPrefix = "semver:"
 
-// IsPattern reports whether ref stands for the highest of several tags: "semver:" and a
-// range, or a name with *, as no tag has it.
+// IsPattern reports whether ref chooses the highest of several tags: "semver:" and a range,
+// or a name with *, which no tag contains.
 func IsPattern(ref string) bool {
 	return strings.HasPrefix(ref, semverPrefix) || strings.Contains(ref, "*")
 }
 
-// Prefix returns what all tags begin with that the pattern ref matches.
+// Prefix returns the common prefix of all tags that match the pattern ref.
 func Prefix(ref string) string {
 	if strings.HasPrefix(ref, semverPrefix) {
 		return ""
@@ -30,16 +30,16 @@ func Prefix(ref string) string {
 	return ref
 }
 
-// A Pattern matches tags, and keeps the highest that it was shown.
+// A Pattern matches tags, and keeps the highest one that it has seen.
 type Pattern struct {
 	versions *semver.Constraints
 	names    string
 
 	best    string
-	version *semver.Version // of best; nil where it is none
+	version *semver.Version // version of best; nil where it has none
 }
 
-// New returns the pattern that ref is. The error says what of it cannot be read.
+// New returns the pattern of ref. The error says what cannot be parsed.
 func New(ref string) (*Pattern, error) {
 	text, ok := strings.CutPrefix(ref, semverPrefix)
 	if !ok {
@@ -55,8 +55,8 @@ func New(ref string) (*Pattern, error) {
 	return &Pattern{versions: c}, nil
 }
 
-// Consider shows p a tag, and the version that it may stand for. The highest is that of
-// the highest version, above all that stand for none, which are compared as text.
+// Consider shows p a tag, and the version that it stands for. The highest tag has the
+// highest version. Tags without a version are lower, and compared as text.
 func (p *Pattern) Consider(tag, version string) {
 	v, err := semver.NewVersion(version)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Pattern) Consider(tag, version string) {
 		if v == nil || !p.versions.Check(v) {
 			return
 		}
-	} else if ok, _ := path.Match(p.names, tag); !ok { // the pattern is good
+	} else if ok, _ := path.Match(p.names, tag); !ok { // the pattern is valid
 		return
 	}
 	if p.best == "" || p.higher(tag, v) {

@@ -16,7 +16,7 @@ const (
 	maxTarget = 4096
 )
 
-// A Tree is one judged tree as a filesystem. It is safe for concurrent use.
+// A Tree is a checked tree as a filesystem. It is safe for concurrent use.
 type Tree struct {
 	index *Index
 	root  *folder
@@ -32,7 +32,7 @@ var (
 	_ fs.ReadLinkFS  = (*Tree)(nil)
 )
 
-// Bytes returns how many bytes its files have, as a walk sees them.
+// Bytes returns the size of its files, as a walk counts them.
 func (t *Tree) Bytes() int64 { return t.root.bytes }
 
 // Digest implements sources.Tree.
@@ -145,8 +145,7 @@ func (t *Tree) content(e Entry, name string) ([]byte, error) {
 
 var errLFS = errors.New("is a Git LFS pointer and not its content, which is not fetched: keep the file in Git itself (git lfs untrack, and add it again)")
 
-// isLFSPointer reports whether b stands for a file that is kept elsewhere.
-// Source: Git LFS, docs/spec.md.
+// isLFSPointer reports whether b is a pointer of Git LFS. Source: Git LFS, docs/spec.md.
 func isLFSPointer(b []byte) bool {
 	return len(b) < 1024 && bytes.HasPrefix(b, []byte("version https://git-lfs.github.com/spec/")) && bytes.Contains(b, []byte("\noid sha256:"))
 }
@@ -157,7 +156,7 @@ func (t *Tree) find(op, name string) (Entry, error) {
 	return e, err
 }
 
-// locate is find, and says how many folders below the root the entry is.
+// locate is find, and also returns the depth of the entry below the root.
 func (t *Tree) locate(op, name string) (Entry, int, error) {
 	if !fs.ValidPath(name) {
 		return Entry{}, 0, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -172,8 +171,7 @@ func (t *Tree) locate(op, name string) (Entry, int, error) {
 	return e, level, nil
 }
 
-// lfind returns the entry at name, with links on the way to it followed, but
-// not itself.
+// lfind returns the entry at name. It follows links on the way, but not the entry itself.
 func (t *Tree) lfind(op, name string) (Entry, error) {
 	parent, err := t.find(op, path.Dir(name))
 	if err != nil || name == "." {
@@ -192,8 +190,8 @@ func (t *Tree) lfind(op, name string) (Entry, error) {
 	return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-// walk goes from the root to name, one element at a time, replacing each link
-// that it meets by its target.
+// walk goes from the root to name, one element at a time, and replaces each link by its
+// target.
 func (t *Tree) walk(name string) (Entry, int, error) {
 	root := Entry{Name: ".", Mode: fs.ModeDir, ID: t.root.id}
 	rest, here, at := strings.Split(name, "/"), []Entry{root}, []string{}
@@ -244,7 +242,7 @@ func (t *Tree) walk(name string) (Entry, int, error) {
 	return here[len(here)-1], len(at), nil
 }
 
-// target returns the elements of the link e, which is at path link.
+// target returns the elements of the path that the link e, at path link, leads to.
 func (t *Tree) target(e Entry, link string) ([]string, error) {
 	b, err := t.index.objects.File(e.ID)
 	if err != nil {

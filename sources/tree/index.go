@@ -8,20 +8,19 @@ import (
 	"sync"
 )
 
-// An Index judges trees over one store of objects and remembers each folder it
-// has judged, so that a new revision costs what changed in it. It is safe for
-// concurrent use.
+// An Index checks trees over one store of objects, and remembers each checked folder, so
+// that a new revision costs only what changed. It is safe for concurrent use.
 type Index struct {
 	objects Objects
 	budget  Budget
 
 	mu      sync.Mutex
-	folders map[string]*folder // judged with all below
-	seen    map[string]*folder // looked at by themselves
+	folders map[string]*folder // folders checked with everything below
+	seen    map[string]*folder // folders checked alone
 	kept    int                // entries in seen
 }
 
-// A folder is a judged folder with what is below it.
+// A folder is a checked folder with what is below it.
 type folder struct {
 	id      string
 	entries []Entry // sorted by name
@@ -37,8 +36,8 @@ func NewIndex(objects Objects, budget Budget) *Index {
 	return &Index{objects: objects, budget: budget.WithDefaults(), folders: map[string]*folder{}, seen: map[string]*folder{}}
 }
 
-// Tree returns the tree whose root folder is id. An error of kind Invalid says
-// that the tree is over budget or holds a hostile name.
+// Tree returns the tree whose root folder is id. An error of kind Invalid says that the
+// tree exceeds the budget or has a hostile name.
 func (x *Index) Tree(id string) (*Tree, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -49,8 +48,8 @@ func (x *Index) Tree(id string) (*Tree, error) {
 	return &Tree{index: x, root: root}, nil
 }
 
-// judge counts the folder id at path, whose depth from the root is level and whose
-// parents have above entries together. The caller holds the lock.
+// judge checks the folder id at path, at depth level, whose parents have above entries
+// together. The caller holds the lock.
 func (x *Index) judge(id, path string, level, above int) (*folder, error) {
 	if level > x.budget.Depth {
 		return nil, refuse("%q is more than %d folders deep", path, x.budget.Depth)
@@ -65,7 +64,7 @@ func (x *Index) judge(id, path string, level, above int) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read folder %q: %w", path, err)
 	}
-	// Those of the parents are in memory until they are counted.
+	// The entries of the parents are in memory
 	if above += len(entries); above > x.budget.Files {
 		return nil, refuse("it has more than %d files and folders (counted up to %q)", x.budget.Files, "/"+path)
 	}
@@ -87,8 +86,8 @@ func (x *Index) judge(id, path string, level, above int) (*folder, error) {
 	return f, nil
 }
 
-// count adds the entry e of f, which is at path, to what f holds. The folder and
-// its parents have above entries.
+// count adds the entry e of f, at path, to the totals of f. The folder and its parents have
+// above entries.
 func (x *Index) count(f *folder, e Entry, path string, level, above int) error {
 	f.files++
 	switch e.Mode.Type() {
@@ -115,7 +114,7 @@ func (x *Index) count(f *folder, e Entry, path string, level, above int) error {
 	return nil
 }
 
-// folder returns a folder that was judged before.
+// folder returns a folder that was checked before.
 func (x *Index) folder(id string) *folder {
 	x.mu.Lock()
 	defer x.mu.Unlock()

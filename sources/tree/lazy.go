@@ -10,25 +10,24 @@ import (
 	"fairlead.dev/sources"
 )
 
-// maxBad is how many of the bad entries of one folder are told.
+// maxBad is how many bad entries of one folder are reported.
 const maxBad = 10
 
-// Lazy returns the tree whose root folder is id without looking at it: each folder is
-// judged when it is come to. What is wrong with an entry holds up who needs it and
-// nobody else, and Bad tells of it. Budget.Files bounds one folder, not all together.
+// Lazy returns the tree whose root folder is id without checking it: each folder is checked
+// when it is first read. A bad entry affects only who needs it, and Bad reports it.
+// Budget.Files bounds each folder, not their sum.
 func (x *Index) Lazy(id string) *Tree {
 	return &Tree{index: x, root: &folder{id: id}, lazy: true}
 }
 
-// A badName is an entry that cannot be had by its name.
+// A badName is an entry with a bad name.
 type badName struct {
 	name string
 	dir  bool
 	err  error
 }
 
-// look returns the folder id as it is by itself, with the entries that are bad
-// whatever is around it.
+// look returns the folder id alone, with its entries that are bad in any tree.
 func (x *Index) look(id string) (*folder, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -63,7 +62,7 @@ func (x *Index) look(id string) (*folder, error) {
 	for i, e := range f.entries {
 		f.names[e.Name] = i
 	}
-	// What is kept is bounded too: a folder that is gone is not asked for again.
+	// The cache is bounded: a folder that is gone is not used again.
 	if x.kept += len(entries); x.kept > 2*x.budget.Files {
 		x.seen, x.kept = map[string]*folder{}, len(entries)
 	}
@@ -71,8 +70,8 @@ func (x *Index) look(id string) (*folder, error) {
 	return f, nil
 }
 
-// absent says why f does not have the entry name. What is kept back is not absent: whoever
-// asks for it would go on as if nobody had ever written it.
+// absent returns the error for a missing entry name of f. A bad entry is not missing: the
+// caller would go on as if nobody had written it.
 func (f *folder) absent(name string) error {
 	i, ok := slices.BinarySearchFunc(f.bad, name, func(b badName, name string) int { return cmp.Compare(b.name, name) })
 	if !ok {
@@ -81,7 +80,7 @@ func (f *folder) absent(name string) error {
 	return refuse("%w", f.bad[i].err)
 }
 
-// folder returns what is in the folder e.
+// folder returns the content of the folder e.
 func (t *Tree) folder(e Entry) (*folder, error) {
 	if t.lazy {
 		return t.index.look(e.ID)
@@ -92,7 +91,7 @@ func (t *Tree) folder(e Entry) (*folder, error) {
 // Bad implements sources.Judged.
 func (t *Tree) Bad(dir string) []sources.BadEntry {
 	if !t.lazy {
-		return nil // it was judged as a whole
+		return nil // the tree was checked as a whole
 	}
 	e, level, err := t.locate("stat", dir)
 	if err != nil || !e.Mode.IsDir() {
@@ -117,8 +116,7 @@ func (t *Tree) Bad(dir string) []sources.BadEntry {
 	return out[:min(len(out), maxBad)]
 }
 
-// tooMuch says why the entry e of a folder that is level folders below the root is
-// not given out.
+// tooMuch returns why the entry e, of a folder at depth level, is kept back.
 func (t *Tree) tooMuch(e Entry, level int) error {
 	switch {
 	case e.Mode.IsDir() && level+1 > t.index.budget.Depth:
@@ -129,11 +127,11 @@ func (t *Tree) tooMuch(e Entry, level int) error {
 	return nil
 }
 
-// tooDeep reports whether a folder of level may not be gone into.
+// tooDeep reports whether a folder at depth level must not be read.
 func (t *Tree) tooDeep(level int) bool { return t.lazy && level > t.index.budget.Depth }
 
-// given returns the entries of f that are given out, as it is level folders below the
-// root: a file that is too large is, and cannot be read.
+// given returns the entries of f, at depth level, that are not kept back. A file that is
+// too large is among them, and cannot be read.
 func (t *Tree) given(f *folder, level int) []Entry {
 	if !t.tooDeep(level + 1) {
 		return f.entries
@@ -141,7 +139,7 @@ func (t *Tree) given(f *folder, level int) []Entry {
 	return slices.DeleteFunc(slices.Clone(f.entries), func(e Entry) bool { return e.Mode.IsDir() })
 }
 
-// readable says why the file e at name is not read.
+// readable returns why the file e at name cannot be read.
 func (t *Tree) readable(e Entry, name string) error {
 	if err := t.tooMuch(e, 0); t.lazy && !e.Mode.IsDir() && err != nil {
 		return &fs.PathError{Op: "read", Path: name, Err: refuse("%w", err)}

@@ -14,9 +14,9 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Mounted returns base with the trees of mounts below the folder dir, each by its name, in
-// place of what base has there. Dir has one element. Symbolic links lead neither from one
-// tree into another nor out of any.
+// Mounted returns base with the trees of mounts below the folder dir, by name. They hide
+// what base has there. Dir has one element. Symbolic links lead neither from one tree to
+// another nor out of any.
 func Mounted(base sources.Tree, dir string, mounts map[string]sources.Tree) sources.Tree {
 	if len(mounts) == 0 {
 		return base
@@ -25,7 +25,7 @@ func Mounted(base sources.Tree, dir string, mounts map[string]sources.Tree) sour
 }
 
 type mounted struct {
-	sources.Tree // what is elsewhere
+	sources.Tree // the base
 
 	dir    string
 	mounts map[string]sources.Tree
@@ -39,7 +39,7 @@ var (
 	_ fs.ReadLinkFS  = (*mounted)(nil)
 )
 
-// at returns the tree that has name, what name is in it, and where that tree begins.
+// at returns the tree with name, the name in that tree, and the tree's root.
 func (m *mounted) at(name string) (sources.Tree, string, string) {
 	rest, ok := strings.CutPrefix(name, m.dir+"/")
 	if !ok || !fs.ValidPath(name) {
@@ -56,7 +56,7 @@ func (m *mounted) at(name string) (sources.Tree, string, string) {
 	return t, below, path.Join(m.dir, first)
 }
 
-// above reports whether name is a folder that mounts are below.
+// above reports whether name is a folder above mounts.
 func (m *mounted) above(name string) bool { return name == "." || name == m.dir }
 
 // Stat implements fs.StatFS.
@@ -76,7 +76,7 @@ func (m *mounted) Stat(name string) (fs.FileInfo, error) {
 
 func folderInfo(name string) info { return info{Entry{Name: name, Mode: fs.ModeDir}} }
 
-// placed names the path of err as it is in the whole.
+// placed corrects the path in err to the path in the whole tree.
 func placed(err error, root string) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok && root != "" {
 		return &fs.PathError{Op: e.Op, Path: path.Join(root, e.Path), Err: e.Err}
@@ -183,7 +183,7 @@ func (m *mounted) Bad(dir string) []sources.BadEntry {
 	})
 }
 
-// Unavailable returns a tree that has nothing to give: err is the answer to all.
+// Unavailable returns a tree whose calls all fail with err.
 func Unavailable(err error) sources.Tree { return unavailable{err} }
 
 type unavailable struct{ err error }

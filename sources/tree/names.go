@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// checkName refuses names that mean something else to a filesystem than what
-// they say: the rules of git fsck for all platforms at once.
+// checkName refuses names that a filesystem may interpret: the rules of git fsck for all
+// platforms.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -27,9 +27,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// isDotGit reports whether some filesystem takes name for ".git": case does not
-// matter to most, NTFS drops trailing dots, spaces and streams and has short
-// names, HFS+ ignores characters without width.
+// isDotGit reports whether a filesystem takes name for ".git": most ignore case, NTFS drops
+// trailing dots, spaces and streams and has short names, HFS+ ignores characters without
+// width.
 func isDotGit(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {

@@ -1,13 +1,12 @@
 // Package tree serves the content of one revision as a read-only filesystem.
 //
-// Content is addressed by identity: a folder is a list of entries, each with
-// the id of what it holds, and equal ids mean equal content. That makes it
-// cheap to judge a whole tree before anybody walks it: each distinct folder is
-// counted once, however often it appears, so a bomb of equal subtrees is
-// refused in the time that it takes to read it once.
+// Content is addressed by identity: a folder is a list of entries, each with the id of its
+// content, and equal ids mean equal content. So a whole tree can be checked cheaply before
+// it is walked: each distinct folder is counted once, however often it occurs, and a bomb
+// of equal subtrees is refused after each folder was read once.
 //
-// Symbolic links are followed within the tree and never out of it. Names that
-// could harm a checkout are refused by name, though nothing is checked out here.
+// Symbolic links are followed within the tree and never out of it. Names that could harm a
+// checkout are refused, though nothing is checked out here.
 package tree
 
 import (
@@ -30,18 +29,17 @@ type Objects interface {
 type Entry struct {
 	Name string
 	// Mode has type bits only: 0 for a file, fs.ModeDir, fs.ModeSymlink, or
-	// fs.ModeIrregular for what cannot be read, as a submodule.
+	// fs.ModeIrregular for what cannot be read, such as a submodule.
 	Mode fs.FileMode
 	ID   string // identity of the content, "sha1:<hex>"
 	Size int64  // of a file
 }
 
-// A Budget bounds what one revision may hold. A field that is 0 takes its
-// default.
+// A Budget bounds one revision. A field that is 0 has its default.
 type Budget struct {
-	Files     int   // files and folders, as a walk sees them: 100,000
+	Files     int   // files and folders, as a walk counts them: 100,000
 	Depth     int   // folders within folders: 32
-	Bytes     int64 // of all files, as a walk sees them: 128 MiB
+	Bytes     int64 // of all files, as a walk counts them: 128 MiB
 	FileBytes int64 // of one file: 16 MiB
 }
 
