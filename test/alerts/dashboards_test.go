@@ -18,11 +18,10 @@ func fill(expr string) string {
 	return expr
 }
 
-// TestDashboards holds dashboards to Grafana's JSON model and to the series
-// that the agent has.
+// TestDashboards checks dashboards against Grafana's JSON model and the agent's series.
 func TestDashboards(t *testing.T) {
 	series := readSeries(t)
-	// Those of the process come with the client library and are in no table.
+	// Series of the process come with the client library, and are in no table.
 	for _, name := range []string{"process_resident_memory_bytes", "process_cpu_seconds_total", "go_memstats_heap_inuse_bytes", "go_goroutines"} {
 		series[name] = nil
 	}

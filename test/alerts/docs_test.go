@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGuide tries that docs/monitoring.md lists each alert as it is, and that
-// Prometheus takes the configuration that it shows.
+// TestGuide checks that docs/monitoring.md lists each alert, and that Prometheus accepts
+// the configuration in it.
 func TestGuide(t *testing.T) {
 	b, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "prometheus.yaml")
-	config = strings.ReplaceAll(config, "charts/", root+"/charts/") // it is read from the folder of the repository
+	config = strings.ReplaceAll(config, "charts/", root+"/charts/") // the path is relative to the repository
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// TestGuideNamesWhatIs tries that the flags, values of the chart and queries
-// that docs/monitoring.md shows exist.
+// TestGuideNamesWhatIs checks that the flags, values of the chart and queries in
+// docs/monitoring.md exist.
 func TestGuideNamesWhatIs(t *testing.T) {
 	read := func(file string) string {
 		t.Helper()

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A sink is a collector that keeps the names of the spans of each trace.
+// A sink is a collector that records the names of the spans of each trace.
 type sink struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -64,9 +64,9 @@ func newSink(t *testing.T) *sink {
 	return s
 }
 
-// TestExemplarsOnPrometheus follows histograms to traces: a real Prometheus
-// keeps exemplars of an agent that traces, and the traces that they name are
-// those that a collector got, with the span that was counted.
+// TestExemplarsOnPrometheus follows histograms to traces: a real Prometheus stores the
+// exemplars of an agent, and the traces that they name reached a collector, with the span
+// that was counted.
 func TestExemplarsOnPrometheus(t *testing.T) {
 	if os.Getenv("FAIRLEAD_TEST_ALERTS") == "" {
 		t.Skip("it takes minutes: run `make test-alerts`")

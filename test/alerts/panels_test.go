@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-// replicated are series of replicas that share the clusters, which
-// TestReplicasOnPrometheus has.
+// replicated are series that only replicas with shared clusters have: see
+// TestReplicasOnPrometheus.
 var replicated = []string{"fairlead_shards_held", "fairlead_shard_takeovers_total", "fairlead_sessions_lost_total"}
 
-// panels are the queries of all dashboards, and which of them ever found
-// something: a query that is right and finds nothing is of no use.
+// panels are the queries of all dashboards, with those that have found something: a valid
+// query that never finds anything is useless.
 type panels struct {
 	mu      sync.Mutex
-	waiting map[string]string // where a query is, by the query
+	waiting map[string]string // place of a query, by the query
 	all     int
 }
 
-// newPanels returns the queries that one agent is to answer.
+// newPanels returns the queries that one agent can answer.
 func newPanels(t *testing.T) *panels {
 	t.Helper()
 	p := &panels{waiting: make(map[string]string)}
@@ -39,7 +39,7 @@ func newPanels(t *testing.T) *panels {
 	return p
 }
 
-// look tries what has found nothing yet, on the fleet of that name.
+// look runs the queries that have found nothing yet, on the fleet called world.
 func (p *panels) look(t *testing.T, watch *watch, world string) {
 	t.Helper()
 	p.mu.Lock()
@@ -55,7 +55,7 @@ func (p *panels) look(t *testing.T, watch *watch, world string) {
 	}
 }
 
-// show waits until each has found something.
+// show waits until each query has found something.
 func (p *panels) show(t *testing.T, watch *watch) {
 	t.Helper()
 	eventually(t, "all panels show something", func() error {

@@ -13,10 +13,9 @@ import (
 	"fairlead.dev/test/kube"
 )
 
-// TestReplicasOnPrometheus lets a real Prometheus watch three replicas that
-// share the clusters of a fleet, of which the leader is deposed and lives on.
-// Nothing is counted twice at any time, and of the one that led nothing is left
-// that wakes anybody.
+// TestReplicasOnPrometheus has a real Prometheus watch three replicas that share the
+// clusters of a fleet. The leader is deposed and lives on. Nothing is counted twice at any
+// time, and no alert fires because of the old leader.
 func TestReplicasOnPrometheus(t *testing.T) {
 	if os.Getenv("FAIRLEAD_TEST_ALERTS") == "" {
 		t.Skip("it takes minutes: run `make test-alerts`")
@@ -90,7 +89,7 @@ func TestReplicasOnPrometheus(t *testing.T) {
 		return err
 	})
 	is("sum(fairlead_leader)", 1)
-	is("sum(fairlead_fleet_problems)", 1) // of two that led one after the other
+	is("sum(fairlead_fleet_problems)", 1) // of two leaders, one after the other
 	w.revert()
 	whole()
 
@@ -111,8 +110,8 @@ func TestReplicasOnPrometheus(t *testing.T) {
 	}
 }
 
-// depose gives the Lease of the leader to another replica, as if the leader had
-// not renewed it and the other had been the first to see that.
+// depose gives the Lease of the leader to another replica, as if the leader had not renewed
+// it.
 func depose(t *testing.T, k *kube.Server, namespace, lease string) {
 	t.Helper()
 	c, err := replicas.Connect(k.Kubeconfig, replicas.Timing{})

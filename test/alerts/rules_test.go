@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestAlertsAreWhole tries that each alert has what whoever is woken needs.
+// TestAlertsAreWhole checks that each alert has what an operator needs.
 func TestAlertsAreWhole(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, a := range readAlerts(t) {
@@ -38,8 +38,8 @@ func TestAlertsAreWhole(t *testing.T) {
 	}
 }
 
-// TestRunbooks tries that each alert has a runbook and each runbook an alert,
-// and that a runbook says what there is to say.
+// TestRunbooks checks that each alert has a runbook, each runbook an alert, and each
+// runbook all its sections.
 func TestRunbooks(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(runbookDir, "*.md"))
 	if err != nil {
@@ -76,8 +76,8 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestRunbookCommands tries that the commands of fairlead that runbooks name
-// exist, with their flags, and so do the pages that they point at.
+// TestRunbookCommands checks that the commands of fairlead in runbooks exist with their
+// flags, and so do the pages that they link.
 func TestRunbookCommands(t *testing.T) {
 	b, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestRunbookCommands(t *testing.T) {
 			}
 			for _, m := range command.FindAllStringSubmatch(block, -1) {
 				found++
-				name := m[1] // with its subcommands, and arguments that look as such
+				name := m[1] // with its subcommands, and arguments that look like them
 				for flags[name] == "" && strings.Contains(name, " ") {
 					name = name[:strings.LastIndex(name, " ")]
 				}
@@ -136,7 +136,7 @@ func TestRunbookCommands(t *testing.T) {
 // targetLabels are those that Prometheus gives every series.
 var targetLabels = []string{"namespace", "job", "instance", "__name__"}
 
-// TestAlertsAskForWhatIs tries that the series and labels exist that alerts ask for.
+// TestAlertsAskForWhatIs checks that the series and labels in alerts exist.
 func TestAlertsAskForWhatIs(t *testing.T) {
 	series := readSeries(t)
 	for _, a := range readAlerts(t) {
@@ -144,8 +144,7 @@ func TestAlertsAskForWhatIs(t *testing.T) {
 	}
 }
 
-// check parses expr and looks up its series, and the labels that it selects and
-// groups by.
+// check parses expr and looks up its series, and the labels that it selects and groups by.
 func check(t *testing.T, where, expr string, series map[string][]string) {
 	t.Helper()
 	e, err := metricsql.Parse(expr)
@@ -153,7 +152,7 @@ func check(t *testing.T, where, expr string, series map[string][]string) {
 		t.Errorf("%s: %v\n%s", where, err, expr)
 		return
 	}
-	var selected []string // labels of all series of the expression
+	var selected []string // labels of all its series
 	metricsql.VisitAll(e, func(n metricsql.Expr) {
 		if v, ok := n.(*metricsql.MetricExpr); ok {
 			selected = append(selected, selector(t, where, v, series)...)

@@ -19,8 +19,7 @@ import (
 	"testing"
 )
 
-// A watch is a Prometheus that scrapes what it is told to, an Alertmanager
-// behind it, and somebody who is woken by that.
+// A watch is a Prometheus with its targets, an Alertmanager, and a receiver of alerts.
 type watch struct {
 	t       *testing.T
 	dir     string
@@ -28,14 +27,14 @@ type watch struct {
 
 	mu      sync.Mutex
 	targets map[string]target  // by address
-	firing  map[[2]string]bool // by alert and world: woken, and not told that it is over
+	firing  map[[2]string]bool // alerts that fire, by alert and world
 	fired   map[[2]string]bool
 }
 
 type target struct{ world, instance string }
 
-// hasten returns the rules with everything that takes time taking seconds. A
-// threshold of time is given for each alert that has one.
+// hasten returns the rules with durations of seconds. Each alert with a threshold of time
+// has one here.
 func hasten(t *testing.T, rules string) string {
 	t.Helper()
 	rules = regexp.MustCompile(`(?m)^( +for:) \w+$`).ReplaceAllString(rules, "$1 8s")
@@ -133,7 +132,7 @@ func (w *watch) scrape(world, instance string, p *process) {
 	w.aim()
 }
 
-// leave scrapes an agent no more.
+// leave removes an agent from the targets.
 func (w *watch) leave(p *process) {
 	w.mu.Lock()
 	delete(w.targets, p.address)
@@ -141,7 +140,7 @@ func (w *watch) leave(p *process) {
 	w.aim()
 }
 
-// aim writes the targets for Prometheus to read.
+// aim writes the targets for Prometheus.
 func (w *watch) aim() {
 	w.t.Helper()
 	w.mu.Lock()
@@ -167,7 +166,7 @@ func (w *watch) aim() {
 	}
 }
 
-// page takes what Alertmanager sends.
+// page receives what Alertmanager sends.
 func (w *watch) page(out http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Alerts []struct {
@@ -194,7 +193,7 @@ func (w *watch) page(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// woken says why nobody is woken by that alert of that world; nil: somebody is.
+// woken returns an error unless the alert of that world fires.
 func (w *watch) woken(alert, world string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +210,7 @@ func (w *watch) calm(alert, world string) error {
 	return nil
 }
 
-// all returns the alerts of that world that ever fired.
+// all returns the alerts of that world that have ever fired.
 func (w *watch) all(world string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package arrows holds the picture of the house against the code: which package
-// may import which, and which heavy dependency belongs to which room.
+// Package arrows checks the code against the picture of the house: which package may import
+// which, and which heavy dependency belongs to which room.
 package arrows
 
 import (
@@ -19,13 +19,13 @@ type pkg struct {
 	Deps       []string
 }
 
-// rule forbids packages below from to import packages below any of to, but for
-// those that are in except.
+// A rule forbids packages below from to import packages below any of to, except for those
+// in except.
 type rule struct {
 	from   string
 	to     []string
 	except []string // importing packages that may
-	deep   bool     // counts what is imported indirectly too
+	deep   bool     // indirect imports count too
 	reason string
 }
 
@@ -68,7 +68,7 @@ var rules = []rule{
 	{from: "", to: []string{"filippo.io/age"}, except: []string{"agent/secrets", "render/sops"}, reason: "only what keeps secrets and what decrypts a repository has keys"},
 }
 
-// workQueue is a light part of client-go with nothing of the client in it.
+// workQueue is a part of client-go without its client.
 const workQueue = "k8s.io/client-go/util/workqueue"
 
 func below(path, prefix string) bool {
@@ -98,8 +98,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestProvidersApart keeps each infrastructure provider to itself, and the rooms that
-// they share below them.
+// TestProvidersApart: no infrastructure provider imports another, and no shared room
+// imports a provider.
 func TestProvidersApart(t *testing.T) {
 	const rooms = module + "providers/"
 	const root = rooms + "infrastructure/"

@@ -40,7 +40,7 @@ func mayChange() map[string]string {
 		"providers/conformance":        "the suite that providers are held against",
 		"reconcile.Forget":             "ends what runs for a cluster that is not this agent's any more",
 		"agent/adopt.mark":             "people take over what another controller made",
-		"agent/adopt.giveBack":         "people undo that",
+		"agent/adopt.revert":           "people undo that",
 		"agent/adopt.storeOne":         "the secrets of a cluster that is taken over",
 		"agent/secrets.Create":         "the gate before the secrets: a decorator",
 		"agent/secrets.Replace":        "the same",
@@ -48,7 +48,7 @@ func mayChange() map[string]string {
 		"agent/orphans.removeOne":      "people remove orphans",
 		"agent/pivot.put":              "people move a fleet, with its secrets",
 		"agent/pivot.clean":            "secrets that were copied leave the place they were in",
-		"agent/pivot.takeBack":         "secrets that a pivot that is undone copied",
+		"agent/pivot.removeCopies":     "secrets that a pivot that is undone copied",
 		"agent/secrets/escrow.restore": "people restore a backup of secrets",
 	}
 }

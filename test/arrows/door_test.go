@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// door is the package through which YAML goes that nobody has vouched for.
+// door is the package through which untrusted YAML has to go.
 const door = "fleet/documents"
 
-// parses are the functions that read YAML, or JSON from a stream without end, by package.
-// Nil: all that the package has.
+// parses are the functions that read YAML, or JSON from an endless stream, by package. Nil:
+// all functions of the package.
 func parses() map[string][]string {
 	yaml := []string{"Unmarshal", "UnmarshalStrict", "UnmarshalWithOptions", "NewDecoder", "YAMLToJSON", "YAMLToJSONStrict"}
 	return map[string][]string{
@@ -33,7 +33,7 @@ func parses() map[string][]string {
 	}
 }
 
-// mayParse are those that parse beside the door, and why: functions, by "package.function".
+// mayParse are the other functions that parse, with reasons: "package.function".
 func mayParse() map[string]string {
 	return map[string]string{
 		"agent/kube.FromContent":                                "the door bounded the kubeconfig",
@@ -56,8 +56,8 @@ func mayParse() map[string]string {
 	}
 }
 
-// TestOneDoor: what parses YAML is called by the door alone, but for what is named here
-// with reasons. Tests, and programs that are no part of the product, do as they like.
+// TestOneDoor: only the door parses YAML, except for functions that are named here with
+// reasons. Tests and programs outside of the product may parse as they like.
 func TestOneDoor(t *testing.T) {
 	used, allowed, forbidden := make(map[string]bool), mayParse(), parses()
 	for _, p := range newChecker(t).packages {
@@ -94,8 +94,8 @@ func TestOneDoor(t *testing.T) {
 	}
 }
 
-// parsing calls found with each use of a forbidden function in f, and the function that it
-// is in.
+// parsing calls found with each use of a forbidden function in f, and the function that
+// contains it.
 func parsing(f *ast.File, forbidden map[string][]string, found func(in, what string, at token.Pos)) {
 	names := make(map[string]string) // of imports, to their path
 	for _, i := range f.Imports {

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// mayWrite are the functions that write files, and what. What is secret is in none but the
-// secret store's, which are encrypted, and those that people ask for.
+// mayWrite are the functions that write files, and what. Secrets are written by the secret
+// store, encrypted, and where people ask for them.
 func mayWrite() map[string]string {
 	return map[string]string{
 		"agent/adopt.put":              "manifests, into a clone",
-		"agent/adopt.setHold":          "the same",
+		"agent/adopt.setPaused":        "the same",
 		"agent/wiring.OpenSecrets":     "opens the secret store, which is encrypted",
 		"agent/cli.Write":              "the kubeconfig of a home, where a person asked for it",
-		"agent/cli.begin":              "the log of bootstrap and pivot",
+		"agent/cli.prepare":            "the log of bootstrap and pivot",
 		"agent/cli.pin":                "fleet.yaml, into a clone",
 		"agent/demo.Run":               "the folder of a demonstration",
 		"agent/demo.add":               "manifests, into a clone",
@@ -41,7 +41,8 @@ func mayWrite() map[string]string {
 	}
 }
 
-// TestSecretsAreInNoFile holds the functions of the program that write files against a list.
+// TestSecretsAreInNoFile: no function of the program writes files, except for those in
+// mayWrite.
 func TestSecretsAreInNoFile(t *testing.T) {
 	only(t, mayWrite(), func(_ string, fn *ast.FuncDecl) bool { return writesFiles(fn) },
 		"writes a file: what is secret goes to the secret store alone; where this is not, say so in mayWrite",

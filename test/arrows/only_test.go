@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// only holds the functions of the program that does is true of, called as in
-// "agent/cli.newStatus", against the list may, which says why. Missing and idle are what
-// is said of one that the list lacks, and of one of the list that does is not true of.
+// only checks that the functions of the program for which does is true are exactly those in
+// may, which has the reasons. Functions are named like "agent/cli.newStatus". missing is
+// the message for a function that may lacks, idle for a function in may for which does is
+// false.
 func only(t *testing.T, may map[string]string, does func(room string, fn *ast.FuncDecl) bool, missing, idle string) {
 	t.Helper()
 	found := map[string]bool{}
@@ -54,7 +55,7 @@ func only(t *testing.T, may map[string]string, does func(room string, fn *ast.Fu
 	}
 }
 
-// partOfTests reports whether a folder of that name holds what tests alone use.
+// partOfTests reports whether only tests use a folder of that name.
 func partOfTests(name string) bool {
 	return strings.HasSuffix(name, "test") || name == "testdata"
 }

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestPromisesAreHeld: the tests and checks that docs/architecture.md names for its
-// promises exist.
+// TestPromisesAreHeld: the tests and checks that docs/architecture.md names exist.
 func TestPromisesAreHeld(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {

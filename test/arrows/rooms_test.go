@@ -8,20 +8,19 @@ import (
 	"testing"
 )
 
-// A room is a row of the table in docs/architecture.md: a folder, and the folders below
-// it that have no row of their own.
+// A room is a row of the table in docs/architecture.md: a folder, and the folders below it
+// without a row of their own.
 type room struct {
 	folder string
 	may    []string // folders of the rooms that it may import
 	all    bool     // it may import every room
 }
 
-// words are for every room.
+// words are rooms that every room may import.
 var words = []string{"fleet", "fleet/documents"}
 
-// TestRooms holds the table of rooms against the code, which is where its last column
-// comes from: each package is in one room, imports nothing that its row does not name,
-// and each name is needed.
+// TestRooms compares the table of rooms with the code: each package is in one room, imports
+// only what its row names, and each name is needed.
 func TestRooms(t *testing.T) {
 	rooms := table(t)
 	needed := make(map[string][]string, len(rooms))

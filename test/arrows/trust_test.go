@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestTrustIsShown: each credential, each boundary, each section and each remedy of
-// docs/trust.md is a line of its last table, which names a test that exists; so is each
-// test that its text names.
+// TestTrustIsShown: the last table of docs/trust.md has a line for each credential,
+// boundary, section and remedy, with a test that exists. Tests that its text names exist
+// too.
 func TestTrustIsShown(t *testing.T) {
 	b, err := os.ReadFile("../../docs/trust.md")
 	if err != nil {
@@ -51,9 +51,9 @@ func TestTrustIsShown(t *testing.T) {
 	}
 }
 
-// promisesOfTrust returns what page says, by what stands first: the first cell of each
-// row of its tables of credentials and remedies, each boundary, which is bold, and each
-// section that has text of its own.
+// promisesOfTrust returns what page promises, by its first words: the first cell of each
+// row in its tables of credentials and remedies, each boundary, which is bold, and each
+// section with text.
 func promisesOfTrust(t *testing.T, page string) []string {
 	t.Helper()
 	var out []string

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// An agent is a `fairlead agent` in a process of its own, which works on the
-// in-memory cloud of another process.
+// An agent is a `fairlead agent` in its own process. It uses the in-memory cloud of another
+// process.
 type agent struct {
 	*process
 	listen string
 }
 
-// A sample is what the metrics of the agent say at one time.
+// A sample is what the agent's metrics say at one time.
 type sample struct {
 	clusters map[string]string         // name to phase
 	machines map[string]map[string]int // cluster to phase to count
@@ -88,7 +88,7 @@ func parse(line string) (metric string, labels map[string]string, value float64,
 	return metric, labels, value, true
 }
 
-// until looks every so often until done says so, and calls each with what was seen.
+// until samples the metrics until done returns true.
 func (a *agent) until(ctx context.Context, every time.Duration, done func(sample) bool) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

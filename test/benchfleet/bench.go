@@ -13,7 +13,7 @@ const (
 
 // A figure is one number that was measured.
 type figure struct {
-	name  string // what it is of, such as "agent CPU"
+	name  string // of what, such as "agent CPU"
 	unit  string
 	value float64
 }
@@ -24,7 +24,7 @@ type measurement struct {
 	do   func(context.Context, *bench) ([]figure, error)
 }
 
-// A bench is what a measurement works with.
+// A bench is what one measurement uses.
 type bench struct {
 	repo  repository
 	agent *agent
@@ -70,13 +70,12 @@ func (s sample) count(phase string) (n int) {
 	return n
 }
 
-// every returns how often to look at n clusters, so that looking is cheap
-// beside what is looked at.
+// every returns how often to sample n clusters, so that sampling stays cheap.
 func every(n int) time.Duration {
 	return max(50*time.Millisecond, time.Duration(n)*time.Millisecond)
 }
 
-// spent returns what agent and cloud used while do ran, after how long that took.
+// spent returns what agent and cloud used while do ran, and how long that took.
 func (b *bench) spent(do func() error) ([]figure, error) {
 	agent, err := b.agent.usage()
 	if err != nil {
@@ -107,7 +106,7 @@ func (b *bench) spent(do func() error) ([]figure, error) {
 }
 
 func (b *bench) create(ctx context.Context, s shape, n int) ([]figure, error) {
-	var first, rest time.Duration // when the first hundred, and all but a hundred, were there
+	var first, rest time.Duration // until the first hundred clusters, and all but a hundred
 	out, err := b.spent(func() error {
 		started := time.Now()
 		if err := b.repo.commit("create", s, 0, n, false); err != nil {
@@ -154,9 +153,9 @@ func (b *bench) remove(ctx context.Context, s shape, n int) ([]figure, error) {
 	})
 }
 
-// push scales one of n clusters and tells when the new machine was asked for
-// and when it had joined, by what the agent logs: looking at the metrics of a
-// thousand clusters would take longer than what is measured.
+// push scales one of n clusters. It measures, by the agent's log, when the new machine was
+// requested and when it joined: sampling the metrics of a thousand clusters would take
+// longer.
 func (b *bench) push(ctx context.Context, s shape, n int) ([]figure, error) {
 	if _, err := b.create(ctx, s, n); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
-// Command benchfleet measures whole fleets: a real Git server, an agent and an
-// in-memory cloud in processes of their own, clusters without simulated delay.
-// It prints a Markdown table. With -base it measures two programs pair by pair,
-// in turn, so that whatever else the machine does meets both.
+// Command benchfleet measures whole fleets: a real Git server, an agent and an in-memory
+// cloud in separate processes, and clusters without simulated delay. It prints a Markdown
+// table. With -base it measures two programs alternately, so that other load affects both.
 //
 //	go run ./test/benchfleet -fairlead bin/fairlead
 //	go run ./test/benchfleet -fairlead bin/fairlead -run 'create-10$'
@@ -68,7 +67,7 @@ func run(ctx context.Context, s settings) error {
 		runs := make([][][]figure, len(programs))
 		for i := range s.pairs {
 			for j := range programs {
-				j = (i + j) % len(programs) // who comes first changes from pair to pair
+				j = (i + j) % len(programs) // which is first changes from pair to pair
 				figures, err := measure(ctx, programs[j], m, s.keep)
 				if err != nil {
 					return fmt.Errorf("%s with %s: %w", m.name, programs[j], err)

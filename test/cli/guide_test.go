@@ -9,10 +9,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A guide is a page of docs whose commands a script runs as they are written.
+// A guide is a page of docs with commands that a script runs.
 type guide struct {
 	page string
-	left []string // commands that were not run yet, in their order
+	left []string // commands that are left to run, in their order
 }
 
 // open reads the page.
@@ -32,15 +32,15 @@ func (g *guide) open(ts *testscript.TestScript, page string) {
 	}
 }
 
-// run writes the next command of the guide, which must begin with PREFIX, to a
-// shell script:
+// run writes the next command of the guide, which has to begin with PREFIX, to a shell
+// script:
 //
 //	guide open PAGE
 //	guide FILE PREFIX [OLD NEW]...
 //	guide end
 //
-// What a reader replaces is replaced, OLD by NEW, and must be there. At the end
-// no command may be left.
+// It replaces OLD, which has to exist, by NEW, as a reader would. guide end fails while
+// commands are left.
 func (g *guide) run(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case neg || len(args) == 0:

@@ -1,6 +1,5 @@
-// Package gitea gives tests a real forge on loopback: Gitea, with its own HTTP and SSH
-// servers. `make gitea` builds it, once for all checkouts; where it is not built the tests
-// are skipped and say so.
+// Package gitea gives tests a real forge on loopback: Gitea with its HTTP and SSH servers.
+// `make gitea` builds it once for all checkouts. Without it the tests are skipped.
 package gitea
 
 import (
@@ -12,8 +11,8 @@ import (
 // Version is the one that is built.
 const Version = "v1.27.3"
 
-// Dir returns where the program and its source lie once it is built: below $FAIRLEAD_KUBE,
-// or fairlead in the user's cache directory.
+// Dir returns the folder with the program and its source: below $FAIRLEAD_KUBE, or fairlead
+// in the user's cache directory.
 func Dir() (string, error) {
 	dir := os.Getenv("FAIRLEAD_KUBE")
 	if dir == "" {

@@ -27,12 +27,12 @@ const (
 	theCloud  = "the cloud"
 )
 
-// actors know who acted on what, and in which order.
+// actors records who changed what, in order.
 type actors struct {
 	mu     sync.Mutex
 	count  map[string]int           // by replica
 	last   map[string]string        // replica by subject: theStatus, theCloud, or a cluster
-	turns  map[string][]string      // replicas, each for as long as no other acted
+	turns  map[string][]string      // replicas, each for as long as no other changed anything
 	inside func(replica string)     // see inACreate
 	held   map[string]chan struct{} // by replica: closed when its creates are answered again
 	check  func(who, on string)     // if set, called before each change
@@ -55,7 +55,7 @@ func (a *actors) act(replica, on string) {
 	}
 }
 
-// acts returns how often the given replicas acted, or anybody if none is given.
+// acts returns how many changes the given replicas made; without any, all replicas.
 func (a *actors) acts(replicas ...string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,10 +68,9 @@ func (a *actors) acts(replicas ...string) int {
 	return n
 }
 
-// inACreate calls do once with the replica that makes the next machine, when the
-// machine is made and before the replica is told. It returns who that was. The
-// other machines that the replica is about to make are made before do is called:
-// what it has been permitted to do and has not yet sent, nobody can keep it from.
+// inACreate calls do once, with the replica that creates the next machine: the machine
+// exists then, and the replica has no answer yet. Its other permitted requests are
+// completed before do is called, since nobody can stop them.
 func (w *world) inACreate(do func(replica string)) <-chan string {
 	who := make(chan string, 1)
 	w.actors.mu.Lock()
@@ -83,7 +82,7 @@ func (w *world) inACreate(do func(replica string)) <-chan string {
 	return who
 }
 
-// answer returns when the replica may be told that it made a machine.
+// answer returns when the replica may get the answer to its create.
 func (a *actors) answer(replica string) {
 	a.mu.Lock()
 	held, inside := a.held[replica], a.inside
@@ -107,7 +106,7 @@ func (a *actors) answer(replica string) {
 	}
 }
 
-// quietTime is how long a replica that makes no more machines has not acted.
+// quietTime is how long a replica makes no change after its last machine.
 const quietTime = 300 * time.Millisecond
 
 // gitFor returns the repository as the replica called name reaches it.
@@ -160,7 +159,7 @@ func changes(path string) bool {
 	return !strings.HasSuffix(path, "/list") && !strings.HasSuffix(path, "/get") && !strings.HasSuffix(path, "/watch")
 }
 
-// clusterIn returns the cluster for which r makes something.
+// clusterIn returns the cluster that r creates something for.
 func clusterIn(r *http.Request) string {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -168,13 +167,13 @@ func clusterIn(r *http.Request) string {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var in struct{ Tags map[string]string }
-	_ = json.Unmarshal(body, &in) // what has no tags names no cluster
+	_ = json.Unmarshal(body, &in) // without tags it names no cluster
 	return in.Tags["fairlead.dev/cluster"]
 }
 
-// oneActs reports who acted without having the right to. Whoever acts after
-// another did must have come to hold the Lease in between, and a Lease counts
-// its holders: there may be no more turns than those.
+// oneActs fails where a replica acted without the right to. A replica that acts after
+// another one must have acquired the Lease in between. A Lease counts its holders, so there
+// may not be more turns than holders.
 func (w *world) oneActs(what string) {
 	w.t.Helper()
 	leads, taken, err := w.holders()
@@ -200,8 +199,8 @@ func keyOf(on string) (fleet.Key, bool) {
 	return fleet.Key{Namespace: namespace, Name: name}, ok
 }
 
-// holders returns how often the leader's Lease and that of each shard came to
-// another holder, the first included.
+// holders returns how often the leader's Lease and the Lease of each shard changed hands,
+// the first holder included.
 func (w *world) holders() (leads int, taken map[int]int, err error) {
 	list, err := w.api.Leases.Leases(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "fairlead.dev/agent=" + lease})
 	if err != nil {

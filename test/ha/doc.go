@@ -1,9 +1,8 @@
-// Package ha runs replicas of the real program against a real kube-apiserver, a
-// real Git server and the in-memory cloud as a process of its own, and kills and
-// stops them, and the API server, while clusters are being made. It needs the
-// binaries of `make kube` and skips without them.
+// Package ha runs replicas of the real program against a real kube-apiserver, a real Git
+// server and an in-memory cloud in its own process. It kills and stops replicas and the API
+// server while clusters are created. It needs the binaries of `make kube`, and skips
+// without them.
 //
-// Each replica reaches Git and the cloud at addresses of its own: so it is known
-// who changes what. Whoever acts after another did must have come to hold the
-// Lease in between.
+// Each replica has its own addresses of Git and the cloud, which shows who changes what. A
+// replica that acts after another one must have acquired the Lease in between.
 package ha

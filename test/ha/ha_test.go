@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestReplicas kills and stops replicas while machines are being made, the
-// leader first. Nothing is made twice, nothing that was there goes, and in the
-// end all is as Git says.
+// TestReplicas kills and stops replicas while machines are created, beginning with the
+// leader. Nothing is created twice, nothing that existed is deleted, and in the end
+// everything is as in Git.
 func TestReplicas(t *testing.T) {
 	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
 		t.Run(name, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestReplicas(t *testing.T) {
 				w.shared(3)
 			}
 
-			// Its request is carried out, and the answer finds it dead.
+			// The request succeeds, and its answer finds the replica dead.
 			killed := w.inACreate(func(replica string) { w.signal(replica, syscall.SIGKILL) })
 			w.push(3)
 			first := <-killed
@@ -39,8 +39,8 @@ func TestReplicas(t *testing.T) {
 				w.shared(2)
 			}
 
-			// A replica that is stopped for longer than its Lease gets the answer when
-			// another has long done its work.
+			// A replica that is stopped for longer than its Lease gets the answer after
+			// another replica has done its work.
 			stopped := w.inACreate(func(replica string) { w.signal(replica, syscall.SIGSTOP) })
 			w.push(4)
 			second := <-stopped

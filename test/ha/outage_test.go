@@ -9,9 +9,9 @@ import (
 	"fairlead.dev/test/kube"
 )
 
-// TestOutage takes the API server with the Leases away for longer than any
-// Lease is good for, while machines are being made, and in that time the leader
-// too. Nobody acts without a Lease; when the API server is back, all goes on.
+// TestOutage stops the API server with the Leases for longer than any Lease lasts, while
+// machines are created, and kills the leader meanwhile. Nobody acts without a Lease. After
+// the outage everything goes on.
 func TestOutage(t *testing.T) {
 	long(t)
 	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {

@@ -15,16 +15,15 @@ import (
 	"fairlead.dev/test/kube"
 )
 
-// calmEvery is how long bad days last at a time: a fleet that never comes to
-// rest shows nothing.
+// calmEvery is how long disturbances last at a time: a fleet that is never at rest shows
+// nothing.
 const calmEvery = time.Minute
 
-// TestSoak lets three replicas live through bad days for FAIRLEAD_HA_SOAK, half
-// of it with shards: replicas are killed at any time and while they make a
-// machine, stopped for less and more than their Lease is good for, ended and
-// started; the API server goes away; people push. After each minute all comes
-// back, and all must be as Git says: one machine for each name at any time, no
-// two replicas that acted in the same time, no machine of a control plane
+// TestSoak disturbs three replicas for FAIRLEAD_HA_SOAK, half of it with shards. Replicas
+// are killed at any time and while they create a machine, stopped for less and more than
+// their Lease lasts, ended and started. The API server goes away, and people push. After
+// each minute all come back, and everything has to be as in Git: never two machines with
+// one name, never two replicas that act at the same time, and no control-plane machine
 // replaced.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("FAIRLEAD_HA_SOAK"))

@@ -42,7 +42,7 @@ type world struct {
 	actors    *actors
 
 	mu    sync.Mutex
-	twice map[string]bool // machines that were there twice, at any time
+	twice map[string]bool // machines that existed twice at any time
 }
 
 func newWorld(t *testing.T, args ...string) *world {
@@ -83,7 +83,7 @@ func newWorldIn(t *testing.T, k *kube.Server, args ...string) *world {
 	return w
 }
 
-// long skips a test that `make test-ha` alone runs: it takes minutes.
+// long skips a test that takes minutes, unless `make test-ha` runs it.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("FAIRLEAD_TEST_HA") == "" {
@@ -191,7 +191,7 @@ func (w *world) machines(ctx context.Context) (map[string]string, error) {
 	return out, err
 }
 
-// watch looks for machines that are there twice, all the time.
+// watch looks all the time for machines that exist twice.
 func (w *world) watch() {
 	for w.t.Context().Err() == nil {
 		_, _ = w.machines(w.t.Context())
@@ -199,7 +199,7 @@ func (w *world) watch() {
 	}
 }
 
-// converged waits until the cloud, the status and the plan are as Git says.
+// converged waits until the cloud, the status and the plan are as in Git.
 func (w *world) converged(what string) {
 	w.t.Helper()
 	w.eventually(what, func() string {
@@ -224,7 +224,7 @@ func (w *world) converged(what string) {
 	w.oneActs(what)
 }
 
-// eventually waits until missing says nothing.
+// eventually waits until missing returns an empty text.
 func (w *world) eventually(what string, missing func() string) {
 	w.t.Helper()
 	end := time.Now().Add(3 * time.Minute)

@@ -16,13 +16,13 @@ import (
 	"fairlead.dev/sources/oci/ocitest"
 )
 
-// An artifact is what somebody can push to the registry of a fleet.
+// An artifact is hostile content in the registry of a fleet.
 type artifact struct {
-	want    string // in the one problem
+	want    string // part of the one problem
 	push    func(t *testing.T, registry *ocitest.Registry, r ocitest.Repository)
-	signed  bool   // a key is asked for
-	opening string // of a file in it, which is refused
-	bad     string // folder that is held up; neither: it is refused as a whole
+	signed  bool   // a signature is required
+	opening string // beginning of a file in it that is refused
+	bad     string // folder that is kept back; without opening or bad the artifact is refused as a whole
 }
 
 // zeros returns n bytes of nothing, packed.
@@ -44,7 +44,7 @@ type nothing struct{}
 // Read implements io.Reader.
 func (nothing) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// artifacts are the rows of a registry. Of what is counted there is no more than size.
+// artifacts are the hostile artifacts. Those with many or large entries have at most size.
 func artifacts(size int64) map[string]artifact {
 	archive := func(make func(t *testing.T) []byte) func(*testing.T, *ocitest.Registry, ocitest.Repository) {
 		return func(t *testing.T, _ *ocitest.Registry, r ocitest.Repository) {
@@ -94,7 +94,7 @@ func artifacts(size int64) map[string]artifact {
 	}
 }
 
-// artifactOf has the artifact of that name read, and then one that is good.
+// artifactOf reads the artifact of that name, and then a good one.
 func artifactOf(t *testing.T, name string) (problem error, others bool) {
 	t.Helper()
 	registry := ocitest.New(t)

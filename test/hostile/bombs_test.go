@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A bomb is the content of a YAML file: a mapping that is small as it is written.
+// A bomb is a small YAML file with a huge content.
 type bomb struct {
 	name    string
 	text    string
-	want    string // in the problem
-	literal bool   // it can be written as a block literal of another file
-	outside bool   // which is refused for it
+	want    string // part of the problem
+	literal bool   // it can be a block literal in another file
+	outside bool   // that other file is refused because of it
 }
 
-// bombs are thrown at each door that reads YAML.
+// bombs are tried at each place that reads YAML.
 func bombs() []bomb {
 	long := strings.Repeat("x", 100_000)
 	var aliases, pairs strings.Builder
