@@ -126,7 +126,7 @@ func TestManySecretsAreListed(t *testing.T) {
 	secret("release", "", map[string][]byte{"x": []byte("nobody's business")})
 	server := httptest.NewServer(l)
 	defer server.Close()
-	k, err := openAt(kube.Access{Config: &rest.Config{Host: server.URL}, Namespace: "prod"})
+	k, err := openAt(kube.Access{Config: &rest.Config{Host: server.URL, QPS: -1}, Namespace: "prod"})
 	if err != nil {
 		t.Fatal(err)
 	}
