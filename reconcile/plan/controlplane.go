@@ -38,7 +38,6 @@ func (d *draft) planControlPlane() {
 	case !d.etcdKnown():
 	case d.orphan(g) != nil:
 		d.removeOrphan(d.orphan(g))
-	case d.refill(g):
 	case d.remediate(g):
 	default:
 		d.changeControlPlane(g)

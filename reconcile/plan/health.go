@@ -3,14 +3,12 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/health"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -30,7 +28,7 @@ func (f *facts) checkHealth() {
 	for i := range f.Desired.HealthChecks {
 		f.check(&f.Desired.HealthChecks[i])
 	}
-	f.keepSpells()
+	f.keepObserved()
 }
 
 func (f *facts) check(h *clusterv1.MachineHealthCheck) {
@@ -42,15 +40,16 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 		f.conditions = f.Memory.ObservedConditions // what was waited out is not over
 		return
 	}
+	t := h.Spec.Remediation.TriggerIf
 	var sick []*machine
-	var blind *site // which h looks after, and which is not as it is to be
+	var unwell *site // which h looks after, and which is not as it is to be
 	total := 0
 	for _, g := range f.groups {
 		if g.pool == nil || !selector.Matches(labels.Set(f.Desired.MachineLabels(g.pool))) {
 			continue
 		}
 		if s := f.site(g.pool.Provider); s != nil && (s.away != "" || !s.seen.Ready) {
-			blind = s
+			unwell = s
 		}
 		for _, m := range g.all {
 			if m.duplicate || skipsRemediation(m) {
@@ -67,15 +66,15 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 	if len(sick) == 0 {
 		return
 	}
-	if blind != nil {
-		text := fmt.Sprintf("health check %s replaces nothing as long as %s is not well: how many of its machines are, is not known: %s", h.Name, f.title(blind),
+	if unwell != nil {
+		text := fmt.Sprintf("health check %s replaces nothing as long as %s is not well: how many of its machines are, is not known: %s", h.Name, f.title(unwell),
 			named(sick, func(*machine) bool { return true }))
 		f.overLimit = append(f.overLimit, text)
 		f.note("%s", text)
 		return
 	}
-	if !mayRemediate(h, len(sick), total) {
-		text := fmt.Sprintf("health check %s replaces nothing: unhealthy are %d of %d, it acts on %s: %s", h.Name, len(sick), total, limits(h),
+	if limit := (health.Limit{AtMost: t.UnhealthyLessThanOrEqualTo, Range: t.UnhealthyInRange}); !limit.Allows(len(sick), total) {
+		text := fmt.Sprintf("health check %s replaces nothing: unhealthy are %d of %d, it acts on %s: %s", h.Name, len(sick), total, limit,
 			named(sick, func(*machine) bool { return true }))
 		f.overLimit = append(f.overLimit, text)
 		f.note("%s", text)
@@ -110,59 +109,43 @@ func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	if m.Role == fleet.RoleWorker && !f.initialized() {
 		return nil
 	}
-	ill := f.examineMachine(h, m)
+	seen := health.Machine{Joined: m.node != nil, Conditions: f.badConditions(h, m)}
 	if m.node == nil {
-		d := f.examineStartup(h, m)
-		if len(ill) == 0 {
-			return d
-		}
-		text := fmt.Sprintf("health check %s: %s", h.Name, strings.Join(ill, ", "))
-		if d != nil {
-			text += "; " + d.message
-		}
-		return &defect{clusterv1.MachineHealthCheckUnhealthyMachineReason, text}
+		seen.Startup = f.startup(h, m)
 	}
-	wrong := f.examineNode(h, m)
-	if len(ill)+len(wrong) == 0 {
+	v := health.Examine(h.Name, seen)
+	if v.After > 0 {
+		f.wake(v.After)
+	}
+	if v.Reason == "" {
 		return nil
 	}
-	reason := clusterv1.MachineHealthCheckUnhealthyNodeReason
-	if len(ill) > 0 {
-		reason = clusterv1.MachineHealthCheckUnhealthyMachineReason
-	}
-	return &defect{reason, fmt.Sprintf("health check %s: %s", h.Name, strings.Join(append(ill, wrong...), ", "))}
+	return &defect{v.Reason, v.Message}
 }
 
-// examineStartup judges a machine without a Node. Nobody remembers whether it
+// startup returns how long m has had no Node. Nobody remembers whether it
 // had one before, so one whose Node was deleted is found here too.
 //
 // While the API server does not answer, a Node is not known to be missing, and
 // a control plane must never be replaced for being out of reach. Only a first
 // machine that never became one is known to have failed.
-func (f *facts) examineStartup(h *clusterv1.MachineHealthCheck, m *machine) *defect {
-	if f.unreachable && !f.failedFirst(m) {
-		return nil
+func (f *facts) startup(h *clusterv1.MachineHealthCheck, m *machine) health.Startup {
+	s := health.Startup{Timeout: defaultStartup}
+	if bound := h.Spec.Checks.NodeStartupTimeoutSeconds; bound != nil {
+		s.Timeout = seconds(bound)
 	}
-	timeout := defaultStartup
-	if s := h.Spec.Checks.NodeStartupTimeoutSeconds; s != nil {
-		timeout = seconds(s)
-	}
-	if timeout == 0 {
-		return nil
+	if s.Timeout == 0 || f.unreachable && !f.failedFirst(m) {
+		return health.Startup{}
 	}
 	since := f.startedAt(m)
 	if f.unreachable {
 		since = latest(since, f.silentSince(m))
 	}
-	if left := timeout - f.Now.Sub(since); left >= 0 {
-		f.wake(left + time.Second)
-		return nil
-	}
-	text := fmt.Sprintf("health check %s: no node within %s", h.Name, timeout)
+	s.For = f.Now.Sub(since)
 	if m.State == fleet.MachineFailed {
-		text += because(m.Message)
+		s.Failure = m.Message
 	}
-	return &defect{clusterv1.MachineHealthCheckNodeStartupTimeoutReason, text}
+	return s
 }
 
 // knownSilent reports whether the API server has not answered once in the life
@@ -220,32 +203,6 @@ func (f *facts) silentSince(m *machine) time.Time {
 func skipsRemediation(m *machine) bool {
 	return has(m.pool.Annotations, clusterv1.MachineSkipRemediationAnnotation) ||
 		(m.node != nil && has(m.node.Annotations, clusterv1.MachineSkipRemediationAnnotation))
-}
-
-// mayRemediate is the short circuit: with too many unhealthy machines the fault
-// is elsewhere, and replacing them would make it worse.
-func mayRemediate(h *clusterv1.MachineHealthCheck, sick, total int) bool {
-	t := h.Spec.Remediation.TriggerIf
-	if t.UnhealthyInRange != "" {
-		from, to, ok := strings.Cut(strings.Trim(t.UnhealthyInRange, "[]"), "-")
-		low, errLow := strconv.Atoi(from)
-		high, errHigh := strconv.Atoi(to)
-		return ok && errLow == nil && errHigh == nil && low <= sick && sick <= high
-	}
-	if t.UnhealthyLessThanOrEqualTo == nil {
-		return true
-	}
-	most, err := intstr.GetScaledValueFromIntOrPercent(t.UnhealthyLessThanOrEqualTo, total, false)
-	return err == nil && sick <= most
-}
-
-// limits says for people how many unhealthy machines h acts on.
-func limits(h *clusterv1.MachineHealthCheck) string {
-	t := h.Spec.Remediation.TriggerIf
-	if t.UnhealthyInRange != "" {
-		return strings.Replace(strings.Trim(t.UnhealthyInRange, "[]"), "-", " to ", 1)
-	}
-	return "at most " + t.UnhealthyLessThanOrEqualTo.String()
 }
 
 func seconds(s *int32) time.Duration {

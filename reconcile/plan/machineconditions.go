@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/health"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -67,7 +68,7 @@ func (f *facts) nodeConditions(l *ledger, m *machine) {
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
 	case m.node.Ready:
 		l.set(clusterv1.MachineNodeReadyCondition, true, clusterv1.MachineNodeReadyReason, "", "")
-	case m.nodeHealth(clusterv1.MachineNodeReadyCondition) == fleet.StatusUnknown:
+	case health.NodeStatus(clusterv1.MachineNodeReadyCondition, m.node.Conditions) == fleet.StatusUnknown:
 		l.unknown(clusterv1.MachineNodeReadyCondition, clusterv1.MachineNodeReadyUnknownReason, "The kubelet of the node is not heard of")
 	default:
 		l.set(clusterv1.MachineNodeReadyCondition, false, "", clusterv1.MachineNodeNotReadyReason, "The node is not ready")
@@ -88,10 +89,10 @@ func (m *machine) nodeHealthyCondition(l *ledger) {
 		l.unknown(clusterv1.MachineNodeHealthyCondition, clusterv1.MachineNodeDoesNotExistReason, "The machine has no node")
 		return
 	}
-	status := m.nodeHealth(clusterv1.MachineNodeHealthyCondition)
+	status := health.NodeStatus(clusterv1.MachineNodeHealthyCondition, m.node.Conditions)
 	var texts []string
 	for _, c := range m.node.Conditions {
-		if is, counts := healthOf(c, clusterv1.MachineNodeHealthyCondition); counts && is != fleet.True {
+		if is, counts := health.StatusOf(c, clusterv1.MachineNodeHealthyCondition); counts && is != fleet.True {
 			texts = append(texts, string(c.Type)+" is "+string(c.Status))
 		}
 	}

@@ -1,53 +1,40 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
-	corev1 "k8s.io/api/core/v1"
+	"fairlead.dev/reconcile/plan/health"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// examineMachine returns what h finds wrong with the conditions of m itself.
-// Those that Fairlead does not tell of are conditions of its Node, which is what
-// others can write on.
-func (f *facts) examineMachine(h *clusterv1.MachineHealthCheck, m *machine) []string {
-	var wrong []string
+// badConditions returns the conditions of m and of its Node that are as h says that they
+// must not be for long. Conditions of a machine that Fairlead does not tell of are those of
+// its Node, which is what others can write on.
+func (f *facts) badConditions(h *clusterv1.MachineHealthCheck, m *machine) []health.Condition {
+	var out []health.Condition
 	for _, c := range h.Spec.Checks.UnhealthyMachineConditions {
-		since, bad := f.standing(m, c.Type, fleet.ConditionStatus(c.Status))
-		if bad && f.outlasts(since, seconds(c.TimeoutSeconds)) {
-			wrong = append(wrong, fmt.Sprintf("condition %s is %s for more than %s", c.Type, c.Status, seconds(c.TimeoutSeconds)))
+		if since, bad := f.standing(m, c.Type, fleet.ConditionStatus(c.Status)); bad {
+			out = append(out, health.Condition{Type: c.Type, Status: string(c.Status), For: f.lasted(since), Timeout: seconds(c.TimeoutSeconds)})
 		}
 	}
-	return wrong
-}
-
-// examineNode returns what h finds wrong with the conditions of the Node of m.
-func (f *facts) examineNode(h *clusterv1.MachineHealthCheck, m *machine) []string {
-	var wrong []string
 	for _, c := range h.Spec.Checks.UnhealthyNodeConditions {
-		since, bad := f.standingOfNode(m, string(c.Type), fleet.ConditionStatus(c.Status))
-		if bad && f.outlasts(since, seconds(c.TimeoutSeconds)) {
-			wrong = append(wrong, fmt.Sprintf("node condition %s is %s for more than %s", c.Type, c.Status, seconds(c.TimeoutSeconds)))
+		if since, bad := f.standingOfNode(m, string(c.Type), fleet.ConditionStatus(c.Status)); bad {
+			out = append(out, health.Condition{Type: string(c.Type), Status: string(c.Status), Node: true, For: f.lasted(since), Timeout: seconds(c.TimeoutSeconds)})
 		}
 	}
-	return wrong
+	return out
 }
 
-// outlasts reports whether what is so since then is so for longer than timeout,
-// and asks for a look when it will be. While the API server does not answer nobody
-// knows whether the agent before this one had the same clock: its word counts later.
-func (f *facts) outlasts(since time.Time, timeout time.Duration) bool {
+// lasted returns how long what is so since then has been so. While the API server does
+// not answer nobody knows whether the agent before this one had the same clock: its word
+// counts later.
+func (f *facts) lasted(since time.Time) time.Duration {
 	if f.unreachable {
 		since = latest(since, f.Since)
 	}
-	left := timeout - f.Now.Sub(since)
-	if left >= 0 {
-		f.wake(left + time.Second)
-	}
-	return left < 0
+	return f.Now.Sub(since)
 }
 
 // standing reports whether a condition of m has a status, and since when, by the
@@ -86,57 +73,13 @@ func (f *facts) standingOfNode(m *machine, condition string, status fleet.Condit
 }
 
 // nodeTransition is when NodeReady or NodeHealthy of m, which has a Node, became
-// as it is, by the clocks of the cluster: when the first of the conditions that
-// spoil it became so, or the last of all became good.
+// as it is, by the clocks of the cluster.
 func (m *machine) nodeTransition(condition string) time.Time {
-	status := m.nodeHealth(condition)
-	var since time.Time
-	for _, c := range m.node.Conditions {
-		is, counts := healthOf(c, condition)
-		at := c.LastTransitionTime.Time
-		switch {
-		case !counts || is != status:
-		case since.IsZero(), status == fleet.True && at.After(since), status != fleet.True && at.Before(since):
-			since = at
-		}
-	}
+	since := health.NodeTransition(condition, m.node.Conditions)
 	if since.IsZero() { // no condition says so: its kubelet never wrote one
 		return m.node.Created
 	}
 	return since
-}
-
-// nodeHealth is the status of NodeReady or NodeHealthy of a machine with a Node.
-// Source: Cluster API, conditions of Machines.
-func (m *machine) nodeHealth(condition string) fleet.ConditionStatus {
-	status, ready := fleet.True, false
-	for _, c := range m.node.Conditions {
-		is, counts := healthOf(c, condition)
-		ready = ready || c.Type == corev1.NodeReady
-		if counts && (is == fleet.False || is == fleet.StatusUnknown && status == fleet.True) {
-			status = is
-		}
-	}
-	if !ready && status == fleet.True {
-		return fleet.StatusUnknown
-	}
-	return status
-}
-
-// healthOf is what a condition of a Node makes of NodeReady or NodeHealthy, and
-// whether it counts there. Pressure is bad where it is true.
-func healthOf(c corev1.NodeCondition, condition string) (is fleet.ConditionStatus, counts bool) {
-	pressure := condition == clusterv1.MachineNodeHealthyCondition &&
-		slices.Contains([]corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure}, c.Type)
-	switch {
-	case c.Type != corev1.NodeReady && !pressure:
-		return "", false
-	case c.Status == corev1.ConditionUnknown:
-		return fleet.StatusUnknown, true
-	case (c.Status == corev1.ConditionTrue) != pressure:
-		return fleet.True, true
-	}
-	return fleet.False, true
 }
 
 // conditionSince returns since when a condition of m has its status, and has that
@@ -148,31 +91,19 @@ func (f *facts) conditionSince(m *machine, condition string, status fleet.Condit
 		Machine: m.Name, ProviderID: m.ProviderID, Condition: condition, Status: status,
 		Since: f.lookEnded(), Transition: transition.UTC().Truncate(time.Second),
 	}
-	for _, old := range f.Memory.ObservedConditions {
-		if old.Machine == s.Machine && old.Condition == s.Condition && old.Status == s.Status && old.Transition.Equal(s.Transition) &&
-			(old.ProviderID == s.ProviderID || old.ProviderID == "") {
-			s.Since = f.from(old.Since)
-		}
+	if since, ok := health.Told(f.Memory.ObservedConditions, s); ok {
+		s.Since = f.from(since)
 	}
-	f.rememberSpell(s)
+	f.conditions = health.Tell(f.conditions, s)
 	return s.Since
 }
 
-// rememberSpell adds s to what the next pass is told, unless that is told already.
-func (f *facts) rememberSpell(s fleet.ObservedCondition) {
-	if !slices.ContainsFunc(f.conditions, func(o fleet.ObservedCondition) bool {
-		return o.Machine == s.Machine && o.ProviderID == s.ProviderID && o.Condition == s.Condition
-	}) {
-		f.conditions = append(f.conditions, s)
-	}
-}
-
-// keepSpells keeps in mind what was waited out of machines that are still there,
+// keepObserved keeps in mind what was waited out of machines that are still there,
 // while nobody can see their Nodes: it is not over.
-func (f *facts) keepSpells() {
+func (f *facts) keepObserved() {
 	for _, s := range f.Memory.ObservedConditions {
 		if f.unseen() != nil && !slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine }) {
-			f.rememberSpell(s)
+			f.conditions = health.Tell(f.conditions, s)
 		}
 	}
 	if !f.unreachable {
@@ -180,7 +111,7 @@ func (f *facts) keepSpells() {
 	}
 	for _, s := range f.Memory.ObservedConditions {
 		if slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine && m.ProviderID == s.ProviderID }) {
-			f.rememberSpell(s)
+			f.conditions = health.Tell(f.conditions, s)
 		}
 	}
 }

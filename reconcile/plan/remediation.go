@@ -1,12 +1,12 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/remediation"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -23,117 +23,100 @@ func (d *draft) remediateFirst(g *group) bool {
 	if !d.knownSilent(m) && d.unsettled() {
 		return true
 	}
-	if d.mayAttempt(m) {
-		d.asAttempt(m, func() { d.deleteMachine(m, m.unhealthy.message) })
+	if v := d.verdict(m); v.Limit != remediation.None {
+		d.noteLimited(m, v)
+		return true
 	}
+	d.asAttempt(m, func() { d.deleteMachine(m, m.unhealthy.message) })
 	return true
 }
 
-// refill makes the machine that the control plane lacks before another one is
-// remediated: machines that are condemned one after the other would leave fewer
-// and fewer. Unlike a rollout it does not wait until all are well, which may be
-// what the remediation is for: it is enough that one is, that none is coming or
-// going, and that etcd keeps its quorum even if the new member never starts. It
-// reports whether the control plane waits for that machine.
-// Source: Cluster API, KubeadmControlPlane, preflight checks while a remediation
-// is in progress.
-func (d *draft) refill(g *group) bool {
-	condemned := slices.ContainsFunc(g.all, func(m *machine) bool { return m.condemned })
-	if len(g.all) >= g.pool.Replicas || len(g.leaving) > 0 || !condemned && d.out.Remediation.IsZero() {
-		return false
-	}
-	well := slices.ContainsFunc(g.all, func(m *machine) bool { return d.ailing(m) == "" })
-	joining := slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil })
-	if e := d.Observed.Workload.Etcd; !well || joining || e != nil && !e.BearsAnother() {
-		return false
-	}
-	if !d.stepBeforeJoin(g) {
-		d.create(g, fleet.JoinControlPlane, d.nextDomain(g), g.tooFew(len(g.all)))
-	}
-	return true
-}
-
-// remediate removes the control-plane machine that is worst off, if health
-// checks want that, the pool allows another attempt, and etcd can spare it.
-// Others that are condemned as well do not stand in the way: they are next. One
-// that is well, but that people want replaced, can be counted on until it is.
+// remediate makes the machine that the control plane lacks, or removes one that is
+// condemned. It reports whether the control plane waits for that.
 func (d *draft) remediate(g *group) bool {
-	var sick []*machine
-	for _, m := range g.all {
-		if m.condemned {
-			sick = append(sick, m)
-		}
+	next := remediation.Next(d.remediationOf(g))
+	var m *machine
+	if next.Machine >= 0 {
+		m = g.all[next.Machine]
 	}
-	if len(sick) == 0 {
+	switch next.Kind {
+	case remediation.Refill:
+		d.join(g, g.tooFew(len(g.all)))
+		return true
+	case remediation.Last:
+		d.note("machine %s is unhealthy and stays, as the last of the control plane: %s", m.Name, m.unhealthy.message)
 		return false
-	}
-	slices.SortFunc(sick, worst)
-	m := sick[0]
-	if len(g.all) == 1 {
-		if m.current && g.pool.Replicas == 1 {
-			why := ""
-			if m.unhealthy != nil {
-				why = ": " + m.unhealthy.message
-			}
-			d.note("machine %s is unhealthy and stays, as the last of the control plane%s", m.Name, why)
-		}
-		return false // a rollout makes another one first, and waits where none can join
-	}
-	for _, o := range g.all {
-		if o.unhealthy == nil && o.node == nil {
-			d.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, o.Name)
-			return true
-		}
-	}
-	if !slices.ContainsFunc(g.all, func(o *machine) bool { return o != m && (o.unhealthy == nil || o.asked()) && d.ailing(o) == "" }) {
+	case remediation.Nothing:
+		return false
+	case remediation.AwaitJoin:
+		d.wait("machine %s is unhealthy and waits: machine %s is still joining", m.Name, g.all[next.Other].Name)
+		return true
+	case remediation.AwaitWell:
 		d.wait("machine %s is unhealthy and stays: no other control-plane machine is well", m.Name)
 		return true
 	}
 	if d.unsettled() {
 		return true
 	}
-	for _, m := range sick {
-		if !d.mayAttempt(m) {
-			continue
+	for _, l := range next.Limited {
+		d.noteLimited(g.all[l.Machine], l.Verdict)
+	}
+	switch next.Kind {
+	case remediation.AwaitWhole:
+		why := fmt.Sprintf("%s has %d of %s", g.name, len(g.all), machines(g.pool.Replicas))
+		if next.Other >= 0 {
+			why = d.ailing(g.all[next.Other])
 		}
-		if why := d.countedOn(g, m); why != "" {
-			d.wait("machine %s is unhealthy and waits: %s", m.Name, why)
-			return true
-		}
+		d.wait("machine %s is unhealthy and waits: %s", m.Name, why)
+	case remediation.Remove:
 		d.asAttempt(m, func() { d.removeControlPlane(m, m.unhealthy.message) })
-		return true
 	}
 	return true
 }
 
-// countedOn says why the control plane counts on m, which is condemned and works all
-// the same: it is not whole without it. Empty where m may go, or does not work.
-func (f *facts) countedOn(g *group, m *machine) string {
-	if f.ailing(m) != "" {
-		return ""
+// remediationOf returns what of the control plane g counts in its remediation.
+func (d *draft) remediationOf(g *group) remediation.ControlPlane {
+	e := d.Observed.Workload.Etcd
+	out := remediation.ControlPlane{
+		Replicas: g.pool.Replicas, Limits: limitsOf(g.pool),
+		UnderWay: !d.out.Remediation.IsZero(), Bears: e == nil || e.BearsAnother(),
+		Machines: make([]remediation.Machine, 0, len(g.all)),
 	}
-	if len(g.all) < g.pool.Replicas {
-		return fmt.Sprintf("%s has %d of %s", g.name, len(g.all), machines(g.pool.Replicas))
+	for _, m := range g.all {
+		c := d.attemptOf(m)
+		c.Name, c.Made, c.Leaving = m.Name, m.MadeAt(), m.leaving || m.duplicate
+		c.Unhealthy, c.Condemned = m.unhealthy != nil, m.condemned
+		c.Node, c.Votes, c.Serves = m.node != nil, m.member != nil && m.member.Healthy, m.serves()
+		c.Well = d.ailing(m) == ""
+		out.Machines = append(out.Machines, c)
 	}
-	for _, o := range g.all {
-		if why := f.ailing(o); why != "" && !o.condemned {
-			return why
-		}
-	}
-	return ""
+	return out
 }
 
-// worst orders unhealthy machines: first those whose removal costs etcd nothing, of
-// these first those that people marked. Cluster API takes marked ones before all
-// others, and waits where etcd cannot spare them.
-func worst(a, b *machine) int {
-	return cmp.Or(
-		compareBool(a.node != nil, b.node != nil),
-		compareBool(a.member != nil && a.member.Healthy, b.member != nil && b.member.Healthy),
-		compareBool(b.asked(), a.asked()),
-		compareBool(a.serves(), b.serves()),
-		a.MadeAt().Compare(b.MadeAt()),
-		cmp.Compare(a.Name, b.Name))
+// attemptOf returns what of m counts in the number of attempts to replace it: how many went
+// before stands on m itself.
+func (f *facts) attemptOf(m *machine) remediation.Machine {
+	last := m.Origin.Remediation
+	return remediation.Machine{
+		Current: m.current, Asked: m.asked(),
+		Attempt: remediation.Attempt{Retry: last.Retry, Ago: f.Now.Sub(f.from(last.At))},
+	}
+}
+
+// limitsOf returns what bounds the attempts to replace machines of p.
+func limitsOf(p *fleet.Pool) remediation.Limits {
+	out := remediation.Limits{
+		RetryPeriod: seconds(p.Remediation.RetryPeriodSeconds),
+		MinHealthy:  time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second,
+	}
+	if s := p.Remediation.MinHealthyPeriodSeconds; s != nil {
+		out.MinHealthy = seconds(s)
+	}
+	if n := p.Remediation.MaxRetry; n != nil {
+		most := int(*n)
+		out.MaxRetry = &most
+	}
+	return out
 }
 
 // asked reports whether people want m replaced, which no limit holds back.
@@ -141,54 +124,38 @@ func (m *machine) asked() bool {
 	return m.unhealthy != nil && m.unhealthy.reason == clusterv1.MachineHealthCheckHasRemediateAnnotationReason
 }
 
-// attempt returns the attempt to replace the unhealthy control-plane machine m:
-// how many went before stands on m itself, unless it was well for long enough,
-// is of another template than is asked for, since what it failed of may be
-// mended, or people ask for it. until is how long what went before counts.
-// Source: Cluster API, KubeadmControlPlane, spec.remediation.
-func (d *draft) attempt(m *machine) (next fleet.Remediation, until time.Duration) {
-	next = fleet.Remediation{Machine: m.Name, At: d.Now.UTC().Truncate(time.Second)}
-	last := m.Origin.Remediation
-	healthy := time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second
-	if s := m.pool.Remediation.MinHealthyPeriodSeconds; s != nil {
-		healthy = seconds(s)
-	}
-	if until = d.from(last.At).Add(healthy).Sub(d.Now); !m.current || m.asked() || until <= 0 {
-		return next, 0
-	}
-	next.Retry = last.Retry + 1
-	return next, until
+// verdict says what limits make of an attempt to replace the unhealthy control-plane
+// machine m.
+func (f *facts) verdict(m *machine) remediation.Verdict {
+	c := f.attemptOf(m)
+	return c.After(limitsOf(m.pool))
 }
 
-// mayAttempt reports whether the pool's remediation allows m to be replaced, and
-// says what that waits for otherwise.
-func (d *draft) mayAttempt(m *machine) bool {
+// noteLimited says what holds the attempt to replace m.
+func (d *draft) noteLimited(m *machine, v remediation.Verdict) {
+	d.wake(v.Left)
 	last, limits := m.Origin.Remediation, m.pool.Remediation
-	next, until := d.attempt(m)
-	if next.Retry == 0 {
-		return true
+	why := &defect{
+		controlplanev1.KubeadmControlPlaneMachineCannotBeRemediatedReason,
+		fmt.Sprintf("machine %s is unhealthy and stays: remediation.maxRetry of %s is %d, and that many attempts failed one after the other; mend the cause in the template, or have the machine replaced by hand",
+			m.Name, m.pool.Name, value(limits.MaxRetry)),
 	}
-	period := seconds(limits.RetryPeriodSeconds)
-	if left := d.from(last.At).Add(period).Sub(d.Now); period > 0 && left > 0 {
-		d.wake(left)
-		d.stays[m] = &defect{
+	if v.Limit == remediation.Deferred {
+		why = &defect{
 			controlplanev1.KubeadmControlPlaneMachineRemediationDeferredReason,
 			fmt.Sprintf("machine %s is unhealthy and waits: machine %s before it was replaced at %s, and remediation.retryPeriodSeconds of %s is %d",
-				m.Name, last.Machine, last.At.UTC().Format(time.RFC3339), m.pool.Name, *limits.RetryPeriodSeconds),
-		}
-	} else if most := limits.MaxRetry; most != nil && last.Retry >= int(*most) {
-		d.wake(until)
-		d.stays[m] = &defect{
-			controlplanev1.KubeadmControlPlaneMachineCannotBeRemediatedReason,
-			fmt.Sprintf("machine %s is unhealthy and stays: remediation.maxRetry of %s is %d, and that many attempts failed one after the other; mend the cause in the template, or have the machine replaced by hand",
-				m.Name, m.pool.Name, *most),
+				m.Name, last.Machine, last.At.UTC().Format(time.RFC3339), m.pool.Name, value(limits.RetryPeriodSeconds)),
 		}
 	}
-	if d.stays[m] == nil {
-		return true
+	d.stays[m] = why
+	d.note("%s", why.message)
+}
+
+func value(n *int32) int32 {
+	if n == nil {
+		return 0
 	}
-	d.note("%s", d.stays[m].message)
-	return false
+	return *n
 }
 
 // asAttempt remembers that remove, which plans the next step of replacing the
@@ -197,7 +164,7 @@ func (d *draft) asAttempt(m *machine, remove func()) {
 	planned := len(d.out.Actions)
 	remove()
 	if len(d.out.Actions) > planned && d.out.Remediation.Machine != m.Name {
-		d.out.Remediation, _ = d.attempt(m)
+		d.out.Remediation = fleet.Remediation{Machine: m.Name, At: d.Now.UTC().Truncate(time.Second), Retry: d.verdict(m).Retry}
 	}
 }
 

@@ -1,217 +1,175 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/rollout"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// A rollout is the arithmetic of one worker pool: Cluster API's MachineDeployment,
-// with exact knowledge of which machine goes. That makes its dead-lock breaker
-// needless: an unavailable outdated machine is chosen first and costs no
-// availability, so it is never held back by the availability of others.
-type rollout struct {
-	plan      *draft
-	g         *group
-	gate      gate
-	total     int // machines that are or may be there
-	fresh     int // machines that stay, and those that are asked for
-	available int
-	minimum   int // machines that must stay available
-	pendDown  int // machines on their way out
-	begun     int // of these, how many this plan sends
-}
-
-// roll plans what may be done now to bring g to its replicas and template.
+// roll plans what may be done now to bring the worker pool g to its replicas and template.
 func (d *draft) roll(g *group) {
-	r := &rollout{
-		plan: d, g: g, gate: d.preflight(g),
-		total:    len(g.all) + len(g.pending) + countNames(g.held),
-		fresh:    len(g.fresh) + g.freshPending,
-		minimum:  max(g.pool.Replicas-g.pool.MaxUnavailable, 0),
-		pendDown: len(g.leaving),
-	}
-	for _, m := range g.all {
-		if m.available {
-			r.available++
-		}
-	}
+	may := d.preflight(g)
 	for _, m := range g.leaving {
 		if !m.duplicate {
 			d.removeWorker(m, g.whyLeaving(m))
 		}
 	}
-	r.remediate()
-	r.shrink()
-	r.grow()
-	r.replace()
-}
-
-// remediate removes the machines that health checks condemn, at most
-// MaxRemediations at a time. Outdated ones are the rollout's.
-func (r *rollout) remediate() {
-	room := r.g.pool.MaxRemediations
-	for _, m := range r.g.leaving {
-		if m.unhealthy != nil && (m.current || r.g.pool.Strategy == fleet.OnDelete) {
-			room--
+	for _, m := range g.all {
+		if m.stays != nil {
+			d.note("%s", m.stays.message)
 		}
 	}
-	for _, m := range r.candidates() {
-		if !m.condemned {
-			if m.stays != nil {
-				r.plan.note("%s", m.stays.message)
-			}
-			continue
+	p := d.rolloutOf(g)
+	p.NoCreate, p.NoRoll = may.create != "", may.roll != ""
+	for _, s := range rollout.Workers(p) {
+		d.takeWorkerStep(g, may, s)
+	}
+}
+
+// rolloutOf returns what of g counts in a rollout.
+func (f *facts) rolloutOf(g *group) rollout.Pool {
+	p := g.pool
+	out := rollout.Pool{
+		Replicas: p.Replicas, MaxSurge: p.MaxSurge, MaxUnavailable: p.MaxUnavailable, MaxRemediations: p.MaxRemediations,
+		OnDelete: p.Strategy == fleet.OnDelete, Order: p.DeletionOrder,
+		Held: countNames(g.held), Pending: len(g.pending), PendingCurrent: g.freshPending,
+		Machines: make([]rollout.Machine, 0, len(g.all)),
+	}
+	for _, m := range g.all {
+		out.Machines = append(out.Machines, rollout.Machine{
+			Name: m.Name, Made: m.MadeAt(), Domain: m.FailureDomain,
+			Current: m.current, Leaving: m.leaving || m.duplicate, Available: m.available,
+			Marked: marked(m), Broken: broken(m), Unhealthy: m.unhealthy != nil, Condemned: m.condemned,
+		})
+	}
+	return out
+}
+
+// takeWorkerStep has the step s of g done, or says what it waits for.
+func (d *draft) takeWorkerStep(g *group, may gate, s rollout.Step) {
+	var m *machine
+	if s.Machine >= 0 {
+		m = g.all[s.Machine]
+	}
+	switch s.Kind {
+	case rollout.Create:
+		d.create(g, fleet.JoinWorker, g.pool.FailureDomain, g.tooFew(s.Has))
+	case rollout.CreateFor:
+		d.create(g, fleet.JoinWorker, g.pool.FailureDomain, fmt.Sprintf("%s: replaces %s", differs(m, g.pool), m.Name))
+	case rollout.Remediate:
+		d.beginRemoval(m, m.unhealthy.message)
+	case rollout.RemoveMore:
+		d.beginRemoval(m, g.tooMany())
+	case rollout.Replace:
+		d.beginRemoval(m, "outdated: "+differs(m, g.pool))
+	case rollout.AwaitRemediation:
+		d.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, g.name)
+	case rollout.AwaitSpare:
+		d.wait("machine %s must stay until others of pool %s are available", m.Name, g.name)
+	case rollout.AwaitAvailable:
+		d.wait("outdated machine %s waits until enough others of pool %s are available", m.Name, g.name)
+	case rollout.AwaitCreate:
+		d.wait("%s", may.create)
+	case rollout.AwaitRoll:
+		d.wait("%s", may.roll)
+	}
+}
+
+// beginRemoval plans the first step of removing the worker m, which is not available from
+// now on.
+func (d *draft) beginRemoval(m *machine, reason string) {
+	d.going[m] = true
+	d.removeWorker(m, reason)
+}
+
+// changeControlPlane replaces, adds or removes one machine.
+func (d *draft) changeControlPlane(g *group) {
+	p := d.rolloutOf(g)
+	for i, m := range g.all {
+		p.Machines[i].Broken = broken(m) || !m.serves()
+		p.Machines[i].Well = d.ailing(m) == ""
+	}
+	p.Learners = d.learners(g)
+	for _, s := range rollout.ControlPlane(p) {
+		d.takeControlPlaneStep(g, s)
+	}
+}
+
+// takeControlPlaneStep has the step s of the control plane done, or says what it waits for.
+func (d *draft) takeControlPlaneStep(g *group, s rollout.Step) {
+	var m *machine
+	if s.Machine >= 0 {
+		m = g.all[s.Machine]
+	}
+	switch s.Kind {
+	case rollout.AwaitWell:
+		d.wait("%s", d.ailing(m))
+	case rollout.AwaitMember:
+		d.wait("an etcd member is still joining")
+	case rollout.Create:
+		d.join(g, g.tooFew(s.Has))
+	case rollout.CreateFor:
+		d.join(g, fmt.Sprintf("%s: replaces %s", g.whyReplaced(m), m.Name))
+	case rollout.RemoveMore:
+		d.retire(m, g.tooMany())
+	case rollout.Replace:
+		reason := g.whyReplaced(m)
+		if !m.current {
+			reason = "outdated: " + reason
 		}
-		if r.g.pool.MaxRemediations >= 0 && room <= 0 {
-			r.plan.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, r.g.name)
-			continue
-		}
-		room--
-		r.remove(m, m.unhealthy.message)
+		d.retire(m, reason)
 	}
 }
 
-// candidates are the machines that health checks may replace.
-func (r *rollout) candidates() []*machine {
-	if r.g.pool.Strategy == fleet.OnDelete {
-		return slices.Concat(r.g.fresh, r.g.old)
-	}
-	return slices.Clone(r.g.fresh)
-}
-
-// shrink removes machines of the right template that are too many.
-func (r *rollout) shrink() {
-	r.cut(r.fresh-r.g.pool.Replicas, r.g.fresh)
-}
-
-// cut removes so many of ms in the order in which they go. One that cannot be spared
-// keeps none of the others that can: what does not work may go at any time.
-func (r *rollout) cut(surplus int, ms []*machine) {
-	var stays *machine
-	for _, m := range victims(r.g.pool, ms) {
-		switch {
-		case surplus <= 0 || m.leaving || r.plan.going[m]:
-		case r.spend(m):
-			surplus--
-			r.remove(m, r.g.tooMany())
-		case stays == nil:
-			stays = m
-		}
-	}
-	if surplus > 0 && stays != nil {
-		r.plan.wait("machine %s must stay until others of pool %s are available", stays.Name, r.g.name)
-	}
-}
-
-// grow creates what is missing, in place of outdated machines too as far as the
-// surge allows.
-func (r *rollout) grow() {
-	p := r.g.pool
-	lacks := p.Replicas - r.fresh - countNames(r.g.held) // none comes in place of one that is held
-	room := p.Replicas - r.total
-	if p.Strategy != fleet.OnDelete && r.gate.roll == "" {
-		room += p.MaxSurge
-	}
-	if lacks <= 0 {
-		return
-	}
-	if r.gate.create != "" {
-		r.plan.wait("%s", r.gate.create)
-		return
-	}
-	replaced := victims(p, r.g.old)
-	replaced = replaced[max(len(replaced)-lacks, 0):]
-	has := r.total - r.pendDown
-	for range min(lacks, room) {
-		reason := r.g.tooFew(has)
-		if len(replaced) > 0 && p.Strategy != fleet.OnDelete {
-			old := replaced[0]
-			replaced = replaced[1:]
-			reason = fmt.Sprintf("%s: replaces %s", differs(old, p), old.Name)
-		}
-		r.plan.create(r.g, fleet.JoinWorker, p.FailureDomain, reason)
-		has++
-		r.total++
-	}
-}
-
-// replace removes outdated machines as far as enough others are available. Machines
-// whose removal began before are in no number that it takes from: they are not
-// available, and one whose drain never ends costs that much and no more.
-func (r *rollout) replace() {
-	p := r.g.pool
-	if len(r.g.old) == 0 {
-		return
-	}
-	old := victims(p, r.g.old)
-	if p.Strategy == fleet.OnDelete {
-		r.replaceOnDelete(old)
-		return
-	}
-	if r.gate.roll != "" {
-		r.plan.wait("%s", r.gate.roll)
-		return
-	}
-	budget := len(r.g.fresh) + len(r.g.old) + len(r.g.pending) - r.begun - r.minimum - r.unproven()
-	for _, wantAvailable := range []bool{false, true} {
-		for _, m := range old {
-			if m.available != wantAvailable {
-				continue
-			}
-			if budget <= 0 || !r.spend(m) {
-				r.plan.wait("outdated machine %s waits until enough others of pool %s are available", m.Name, p.Name)
-				return
-			}
-			budget--
-			r.remove(m, "outdated: "+differs(m, p))
-		}
-	}
-}
-
-// unproven counts the machines of the new template that are not available: as
-// long as they do not work, their number slows the rollout down.
-func (r *rollout) unproven() int {
-	n := r.g.freshPending
-	for _, m := range r.g.fresh {
-		if !m.leaving && !r.plan.going[m] && !m.available {
-			n++
-		}
-	}
-	return n
-}
-
-// replaceOnDelete removes outdated machines only where the pool has too many.
-func (r *rollout) replaceOnDelete(old []*machine) {
-	old = slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.leaving || r.plan.going[m] }) // a health check was first
-	r.cut(min(r.fresh, r.g.pool.Replicas)+len(old)+len(r.g.pending)-r.g.freshPending-r.g.pool.Replicas, old)
-}
-
-// spend takes m out of what is available, unless too little would be left.
-// Whatever is not available may go at any time.
-func (r *rollout) spend(m *machine) bool {
-	if !m.available {
-		return true
-	}
-	if r.available <= r.minimum {
-		return false
-	}
-	r.available--
-	return true
-}
-
-// remove begins the removal of m.
-func (r *rollout) remove(m *machine, reason string) {
-	r.pendDown++
-	r.begun++
-	r.plan.going[m] = true
+// whyReplaced says why the control-plane machine m is replaced.
+func (g *group) whyReplaced(m *machine) string {
 	if m.current {
-		r.fresh--
+		return "marked for deletion"
 	}
-	r.plan.removeWorker(m, reason)
+	return differs(m, g.pool)
+}
+
+// join adds a machine to the control plane.
+func (d *draft) join(g *group, reason string) {
+	if !d.stepBeforeJoin(g) {
+		d.create(g, fleet.JoinControlPlane, d.nextDomain(g), reason)
+	}
+}
+
+// retire begins the removal of the control-plane machine m.
+func (d *draft) retire(m *machine, reason string) {
+	if !d.unsettled() {
+		d.removeControlPlane(m, reason)
+	}
+}
+
+// nextDomain returns the failure domain for a new machine of the control plane g.
+func (f *facts) nextDomain(g *group) string {
+	var domains []string
+	for _, d := range f.Observed.Infrastructure.FailureDomains {
+		if d.ControlPlane {
+			domains = append(domains, d.Name)
+		}
+	}
+	return rollout.Domain(domains, f.rolloutOf(g).Machines)
+}
+
+// learners returns the members of etcd that do not vote yet, each as the index of its
+// machine in g.all, or -1.
+func (f *facts) learners(g *group) []int {
+	if f.Observed.Workload.Etcd == nil { // it is external
+		return nil
+	}
+	var out []int
+	for _, e := range f.Observed.Workload.Etcd.Members {
+		if e.Learner || e.Name == "" {
+			out = append(out, slices.IndexFunc(g.all, func(m *machine) bool { return m.member != nil && m.member.ID == e.ID }))
+		}
+	}
+	return out
 }
 
 func (g *group) tooFew(has int) string {
@@ -245,25 +203,7 @@ func (g *group) whyLeaving(m *machine) string {
 	return "its removal has begun"
 }
 
-// victims returns ms in the order in which they go: those that people marked,
-// the unhealthy and those without a Node, then by the pool's order. Names end in
-// a hash, so their order is the random one: arbitrary, and the same every time.
-func victims(p *fleet.Pool, ms []*machine) []*machine {
-	if len(ms) < 2 {
-		return ms
-	}
-	out := slices.Clone(ms)
-	slices.SortFunc(out, func(a, b *machine) int {
-		return cmp.Or(
-			compareBool(marked(b), marked(a)),
-			compareBool(broken(b), broken(a)),
-			byOrder(p.DeletionOrder, a, b),
-			cmp.Compare(a.Name, b.Name),
-		)
-	})
-	return out
-}
-
+// marked reports whether people want m to be the next that goes.
 func marked(m *machine) bool {
 	if m.pool != nil && m.pool.Scaling != nil && m.pool.Scaling.Remove[m.ProviderID] {
 		return true
@@ -273,16 +213,6 @@ func marked(m *machine) bool {
 
 func broken(m *machine) bool {
 	return m.unhealthy != nil || !m.ready || m.State == fleet.MachineFailed
-}
-
-func byOrder(o fleet.DeletionOrder, a, b *machine) int {
-	switch o {
-	case fleet.DeleteNewest:
-		return b.MadeAt().Compare(a.MadeAt())
-	case fleet.DeleteOldest:
-		return a.MadeAt().Compare(b.MadeAt())
-	}
-	return 0
 }
 
 func has(m map[string]string, key string) bool {

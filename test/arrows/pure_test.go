@@ -15,11 +15,17 @@ import (
 func pureRooms() map[string][]string {
 	return map[string][]string{
 		"reconcile/plan": {
-			"cmp", "fmt", "maps", "slices", "strconv", "strings", "time", module + "fleet", module + "reconcile/plan/staging", module + "reconcile/plan/text",
-			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels",
-			"k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/util/version",
+			"cmp", "fmt", "maps", "slices", "strconv", "strings", "time", module + "fleet", module + "reconcile/plan/health",
+			module + "reconcile/plan/remediation", module + "reconcile/plan/rollout", module + "reconcile/plan/staging", module + "reconcile/plan/text",
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/util/version",
 			"sigs.k8s.io/cluster-api/api/addons/v1beta2", "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2", "sigs.k8s.io/cluster-api/api/core/v1beta2",
 		},
+		"reconcile/plan/health": {
+			"fmt", "slices", "strconv", "strings", "time", module + "fleet",
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/util/intstr", "sigs.k8s.io/cluster-api/api/core/v1beta2",
+		},
+		"reconcile/plan/remediation": {"cmp", "slices", "time", module + "fleet"},
+		"reconcile/plan/rollout":     {"cmp", "slices", "time", module + "fleet"},
 		"reconcile/plan/staging": {
 			"fmt", "slices", "strings", module + "fleet", module + "reconcile/plan/text",
 			"k8s.io/apimachinery/pkg/util/version", "sigs.k8s.io/cluster-api/api/core/v1beta2",

@@ -23,9 +23,9 @@ type fault struct {
 
 func faults() []fault {
 	const (
-		rollout, controlPlane = "reconcile/plan/rollout.go", "reconcile/plan/controlplanechange.go"
-		nodes                 = "reconcile/plan/nodes.go"
-		advance, prune        = "reconcile/rollout/advance.go", "reconcile/rollout/prune.go"
+		workers, rollout = "reconcile/plan/rollout/workers.go", "reconcile/plan/rollout.go"
+		nodes            = "reconcile/plan/nodes.go"
+		advance, prune   = "reconcile/rollout/advance.go", "reconcile/rollout/prune.go"
 	)
 	return []fault{
 		{"paused clusters are worked on", "SuspendedUntouched", []edit{
@@ -63,21 +63,21 @@ func faults() []fault {
 			},
 		}},
 		{"a pool surges too far", "TotalNeverAboveMaximum", []edit{
-			{rollout, "if lacks <= 0 {", "if BROKEN {\n\t\troom++\n\t}\n\tif lacks <= 0 {"},
+			{workers, "if lacks <= 0 {", "if BROKEN {\n\t\troom++\n\t}\n\tif lacks <= 0 {"},
 		}},
 		{"outdated machines go at once", "AvailableNeverBelowMinimum", []edit{
-			{rollout, "if r.available <= r.minimum {", "if r.available <= r.minimum && !BROKEN {"},
-			{rollout, "if budget <= 0 ||", "if budget <= 0 && !BROKEN ||"},
+			{workers, "if r.available <= r.minimum {", "if r.available <= r.minimum && !BROKEN {"},
+			{workers, "if budget <= 0 ||", "if budget <= 0 && !BROKEN ||"},
 		}},
 		{"a control plane grows while a machine joins", "OneControlPlaneChangeAtATime", []edit{
-			{controlPlane, "if m == victim {", "if m == victim || BROKEN && m.node == nil {"},
+			{rollout, `p.Machines[i].Well = d.ailing(m) == ""`, `p.Machines[i].Well = BROKEN && m.node == nil || d.ailing(m) == ""`},
 		}},
 		{"a control plane grows while etcd has a learner", "NoAddWhileLearner", []edit{
-			{controlPlane, "if m == victim ||", "if m == victim || BROKEN && m.node != nil ||"},
-			{controlPlane, "if (m.Learner ||", "if !BROKEN && (m.Learner ||"},
+			{rollout, `|| d.ailing(m) == ""`, `|| BROKEN && m.node != nil || d.ailing(m) == ""`},
+			{rollout, "if e.Learner || e.Name", "if !BROKEN && e.Learner || !BROKEN && e.Name"},
 		}},
 		{"machines go without leaving etcd", "EtcdQuorumKept", []edit{
-			{controlPlane, "if m.member != nil {\n\t\td.removeMember", "if m.member != nil && !BROKEN {\n\t\td.removeMember"},
+			{"reconcile/plan/controlplanechange.go", "if m.member != nil {\n\t\td.removeMember", "if m.member != nil && !BROKEN {\n\t\td.removeMember"},
 		}},
 		{"Nodes go before their machines", "NodeOfMachineKept", []edit{
 			{nodes, "case m.node == nil:", "case BROKEN && m.node != nil && m.node.Draining:\n\t\t\td.deleteNode(m.node)\n\t\tcase m.node == nil:"},
