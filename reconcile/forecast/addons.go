@@ -61,7 +61,7 @@ func (m *model) release(desired *fleet.Cluster, a fleet.Action) {
 	w.Releases = slices.DeleteFunc(w.Releases, func(s fleet.ReleaseState) bool { return s.ReleaseRef == a.Release })
 	if r, ok := desired.Release(a.Release); ok && a.Kind == fleet.InstallRelease {
 		w.Releases = append(w.Releases, fleet.ReleaseState{
-			ReleaseRef: r.ReleaseRef, Proxy: r.Proxy, Status: fleet.ReleaseDeployed, Digest: r.Digest, Ours: true, Strategy: r.Strategy, Deployed: true,
+			ReleaseRef: r.ReleaseRef, Proxy: r.Proxy, Status: fleet.ReleaseDeployed, Digest: r.Digest, Ours: true, Strategy: r.Strategy, Prune: r.Prune, Deployed: true,
 		})
 	}
 }

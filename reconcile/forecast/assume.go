@@ -82,6 +82,11 @@ func cloneMap(m map[string]string) map[string]string {
 // end lets the removals that are under way end. One that stopped half way, or of a
 // machine that nobody reaches, does not.
 func (m *model) end() {
+	for i := range m.observed.Workload.Nodes {
+		if n := &m.observed.Workload.Nodes[i]; n.Draining {
+			m.drain(n)
+		}
+	}
 	for _, o := range slices.Clone(m.observed.Infrastructure.Machines) {
 		if o.State == fleet.MachineDeleting && !o.Interrupted && !o.Silent && o.Damaged == "" {
 			m.deleteMachine(fleet.Action{Kind: fleet.DeleteMachine, Machine: o.Name, ProviderID: o.ProviderID})
